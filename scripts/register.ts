@@ -3,10 +3,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import grpc from '@grpc/grpc-js'
 import { messageOf } from '../src/errors.ts'
-import { RegisterRequestSchema, RegisterResponseSchema } from '../src/transport/kt_service_pb.ts'
+import { metadataWith, RegisterClient } from './support/register-client.ts'
 
 const USAGE = `usage: node dist/scripts/register.js --user ID --device ID [--public-key BASE64] [--address HOST:PORT]
 
@@ -32,35 +30,27 @@ function main(): void {
     return
   }
   const publicKey = values['public-key']
-  const request = create(RegisterRequestSchema, { userID: uint64(user), deviceID: uint64(device), publicKey })
-  const client = new grpc.Client(address, grpc.credentials.createInsecure())
-  const metadata = new grpc.Metadata()
-  const token = process.env.CALLSIGN_GRPC_TOKEN
-  if (token) metadata.set('authorization', `Bearer ${token}`)
-  client.makeUnaryRequest(
-    '/kt.v1.KTService/Register',
-    (message: Uint8Array) => Buffer.from(message),
-    (bytes: Buffer) => fromBinary(RegisterResponseSchema, bytes),
-    toBinary(RegisterRequestSchema, request),
-    metadata,
-    { deadline: Date.now() + 10_000 },
-    (error, answer) => {
-      client.close()
-      if (error !== null || answer === undefined) {
-        process.stderr.write(`register: ${error?.message}\n`)
-        process.exitCode = 1
-        return
-      }
-      const result = { index: String(answer.index), vrfHash: answer.vrfHash, publicKey }
-      process.stdout.write(`${JSON.stringify(result)}\n`)
-    },
-  )
+  const [userId, deviceId] = [uint64(user), uint64(device)]
+  const metadata = metadataWith(process.env.CALLSIGN_GRPC_TOKEN)
+  const client = new RegisterClient(address)
+  client
+    .register(userId, deviceId, publicKey, metadata, TIMEOUT_MS)
+    .then(({ index, vrfHash }) => {
+      process.stdout.write(`${JSON.stringify({ index: String(index), vrfHash, publicKey })}\n`)
+    })
+    .catch(error => {
+      process.stderr.write(`register: ${messageOf(error)}\n`)
+      process.exitCode = 1
+    })
+    .finally(() => client.close())
 }
 
 function uint64(text: string): bigint {
   if (/^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n) return BigInt(text)
   throw new Error(`${text} is not a number from 0 to 2^64 - 1`)
 }
+
+const TIMEOUT_MS = 10_000
 
 try {
   main()

@@ -27,17 +27,27 @@ export interface Tokens {
   readonly expiresIn: number
 }
 
+export interface ApiOptions {
+  /** The address without a path, asked for at each attempt. */
+  readonly url: () => string
+  /** Requests are given up when it is aborted. */
+  readonly stop: AbortSignal
+  /** Between attempts. */
+  readonly pauseMsMax?: number
+}
+
 export class Api {
-  readonly #url: string
+  readonly #url: () => string
   readonly #stop: AbortSignal
+  readonly #pauseMsMax: number
   #tokens: Tokens | undefined = undefined
   #refreshAtMs = 0
   #refreshing: Promise<void> | undefined = undefined
 
-  /** `url` without a path; requests are given up when `stop` is aborted. */
-  constructor(url: string, stop: AbortSignal) {
+  constructor({ url, stop, pauseMsMax = PAUSE_MS_MAX }: ApiOptions) {
     this.#url = url
     this.#stop = stop
+    this.#pauseMsMax = pauseMsMax
   }
 
   take(tokens: Tokens): void {
@@ -91,10 +101,10 @@ export class Api {
   /** The first answer that is not `503`. */
   async #answerOf(path: string, init: RequestInit & { headers: Record<string, string> }) {
     const startMs = Date.now()
-    for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
+    for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 2, this.#pauseMsMax)) {
       const isPatient = Date.now() - startMs < PATIENCE_MS
       try {
-        const answer = await fetch(this.#url + path, {
+        const answer = await fetch(this.#url() + path, {
           ...init,
           headers: { ...init.headers, ...this.#authorization(path) },
           signal: AbortSignal.timeout(REQUEST_MS_MAX),

@@ -60,7 +60,7 @@ export class Phone {
   /** A new person's phone. */
   static unpack(world: World, displayName: string): Promise<Phone> {
     return world.gate.through(async () => {
-      const api = new Api(world.url, world.stop)
+      const api = new Api({ url: () => world.url, stop: world.stop })
       const { user } = await signIn(api, displayName)
       const keys = new DeviceKeys()
       const { deviceId } = await api.send<{ deviceId: string }>('POST /app/api/register_device', {

@@ -47,7 +47,7 @@ export class Simulation implements PersonObserver {
     const { url } = options
     await assertDevelopmentServer(url)
     const stop = new AbortController()
-    const directory = await Directory.open(new Api(url, stop.signal), url)
+    const directory = await Directory.open(new Api({ url: () => url, stop: stop.signal }), url)
     const trouble = (sentence: string) => simulation.onTrouble(sentence)
     const world: World = { url, directory, gate: new Gate(AT_ONCE), stop: stop.signal, trouble }
     const simulation = new Simulation(options, world, stop)

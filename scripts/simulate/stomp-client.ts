@@ -12,6 +12,8 @@ export interface StompOptions {
   readonly accessToken: string
   /** Called with the parsed body of each message; it is acknowledged when this returns. */
   readonly onMessage: (body: unknown) => void
+  /** Called when the server has confirmed a message's acknowledgement, which it is asked for only then. */
+  readonly onSettled?: (body: unknown) => void
 }
 
 /** How a connection ended. */
@@ -31,6 +33,7 @@ export class StompClient {
   readonly closed: Promise<Closing>
   readonly #socket: WebSocket
   readonly #onMessage: (body: unknown) => void
+  readonly #onSettled: ((body: unknown) => void) | undefined
   readonly #receipts = new Map<string, { resolve(): void; reject(error: Error): void }>()
   readonly #subscribed = new Set<string>()
   readonly #beats: NodeJS.Timeout
@@ -39,8 +42,9 @@ export class StompClient {
   #error: ServerFrame | undefined = undefined
   #onConnected: (() => void) | undefined = undefined
 
-  private constructor({ url, accessToken, onMessage }: StompOptions) {
+  private constructor({ url, accessToken, onMessage, onSettled }: StompOptions) {
     this.#onMessage = onMessage
+    this.#onSettled = onSettled
     const protocols = STOMP_VERSIONS.map(version => `v${version.replace('.', '')}.stomp`).reverse()
     const socket = new WebSocket(url, protocols, { perMessageDeflate: false })
     this.#socket = socket
@@ -141,7 +145,14 @@ export class StompClient {
     if (frame.header('destination') === ERRORS) this.#onRefused(body as RefusedBody)
     else this.#onMessage(body)
     const ack = frame.header('ack')
-    if (ack !== undefined) this.#write('ACK', ['id', ack])
+    if (ack !== undefined) this.#acknowledge(ack, body)
+  }
+
+  #acknowledge(id: string, body: unknown): void {
+    if (this.#onSettled === undefined) return this.#write('ACK', ['id', id])
+    const receipt = String(this.#nextId++)
+    this.#receipts.set(receipt, { resolve: () => this.#onSettled?.(body), reject: () => {} })
+    this.#write('ACK', ['id', id, 'receipt', receipt])
   }
 
   #onRefused({ destination, receiptId = '', problem }: RefusedBody): void {

@@ -8,14 +8,14 @@ import { endWithReader } from './broken-pipe.ts'
 /** Wrong usage: said with the usage text, exit 2. */
 export class UsageError extends Error {}
 
-/** The flags as they were given: texts, and true for those without a value. */
-export type Flags = Readonly<Record<string, string | boolean | undefined>>
+/** The flags as they were given: texts, a list for those that may be repeated, and true for those without a value. */
+export type Flags = Readonly<Record<string, string | readonly string[] | boolean | undefined>>
 
 export interface Command {
   readonly name: string
   readonly usage: string
-  /** The flags it takes, each with a value or without. */
-  readonly flags: Readonly<Record<string, 'value' | 'alone'>>
+  /** The flags it takes: with a value, with one value or several, or without. */
+  readonly flags: Readonly<Record<string, 'value' | 'values' | 'alone'>>
   /** Resolves with the exit code. */
   readonly run: (flags: Flags) => Promise<number>
 }
@@ -74,7 +74,8 @@ export function parseOptions<const Options extends NonNullable<ParseArgsConfig['
 
 function readFlags({ flags }: Command): Flags {
   const options = Object.entries(flags).map(
-    ([name, kind]) => [name, { type: kind === 'value' ? 'string' : 'boolean' }] as const,
+    ([name, kind]) =>
+      [name, { type: kind === 'alone' ? 'boolean' : 'string', multiple: kind === 'values' }] as const,
   )
   return parseOptions({ ...Object.fromEntries(options), help: { type: 'boolean' } }) as Flags
 }

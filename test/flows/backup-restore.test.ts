@@ -17,6 +17,7 @@ import {
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseEntry } from '../../src/log/entry.ts'
@@ -28,7 +29,6 @@ import { RawTables } from '../support/damage.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openServer } from '../support/open-server.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
-import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, type OpenServer, startRefused, startServer } from '../support/server.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }

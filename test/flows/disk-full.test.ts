@@ -6,7 +6,7 @@
 
 import grpc from '@grpc/grpc-js'
 import t from 'tap'
-import { RegisterClient } from '../support/register-client.ts'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { freshPublicKey, postJson, startServer } from '../support/server.ts'
 
 interface Answered {

@@ -6,10 +6,10 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { befriend, type Person, settingsFor, signInPerson, startCall } from '../support/call-people.ts'
 import { cannotTrace } from '../support/disk-trace.ts'
 import type { LmdbFault } from '../support/forced-lmdb.ts'
-import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey } from '../support/server.ts'
 import { type Acknowledgement, type SlowServer, startSlowServer } from '../support/slow-sync.ts'
 import { WirePeer } from '../support/wire-peer.ts'

@@ -5,8 +5,8 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { runProgram } from '../support/programs.ts'
-import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 

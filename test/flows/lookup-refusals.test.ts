@@ -2,8 +2,8 @@
 
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { openServer } from '../support/open-server.ts'
-import { RegisterClient } from '../support/register-client.ts'
 import { type OpenServer, postJson } from '../support/server.ts'
 
 interface Problem {

@@ -1,10 +1,10 @@
 /** The document as the built server serves it: everything in it is there, in every spelling, and answers as it says. */
 
 import t, { type Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { plainOperations } from '../../src/api/documents/log-operations.ts'
 import { DocumentedAnswers } from '../support/documented.ts'
 import { openServer } from '../support/open-server.ts'
-import { RegisterClient } from '../support/register-client.ts'
 import { type OpenServer, postJson } from '../support/server.ts'
 
 async function start(t: Test): Promise<OpenServer> {

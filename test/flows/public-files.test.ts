@@ -3,8 +3,8 @@
 import { request } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { openServer } from '../support/open-server.ts'
-import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, type OpenServer } from '../support/server.ts'
 
 /** Enough for a full tile and bundle, a partial one of each, and a level-1 tile. */

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import grpc from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
-import { RegisterClient } from '../support/register-client.ts'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
 import { tlsFile, tlsPath } from '../support/tls.ts'
 

@@ -5,12 +5,12 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { App } from '../support/app.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { meetPeople, settingsFor } from '../support/call-people.ts'
 import { freePort } from '../support/free-port.ts'
-import { RegisterClient } from '../support/register-client.ts'
 import {
   freshPublicKey,
   postJson,

@@ -138,7 +138,7 @@ t.test('what is asked while the tokens are renewed is answered, too', async t =>
   t.teardown(() => server.close().closeAllConnections())
   const renewed = JSON.stringify({ accessToken: 'new', refreshToken: 'r2', expiresIn: 900 })
   const { port } = server.address() as AddressInfo
-  const api = new Api(`http://127.0.0.1:${port}`, new AbortController().signal)
+  const api = new Api({ url: () => `http://127.0.0.1:${port}`, stop: new AbortController().signal })
   api.take({ accessToken: 'old', refreshToken: 'r1', expiresIn: 900 })
   await t.resolves(api.send('GET /first'))
   await t.resolves(second!)

@@ -1,9 +1,9 @@
 /** A running server's log for flow tests: devices register with it and are looked up as their contacts would. */
 
 import type { Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { type ExpectedKey, type LogKeys, type LookupResult, readLogKeys } from '../strangers/verifier.ts'
 import { openServer } from './open-server.ts'
-import { RegisterClient } from './register-client.ts'
 import { freshPublicKey, type OpenOptions, type OpenServer, postJson } from './server.ts'
 
 export interface LiveLog extends OpenServer {

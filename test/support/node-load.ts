@@ -3,6 +3,9 @@
  * and acknowledged, checkpoints read. Answers are kept, and checked at every node.
  */
 
+import { InboxLedger } from '../../scripts/drill/inbox-ledger.ts'
+import { faultOfCall } from '../../scripts/drill/lost.ts'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseEntry } from '../../src/log/entry.ts'
 import { equalHashes, hashLeaf } from '../../src/log/hash.ts'
@@ -13,7 +16,6 @@ import { befriend, type Person, signInPerson, startCall } from './call-people.ts
 import { lookUp } from './live-log.ts'
 import { headerOf } from './naive-stomp.ts'
 import { eventually, type TestNode } from './nodes.ts'
-import { RegisterClient } from './register-client.ts'
 import { freshPublicKey, type RunningServer } from './server.ts'
 import { sendFrame, type WireFrame, WirePeer } from './wire-peer.ts'
 
@@ -27,13 +29,8 @@ interface Registered {
 interface Mailbox {
   readonly person: Person
   sent: number
-  /** Whose SEND had a receipt. */
-  readonly stored: Set<number>
-  readonly received: Set<number>
-  /** Whose ACK had a receipt. */
-  readonly settled: Set<number>
-  /** Came although they were settled. */
-  readonly again: number[]
+  /** A SEND with a receipt is a promise. */
+  readonly inbox: InboxLedger
 }
 
 interface Checkpoint {
@@ -72,14 +69,7 @@ export class NodeLoad {
       load.#pairs.push(pair)
     }
     for (const person of people) {
-      load.#mailboxes.push({
-        person,
-        sent: 0,
-        stored: new Set(),
-        received: new Set(),
-        settled: new Set(),
-        again: [],
-      })
+      load.#mailboxes.push({ person, sent: 0, inbox: new InboxLedger() })
     }
     load.#work.push(
       ...Array.from({ length: REGISTRARS }, () => load.#repeat(() => load.#registerAt(load.#anyServer()))),
@@ -97,8 +87,8 @@ export class NodeLoad {
       registered: this.#registered.length,
       calls: this.#calls.length,
       checkpoints: this.#checkpoints.size,
-      stored: this.#mailboxes.reduce((sum, { stored }) => sum + stored.size, 0),
-      settled: this.#mailboxes.reduce((sum, { settled }) => sum + settled.size, 0),
+      stored: this.#mailboxes.reduce((sum, { inbox }) => sum + inbox.counts.promised, 0),
+      settled: this.#mailboxes.reduce((sum, { inbox }) => sum + inbox.counts.settled, 0),
     }
   }
 
@@ -144,8 +134,8 @@ export class NodeLoad {
     for (const { caller, callId, isEnded } of this.#calls) {
       caller.app.http = server.http
       const outcome = await caller.app.outcome(`GET /app/api/call/${callId}`)
-      if (isEnded ? outcome !== '410 CALL_ENDED' : !/^200|CALL_ENDED/.test(outcome))
-        faults.push(`call ${callId} answers ${outcome}, ended: ${isEnded}`)
+      const fault = faultOfCall(callId, outcome, isEnded)
+      if (fault !== undefined) faults.push(fault)
     }
     faults.push(...forksOf(entries, [...this.#checkpoints.values()]))
     return faults
@@ -155,11 +145,10 @@ export class NodeLoad {
   async messageFaults(): Promise<string[]> {
     const faults = this.#mailboxes.map(async mailbox => {
       await eventually(() => this.#receive(mailbox, true))
-      const { person, stored, received, again } = mailbox
-      const missing = [...stored].filter(number => !received.has(number))
+      const { person, inbox } = mailbox
       return [
-        ...missing.map(number => `message ${number} of ${person.userId} does not come`),
-        ...again.map(number => `message ${number} of ${person.userId} came again`),
+        ...inbox.missing.map(number => `message ${number} of ${person.userId} does not come`),
+        ...inbox.again.map(number => `message ${number} of ${person.userId} came again`),
       ]
     })
     return (await Promise.all(faults)).flat()
@@ -228,12 +217,13 @@ export class NodeLoad {
     const number = ++mailbox.sent
     peer.write(sendFrame(QUEUE, `${number}`, `receipt:${number}\n`))
     await Promise.race([peer.receipt(`${number}`), failed(peer)])
-    mailbox.stored.add(number)
+    mailbox.inbox.promise(`${number}`)
     this.#acknowledge()
   }
 
-  async #taken({ stored, settled }: Mailbox): Promise<void> {
-    while (stored.size - settled.size > WAITING_MAX && !this.#isOver) await this.acknowledged(1)
+  async #taken({ inbox }: Mailbox): Promise<void> {
+    const waiting = () => inbox.counts.promised - inbox.counts.settled
+    while (waiting() > WAITING_MAX && !this.#isOver) await this.acknowledged(1)
   }
 
   /** Receives for some messages, or until all that wait have come. */
@@ -255,31 +245,28 @@ export class NodeLoad {
         await peer.disconnect()
         return
       }
-      const before = mailbox.settled.size
+      const before = mailbox.inbox.counts.settled
       await Promise.race([this.#settles(mailbox, before + SENDS), failed(peer)])
     } finally {
       peer.destroy()
     }
   }
 
-  async #settles({ settled }: Mailbox, count: number): Promise<void> {
-    while (settled.size < count && !this.#isOver) await this.acknowledged(1)
+  async #settles({ inbox }: Mailbox, count: number): Promise<void> {
+    while (inbox.counts.settled < count && !this.#isOver) await this.acknowledged(1)
   }
 
-  #onMessage({ settled, received, again }: Mailbox, peer: WirePeer, frame: WireFrame): void {
+  #onMessage({ inbox }: Mailbox, peer: WirePeer, frame: WireFrame): void {
     const text = String(frame.body)
     const receipt = text === END ? '' : `receipt:ack-${text}\n`
-    if (text !== END) {
-      if (settled.has(Number(text))) again.push(Number(text))
-      received.add(Number(text))
-    }
+    if (text !== END) inbox.receive(text)
     peer.write(`ACK\nid:${headerOf(frame, 'ack')}\n${receipt}\n\0`)
   }
 
-  #onReceipt({ settled }: Mailbox, frame: WireFrame): void {
+  #onReceipt({ inbox }: Mailbox, frame: WireFrame): void {
     const [, number] = /^ack-(\d+)$/.exec(headerOf(frame, 'receipt-id') ?? '') ?? []
     if (number === undefined) return
-    settled.add(Number(number))
+    inbox.settle(number)
     this.#acknowledge()
   }
 

@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { settingsFor } from './call-people.ts'
 import { freePort } from './free-port.ts'
 import { lookUp } from './live-log.ts'
 import { productionEnvironment } from './outside-world.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
-import { RegisterClient } from './register-client.ts'
 import { freshPublicKey, type RunningServer, type StartOptions, startServer } from './server.ts'
 
 type Environment = Readonly<Record<string, string>>
@@ -19,6 +19,8 @@ export interface ClusterOptions {
   /** How many of them to start. */
   readonly running?: number
   readonly environment?: Environment
+  /** Whether a node that starts again listens where it did, for clients that are given addresses once. */
+  readonly keepsAddresses?: boolean
   /** The port by which the node reaches PostgreSQL, where it is not PostgreSQL's own. */
   readonly databasePort?: (postgres: PostgresServer, node: string) => Promise<number>
   /** One that runs already. */
@@ -133,7 +135,15 @@ export class Cluster {
   /** The first node is the writer. All end with the test. */
   static async start(
     t: Test,
-    { nodes = 2, running = nodes, environment = {}, databasePort, settings, ...given }: ClusterOptions = {},
+    {
+      nodes = 2,
+      running = nodes,
+      environment = {},
+      keepsAddresses,
+      databasePort,
+      settings,
+      ...given
+    }: ClusterOptions = {},
   ): Promise<Cluster> {
     const postgres = given.postgres ?? (await startPostgres(t, settings))
     const databaseUrl = await postgres.newDatabase()
@@ -149,7 +159,8 @@ export class Cluster {
     const made: TestNode[] = []
     for (const name of NAMES.slice(0, nodes)) {
       const url = postgres.urlOf(database, await databasePort?.(postgres, name))
-      const environment = { ...shared, CALLSIGN_DATABASE_URL: url }
+      const ports = keepsAddresses ? await freePorts() : {}
+      const environment = { ...shared, ...ports, CALLSIGN_DATABASE_URL: url }
       made.push(new TestNode(name, await freePort(), join(folder, name), environment))
     }
     t.teardown(() => Promise.all(made.map(node => node.end('SIGKILL'))))
@@ -183,6 +194,12 @@ export class Cluster {
     )
     return row!
   }
+}
+
+async function freePorts(): Promise<Environment> {
+  const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_ADMIN_PORT', 'CALLSIGN_GRPC_PORT']
+  const ports = await Promise.all(names.map(freePort))
+  return Object.fromEntries(names.map((name, at) => [name, String(ports[at])]))
 }
 
 /** Tries until it succeeds: nodes refuse, or do not answer, while the writer changes. */

@@ -1,4 +1,7 @@
-/** gRPC as a back end speaks it to the log. By itself, since what it loads takes longer than most tests. */
+/** gRPC as a back end speaks it to the log. By itself, since what it loads takes longer than most commands. */
+
+// Before grpc-js, which reads its ciphers when it is loaded: the server may run in the same process.
+import '../../src/transport/grpc-ciphers.ts'
 
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
@@ -11,6 +14,13 @@ import {
 /** The bytes of a request message. */
 export function registerRequest(userID: bigint, deviceID: bigint, publicKey: string): Uint8Array {
   return toBinary(RegisterRequestSchema, create(RegisterRequestSchema, { userID, deviceID, publicKey }))
+}
+
+/** The bearer token that the log asks for, or nothing. */
+export function metadataWith(token: string | undefined): grpc.Metadata {
+  const metadata = new grpc.Metadata()
+  if (token) metadata.set('authorization', `Bearer ${token}`)
+  return metadata
 }
 
 /** A gRPC client of `KTService.Register`. */
@@ -27,12 +37,13 @@ export class RegisterClient {
     deviceId: bigint,
     publicKey: string,
     metadata = new grpc.Metadata(),
+    timeoutMs = TIMEOUT_MS,
   ): Promise<RegisterResponse> {
-    return this.send(registerRequest(userId, deviceId, publicKey), metadata)
+    return this.send(registerRequest(userId, deviceId, publicKey), metadata, timeoutMs)
   }
 
   /** Sends any bytes as the request message. */
-  send(bytes: Uint8Array, metadata = new grpc.Metadata()): Promise<RegisterResponse> {
+  send(bytes: Uint8Array, metadata = new grpc.Metadata(), timeoutMs = TIMEOUT_MS): Promise<RegisterResponse> {
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(
         '/kt.v1.KTService/Register',
@@ -40,7 +51,7 @@ export class RegisterClient {
         (answer: Buffer) => fromBinary(RegisterResponseSchema, answer),
         bytes,
         metadata,
-        { deadline: Date.now() + 30_000 },
+        { deadline: Date.now() + timeoutMs },
         (error, answer) => (error === null ? resolve(answer!) : reject(error)),
       )
     })
@@ -50,3 +61,5 @@ export class RegisterClient {
     this.#client.close()
   }
 }
+
+const TIMEOUT_MS = 30_000

@@ -1,0 +1,194 @@
+/**
+ * Work at all nodes that goes on while one fails: pairs of test users call each other and change the call's key, and keys
+ * of made-up devices are registered. Each change that was acknowledged is kept, to be looked for afterwards.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { causeOf, NoAnswer, Refusal } from '../simulate/api.ts'
+import { newCallKey } from '../simulate/call-key.ts'
+import { type DrillPhone, keyUpdateName } from './phone.ts'
+import type { RegisteredKey, Registrar } from './registrar.ts'
+
+export interface DrillCall {
+  readonly callId: string
+  readonly caller: DrillPhone
+  isEnded: boolean
+  /** When its newest change that was acknowledged was sent (`performance.now()`). */
+  changedAtMs: number
+}
+
+/** An acknowledged change. */
+interface Acknowledgement {
+  readonly sentAtMs: number
+  readonly answeredAtMs: number
+}
+
+export class Load {
+  readonly phones: readonly DrillPhone[]
+  readonly calls: DrillCall[] = []
+  /** Refusals that no client deserved, and messages that did not come. */
+  readonly faults: string[] = []
+  readonly registrar: Registrar | undefined
+  readonly #stop: AbortSignal
+  readonly #sealed = new Map<string, string>()
+  #acknowledgements: Acknowledgement[] = []
+  #waiting: (() => void)[] = []
+  #work: Promise<void>[] = []
+  #isOn = false
+
+  constructor(phones: readonly DrillPhone[], registrar: Registrar | undefined, stop: AbortSignal) {
+    this.phones = phones
+    this.registrar = registrar
+    this.#stop = stop
+  }
+
+  get keys(): readonly RegisteredKey[] {
+    return [...this.phones.map(({ key }) => key), ...(this.registrar?.keys ?? [])]
+  }
+
+  get callsUnderWay(): readonly DrillCall[] {
+    return this.calls.filter(({ isEnded }) => !isEnded)
+  }
+
+  start(): void {
+    if (this.#isOn) return
+    this.#isOn = true
+    this.#acknowledgements = []
+    for (let at = 0; at + 1 < this.phones.length; at += 2) {
+      this.#work.push(this.#keepCalling(this.phones[at]!, this.phones[at + 1]!))
+    }
+    if (this.registrar !== undefined) this.#work.push(this.#keepRegistering(this.registrar))
+  }
+
+  /** Resolves when all calls have ended, with true; with false when that takes too long. */
+  async rest(): Promise<boolean> {
+    this.#isOn = false
+    const work = Promise.all(this.#work.splice(0)).then(() => true)
+    const late = sleep(REST_MS_MAX, false, { ref: false })
+    return await Promise.race([work, late])
+  }
+
+  /** The first change that was sent since, and acknowledged. */
+  firstSince(atMs: number): Acknowledgement | undefined {
+    return this.#acknowledgements.find(({ sentAtMs }) => sentAtMs > atMs)
+  }
+
+  countSince(atMs: number): number {
+    return this.#acknowledgements.filter(({ sentAtMs }) => sentAtMs > atMs).length
+  }
+
+  /** Resolves when this is so, with true; with false when the time has run out. Asked after each acknowledgement. */
+  async until(isSo: () => boolean, ms: number): Promise<boolean> {
+    const endMs = performance.now() + ms
+    while (!isSo()) {
+      const leftMs = endMs - performance.now()
+      if (leftMs <= 0 || this.#stop.aborted) return false
+      const timeout = new AbortController()
+      const next = new Promise<void>(resolve => this.#waiting.push(resolve))
+      await Promise.race([next, sleep(leftMs, undefined, { signal: timeout.signal }).catch(() => {})])
+      timeout.abort()
+    }
+    return true
+  }
+
+  /** Keys that came to a device, and are not what the caller sealed. */
+  get falsified(): readonly string[] {
+    return this.phones.flatMap(({ sealed }) =>
+      [...sealed]
+        .filter(([message, text]) => (this.#sealed.get(message) ?? text) !== text)
+        .map(([name]) => name),
+    )
+  }
+
+  async #keepCalling(one: DrillPhone, other: DrillPhone): Promise<void> {
+    for (let turn = 0; this.#isOn && !this.#stop.aborted; turn++) {
+      await this.#attempt(() => (turn % 2 === 0 ? this.#call(one, other) : this.#call(other, one)))
+    }
+  }
+
+  async #keepRegistering(registrar: Registrar): Promise<void> {
+    while (this.#isOn && !this.#stop.aborted) {
+      const sentAtMs = performance.now()
+      // A node that is down, or without a writer, is asked again.
+      await registrar.register().then(
+        () => this.#acknowledge(sentAtMs),
+        () => {},
+      )
+      await sleep(REGISTER_PAUSE_MS)
+    }
+  }
+
+  async #call(caller: DrillPhone, callee: DrillPhone): Promise<void> {
+    const callKey = newCallKey()
+    const keys = callee.deviceNames.map(name => [name, caller.seal(callKey, { ...callee.holder, name })])
+    const started = await caller.change<{ callId: string }>('POST /app/api/call/start', {
+      calleeIds: [callee.userId],
+      encryptedAESKeys: Object.fromEntries(keys),
+      isVideo: false,
+    })
+    const { callId } = started.reply
+    const call = { callId, caller, isEnded: false, changedAtMs: started.sentAtMs }
+    this.calls.push(call)
+    this.#acknowledge(started.sentAtMs)
+    this.#promise(callee, `call_invitation of call ${callId}`, keys[0]![1])
+    await this.#arrival(callee, `call_invitation of call ${callId}`)
+    await this.#change(call, callee, 'join')
+    const endMs = performance.now() + CALL_MS
+    for (let epoch = 2; this.#isOn && performance.now() < endMs && epoch < EPOCHS_MAX; epoch++) {
+      const sealed = caller.seal(newCallKey(), callee.holder)
+      const body = { epoch, reason: 'rotation', encryptedAESKeys: { [callee.name]: sealed } }
+      await this.#change(call, caller, 'keys', body)
+      this.#promise(callee, keyUpdateName(callId, epoch), sealed)
+      await this.#arrival(callee, keyUpdateName(callId, epoch))
+      await sleep(KEY_PAUSE_MS)
+    }
+    await this.#change(call, caller, 'end')
+    call.isEnded = true
+    this.#promise(callee, `call_ended of call ${callId}`)
+    await this.#arrival(callee, `call_ended of call ${callId}`)
+  }
+
+  async #change(call: DrillCall, phone: DrillPhone, command: string, body?: object): Promise<void> {
+    const { sentAtMs } = await phone.change(`POST /app/api/call/${call.callId}/${command}`, body)
+    call.changedAtMs = sentAtMs
+    this.#acknowledge(sentAtMs)
+  }
+
+  #promise(phone: DrillPhone, message: string, sealed?: string): void {
+    phone.inbox.promise(message)
+    if (sealed !== undefined) this.#sealed.set(message, sealed)
+  }
+
+  /** A message that does not come is found missing afterwards. */
+  async #arrival(phone: DrillPhone, message: string): Promise<void> {
+    await Promise.race([phone.inbox.arrival(message), sleep(ARRIVAL_MS_MAX, undefined, { ref: false })])
+  }
+
+  async #attempt(act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      const isRate = error instanceof Refusal && error.status === 429
+      if (!isRate && !(error instanceof NoAnswer) && this.faults.length < FAULTS_MAX) {
+        this.faults.push(causeOf(error))
+      }
+      await sleep(isRate ? RATE_PAUSE_MS : REFUSED_PAUSE_MS)
+    }
+  }
+
+  #acknowledge(sentAtMs: number): void {
+    this.#acknowledgements.push({ sentAtMs, answeredAtMs: performance.now() })
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+}
+
+/** A user may start 20 calls in ten minutes. */
+const CALL_MS = 15_000
+const KEY_PAUSE_MS = 250
+const EPOCHS_MAX = 1_000
+const REGISTER_PAUSE_MS = 250
+const ARRIVAL_MS_MAX = 30_000
+const REST_MS_MAX = 60_000
+const RATE_PAUSE_MS = 5_000
+const REFUSED_PAUSE_MS = 1_000
+const FAULTS_MAX = 100

@@ -1,0 +1,89 @@
+/** Looks for what was acknowledged: calls, keys and messages, at every node, and one log for all of them. */
+
+import type { LogClient, SignedCheckpoint } from '../../src/client/client.ts'
+import type { DrillCall, Load } from './load.ts'
+import { faultOfLookup } from './readers.ts'
+import type { RegisteredKey } from './registrar.ts'
+import type { NodeAddresses } from './settings.ts'
+
+/** A call whose start was acknowledged, as a node answers for it. Undefined when the answer is right. */
+export function faultOfCall(callId: string, outcome: string, isEnded: boolean): string | undefined {
+  const isRight = isEnded ? outcome === '410 CALL_ENDED' : /^200|CALL_ENDED/.test(outcome)
+  return isRight ? undefined : `call ${callId} answers ${outcome}, ended: ${isEnded}`
+}
+
+export async function lostCalls(
+  nodes: readonly NodeAddresses[],
+  calls: readonly DrillCall[],
+): Promise<string[]> {
+  const faults: string[] = []
+  for (const node of nodes) {
+    for (const { callId, caller, isEnded } of calls) {
+      const outcome = await caller.outcomeAt(node, `/app/api/call/${callId}`)
+      const fault = faultOfCall(callId, outcome, isEnded)
+      if (fault !== undefined) faults.push(`${fault}, at ${node.name}`)
+    }
+  }
+  return faults
+}
+
+/** Keys that a node does not prove. */
+export async function lostKeys(
+  logs: ReadonlyMap<string, LogClient>,
+  keys: readonly RegisteredKey[],
+): Promise<string[]> {
+  const faults = [...logs].map(async ([node, log]) => {
+    const outcomes = await log.lookUpAll(keys)
+    return keys.flatMap((key, at) => {
+      const fault = faultOfLookup(outcomes[at]!, key)
+      return fault === undefined ? [] : [`key of ${key.userId}_${key.deviceId} at ${node}: ${fault}`]
+    })
+  })
+  return (await Promise.all(faults)).flat()
+}
+
+/** Messages that do not come, came after their acknowledgement, or are not what was sent. */
+export function lostMessages({ phones, falsified }: Load): string[] {
+  return [
+    ...phones.flatMap(({ inbox, name }) => inbox.missing.map(each => `${each} does not come to ${name}`)),
+    ...phones.flatMap(({ inbox, name }) => inbox.again.map(each => `${each} came again to ${name}`)),
+    ...falsified.map(each => `${each} has another key`),
+  ]
+}
+
+export interface LogAtNode {
+  readonly node: string
+  readonly checkpoint: SignedCheckpoint
+}
+
+/** Each node's checkpoint, which fits its earlier ones. A fault is a sentence. */
+export async function readLogs(
+  logs: ReadonlyMap<string, LogClient>,
+): Promise<readonly (LogAtNode | string)[]> {
+  return await Promise.all(
+    [...logs].map(async ([node, log]) => {
+      const seen = await log.refreshCheckpoint()
+      return seen.kind === 'verified'
+        ? { node, checkpoint: seen.checkpoint }
+        : `the log at ${node}: ${seen.detail}`
+    }),
+  )
+}
+
+/** Checkpoints of all nodes that some node's log does not begin with, or go on from. */
+export async function forks(
+  logs: ReadonlyMap<string, LogClient>,
+  shown: readonly LogAtNode[],
+): Promise<string[]> {
+  const faults: string[] = []
+  for (const [node, log] of logs) {
+    for (const { node: from, checkpoint } of shown) {
+      const compared = await log.compareWith(checkpoint.note)
+      if (compared.kind === 'verified') continue
+      faults.push(
+        `the log at ${node} does not fit size ${checkpoint.treeSize} shown by ${from}: ${compared.detail}`,
+      )
+    }
+  }
+  return faults
+}

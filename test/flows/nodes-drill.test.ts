@@ -1,0 +1,148 @@
+/** The drill against two nodes on one PostgreSQL, as an operator runs it; and what it has to notice. */
+
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { Cluster, type TestNode } from '../support/nodes.ts'
+import { skipWithoutPostgres } from '../support/postgres.ts'
+import { builtProgram, type Outcome, runProgram } from '../support/programs.ts'
+
+const IDENTIFIERS = { 'person0@example.org': '424242', 'person1@example.org': '424242' }
+/** How long a node takes is not what these tests are about. */
+const PATIENT = ['--writer-within', '60', '--back-within', '120']
+
+interface Line {
+  readonly drill: string
+  readonly check: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+/** Commands that have this test act on a node of its own. */
+async function commands(t: Test, acts: Readonly<Record<string, (node: string) => Promise<void>>>) {
+  const onRequest: RequestListener = async ({ url = '' }, response) => {
+    const [, act = '', node = ''] = url.split('/')
+    await acts[act]!(node)
+    response.end()
+  }
+  const server = createServer(onRequest).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return Object.keys(acts).flatMap(act => [
+    `--${act}`,
+    `"${process.execPath}" -e "fetch('http://127.0.0.1:${port}/${act}/{node}').then(r => process.exit(r.ok ? 0 : 1))"`,
+  ])
+}
+
+async function drill(
+  nodes: readonly TestNode[],
+  args: readonly string[],
+  host = '127.0.0.1',
+): Promise<Outcome & { lines: Line[] }> {
+  const named = nodes.flatMap(({ name, server }) => [
+    '--node',
+    `${name}=${server.http.replace('127.0.0.1', host)},${server.admin},${server.grpc}`,
+  ])
+  const outcome = await runProgram(
+    process.execPath,
+    [builtProgram('scripts/callsign'), 'drill', '--json', ...named, ...args],
+    { environment: { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(IDENTIFIERS) } },
+  )
+  const lines = outcome.stdout
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+  return { ...outcome, lines }
+}
+
+function nodeOf({ nodes }: Cluster, name: string): TestNode {
+  return nodes.find(node => node.name === name)!
+}
+
+t.test(
+  'a cluster passes: each failure, and all that was acknowledged',
+  { skip: skipWithoutPostgres },
+  async t => {
+    const cluster = await Cluster.start(t, { keepsAddresses: true })
+    for (const node of cluster.nodes) node.supervise()
+    const args = await commands(t, {
+      kill: async name => nodeOf(cluster, name).kill('SIGKILL'),
+      stop: async name => nodeOf(cluster, name).kill('SIGTERM'),
+      'restart-postgres': async () => {
+        await cluster.postgres.stop()
+        await cluster.postgres.start()
+      },
+    })
+    const { code, lines, stdout, stderr } = await drill(cluster.nodes, [...PATIENT, ...args])
+    t.same(
+      lines.filter(({ ok }) => !ok),
+      [],
+      stderr,
+    )
+    t.equal(code, 0, stdout + stderr)
+    const found = ['copies', 'calls', 'keys', 'messages', 'log']
+    const checksOf = (name: string) => lines.filter(line => line.drill === name).map(({ check }) => check)
+    t.same(checksOf('writer'), ['writer', 'first change', 'return', 'reads', ...found])
+    t.same(checksOf('other'), ['first change', 'return', 'reads', ...found])
+    t.same(checksOf('stop'), ['writer', 'first change', 'return', 'reads', ...found])
+    t.same(checksOf('postgres'), ['return', 'first change', ...found])
+    t.match(lines.find(({ check }) => check === 'writer')?.detail, /^(two instead of one|one again) after/)
+    t.match(lines.find(({ check }) => check === 'calls')?.detail, /; 1 went on through the failure$/)
+    for (const secret of ['424242', 'kat_', 'krt_']) t.notOk((stdout + stderr).includes(secret), secret)
+  },
+)
+
+t.test(
+  'production is left alone, and a node that does not come back is found out',
+  { skip: skipWithoutPostgres },
+  async t => {
+    const cluster = await Cluster.start(t, { keepsAddresses: true })
+    const args = await commands(t, { kill: async name => nodeOf(cluster, name).kill('SIGKILL') })
+    const refused = await drill(cluster.nodes, [...args, '--staging', 'another/log'])
+    t.equal(refused.code, 2)
+    t.equal(refused.stderr, 'drill: --staging another/log is not the log of these nodes\n')
+    const elsewhere = await drill(cluster.nodes, args, '[::ffff:127.0.0.1]')
+    t.equal(elsewhere.code, 2)
+    t.match(elsewhere.stderr, /^drill: this may be production: one is at http:.*--staging CALLSIGN_ORIGIN\n$/)
+    const { code, lines } = await drill(cluster.nodes, [
+      ...['--drills', 'writer,other', '--writer-within', '60', '--back-within', '1'],
+      ...args,
+    ])
+    t.equal(code, 1)
+    t.match(
+      lines.find(({ check }) => check === 'return'),
+      {
+        ok: false,
+        detail: /^one is not back after 1 s: one does not answer, /,
+      },
+    )
+    t.same(new Set(lines.map(line => line.drill)), new Set(['writer']), 'the next drill does not begin')
+  },
+)
+
+t.test(
+  'a cluster that loses what it has acknowledged is found out',
+  { skip: skipWithoutPostgres },
+  async t => {
+    const cluster = await Cluster.start(t, { keepsAddresses: true })
+    const args = await commands(t, {
+      kill: async () => {
+        await Promise.all(cluster.nodes.map(node => node.end('SIGKILL')))
+        await cluster.sql('drop schema callsign cascade')
+        for (const node of cluster.nodes) {
+          rmSync(node.dataFolder, { recursive: true })
+          await node.start()
+        }
+      },
+    })
+    const { code, lines, stderr } = await drill(cluster.nodes, ['--drills', 'writer', ...PATIENT, ...args])
+    t.equal(code, 1, stderr)
+    const failed = new Map(lines.filter(({ ok }) => !ok).map(({ check, detail }) => [check, detail]))
+    t.match(failed.get('calls'), /call \d+ answers 40[14] /)
+    t.match(failed.get('keys'), /key of \d+_\d+ at (one|two): /)
+    t.match(failed.get('log'), /does not begin with that of size|is below \d+, which was seen before/)
+  },
+)
