@@ -1,12 +1,34 @@
-/** The compose file and the pages that go with it: what one names, the other has. */
+/** The compose files, the balancer's configuration and the pages that go with them: what one names, the other has. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { listSettings } from '../../src/server/config.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const compose = readFileSync(join(PROJECT_ROOT, 'deploy/compose.yaml'), 'utf8')
-const [, relay = ''] = /^ {2}coturn:\n((?: {4}.*\n)+)/m.exec(compose) ?? []
+const compose = read('compose.yaml')
+const nodes = read('compose.nodes.yaml')
+const balancer = read('haproxy.cfg')
+const relay = servicesOf(compose).get('coturn')!
+
+function read(name: string): string {
+  return readFileSync(join(PROJECT_ROOT, 'deploy', name), 'utf8')
+}
+
+/** The lines below each service's name. */
+function servicesOf(text: string): ReadonlyMap<string, string> {
+  const [, services = ''] = /^services:\n((?: .*\n|\n)+)/m.exec(text) ?? []
+  return new Map(
+    [...services.matchAll(/^ {2}([\w-]+):\n((?: {4}.*\n)+)/gm)].map(([, name, lines]) => [name!, lines!]),
+  )
+}
+
+/** Names in a list of a service, or in the map at the end of the file. */
+function secretsOf(service: string): string[] {
+  const [, flow] = /^ {4}secrets: \[(.*)\]$/m.exec(service) ?? []
+  const [, block = ''] = /^ {4}secrets:\n((?: {6}- .*\n)+)/m.exec(service) ?? []
+  return flow?.split(', ') ?? [...block.matchAll(/- (.*)$/gm)].map(([, name]) => name!)
+}
 
 t.test('the relay finds its certificates where the documented lines look for them', async t => {
   const page = readFileSync(join(PROJECT_ROOT, 'docs/operator.md'), 'utf8')
@@ -25,7 +47,61 @@ t.test('the relay may have the one right that its program carries, or it could n
 })
 
 t.test('what the containers log has a bound', async t => {
-  const services = compose.match(/^ {4}image: /gm)?.length
-  t.equal(compose.match(/^ {6}options: \{ max-size: /gm)?.length, services)
+  const bound = / {6}options: \{ max-size: /
+  for (const service of servicesOf(compose).values()) t.match(service, bound)
+  for (const service of servicesOf(nodes).values()) t.match(service, /<<: \*node|logging: \*logging|extends:/)
+  t.match(nodes, /^ {2}logging: &logging\n {4}driver: json-file\n {4}options: \{ max-size: /m)
   t.match(relay, /--log-file=stdout/)
+})
+
+for (const [name, text] of Object.entries({ 'compose.yaml': compose, 'compose.nodes.yaml': nodes })) {
+  t.test(`${name}: each variable is a setting, each secret is used and is there`, async t => {
+    const settings = listSettings().flatMap(({ name, isSecret }) =>
+      isSecret ? [name, `${name}_FILE`] : [name],
+    )
+    const set = [...text.matchAll(/^ +((?:CALLSIGN|KT|VRF)_\w+): /gm)].map(([, variable]) => variable!)
+    t.ok(set.length > 5)
+    t.same(
+      set.filter(variable => !settings.includes(variable)),
+      [],
+    )
+    const [, list = ''] = /^secrets:\n((?: .*\n)+)/m.exec(text) ?? []
+    const secrets = [...list.matchAll(/^ {2}([\w.-]+): \{ file: secrets\/\1 \}$/gm)].map(([, each]) => each!)
+    const named = new Set([...servicesOf(text).values()].flatMap(secretsOf))
+    t.ok(secrets.length > 0)
+    t.same([...named].sort(), secrets.toSorted())
+    const files = [...text.matchAll(/\/run\/secrets\/(\S+)$/gm)].map(([, each]) => each!)
+    t.same([...new Set(files)].sort(), secrets.toSorted(), 'each is named in a setting')
+  })
+}
+
+t.test('the nodes differ in their names alone', async t => {
+  const services = servicesOf(nodes)
+  const [one, two] = ['node-1', 'node-2'].map(name =>
+    services
+      .get(name)!
+      .replace(/ {4}depends_on:[\s\S]*/, '')
+      .split('\n')
+      .filter(line => !line.trim().startsWith('#')),
+  )
+  t.ok(one!.length > 20)
+  t.same(
+    two!.map(line => line.replaceAll(/(node|data|head)-2/g, '$1-1').replace(/:(808|909)2:/, ':$11:')),
+    one,
+  )
+})
+
+t.test('the balancer asks the readiness of each node, and knows all of them', async t => {
+  const known = [...servicesOf(nodes).keys()].filter(name => name.startsWith('node-'))
+  for (const port of [8080, 50051]) {
+    const servers = [...balancer.matchAll(/^ {2}server (\S+) (\S+):(\d+)$/gm)].filter(
+      ([, , , each]) => each === `${port}`,
+    )
+    t.same(
+      servers.map(([, name, host]) => [name, host]),
+      known.map(name => [name, name]),
+    )
+  }
+  t.equal(balancer.match(/^ {2}http-check send meth GET uri \/readyz ver HTTP\/1\.1 /gm)?.length, 2)
+  t.equal(balancer.match(/^ {2}default-server check port 9090 /gm)?.length, 2)
 })
