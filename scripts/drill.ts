@@ -49,13 +49,15 @@ async function runDrills(settings: Settings, stop: AbortSignal): Promise<number>
     const drills = new Drills({ settings, watch, load, readers, logKeys: log, say })
     const format = isJson ? formatJson : formatFinding
     let areAllOk = true
+    let isAnyLost = false
     for (const name of settings.drills) {
       for await (const finding of drills.run(name)) {
         process.stdout.write(format(name, finding))
         areAllOk &&= finding.isOk
+        isAnyLost ||= !finding.isOk && finding.seconds === undefined
       }
-      // The next drill would find the failure of this one.
-      if (!areAllOk || stop.aborted) break
+      // The next drill would find the failure of this one. Being late leaves nothing behind.
+      if (isAnyLost || stop.aborted) break
     }
     registrar?.close()
     return areAllOk && !stop.aborted ? 0 : 1
