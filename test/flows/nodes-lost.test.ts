@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { decodeRows, encodeRows } from '../../src/store/postgres/written-rows.ts'
 import { NodeLoad } from '../support/node-load.ts'
-import { Cluster } from '../support/nodes.ts'
+import { Cluster, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
@@ -46,7 +46,6 @@ t.test('a loss of anything acknowledged is found', { skip: skipWithoutPostgres }
   const { one, two } = cluster
   const load = await NodeLoad.start(cluster.nodes, randomFrom(seedOf()))
   await load.acknowledged(ACKNOWLEDGED)
-  await cluster.sql(`create table callsign.earlier as select * from callsign.rows where ${OF_INBOXES}`)
   await two.end()
   const [{ last } = { last: '' }] = await cluster.sql<{ last: string }>(
     'select max(number) as last from callsign.changes',
@@ -67,6 +66,15 @@ t.test('a loss of anything acknowledged is found', { skip: skipWithoutPostgres }
     /^another checkpoint of size \d+ was shown/,
   ])
 
+  await load.leaveMessages()
+  await until(async () => {
+    const [row] = await cluster.sql<{ isSettled: boolean }>(
+      'select number = (select max(number) from callsign.changes) as "isSettled" from callsign.applied',
+    )
+    return row!.isSettled
+  })
+  await cluster.sql(`create table callsign.earlier as select * from callsign.rows where ${OF_INBOXES}`)
+  t.same(await load.messageFaults(), [], 'these come, and are settled')
   await load.leaveMessages()
   await two.end('SIGKILL')
   await one.end()
