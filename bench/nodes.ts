@@ -1,10 +1,11 @@
 /**
  * What a call costs when two nodes share one PostgreSQL, and how long it takes from one node to the other. One process over
- * LMDB is the limit, in turns, with the same people.
+ * LMDB is the limit, in turns, with the same people. Also how long a new node is filled.
  */
 
-import { cpSync, readFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { fillRows } from '../src/server/copy-follower.ts'
 import { Database } from '../src/store/engine/database.ts'
 import { PostgresRecord } from '../src/store/postgres/record.ts'
 import { encodeRows } from '../src/store/postgres/written-rows.ts'
@@ -38,6 +39,16 @@ const START: Row = {
   unit: 'ms',
   goal: { of: 'ratio', is: 'at most', value: 3 },
   notShown: `${NOT_SHOWN} Ten calls a second.`,
+}
+
+const FILL: Row = {
+  name: 'nodes-fill',
+  project: 'a new node is filled with a million rows of 160 bytes',
+  limit: 'PostgreSQL alone writes them to /dev/null, in the same order (COPY)',
+  unit: 's',
+  goal: { of: 'project', is: 'at most', value: 10 },
+  notShown:
+    'PostgreSQL and the node share two cores. The rows are in the page cache, and nothing else is done.',
 }
 
 const PLAN = { groups: 16, callersEach: 2, calleesEach: 10, devices: 1 }
@@ -109,6 +120,45 @@ async function run(context: BenchmarkContext): Promise<void> {
       })
     },
   )
+  await compareFill(context, postgres)
+}
+
+async function compareFill(context: BenchmarkContext, postgres: PostgresServer): Promise<void> {
+  const url = await postgres.newDatabase()
+  const record = await openRecord(url)
+  context.after(() => record.close())
+  const rows = context.scale.isSmoke ? ROWS_SMOKE : ROWS_FILLED
+  await postgres.query(
+    url,
+    `insert into callsign.rows
+     select 'filled', sha256(n::text::bytea), decode(repeat(md5(n::text), 8), 'hex') from generate_series(1, ${rows}) n`,
+  )
+  await postgres.query(url, 'vacuum analyze callsign.rows')
+  const ofPostgres = () => sum([postgres.pid, ...childrenOf(postgres.pid)].map(cpuSeconds))
+  for (const round of context.rounds()) {
+    const limitAtMs = performance.now()
+    await postgres.query(
+      url,
+      `set enable_sort = off; copy (select * from callsign.rows order by tbl, k) to '/dev/null' (format binary)`,
+    )
+    const [startedAtMs, own, theirs] = [performance.now(), cpuSeconds(process.pid), ofPostgres()]
+    const dataFolder = join(context.folder, `filled-${round}`)
+    const database = Database.open(dataFolder, { isRecorded: true })
+    database.writeUnsynced()
+    const { count } = await fillRows(database, record)
+    if (count !== rows) throw new Error(`${count} of ${rows} rows came`)
+    context.record(FILL, round, {
+      limit: (startedAtMs - limitAtMs) / 1e3,
+      project: (performance.now() - startedAtMs) / 1e3,
+      parameters: { rows },
+      details: {
+        nodeCpuSeconds: rounded(cpuSeconds(process.pid) - own),
+        postgresCpuSeconds: rounded(ofPostgres() - theirs),
+      },
+    })
+    await database.close()
+    rmSync(dataFolder, { recursive: true })
+  }
 }
 
 async function openAlone(
@@ -165,16 +215,20 @@ async function openNodes(
   }
 }
 
-/** The rows of a store, as changes of a writer. */
-async function moveToRecord(dataFolder: string, url: string): Promise<void> {
-  const database = Database.open(dataFolder)
-  const record = await PostgresRecord.open({
+function openRecord(url: string): Promise<PostgresRecord> {
+  return PostgresRecord.open({
     url,
     node: { name: 'bench', address: '127.0.0.1:1', version: '0' },
     monotonicMs: () => performance.now(),
     random: Math.random,
     onFailure: error => process.stderr.write(`${String(error)}\n`),
   })
+}
+
+/** The rows of a store, as changes of a writer. */
+async function moveToRecord(dataFolder: string, url: string): Promise<void> {
+  const database = Database.open(dataFolder)
+  const record = await openRecord(url)
   const lease = await record.acquire()
   if (lease === undefined) throw new Error('the record has a writer already')
   let number = lease.last
@@ -241,3 +295,5 @@ function childrenOf(pid: number): number[] {
 }
 
 const ROWS_AT_ONCE = 500
+const ROWS_FILLED = 1_000_000
+const ROWS_SMOKE = 10_000
