@@ -134,14 +134,13 @@ async function compareFill(context: BenchmarkContext, postgres: PostgresServer):
      select 'filled', sha256(n::text::bytea), decode(repeat(md5(n::text), 8), 'hex') from generate_series(1, ${rows}) n`,
   )
   await postgres.query(url, 'vacuum analyze callsign.rows')
-  const ofPostgres = () => sum([postgres.pid, ...childrenOf(postgres.pid)].map(cpuSeconds))
   for (const round of context.rounds()) {
     const limitAtMs = performance.now()
     await postgres.query(
       url,
       `set enable_sort = off; copy (select * from callsign.rows order by tbl, k) to '/dev/null' (format binary)`,
     )
-    const [startedAtMs, own, theirs] = [performance.now(), cpuSeconds(process.pid), ofPostgres()]
+    const [startedAtMs, own] = [performance.now(), cpuSeconds(process.pid)]
     const dataFolder = join(context.folder, `filled-${round}`)
     const database = Database.open(dataFolder, { isRecorded: true })
     database.writeUnsynced()
@@ -151,10 +150,7 @@ async function compareFill(context: BenchmarkContext, postgres: PostgresServer):
       limit: (startedAtMs - limitAtMs) / 1e3,
       project: (performance.now() - startedAtMs) / 1e3,
       parameters: { rows },
-      details: {
-        nodeCpuSeconds: rounded(cpuSeconds(process.pid) - own),
-        postgresCpuSeconds: rounded(ofPostgres() - theirs),
-      },
+      details: { nodeCpuSeconds: rounded(cpuSeconds(process.pid) - own) },
     })
     await database.close()
     rmSync(dataFolder, { recursive: true })
