@@ -6,11 +6,14 @@ import type { StompConnectionMessage } from '../messages.ts'
 import type { StompConnectionDeps } from './deps.ts'
 import { Unread } from './unread.ts'
 
-/** Gives each socket its actor. `runConnect` has the first octets of a client read when their turn has come. */
+/** Has the first octets of a client read when their turn has come. `isConnect`: they may hold its CONNECT. */
+export type RunConnect = (read: () => void, isConnect: boolean) => void
+
+/** Gives each socket its actor. */
 export function acceptInto(
   connections: (connectionId: string) => Ref<StompConnectionMessage>,
   isDraining: StompConnectionDeps['isDraining'],
-  runConnect: (connect: () => void) => void,
+  runConnect: RunConnect,
 ): Accept {
   return connection => {
     const ref = connections(connection.id)
@@ -27,12 +30,14 @@ export function acceptInto(
 class Intake implements ConnectionEvents {
   readonly #ref: Ref<StompConnectionMessage>
   readonly #unread: Unread
-  readonly #runConnect: (connect: () => void) => void
+  readonly #runConnect: RunConnect
   /** Pieces still to come that wait for their turn. */
   #newPieces = NEW_PIECES
+  /** Whether no frame has ended so far. */
+  #isConnect = true
   #isOver = false
 
-  constructor(ref: Ref<StompConnectionMessage>, unread: Unread, runConnect: (connect: () => void) => void) {
+  constructor(ref: Ref<StompConnectionMessage>, unread: Unread, runConnect: RunConnect) {
     this.#ref = ref
     this.#unread = unread
     this.#runConnect = runConnect
@@ -45,9 +50,11 @@ class Intake implements ConnectionEvents {
     if (added === 'full') return this.#ref.tellControl({ kind: 'overrun' })
     if (this.#newPieces === 0) return this.#tellBytes()
     this.#newPieces--
+    const isConnect = this.#isConnect
+    this.#isConnect &&= !bytes.includes(FRAME_END)
     this.#runConnect(() => {
       if (!this.#isOver) this.#tellBytes()
-    })
+    }, isConnect)
   }
 
   #tellBytes(): void {
@@ -67,4 +74,5 @@ class Intake implements ConnectionEvents {
 
 /** A CONNECT, then the subscriptions. */
 const NEW_PIECES = 2
+const FRAME_END = 0
 const BYTES: StompConnectionMessage = { kind: 'bytes' }

@@ -1,18 +1,15 @@
 /**
  * In a front, what a client's CONNECT waits for: its device may have had a connection at another front a moment ago, and what
- * that was given, or has acknowledged, has to be known here. The CONNECTs of a moment wait together: each time that the writer
- * is asked it wakes up, and that costs it more than its answer.
+ * that was given, or has acknowledged, has to be known here. The CONNECTs of a moment wait together.
  */
 
 export class CatchUp {
-  readonly #gather: () => Promise<unknown>
   readonly #ask: () => Promise<unknown>
   #waiting: (() => void)[] = []
   #isUnderWay = false
 
-  /** `gather` resolves after the moment; `ask` when all that was done elsewhere by then is shown here. */
-  constructor(gather: () => Promise<unknown>, ask: () => Promise<unknown>) {
-    this.#gather = gather
+  /** `ask` resolves when all that was done elsewhere by then is shown here. */
+  constructor(ask: () => Promise<unknown>) {
     this.#ask = ask
   }
 
@@ -25,7 +22,6 @@ export class CatchUp {
   async #run(): Promise<void> {
     this.#isUnderWay = true
     while (this.#waiting.length > 0) {
-      await this.#gather()
       const due = this.#waiting
       this.#waiting = []
       await this.#ask().catch(() => undefined)

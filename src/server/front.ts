@@ -206,10 +206,7 @@ class Front {
           this.#saySoon({ kind: 'pair-used', sessionId, generation }),
       },
     })
-    const catchUp = new CatchUp(
-      () => sleep(CATCH_UP_GATHER_MS),
-      () => desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX),
-    )
+    const catchUp = new CatchUp(() => desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX))
     const publicUrl = () => config.publicUrl ?? ownUrlOf(config, this.#addresses)
     const shared = {
       config: config.application,
@@ -238,7 +235,10 @@ class Front {
         assertCurrent()
         return authentication.requesterOf(authorization)
       },
-      runConnect: connect => catchUp.run(() => this.#newcomers.run(connect)),
+      runConnect: (read, isConnect) => {
+        const run = () => this.#newcomers.run(read)
+        return isConnect ? catchUp.run(run) : run()
+      },
       version: VERSION,
       onFault: host.onFault,
     })
@@ -451,7 +451,6 @@ const CALLS_AT_WRITER: LiveCalls = {
 const READ_AT_WRITER: ReadonlySet<string> = new Set(['/app/api/user/publicKeys', '/app/api/call/pending'])
 /** The writer refuses sooner what it can't do. */
 const REQUEST_DEADLINE_MS = 60_000
-const CATCH_UP_GATHER_MS = 10
 /** A front that hangs keeps no client from another one for longer. */
 const CATCH_UP_MS_MAX = 1_000
 const SEEN_EVERY_MS = 1_000

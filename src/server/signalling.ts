@@ -18,7 +18,7 @@ import {
 } from '../../actors/presence.ts'
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
-import { acceptInto } from '../../actors/stomp-connection/intake.ts'
+import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { userView } from '../api/accounts/user-view.ts'
 import type { CallId, UserId } from '../domain/ids.ts'
 import { type Badge, type Notice, newEventId } from '../domain/messages/notice.ts'
@@ -54,8 +54,7 @@ export interface SignallingDeps {
   readonly hasEnded: PresenceDeps['hasEnded']
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
-  /** Runs a client's CONNECT when its turn has come. */
-  readonly runConnect: (connect: () => void) => void
+  readonly runConnect: RunConnect
   readonly isDevelopment: boolean
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined

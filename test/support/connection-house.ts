@@ -14,7 +14,7 @@ import type {
 import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors/presence.ts'
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { StompCalls, StompConnectionDeps, TokenOwner } from '../../actors/stomp-connection/deps.ts'
-import { acceptInto } from '../../actors/stomp-connection/intake.ts'
+import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
@@ -94,7 +94,7 @@ export interface HouseOptions {
   /** When acknowledgements that are collected are written; left out: as soon as the event loop comes round. */
   readonly soon?: (run: () => void) => void
   /** Runs a client's first pieces; at once where it is left out. */
-  readonly runConnect?: (connect: () => void) => void
+  readonly runConnect?: RunConnect
 }
 
 export function makeHouse(t: Test, options: HouseOptions = {}): House {

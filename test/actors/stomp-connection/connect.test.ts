@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import type { StompConnectionMessage } from '../../../actors/messages.ts'
+import type { RunConnect } from '../../../actors/stomp-connection/intake.ts'
 import { TokenBuckets } from '../../../src/domain/token-bucket.ts'
 import { connectionOf, makeHouse, newPerson } from '../../support/connection-house.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
@@ -33,7 +34,12 @@ t.test('C-13: octets that dribble in move no deadline', async t => {
 
 t.test('a CONNECT and the subscriptions wait for a turn, and no deadline ends who waits', async t => {
   const waiting: (() => void)[] = []
-  const house = makeHouse(t, { runConnect: connect => waiting.push(connect) })
+  const areConnects: boolean[] = []
+  const runConnect: RunConnect = (read, isConnect) => {
+    waiting.push(read)
+    areConnects.push(isConnect)
+  }
+  const house = makeHouse(t, { runConnect })
   const ann = newPerson()
   const peer = house.open()
   peer.write(`${CONNECT}Authorization:Bearer ${ann.token}\n\n\0`)
@@ -61,6 +67,26 @@ t.test('a CONNECT and the subscriptions wait for a turn, and no deadline ends wh
     ['RECEIPT'],
     'who is connected waits no more',
   )
+  t.same(areConnects, [true, false])
+})
+
+t.test('a CONNECT in two pieces waits as one with both', async t => {
+  const areConnects: boolean[] = []
+  const runConnect: RunConnect = (read, isConnect) => {
+    areConnects.push(isConnect)
+    read()
+  }
+  const house = makeHouse(t, { runConnect })
+  const peer = house.open()
+  for (const piece of [CONNECT, `Authorization:Bearer ${newPerson().token}\n\n\0`]) {
+    peer.write(piece)
+    await house.settle()
+  }
+  t.same(
+    peer.take().map(({ command }) => command),
+    ['CONNECTED'],
+  )
+  t.same(areConnects, [true, true])
 })
 
 t.test('a client that goes while its CONNECT waits is not signed in', async t => {
