@@ -39,7 +39,7 @@ export class Drills {
     this.#logs = new Map(settings.nodes.map(node => [node.name, logClientOf(node, logKeys)]))
   }
 
-  /** Findings in the order in which they are made. After one that fails the rest may be missing. */
+  /** Finds in order. A finding that fails may be the last one. */
   async *run(drill: DrillName): AsyncGenerator<Finding> {
     const { watch, load, readers } = this.#context
     const isWhole = () => watch.areAllReady && watch.writer !== undefined

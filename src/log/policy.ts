@@ -1,6 +1,6 @@
 /**
- * Policies (c2sp.org/tlog-policy): the text file by which an app or an auditor knows a log and says whose cosignatures it
- * wants to see. Comments stand on lines of their own, and no key stands there twice.
+ * Policies (c2sp.org/tlog-policy): a text file that names a log and the witnesses whose cosignatures an app or an auditor
+ * asks for. Comments stand on lines of their own, and no key stands there twice.
  */
 import { SignalError } from '../errors.ts'
 import { parseWitnessKey } from './cosignature.ts'

@@ -46,7 +46,7 @@ t.test('after the machine has stopped a node fills its copy anew', { skip }, asy
   for (const mark of [OTHER_BOOT, '']) {
     await two.end('SIGKILL')
     writeFileSync(markOf(two), mark)
-    // As of a file of which only a part was on disk.
+    // A crash may leave only a part of a file on disk.
     writeFileSync(join(two.dataFolder, 'store/data.mdb'), 'torn')
     await two.start()
     t.ok(two.hasSaid('copy-removed'))

@@ -277,7 +277,7 @@ export class Database implements Store {
 
   /**
    * From now on the copy is written without syncs: what is missing after a crash of the machine is in the record. A killed
-   * process loses nothing. Does nothing where the system has no boot id, by which the crash is noticed.
+   * process loses nothing. Does nothing on a system without a boot id, since a crash would go unnoticed.
    */
   writeUnsynced(): void {
     const bootId = readBootId()
