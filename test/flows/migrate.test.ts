@@ -327,7 +327,7 @@ function migrate(to: string, folder: string, url: string): Promise<CommandOutcom
 async function migrateOnceFree(to: string, folder: string, url: string): Promise<CommandOutcome> {
   for (;;) {
     const outcome = await migrate(to, folder, url)
-    if (!outcome.stderr.includes('five more seconds')) return outcome
+    if (!/five more seconds|has just ended: try again/.test(outcome.stderr)) return outcome
   }
 }
 

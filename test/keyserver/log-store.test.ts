@@ -75,7 +75,7 @@ t.test('a log that is reopened after every few batches is whole each time', asyn
   const below = (bound: number) => Math.floor(random() * bound)
   let expected = new ExpectedLog()
   let isNew = true
-  for (let cycle = 0; cycle < 14; cycle++) {
+  for (let cycle = 0; cycle < 14 || expected.size <= 512; cycle++) {
     const database = Database.open(folder)
     const store = new LogStore(database)
     if (isNew) await createLog(store)
@@ -91,7 +91,6 @@ t.test('a log that is reopened after every few batches is whole each time', asyn
     await database.close()
   }
   t.same(faults, [], `seed ${seed}`)
-  t.ok(expected.size > 512, `${expected.size} entries`)
 })
 
 /** 1 to 300 keys, about a third of them of devices that have one. */
