@@ -1,5 +1,5 @@
 /**
- * Hashes, Ed25519 and base64 from Node's own library: what `#primitives` means in a Node process.
+ * Hashes, Ed25519, P-256 and base64 from Node's own library: what `#primitives` means in a Node process.
  * `primitives-portable.ts` does the same elsewhere, answer for answer; `test/log/primitives.test.ts` holds them together.
  */
 import {
@@ -56,6 +56,21 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
     keep(publicKeys, publicKey, key)
   }
   return verifyWithKey(null, message, key, signature)
+}
+
+/**
+ * Whether the 64 bytes r || s are an ECDSA signature with SHA-256 of `message` by the uncompressed P-256 point. False,
+ * never an error, for any odd input. Both values of s are taken.
+ */
+export function p256Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  if (publicKey.length !== 65 || publicKey[0] !== 4 || signature.length !== 64) return false
+  let key: KeyObject
+  try {
+    key = createPublicKey({ key: Buffer.concat([P256_SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' })
+  } catch {
+    return false
+  }
+  return verifyWithKey('sha256', message, { key, dsaEncoding: 'ieee-p1363' }, signature)
 }
 
 /** The canonical base64 of `bytes` (RFC 4648 section 4). */
@@ -118,6 +133,9 @@ const privateKeys: KeptKey[] = []
 /** Everything of an RFC 8410 SubjectPublicKeyInfo and PKCS #8 PrivateKeyInfo before the 32 key bytes. */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/** Everything of an RFC 5480 SubjectPublicKeyInfo before the 65 bytes of a point of P-256. */
+const P256_SPKI_PREFIX = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex')
 
 /** 2^255 - 19, and the y coordinates of the eight points whose order divides 8, big-endian. */
 const FIELD_PRIME = '7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed'

@@ -1,8 +1,9 @@
 /**
- * Hashes, Ed25519 and base64 in plain JavaScript: what `#primitives` means in browsers and wherever there is no
+ * Hashes, Ed25519, P-256 and base64 in plain JavaScript: what `#primitives` means in browsers and wherever there is no
  * `node:crypto`. Signatures are judged exactly as `primitives-node.ts` judges them.
  */
 import { ed25519 } from '@noble/curves/ed25519.js'
+import { p256 } from '@noble/curves/nist.js'
 import { bytesToNumberLE, concatBytes } from '@noble/curves/utils.js'
 import { sha256 as nobleSha256, sha512 as nobleSha512 } from '@noble/hashes/sha2.js'
 import { SignalError } from '../errors.ts'
@@ -49,6 +50,19 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
     return false
   }
   return implied.every((byte, at) => byte === r[at])
+}
+
+/**
+ * Whether the 64 bytes r || s are an ECDSA signature with SHA-256 of `message` by the uncompressed P-256 point. False,
+ * never an error, for any odd input. Both values of s are taken.
+ */
+export function p256Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  if (publicKey.length !== 65 || publicKey[0] !== 4 || signature.length !== 64) return false
+  try {
+    return p256.verify(signature, message, publicKey, { lowS: false })
+  } catch {
+    return false
+  }
 }
 
 function assertSeed(seed: Uint8Array): Uint8Array {
