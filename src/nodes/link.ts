@@ -429,7 +429,7 @@ function malformed(rule: string): SignalError {
  * The form of entries and of the messages in them, raised when the program before this one would misread any. A process that
  * speaks another one gets no messages.
  */
-export const LINK_FORM = 3
+export const LINK_FORM = 4
 const TELL = 0
 const CONTROL = 1
 const ASK = 2

@@ -75,6 +75,8 @@ export interface CopyDeps {
   readonly onApplied: () => void
   /** Hears twice a second who writes. */
   readonly onWriter: (writer: WriterState) => void
+  /** The copy has all that the record had at `currentAtMs`, which is later than before. */
+  readonly onCurrent: () => void
 }
 
 /** Follows the record until it is closed. The process ends where the record has another past than the copy: the next start fills anew. */
@@ -85,7 +87,7 @@ export class CopyFollower {
   #waiting: { readonly number: number; readonly resolve: () => void }[] = []
 
   constructor(deps: CopyDeps) {
-    const { record, database, host, onWriter } = deps
+    const { record, database, host, onWriter, onCurrent } = deps
     this.#deps = deps
     const { number, epoch } = database.copyState!
     this.#follower = record.follow({
@@ -95,6 +97,7 @@ export class CopyFollower {
         this.#onApplied()
       },
       onWriter,
+      onCurrent,
       onFailure: error => host.logger.warn({ event: 'record-not-read', err: error }),
     })
     this.#follower.ended.then(
@@ -111,6 +114,11 @@ export class CopyFollower {
   /** The copy has all that the record had then, in the monotonic clock; undefined before it has. */
   get currentAtMs(): number | undefined {
     return this.#follower.currentAtMs
+  }
+
+  /** Asks the record now whether the copy is current. */
+  look(): void {
+    this.#follower.look()
   }
 
   /** Resolves when the copy has this change. */

@@ -19,7 +19,7 @@ import type { HttpAnswer, HttpRoute } from '../transport/route.ts'
 import type { Stores } from './application-stores.ts'
 import type { CallRooms } from './call-rooms.ts'
 import type { Register } from './listeners.ts'
-import { nameOfRoute, type SaidByFront, WRITER_SERVES } from './node-forms.ts'
+import { nameOfRoute, READ_LEASE_MS, type SaidByFront, WRITER_SERVES } from './node-forms.ts'
 import type { Process } from './process.ts'
 import { ToldFront } from './told-front.ts'
 import { VERSION } from './version.ts'
@@ -35,8 +35,8 @@ export interface FrontDesksDeps {
   readonly routes: readonly HttpRoute[]
   readonly published: PublishedLog
   readonly register: Register
-  /** Whether no other node can have changed anything; always so on one machine. */
-  readonly isCurrent?: () => boolean
+  /** For how long no other node can change anything; always so on one machine. */
+  readonly leaseLastsMs?: () => number
 }
 
 export class FrontDesks {
@@ -48,6 +48,7 @@ export class FrontDesks {
   /** Fronts of other nodes that fell silent: they may serve for a moment more. */
   readonly #silent = new Set<ToldFront>()
   readonly #routes: ReadonlyMap<string, HttpRoute>
+  #isStopping = false
 
   constructor(deps: FrontDesksDeps) {
     this.#deps = deps
@@ -129,6 +130,11 @@ export class FrontDesks {
       case 'seen':
         rooms.onSeen(said.userId as UserId, said.deviceId as DeviceId)
         return
+      case 'renew-read-lease':
+        // Once this writer's own lease has run out another one may answer, which doesn't wait for this front.
+        if (this.#leaseLastsMs > READ_LEASE_MS && !this.#isStopping)
+          front.saySoon({ kind: 'read-lease', askedAtMs: said.askedAtMs })
+        return
       case 'pair-used':
         void stores.sessions.markPairUsed(said.sessionId, said.generation).catch(() => undefined)
         return
@@ -162,6 +168,17 @@ export class FrontDesks {
     await this.caughtUp()
   }
 
+  /** Resolves when no front of another node reads on the word of this writer, so that another one may follow it. */
+  async endReadLeases(): Promise<void> {
+    this.#isStopping = true
+    for (const front of this.#far) front.say({ kind: 'read-lease', askedAtMs: undefined })
+    await Promise.all(Array.from(this.#far, front => front.caughtUp()))
+  }
+
+  get #leaseLastsMs(): number {
+    return this.#deps.leaseLastsMs?.() ?? Number.POSITIVE_INFINITY
+  }
+
   *#all(): Iterable<ToldFront> {
     yield* this.#near
     yield* this.#far
@@ -172,7 +189,7 @@ export class FrontDesks {
     if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
     const answer = await route.handle({ ...request, header: header => headers[header] ?? '' })
     await this.caughtUp()
-    if (this.#deps.isCurrent?.() === false)
+    if (this.#leaseLastsMs < 0)
       throw new SignalError('STORE_UNAVAILABLE', 'the lease has run out: another node may be the writer')
     return answer
   }

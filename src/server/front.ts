@@ -52,7 +52,6 @@ import type { Config } from './config.ts'
 import { Heeding } from './heeding.ts'
 import { publicRoutes, publicServer, type ServedLog } from './listeners.ts'
 import {
-  COPY_AGE_MS_MAX,
   FAR_FRONT_SERVES,
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
@@ -65,6 +64,7 @@ import {
 import { makerOf, readKeys } from './open-log.ts'
 import { assertOwnBinaries, Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
+import { ReadLease } from './read-lease.ts'
 import { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
 import { WriterLink } from './writer-link.ts'
@@ -138,8 +138,8 @@ class Front {
   readonly #deviceInbox: DeviceInbox
   readonly #vrf: VrfPool
   readonly #addresses: Welcome['addresses']
-  /** In a node: when the copy had all that was recorded, by `machineMs`. */
-  #currentAtMs = Number.NEGATIVE_INFINITY
+  /** In a node, whose copy may be older than the record. */
+  readonly #readLease: ReadLease | undefined
 
   constructor(system: ActorSystem, link: Link, name: string, welcome: Welcome) {
     const config: Config = deserialize(welcome.config)
@@ -158,12 +158,12 @@ class Front {
     this.#link = link
     this.#addresses = welcome.addresses
     const clusterName = config.node === undefined ? name : `${config.node.name}/${name}`
-    const isNode = config.node !== undefined
-    if (isNode) link.limitSilence(NODE_LOST_MS)
-    const assertCurrent = () => {
-      if (isNode && machineMs() - this.#currentAtMs > COPY_AGE_MS_MAX)
-        throw new SignalError('STORE_UNAVAILABLE', 'the copy of this node may be old')
+    if (config.node !== undefined) {
+      link.limitSilence(NODE_LOST_MS)
+      const look = () => link.say({ kind: 'look' } satisfies SaidByFront)
+      this.#readLease = new ReadLease({ machineMs, world, look })
     }
+    const readLease = this.#readLease
     this.#writer = new WriterLink({
       parent: link,
       self: { name: clusterName, version: VERSION },
@@ -173,7 +173,10 @@ class Front {
       world,
       logger: host.logger,
       onSaid: said => this.#onSaidAfar(said),
-      onLost: () => this.#signalling.onWriterLost(this.#connections),
+      onLost: () => {
+        readLease?.end()
+        this.#signalling.onWriterLost(this.#connections)
+      },
     })
     this.#vrf = new VrfPool({
       secret: keys.vrfSecret,
@@ -206,7 +209,10 @@ class Front {
           this.#saySoon({ kind: 'pair-used', sessionId, generation }),
       },
     })
-    const catchUp = new CatchUp(() => desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX))
+    const catchUp = new CatchUp(async () => {
+      await desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX).catch(() => undefined)
+      await readLease?.mayRead()
+    })
     const publicUrl = () => config.publicUrl ?? ownUrlOf(config, this.#addresses)
     const shared = {
       config: config.application,
@@ -232,7 +238,7 @@ class Front {
       connections: new LiveConnections(),
       hasEnded: atWriterOnly,
       authenticate: authorization => {
-        assertCurrent()
+        readLease?.assertFresh()
         return authentication.requesterOf(authorization)
       },
       runConnect: (read, isConnect) => {
@@ -257,7 +263,7 @@ class Front {
     const served = { ...this.#application, authentication, signalling: this.#signalling }
     const routes = publicRoutes(host, log, served, publicUrl).map(route =>
       isAnsweredHere(route) && !counted.has(nameOfRoute(route))
-        ? guarded(route, assertCurrent)
+        ? answeredHere(route, readLease)
         : forwarded(route, desk),
     )
     this.#http = publicServer(host, log, served, {
@@ -287,13 +293,17 @@ class Front {
       case 'published':
         return this.following.publish(said.head)
       case 'writer':
-        return this.#writer.goTo(said.at)
+        this.#writer.goTo(said.at)
+        if (said.at === 'here') this.#readLease?.needsNone()
+        return
       case 'current':
-        this.#currentAtMs = said.atMs
+        this.#readLease?.current(said.atMs)
+        if (this.#writer.isFar) this.#saySoon({ kind: 'renew-read-lease', askedAtMs: machineMs() })
         return
       case 'settle':
         return this.#deviceInbox.settleCollected()
       case 'as-of':
+      case 'read-lease':
         return
     }
   }
@@ -308,6 +318,10 @@ class Front {
         return undefined
       case 'settle':
         this.#deviceInbox.settleCollected()
+        return undefined
+      case 'read-lease':
+        if (said.askedAtMs === undefined) this.#readLease?.end()
+        else this.#readLease?.given(said.askedAtMs)
         return undefined
       default:
         throw new SignalError('MALFORMED', 'a writer says what it may')
@@ -384,15 +398,23 @@ function isAnsweredHere(route: HttpRoute): boolean {
   return (route.method === 'GET' || route.isLookup === true) && !READ_AT_WRITER.has(route.path)
 }
 
-/** Answered unless `assertMayAnswer` throws. */
-function guarded(route: HttpRoute, assertMayAnswer: () => void): HttpRoute {
+function answeredHere(route: HttpRoute, readLease: ReadLease | undefined): HttpRoute {
+  if (readLease === undefined) return route
   return {
     ...route,
     handle(request) {
-      assertMayAnswer()
-      return route.handle(request)
+      const until = readLease.mayRead()
+      if (until === undefined) return route.handle(request)
+      const kept = keptRequest(request)
+      return until.then(() => route.handle(kept))
     },
   }
+}
+
+/** It outlives the handler's return. */
+function keptRequest(request: HttpRequest): HttpRequest {
+  const { method, path, params, query, requestId, contentType, network, header, body } = request
+  return { method, path, params, query, requestId, contentType, network, header, body: body.slice() }
 }
 
 /** The writer answers it. */

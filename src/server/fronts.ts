@@ -35,6 +35,8 @@ export interface FrontsDeps {
   readonly addresses: Addresses
   /** All fronts listen on this port. */
   readonly port: number
+  /** A front of a node waits for a newer `current`. */
+  readonly onLook?: () => void
 }
 
 class OpenFront extends ToldFront implements FrontHandle {
@@ -180,7 +182,8 @@ export class Fronts {
     if (said.kind === 'ready') {
       front.isReady = true
       this.#onReady?.()
-    } else if (this.#desks !== undefined) this.#desks.onSaid(front, said)
+    } else if (said.kind === 'look') this.#deps.onLook?.()
+    else if (this.#desks !== undefined) this.#desks.onSaid(front, said)
     else if (said.kind === 'heard') front.onHeard(said.count)
     return undefined
   }

@@ -47,6 +47,8 @@ export type SaidByWriter =
   | { readonly kind: 'how-far' }
   /** The store has all that was recorded then, by `machineMs`. Said to the fronts of nodes. */
   | { readonly kind: 'current'; readonly atMs: number }
+  /** To a front of another node, which asked for it then by its own clock; undefined: its lease ends. */
+  | { readonly kind: 'read-lease'; readonly askedAtMs: number | undefined }
   /** The front says what its connections have acknowledged, before it has heeded this. */
   | { readonly kind: 'settle' }
   /** Where the writer is from now on; undefined while there is none. */
@@ -54,6 +56,10 @@ export type SaidByWriter =
 
 export type SaidByFront =
   | { readonly kind: 'ready' }
+  /** To its node: a `current` that is not older than this is waited for. */
+  | { readonly kind: 'look' }
+  /** To the writer on another node. */
+  | { readonly kind: 'renew-read-lease'; readonly askedAtMs: number }
   /** How many words of the writer have been heeded so far. */
   | { readonly kind: 'heard'; readonly count: number }
   /** A request of the device came. */
@@ -159,5 +165,10 @@ function isNumber(value: unknown): boolean {
  */
 export const COPY_AGE_MS_MAX = 2_000
 export const NODE_LOST_MS = 3_000
+/**
+ * From when it was asked for. Shorter than the silence for which a writer gives a link up (`Link`), and than the two ticks for
+ * which it waits for a front that hangs: it waits for each front that has a lease.
+ */
+export const READ_LEASE_MS = 1_500
 /** On one machine the end of a process is heard at once, and one that is only starved of the processor is waited for. */
 export const FRONT_SILENCE_MS_MAX = 30_000

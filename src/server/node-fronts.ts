@@ -19,6 +19,8 @@ export interface NodeFrontsDeps {
   readonly system: ActorSystem
   readonly database: Database
   readonly addresses: Addresses
+  /** A front waits for a newer `current`. */
+  readonly onLook: () => void
 }
 
 export class NodeFronts {
@@ -113,7 +115,7 @@ export class NodeFronts {
   }
 
   #start(): void {
-    const { host, system, database, addresses } = this.#deps
+    const { host, system, database, addresses, onLook } = this.#deps
     const { config, world, logger } = host
     const fronts = new Fronts({
       host,
@@ -123,6 +125,7 @@ export class NodeFronts {
       routes: [],
       addresses,
       port: portIn(addresses.http),
+      onLook,
     })
     this.#fronts = fronts
     this.#saidHead = this.#head()

@@ -127,7 +127,13 @@ class Node implements RunningServer {
           host.fatal(new ConfigError([`the nodes have different versions: ${message}; ${UPGRADE}`]))
       },
     })
-    this.#fronts = new NodeFronts({ host, system: this.#system, database, addresses: this.#addresses })
+    this.#fronts = new NodeFronts({
+      host,
+      system: this.#system,
+      database,
+      addresses: this.#addresses,
+      onLook: () => (this.#lease === undefined ? this.#follower?.look() : this.#look()),
+    })
     this.#grpc = registrationServer(host, (...key) => this.#register(...key))
     this.#admin = operatorServer(host, () => this.#fronts.metrics())
     observeStore(host.metrics, () => database.figures)
@@ -170,6 +176,7 @@ class Node implements RunningServer {
       host,
       onApplied: () => this.#fronts.onApplied(),
       onWriter: writer => this.#onWriter(writer),
+      onCurrent: () => this.#look(),
     })
     host.world.every(LOOK_MS, () => this.#look())
     await this.#fronts.serving
@@ -255,7 +262,7 @@ class Node implements RunningServer {
       routes: publicRoutes(host, log, writer.application, publicUrl),
       published: log.published,
       register: async (...key) => await writer.register(...key),
-      isCurrent: () => host.world.monotonicMs() <= lease.lastsUntilMs,
+      leaseLastsMs: () => lease.lastsUntilMs - host.world.monotonicMs(),
     })
     return { ...writer, log, lease, desks }
   }
@@ -313,6 +320,7 @@ class Node implements RunningServer {
     await setImmediate()
     await this.#fronts.stop()
     await this.#grpc.close(STOP_DEADLINE_MS / 3)
+    await this.#writing?.desks.endReadLeases()
     this.#server.close()
     await this.#system.drainAndStop(STOP_DEADLINE_MS / 5)
     if (this.#writing !== undefined) await stopWriting(this.#writing)

@@ -54,6 +54,11 @@ export class WriterLink {
     if (place !== 'here' && place !== undefined) void this.#connect(place, this.#turn, PAUSE_MS_MIN)
   }
 
+  /** Whether there is a link to a writer on another node. */
+  get isFar(): boolean {
+    return this.#link !== undefined && this.#link === this.#far
+  }
+
   /** It may wait some milliseconds for what goes to the writer next. */
   saySoon(said: SaidByFront): void {
     this.#link?.saySoon(said)

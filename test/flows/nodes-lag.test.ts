@@ -1,7 +1,7 @@
 /** A node that lags behind the record: its clients never read anything older than they have written. */
 
 import { once } from 'node:events'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { signInAgain, signInPerson } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { Cluster, eventually, type TestNode, until } from '../support/nodes.ts'
@@ -22,12 +22,13 @@ class Rename {
       next += 1
       if (await write(next)) this.acknowledged = next
     })
-    const reading = this.#repeat(async () => {
-      const before = this.acknowledged
-      const seen = await read()
-      if (seen !== undefined && seen < before) this.stale.push(`${seen} after ${before}`)
-    })
-    this.#work = [writing, reading]
+    const reading = () =>
+      this.#repeat(async () => {
+        const before = this.acknowledged
+        const seen = await read()
+        if (seen !== undefined && seen < before) this.stale.push(`${seen} after ${before}`)
+      })
+    this.#work = [writing, ...Array.from({ length: READERS }, reading)]
   }
 
   static async begin(at: TestNode, readAt: TestNode): Promise<Rename> {
@@ -48,6 +49,12 @@ class Rename {
     await until(async () => this.acknowledged >= enough)
   }
 
+  /** Resolves when it has gone on for so long. */
+  async during(ms: number): Promise<void> {
+    const endMs = performance.now() + ms
+    await until(async () => performance.now() >= endMs)
+  }
+
   async end(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#work)
@@ -62,24 +69,17 @@ class Rename {
 }
 
 t.test('a node that hears nothing from PostgreSQL', { skip: skipWithoutPostgres }, async t => {
-  let toDatabase: DroppingProxy | undefined
-  const { one, two } = await Cluster.start(t, {
-    async databasePort({ port }, node) {
-      if (node === 'one') return port
-      toDatabase = await DroppingProxy.open(t, port)
-      return toDatabase.port
-    },
-  })
+  const { one, two, toDatabase } = await startCluster(t)
   const { app } = await signInPerson(two.server.http, 1)
   const { socket } = await WirePeer.connect('websocket', two.server.http, app.accessToken!)
   const closed = once(socket, 'close')
   const rename = await Rename.begin(one, two)
   await rename.more(5)
-  toDatabase!.cut()
+  toDatabase.cut()
   await closed
   await until(async () => !(await two.isReady()))
   await rename.more(20)
-  toDatabase!.mend()
+  toDatabase.mend()
   await until(() => two.isReady())
   await rename.more(5)
   await rename.end()
@@ -87,14 +87,31 @@ t.test('a node that hears nothing from PostgreSQL', { skip: skipWithoutPostgres 
 })
 
 t.test('a front that stands still', { skip: skipWithoutPostgres }, async t => {
-  const { one, two } = await Cluster.start(t)
+  const { one, two, toDatabase } = await startCluster(t)
+  // A write that did not wait for the node's only front is answered long before the copy has it.
+  toDatabase.slow(150)
   const rename = await Rename.begin(one, two)
   await rename.more(5)
   const front = two.frontPids.at(-1)!
   process.kill(front, 'SIGSTOP')
-  await rename.more(20)
+  await rename.during(10_000)
   process.kill(front, 'SIGCONT')
   await rename.more(20)
   await rename.end()
   t.same(rename.stale, [])
 })
+
+/** Two nodes, and the second one's way to PostgreSQL. */
+async function startCluster(t: Test) {
+  let toDatabase: DroppingProxy | undefined
+  const cluster = await Cluster.start(t, {
+    async databasePort({ port }, node) {
+      if (node === 'one') return port
+      toDatabase = await DroppingProxy.open(t, port)
+      return toDatabase.port
+    },
+  })
+  return { one: cluster.one, two: cluster.two, toDatabase: toDatabase! }
+}
+
+const READERS = 8

@@ -1,4 +1,4 @@
-/** A way to a port of loopback that can be made to swallow whatever is sent, as a network does that is cut: nothing is refused. */
+/** A way to a port of loopback that can be slow, and can swallow whatever is sent, as a network does that is cut: nothing is refused. */
 
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -9,6 +9,7 @@ export class DroppingProxy {
   readonly #target: number
   readonly #sockets = new Set<Socket>()
   #isCut = false
+  #delayMs = 0
   #armed: { readonly text: string; times: number; readonly resolve: () => void } | undefined
 
   private constructor(server: Server, port: number, target: number) {
@@ -29,6 +30,11 @@ export class DroppingProxy {
       server.close()
     })
     return proxy
+  }
+
+  /** From now on all that is sent takes so long, each way. */
+  slow(delayMs: number): void {
+    this.#delayMs = delayMs
   }
 
   /** From now on nothing passes, on no connection. */
@@ -67,7 +73,9 @@ export class DroppingProxy {
     this.#sockets.add(from.setNoDelay())
     from.on('error', () => undefined)
     from.on('data', bytes => {
-      if (!this.#isCut) to.write(bytes)
+      if (this.#isCut) return
+      if (this.#delayMs === 0) to.write(bytes)
+      else setTimeout(() => to.write(bytes), this.#delayMs)
     })
     from.on('close', () => {
       this.#sockets.delete(from)

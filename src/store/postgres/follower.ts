@@ -17,6 +17,8 @@ export interface Following {
   readonly onChanges: (changes: readonly RecordedChange[]) => void | Promise<void>
   /** Hears the writer's state with each poll. */
   readonly onWriter?: (writer: WriterState) => void
+  /** `currentAtMs` is later than before. */
+  readonly onCurrent?: () => void
   /** Why the record could not be asked; it will be again. */
   readonly onFailure?: (error: SignalError) => void
   /** Bodies that are read at a time. */
@@ -81,6 +83,12 @@ export class Follower {
   /** `onChanges` has taken all that the record had then, in the monotonic clock. */
   get currentAtMs(): number | undefined {
     return this.#currentAtMs
+  }
+
+  /** Polls now. */
+  look(): void {
+    this.#pollAtMs = 0
+    this.#wake()
   }
 
   /** Resolves when `onChanges` is done and will not be called again. */
@@ -167,8 +175,10 @@ export class Follower {
   }
 
   #noteCurrent(): void {
-    if (this.#polled !== undefined && this.#polled.last <= this.#position.number)
-      this.#currentAtMs = this.#polled.atMs
+    if (this.#polled === undefined || this.#polled.last > this.#position.number) return
+    if (this.#polled.atMs === this.#currentAtMs) return
+    this.#currentAtMs = this.#polled.atMs
+    this.#following.onCurrent?.()
   }
 
   /** Until a notification or the next poll. */
@@ -192,8 +202,8 @@ export class Follower {
 
   #onNotified(payload: string): void {
     // Without a number it is the writer that has changed.
-    if (payload === '') this.#pollAtMs = 0
-    else this.#newest = Math.max(this.#newest, Number(payload))
+    if (payload === '') return this.look()
+    this.#newest = Math.max(this.#newest, Number(payload))
     this.#wake()
   }
 }
