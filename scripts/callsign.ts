@@ -15,6 +15,7 @@ const COMMANDS = new Map([
   ['audit', () => import('./audit.ts')],
   ['verify-proof', () => import('./verify-proof.ts')],
   ['pin', () => import('./pin.ts')],
+  ['witness', () => import('./witness.ts')],
   ['drill', () => import('./drill.ts')],
   ['simulate', () => import('./simulate.ts')],
 ])

@@ -2,9 +2,18 @@
  * Cosignatures of witnesses (c2sp.org/tlog-cosignature), Ed25519 with a time (type 0x04): the witness has seen that this
  * checkpoint extends every one of the log that it had cosigned before. Other types are signatures of unknown keys.
  */
-import { ed25519PublicKey, ed25519Sign, ed25519Verify, encodeBase64 } from '#primitives'
+import { ed25519PublicKey, ed25519Sign, ed25519Verify } from '#primitives'
 import { SignalError } from '../errors.ts'
-import { ED25519_TYPE, isKeyName, keyId, parseTypedKey, type SignerKey, type VerifierKey } from './note.ts'
+import {
+  ED25519_TYPE,
+  formatSignature,
+  formatTypedKey,
+  isKeyName,
+  keyId,
+  parseTypedKey,
+  type SignerKey,
+  type VerifierKey,
+} from './note.ts'
 
 const COSIGNATURE_TYPE = 0x04
 
@@ -17,6 +26,11 @@ export function parseWitnessKey(vkey: string): VerifierKey {
   return { name, keyId: keyId(name, COSIGNATURE_TYPE, publicKey), publicKey }
 }
 
+/** The vkey of a witness, for policies. */
+export function formatWitnessKey(key: VerifierKey): string {
+  return formatTypedKey(key, COSIGNATURE_TYPE)
+}
+
 /** The cosigning key of that name and 32-byte seed. Throws `KEY_INVALID` for a name that notes cannot carry. */
 export function witnessKeyFromSeed(name: string, seed: Uint8Array): SignerKey {
   if (!isKeyName(name))
@@ -27,12 +41,10 @@ export function witnessKeyFromSeed(name: string, seed: Uint8Array): SignerKey {
 
 /** The signature line for the text of a checkpoint, which ends in a newline. `seconds` is POSIX time. */
 export function cosignatureLine(text: string, { name, keyId, seed }: SignerKey, seconds: number): string {
-  const bytes = new Uint8Array(KEY_ID_BYTES + TIME_BYTES + SIGNATURE_BYTES)
-  const view = new DataView(bytes.buffer)
-  view.setUint32(0, keyId)
-  view.setBigUint64(KEY_ID_BYTES, BigInt(seconds))
-  bytes.set(ed25519Sign(seed, messageOf(text, seconds)), KEY_ID_BYTES + TIME_BYTES)
-  return `\u2014 ${name} ${encodeBase64(bytes)}\n`
+  const signature = new Uint8Array(TIME_BYTES + SIGNATURE_BYTES)
+  new DataView(signature.buffer).setBigUint64(0, BigInt(seconds))
+  signature.set(ed25519Sign(seed, messageOf(text, seconds)), TIME_BYTES)
+  return formatSignature({ name, keyId, signature })
 }
 
 /**
@@ -56,6 +68,5 @@ function messageOf(text: string, seconds: number): Uint8Array {
   return new TextEncoder().encode(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
-const KEY_ID_BYTES = 4
 const TIME_BYTES = 8
 const SIGNATURE_BYTES = 64

@@ -58,8 +58,13 @@ export function parseTypedKey(vkey: string, types: readonly number[]): VerifierK
 }
 
 /** The inverse of `parseVerifierKey`: the vkey to publish. */
-export function formatVerifierKey({ name, keyId, publicKey }: VerifierKey): string {
-  return `${name}+${hexId(keyId)}+${encodeBase64(joinBytes(Uint8Array.of(ED25519_TYPE), publicKey))}`
+export function formatVerifierKey(key: VerifierKey): string {
+  return formatTypedKey(key, ED25519_TYPE)
+}
+
+/** The inverse of `parseTypedKey`. */
+export function formatTypedKey({ name, keyId, publicKey }: VerifierKey, type: number): string {
+  return `${name}+${hexId(keyId)}+${encodeBase64(joinBytes(Uint8Array.of(type), publicKey))}`
 }
 
 /**
@@ -94,10 +99,14 @@ export function signNote(text: string, signers: readonly SignerKey[]): string {
   const message = encoder.encode(text)
   let note = `${text}\n`
   for (const { name, keyId, seed } of signers) {
-    const line = joinBytes(uint32Bytes(keyId), ed25519Sign(seed, message))
-    note += `${SIGNATURE_START}${name} ${encodeBase64(line)}\n`
+    note += formatSignature({ name, keyId, signature: ed25519Sign(seed, message) })
   }
   return note
+}
+
+/** The signature line, with its newline. */
+export function formatSignature({ name, keyId, signature }: NoteSignature): string {
+  return `${SIGNATURE_START}${name} ${encodeBase64(joinBytes(uint32Bytes(keyId), signature))}\n`
 }
 
 /**
