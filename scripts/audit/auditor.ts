@@ -198,7 +198,11 @@ export class Auditor {
     const compare = (proven: SignedHead) => this.#assertSameHistory({ check: 'proofs' }, head, proven)
     let proofs = 0
     let failures = 0
-    for await (const failure of checkProofs(proofsFile, { verifier, vrfPublicKey }, compare)) {
+    for await (const failure of checkProofs(
+      proofsFile,
+      { verifier, verifiers: [verifier], vrfPublicKey },
+      compare,
+    )) {
       proofs++
       if (failure === undefined) continue
       failures++

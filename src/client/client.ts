@@ -3,7 +3,21 @@
  * runs in Node, browsers and React Native.
  */
 
+export { type DeviceList, isSigningKey, type ListedDevice, possessionMessage } from '../log/device-list.ts'
+export { type CallKeyWithNote, readCallKey, withCheckpoint } from './call-gossip.ts'
 export { CheckpointPin, type CheckpointStore, type KeptCheckpoint, MemoryStore } from './checkpoint-pin.ts'
+export {
+  ContactDevices,
+  type DeviceEvent,
+  type KnownDevice,
+  type KnownList,
+  type KnownUser,
+  type KnownUserStore,
+  type NamedDevice,
+  type NamedUser,
+  type VerifiedDevice,
+  type VerifiedDevices,
+} from './contact-devices.ts'
 export {
   compareOwnKeys,
   type HistoryClaim,
@@ -34,6 +48,7 @@ export {
   type VerifiedKey,
   verifyLookup,
 } from './lookup.ts'
+export { type NextDeviceList, signDeviceList } from './own-device-list.ts'
 export {
   compareCheckpoints,
   type SignedCheckpoint,

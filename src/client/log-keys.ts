@@ -10,7 +10,10 @@ export interface PublishedKeys {
   readonly vrfPublicKey: string
 }
 
-/** The same with witnesses: the text of a policy (c2sp.org/tlog-policy) with one log and a quorum. */
+/**
+ * The same with witnesses: the text of a policy (c2sp.org/tlog-policy) with a quorum. It names one log; several times, with
+ * one origin, while the log changes its key.
+ */
 export interface PublishedPolicy {
   readonly policy: string
   readonly vrfPublicKey: string
@@ -19,6 +22,8 @@ export interface PublishedPolicy {
 /** `verifier.name` is the origin of the log. */
 export interface LogKeys {
   readonly verifier: VerifierKey
+  /** A checkpoint is signed by one of them, of which `verifier` is the first. */
+  readonly verifiers: readonly VerifierKey[]
   readonly vrfPublicKey: Uint8Array
   /** Whose cosignatures a checkpoint needs, if any. */
   readonly quorum?: Policy['quorum']
@@ -26,14 +31,19 @@ export interface LogKeys {
 
 /**
  * Throws `KEY_INVALID` for a key that is not of its form, also for a VRF key under which anyone can make proofs, and
- * `MALFORMED` for a policy that is not, or has not one log.
+ * `MALFORMED` for a policy that is not, or has no log or several.
  */
 export function parseLogKeys(published: PublishedKeys | PublishedPolicy): LogKeys {
   const vrfPublicKey = parseVrfPublicKey(published.vrfPublicKey)
-  if (!('policy' in published)) return { verifier: parseVerifierKey(published.vkey), vrfPublicKey }
+  if (!('policy' in published)) {
+    const verifier = parseVerifierKey(published.vkey)
+    return { verifier, verifiers: [verifier], vrfPublicKey }
+  }
   const { logs, quorum } = parsePolicy(published.policy)
-  const [log, second] = logs
-  if (log === undefined || second !== undefined)
-    throw new SignalError('MALFORMED', `policy has ${logs.length} logs, not one`)
-  return { verifier: log.key, vrfPublicKey, quorum }
+  const verifiers = logs.map(({ key }) => key)
+  const [verifier] = verifiers
+  const origins = new Set(verifiers.map(({ name }) => name)).size
+  if (verifier === undefined || origins > 1)
+    throw new SignalError('MALFORMED', `policy has ${origins} logs, not one`)
+  return { verifier, verifiers, vrfPublicKey, quorum }
 }

@@ -49,7 +49,7 @@ export function openSignedCheckpoint(keys: LogKeys, note: string): SignedCheckpo
  */
 const lastOpened = new WeakMap<LogKeys, SignedCheckpoint>()
 
-function openUnknown({ verifier }: LogKeys, note: string): SignedCheckpoint {
+function openUnknown({ verifier, verifiers }: LogKeys, note: string): SignedCheckpoint {
   // Another app's message can bring anything.
   if (typeof note !== 'string') throw new CheckFailed('checkpoint', 'the note is not a text')
   const [origin] = note.split('\n', 1)
@@ -57,7 +57,7 @@ function openUnknown({ verifier }: LogKeys, note: string): SignedCheckpoint {
     const named = JSON.stringify(origin?.slice(0, 80))
     throw new CheckFailed('origin', `checkpoint is of ${named}, not of ${verifier.name}`)
   }
-  const text = openLogNote(note, verifier)
+  const text = openLogNote(note, verifiers)
   const { treeSize, rootHash } = during('checkpoint', () => parseCheckpoint(text))
   if (treeSize === 0 && !equalHashes(rootHash, EMPTY_ROOT)) {
     throw new CheckFailed('checkpoint', 'the tree without entries has another root')
@@ -93,9 +93,9 @@ export function treeHeadOf({ treeSize, rootHash }: SignedCheckpoint): TreeHead {
   return { treeSize, rootHash: bytes }
 }
 
-function openLogNote(note: string, verifier: VerifierKey): string {
+function openLogNote(note: string, verifiers: readonly VerifierKey[]): string {
   try {
-    return openNote(note, [verifier]).text
+    return openNote(note, verifiers).text
   } catch (error) {
     if (!(error instanceof SignalError)) throw error
     throw new CheckFailed(error.code === 'SIGNATURE_INVALID' ? 'signature' : 'checkpoint', error.message)

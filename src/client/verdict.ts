@@ -19,6 +19,7 @@ import { SignalError } from '../errors.ts'
  * - `tiles`: the log does not serve the tree that it signed
  * - `consistency`: the tree does not begin with one seen before: history was rewritten
  * - `history`: a key history leaves something out or is not one
+ * - `deviceList`: a user's device list, or a device named beside it, does not hold
  */
 export type Check =
   | 'proof'
@@ -37,6 +38,7 @@ export type Check =
   | 'tiles'
   | 'consistency'
   | 'history'
+  | 'deviceList'
 
 /** Something the log said does not hold: use nothing of that answer. */
 export interface Refusal {

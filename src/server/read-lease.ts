@@ -9,7 +9,7 @@ import type { World } from '../runtime/clock.ts'
 import { COPY_AGE_MS_MAX, READ_LEASE_MS } from './node-forms.ts'
 
 export interface ReadLeaseDeps {
-  /** The same clock as that of `current`. */
+  /** The clock in which `current` is given. */
   readonly machineMs: () => number
   readonly world: Pick<World, 'every'>
   /** Asks for a `current` that is not older than now. */

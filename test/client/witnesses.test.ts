@@ -1,8 +1,14 @@
 /** A client that wants witnesses to have seen what the log shows it. */
 import t from 'tap'
-import { LogClient, MemoryStore, parseLogKeys, verifyWitnesses } from '../../src/client/client.ts'
+import {
+  LogClient,
+  MemoryStore,
+  parseLogKeys,
+  verifyCheckpoint,
+  verifyWitnesses,
+} from '../../src/client/client.ts'
 import { cosignatureLine, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
-import type { SignerKey } from '../../src/log/note.ts'
+import { type SignerKey, signNote } from '../../src/log/note.ts'
 import { encodeBase64 } from '../../src/log/primitives-node.ts'
 import { type LyingFetch, LyingLog } from '../support/lying-log.ts'
 
@@ -96,9 +102,26 @@ t.test('a policy for a client has one log, and an age needs a quorum', async t =
     t.throws(() => new LogClient({ url: 'https://log.example', vrfPublicKey, ...options } as never), { code })
   refused({ policy: 'quorum none\n' }, 'MALFORMED')
   refused(
-    { policy: `log ${vkey}\nlog ${new LyingLog({ number: 2 }).published.vkey}\nquorum none\n` },
+    { policy: `log ${vkey}\nlog ${new LyingLog({ origin: 'other.example' }).published.vkey}\nquorum none\n` },
     'MALFORMED',
   )
   refused({ policy: `log ${vkey}\nquorum none\n`, maxAgeMs: 1 }, 'KEY_INVALID')
   refused({ vkey, maxAgeMs: 1 }, 'KEY_INVALID')
 })
+
+t.test(
+  'while a log changes its key, either key will do, and a false signature by one of them will not',
+  async t => {
+    const [old, next] = [log, new LyingLog({ number: 2 })]
+    const policy = `log ${next.published.vkey}\nlog ${vkey}\nquorum none\n`
+    const keys = parseLogKeys({ policy, vrfPublicKey })
+    const text = old.note().split('\n\n')[0]!
+    const byBoth = signNote(`${text}\n`, [old.signer, next.signer])
+    for (const note of [old.note(), signNote(`${text}\n`, [next.signer]), byBoth])
+      t.match(verifyCheckpoint(keys, note), { kind: 'verified' })
+    const stranger = new LyingLog({ number: 3 }).signer
+    t.match(verifyCheckpoint(keys, signNote(`${text}\n`, [stranger])), { check: 'signature' })
+    const broken = byBoth.replace(/.{4}\n$/, 'AAA=\n')
+    t.match(verifyCheckpoint(keys, broken), { kind: 'refused' })
+  },
+)

@@ -1,0 +1,332 @@
+/**
+ * The devices of each person that this app encrypts for, as it has come to know them. A device list that the log proves
+ * says which they are; a person whose apps make no list is trusted on first use. Every change since is an event.
+ */
+import { decodeBase64, encodeBase64, sha256 } from '#primitives'
+import {
+  type DeviceList,
+  type DeviceListVerdict,
+  deviceListHash,
+  judgeDeviceList,
+  parseDeviceList,
+} from '../log/device-list.ts'
+import { equalHashes } from '../log/hash.ts'
+import { compareOwnKeys } from './key-history.ts'
+import type { LogClient, LookupOutcome, OwnKeysReport, Unanswered } from './log-client.ts'
+import type { Uint64, VerifiedKey } from './lookup.ts'
+import { CheckFailed, during, type Refusal, settle } from './verdict.ts'
+
+/** A user as `GET user/publicKeys` and a friend request's answer name it. */
+export interface NamedUser {
+  readonly userId: string
+  readonly devices: readonly NamedDevice[]
+  /** Base64, with the VRF hash under which the log holds its SHA-256. */
+  readonly deviceList?: string
+  readonly deviceListHash?: string
+}
+
+export interface NamedDevice {
+  readonly deviceId: string
+  readonly keyAlgorithm: string
+  readonly publicKey: string
+  readonly publicKeyHash: string
+}
+
+/**
+ * - `added-by-list`: a device, or another key of one, that a device of the list before has signed for
+ * - `removed`: it is not in the list any more; nothing is encrypted for it
+ * - `reset`: the list is not signed by any device of the list before: the person has started over, or someone else is at work
+ * - `unlisted`: the server named a device that the list does not: nothing is encrypted for it
+ * - `added`, `replaced`: a device, or another key of one, that no list vouches for
+ */
+export interface DeviceEvent {
+  readonly kind: 'added-by-list' | 'removed' | 'reset' | 'unlisted' | 'added' | 'replaced'
+  /** All devices are meant where it is left out. */
+  readonly deviceId?: string
+}
+
+/** The app's memory of a person: plain JSON. */
+export interface KnownUser {
+  readonly userId: string
+  readonly devices: readonly KnownDevice[]
+  readonly list?: KnownList
+  /** Events that the app has not shown yet. */
+  readonly events: readonly DeviceEvent[]
+}
+
+export interface KnownDevice {
+  readonly deviceId: string
+  /** SHA-256 of the public key, base64. */
+  readonly keyHash: string
+}
+
+export interface KnownList {
+  /** Base64. */
+  readonly list: string
+  readonly vrfHash: string
+  /** The leaf that holds its hash. */
+  readonly index: number
+  /** The first list since this app knows the person, or since they have started over. */
+  readonly since: { readonly index: number; readonly seq: number }
+}
+
+/** Where the app keeps what it knows. `get` may answer `null` or `undefined` for nothing. */
+export interface KnownUserStore {
+  get(userId: string): KnownUser | null | undefined | Promise<KnownUser | null | undefined>
+  put(known: KnownUser): unknown
+}
+
+/** A device to encrypt for. */
+export interface VerifiedDevice extends NamedDevice {
+  /** Uncompressed P-256 point, base64; left out where no list names the device. */
+  readonly signingKey?: string
+}
+
+export interface VerifiedDevices {
+  readonly kind: 'verified'
+  /** Whether a list says which devices there are, or the server alone. */
+  readonly basis: 'list' | 'first-use'
+  /** Encrypt for these only. */
+  readonly devices: readonly VerifiedDevice[]
+  readonly list?: DeviceList
+  /** Each comes again until `shown` is called. */
+  readonly events: readonly DeviceEvent[]
+}
+
+export class ContactDevices {
+  readonly #client: Pick<LogClient, 'lookUpAll' | 'checkOwnKeys'>
+  readonly #store: KnownUserStore
+  #lastTurn: Promise<unknown> = Promise.resolve()
+
+  constructor(client: Pick<LogClient, 'lookUpAll' | 'checkOwnKeys'>, store: KnownUserStore) {
+    this.#client = client
+    this.#store = store
+  }
+
+  /**
+   * The devices of this person to encrypt for, once the log proves them. Refused at `deviceList` where the list or the
+   * devices named beside it do not hold, or a list that there was is left out; else at the check of a lookup that failed.
+   * Rejects as `LogClient.lookUp`.
+   */
+  verify(user: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
+    return this.#inTurn(() =>
+      user.deviceList === undefined && user.deviceListHash === undefined
+        ? this.#trustOnFirstUse(user)
+        : this.#verifyListed(user),
+    )
+  }
+
+  /** The app has shown the events that `verify` gave, so they come no more. */
+  shown(userId: string, events: readonly DeviceEvent[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const known = await this.#store.get(userId)
+      if (!known) return
+      const left = known.events.filter(each => !events.some(event => isSame(each, event)))
+      await this.#store.put({ ...known, events: left })
+    })
+  }
+
+  /**
+   * For one's own user id: whether the log holds, in the place of one's lists, exactly those that this device has followed.
+   * `clean` where there is no list.
+   */
+  async checkOwnList(userId: string): Promise<OwnKeysReport | Refusal | Unanswered> {
+    const list = (await this.#store.get(userId))?.list
+    if (list === undefined) return { kind: 'clean', entries: [] }
+    const { vrfHash, index, since } = list
+    const bytes = decodeBase64(list.list)
+    const hash = encodeBase64(deviceListHash(bytes))
+    const claim = { userId, deviceId: LIST_SLOT, vrfHash, publicKeys: [hash] }
+    const report = await this.#client.checkOwnKeys(claim)
+    if (report.kind !== 'clean' && report.kind !== 'alert') return report
+    const { entries, checkpoint } = report
+    const followed = entries.filter(entry => entry.index >= since.index && entry.index <= index)
+    // Each list names the one before, and the device that signed it had judged that: one entry too many is a list beside them.
+    const isWhole = followed.length === parseDeviceList(bytes).seq - since.seq + 1
+    const judged = entries.filter(entry => (isWhole ? entry.index >= index : entry.index >= since.index))
+    return { ...compareOwnKeys(judged, [hash]), entries, ...(checkpoint && { checkpoint }) }
+  }
+
+  async #trustOnFirstUse({ userId, devices }: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
+    const known = (await this.#store.get(userId)) ?? undefined
+    if (known?.list !== undefined)
+      return { kind: 'refused', check: 'deviceList', detail: `the device list of user ${userId} is left out` }
+    const failed = failedLookup(await this.#client.lookUpAll(devices.map(device => claimOf(userId, device))))
+    if (failed !== undefined) return failed
+    const now = devices.map(knownDevice)
+    const news = known === undefined ? [] : changesOf(known.devices, now, 'added', 'replaced')
+    const events = await this.#keep({ userId, devices: now, events: known?.events ?? [] }, news)
+    return { kind: 'verified', basis: 'first-use', devices, events }
+  }
+
+  async #verifyListed(user: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
+    const { userId } = user
+    const known = (await this.#store.get(userId)) ?? undefined
+    const read = settle(() => readList(user, known?.list))
+    if (read.kind === 'refused') return read
+    const { bytes, vrfHash, verdict } = read
+    const { list } = verdict
+    const isListed = (device: NamedDevice) =>
+      list.devices.some(each => `${each.deviceId}` === device.deviceId)
+    const devices = user.devices.filter(isListed)
+    const slot = { userId, deviceId: LIST_SLOT, vrfHash, publicKey: encodeBase64(deviceListHash(bytes)) }
+    const outcomes = await this.#client.lookUpAll([slot, ...devices.map(device => claimOf(userId, device))])
+    const failed = failedLookup(outcomes)
+    if (failed !== undefined) return failed
+    const { index } = outcomes[0] as VerifiedKey
+    const late = settle(() => assertNewest(known?.list, index, verdict))
+    if (late.kind === 'refused') return late
+
+    const isReset = verdict.kind === 'reset'
+    const isNew = known?.list === undefined || isReset
+    const since = isNew ? { index, seq: list.seq } : known.list.since
+    const now = list.devices.map(({ deviceId, publicKeySha256 }) => ({
+      deviceId: `${deviceId}`,
+      keyHash: encodeBase64(publicKeySha256),
+    }))
+    const news = newsOf(known, now, verdict.kind)
+    for (const { deviceId } of user.devices.filter(device => !isListed(device)))
+      news.push({ kind: 'unlisted', deviceId })
+    const kept = { list: encodeBase64(bytes), vrfHash, index, since }
+    const events = await this.#keep({ userId, devices: now, list: kept, events: known?.events ?? [] }, news)
+    return {
+      kind: 'verified',
+      basis: 'list',
+      devices: devices.map(device => withSigningKey(device, list)),
+      list,
+      events,
+    }
+  }
+
+  /** Returns all events to be shown. */
+  async #keep(known: KnownUser, news: readonly DeviceEvent[]): Promise<readonly DeviceEvent[]> {
+    const fresh = news.filter(event => !known.events.some(each => isSame(each, event)))
+    const events = [...known.events, ...fresh].slice(-EVENTS_MAX)
+    await this.#store.put({ ...known, events })
+    return events
+  }
+
+  #inTurn<Value>(act: () => Promise<Value>): Promise<Value> {
+    const turn = this.#lastTurn.then(act)
+    this.#lastTurn = turn.catch(() => {})
+    return turn
+  }
+}
+
+type TakenVerdict = Exclude<DeviceListVerdict, { readonly kind: 'refused' }>
+
+interface ReadList {
+  readonly kind: 'read'
+  readonly bytes: Uint8Array
+  readonly vrfHash: string
+  readonly verdict: TakenVerdict
+}
+
+/** The list, judged by the one known before; and the devices beside it by the list. Throws `CheckFailed`. */
+function readList(user: NamedUser, known: KnownList | undefined): ReadList {
+  const { userId, deviceList, deviceListHash: vrfHash } = user
+  if (typeof deviceList !== 'string' || typeof vrfHash !== 'string')
+    throw refusal('the server names a list or its hash without the other')
+  const bytes = during('deviceList', () => decodeBase64(deviceList))
+  const before = known === undefined ? undefined : decodeBase64(known.list)
+  const verdict = followed(before, judgeDeviceList(BigInt(userId), before, bytes), bytes)
+  for (const device of user.devices) {
+    const listed = verdict.list.devices.find(each => `${each.deviceId}` === device.deviceId)
+    if (listed === undefined) continue
+    const key = during('deviceList', () => decodeBase64(device.publicKey))
+    if (listed.algorithm !== device.keyAlgorithm || !equalHashes(listed.publicKeySha256, sha256(key)))
+      throw refusal(`the key of device ${device.deviceId} is not the one in the list`)
+  }
+  return { kind: 'read', bytes, vrfHash, verdict }
+}
+
+/**
+ * An app that was away has missed lists, and only the newest one is served. One that a device of the known list has signed
+ * goes on from it: that device has followed the lists between. One by another device is shown as if they had started over.
+ */
+function followed(
+  before: Uint8Array | undefined,
+  verdict: DeviceListVerdict,
+  bytes: Uint8Array,
+): TakenVerdict {
+  if (verdict.kind !== 'refused') return verdict
+  if (verdict.reason !== 'seq-jump' || before === undefined) throw refusal(verdict.detail)
+  const [known, list] = [parseDeviceList(before), parseDeviceList(bytes)]
+  if (list.seq <= known.seq) throw refusal(`list ${list.seq} comes after list ${known.seq}`)
+  const signerIn = ({ devices }: DeviceList) =>
+    devices.find(({ deviceId }) => deviceId === list.signerDeviceId)?.signingKey
+  const [trusted, signer] = [signerIn(known), signerIn(list)]
+  const isKnown = trusted !== undefined && signer !== undefined && equalHashes(trusted, signer)
+  return { kind: isKnown ? 'successor' : 'reset', list }
+}
+
+/** Throws `CheckFailed` where the log shows the list before the one that is known. */
+function assertNewest(known: KnownList | undefined, index: number, verdict: TakenVerdict): TakenVerdict {
+  if (known === undefined) return verdict
+  const isInOrder = verdict.kind === 'unchanged' ? index >= known.index : index > known.index
+  if (!isInOrder) throw refusal(`the list is at leaf ${index}, the one known before at leaf ${known.index}`)
+  return verdict
+}
+
+function newsOf(
+  known: KnownUser | undefined,
+  now: readonly KnownDevice[],
+  verdict: TakenVerdict['kind'],
+): DeviceEvent[] {
+  if (known === undefined || verdict === 'unchanged') return []
+  if (verdict === 'reset') return [{ kind: 'reset' }]
+  if (verdict === 'first') return changesOf(known.devices, now, 'added', 'replaced')
+  return changesOf(known.devices, now, 'added-by-list', 'added-by-list')
+}
+
+function changesOf(
+  before: readonly KnownDevice[],
+  now: readonly KnownDevice[],
+  added: DeviceEvent['kind'],
+  replaced: DeviceEvent['kind'],
+): DeviceEvent[] {
+  const keyOf = (devices: readonly KnownDevice[], deviceId: string) =>
+    devices.find(each => each.deviceId === deviceId)?.keyHash
+  const events: DeviceEvent[] = []
+  for (const { deviceId, keyHash } of now) {
+    const known = keyOf(before, deviceId)
+    if (known === undefined) events.push({ kind: added, deviceId })
+    else if (known !== keyHash) events.push({ kind: replaced, deviceId })
+  }
+  for (const { deviceId } of before)
+    if (keyOf(now, deviceId) === undefined) events.push({ kind: 'removed', deviceId })
+  return events
+}
+
+function claimOf(userId: Uint64, { deviceId, publicKeyHash: vrfHash, publicKey }: NamedDevice) {
+  return { userId, deviceId, vrfHash, publicKey }
+}
+
+function failedLookup(outcomes: readonly LookupOutcome[]): Refusal | Unanswered | undefined {
+  return (
+    outcomes.find(outcome => outcome.kind === 'refused') ??
+    outcomes.find(outcome => outcome.kind === 'unanswered')
+  )
+}
+
+function knownDevice({ deviceId, publicKey }: NamedDevice): KnownDevice {
+  return { deviceId, keyHash: encodeBase64(sha256(decodeBase64(publicKey))) }
+}
+
+function withSigningKey(device: NamedDevice, { devices }: DeviceList): VerifiedDevice {
+  const { signingKey } = devices.find(({ deviceId }) => `${deviceId}` === device.deviceId)!
+  return { ...device, signingKey: encodeBase64(signingKey) }
+}
+
+function isSame(one: DeviceEvent, other: DeviceEvent): boolean {
+  return one.kind === other.kind && one.deviceId === other.deviceId
+}
+
+function refusal(detail: string): CheckFailed {
+  return new CheckFailed('deviceList', detail)
+}
+
+/** The device id of the list's own entry. */
+const LIST_SLOT = '0'
+/** Only a server that lies makes more. */
+const EVENTS_MAX = 64

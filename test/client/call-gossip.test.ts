@@ -1,0 +1,73 @@
+/** A call's key carries its sender's checkpoint: two people who were shown two trees find it out by calling. */
+
+import t from 'tap'
+import { type Fetch, LogClient, MemoryStore, readCallKey, withCheckpoint } from '../../src/client/client.ts'
+import { fromUtf8, toBase64 } from '../support/bytes.ts'
+import { LyingLog } from '../support/lying-log.ts'
+
+const log = new LyingLog()
+log.grow(40)
+const { name: origin } = log.signer
+const callKey = Uint8Array.from({ length: 32 }, (_, at) => at)
+
+function appOf(of: LyingLog): LogClient {
+  const url = 'https://log.example'
+  return new LogClient({ ...log.published, url, store: new MemoryStore(), fetch: of.fetch() as Fetch })
+}
+
+async function sealedBy(app: LogClient): Promise<Uint8Array> {
+  await app.refreshCheckpoint()
+  return withCheckpoint(callKey, await app.highestCheckpoint())
+}
+
+t.test('key and checkpoint come out as they went in, in 141 octets', async t => {
+  const sealed = await sealedBy(appOf(log))
+  t.equal(sealed.length, 141)
+  t.same(readCallKey(sealed, origin), { callKey, note: log.note() })
+})
+
+t.test('a note with cosignatures travels with the log’s own signature', async t => {
+  const app = appOf(log)
+  await app.refreshCheckpoint()
+  const checkpoint = (await app.highestCheckpoint())!
+  const cosigned = `${checkpoint.note}— witness.example ${toBase64(new Uint8Array(76))}\n`
+  t.equal(readCallKey(withCheckpoint(callKey, { ...checkpoint, note: cosigned }), origin).note, log.note())
+  const unsigned = { ...checkpoint, note: checkpoint.note.split('\n—')[0]! }
+  t.same(withCheckpoint(callKey, unsigned), callKey)
+})
+
+t.test('keys without a checkpoint, and of versions to come, are keys', async t => {
+  t.same(withCheckpoint(callKey, undefined), callKey)
+  t.same(readCallKey(callKey, origin), { callKey })
+  const sealed = await sealedBy(appOf(log))
+  for (const length of [33, 140]) t.same(readCallKey(sealed.slice(0, length), origin), { callKey })
+  const later = sealed.slice()
+  later[32] = 2
+  t.same(readCallKey(later, origin), { callKey })
+  t.throws(() => readCallKey(callKey.slice(1), origin), { code: 'MALFORMED' })
+  t.throws(() => withCheckpoint(fromUtf8('short'), undefined), { code: 'MALFORMED' })
+})
+
+t.test('another tree that the log has signed is proof; one that it has not is nothing', async t => {
+  const fork = log.fork(39)
+  fork.grow(39)
+  fork.register(9n, 9n)
+  const ann = appOf(log)
+  await ann.refreshCheckpoint()
+  const { note } = readCallKey(await sealedBy(appOf(fork)), origin)
+  t.match(await ann.compareWith(note!), {
+    kind: 'refused',
+    check: 'fork',
+    evidence: [log.note(), fork.note()],
+  })
+
+  const larger = log.fork(39)
+  larger.register(9n, 9n)
+  larger.grow(300)
+  const other = readCallKey(await sealedBy(appOf(larger)), origin)
+  t.match(await ann.compareWith(other.note!), { kind: 'refused' }, 'the log can not show one tree of both')
+
+  const forged = await sealedBy(appOf(log))
+  forged[50]! ^= 1
+  t.match(await ann.compareWith(readCallKey(forged, origin).note!), { kind: 'refused', check: 'signature' })
+})

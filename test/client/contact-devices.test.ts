@@ -1,0 +1,301 @@
+/** A person's devices as their contacts come to know them, against a server that lies. */
+
+import t from 'tap'
+import {
+  ContactDevices,
+  type DeviceEvent,
+  type Fetch,
+  type KnownUser,
+  LogClient,
+  MemoryStore,
+  type NamedUser,
+  signDeviceList,
+} from '../../src/client/client.ts'
+import { deviceListHash, parseDeviceList } from '../../src/log/device-list.ts'
+import { fromUtf8, toBase64 } from '../support/bytes.ts'
+import { type ListSigner, listedDevice, listSigner, signWith } from '../support/device-lists.ts'
+import { LyingLog } from '../support/lying-log.ts'
+
+const ANN = 7n
+const [PHONE, TABLET, LAPTOP, GHOST] = [1n, 2n, 3n, 7777n].map(number => 2n ** 32n + number) as [
+  bigint,
+  bigint,
+  bigint,
+  bigint,
+]
+
+function signerOf(deviceId: bigint): ListSigner {
+  return listSigner(`device ${deviceId}`)
+}
+
+function keyOf(deviceId: bigint): string {
+  return toBase64(fromUtf8(`public key ${deviceId}`))
+}
+
+/** Ann, her log and her server; and a contact of hers. */
+class House {
+  readonly log = new LyingLog()
+  readonly kept = new Map<string, KnownUser>()
+  /** Puts itself in the place of the server's answer. */
+  lie: (path: string, body: unknown) => unknown = () => undefined
+  readonly contact: ContactDevices
+  readonly client: LogClient
+  #lists: Uint8Array[] = []
+
+  constructor() {
+    this.log.grow(3)
+    const fetch = this.log.fetch((path, body) => this.lie(path, body)) as Fetch
+    const url = 'https://log.example'
+    this.client = new LogClient({ ...this.log.published, url, store: new MemoryStore(), fetch })
+    this.contact = new ContactDevices(this.client, {
+      get: userId => this.kept.get(userId),
+      put: known => void this.kept.set(known.userId, JSON.parse(JSON.stringify(known))),
+    })
+  }
+
+  register(...deviceIds: bigint[]): this {
+    for (const deviceId of deviceIds) this.log.register(ANN, deviceId, keyOf(deviceId))
+    return this
+  }
+
+  /** Logs the next list of these devices. It starts over where `follows` says so. */
+  async list(deviceIds: bigint[], signerDeviceId = deviceIds[0]!, follows = true): Promise<Uint8Array> {
+    const list = await this.sign(deviceIds, signerDeviceId, follows ? this.#lists.at(-1) : undefined)
+    this.#lists.push(list)
+    this.log.register(ANN, 0n, toBase64(deviceListHash(list)))
+    this.log.grow(this.log.size + 2)
+    return list
+  }
+
+  sign(deviceIds: bigint[], signerDeviceId: bigint, previous: Uint8Array | undefined): Promise<Uint8Array> {
+    const devices = deviceIds.map(deviceId =>
+      listedDevice(deviceId, Buffer.from(keyOf(deviceId), 'base64'), signerOf(deviceId)),
+    )
+    return signDeviceList(
+      {
+        userId: ANN,
+        devices,
+        signerDeviceId,
+        createdAtMs: 1_790_000_000_000,
+        ...(previous && { previous }),
+      },
+      async bytes => signWith(signerOf(signerDeviceId), bytes),
+    )
+  }
+
+  /** Ann as her server names her. */
+  named(deviceIds: bigint[], list = this.#lists.at(-1)): NamedUser {
+    return {
+      userId: `${ANN}`,
+      devices: deviceIds.map(deviceId => ({
+        deviceId: `${deviceId}`,
+        keyAlgorithm: 'P-256',
+        publicKey: keyOf(deviceId),
+        publicKeyHash: this.log.identity(ANN, deviceId).vrfHash,
+      })),
+      ...(list && {
+        deviceList: toBase64(list),
+        deviceListHash: this.log.identity(ANN, 0n).vrfHash,
+      }),
+    }
+  }
+
+  /** As the contact sees it: the devices to encrypt for, and the events, which are shown then. */
+  async see(user: NamedUser) {
+    const verdict = await this.contact.verify(user)
+    if (verdict.kind !== 'verified') return verdict
+    const { basis, devices, events } = verdict
+    await this.contact.shown(`${ANN}`, events)
+    return { basis, devices: devices.map(({ deviceId }) => BigInt(deviceId)), events }
+  }
+}
+
+const event = (kind: DeviceEvent['kind'], deviceId?: bigint) => ({
+  kind,
+  ...(deviceId && { deviceId: `${deviceId}` }),
+})
+
+t.test('a list says for which devices one encrypts, and each change of it is an event', async t => {
+  const house = new House().register(PHONE, TABLET, LAPTOP)
+  await house.list([PHONE])
+  t.same(await house.see(house.named([PHONE])), { basis: 'list', devices: [PHONE], events: [] })
+  await house.list([PHONE, TABLET])
+  const added = event('added-by-list', TABLET)
+  t.same(await house.see(house.named([PHONE, TABLET])), {
+    basis: 'list',
+    devices: [PHONE, TABLET],
+    events: [added],
+  })
+  t.match(await house.see(house.named([PHONE, TABLET])), { events: [] }, 'it was shown')
+  await house.list([TABLET], TABLET)
+  t.same(await house.see(house.named([TABLET])), {
+    basis: 'list',
+    devices: [TABLET],
+    events: [event('removed', PHONE)],
+  })
+  await house.list([LAPTOP], LAPTOP, false)
+  t.same(await house.see(house.named([LAPTOP])), {
+    basis: 'list',
+    devices: [LAPTOP],
+    events: [event('reset')],
+  })
+})
+
+t.test('events come until they were shown, also through a restart', async t => {
+  const house = new House().register(PHONE, TABLET)
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  await house.list([PHONE, TABLET])
+  const named = house.named([PHONE, TABLET])
+  t.match(await house.contact.verify(named), { events: [event('added-by-list', TABLET)] })
+  const restarted = new ContactDevices(house.client, {
+    get: async userId => house.kept.get(userId) ?? null,
+    put: async known => void house.kept.set(known.userId, known),
+  })
+  t.match(await restarted.verify(named), { events: [event('added-by-list', TABLET)] })
+  await restarted.shown(`${ANN}`, [event('added-by-list', TABLET)])
+  t.match(await restarted.verify(named), { events: [] })
+})
+
+t.test('an app that was away follows a list that a device it knows has signed', async t => {
+  const house = new House().register(PHONE, TABLET, LAPTOP)
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  await house.list([PHONE, TABLET])
+  await house.list([PHONE, TABLET, LAPTOP])
+  t.match(await house.see(house.named([PHONE, TABLET, LAPTOP])), {
+    events: [event('added-by-list', TABLET), event('added-by-list', LAPTOP)],
+  })
+  await house.list([TABLET, LAPTOP], TABLET)
+  await house.list([TABLET, LAPTOP, GHOST], GHOST)
+  t.match(await house.see(house.named([TABLET])), { events: [event('reset')] })
+})
+
+t.test('a ghost device is not encrypted for, whatever the server says of it', async t => {
+  const house = new House().register(PHONE, GHOST)
+  const list = await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  t.same(await house.see(house.named([PHONE, GHOST])), {
+    basis: 'list',
+    devices: [PHONE],
+    events: [event('unlisted', GHOST)],
+  })
+  const { deviceList: _, deviceListHash: __, ...unlisted } = house.named([PHONE, GHOST])
+  t.match(await house.see(unlisted), { kind: 'refused', check: 'deviceList', detail: /left out/ })
+  const forged = await house.sign([PHONE, GHOST], GHOST, list)
+  t.match(await house.see(house.named([PHONE, GHOST], forged)), {
+    check: 'deviceList',
+    detail: /no device of the list before/,
+  })
+  const unlogged = await house.sign([PHONE, GHOST], PHONE, list)
+  t.match(await house.see(house.named([PHONE, GHOST], unlogged)), { kind: 'refused', check: 'publicKey' })
+  const started = await house.list([GHOST], GHOST, false)
+  t.match(await house.see(house.named([GHOST], started)), { events: [event('reset')] }, 'never in silence')
+})
+
+t.test('a false key under a listed device is refused, in the list and in the log', async t => {
+  const house = new House().register(PHONE)
+  await house.list([PHONE])
+  const named = house.named([PHONE])
+  const falseKey = keyOf(GHOST)
+  t.match(await house.see({ ...named, devices: [{ ...named.devices[0]!, publicKey: falseKey }] }), {
+    check: 'deviceList',
+    detail: /not the one in the list/,
+  })
+  house.log.register(ANN, PHONE, falseKey)
+  t.match(await house.see(named), { kind: 'refused', check: 'publicKey' })
+})
+
+t.test('an older list is refused, also one that is of seq 0', async t => {
+  const house = new House().register(PHONE, TABLET)
+  const first = await house.list([PHONE, TABLET])
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  const index = house.log.indexesOf(house.log.identity(ANN, 0n).vrfHash)[0]!
+  house.lie = path =>
+    path === 'api/get-public-keys' && {
+      results: [house.log.result(index), ...[PHONE, TABLET].map(id => house.log.result(indexOf(id)))],
+    }
+  const indexOf = (deviceId: bigint) => house.log.indexesOf(house.log.identity(ANN, deviceId).vrfHash)[0]!
+  t.match(await house.see(house.named([PHONE, TABLET], first)), {
+    check: 'deviceList',
+    detail: /known before at leaf/,
+  })
+})
+
+t.test(
+  'without lists the devices of the first time are remembered, and nothing changes in silence',
+  async t => {
+    const house = new House().register(PHONE, TABLET)
+    t.same(await house.see(house.named([PHONE])), { basis: 'first-use', devices: [PHONE], events: [] })
+    t.same(await house.see(house.named([PHONE, TABLET])), {
+      basis: 'first-use',
+      devices: [PHONE, TABLET],
+      events: [event('added', TABLET)],
+    })
+    t.match(await house.see(house.named([TABLET])), { events: [event('removed', PHONE)] })
+    const falseKey = keyOf(GHOST)
+    house.log.register(ANN, TABLET, falseKey)
+    const { devices, ...named } = house.named([TABLET])
+    const replaced = { ...named, devices: [{ ...devices[0]!, publicKey: falseKey }] }
+    t.match(await house.see(replaced), { events: [event('replaced', TABLET)] })
+    house.register(LAPTOP)
+    await house.list(
+      [LAPTOP, GHOST].toSorted((one, other) => Number(one - other)),
+      LAPTOP,
+    )
+    t.match(await house.see(house.named([LAPTOP])), {
+      basis: 'list',
+      events: [event('added', LAPTOP), event('added', GHOST), event('removed', TABLET)],
+    })
+  },
+)
+
+t.test('broken lists are refused and change nothing', async t => {
+  const house = new House().register(PHONE)
+  const list = await house.list([PHONE])
+  const named = house.named([PHONE])
+  for (const deviceList of ['', '!', toBase64(list.subarray(1)), toBase64(new Uint8Array(40_000))])
+    t.match(await house.see({ ...named, deviceList }), { kind: 'refused', check: 'deviceList' })
+  const { deviceListHash: _, ...half } = named
+  t.match(await house.see(half), { kind: 'refused', check: 'deviceList' })
+  t.match(await house.see({ ...named, userId: '8' }), { kind: 'refused', check: 'deviceList' })
+  t.equal(house.kept.size, 0)
+  t.equal(parseDeviceList(list).seq, 0)
+})
+
+t.test('one’s own lists in the log are those that were followed, or it is an alert', async t => {
+  const house = new House().register(PHONE, TABLET)
+  const own = `${ANN}`
+  t.match(await house.contact.checkOwnList(own), { kind: 'clean', entries: [] })
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  t.match(await house.contact.checkOwnList(own), { kind: 'clean' })
+  await house.list([PHONE, TABLET])
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  t.match(
+    await house.contact.checkOwnList(own),
+    { kind: 'clean' },
+    'the list between was followed by its signer',
+  )
+  const ghosts = await house.sign([GHOST], GHOST, undefined)
+  house.log.register(ANN, 0n, toBase64(deviceListHash(ghosts)))
+  t.match(await house.contact.checkOwnList(own), {
+    kind: 'alert',
+    foreign: [{ publicKey: toBase64(deviceListHash(ghosts)) }],
+  })
+})
+
+t.test('a list between two of one’s own that no device followed is an alert', async t => {
+  const house = new House().register(PHONE, TABLET)
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  const ghosts = await house.sign([GHOST], GHOST, undefined)
+  house.log.register(ANN, 0n, toBase64(deviceListHash(ghosts)))
+  await house.list([PHONE, TABLET])
+  await house.see(house.named([PHONE, TABLET]))
+  const foreign = toBase64(deviceListHash(ghosts))
+  const report = await house.contact.checkOwnList(`${ANN}`)
+  t.ok(report.kind === 'alert' && report.foreign.some(({ publicKey }) => publicKey === foreign))
+})
