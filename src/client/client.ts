@@ -7,6 +7,13 @@ export { type DeviceList, isSigningKey, type ListedDevice, possessionMessage } f
 export { type CallKeyWithNote, readCallKey, withCheckpoint } from './call-gossip.ts'
 export { CheckpointPin, type CheckpointStore, type KeptCheckpoint, MemoryStore } from './checkpoint-pin.ts'
 export {
+  comparisonCode,
+  type ListedPerson,
+  readShareFragment,
+  type SharedPerson,
+  shareFragment,
+} from './comparison.ts'
+export {
   ContactDevices,
   type DeviceEvent,
   type KnownDevice,

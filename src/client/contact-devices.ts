@@ -11,6 +11,7 @@ import {
   parseDeviceList,
 } from '../log/device-list.ts'
 import { equalHashes } from '../log/hash.ts'
+import type { ListedPerson } from './comparison.ts'
 import { compareOwnKeys } from './key-history.ts'
 import type { LogClient, LookupOutcome, OwnKeysReport, Unanswered } from './log-client.ts'
 import type { Uint64, VerifiedKey } from './lookup.ts'
@@ -116,6 +117,29 @@ export class ContactDevices {
     )
   }
 
+  /**
+   * As `verify`, of a person whom a link or QR code names: refused at `deviceList` unless they are that person, with the list
+   * of the link or with lists that have followed it in the log. Nothing is remembered where that fails.
+   */
+  verifyShared(user: NamedUser, shared: ListedPerson): Promise<VerifiedDevices | Refusal | Unanswered> {
+    return this.#inTurn(async () => {
+      if (user.userId !== `${shared.userId}`) return refused(`the link is of user ${shared.userId}`)
+      const { deviceList, deviceListHash: vrfHash } = user
+      if (deviceList === undefined || vrfHash === undefined) return refused('the device list is left out')
+      const read = settle(() => readList(user, undefined))
+      if (read.kind === 'refused') return read
+      const hash = encodeBase64(deviceListHash(read.bytes))
+      if (hash !== shared.listHash) {
+        const claim = { userId: user.userId, deviceId: LIST_SLOT, vrfHash, publicKeys: [hash] }
+        const report = await this.#client.checkOwnKeys(claim)
+        if (report.kind !== 'clean' && report.kind !== 'alert') return report
+        if (!report.entries.some(({ publicKey }) => publicKey === shared.listHash))
+          return refused('the link names a device list that the log does not have of this user')
+      }
+      return this.#verifyListed(user)
+    })
+  }
+
   /** The app has shown the events that `verify` gave, so they come no more. */
   shown(userId: string, events: readonly DeviceEvent[]): Promise<void> {
     return this.#inTurn(async () => {
@@ -149,8 +173,7 @@ export class ContactDevices {
 
   async #trustOnFirstUse({ userId, devices }: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
     const known = (await this.#store.get(userId)) ?? undefined
-    if (known?.list !== undefined)
-      return { kind: 'refused', check: 'deviceList', detail: `the device list of user ${userId} is left out` }
+    if (known?.list !== undefined) return refused(`the device list of user ${userId} is left out`)
     const failed = failedLookup(await this.#client.lookUpAll(devices.map(device => claimOf(userId, device))))
     if (failed !== undefined) return failed
     const now = devices.map(knownDevice)
@@ -320,6 +343,10 @@ function withSigningKey(device: NamedDevice, { devices }: DeviceList): VerifiedD
 
 function isSame(one: DeviceEvent, other: DeviceEvent): boolean {
   return one.kind === other.kind && one.deviceId === other.deviceId
+}
+
+function refused(detail: string): Refusal {
+  return { kind: 'refused', check: 'deviceList', detail }
 }
 
 function refusal(detail: string): CheckFailed {

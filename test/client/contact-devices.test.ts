@@ -198,10 +198,12 @@ t.test('a false key under a listed device is refused, in the list and in the log
   await house.list([PHONE])
   const named = house.named([PHONE])
   const falseKey = keyOf(GHOST)
-  t.match(await house.see({ ...named, devices: [{ ...named.devices[0]!, publicKey: falseKey }] }), {
-    check: 'deviceList',
-    detail: /not the one in the list/,
-  })
+  for (const lie of [{ publicKey: falseKey }, { keyAlgorithm: 'RSA-2048' }]) {
+    t.match(await house.see({ ...named, devices: [{ ...named.devices[0]!, ...lie }] }), {
+      check: 'deviceList',
+      detail: /not the one in the list/,
+    })
+  }
   house.log.register(ANN, PHONE, falseKey)
   t.match(await house.see(named), { kind: 'refused', check: 'publicKey' })
 })
@@ -298,4 +300,29 @@ t.test('a list between two of one’s own that no device followed is an alert', 
   const foreign = toBase64(deviceListHash(ghosts))
   const report = await house.contact.checkOwnList(`${ANN}`)
   t.ok(report.kind === 'alert' && report.foreign.some(({ publicKey }) => publicKey === foreign))
+})
+
+t.test('a link names a person by their list, and no other person passes for them', async t => {
+  const house = new House().register(PHONE, TABLET)
+  const first = toBase64(deviceListHash(await house.list([PHONE])))
+  const linked = { userId: ANN, listHash: first }
+  t.match(await house.contact.verifyShared(house.named([PHONE]), linked), { kind: 'verified', events: [] })
+  await house.list([PHONE, TABLET])
+  const named = house.named([PHONE, TABLET])
+  t.match(await house.contact.verifyShared(named, linked), { kind: 'verified' }, 'the list has grown since')
+
+  const stranger = new House().register(PHONE)
+  await stranger.list([PHONE])
+  const { deviceList: _, deviceListHash: __, ...unlisted } = house.named([PHONE])
+  const cases: [object, object][] = [
+    [named, { ...linked, userId: 8n }],
+    [unlisted, linked],
+    [named, { ...linked, listHash: toBase64(new Uint8Array(32)) }],
+  ]
+  const fresh = new ContactDevices(house.client, {
+    get: () => undefined,
+    put: () => t.fail('nothing is remembered'),
+  })
+  for (const [user, person] of cases)
+    t.match(await fresh.verifyShared(user as NamedUser, person as typeof linked), { check: 'deviceList' })
 })
