@@ -74,6 +74,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'foreign-files': STORE,
   fronts: 'starts its servers with fronts already',
   fsck: STORE,
+  'go-modules': AUDITS_FILES,
   'go-sumdb': AUDITS_FILES,
   'head-file': STORE,
   migrate: 'of nodes, which have fronts already',

@@ -1,0 +1,33 @@
+/** Go programs of `test/strangers` whose modules come from the Go proxy. */
+
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { type Outcome, runProgram } from './programs.ts'
+
+export interface GoBuild {
+  /** Why tests that need it must be skipped, or false. */
+  readonly skip: string | false
+  readonly run: (input: string) => Promise<Outcome>
+}
+
+/** Builds the program in `source` to `folder`, with the modules that its go.sum names. */
+export async function buildGo(source: string, folder: string): Promise<GoBuild> {
+  const unbuilt = (skip: string): GoBuild => ({ skip, run: () => Promise.reject(new Error(skip)) })
+  const go = (process.env.PATH ?? '')
+    .split(delimiter)
+    .map(each => join(each, 'go'))
+    .find(existsSync)
+  if (go === undefined) return unbuilt('needs Go 1.25 or newer: no go in PATH')
+  const environment = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => /^(?:GO|HOME$|https?_proxy$)/i.test(name)),
+  ) as Record<string, string>
+  const fetched = await runProgram(go, ['-C', source, 'mod', 'download'], { environment })
+  if (fetched.code !== 0)
+    return unbuilt(`needs Go 1.25 or newer, and its modules from the Go proxy: ${fetched.stderr.trim()}`)
+  const program = join(folder, 'stranger')
+  const built = await runProgram(go, ['-C', source, 'build', '-buildvcs=false', '-o', program, '.'], {
+    environment,
+  })
+  if (built.code !== 0) throw new Error(`go build: ${built.stderr}`)
+  return { skip: false, run: input => runProgram(program, [], { input }) }
+}
