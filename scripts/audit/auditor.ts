@@ -27,6 +27,8 @@ export interface AuditorOptions {
   readonly stateFile: string
   /** Other readers' prefixes of the log. */
   readonly gossip?: readonly URL[]
+  /** Where tiles are asked for besides, when two checkpoints are compared. */
+  readonly mirrors?: readonly URL[]
   readonly proofsFile?: string | undefined
   /** How long the log may go without a new checkpoint. */
   readonly maxAgeMs?: number | undefined
@@ -45,8 +47,9 @@ export class Auditor {
   readonly #memory: AuditMemory
   readonly #source: HttpSource
   readonly #log: LogReader
-  readonly #gossipSources: readonly HttpSource[]
+  readonly #otherSources: readonly HttpSource[]
   readonly #gossip: readonly LogReader[]
+  readonly #mirrors: readonly LogReader[]
   readonly #nowMs: () => number
   #verdict: Verdict = 0
   #canRemember = true
@@ -54,13 +57,17 @@ export class Auditor {
 
   /** Throws `AuditFailure` when the state file is of no use. */
   constructor(options: AuditorOptions) {
-    const { url, gossip = [], stop, httpLimits, nowMs = Date.now } = options
+    const { url, gossip = [], mirrors = [], stop, httpLimits, nowMs = Date.now } = options
     this.#options = options
     this.#memory = AuditMemory.open(options.stateFile, options.verifier)
     this.#source = new HttpSource(url, FILES_AT_ONCE, stop, httpLimits)
     this.#log = new LogReader(this.#source)
-    this.#gossipSources = gossip.map(source => new HttpSource(source, FILES_AT_ONCE, stop, httpLimits))
-    this.#gossip = this.#gossipSources.map(source => new LogReader(source))
+    this.#otherSources = [...gossip, ...mirrors].map(
+      source => new HttpSource(source, FILES_AT_ONCE, stop, httpLimits),
+    )
+    const readers = this.#otherSources.map(source => new LogReader(source))
+    this.#gossip = readers.slice(0, gossip.length)
+    this.#mirrors = readers.slice(gossip.length)
     this.#nowMs = nowMs
   }
 
@@ -81,7 +88,7 @@ export class Auditor {
   }
 
   close(): void {
-    for (const source of [this.#source, ...this.#gossipSources]) source.close()
+    for (const source of [this.#source, ...this.#otherSources]) source.close()
   }
 
   async #audit(): Promise<void> {
@@ -188,7 +195,7 @@ export class Auditor {
 
   /** Where tiles are asked for, in turn. */
   #sourcesFor(url: string | undefined): readonly LogReader[] {
-    const all = [this.#log, ...this.#gossip]
+    const all = [this.#log, ...this.#gossip, ...this.#mirrors]
     return [...all.filter(log => log.url === url), ...all.filter(log => log.url !== url)]
   }
 
@@ -287,10 +294,9 @@ export class Auditor {
   }
 }
 
-/** A log that does not have the tiles of a tree that it signed does not show that its history is one. */
+/** A log without the tiles of a tree that it signed, or with others, does not show that its history is one. */
 function undecided(failure: AuditFailure, check: CheckName): AuditFailure {
-  const { finding } = failure
-  return finding.check === 'fetch' && finding.ok === false ? failure.as(check) : failure
+  return failure.finding.ok === false ? failure.as(check) : failure
 }
 
 async function openServedHead(log: LogReader, verifier: VerifierKey): Promise<SignedHead> {

@@ -115,13 +115,13 @@ export class AuditMemory {
 
   /**
    * Keeps what the log signed until it is decided, once for each tree; returns the name of a new file. Throws
-   * `AuditFailure` when it cannot be written, or when there are `PENDING_MAX` already.
+   * `AuditFailure` when it cannot be written, or when there are `PENDING_MAX` already: those are never dropped for it.
    */
   keepPending(evidence: PendingEvidence, detail: string, nowMs: number): string | undefined {
     const file = this.#pendingFile(evidence.seen)
     if (existsSync(file)) return undefined
     if (this.pending().length >= PENDING_MAX) {
-      throw unchecked('state', `${PENDING_MAX} unanswered checkpoints are kept already`)
+      throw unchecked(evidence.check, `${PENDING_MAX} unanswered checkpoints are kept already`)
     }
     const { check, url, known, seen } = evidence
     const kept = { time: new Date(nowMs).toISOString(), check, url, detail, notes: [known.note, seen.note] }

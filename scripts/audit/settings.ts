@@ -16,6 +16,7 @@ now and at earlier runs. Prints a line per check: JSON unless at a terminal.
   --vrf-key KEY        the log's VRF key in base64 (else VRF_PUBLIC_KEY); needed for --proofs
   --proofs FILE        also check results of the API, one {userID, deviceID, publicKey, vrfHash, proof} per line
   --gossip URL         also compare with the log as it is shown under another prefix; can be given again
+  --mirror URL         also ask there for tiles that two checkpoints are compared by; can be given again
   --follow SECONDS     go on, with a pause of SECONDS, until the log cheats or SIGTERM
   --max-age SECONDS    a log without a new checkpoint for so long is stale
 
@@ -28,6 +29,7 @@ export interface Settings {
   readonly vrfPublicKey: Uint8Array | undefined
   readonly stateFile: string
   readonly gossip: readonly URL[]
+  readonly mirrors: readonly URL[]
   readonly proofsFile: string | undefined
   readonly followMs: number | undefined
   readonly maxAgeMs: number | undefined
@@ -50,6 +52,7 @@ export function readSettings(
     vrfPublicKey: vrfKey ? checked('--vrf-key', () => parseVrfPublicKey(vrfKey)) : undefined,
     stateFile: given('--state', values.state),
     gossip: (values.gossip ?? []).map(url => prefix('--gossip', url)),
+    mirrors: (values.mirror ?? []).map(url => prefix('--mirror', url)),
     proofsFile: values.proofs,
     followMs: milliseconds('--follow', values.follow, PAUSE_SECONDS_MAX),
     maxAgeMs: milliseconds('--max-age', values['max-age'], AGE_SECONDS_MAX),
@@ -89,6 +92,7 @@ const OPTIONS = {
   'vrf-key': { type: 'string' },
   state: { type: 'string' },
   gossip: { type: 'string', multiple: true },
+  mirror: { type: 'string', multiple: true },
   proofs: { type: 'string' },
   follow: { type: 'string' },
   'max-age': { type: 'string' },

@@ -178,12 +178,12 @@ t.test('both notes of a rewritten history are kept in a file of their own, once'
 })
 
 t.test(
-  'a log that grew shows tiles that do not lead to its new root: tiles, which proves nothing more',
+  'a log that grew shows tiles that do not lead to its new root: consistency, with both notes pending',
   async t => {
     const files = logFilesOf(entriesOf(900))
     const { rootHash } = integrate(entriesOf(900, 0))
     setCheckpoint(files, signCheckpoint({ treeSize: 900, rootHash }, SIGNER))
-    caught(t, await auditTwice(t, SIZE, files), 'tiles', /do not lead to the root of size 900/)
+    caught(t, await auditTwice(t, SIZE, files), 'consistency', /do not lead to the root of size 900/)
   },
 )
 

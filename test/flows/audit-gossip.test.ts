@@ -116,8 +116,17 @@ t.test('a source that is broken, or speaks for another key, proves nothing', asy
     response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Sign in to the hotel</h1>')
     return true
   }
+  const pourForEver: Misbehaviour = (_, response) => {
+    const pour = () => {
+      while (response.writable && response.write(Buffer.alloc(65_536, 'x')));
+    }
+    response.on('drain', pour)
+    pour()
+    return true
+  }
   for (const [what, files, misbehave] of [
     ['an HTML page', ours, html],
+    ['a page without an end', ours, pourForEver],
     ['no checkpoint', new Map(), undefined],
     ['a note of another key', logFilesOf(entriesOf(SIZE, 10), otherKey), undefined],
     ['no note', new Map([['checkpoint', Buffer.from('hello')]]), undefined],
@@ -233,3 +242,56 @@ t.test(
     }
   },
 )
+
+t.test('wrong tiles of the accused log: consistency, with both notes kept', async t => {
+  const log = await serveFiles(t, ours)
+  const settings = { url: log.url, stateFile: newStateFile(t) }
+  await audit(settings)
+  const forked = logFilesOf(entriesOf(900, 50))
+  log.files = new Map(logFilesOf(entriesOf(900))).set('checkpoint', forked.get('checkpoint')!)
+  const accused = await audit(settings)
+  t.strictSame([accused.verdict, accused.failures], [1, ['consistency false']])
+  t.equal(besides(settings.stateFile, 'pending').length, 1)
+})
+
+t.test('a mirror has the tiles that the accused log does not serve, at once or in a later round', async t => {
+  for (const status of [404, 503]) {
+    const log = await serveFiles(t, ours)
+    const mirror = await serveFiles(t, new Map())
+    const settings = { url: log.url, stateFile: newStateFile(t), httpLimits: SOON }
+    await audit(settings)
+    const forked = logFilesOf(entriesOf(900, 50))
+    log.files = forked
+    log.misbehave = withoutTiles(status)
+    const alone = await audit({ ...settings, mirrors: [mirror.url] })
+    t.notMatch(alone.failures, ['gossip false'])
+    t.equal(besides(settings.stateFile, 'pending').length, 1, 'the mirror has nothing yet')
+    mirror.files = forked
+    const { verdict, failures, of } = await audit({ ...settings, mirrors: [mirror.url] })
+    t.strictSame([verdict, failures], [1, ['consistency false']], `${status}`)
+    t.strictSame(of('consistency')?.notes, [noteOf(ours), noteOf(forked)])
+    t.notOk(mirror.requests.includes('checkpoint'), 'a mirror is asked for tiles alone')
+  }
+})
+
+t.test('who follows a log asks for the tiles of pending evidence in each round', async t => {
+  const forked = logFilesOf(entriesOf(900, 50))
+  const other = await serveFiles(t, forked, withoutTiles(503))
+  const mirror = await serveFiles(t, new Map())
+  const { auditor, findings } = openAuditor({
+    url: main.url,
+    stateFile: newStateFile(t),
+    gossip: [other.url],
+    mirrors: [mirror.url],
+    httpLimits: { ...IMPATIENT, requestMs: 300 },
+  })
+  t.teardown(() => auditor.close())
+  const followed = auditor.follow(1)
+  while (findings.filter(({ ok }) => ok === null).length < 2) await nextTurn()
+  mirror.files = forked
+  t.equal(await followed, 1)
+  t.match(
+    findings.findLast(({ check }) => check === 'gossip'),
+    { ok: false, notes: [noteOf(ours), noteOf(forked)] },
+  )
+})

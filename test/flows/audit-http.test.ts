@@ -1,8 +1,9 @@
 /** The auditor against slow, busy, broken or hostile servers: it exits with 1 or 2, and always ends. */
 
 import type { ServerResponse } from 'node:http'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { headersFor } from '../../scripts/audit/http-source.ts'
 import { audit, IMPATIENT, newStateFile, PATIENT } from '../support/audit.ts'
 import { entriesOf, logFilesOf, type Misbehaviour, serveFiles } from '../support/served-log.ts'
 
@@ -85,15 +86,15 @@ const brokenLogs: Record<string, [Misbehaviour, RegExp]> = {
     /entry 255: bundle is cut off/,
   ],
   'an empty bundle': [only(BUNDLE, response => response.end()), /entry 0: bundle is cut off/],
-  'broken gzip': [only(BUNDLE, endGzip), /broken gzip/],
+  'broken gzip': [only(BUNDLE, endGzip), /broken compression/],
   'truncated gzip': [
     only(BUNDLE, (response, bytes) => endGzip(response, gzipSync(bytes).subarray(0, -50))),
-    /broken gzip/,
+    /broken compression/,
   ],
   'a gzip bomb': [only(TILE, response => endGzip(response, gzipSync(Buffer.alloc(1_000_000)))), /too long/],
   'an encoding that nobody asked for': [
-    only(BUNDLE, (response, bytes) => response.setHeader('content-encoding', 'br').end(bytes)),
-    /nobody asked for br/,
+    only(BUNDLE, (response, bytes) => response.setHeader('content-encoding', 'zstd').end(bytes)),
+    /nobody asked for zstd/,
   ],
   'an HTML page for a tile': [only(TILE, endHtml), /an HTML page with status 200/],
   'an HTML page for a bundle': [only(BUNDLE, endHtml), /an HTML page with status 200/],
@@ -188,6 +189,13 @@ const passing: Record<string, Misbehaviour> = {
   'gzip that is named in capitals': only(BUNDLE, (response, bytes) => {
     response.setHeader('content-encoding', 'GZIP').end(gzipSync(bytes))
   }),
+  'a body in brotli, and one in deflate': (path, response) => {
+    const bytes = FILES.get(path)!
+    if (path === TILE) response.setHeader('content-encoding', 'br').end(brotliCompressSync(bytes))
+    else if (path === BUNDLE) response.setHeader('content-encoding', 'deflate').end(deflateSync(bytes))
+    else return false
+    return true
+  },
   'chunks without a length': (path, response) => {
     const bytes = FILES.get(path)!
     response.write(bytes.subarray(0, 7))
@@ -246,12 +254,32 @@ t.test('a partial tile or bundle that is gone is cut from the full one', async t
   t.strictSame([verdict, ...failures], [0])
 })
 
-t.test('bodies are asked for plain from the same machine', async t => {
-  let accepted: string | undefined
-  const { verdict } = await auditWith(t, (_path, response) => {
-    accepted = response.req.headers['accept-encoding']
+t.test('a log can not tell an auditor from a client by the headers of a request', async t => {
+  const sent: string[][] = []
+  const server = await serveFiles(t, FILES, (_path, response) => {
+    sent.push(response.req.rawHeaders)
     return false
   })
+  await fetch(`${server.url}/checkpoint`)
+  const { verdict } = await audit({ url: server.url, stateFile: newStateFile(t) })
   t.equal(verdict, 0)
-  t.equal(accepted, 'identity')
+  const [ofFetch = [], ...ofAuditor] = sent
+  t.ok(ofAuditor.length > 3)
+  // The last one: see the next test.
+  for (const headers of ofAuditor) t.strictSame(headers.slice(0, -1), ofFetch.slice(0, -1))
+  t.strictSame(
+    Object.entries(headersFor(new URL('http://kt.example.org/log')))
+      .flat()
+      .slice(2),
+    ofFetch.slice(2),
+    'and from another machine all of them',
+  )
+})
+
+t.test('bodies are asked for plain from the same machine, and from another one as `fetch` asks', async t => {
+  const acceptedFrom = (url: string) => headersFor(new URL(url))['accept-encoding']
+  for (const url of ['http://127.0.0.1:80/', 'https://localhost/log', 'http://[::1]/'])
+    t.equal(acceptedFrom(url), 'identity', url)
+  t.equal(acceptedFrom('http://kt.example.org/'), 'gzip, deflate')
+  t.equal(acceptedFrom('https://kt.example.org/'), 'br, gzip, deflate')
 })

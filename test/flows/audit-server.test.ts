@@ -184,6 +184,7 @@ t.test('wrong usage: 2, with a sentence and the usage', async t => {
     [[...good, '--url', 'example.org/log'], /--url example/],
     [[...good, '--url', 'https://user:secret@example.org/'], /--url/],
     [[...good, '--gossip', 'nowhere'], /--gossip nowhere/],
+    [[...good, '--mirror', 'nowhere'], /--mirror nowhere/],
     [[...good, '--vkey', 'example.org+00000000+AAAA'], /--vkey: verifier key/],
     [[...good, '--vrf-key', 'AAAA'], /--vrf-key: vrf public key/],
     [[...good, '--proofs', 'file'], /--proofs needs --vrf-key/],

@@ -18,10 +18,11 @@ export interface AuditOutcome {
   of(check: CheckName): Finding | undefined
 }
 
-export type AuditSettings = Partial<Omit<AuditorOptions, 'url' | 'gossip' | 'stateFile'>> & {
+export type AuditSettings = Partial<Omit<AuditorOptions, 'url' | 'gossip' | 'mirrors' | 'stateFile'>> & {
   readonly url: string
   readonly stateFile: string
   readonly gossip?: readonly string[]
+  readonly mirrors?: readonly string[]
 }
 
 /** Retries soon, and otherwise waits as long as the program does: a busy machine fails no test. */
@@ -31,7 +32,7 @@ export const PATIENT: HttpLimits = { ...HTTP_LIMITS, backOffMs: 5 }
 export const IMPATIENT: HttpLimits = { requestMs: 600, idleMs: 200, backOffMs: 5, connectionRetriesMax: 2 }
 
 /** An auditor, and the list that its findings go to. */
-export function openAuditor({ url, gossip = [], ...settings }: AuditSettings) {
+export function openAuditor({ url, gossip = [], mirrors = [], ...settings }: AuditSettings) {
   const findings: Finding[] = []
   const auditor = new Auditor({
     verifier: SIGNER,
@@ -41,6 +42,7 @@ export function openAuditor({ url, gossip = [], ...settings }: AuditSettings) {
     ...settings,
     url: new URL(url),
     gossip: gossip.map(source => new URL(source)),
+    mirrors: mirrors.map(mirror => new URL(mirror)),
   })
   return { auditor, findings }
 }
