@@ -3,6 +3,7 @@
 /** Audits a log as a third party that knows its public keys and nothing else: see `docs/auditor.md`. */
 
 import { Auditor, type Verdict } from './audit/auditor.ts'
+import { explain } from './audit/explain.ts'
 import { AuditFailure } from './audit/finding.ts'
 import { jsonReport, terminalReport } from './audit/report.ts'
 import { readSettings, type Settings, USAGE } from './audit/settings.ts'
@@ -10,9 +11,11 @@ import { endWithReader } from './support/broken-pipe.ts'
 import { UsageError } from './support/command.ts'
 
 async function main(): Promise<Verdict> {
+  const argv = process.argv.slice(2)
   let settings: Settings | undefined
   try {
-    settings = readSettings(process.argv.slice(2), process.env)
+    if (argv[0] === 'explain') return explain(argv.slice(1), text => process.stdout.write(text))
+    settings = readSettings(argv, process.env)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     process.stderr.write(`audit: ${error.message}\n\n${USAGE}`)

@@ -90,7 +90,7 @@ async function main(): Promise<ExitCode> {
 function holdAgainstState(file: string, keys: LogKeys, seen: SignedCheckpoint, tell: Tell): ExitCode {
   let state: CheckpointState | undefined
   try {
-    state = readCheckpointState(file, { program: PROGRAM, verifier: keys.verifier })
+    state = readCheckpointState(file, { program: PROGRAM, verifiers: [keys.verifier] })
     const contradiction = state === undefined ? undefined : contradictionOf(state, seen)
     if (contradiction !== undefined) {
       tell(contradiction)

@@ -5,12 +5,15 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { encodeBase64 } from '#primitives'
+import type { LogKeys } from '../../src/client/log-keys.ts'
 import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
+import { verifyWitnesses } from '../../src/client/witnesses.ts'
 import { SignalError } from '../../src/errors.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import type { VerifierKey } from '../../src/log/note.ts'
+import type { QuorumMember } from '../../src/log/policy.ts'
 import { crawl } from './crawl.ts'
-import { AuditFailure, broken, type CheckName, type FindingFacts } from './finding.ts'
+import { AuditFailure, broken, type CheckName, type Finding, type FindingFacts } from './finding.ts'
 import { compareHistories, isSameTree, openHead, type SignedHead } from './history.ts'
 import { type HttpLimits, HttpSource } from './http-source.ts'
 import { LogReader } from './log-reader.ts'
@@ -21,7 +24,10 @@ import type { Report } from './report.ts'
 export interface AuditorOptions {
   /** The log's prefix. */
   readonly url: URL
-  readonly verifier: VerifierKey
+  /** Keys of one log; more than one while it changes its key. */
+  readonly verifiers: readonly VerifierKey[]
+  /** Whose cosignatures the log's checkpoints need, if any. */
+  readonly quorum?: QuorumMember | undefined
   /** 32 bytes; needed for proofs only. */
   readonly vrfPublicKey?: Uint8Array | undefined
   readonly stateFile: string
@@ -30,7 +36,7 @@ export interface AuditorOptions {
   /** Where tiles are asked for besides, when two checkpoints are compared. */
   readonly mirrors?: readonly URL[]
   readonly proofsFile?: string | undefined
-  /** How long the log may go without a new checkpoint. */
+  /** How long the log may go without a new checkpoint, and with a quorum without its cosignatures. */
   readonly maxAgeMs?: number | undefined
   readonly report: Report
   /** Ends whatever is under way; `run` then rejects with the reason. */
@@ -51,6 +57,7 @@ export class Auditor {
   readonly #gossip: readonly LogReader[]
   readonly #mirrors: readonly LogReader[]
   readonly #nowMs: () => number
+  readonly #keys: LogKeys
   #verdict: Verdict = 0
   #canRemember = true
   #areProofsChecked = false
@@ -59,7 +66,7 @@ export class Auditor {
   constructor(options: AuditorOptions) {
     const { url, gossip = [], mirrors = [], stop, httpLimits, nowMs = Date.now } = options
     this.#options = options
-    this.#memory = AuditMemory.open(options.stateFile, options.verifier)
+    this.#memory = AuditMemory.open(options.stateFile, options.verifiers)
     this.#source = new HttpSource(url, FILES_AT_ONCE, stop, httpLimits)
     this.#log = new LogReader(this.#source)
     this.#otherSources = [...gossip, ...mirrors].map(
@@ -69,6 +76,8 @@ export class Auditor {
     this.#gossip = readers.slice(0, gossip.length)
     this.#mirrors = readers.slice(gossip.length)
     this.#nowMs = nowMs
+    const { verifiers, vrfPublicKey = NO_KEY, quorum } = options
+    this.#keys = { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum }
   }
 
   /** Checks the log once and reports each check. Rejects when stopped, or for a fault of our own. */
@@ -94,6 +103,7 @@ export class Auditor {
   async #audit(): Promise<void> {
     const { last } = this.#memory
     const head = await this.#readCheckpoint(this.#log)
+    await this.#try(async () => this.#checkWitnesses(head))
     if (last !== undefined) await this.#compareWithLast(last, head)
     // A failing source or proof does not keep the auditor from reading the log itself.
     const kept = this.#memory.pending()
@@ -117,12 +127,22 @@ export class Auditor {
   }
 
   async #readCheckpoint(log: LogReader): Promise<SignedHead> {
-    const head = await openServedHead(log, this.#options.verifier)
-    this.#pass('checkpoint', `size ${head.treeSize} is signed by ${this.#options.verifier.name}`, {
+    const head = await openServedHead(log, this.#keys.verifiers)
+    this.#pass('checkpoint', `size ${head.treeSize} is signed by ${this.#keys.verifier.name}`, {
       treeSize: String(head.treeSize),
       rootHash: encodeBase64(head.rootHash),
     })
     return head
+  }
+
+  /** A tree without witnesses is compared all the same: a contradiction that the log signed is one. */
+  #checkWitnesses({ note }: SignedHead): void {
+    const { quorum } = this.#keys
+    if (quorum === undefined) return
+    const { maxAgeMs } = this.#options
+    const found = verifyWitnesses(this.#keys, note, { nowMs: this.#nowMs(), maxAgeMs })
+    if (found.kind === 'refused') throw broken(found.check === 'stale' ? 'stale' : 'witnesses', found.detail)
+    this.#pass('witnesses', `the quorum ${quorum.name} saw it at ${new Date(found.atMs!).toISOString()}`)
   }
 
   async #compareWithLast(last: RememberedHead, head: SignedHead): Promise<void> {
@@ -138,14 +158,15 @@ export class Auditor {
 
   async #checkAge({ sinceMs }: RememberedHead, head: SignedHead): Promise<void> {
     const { maxAgeMs } = this.#options
-    if (maxAgeMs === undefined || !this.#memory.isLast(head) || this.#nowMs() - sinceMs <= maxAgeMs) return
+    if (maxAgeMs === undefined || this.#keys.quorum !== undefined) return
+    if (!this.#memory.isLast(head) || this.#nowMs() - sinceMs <= maxAgeMs) return
     const since = new Date(sinceMs).toISOString()
     throw broken('checkpoint', `stale: no new checkpoint since ${since}, longer than ${maxAgeMs / 1000} s`)
   }
 
   /** Puts what the source shows into `shown`. */
   async #compareGossip(log: LogReader, head: SignedHead, shown: SignedHead[]): Promise<void> {
-    const other = await openServedHead(log, this.#options.verifier)
+    const other = await openServedHead(log, this.#keys.verifiers)
     shown.push(other)
     await this.#assertSameHistory({ check: 'gossip', url: log.url }, head, other)
     const facts = { url: log.url, treeSize: String(other.treeSize) }
@@ -181,7 +202,8 @@ export class Auditor {
     if (outcome.kind === 'consistent') return
     const facts = { treeSize: String(seen.treeSize), notes: [known.note, seen.note] }
     if (outcome.kind === 'contradiction') {
-      throw broken(check, `the log signed both of two histories: ${outcome.detail}`, facts)
+      const { detail, proof } = outcome
+      throw broken(check, `the log signed both of two histories: ${detail}`, { ...facts, proof })
     }
     this.#keepPending({ ...found, known, seen }, outcome.failure.message)
     throw undecided(outcome.failure, check)
@@ -200,16 +222,12 @@ export class Auditor {
   }
 
   async #checkProofs(head: SignedHead): Promise<void> {
-    const { proofsFile, verifier, vrfPublicKey } = this.#options
+    const { proofsFile, vrfPublicKey } = this.#options
     if (proofsFile === undefined || vrfPublicKey === undefined || this.#areProofsChecked) return
     const compare = (proven: SignedHead) => this.#assertSameHistory({ check: 'proofs' }, head, proven)
     let proofs = 0
     let failures = 0
-    for await (const failure of checkProofs(
-      proofsFile,
-      { verifier, verifiers: [verifier], vrfPublicKey },
-      compare,
-    )) {
+    for await (const failure of checkProofs(proofsFile, this.#keys, compare)) {
       proofs++
       if (failure === undefined) continue
       failures++
@@ -280,12 +298,12 @@ export class Auditor {
     else if (this.#verdict === 0) this.#verdict = 2
     if (finding.check === 'state') this.#canRemember = false
     this.#options.report.finding(finding)
-    if (finding.notes !== undefined) this.#keepEvidence(finding.notes, finding.detail)
+    if (finding.notes !== undefined) this.#keepEvidence(finding)
   }
 
-  #keepEvidence(notes: readonly string[], detail: string): void {
+  #keepEvidence(finding: Finding): void {
     try {
-      const file = this.#memory.keepEvidence(notes, detail, this.#nowMs())
+      const file = this.#memory.keepEvidence(finding, this.#nowMs())
       this.#pass('state', `both signed notes are kept in ${file}`)
     } catch (error) {
       if (!(error instanceof AuditFailure)) throw error
@@ -299,16 +317,17 @@ function undecided(failure: AuditFailure, check: CheckName): AuditFailure {
   return failure.finding.ok === false ? failure.as(check) : failure
 }
 
-async function openServedHead(log: LogReader, verifier: VerifierKey): Promise<SignedHead> {
+async function openServedHead(log: LogReader, verifiers: readonly VerifierKey[]): Promise<SignedHead> {
   const note = await log.checkpoint()
   try {
-    return openHead(note, verifier)
+    return openHead(note, verifiers)
   } catch (error) {
     if (!(error instanceof SignalError)) throw error
     throw broken('checkpoint', `${log.url}/checkpoint: ${error.message}`)
   }
 }
 
+const NO_KEY = new Uint8Array(0)
 const NOTHING: TreeHead = { treeSize: 0, rootHash: EMPTY_ROOT }
 /** Enough to hide a long way to the server; a megabyte with keys of 32 bytes. */
 const FILES_AT_ONCE = 16

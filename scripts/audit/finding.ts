@@ -1,15 +1,21 @@
 /** An audit's results: one finding per check, and the failure that ends a check. */
 
+import type { ConsistencyEvidence } from './evidence.ts'
+
 /** The checks (contract 14). */
 export type CheckName =
   | 'fetch'
   | 'checkpoint'
+  | 'witnesses'
+  | 'stale'
   | 'tiles'
   | 'entries'
   | 'consistency'
   | 'rollback'
   | 'gossip'
   | 'proofs'
+  | 'notes'
+  | 'watch'
   | 'state'
 
 /** The members of a report line that not every check has. Numbers of the log are decimal texts. */
@@ -25,6 +31,8 @@ export interface FindingFacts {
   readonly line?: number
   /** Signed notes that contradict each other: the evidence. */
   readonly notes?: readonly string[]
+  /** What shows it beside the notes, where their sizes differ. */
+  readonly proof?: ConsistencyEvidence | null
 }
 
 /** One line of the report. `ok` is false for a log that cheats or is broken, null for what could not be checked. */

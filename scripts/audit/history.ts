@@ -1,11 +1,16 @@
 /** Signed trees of one log held against each other: one of two must be the beginning of the other. */
 
 import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
-import { openCheckpoint } from '../../src/log/checkpoint.ts'
+import { encodeBase64 } from '../../src/log/base64.ts'
+import { consistencyNodes, proveConsistency } from '../../src/log/consistency.ts'
 import { equalHashes } from '../../src/log/hash.ts'
 import type { VerifierKey } from '../../src/log/note.ts'
+import { formatTilePath } from '../../src/log/tile.ts'
+import { rootHash, rootNodes } from '../../src/log/tree.ts'
+import { openLogCheckpoint } from '../support/checkpoint-state.ts'
+import type { ConsistencyEvidence } from './evidence.ts'
 import { AuditFailure, broken, unchecked } from './finding.ts'
-import type { LogReader } from './log-reader.ts'
+import { type LogReader, readNodes, type TileReader } from './log-reader.ts'
 
 /** A tree that the log signed; `note` is the signed note, as it came. */
 export interface SignedHead extends TreeHead {
@@ -13,8 +18,8 @@ export interface SignedHead extends TreeHead {
 }
 
 /** Throws as `openCheckpoint` does. */
-export function openHead(note: Uint8Array, verifier: VerifierKey): SignedHead {
-  const { treeSize, rootHash } = openCheckpoint(note, verifier)
+export function openHead(note: Uint8Array, verifiers: readonly VerifierKey[]): SignedHead {
+  const { treeSize, rootHash } = openLogCheckpoint(note, verifiers)
   return { treeSize, rootHash, note: Buffer.from(note).toString() }
 }
 
@@ -24,12 +29,12 @@ export function isSameTree(one: TreeHead, other: TreeHead): boolean {
 
 /**
  * - `consistent`: one of the two trees is the beginning of the other
- * - `contradiction`: the log signed both, and neither begins with the other
+ * - `contradiction`: the log signed both, and neither begins with the other; `proof` shows it, where the sizes differ
  * - `undecided`: no source has the tiles; `failure` is the first source's
  */
 export type Comparison =
   | { readonly kind: 'consistent' }
-  | { readonly kind: 'contradiction'; readonly detail: string }
+  | { readonly kind: 'contradiction'; readonly detail: string; readonly proof: ConsistencyEvidence | null }
   | { readonly kind: 'undecided'; readonly failure: AuditFailure }
 
 /**
@@ -53,12 +58,42 @@ export async function compareHistories(
 
 async function compareAt(source: LogReader, older: SignedHead, newer: SignedHead): Promise<Comparison> {
   try {
-    const found = await consistencyFromTiles(tile => source.tile(tile), older, newer)
+    const tiles = readingOnce(source)
+    const found = await consistencyFromTiles(tile => tiles.tile(tile), older, newer)
     if (found.kind === 'consistent') return found
-    if (found.check === 'consistency') return { kind: 'contradiction', detail: found.detail }
+    if (found.check === 'consistency') {
+      const proof = await proveContradiction(tiles, older.treeSize, newer.treeSize)
+      return { kind: 'contradiction', detail: found.detail, proof }
+    }
     return { kind: 'undecided', failure: broken('tiles', `${source.url}: ${found.detail}`) }
   } catch (error) {
     if (!(error instanceof AuditFailure)) throw error
     return { kind: 'undecided', failure: error }
   }
+}
+
+/** Reads each tile once: those that decided are those that prove. */
+function readingOnce(source: TileReader): TileReader {
+  const tiles = new Map<string, Promise<Uint8Array>>()
+  return {
+    tile(tile) {
+      const path = formatTilePath(tile)
+      const bytes = tiles.get(path) ?? source.tile(tile)
+      tiles.set(path, bytes)
+      return bytes
+    },
+  }
+}
+
+/** Null where the two notes need no proof besides. */
+async function proveContradiction(
+  tiles: TileReader,
+  oldSize: number,
+  newSize: number,
+): Promise<ConsistencyEvidence | null> {
+  if (oldSize === 0 || oldSize === newSize) return null
+  const rootHashes = await readNodes(tiles, rootNodes(oldSize), newSize)
+  const proofHashes = await readNodes(tiles, consistencyNodes(oldSize, newSize), newSize)
+  const proof = proveConsistency(oldSize, newSize, () => proofHashes)
+  return { oldRoot: encodeBase64(rootHash(oldSize, () => rootHashes)), hashes: proof.map(encodeBase64) }
 }

@@ -17,7 +17,12 @@ import type { Node } from '../../src/log/tree.ts'
 import { broken, unchecked } from './finding.ts'
 import type { HttpSource } from './http-source.ts'
 
-export class LogReader {
+/** Gives hash tiles and entry bundles of a signed tree; see `LogReader`. */
+export interface TileReader {
+  tile(tile: Tile): Promise<Uint8Array>
+}
+
+export class LogReader implements TileReader {
   readonly #source: HttpSource
 
   constructor(source: HttpSource) {
@@ -64,7 +69,7 @@ export class LogReader {
  * proof made of them is worth no more than the root it leads to.
  */
 export async function readNodes(
-  log: LogReader,
+  log: TileReader,
   nodes: readonly Node[],
   treeSize: number,
 ): Promise<readonly Hash[]> {

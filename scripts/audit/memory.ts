@@ -11,7 +11,7 @@ import { messageOf } from '../../src/errors.ts'
 import { decodeBase64, encodeBase64 } from '../../src/log/base64.ts'
 import { parseDecimal } from '../../src/log/decimal.ts'
 import { HASH_BYTES } from '../../src/log/hash.ts'
-import { openNote, type VerifierKey } from '../../src/log/note.ts'
+import { readNote, type VerifierKey } from '../../src/log/note.ts'
 import {
   addCheckpoint,
   type CheckpointState,
@@ -21,7 +21,8 @@ import {
   replaceDurably,
   writeCheckpointState,
 } from '../support/checkpoint-state.ts'
-import { type CheckName, unchecked } from './finding.ts'
+import { formatEvidence } from './evidence.ts'
+import { type CheckName, type Finding, unchecked } from './finding.ts'
 import { openHead, type SignedHead } from './history.ts'
 
 /** The last checkpoint that was verified, and since when the log has shown no other one. */
@@ -41,20 +42,20 @@ export interface PendingEvidence {
 
 export class AuditMemory {
   readonly #file: string
-  readonly #verifier: VerifierKey
+  readonly #verifiers: readonly VerifierKey[]
   #state: CheckpointState | undefined
 
-  private constructor(file: string, verifier: VerifierKey, state: CheckpointState | undefined) {
+  private constructor(file: string, verifiers: readonly VerifierKey[], state: CheckpointState | undefined) {
     this.#file = file
-    this.#verifier = verifier
+    this.#verifiers = verifiers
     this.#state = state
   }
 
   /** Throws `AuditFailure` for a file that is of no use, and leaves it as it is, or one that cannot be written. */
-  static open(file: string, verifier: VerifierKey): AuditMemory {
+  static open(file: string, verifiers: readonly VerifierKey[]): AuditMemory {
     try {
       accessSync(dirname(resolve(file)), constants.W_OK)
-      return new AuditMemory(file, verifier, readCheckpointState(file, { program: PROGRAM, verifier }))
+      return new AuditMemory(file, verifiers, readCheckpointState(file, { program: PROGRAM, verifiers }))
     } catch (error) {
       throw unchecked('state', messageOf(error))
     }
@@ -69,7 +70,7 @@ export class AuditMemory {
   /** Whether the log signed these very lines when last read. Foreign signatures do not count. */
   isLast({ note }: SignedHead): boolean {
     const { last } = this
-    return last !== undefined && this.#signedText(note) === this.#signedText(last.note)
+    return last !== undefined && readNote(note).text === readNote(last.note).text
   }
 
   /** Durable when this returns. Throws `AuditFailure` when the file cannot be written. */
@@ -80,7 +81,7 @@ export class AuditMemory {
       note,
       verifiedAt: new Date(nowMs).toISOString(),
     }
-    const state = this.#state ?? { program: PROGRAM, origin: this.#verifier.name, checkpoints: [] }
+    const state = this.#state ?? { program: PROGRAM, origin: this.#verifiers[0]!.name, checkpoints: [] }
     const next = addCheckpoint(state, checkpoint)
     this.#write(() => writeCheckpointState(this.#file, next))
     this.#state = next
@@ -124,8 +125,10 @@ export class AuditMemory {
       throw unchecked(evidence.check, `${PENDING_MAX} unanswered checkpoints are kept already`)
     }
     const { check, url, known, seen } = evidence
-    const kept = { time: new Date(nowMs).toISOString(), check, url, detail, notes: [known.note, seen.note] }
-    this.#write(() => replaceDurably(file, `${JSON.stringify(kept, null, 2)}\n`))
+    const notes = [known.note, seen.note]
+    const time = new Date(nowMs).toISOString()
+    const kept = { verifiers: this.#signersOf(notes), notes, proof: null, time, check, url, detail }
+    this.#write(() => replaceDurably(file, formatEvidence(kept)))
     return file
   }
 
@@ -135,17 +138,26 @@ export class AuditMemory {
   }
 
   /** Keeps contradicting notes in a file of their own and returns its name; the same notes are kept once. */
-  keepEvidence(notes: readonly string[], detail: string, nowMs: number): string {
+  keepEvidence({ check, detail, url, notes = [], proof = null }: Finding, nowMs: number): string {
     const file = `${this.#file}.evidence-${digestOf(notes)}.json`
-    const evidence = { time: new Date(nowMs).toISOString(), detail, notes }
-    if (!existsSync(file)) this.#write(() => replaceDurably(file, `${JSON.stringify(evidence, null, 2)}\n`))
+    const time = new Date(nowMs).toISOString()
+    const evidence = { verifiers: this.#signersOf(notes), notes, proof, time, check, url, detail }
+    if (!existsSync(file)) this.#write(() => replaceDurably(file, formatEvidence(evidence)))
     return file
+  }
+
+  /** The first key that signed them all; while a log changes its key, each that it has. */
+  #signersOf(notes: readonly string[]): readonly VerifierKey[] {
+    const signer = this.#verifiers.find(({ name, keyId }) =>
+      notes.every(note => readNote(note).signatures.some(each => each.name === name && each.keyId === keyId)),
+    )
+    return signer === undefined ? this.#verifiers : [signer]
   }
 
   #readPending(file: string): PendingEvidence | undefined {
     try {
       const { check, url, notes } = JSON.parse(readFileSync(file, 'utf8'))
-      const [known, seen] = [notes[0], notes[1]].map(note => openHead(Buffer.from(note), this.#verifier))
+      const [known, seen] = [notes[0], notes[1]].map(note => openHead(Buffer.from(note), this.#verifiers))
       return { check, ...(typeof url === 'string' ? { url } : {}), known: known!, seen: seen! }
     } catch {
       return undefined
@@ -159,10 +171,6 @@ export class AuditMemory {
 
   get #progressFile(): string {
     return `${this.#file}.progress`
-  }
-
-  #signedText(note: string): string {
-    return openNote(note, [this.#verifier]).text
   }
 
   #write(write: () => void): void {

@@ -1,31 +1,38 @@
 /** The auditor's command line and environment. */
 
+import { readFileSync } from 'node:fs'
 import { messageOf } from '../../src/errors.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
+import { parsePolicy, type QuorumMember } from '../../src/log/policy.ts'
 import { parseVrfPublicKey } from '../../src/log/vrf.ts'
 import { given, parseOptions, UsageError } from '../support/command.ts'
 
-export const USAGE = `usage: node dist/scripts/audit.js --url URL --vkey KEY --state FILE [options]
+export const USAGE = `usage: callsign audit --url URL --vkey KEY|--policy FILE --state FILE [options]
+       callsign audit explain FILE [--vkey KEY]
 
 Fetches every entry and tile of the log at URL, computes its tree anew, and compares it with what the log has signed,
 now and at earlier runs. Prints a line per check: JSON unless at a terminal.
 
   --url URL            the log's prefix: URL/checkpoint is its signed tree head
   --vkey KEY           the log's verifier key (else KT_PUBLIC_KEY)
+  --policy FILE        in place of --vkey: a policy (c2sp.org/tlog-policy) with the log's key, and witnesses of whom a
+                       quorum must have cosigned its checkpoint
   --state FILE         remembers the checkpoints that hold; the next run goes on from the last of them
   --vrf-key KEY        the log's VRF key in base64 (else VRF_PUBLIC_KEY); needed for --proofs
   --proofs FILE        also check results of the API, one {userID, deviceID, publicKey, vrfHash, proof} per line
   --gossip URL         also compare with the log as it is shown under another prefix; can be given again
   --mirror URL         also ask there for tiles that two checkpoints are compared by; can be given again
   --follow SECONDS     go on, with a pause of SECONDS, until the log cheats or SIGTERM
-  --max-age SECONDS    a log without a new checkpoint for so long is stale
+  --max-age SECONDS    a log without a new checkpoint for so long is stale; with --policy, one that the quorum has not
+                       seen for so long
 
 Exit code: 0 all holds, 1 the log cheats or is broken, 2 not everything could be checked.
 `
 
 export interface Settings {
   readonly url: URL
-  readonly verifier: VerifierKey
+  readonly verifiers: readonly VerifierKey[]
+  readonly quorum: QuorumMember | undefined
   readonly vrfPublicKey: Uint8Array | undefined
   readonly stateFile: string
   readonly gossip: readonly URL[]
@@ -42,13 +49,12 @@ export function readSettings(
 ): Settings | undefined {
   const values = parseOptions(OPTIONS, argv)
   if (values.help) return undefined
-  const vkey = values.vkey ?? environment.KT_PUBLIC_KEY
   const vrfKey = values['vrf-key'] ?? environment.VRF_PUBLIC_KEY
   if (values.proofs !== undefined && !vrfKey)
     throw new UsageError('--proofs needs --vrf-key or VRF_PUBLIC_KEY')
   return {
     url: prefix('--url', given('--url', values.url)),
-    verifier: checked('--vkey', () => parseVerifierKey(given('--vkey or KT_PUBLIC_KEY', vkey))),
+    ...readLogKeys(values, environment.KT_PUBLIC_KEY),
     vrfPublicKey: vrfKey ? checked('--vrf-key', () => parseVrfPublicKey(vrfKey)) : undefined,
     stateFile: given('--state', values.state),
     gossip: (values.gossip ?? []).map(url => prefix('--gossip', url)),
@@ -57,6 +63,26 @@ export function readSettings(
     followMs: milliseconds('--follow', values.follow, PAUSE_SECONDS_MAX),
     maxAgeMs: milliseconds('--max-age', values['max-age'], AGE_SECONDS_MAX),
   }
+}
+
+/** A policy names the log once, or several times with one origin while it changes its key. */
+function readLogKeys(
+  { vkey, policy }: { readonly vkey?: string | undefined; readonly policy?: string | undefined },
+  ofEnvironment: string | undefined,
+): Pick<Settings, 'verifiers' | 'quorum'> {
+  if (policy === undefined) {
+    const text = given('--vkey, --policy or KT_PUBLIC_KEY', vkey ?? ofEnvironment)
+    return { verifiers: [checked('--vkey', () => parseVerifierKey(text))], quorum: undefined }
+  }
+  if (vkey !== undefined)
+    throw new UsageError('--policy has the key of the log, and takes the place of --vkey')
+  return checked(`--policy ${policy}`, () => {
+    const { logs, quorum } = parsePolicy(readFileSync(policy, 'utf8'))
+    const verifiers = logs.map(({ key }) => key)
+    const origins = new Set(verifiers.map(({ name }) => name)).size
+    if (origins !== 1) throw new UsageError(`--policy ${policy} has ${origins} logs, not one`)
+    return { verifiers, quorum }
+  })
 }
 
 function checked<Value>(name: string, read: () => Value): Value {
@@ -89,6 +115,7 @@ function milliseconds(name: string, text: string | undefined, secondsMax: number
 const OPTIONS = {
   url: { type: 'string' },
   vkey: { type: 'string' },
+  policy: { type: 'string' },
   'vrf-key': { type: 'string' },
   state: { type: 'string' },
   gossip: { type: 'string', multiple: true },

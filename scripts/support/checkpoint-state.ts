@@ -19,8 +19,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { SignalError } from '../../src/errors.ts'
 import { encodeBase64 } from '../../src/log/base64.ts'
-import { openCheckpoint } from '../../src/log/checkpoint.ts'
+import { type Checkpoint, openCheckpoint } from '../../src/log/checkpoint.ts'
 import type { VerifierKey } from '../../src/log/note.ts'
 
 /** A checkpoint that held: the root in base64, the signed note as it was, the time in RFC 3339. */
@@ -48,25 +49,39 @@ export class StateFileError extends Error {
 
 /**
  * The state that `program` left in `file`, or undefined when there is no file. Throws `StateFileError` when it is no
- * use, also when the log of `verifier` did not sign its highest checkpoint.
+ * use, also when the log of these keys did not sign its highest checkpoint.
  */
 export function readCheckpointState(
   file: string,
-  { program, verifier }: { readonly program: string; readonly verifier: VerifierKey },
+  { program, verifiers }: { readonly program: string; readonly verifiers: readonly VerifierKey[] },
 ): CheckpointState | undefined {
   const text = readText(file)
   if (text === undefined) return undefined
   const state = parseState(file, text)
   if (state.program !== program) throw new StateFileError(file, `belongs to ${state.program}`)
-  if (state.origin !== verifier.name) throw new StateFileError(file, `is of the log ${state.origin}`)
+  if (state.origin !== verifiers[0]?.name) throw new StateFileError(file, `is of the log ${state.origin}`)
   const highest = highestCheckpoint(state)
   try {
-    const { treeSize, rootHash } = openCheckpoint(highest.note, verifier)
+    const { treeSize, rootHash } = openLogCheckpoint(highest.note, verifiers)
     if (treeSize === highest.treeSize && encodeBase64(rootHash) === highest.rootHash) return state
   } catch (cause) {
     throw new StateFileError(file, 'has a checkpoint that this log did not sign', { cause })
   }
   throw new StateFileError(file, 'has a checkpoint unlike the note it came from')
+}
+
+/** The checkpoint in a note that one of the log's keys signed. Throws as `openCheckpoint` does. */
+export function openLogCheckpoint(note: string | Uint8Array, verifiers: readonly VerifierKey[]): Checkpoint {
+  let failure: unknown
+  for (const verifier of verifiers) {
+    try {
+      return openCheckpoint(note, verifier)
+    } catch (error) {
+      if (!(error instanceof SignalError)) throw error
+      failure ??= error
+    }
+  }
+  throw failure
 }
 
 export function highestCheckpoint({ checkpoints }: CheckpointState): KnownCheckpoint {

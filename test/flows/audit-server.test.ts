@@ -177,7 +177,7 @@ t.test('wrong usage: 2, with a sentence and the usage', async t => {
     [[], /--url is missing/],
     [good.slice(2), /--url is missing/],
     [good.slice(0, 4), /--state is missing/],
-    [[...good.slice(0, 2), ...good.slice(4)], /KT_PUBLIC_KEY is missing/],
+    [[...good.slice(0, 2), ...good.slice(4)], /--policy or KT_PUBLIC_KEY is missing/],
     [[...good, '--unknown'], /--unknown/],
     [[...good, 'word'], /word/],
     [[...good, '--url', 'ftp://example.org'], /--url ftp/],

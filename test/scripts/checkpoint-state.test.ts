@@ -14,7 +14,7 @@ import { signerKeyFromSeed } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
 
 const signer = signerKeyFromSeed('log.example/one', new Uint8Array(32).fill(1))
-const reader = { program: 'audit', verifier: signer }
+const reader = { program: 'audit', verifiers: [signer] }
 
 function known(treeSize: number, by = signer): KnownCheckpoint {
   const rootHash = new Uint8Array(32).fill(treeSize)

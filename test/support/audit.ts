@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { Auditor, type AuditorOptions, type Verdict } from '../../scripts/audit/auditor.ts'
 import { AuditFailure, type CheckName, type Finding } from '../../scripts/audit/finding.ts'
 import { HTTP_LIMITS, type HttpLimits } from '../../scripts/audit/http-source.ts'
+import type { VerifierKey } from '../../src/log/note.ts'
 import { SIGNER } from './served-log.ts'
 
 export interface AuditOutcome {
@@ -18,8 +19,13 @@ export interface AuditOutcome {
   of(check: CheckName): Finding | undefined
 }
 
-export type AuditSettings = Partial<Omit<AuditorOptions, 'url' | 'gossip' | 'mirrors' | 'stateFile'>> & {
+export type AuditSettings = Partial<
+  Omit<AuditorOptions, 'url' | 'verifiers' | 'gossip' | 'mirrors' | 'stateFile'>
+> & {
   readonly url: string
+  /** The key of every log of tests unless given. */
+  readonly verifier?: VerifierKey
+  readonly verifiers?: readonly VerifierKey[]
   readonly stateFile: string
   readonly gossip?: readonly string[]
   readonly mirrors?: readonly string[]
@@ -32,10 +38,16 @@ export const PATIENT: HttpLimits = { ...HTTP_LIMITS, backOffMs: 5 }
 export const IMPATIENT: HttpLimits = { requestMs: 600, idleMs: 200, backOffMs: 5, connectionRetriesMax: 2 }
 
 /** An auditor, and the list that its findings go to. */
-export function openAuditor({ url, gossip = [], mirrors = [], ...settings }: AuditSettings) {
+export function openAuditor({
+  url,
+  gossip = [],
+  mirrors = [],
+  verifier = SIGNER,
+  ...settings
+}: AuditSettings) {
   const findings: Finding[] = []
   const auditor = new Auditor({
-    verifier: SIGNER,
+    verifiers: [verifier],
     report: { finding: finding => findings.push(finding), progress: () => {} },
     stop: new AbortController().signal,
     httpLimits: PATIENT,
