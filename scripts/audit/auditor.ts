@@ -312,7 +312,7 @@ export class Auditor {
   }
 }
 
-/** A log without the tiles of a tree that it signed, or with others, does not show that its history is one. */
+/** A log with missing or wrong tiles of a tree that it signed does not show that its history is one. */
 function undecided(failure: AuditFailure, check: CheckName): AuditFailure {
   return failure.finding.ok === false ? failure.as(check) : failure
 }

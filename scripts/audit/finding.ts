@@ -31,7 +31,7 @@ export interface FindingFacts {
   readonly line?: number
   /** Signed notes that contradict each other: the evidence. */
   readonly notes?: readonly string[]
-  /** What shows it beside the notes, where their sizes differ. */
+  /** Shows it beside the notes, where their sizes differ. */
   readonly proof?: ConsistencyEvidence | null
 }
 

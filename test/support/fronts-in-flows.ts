@@ -41,11 +41,9 @@ const GRPC = 'registrations by gRPC go to the writer'
 export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   audit: AUDITS_FILES,
   'audit-entry-form': AUDITS_FILES,
-  'audit-evidence': AUDITS_FILES,
   'audit-forgeries': AUDITS_FILES,
   'audit-gossip': AUDITS_FILES,
   'audit-http': AUDITS_FILES,
-  'audit-policy': AUDITS_FILES,
   'audit-proofs': AUDITS_FILES,
   'audit-report': AUDITS_FILES,
   'application-restart': 'what a restart finds is in the store; kill and call-story-kill restart fronts',

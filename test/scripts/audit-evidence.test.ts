@@ -1,4 +1,4 @@
-/** What an auditor keeps of a contradiction proves it to everyone who has the file, and nothing else proves one. */
+/** An auditor's file about a contradiction proves it to everyone who has the file, and nothing else proves one. */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
