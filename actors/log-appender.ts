@@ -13,8 +13,10 @@
  *   6. record     the checkpoint goes into the head file, outside the data directory, where there is one. A crash
  *                 before it leaves a store ahead of the file, which start-up finds to be an extension, records and
  *                 publishes; one after it leaves both equal. From here on a store without this tree is refused
- *   7. publish    the checkpoint and the tree become visible together: start-up publishes what 5 and 6 left
- *   8. reply      a caller that heard nothing asks again and gets the same index
+ *   7. cosign     a quorum of witnesses, where a policy asks for one, and the cosigned checkpoint becomes durable: see
+ *                 `witness-rounds.ts`. After a crash start-up goes on showing the last one that was cosigned
+ *   8. publish    the checkpoint and the tree become visible together: start-up publishes what 5 and 6 left
+ *   9. reply      a caller that heard nothing asks again and gets the same index
  *
  * The next batch is made ready while the last one waits for the disk; its change starts by comparing the
  * committed size, so it can't land without its predecessor. When a commit fails the actor is dropped with all it held
@@ -25,6 +27,9 @@
  * tree was never shown, so nothing is taken back: the actor is rebuilt on it, records it first of all, and until that
  * is done publishes nothing, answers no caller (a repeated key would get an index that no published checkpoint
  * covers) and appends nothing, so that a head file that stays broken costs at most the batches that were under way.
+ *
+ * Appending goes on while witnesses cosign, and one round covers all batches before it. While their quorum is missing nothing
+ * is appended: callers are refused, and a key that is in the log by then has its index when its caller asks again.
  */
 
 import { assert, SignalError } from '../src/errors.ts'
@@ -64,6 +69,13 @@ export interface LogAppenderDeps {
    * not be. Left out: there is no head file.
    */
   readonly record?: (head: LogHead) => Promise<void>
+  /** Left out: no policy asks for witnesses. */
+  readonly witnesses?: {
+    /** Takes a head that is durable and recorded. What the quorum has cosigned comes back as `cosigned`. */
+    submit(head: LogHead): void
+    /** Whether registrations are refused. */
+    readonly isQuorumLost: boolean
+  }
   /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */
   readonly publish: (head: LogHead) => void
   /** Called when the appender can't say what the last tree is; must end the process. */
@@ -80,7 +92,7 @@ export function logAppenderKind(deps: LogAppenderDeps): ActorKind<LogAppenderMes
   }
 }
 
-/** An appender's legacy to the next: the last tree known to be durable that may not have been recorded. */
+/** An appender's legacy to the next: the last tree known to be durable that may not have been recorded or cosigned. */
 interface UnrecordedTree {
   treeSize: number | undefined
 }
@@ -94,11 +106,19 @@ interface UnpublishedEntry extends BatchEntry {
   readonly waiting: Reply<number>[]
 }
 
+/** A batch that is durable, and that no published checkpoint covers. */
+interface UnpublishedBatch {
+  readonly treeSize: number
+  readonly entries: readonly UnpublishedEntry[]
+}
+
 class LogAppender implements Actor<LogAppenderMessage> {
   readonly #deps: LogAppenderDeps
   readonly #context: Context<LogAppenderMessage>
   readonly #unrecorded: UnrecordedTree
   readonly #tail: TreeTail
+  /** Whether the tree it began with is recorded. */
+  #hasBegun = false
   /** Whether the tree it began with is published, before which nothing is appended or answered. */
   #isOpen = false
   #opening: Reply<number>[] = []
@@ -107,7 +127,9 @@ class LogAppender implements Actor<LogAppenderMessage> {
   #lastAppend: Promise<unknown> = Promise.resolve()
   #hasFailed = false
   #integrateIsDue = false
-  // The newest entry of each VRF hash (as latin1) in the batches that are being written.
+  /** Oldest first; empty without witnesses. */
+  #uncosigned: UnpublishedBatch[] = []
+  // The newest entry of each VRF hash (as latin1) in the batches that are being written or cosigned.
   readonly #unpublished = new Map<string, UnpublishedEntry>()
 
   constructor(deps: LogAppenderDeps, context: Context<LogAppenderMessage>, unrecorded: UnrecordedTree) {
@@ -117,13 +139,9 @@ class LogAppender implements Actor<LogAppenderMessage> {
     const head = deps.store.head()
     if (head === undefined) throw new SignalError('CHECKPOINT_INVALID', 'the log has no signed checkpoint')
     const checkpoint = openHead(head, deps.signer)
-    const publishedSize = deps.publishedSize()
     // After a failed commit the store must be where it was: a tree that was never shown may not be durable. Where it
-    // is known to be, because only its record failed, the store may be ahead.
-    assert(
-      publishedSize === undefined || publishedSize === head.treeSize || unrecorded.treeSize === head.treeSize,
-      'the store went on without its writer',
-    )
+    // is known to be, because only its record failed or it was not cosigned, the store may be ahead.
+    assert(this.#isKnownDurable(head), 'the store went on without its writer')
     this.#tail = new TreeTail(deps.store.openTail(checkpoint.treeSize))
     if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {
       throw new SignalError(
@@ -131,8 +149,16 @@ class LogAppender implements Actor<LogAppenderMessage> {
         `the log's tiles of size ${head.treeSize} have another root than its signed checkpoint`,
       )
     }
-    if (deps.record === undefined) this.#open(head)
-    else context.commit(deps.record(head).catch(this.#onRecordFailed), () => this.#open(head))
+    if (deps.record === undefined) this.#begin(head)
+    else context.commit(deps.record(head).catch(this.#onRecordFailed), () => this.#begin(head))
+  }
+
+  #isKnownDurable({ treeSize }: LogHead): boolean {
+    const publishedSize = this.#deps.publishedSize()
+    if (publishedSize === undefined || publishedSize === treeSize) return true
+    if (this.#unrecorded.treeSize !== undefined) return this.#unrecorded.treeSize === treeSize
+    // At a start the last cosigned tree is shown already.
+    return this.#deps.witnesses !== undefined && publishedSize < treeSize
   }
 
   receive(message: LogAppenderMessage): void {
@@ -143,24 +169,56 @@ class LogAppender implements Actor<LogAppenderMessage> {
         return this.#onIntegrate()
       case 'open':
         return this.#onOpen(message.reply)
+      case 'cosigned':
+        return this.#onCosigned(message.head)
+      case 'quorum-lost':
+        return this.#onQuorumLost()
     }
   }
 
   #onOpen(reply: Reply<number>): void {
-    if (this.#isOpen) reply.answer(this.#tail.treeSize)
+    if (this.#hasBegun) reply.answer(this.#deps.publishedSize()!)
     else this.#opening.push(reply)
   }
 
-  /** Shows the tree found in the store, and lets waiting callers in. */
-  #open(head: LogHead): void {
-    this.#deps.publish(head)
-    this.#isOpen = true
-    for (const reply of this.#opening) reply.answer(head.treeSize)
+  /** Shows the tree found in the store, unless witnesses have to see it first, and lets waiting callers in. */
+  #begin(head: LogHead): void {
+    const { publish, publishedSize, witnesses } = this.#deps
+    if (witnesses === undefined) publish(head)
+    this.#hasBegun = true
+    for (const reply of this.#opening) reply.answer(publishedSize()!)
     this.#opening = []
+    this.#openIfShown()
+    witnesses?.submit(head)
+  }
+
+  #openIfShown(): void {
+    if (this.#isOpen || !this.#hasBegun || this.#deps.publishedSize() !== this.#tail.treeSize) return
+    this.#isOpen = true
     if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 
+  #onCosigned(head: LogHead): void {
+    this.#deps.publish(head)
+    this.#openIfShown()
+    const covered = this.#uncosigned.filter(({ treeSize }) => treeSize <= head.treeSize)
+    this.#uncosigned = this.#uncosigned.slice(covered.length)
+    for (const { entries } of covered) this.#answer(entries)
+    if (this.#waiting.length > 0) this.#scheduleIntegrate()
+  }
+
+  #onQuorumLost(): void {
+    const batches = this.#uncosigned.flatMap(({ entries }) => entries)
+    const callers = [
+      ...this.#waiting.map(({ reply }) => reply),
+      ...batches.flatMap(({ waiting }) => waiting.splice(0)),
+    ]
+    this.#waiting = []
+    for (const reply of callers) reply.refuse(quorumLost())
+  }
+
   #onAppend(message: LogAppendMessage): void {
+    if (this.#deps.witnesses?.isQuorumLost) return message.reply.refuse(quorumLost())
     if (this.#waiting.length >= APPENDS_WAITING_MAX) {
       return message.reply.refuse(new SignalError('OVERLOADED', 'the log has too many registrations waiting'))
     }
@@ -176,7 +234,9 @@ class LogAppender implements Actor<LogAppenderMessage> {
   }
 
   get #mayIntegrate(): boolean {
-    return this.#isOpen && this.#batchesInFlight < BATCHES_IN_FLIGHT_MAX
+    if (!this.#isOpen || this.#batchesInFlight >= BATCHES_IN_FLIGHT_MAX) return false
+    const uncosigned = this.#uncosigned.reduce((total, { entries }) => total + entries.length, 0)
+    return uncosigned < ENTRIES_UNCOSIGNED_MAX && !this.#deps.witnesses?.isQuorumLost
   }
 
   #onIntegrate(): void {
@@ -265,9 +325,10 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   /** A later batch that becomes durable behind a failed one is left alone: the next appender object stops over it. */
   #record(head: LogHead): Promise<void> | undefined {
-    if (this.#deps.record === undefined || this.#hasFailed) return undefined
+    const { record, witnesses } = this.#deps
+    if ((record === undefined && witnesses === undefined) || this.#hasFailed) return undefined
     this.#unrecorded.treeSize = head.treeSize
-    return this.#deps.record(head).catch(this.#onRecordFailed)
+    return record?.(head).catch(this.#onRecordFailed)
   }
 
   async #onAppendFailed(error: unknown, predecessor: Promise<unknown>): Promise<never> {
@@ -285,11 +346,29 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   #onCommitted(head: LogHead, entries: readonly UnpublishedEntry[]): void {
     this.#batchesInFlight--
-    this.#deps.publish(head)
+    const { publish, witnesses } = this.#deps
+    if (witnesses === undefined) {
+      publish(head)
+      this.#answer(entries)
+    } else {
+      this.#uncosigned.push({ treeSize: head.treeSize, entries })
+      witnesses.submit(head)
+      if (witnesses.isQuorumLost) this.#onQuorumLost()
+    }
+    if (this.#waiting.length > 0) this.#scheduleIntegrate()
+  }
+
+  #answer(entries: readonly UnpublishedEntry[]): void {
     for (const entry of entries) {
       if (this.#unpublished.get(entry.hashText) === entry) this.#unpublished.delete(entry.hashText)
       for (const reply of entry.waiting) reply.answer(entry.index)
     }
-    if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 }
+
+function quorumLost(): SignalError {
+  return new SignalError('LOG_UNAVAILABLE', 'the log’s witnesses do not answer: ask again later')
+}
+
+/** Their callers wait for the round under way. */
+const ENTRIES_UNCOSIGNED_MAX = 4 * APPENDS_WAITING_MAX

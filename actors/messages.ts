@@ -14,6 +14,7 @@ import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { CallDeviceRef } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
+import type { LogHead } from '../src/keyserver/log-store.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { Ref, Reply } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
@@ -220,8 +221,12 @@ export type FrontMessage =
 export type LogAppenderMessage =
   | LogAppendMessage
   | { readonly kind: 'integrate' }
-  /** Replies with the tree size once the log agrees with its signed checkpoint. */
+  /** Replies with the size of the published tree once the log agrees with its signed checkpoint. */
   | { readonly kind: 'open'; readonly reply: Reply<number> }
+  /** The quorum of witnesses has cosigned this head, which is durable with its cosignatures. */
+  | { readonly kind: 'cosigned'; readonly head: LogHead }
+  /** The quorum has been missing for so long that callers are refused. */
+  | { readonly kind: 'quorum-lost' }
 
 /** One registration whose VRF hash is known. Replies with the leaf index. */
 export interface LogAppendMessage {

@@ -19,6 +19,8 @@ export type PostResult =
       readonly kind: 'answered'
       readonly status: number
       readonly body: string
+      /** False for one that was cut, or broke off. */
+      readonly isWhole: boolean
       readonly retryAfterMs?: number
     }
   | { readonly kind: 'failed'; readonly reason: 'timeout' | 'network' }
@@ -32,7 +34,7 @@ export async function post({ url, headers, body, timeoutMs, answerBytesMax }: Ht
     return {
       kind: 'answered',
       status: response.status,
-      body: await readUpTo(response, answerBytesMax),
+      ...(await readUpTo(response, answerBytesMax)),
       ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
     }
   } catch {
@@ -55,9 +57,13 @@ function waitOf(header: string, nowMs: number): number {
   return /^[A-Z][a-z]+, /.test(header) ? Date.parse(header) - nowMs : Number.NaN
 }
 
-async function readUpTo({ body }: Response, bytesMax: number): Promise<string> {
+async function readUpTo(
+  { body }: Response,
+  bytesMax: number,
+): Promise<{ readonly body: string; readonly isWhole: boolean }> {
   const chunks: Uint8Array[] = []
   let bytes = 0
+  let isWhole = false
   try {
     if (bytesMax === 0) await body?.cancel()
     else if (body !== null) {
@@ -67,11 +73,12 @@ async function readUpTo({ body }: Response, bytesMax: number): Promise<string> {
         if (bytes > bytesMax) break
         chunks.push(chunk)
       }
+      isWhole = bytes <= bytesMax
     }
   } catch {
     // The status has come, and it alone says what became of the message.
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return { body: Buffer.concat(chunks).toString('utf8'), isWhole }
 }
 
 const RETRY_AFTER_MS_MAX = 3_600_000

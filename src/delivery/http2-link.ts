@@ -97,7 +97,10 @@ function exchange(session: ClientHttp2Session, request: Http2Post): Promise<Post
       clearTimeout(timer)
       // The status alone says what became of the message, also where its body was cut short.
       if (head === undefined) resolve(failed)
-      else resolve({ kind: 'answered', ...head, body: Buffer.concat(chunks).toString('utf8') })
+      else {
+        const isWhole = stream.rstCode === constants.NGHTTP2_NO_ERROR
+        resolve({ kind: 'answered', ...head, body: Buffer.concat(chunks).toString('utf8'), isWhole })
+      }
     })
     stream.end(request.body)
   })

@@ -3,6 +3,7 @@
  * Only the canonical spelling of a path within the published tree names anything.
  */
 
+import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { SignalError } from '../errors.ts'
@@ -21,6 +22,8 @@ export class LogFiles {
   readonly #log: LogFilesDeps
   /** Sets the files of this log apart from those of another that was served at the same address. */
   readonly #logTag: string
+  /** The last checkpoint, and what its cosignatures add to its tag. */
+  #tagged: { readonly checkpoint: string; readonly tag: string } | undefined
   readonly #gzipped = new BoundedCache<string, Uint8Array | Promise<Uint8Array>>(GZIP_BUNDLES_MAX)
 
   constructor(log: LogFilesDeps, logTag: string) {
@@ -38,9 +41,19 @@ export class LogFiles {
       bytes: checkpoint,
       contentType: 'text/plain; charset=utf-8',
       cacheControl: 'no-cache',
-      // A log signs one checkpoint for each size.
-      etag: `"${this.#logTag}-${treeSize}"`,
+      etag: `"${this.#logTag}-${treeSize}${this.#cosignatureTag(checkpoint)}"`,
     }
+  }
+
+  /** A log signs one checkpoint for each size; witnesses cosign it again and again. */
+  #cosignatureTag(checkpoint: string): string {
+    if (this.#tagged?.checkpoint !== checkpoint) {
+      const signatures = checkpoint.slice(checkpoint.lastIndexOf('\n\n') + 2)
+      const isBare = signatures.indexOf('\n') === signatures.length - 1
+      const hash = createHash('sha256').update(signatures).digest('base64url')
+      this.#tagged = { checkpoint, tag: isBare ? '' : `-${hash.slice(0, TAG_CHARS)}` }
+    }
+    return this.#tagged.tag
   }
 
   #tile(path: string): PublicFile | undefined {
@@ -81,3 +94,4 @@ function parsePath(path: string): Tile | undefined {
 }
 
 const compress = promisify(gzip)
+const TAG_CHARS = 12

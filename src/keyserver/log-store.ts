@@ -42,6 +42,9 @@ export const LOOKUP = bytesTable(LOG_TABLES.lookup)
 export const HEAD = textKeyTable<LogHead>(LOG_TABLES.head)
 export const MAKER = textKeyTable<LogMaker>(LOG_TABLES.maker)
 
+/** The key of the head that was shown last, beside `head`, where witnesses cosign. */
+export const SHOWN = 'shown'
+
 /** Raised when a table changes its form; a store of another version is refused. */
 export const STORE_FORMAT_VERSION = 1
 
@@ -115,6 +118,35 @@ export class LogStore {
   /** The last committed checkpoint, or undefined before the first. Throws `CHECKPOINT_INVALID` for another record. */
   head(): LogHead | undefined {
     return this.#store.view(readHead)
+  }
+
+  /**
+   * The head that was shown last, with its cosignatures: what is durable beyond it waits for witnesses. Without witnesses
+   * it is the last committed one. Throws `CHECKPOINT_INVALID` for another record.
+   */
+  shownHead(): LogHead | undefined {
+    return this.#store.view(view => {
+      const head = readHead(view)
+      const shown = asHead(view.get(HEAD, SHOWN))
+      if (shown === undefined || head === undefined || shown.treeSize <= head.treeSize) return shown ?? head
+      throw damaged('a larger tree was shown than is there')
+    })
+  }
+
+  /** Whether a committed head is not shown by that alone. */
+  get keepsShown(): boolean {
+    return this.#store.view(view => view.get(HEAD, SHOWN)) !== undefined
+  }
+
+  /** Resolves when the head, which has cosignatures and is about to be shown, will be shown after a crash too. */
+  async keepShown(head: LogHead): Promise<void> {
+    await this.#store.change(change => change.put(HEAD, SHOWN, head))
+  }
+
+  /** From here on each committed head is shown. */
+  async forgetShown(): Promise<void> {
+    if (!this.keepsShown) return
+    await this.#store.change(change => change.remove(HEAD, SHOWN))
   }
 
   /** Makes a new log in one change: its maker and its checkpoint of size 0. */
@@ -303,7 +335,10 @@ function writeAlongside(change: Change, write: Alongside): void {
 }
 
 function readHead(view: View): LogHead | undefined {
-  const head = view.get(HEAD, 'head')
+  return asHead(view.get(HEAD, 'head'))
+}
+
+function asHead(head: LogHead | undefined): LogHead | undefined {
   if (head === undefined) return undefined
   if (Number.isSafeInteger(head.treeSize) && head.treeSize >= 0 && typeof head.checkpoint === 'string')
     return head

@@ -1,6 +1,7 @@
 /** Figures that other parts keep, read at each scrape. */
 
 import type { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
+import type { WitnessFigures } from '../keyserver/witness-rounds.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -103,6 +104,36 @@ export function observeStore(
         ['read', reads],
       ])
     },
+  )
+}
+
+/** How the witnesses of the policy answer. */
+export function observeWitnesses(metrics: Metrics, figures: () => WitnessFigures | undefined): void {
+  metrics.gauge(
+    'callsign_witness_quorum_age_seconds',
+    'Time since the quorum of witnesses last cosigned, by their clocks; +Inf before the first time, 0 without a policy',
+    () => figures()?.quorumAgeSeconds ?? 0,
+  )
+  metrics.gauge(
+    'callsign_witness_quorum_missing',
+    'Whether registrations are refused because the quorum of witnesses does not answer: 1 or 0',
+    () => Number(figures()?.isQuorumLost ?? false),
+  )
+  metrics.gauge(
+    'callsign_witness_conflict',
+    'Whether a witness has cosigned another tree of this log: 1 or 0',
+    () => Number(figures()?.hasConflict ?? false),
+  )
+  metrics.gauge(
+    'callsign_witnesses_failing',
+    'Witnesses that did not cosign when they were last asked',
+    () => figures()?.failing ?? 0,
+  )
+  metrics.labelledCounter(
+    'callsign_witness_failures_total',
+    'Questions that a witness did not answer with its cosignature',
+    'witness',
+    () => figures()?.failures ?? new Map(),
   )
 }
 

@@ -77,7 +77,7 @@ export class Metrics {
 
   readonly batches = new Counter({
     name: 'callsign_log_batches_total',
-    help: 'Batches committed, each with a signed checkpoint',
+    help: 'Checkpoints published: one for each batch, with witnesses one for each round',
     registers: [this.#registry],
   })
 

@@ -20,5 +20,11 @@ export const MetaReply = Type.Object({
     vkey: Type.String({ description: 'Verifier key of the checkpoints (c2sp.org/signed-note)' }),
     vrfPublicKey: Type.String({ description: 'Public key of the VRF, base64 of 32 bytes' }),
     url: Type.String({ description: 'Prefix of the public files of the log' }),
+    witnessPolicy: Type.Optional(
+      Type.String({
+        description:
+          'Policy of the witnesses that cosign each checkpoint (c2sp.org/tlog-policy). For operators of other logs and people: an app has the policy built in, since this answer comes from the server that it checks',
+      }),
+    ),
   }),
 })

@@ -21,6 +21,7 @@ import {
   isSha256,
 } from './setting-forms.ts'
 import { readSettingsFile } from './settings-file.ts'
+import { readWitnessSettings, type WitnessConfig } from './witness-settings.ts'
 
 export type { Listener } from './environment.ts'
 export type { LogKeys } from './key-settings.ts'
@@ -68,6 +69,8 @@ export interface Config {
     /** Absent in development: made at the first start. */
     readonly keys?: LogKeys
     readonly publicKeys: PublicKeys
+    /** Absent: checkpoints are shown as the log has signed them. */
+    readonly witnesses?: WitnessConfig
     readonly vrfThreads: number
     readonly vrfCacheEntriesMax: number
   }
@@ -158,7 +161,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     log: {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
       ...headFile(reader, dataFolder),
-      ...readKeySettings(reader, isDevelopment),
+      ...keysAndWitnesses(reader, isDevelopment),
       vrfThreads: reader.integer('CALLSIGN_VRF_THREADS', {
         usual: Math.max(1, availableParallelism() - 1),
         usualText: 'one less than cores',
@@ -267,6 +270,15 @@ function headFile(reader: EnvironmentReader, dataFolder: string): Pick<Config['l
     )
   }
   return { headFile }
+}
+
+function keysAndWitnesses(
+  reader: EnvironmentReader,
+  isDevelopment: boolean,
+): Pick<Config['log'], 'keys' | 'publicKeys' | 'witnesses'> {
+  const keys = readKeySettings(reader, isDevelopment)
+  const witnesses = readWitnessSettings(reader, keys.keys)
+  return { ...keys, ...(witnesses && { witnesses }) }
 }
 
 function grpcAccess(reader: EnvironmentReader): Pick<Config['grpc'], 'token' | 'tls'> {

@@ -88,6 +88,7 @@ export function publicRoutes(
         origin: keys.signer.name,
         vkey,
         vrfPublicKey,
+        witnessPolicy: config.log.witnesses?.policyText,
         isFrozen: config.log.isFrozen,
         lookupsNeedToken,
       },

@@ -43,7 +43,7 @@ export class NodeFronts {
   constructor(deps: NodeFrontsDeps) {
     this.#deps = deps
     this.#logStore = new LogStore(deps.database)
-    this.#head = () => this.#logStore.head()
+    this.#head = () => this.#logStore.shownHead()
     let onServing = () => {}
     this.serving = new Promise(resolve => {
       onServing = resolve
@@ -59,7 +59,7 @@ export class NodeFronts {
   /** The copy has more changes, or a checkpoint was published. */
   onApplied(): void {
     const head = this.#head()
-    if (head === undefined || head.treeSize === this.#saidHead?.treeSize) return
+    if (head === undefined || head.checkpoint === this.#saidHead?.checkpoint) return
     this.#saidHead = head
     this.#fronts?.onPublished()
   }

@@ -7,8 +7,10 @@ import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../api/accounts/authentication.ts'
 import { lasts } from '../domain/accounts/session.ts'
 import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
+import { SignalError } from '../errors.ts'
 import type { LogHead } from '../keyserver/log-store.ts'
 import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
+import type { WitnessRounds } from '../keyserver/witness-rounds.ts'
 import { APPEND_DEADLINE_MS } from '../limits.ts'
 import type { Ref } from '../runtime/actor.ts'
 import type { ActorSystem } from '../runtime/system.ts'
@@ -23,6 +25,7 @@ import type { Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
 import { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
+import { startWitnessing } from './witnessing.ts'
 
 export interface Writer {
   readonly application: StartedApplication
@@ -45,19 +48,28 @@ export async function startWriter(
   log: OpenedLog,
   { publicUrl, newcomers, onPublished, record }: WriterDeps,
 ): Promise<Writer> {
-  const appender = await startAppender(host, system, log, { onPublished, record })
+  const witnesses = await startWitnessing(host, log, record)
+  const appender = await startAppender(host, system, log, { onPublished, record, witnesses })
   const register = registrationOf(host, log, appender)
   const application = await startApplication(host, log, system, { publicUrl, register, newcomers })
   await log.guard.confirm()
   await log.vrf.ready
-  return { application, register }
+  const close = () => {
+    witnesses?.close()
+    application.close()
+  }
+  return { application: { ...application, close }, register }
+}
+
+interface AppenderDeps extends Pick<WriterDeps, 'onPublished' | 'record'> {
+  readonly witnesses: WitnessRounds | undefined
 }
 
 async function startAppender(
   host: Process,
   system: ActorSystem,
   { store, keys, published }: OpenedLog,
-  { onPublished, record }: Pick<WriterDeps, 'onPublished' | 'record'>,
+  { onPublished, record, witnesses }: AppenderDeps,
 ): Promise<Ref<LogAppenderMessage>> {
   const { fatal, metrics, logger, devConsole } = host
   const appenderKind = logAppenderKind({
@@ -65,6 +77,7 @@ async function startAppender(
     signer: keys.signer,
     publishedSize: () => published.size,
     ...(record && { record }),
+    ...(witnesses && { witnesses }),
     publish: head => {
       published.publish(head)
       onPublished()
@@ -76,6 +89,10 @@ async function startAppender(
     fatal,
   })
   const logAppender = system.define(appenderKind)('log')
+  witnesses?.listen({
+    onCosigned: head => logAppender.tellControl({ kind: 'cosigned', head }),
+    onQuorumLost: () => logAppender.tellControl({ kind: 'quorum-lost' }),
+  })
   // The appender checks the whole right edge of the log before it says what size it has.
   await logAppender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
   return logAppender
@@ -222,7 +239,16 @@ function registrationOf(host: Process, { vrf }: OpenedLog, logAppender: Ref<LogA
   const registration: RegistrationDeps = {
     isFrozen: config.log.isFrozen,
     vrf,
-    append: key => logAppender.ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS),
+    append: key =>
+      logAppender
+        .ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS)
+        .catch(error => {
+          const isLate = error instanceof SignalError && error.code === 'DEADLINE_EXCEEDED'
+          if (!isLate || config.log.witnesses === undefined) throw error
+          throw new SignalError('LOG_UNAVAILABLE', 'the log’s witnesses did not answer in time', {
+            cause: error,
+          })
+        }),
     onRegistered: index => {
       metrics.registrations.inc()
       logger.info({ event: 'registered', index })

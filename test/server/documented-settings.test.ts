@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { RATE_NAMES } from '../../src/domain/rates.ts'
+import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { type Config, ConfigError, listSettings, readConfig } from '../../src/server/config.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -46,6 +47,9 @@ const log = generateKeys('kt.example.org/log', randomBytes)
 const p8 = pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
 const rsa = pemOf(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey)
 
+const witness = formatWitnessKey(witnessKeyFromSeed('witness.example', randomBytes(32)))
+const policy = `log ${log.ktPublicKey}\nwitness one ${witness} https://witness.example\nquorum one\n`
+
 function pemOf(key: ReturnType<typeof generateKeyPairSync>['privateKey']): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString().trim()
 }
@@ -72,6 +76,7 @@ const EXAMPLES: Environment = {
   KT_PRIVATE_KEY: log.ktPrivateKey,
   VRF_PRIVATE_KEY: log.vrfPrivateKey,
   CALLSIGN_SECRET: log.secret,
+  CALLSIGN_WITNESS_POLICY: join(t.testdir({ policy }), 'policy'),
   KT_PUBLIC_KEY: 'x',
   VRF_PUBLIC_KEY: 'y',
   CALLSIGN_SMS_RETRIEVER_HASH: 'FA+9qCX9VSu',

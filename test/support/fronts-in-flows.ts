@@ -77,6 +77,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'go-modules': AUDITS_FILES,
   'go-sumdb': AUDITS_FILES,
   'head-file': STORE,
+  witnesses: 'its first story has two fronts',
   migrate: 'of nodes, which have fronts already',
   process:
     'settings, keys and refusals to start come before the fronts; kill and certificates stop and start them',

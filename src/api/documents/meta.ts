@@ -31,6 +31,7 @@ export interface MetaDeps {
     readonly origin: string
     readonly vkey: string
     readonly vrfPublicKey: string
+    readonly witnessPolicy: string | undefined
     readonly isFrozen: boolean
     readonly lookupsNeedToken: boolean
   }
@@ -38,7 +39,7 @@ export interface MetaDeps {
 
 export function metaRoute(deps: MetaDeps): HttpRoute {
   const { nowMs, publicUrl, features, loginMethods, minClientVersions, log } = deps
-  const { origin, vkey, vrfPublicKey, isFrozen, lookupsNeedToken } = log
+  const { origin, vkey, vrfPublicKey, witnessPolicy, isFrozen, lookupsNeedToken } = log
   return {
     method: 'GET',
     path: '/app/api/meta',
@@ -54,7 +55,7 @@ export function metaRoute(deps: MetaDeps): HttpRoute {
         loginMethods,
         ...(minClientVersions.length === 0 ? {} : { minClientVersion: minClientVersions.join() }),
         ws: '/ws',
-        log: { origin, vkey, vrfPublicKey, url: publicUrl() },
+        log: { origin, vkey, vrfPublicKey, url: publicUrl(), ...(witnessPolicy && { witnessPolicy }) },
       }),
     }),
   }

@@ -1,0 +1,79 @@
+/** Joins the log with the witnesses of its policy. */
+
+import { post } from '../delivery/http-post.ts'
+import { messageOf } from '../errors.ts'
+import type { LogHead } from '../keyserver/log-store.ts'
+import { WitnessLink, type WitnessPost } from '../keyserver/witness-link.ts'
+import { WitnessRounds } from '../keyserver/witness-rounds.ts'
+import { observeWitnesses } from '../operations/figures.ts'
+import { ConfigError } from './config.ts'
+import type { OpenedLog } from './open-log.ts'
+import type { Process } from './process.ts'
+import { policyFault } from './witness-settings.ts'
+
+/**
+ * Shows what was shown before, and the newest head to the witnesses. Undefined without a policy. Throws `ConfigError` for a
+ * policy of another log, and where a witness has cosigned what this log is no extension of.
+ */
+export async function startWitnessing(
+  { config, world, metrics, logger }: Process,
+  { store, keys, published }: Pick<OpenedLog, 'store' | 'keys' | 'published'>,
+  record: ((head: LogHead) => Promise<void>) | undefined,
+): Promise<WitnessRounds | undefined> {
+  const { witnesses: policy, isFrozen } = config.log
+  let rounds: WitnessRounds | undefined
+  observeWitnesses(metrics, () => rounds?.figures)
+  if (policy === undefined) {
+    await store.forgetShown()
+    return undefined
+  }
+  const fault = policyFault(policy, keys.signer)
+  if (fault !== undefined) throw new ConfigError([fault])
+  const { nowMs, monotonicMs } = world
+  const { readHashes } = store
+  const links = policy.witnesses.map(
+    witness => new WitnessLink({ witness, post: ask, readHashes, monotonicMs }),
+  )
+  rounds = new WitnessRounds({
+    quorum: policy.quorum,
+    links,
+    keep: head => store.keepShown(head),
+    nowMs,
+    monotonicMs,
+    report: event => logger[LEVELS[event.event]](event),
+  })
+  const head = store.head()!
+  if (!store.keepsShown) {
+    // Without witnesses it was shown as it is.
+    await record?.(head)
+    await store.keepShown(head)
+  }
+  published.publish(store.shownHead()!)
+  await rounds.begin(head).catch(error => {
+    // A frozen log signs nothing, so an older copy may be shown.
+    if (!isFrozen) throw error
+    logger.error({ event: 'witness-conflict', reason: messageOf(error) })
+  })
+  world.every(BEAT_MS, () => rounds.beat())
+  return rounds
+}
+
+const ask: WitnessPost = async (url, body, timeoutMs) => {
+  const headers = { 'content-type': 'text/plain; charset=utf-8' }
+  const answer = await post({ url, headers, body, timeoutMs, answerBytesMax: ANSWER_BYTES_MAX })
+  return answer.kind === 'answered' ? answer : { kind: 'failed', reason: NO_ANSWER[answer.reason] }
+}
+
+const LEVELS = {
+  'witness-failed': 'warn',
+  'witness-answers': 'info',
+  'witness-clock': 'warn',
+  'witness-quorum-missing': 'error',
+  'witness-quorum': 'info',
+  'witness-conflict': 'error',
+  'witness-round-failed': 'error',
+} as const
+const NO_ANSWER = { timeout: 'no answer in time', network: 'can’t be reached' } as const
+/** A line, or three of the largest signatures. */
+const ANSWER_BYTES_MAX = 10_240
+const BEAT_MS = 15_000

@@ -1,0 +1,64 @@
+/** A server whose checkpoints need the cosignatures of witnesses. */
+
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { generateKeys } from '../../src/log/keys.ts'
+import { type RunningWitness, startWitness } from './witness-process.ts'
+
+export interface WitnessedLog {
+  readonly dataFolder: string
+  readonly vkey: string
+  readonly vrfPublicKey: string
+  readonly policyFile: string
+  readonly environment: Readonly<Record<string, string>>
+  /** Writes the policy: its log and what is given here. */
+  setPolicy(lines: string): string
+}
+
+/** The folder, the keys and the policy of a log; the policy asks for what is in `lines`. */
+export function witnessedLog(t: Test, lines = 'quorum none\n'): WitnessedLog {
+  const folder = t.testdir()
+  const keys = generateKeys('log.example/witnessed', length => randomBytes(length))
+  const policyFile = join(folder, 'policy')
+  const setPolicy = (text: string) => {
+    const policy = `log ${keys.ktPublicKey}\n${text}`
+    writeFileSync(policyFile, policy)
+    return policy
+  }
+  setPolicy(lines)
+  return {
+    dataFolder: join(folder, 'data'),
+    vkey: keys.ktPublicKey,
+    vrfPublicKey: keys.vrfPublicKey,
+    policyFile,
+    environment: {
+      CALLSIGN_ORIGIN: keys.origin,
+      KT_PRIVATE_KEY: keys.ktPrivateKey,
+      VRF_PRIVATE_KEY: keys.vrfPrivateKey,
+      CALLSIGN_SECRET: keys.secret,
+      CALLSIGN_WITNESS_POLICY: policyFile,
+      CALLSIGN_LOG_LEVEL: 'warn',
+    },
+    setPolicy,
+  }
+}
+
+/** A witness for the log in a folder of its own; started again with the same name and port it goes on. */
+export function startWitnessOf(
+  t: Test,
+  { dataFolder, vkey }: WitnessedLog,
+  name: string,
+  port = 0,
+): Promise<RunningWitness> {
+  const folder = join(dataFolder, '..', name)
+  mkdirSync(folder, { recursive: true })
+  return startWitness(t, { folder, name, logs: [vkey], port })
+}
+
+/** Lines of a policy in which `threshold` of these witnesses are the quorum. */
+export function quorumOf(threshold: number, witnesses: readonly RunningWitness[]): string {
+  const names = witnesses.map(({ name }) => name).join(' ')
+  return `${witnesses.map(({ policyLine }) => policyLine).join('')}group all-of-them ${threshold} ${names}\nquorum all-of-them\n`
+}
