@@ -71,6 +71,7 @@ export type ApplicationErrorCode =
   | 'DEVICE_NOT_REGISTERED'
   | 'DEVICE_NOT_FOUND'
   | 'DEVICE_LIMIT'
+  | 'DEVICE_LIST_CONFLICT'
   | 'KEY_IN_USE'
   // Contacts.
   | 'USER_NOT_FOUND'

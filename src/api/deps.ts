@@ -21,6 +21,7 @@ import type { CallStore } from '../store/calls/call-store.ts'
 import type { AddressSearches } from '../store/contacts/address-searches.ts'
 import type { ContactStore } from '../store/contacts/contact-store.ts'
 import type { ShareTokenStore } from '../store/contacts/share-token-store.ts'
+import type { DeviceListStore } from '../store/devices/device-list-store.ts'
 import type { DeviceStore } from '../store/devices/device-store.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../store/engine/idempotency-store.ts'
 import type { RateStore } from '../store/engine/rate-store.ts'
@@ -60,6 +61,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly identityTokens: IdentityTokenStore
   readonly erasure: AccountErasure
   readonly devices: DeviceStore
+  readonly deviceLists: DeviceListStore
   readonly contacts: ContactStore
   readonly searches: AddressSearches
   readonly shareTokens: ShareTokenStore

@@ -71,6 +71,7 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
     case 'contact_added':
       return contactAlertOf(notice, addressee)
     case 'device_added':
+    case 'device_list_reset':
     case 'device_push_lost':
     case 'session_revoked':
       return accountAlertOf(notice)
@@ -174,7 +175,9 @@ function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>, { 
   }
 }
 
-function accountAlertOf(notice: NoticeOf<'device_added' | 'device_push_lost' | 'session_revoked'>): Alert {
+type AccountAlertKind = 'device_added' | 'device_list_reset' | 'device_push_lost' | 'session_revoked'
+
+function accountAlertOf(notice: NoticeOf<AccountAlertKind>): Alert {
   const { kind: type } = notice
   if (type === 'session_revoked') {
     const members = { type, reason: notice.reason, ...eventOf(notice) }

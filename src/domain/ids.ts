@@ -41,8 +41,14 @@ export function newId(randomBytes: (length: number) => Uint8Array): bigint {
   throw new Error('the random generator is broken')
 }
 
+/** Whether the id is in the range of those that the server makes. */
+export function isOwnId(id: bigint): boolean {
+  return id >= NEW_ID_MIN && id < NEW_ID_END
+}
+
 const UINT64_FORM = /^(?:0|[1-9][0-9]{0,19})$/
 const UINT64_MAX = 2n ** 64n - 1n
 const NEW_ID_MIN = 2n ** 32n
+const NEW_ID_END = 2n ** 53n
 /** One draw in two million falls below the range; this many in a row do not. */
 const TRIES_MAX = 64

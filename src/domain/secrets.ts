@@ -15,6 +15,8 @@ export interface Secrets {
   readonly shareToken: KeyObject
   /** Keys the hashes of networks and sessions by which a user is known again. */
   readonly knownSignIn: KeyObject
+  /** Keys the challenges by which a device shows that it has its signing key. */
+  readonly possession: KeyObject
   /** Seals what must be read again: waiting messages, kept replies, refresh tokens of identity providers. */
   readonly seal: KeyObject
 }
@@ -30,6 +32,7 @@ export function deriveSecrets(secret: Uint8Array): Secrets {
     codePepper: derive('code-pepper'),
     shareToken: derive('share-token'),
     knownSignIn: derive('known-sign-in'),
+    possession: derive('possession'),
     seal: derive('seal'),
   }
 }

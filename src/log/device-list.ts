@@ -13,13 +13,13 @@ import { SignalError } from '../errors.ts'
 import { equalHashes, HASH_BYTES, type Hash } from './hash.ts'
 
 /** The device id under which the log holds a user's list. Devices have ids from 2^32 on. */
-const DEVICE_LIST_SLOT = 0n
+export const DEVICE_LIST_SLOT = 0n
 /** As many devices as a user may have. */
 const LISTED_DEVICES_MAX = 10
 /** An uncompressed P-256 point: 04, x, y. */
 const SIGNING_KEY_BYTES = 65
 /** r || s of an ECDSA signature. */
-const LIST_SIGNATURE_BYTES = 64
+export const LIST_SIGNATURE_BYTES = 64
 /** Octets of the challenge that a session gets at sign-in. */
 const POSSESSION_CHALLENGE_BYTES = 32
 

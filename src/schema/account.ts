@@ -99,6 +99,11 @@ const TOKEN_MEMBERS = {
   tokenType: Type.Literal('Bearer'),
   expiresIn: Type.Integer({ description: 'Seconds in which the access token is accepted' }),
   refreshExpiresIn: Type.Integer({ description: 'Seconds in which the refresh token is accepted' }),
+  challenge: Type.String({
+    description:
+      'Base64 of 32 octets, the same as long as the session lasts. With a signature over it `register_device` shows that ' +
+      'the device has its signing key',
+  }),
 }
 
 export const TokenPair = Type.Object(TOKEN_MEMBERS)

@@ -1,7 +1,7 @@
 /** Wire shapes of contacts, friend requests, blocks and share tokens (contract 1.9, 3). */
 
 import Type from 'typebox'
-import { KeyAlgorithm, PublicKeyHash } from './device.ts'
+import { DEVICE_LIST_MEMBERS, KeyAlgorithm, PublicKeyHash } from './device.ts'
 import { oneOf } from './one-of.ts'
 import { PAGE_MEMBERS, page } from './page.ts'
 import { Time } from './time.ts'
@@ -22,6 +22,7 @@ export const PeerDevice = Type.Object({
 const KEY_MEMBERS = {
   publicKeyHashs: Type.Array(PublicKeyHash, { description: "One for each of the other's devices" }),
   devices: Type.Array(PeerDevice),
+  ...DEVICE_LIST_MEMBERS,
 }
 
 const MESSAGE_MEMBER = {
@@ -66,6 +67,7 @@ function keysIfShown(description: string) {
   return {
     publicKeyHashs: Type.Optional(Type.Array(PublicKeyHash, { description })),
     devices: Type.Optional(Type.Array(PeerDevice, { description })),
+    ...DEVICE_LIST_MEMBERS,
   }
 }
 

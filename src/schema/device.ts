@@ -61,6 +61,13 @@ export const DeviceInfoBody = Type.Object({
   timeZone: Type.Optional(label(64, 'Such as Asia/Ho_Chi_Minh')),
 })
 
+/** Base64 of a list of ten devices has less. */
+const DeviceListText = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'Base64 of a device list: see docs/crypto.md',
+})
+
 export const RegisterDeviceRequest = Type.Object({
   publicKey: Type.String({
     minLength: 1,
@@ -69,6 +76,30 @@ export const RegisterDeviceRequest = Type.Object({
       'Canonical base64 of a P-256 key (SPKI or X9.63) or an RSA-2048 key (SPKI or PKCS#1). Kept and logged as it is',
   }),
   keyAlgorithm: Type.Optional(KeyAlgorithm),
+  signingKey: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 88,
+      description:
+        'Base64 of the uncompressed P-256 point (65 octets) that the device signs device lists with. Needed, with ' +
+        '`possession`, once the user has a device list. A device keeps its first one',
+    }),
+  ),
+  possession: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 88,
+      description:
+        'Base64 of an ECDSA signature (r and s, 64 octets) by the signing key, with SHA-256, over ' +
+        '`callsign possession v1`, a newline and the 32 octets of the `challenge` that came with the session',
+    }),
+  ),
+  deviceList: Type.Optional({
+    ...DeviceListText,
+    description:
+      "Base64 of the user's first device list (seq 0), for the user's first device. It names this device alone, by an id " +
+      'that the app chooses at random from 2^32 up to 2^53',
+  }),
   deviceInfo: Type.Optional(DeviceInfoBody),
   push: Type.Optional(SentPushTokens),
   replacesDeviceId: Type.Optional(Uint64),
@@ -88,6 +119,31 @@ export const RegisterDeviceReply = Type.Object({
 })
 
 export const PutPushRequest = SentPushTokens
+
+export const PutDeviceListRequest = Type.Object({ list: DeviceListText })
+
+const DeviceListHash = Type.String({
+  description: "The vrfHash that the log has the user's lists under, base64",
+})
+const DeviceListIndex = { ...PublicKeyIndex, description: "Index of the newest list's log entry, decimal" }
+
+export const PutDeviceListReply = Type.Object({
+  deviceListSeq: Type.Integer({ description: 'The seq of the list that is the newest now' }),
+  deviceListHash: DeviceListHash,
+  deviceListIndex: DeviceListIndex,
+})
+
+/** The newest device list of a user whose keys may be read. */
+export const DEVICE_LIST_MEMBERS = {
+  deviceList: Type.Optional({
+    ...DeviceListText,
+    description:
+      'The newest device list, base64; left out where the user has none. The log holds base64 of its SHA-256 under ' +
+      '`deviceListHash`, as the key of device 0. Encrypt for its devices and no other',
+  }),
+  deviceListHash: Type.Optional(DeviceListHash),
+  deviceListIndex: Type.Optional(DeviceListIndex),
+}
 
 /** A device as its owner sees it. */
 export const DeviceItem = Type.Object({
@@ -129,7 +185,9 @@ export const PublicKeysReply = Type.Object({
           publicKeyHash: PublicKeyHash,
           publicKeyIndex: PublicKeyIndex,
         }),
+        { description: "One's own, or those that the device list names: all where there is no list" },
       ),
+      ...DEVICE_LIST_MEMBERS,
     }),
   ),
   unavailable: Type.Array(Uint64Text, { description: 'Users that are unknown, or not to be seen by you' }),

@@ -115,7 +115,8 @@ export function eventBody(event: Notice | TopicEvent, { deviceId, user, badge }:
     case 'contact_removed':
       return { v, type, eventId, sentAt, userId: event.userId, displayName: event.displayName }
     case 'device_added':
-    case 'device_removed': {
+    case 'device_removed':
+    case 'device_list_reset': {
       const { deviceId, name, platform, publicKeyHash } = event
       return { v, type, eventId, sentAt, deviceId, name, platform, publicKeyHash }
     }
@@ -244,6 +245,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   contact_removed: eventSchema('contact_removed', { userId: Uint64Text, displayName: Type.String() }),
   device_added: deviceEvent('device_added'),
   device_removed: deviceEvent('device_removed'),
+  device_list_reset: deviceEvent('device_list_reset'),
   device_push_lost: eventSchema('device_push_lost', {
     deviceId: { ...Uint64Text, description: 'The device that is pushed to no more' },
     name: Type.String(),

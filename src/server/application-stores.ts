@@ -15,6 +15,7 @@ import { CallStore } from '../store/calls/call-store.ts'
 import { AddressSearches } from '../store/contacts/address-searches.ts'
 import { ContactStore } from '../store/contacts/contact-store.ts'
 import { ShareTokenStore } from '../store/contacts/share-token-store.ts'
+import { DeviceListStore } from '../store/devices/device-list-store.ts'
 import { DeviceStore } from '../store/devices/device-store.ts'
 import { DeferredTasks } from '../store/engine/deferred-tasks.ts'
 import { Expiries } from '../store/engine/expiries.ts'
@@ -90,6 +91,7 @@ export function openStores(deps: StoresDeps) {
     deviceInbox: new DeviceInbox({ ...base, inbox, writes: inboxWrites, soon }),
     accounts,
     devices,
+    deviceLists: new DeviceListStore(),
     outbox,
     inbox,
     notices,

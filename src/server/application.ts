@@ -24,6 +24,7 @@ import { friendRequestOperations } from '../api/contacts/friend-requests.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
 import { shareTokenOperations } from '../api/contacts/share-tokens.ts'
 import type { ApiDeps, AskRoom } from '../api/deps.ts'
+import { DeviceLists } from '../api/devices/device-lists.ts'
 import { DeviceRegistration } from '../api/devices/device-registration.ts'
 import { deviceOperations } from '../api/devices/devices.ts'
 import type { Features } from '../api/documents/meta.ts'
@@ -97,6 +98,7 @@ export interface Application {
   readonly outbox: OutboxStore
   readonly delivery: Delivery
   readonly registration: DeviceRegistration
+  readonly lists: DeviceLists
   /** Ends what has come to its end; resolves with how much that was, at most `countMax`. */
   readonly expire: (countMax: number) => Promise<number>
   /** Forgets counts of the past. */
@@ -132,7 +134,7 @@ export function openApplication(deps: ApplicationDeps): Application {
       devices.setApnsEnvironment(userId, deviceId, environment),
     ...(deps.onRendered === undefined ? {} : { onRendered: deps.onRendered }),
   })
-  const { operations, registration } = joinOperations(deps, senders)
+  const { operations, registration, lists } = joinOperations(deps, senders)
   const { routes, sweep } = operationRoutes(operations, {
     ...deps,
     ...stores,
@@ -152,6 +154,7 @@ export function openApplication(deps: ApplicationDeps): Application {
     outbox,
     delivery,
     registration,
+    lists,
     expire: countMax => expiries.sweep(nowMs(), countMax),
     sweep,
     close: senders.close,
@@ -201,6 +204,7 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
   const erasers: EraseOf[] = [
     (change, userId) => stores.devices.eraseOf(change, userId),
+    (change, userId) => stores.deviceLists.eraseOf(change, userId),
     (change, userId) => stores.knownSignIns.eraseOf(change, userId),
     (change, userId) => stores.inbox.eraseOf(change, userId),
     (change, userId) => stores.history.eraseOf(change, userId),
@@ -237,7 +241,8 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
   const signIns = new SignIns(shared)
   const social = new SocialSignIn({ ...shared, signIns })
   const signInDeps = { ...shared, signIns, social }
-  const registration = new DeviceRegistration(shared)
+  const lists = new DeviceLists(shared)
+  const registration = new DeviceRegistration({ ...shared, lists })
   const operations = [
     ...signInOperations(signInDeps),
     ...sessionOperations(shared),
@@ -247,7 +252,7 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
     ...profileOperations(shared),
     ...loginMethodOperations(shared),
     ...accountErasureOperations(shared),
-    ...deviceOperations({ ...shared, registration, keysShown }),
+    ...deviceOperations({ ...shared, lists, registration, keysShown }),
     ...shareTokenOperations({ ...shared, deepLinkScheme: config.deepLinkScheme }),
     ...friendRequestOperations(shared),
     ...contactOperations(shared),
@@ -258,5 +263,5 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
     ...callViewOperations(shared),
     ...callHistoryOperations(shared),
   ]
-  return { operations, registration }
+  return { operations, registration, lists }
 }

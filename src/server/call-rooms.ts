@@ -24,7 +24,7 @@ import type { Stores } from './application-stores.ts'
 
 export interface CallRoomsDeps {
   readonly system: Pick<ActorSystem, 'define'>
-  readonly stores: Pick<Stores, 'database' | 'calls' | 'accounts' | 'devices' | 'contacts'>
+  readonly stores: Pick<Stores, 'database' | 'calls' | 'accounts' | 'devices' | 'deviceLists' | 'contacts'>
   readonly presence: Presence
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined

@@ -197,6 +197,8 @@ async function startApplication(
   if (guard.isRestored) await database.change(change => stores.inbox.renewEpochs(change))
   const repairs = await application.registration.repairPending()
   if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
+  const lists = await application.lists.repairPending()
+  if (lists.finished + lists.left > 0) logger.info({ event: 'device-lists-repaired', ...lists })
   for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
   world.every(SWEEP_MS, application.sweep)
   expireForEver(host, application)

@@ -40,7 +40,10 @@ export const PREFLIGHT_MARK = 'access-control-request-method'
 /** The reply to a preflight of an allowed origin. Two hours are the longest that Chromium remembers. */
 export const PREFLIGHT_HEADERS: readonly (readonly [string, string])[] = [
   ['Access-Control-Allow-Methods', 'GET, POST, PUT, DELETE'],
-  ['Access-Control-Allow-Headers', 'authorization, content-type, idempotency-key, x-client-version'],
+  [
+    'Access-Control-Allow-Headers',
+    'authorization, content-type, idempotency-key, if-match, x-client-version',
+  ],
   ['Access-Control-Max-Age', '7200'],
 ]
 

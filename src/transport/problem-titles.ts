@@ -59,6 +59,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   DEVICE_NOT_REGISTERED: { vi: 'Phiên không có thiết bị', de: 'Sitzung ohne Gerät' },
   DEVICE_NOT_FOUND: { vi: 'Không có thiết bị này', de: 'Kein solches Gerät' },
   DEVICE_LIMIT: { vi: 'Quá nhiều thiết bị', de: 'Zu viele Geräte' },
+  DEVICE_LIST_CONFLICT: {
+    vi: 'Đã có danh sách thiết bị mới hơn',
+    de: 'Eine andere Geräteliste ist die neueste',
+  },
   KEY_IN_USE: { vi: 'Khóa của người dùng khác', de: 'Schlüssel einer anderen Person' },
   USER_NOT_FOUND: { vi: 'Không có người dùng này', de: 'Niemand gefunden' },
   SHARE_TOKEN_NOT_FOUND: { vi: 'Không có liên kết chia sẻ này', de: 'Kein solcher Einladungslink' },

@@ -427,6 +427,7 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   contact_removed: fc.record({ userId: id, displayName: name }),
   device_added: fc.record(device),
   device_removed: fc.record(device),
+  device_list_reset: fc.record(device),
   device_push_lost: fc.record({ deviceId: id, name, platform: name }),
   session_revoked: fc.record({ reason: name }),
   profile_changed: fc.record({}),
@@ -490,6 +491,7 @@ t.test('the kinds that are pushed are those of the table', async t => {
     friend_request: 'newFriendRequested',
     contact_added: 'acceptFriendRequested',
     device_added: 'device_added',
+    device_list_reset: 'device_list_reset',
     device_push_lost: 'device_push_lost',
     session_revoked: 'session_revoked',
   })

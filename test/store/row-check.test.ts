@@ -31,6 +31,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'identity-tokens',
   'known-sign-ins',
   'calls-ended',
+  'device-lists',
   'code-counts',
   'code-tries',
   'sms-tallies',

@@ -11,6 +11,12 @@ export interface Answer {
   readonly text: string
 }
 
+interface TokenReply {
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly challenge?: string
+}
+
 export class App {
   /** Where the server is. */
   http: string
@@ -18,6 +24,8 @@ export class App {
   readonly secrets: string[] = []
   accessToken: string | undefined
   refreshToken: string | undefined
+  /** The session's, for possession of a signing key. */
+  challenge: string | undefined
 
   constructor(http: string) {
     this.http = http
@@ -69,9 +77,10 @@ export class App {
   }
 
   /** Uses the tokens of a reply from now on, and gives the reply back. */
-  take<Reply extends { readonly accessToken: string; readonly refreshToken: string }>(reply: Reply): Reply {
+  take<Reply extends TokenReply>(reply: Reply): Reply {
     this.accessToken = reply.accessToken
     this.refreshToken = reply.refreshToken
+    this.challenge = reply.challenge
     this.secrets.push(reply.accessToken, reply.refreshToken)
     return reply
   }

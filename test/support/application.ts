@@ -19,6 +19,7 @@ import { AccountStore } from '../../src/store/accounts/account-store.ts'
 import { GuessWatch } from '../../src/store/accounts/guess-watch.ts'
 import { KnownSignInStore } from '../../src/store/accounts/known-sign-ins.ts'
 import { SessionStore } from '../../src/store/accounts/session-store.ts'
+import { DeviceListStore } from '../../src/store/devices/device-list-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { DeferredTasks } from '../../src/store/engine/deferred-tasks.ts'
@@ -64,6 +65,7 @@ export function openWorld(
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, 1_000)
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
+  const deviceLists = new DeviceListStore()
   const sessions = new SessionStore({ database, expiries, lifetimes })
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const news: (readonly [UserId, DeviceId])[] = []
@@ -80,6 +82,7 @@ export function openWorld(
     userViews,
     accounts,
     devices,
+    deviceLists,
     sessions,
     knownSignIns: new KnownSignInStore({ expiries, secrets, accounts, sessions }),
     guessWatch: new GuessWatch(expiries),

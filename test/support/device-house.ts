@@ -7,6 +7,7 @@ import { createHash, generateKeyPairSync } from 'node:crypto'
 import type { Test } from 'tap'
 import { logAppenderKind } from '../../actors/log-appender.ts'
 import type { LogAppenderMessage } from '../../actors/messages.ts'
+import { DeviceLists } from '../../src/api/devices/device-lists.ts'
 import { DeviceRegistration } from '../../src/api/devices/device-registration.ts'
 import { deviceOperations } from '../../src/api/devices/devices.ts'
 import type { KeysShown } from '../../src/domain/contacts/friend-request.ts'
@@ -19,6 +20,10 @@ import { parseEntry } from '../../src/log/entry.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
+import { AccountLetters } from '../../src/store/accounts/account-letters.ts'
+import { AppleConsents } from '../../src/store/accounts/apple-consents.ts'
+import { ChallengeStore } from '../../src/store/accounts/challenge-store.ts'
+import { LoginMethods } from '../../src/store/accounts/login-methods.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import type { Change } from '../../src/store/engine/store.ts'
 import {
@@ -53,6 +58,7 @@ export interface HouseOptions {
 export interface DeviceHouse {
   readonly world: TestWorld
   readonly registration: DeviceRegistration
+  readonly lists: DeviceLists
   readonly send: Send
   /** Messages to devices, pushed or not: `<kind> <deviceId> except <deviceId>`. */
   readonly told: readonly string[]
@@ -85,16 +91,22 @@ export async function openHouse(
     },
   }
   let duringLog: () => Promise<unknown> = async () => {}
-  const registration = new DeviceRegistration({
+  const api = {
     ...world,
     notices,
     database,
-    register: async (...key) => {
+    register: async (...key: Parameters<typeof register>) => {
       await duringLog()
       return faults.run('log', () => register(...key))
     },
-  })
-  const operations = deviceOperations({ ...world, notices, registration, keysShown })
+  }
+  const lists = new DeviceLists(api)
+  const registration = new DeviceRegistration({ ...api, lists })
+  const challenges = new ChallengeStore({ ...world, testCodes: new Map(), canSend: () => true })
+  const letters = new AccountLetters({ ...world, isTestIdentifier: () => false })
+  const loginMethods = new LoginMethods({ ...world, letters, appleConsents: new AppleConsents(world) })
+  const proofs = { challenges, loginMethods, stepUpSeconds: 600 }
+  const operations = deviceOperations({ ...world, ...proofs, notices, lists, registration, keysShown })
   let isClosed = false
   const close = async () => {
     if (isClosed) return
@@ -106,6 +118,7 @@ export async function openHouse(
   return {
     world,
     registration,
+    lists,
     send: sender({ ...world, database }, operations),
     told,
     logged: () => entriesOf(store),

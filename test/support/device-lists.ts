@@ -1,4 +1,5 @@
 /** Device lists with signing keys that depend on a name alone, for tests and for `test/vectors/device-list.json`. */
+import { randomInt } from 'node:crypto'
 import { p256 } from '@noble/curves/nist.js'
 import {
   type DeviceListContent,
@@ -6,8 +7,11 @@ import {
   deviceListToSign,
   encodeDeviceList,
   type ListedDevice,
+  parseDeviceList,
+  possessionMessage,
 } from '../../src/log/device-list.ts'
 import { sha256 } from '../../src/log/primitives-node.ts'
+import { newPublicKey } from './app.ts'
 import { fromUtf8 } from './bytes.ts'
 
 /** A signing key of P-256. */
@@ -53,4 +57,52 @@ export function contentAfter(
     previousHash: previous === undefined ? new Uint8Array(32) : deviceListHash(previous.bytes),
     createdAtMs: 1_790_000_000_000,
   }
+}
+
+/** A phone that signs device lists. */
+export interface ListedPhone {
+  readonly signer: ListSigner
+  /** Base64. */
+  readonly publicKey: string
+  /** Once it is registered, or as the phone chose it for its user's first list. */
+  deviceId: bigint
+}
+
+export function newPhone(name: string): ListedPhone {
+  const deviceId = 2n ** 32n + BigInt(randomInt(2 ** 47))
+  return { signer: listSigner(name), publicKey: newPublicKey('P-256 X9.63'), deviceId }
+}
+
+/** The body of `register_device`. */
+export function registrationOf({ signer, publicKey }: ListedPhone, challenge: string, list?: Uint8Array) {
+  const message = possessionMessage(Buffer.from(challenge, 'base64'))
+  return {
+    publicKey,
+    signingKey: base64(signer.signingKey),
+    possession: base64(signWith(signer, message)),
+    ...(list && { deviceList: base64(list) }),
+  }
+}
+
+/** A list of these phones that the first of them, or `signer`, has signed. It follows `previous`. */
+export function listOf(
+  userId: bigint | string,
+  phones: readonly ListedPhone[],
+  { previous, signer = phones[0]! }: { previous?: Uint8Array; signer?: ListedPhone } = {},
+): Uint8Array {
+  const devices = phones
+    .map(phone => listedDevice(phone.deviceId, Buffer.from(phone.publicKey, 'base64'), phone.signer))
+    .sort((one, other) => (one.deviceId < other.deviceId ? -1 : 1))
+  const before = previous && { bytes: previous, seq: parseDeviceList(previous).seq }
+  const content = { userId: BigInt(userId), devices, signerDeviceId: signer.deviceId }
+  return signedList(contentAfter(before, content), signer.signer)
+}
+
+/** The body of `PUT user/device-list`. */
+export function listBody(list: Uint8Array): { readonly list: string } {
+  return { list: base64(list) }
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64')
 }

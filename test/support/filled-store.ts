@@ -1,11 +1,13 @@
 /** A store in which something of nearly every kind is, put there by people through the API, as a kill leaves it. */
 
 import { meetPeople, settingsFor, signInAgain, startCall } from './call-people.ts'
+import { listOf, newPhone, registrationOf } from './device-lists.ts'
 import { startServer } from './server.ts'
 
 /** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'devices-pending',
+  'device-lists-pending',
   'identity-tokens',
   'sms-tallies',
   'sms-dial-codes',
@@ -20,11 +22,16 @@ export const LEFT_EMPTY: ReadonlySet<string> = new Set([
 export async function fillStore(dataFolder: string): Promise<void> {
   const server = await startServer({
     dataFolder,
-    environment: { CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(PEOPLE) },
+    environment: { CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(PEOPLE + 1) },
   })
   const [host, ...others] = await meetPeople(server.http, PEOPLE - 1)
   const [caller, callee, blocked, stranger, removed] = [host!, ...others]
   const again = await signInAgain(server.http, 0)
+  const listed = await signInAgain(server.http, PEOPLE)
+  const phone = newPhone('a phone')
+  const { userId } = await listed.get(200, 'GET /app/api/user')
+  const list = listOf(userId, [phone])
+  await listed.get(201, 'POST /app/api/register_device', registrationOf(phone, listed.challenge!, list))
   const pushed = { fcmToken: 'f'.repeat(140), apnsToken: 'ab'.repeat(32), apnsVoipToken: 'cd'.repeat(32) }
   await callee!.app.get(204, 'PUT /app/api/devices/current/push', pushed)
   for (const end of ['end', 'keep'] as const) {

@@ -5,6 +5,7 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import type { Test } from 'tap'
+import { possessionChallenge } from '../../src/domain/accounts/token.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { SignalError } from '../../src/errors.ts'
 import { type PublicKeysDeps, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
@@ -13,6 +14,7 @@ import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from './application.ts'
 import { CALL_PROVOCATIONS } from './call-provocations.ts'
+import { listBody, listOf, newPhone, registrationOf } from './device-lists.ts'
 import { OidcProvider } from './oidc-provider.ts'
 import { sendRaw, statusesIn } from './raw-http.ts'
 import { openWhole, type WholeApplication, type WholeOptions } from './whole-application.ts'
@@ -273,6 +275,14 @@ const DEVICES: Readonly<Partial<Record<ErrorCode, Story>>> = {
   }),
   LOG_UNAVAILABLE: userStory(registerDevice, { register: async () => fails('LOG_UNAVAILABLE')() }),
   OVERLOADED: userStory(registerDevice, { register: async () => fails('OVERLOADED')() }),
+  DEVICE_LIST_CONFLICT: userStory(async ({ world, send }, { userId, sessionId, token }) => {
+    const phone = newPhone('phone')
+    const first = listOf(userId, [phone])
+    const challenge = possessionChallenge(world.secrets.possession, sessionId)
+    await send('POST /app/api/register_device', { token, body: registrationOf(phone, challenge, first) })
+    const body = listBody(listOf(userId, [phone], { previous: first }))
+    return send('PUT /app/api/user/device-list', { token, body, headers: { 'if-match': '"1"' } })
+  }),
 }
 
 const CONTACTS: Readonly<Partial<Record<ErrorCode, Story>>> = {

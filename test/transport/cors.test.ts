@@ -51,7 +51,8 @@ t.test('a preflight from a listed origin gets methods, headers and their lifetim
     t.match(corsHeadersOf(answer), {
       'access-control-allow-origin': origin,
       'access-control-allow-methods': 'GET, POST, PUT, DELETE',
-      'access-control-allow-headers': 'authorization, content-type, idempotency-key, x-client-version',
+      'access-control-allow-headers':
+        'authorization, content-type, idempotency-key, if-match, x-client-version',
       'access-control-max-age': '7200',
       vary: 'Origin',
     })

@@ -12,6 +12,7 @@ import {
   formatAccessToken,
   formatRefreshToken,
   parseAccessToken,
+  possessionChallenge,
 } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
@@ -37,6 +38,8 @@ export interface TokenReply {
   readonly tokenType: 'Bearer'
   readonly expiresIn: number
   readonly refreshExpiresIn: number
+  /** The session's, for `possession` of a signing key. */
+  readonly challenge: string
 }
 
 export interface AuthenticationDeps {
@@ -105,6 +108,7 @@ export class Authentication {
       tokenType: 'Bearer',
       expiresIn: Math.max(0, expiresAtS - nowS),
       refreshExpiresIn: Math.min(lifetimes.refreshS, Math.floor(session.endsAtMs / 1000) - nowS),
+      challenge: possessionChallenge(secrets.possession, sessionId),
     }
   }
 

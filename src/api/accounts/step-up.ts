@@ -10,7 +10,7 @@ import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Requester } from './authentication.ts'
 
-type Deps = Pick<ApiDeps, 'challenges' | 'database' | 'loginMethods' | 'stepUpSeconds'>
+export type StepUpDeps = Pick<ApiDeps, 'challenges' | 'database' | 'loginMethods' | 'stepUpSeconds'>
 
 /** The parts of a request that it looks at. */
 export interface StepUpRequest {
@@ -24,7 +24,7 @@ export interface StepUpRequest {
  * Resolves for a requester whose last proof is fresh. Else rejects with `STEP_UP_REQUIRED`, whose `challenge` is to be
  * confirmed with `verify`; without one where the user has no address that a code could go to, and has to sign in anew.
  */
-export async function requireFreshProof(deps: Deps, request: StepUpRequest): Promise<void> {
+export async function requireFreshProof(deps: StepUpDeps, request: StepUpRequest): Promise<void> {
   const { stepUpSeconds } = deps
   // A proof far ahead of now is of a clock that has been set back since, and would be fresh till then.
   const provenForMs = Math.abs(request.nowMs - request.requester.session.authenticatedAtMs)
@@ -36,7 +36,7 @@ export async function requireFreshProof(deps: Deps, request: StepUpRequest): Pro
 
 function beginProof(
   change: Change,
-  { loginMethods, challenges }: Deps,
+  { loginMethods, challenges }: StepUpDeps,
   { requester: { userId }, network, acceptLanguage: language }: StepUpRequest,
 ): ChallengeReply | undefined {
   const address = proofAddress(loginMethods.held(change, userId))

@@ -53,6 +53,7 @@ type Deps = Pick<
   | 'addresses'
   | 'contacts'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'identityOf'
   | 'randomBytes'
@@ -193,15 +194,16 @@ function askKeyOwner(deps: Deps, request: CheckedAsking, publicKeyHash: string):
 /** Also one that was removed, to somebody who is shown it: else they could try whether it was. */
 function isKnownDevice(
   view: View,
-  { devices, contacts }: Deps,
+  deps: Deps,
   { requester, nowMs }: CheckedAsking,
   userId: UserId,
   deviceId: DeviceId,
 ): boolean {
+  const { devices, contacts } = deps
   if (devices.active(view, userId, deviceId) !== undefined) return true
   const shown = contacts.keysShown(view, requester.userId, userId, nowMs)
   return (
-    shown !== undefined && shownDevices(view, devices, userId, shown).some(each => each.deviceId === deviceId)
+    shown !== undefined && shownDevices(view, deps, userId, shown).some(each => each.deviceId === deviceId)
   )
 }
 

@@ -4,11 +4,11 @@ import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-reque
 import type { Device } from '../../domain/devices/device.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
-import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
+import { deviceListMembers } from '../devices/device-list-requests.ts'
 
-/** Whether somebody new may find the user: not once they have asked for their account to be erased. */
+/** Whether a new person may find the user: not once they have asked for their account to be erased. */
 export function isReachable(view: View, { accounts }: Pick<ApiDeps, 'accounts'>, userId: UserId): boolean {
   const user = accounts.read(view, userId)
   return user !== undefined && user.erasesAtMs === undefined
@@ -22,13 +22,22 @@ export function personOf(
   return { userId, displayName: accounts.displayNameOf(view, userId) }
 }
 
-/** The devices that are shown of a user. */
+/**
+ * The devices that are shown of a user: those that the newest device list names, if there is one.
+ *
+ * Choice: the newest list is shown even where a viewer else sees the devices of an earlier moment, as after a block. The log
+ * shows every viewer that there is a newer list, so an older one would give the block away.
+ */
 export function shownDevices(
   view: View,
-  devices: DeviceStore,
+  { devices, deviceLists }: Pick<ApiDeps, 'devices' | 'deviceLists'>,
   userId: UserId,
   shown: KeysShown,
 ): readonly Device[] {
+  const list = deviceLists.newest(view, userId)
+  if (list !== undefined) {
+    return devices.activeDevicesOf(view, userId).filter(({ deviceId }) => list.deviceIds.includes(deviceId))
+  }
   return shown.kind === 'present'
     ? devices.activeDevicesOf(view, userId)
     : devices.devicesAt(view, userId, shown.atMs)
@@ -37,11 +46,11 @@ export function shownDevices(
 /** `publicKeyHashs` and `devices` of a reply: what the client verifies through the log, and encrypts for. */
 export function keysOf(
   view: View,
-  { devices }: Pick<ApiDeps, 'devices'>,
+  deps: Pick<ApiDeps, 'devices' | 'deviceLists'>,
   userId: UserId,
   keysShown: KeysShown = PRESENT_KEYS,
 ): object {
-  const shown = shownDevices(view, devices, userId, keysShown)
+  const shown = shownDevices(view, deps, userId, keysShown)
   return {
     publicKeyHashs: shown.map(({ publicKeyHash }) => publicKeyHash),
     devices: shown.map(({ deviceId, publicKeyHash, keyAlgorithm }) => ({
@@ -49,6 +58,7 @@ export function keysOf(
       publicKeyHash,
       keyAlgorithm,
     })),
+    ...deviceListMembers(view, deps, userId),
   }
 }
 

@@ -8,6 +8,9 @@
  *   3. finish   one change: device, binding of the session, end of the replaced device, notice to the others, no
  *               pending row. A crash after it leaves a device that a repeated request is answered with
  *
+ * A user's first device list may come with the first device: `DeviceLists` keeps it as pending with step 3 and has it
+ * logged before the answer.
+ *
  * When the log refuses, the pending row goes and the requester hears why. If the log appends the entry all the same, its
  * device id is nobody's: nobody looks it up, and the next attempt gets a new id.
  *
@@ -33,14 +36,17 @@ import type { KeyAlgorithm } from '../../domain/devices/public-key.ts'
 import { type DeviceId, newId, type UserId } from '../../domain/ids.ts'
 import { assert, SignalError } from '../../errors.ts'
 import type { Alongside, Registration } from '../../keyserver/registration.ts'
+import { invalidMember } from '../../schema/check.ts'
 import { withPush } from '../../store/devices/device-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import { assertRate, countRate, type LastingRate } from '../table/lasting-rates.ts'
 import type { OperationRequest, Reply } from '../table/operation.ts'
+import type { DeviceLists } from './device-lists.ts'
 import { noticeOf, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
+import { Turns } from './turns.ts'
 
 type Deps = Pick<
   ApiDeps,
@@ -54,7 +60,7 @@ type Deps = Pick<
   | 'rates'
   | 'register'
   | 'sessions'
->
+> & { readonly lists: Pick<DeviceLists, 'assertFirst' | 'beginFirst' | 'finish' | 'has'> }
 
 /** A request whose key has been checked. */
 export interface RegistrationCommand {
@@ -64,6 +70,12 @@ export interface RegistrationCommand {
   /** The same key in its other encoding. */
   readonly otherEncoding: string
   readonly keyAlgorithm: KeyAlgorithm
+  /** Base64. The device has shown that it has it. */
+  readonly signingKey: string | undefined
+  /** The user's first device list, of this device. */
+  readonly deviceList: Uint8Array | undefined
+  /** The device's id in that list. */
+  readonly listedDeviceId: DeviceId | undefined
   readonly info: DeviceInfo | undefined
   readonly push: SentPushTokens | undefined
   readonly replacesDeviceId: DeviceId | undefined
@@ -82,8 +94,8 @@ type CommittingRequest = Pick<OperationRequest<unknown, unknown, 'session'>, 'co
 
 export class DeviceRegistration {
   readonly #deps: Deps
-  /** The end of the last request, by the key's name and by the user's. */
-  readonly #turns = new Map<string, Promise<void>>()
+  /** By key and by user. */
+  readonly #turns = new Turns()
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -97,10 +109,10 @@ export class DeviceRegistration {
   register(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
     const { userId, publicKey, otherEncoding } = command
     const key = publicKey.length < otherEncoding.length ? publicKey : otherEncoding
-    return this.#inTurn(`key ${key}`, () => {
+    return this.#turns.take(`key ${key}`, () => {
       const active = this.#deps.database.view(view => this.#deps.devices.activeDevicesOf(view, userId))
       if (withKey(active, command) !== undefined) return this.#answerKnown(command, request)
-      return this.#inTurn(`user ${userId}`, () => this.#registerNew(command, request))
+      return this.#turns.take(`user ${userId}`, () => this.#registerNew(command, request))
     })
   }
 
@@ -116,20 +128,11 @@ export class DeviceRegistration {
     return repairs
   }
 
-  #inTurn<Result>(name: string, act: () => Promise<Result>): Promise<Result> {
-    const earlier = this.#turns.get(name) ?? Promise.resolve()
-    const result = earlier.then(act)
-    const end = result.then(noop, noop).then(() => {
-      if (this.#turns.get(name) === end) this.#turns.delete(name)
-    })
-    this.#turns.set(name, end)
-    return result
-  }
-
   async #registerNew(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
     const { database, devices } = this.#deps
     const { userId } = command
     const { deviceId, publicKey } = database.view(view => this.#judge(view, command, request.nowMs))
+    let device: Device
     const attempt = { begun: undefined as PendingDevice | undefined, isGivenUp: false }
     const begin = (change: Change): PendingDevice => {
       attempt.begun = undefined
@@ -143,25 +146,56 @@ export class DeviceRegistration {
       const logged = await this.#log(userId, deviceId, publicKey, begin)
       // The log had the key already, or the state has changed since the view: then this says why it is refused.
       const pending = attempt.begun ?? (await database.change(begin, request.nowMs))
-      return await request.commit(change => replyOf(201, this.#finish(change, userId, pending, logged)))
+      const finish = (change: Change) => this.#finish(change, userId, pending, logged)
+      if (command.deviceList === undefined) {
+        return await request.commit(change => replyOf(201, finish(change)))
+      }
+      device = await database.change(finish, request.nowMs)
     } catch (error) {
       attempt.isGivenUp = true
       // Where even this can't be written, the row stays and the next attempt goes on from it.
       await this.#abandon(userId, deviceId).catch(noop)
       throw error
     }
+    return this.#answerListed(userId, device, 201, request)
+  }
+
+  /** Answers once the user's pending list is logged. Where that fails, the device stays: a repeated request is answered 200. */
+  async #answerListed(
+    userId: UserId,
+    device: Device,
+    status: 200 | 201,
+    request: CommittingRequest,
+  ): Promise<Reply> {
+    await this.#deps.lists.finish(userId)
+    return request.commit(() => replyOf(status, device))
   }
 
   /** Answers with the user's device that has the key. */
-  #answerKnown(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
-    return request.commit(change => {
+  async #answerKnown(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
+    const { userId, deviceList } = command
+    const bind = (change: Change): Device => {
       const decision = this.#decide(change, command)
       if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
       if (decision.kind !== 'known') {
         throw new SignalError('OVERLOADED', 'the device has just been removed: ask again')
       }
-      return replyOf(200, this.#bindKnown(change, command, decision.device))
-    })
+      return this.#bindKnown(change, command, decision.device)
+    }
+    if (deviceList === undefined) return request.commit(change => replyOf(200, bind(change)))
+    const device = await this.#deps.database.change(change => {
+      const bound = bind(change)
+      this.#beginList(change, userId, deviceList, bound)
+      return bound
+    }, request.nowMs)
+    return this.#answerListed(userId, device, 200, request)
+  }
+
+  /** A user's first list has the user's first device. */
+  #beginList(change: Change, userId: UserId, list: Uint8Array, device: Device): void {
+    const { devices, lists } = this.#deps
+    assertOnly(devices.activeDevicesOf(change, userId), device)
+    lists.beginFirst(change, userId, list, device)
   }
 
   #decide(view: View, command: RegistrationCommand): RegistrationDecision {
@@ -185,7 +219,7 @@ export class DeviceRegistration {
     const { devices, sessions } = this.#deps
     assertLasts(sessions.read(change, sessionId))
     const tokens = pushTokensAfter(known.push, push, nowMs)
-    const device = { ...withPush(known, tokens), info, lastSeenAtMs: nowMs }
+    const device = { ...withSigningKey(withPush(known, tokens), command), info, lastSeenAtMs: nowMs }
     const losses = devices.put(change, userId, device)
     tellPushLosses(change, this.#deps.notices, losses, { userId, replacesDeviceId })
     sessions.bind(change, sessionId, device.deviceId)
@@ -195,17 +229,24 @@ export class DeviceRegistration {
 
   /** The row to begin with, under `chosenId` where the id is chosen. Throws as `register` rejects. */
   #judge(view: View, command: RegistrationCommand, nowMs: number, chosenId?: DeviceId): PendingDevice {
-    const { userId, sessionId, keyAlgorithm, info, push, replacesDeviceId } = command
+    const { userId, sessionId, keyAlgorithm, info, push, replacesDeviceId, signingKey, deviceList } = command
     const decision = this.#decide(view, command)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
     const { begun, pendingOthers } = decision
     // What is pending counts as done; what then fails is not counted, so that an outage uses nothing up.
     assertRate(this.#deps, view, REGISTRATIONS, userId, nowMs, pendingOthers)
-    const deviceId = chosenId ?? begun?.deviceId ?? this.#newDeviceId(view, userId)
+    if (signingKey === undefined && this.#deps.lists.has(view, userId)) throw signingKeyNeeded()
+    const deviceId = chosenId ?? begun?.deviceId ?? this.#newDeviceId(view, command)
     assert(begun === undefined || begun.deviceId === deviceId, 'requests with one key take turns')
     // The log may have the bytes that the earlier attempt sent already.
     const publicKey = begun?.publicKey ?? command.publicKey
+    if (deviceList !== undefined) {
+      const kept = this.#deps.devices.activeDevicesOf(view, userId)
+      assertOnly(kept.filter(each => each.deviceId !== replacesDeviceId))
+      const keys = { deviceId, publicKey, keyAlgorithm, ...(signingKey && { signingKey }) }
+      this.#deps.lists.assertFirst(view, userId, deviceList, keys)
+    }
     const tokens = push && pushTokensAfter(undefined, push, nowMs)
     return {
       deviceId,
@@ -213,18 +254,26 @@ export class DeviceRegistration {
       info: info ?? { platform: 'unknown' },
       publicKey,
       keyAlgorithm,
+      ...(signingKey && { signingKey }),
+      ...(deviceList && { deviceList }),
       ...(tokens && { push: tokens }),
       ...(replacesDeviceId !== undefined && { replacesDeviceId }),
       startedAtMs: nowMs,
     }
   }
 
-  #newDeviceId(view: View, userId: UserId): DeviceId {
+  /** The id in the device's list, which its app had to choose to sign it, else a random one. */
+  #newDeviceId(view: View, { userId, listedDeviceId }: RegistrationCommand): DeviceId {
     const { devices, randomBytes } = this.#deps
+    const isTaken = (deviceId: DeviceId) =>
+      (devices.read(view, userId, deviceId) ?? devices.pendingDevice(view, userId, deviceId)) !== undefined
+    if (listedDeviceId !== undefined) {
+      if (isTaken(listedDeviceId)) throw listFault('DEVICE_ID_TAKEN', 'choose another device id')
+      return listedDeviceId
+    }
     for (;;) {
       const deviceId = newId(randomBytes) as DeviceId
-      const isTaken = devices.read(view, userId, deviceId) ?? devices.pendingDevice(view, userId, deviceId)
-      if (isTaken === undefined) return deviceId
+      if (!isTaken(deviceId)) return deviceId
     }
   }
 
@@ -248,7 +297,7 @@ export class DeviceRegistration {
     const { devices, sessions, notices } = this.#deps
     // The pending row goes with the user, whose sessions last no longer.
     assertLasts(sessions.read(change, pending.sessionId))
-    const { deviceId, info, publicKey, keyAlgorithm, push, startedAtMs } = pending
+    const { deviceId, info, publicKey, keyAlgorithm, signingKey, deviceList, push, startedAtMs } = pending
     const device: Device = {
       deviceId,
       info,
@@ -256,6 +305,7 @@ export class DeviceRegistration {
       keyAlgorithm,
       publicKeyIndex: index,
       publicKeyHash: Buffer.from(vrfHash).toString('base64'),
+      ...(signingKey && { signingKey }),
       ...(push && { push }),
       createdAtMs: startedAtMs,
       lastSeenAtMs: nowMs,
@@ -266,6 +316,7 @@ export class DeviceRegistration {
     sessions.bind(change, pending.sessionId, deviceId)
     this.#replace(change, userId, replacesDeviceId, deviceId)
     countRate(this.#deps, change, REGISTRATIONS, userId)
+    if (deviceList !== undefined) this.#beginList(change, userId, deviceList, device)
     if (!isFirst) notices.tell(change, userId, { kind: 'device_added', ...noticeOf(device) }, deviceId)
     return device
   }
@@ -307,6 +358,27 @@ function replyOf(
   const index = String(publicKeyIndex)
   const body = { deviceId, publicKeyIndex: index, vrfHash: publicKeyHash, publicKeyHash, keyAlgorithm }
   return { status, body }
+}
+
+/** Throws unless these are no devices but `device`. */
+function assertOnly(active: readonly Device[], device?: Device): void {
+  if (active.every(({ deviceId }) => deviceId === device?.deviceId)) return
+  throw listFault('NOT_FIRST', 'you have other devices: register this one, and send a list that names it')
+}
+
+/** A device keeps its first signing key. */
+function withSigningKey(device: Device, { signingKey }: RegistrationCommand): Device {
+  if (signingKey === undefined || signingKey === device.signingKey) return device
+  if (device.signingKey === undefined) return { ...device, signingKey }
+  throw invalidMember('/signingKey', 'ANOTHER_KEY', 'is not the one that the device has')
+}
+
+function signingKeyNeeded(): SignalError {
+  return invalidMember('/signingKey', 'REQUIRED', 'is needed, since you have a device list')
+}
+
+function listFault(code: string, detail: string): SignalError {
+  return invalidMember('/deviceList', code, detail)
 }
 
 const noop = (): void => {}

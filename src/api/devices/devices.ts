@@ -26,6 +26,7 @@ import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import { withPush } from '../../store/devices/device-store.ts'
 import type { View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
+import type { StepUpDeps } from '../accounts/step-up.ts'
 import { shownDevices } from '../contacts/people.ts'
 import type { ApiDeps } from '../deps.ts'
 import {
@@ -37,6 +38,8 @@ import {
   pathId,
 } from '../table/operation.ts'
 import { rateLimited } from '../table/operation-routes.ts'
+import { deviceListMembers, putDeviceList, signingMembers } from './device-list-requests.ts'
+import type { DeviceLists } from './device-lists.ts'
 import type { DeviceRegistration, RegistrationCommand } from './device-registration.ts'
 import { removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
@@ -45,22 +48,33 @@ type Deps = Pick<
   ApiDeps,
   | 'accounts'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'inbox'
   | 'keysShown'
   | 'monotonicMs'
   | 'notices'
   | 'rateLimits'
+  | 'secrets'
   | 'sessions'
-> & {
-  readonly registration: Pick<DeviceRegistration, 'register'>
-}
+> &
+  StepUpDeps & {
+    readonly lists: Pick<DeviceLists, 'put'>
+    readonly registration: Pick<DeviceRegistration, 'register'>
+  }
 
 export function deviceOperations(deps: Deps): readonly Operation[] {
-  return [registerDevice(deps), putPush(deps), listDevices(deps), removeOne(deps), publicKeys(deps)]
+  return [
+    registerDevice(deps),
+    putPush(deps),
+    listDevices(deps),
+    removeOne(deps),
+    publicKeys(deps),
+    putDeviceList(deps),
+  ]
 }
 
-function registerDevice({ registration }: Deps): Operation {
+function registerDevice({ registration, secrets }: Deps): Operation {
   return operationWithBody(RegisterDeviceRequest, {
     id: 'registerDevice',
     method: 'POST',
@@ -73,6 +87,7 @@ function registerDevice({ registration }: Deps): Operation {
     codes: [
       'KEY_IN_USE',
       'DEVICE_LIMIT',
+      'DEVICE_LIST_CONFLICT',
       'DEVICE_NOT_FOUND',
       'RATE_LIMITED',
       'LOG_UNAVAILABLE',
@@ -80,23 +95,26 @@ function registerDevice({ registration }: Deps): Operation {
     ],
     isIdempotent: true,
     areRepliesOfSession: true,
-    handle: request => registration.register(registrationOf(request), request),
+    handle: request => registration.register(registrationOf(request, secrets), request),
   })
 }
 
-/** The request as the domain takes it. Throws `VALIDATION_FAILED` for what is no key, or one of another algorithm. */
+/** The request as the domain takes it. Throws `VALIDATION_FAILED` for a key of no known form or another algorithm. */
 function registrationOf(
   request: OperationRequest<Static<typeof RegisterDeviceRequest>, undefined, 'session'>,
+  secrets: Deps['secrets'],
 ): RegistrationCommand {
   const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = request.body
   const key = readPublicKey(publicKey, keyAlgorithm)
   if (key.kind === 'refused') throw invalidMember(`/${key.field}`, 'FORMAT', key.reason)
+  const sessionId = sessionIdOf(request.requester.sessionName)
   return {
     userId: request.requester.userId,
-    sessionId: sessionIdOf(request.requester.sessionName),
+    sessionId,
     publicKey,
     otherEncoding: otherEncodingOf(publicKey),
     keyAlgorithm: key.algorithm,
+    ...signingMembers(secrets, sessionId, request.body),
     info: deviceInfo && { platform: 'unknown', ...known(DeviceInfoBody, deviceInfo) },
     push: push && known(PutPushRequest, push),
     replacesDeviceId: replacesDeviceId as DeviceId | undefined,
@@ -200,10 +218,11 @@ function countUnavailable(guesses: TokenBuckets, userId: UserId, count: number, 
 /** An unknown user and one whose keys are not for the asker look the same. */
 function keysOf(
   view: View,
-  { accounts, devices, keysShown }: Deps,
+  deps: Deps,
   asker: UserId,
   asked: ReadonlySet<UserId>,
 ): { readonly users: readonly object[]; readonly unavailable: readonly UserId[] } {
+  const { accounts, devices, keysShown } = deps
   const users: object[] = []
   const unavailable: UserId[] = []
   for (const userId of asked) {
@@ -212,7 +231,15 @@ function keysOf(
     if (shown === undefined || user === undefined) unavailable.push(userId)
     else {
       const { displayName } = user
-      users.push({ userId, displayName, devices: shownDevices(view, devices, userId, shown).map(keyOf) })
+      // The owner has to see which device is not listed yet.
+      const own = userId === asker ? devices.activeDevicesOf(view, userId) : undefined
+      const seen = own ?? shownDevices(view, deps, userId, shown)
+      users.push({
+        userId,
+        displayName,
+        devices: seen.map(keyOf),
+        ...deviceListMembers(view, deps, userId),
+      })
     }
   }
   return { users, unavailable }

@@ -24,8 +24,11 @@ const SUMMARIES: Readonly<Record<EventType | CommandName | 'error', string>> = {
   friend_request_cancelled: 'The request was taken back',
   contact_added: 'The two are contacts now',
   contact_removed: 'The two are contacts no more',
-  device_added: 'Another device signed in as this user: show it',
+  device_added:
+    'Another device signed in as this user: show it. Once the user agrees, sign a device list that names it too',
   device_removed: 'A device of this user was removed',
+  device_list_reset:
+    'The user started over with a device list that this device signed and no listed one: show it as an alarm',
   device_push_lost:
     'Another device took over the push tokens of this one, which calls do not wake any more: show it',
   session_revoked: 'Sessions of this user were ended, and why',

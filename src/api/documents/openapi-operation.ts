@@ -67,12 +67,19 @@ function listed(paths: readonly string[]): string {
 }
 
 function parameters(operation: OperationForm, schemas: DocumentSchemas): object[] {
-  const { path, querySchema, isIdempotent = false, readsIdempotencyKey = false } = operation
+  const {
+    path,
+    querySchema,
+    isIdempotent = false,
+    readsIdempotencyKey = false,
+    readsIfMatch = false,
+  } = operation
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   return [
     ...names.map(name => ({ name, in: 'path', required: true, schema: ID })),
     ...(querySchema === undefined ? [] : queryParameters(querySchema, schemas)),
     ...(isIdempotent || readsIdempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(readsIfMatch ? [{ $ref: '#/components/parameters/IfMatch' }] : []),
     ...(isVersionChecked(operation) ? [{ $ref: '#/components/parameters/ClientVersion' }] : []),
   ]
 }

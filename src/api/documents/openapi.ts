@@ -90,6 +90,13 @@ const COMPONENTS = {
       description: 'A repeated request with the same key and body gets the reply of the first, for a day',
       schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
     },
+    IfMatch: {
+      name: 'If-Match',
+      in: 'header',
+      description:
+        'The seq of the newest device list that the client knows, such as `"3"`; left out for the first list',
+      schema: { type: 'string' },
+    },
     ClientVersion: {
       name: 'X-Client-Version',
       in: 'header',
@@ -145,6 +152,16 @@ export const PROBLEM = {
     minClientVersion: { type: 'string', description: 'With `CLIENT_TOO_OLD`: the oldest that is served' },
     missing: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that need a key too' },
     extra: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that are to have none' },
+    deviceListSeqs: {
+      type: 'object',
+      additionalProperties: { type: 'integer' },
+      description:
+        'With `DEVICE_LIST_MISMATCH`: by user id the seq of the newest device list of each callee who has one',
+    },
+    deviceListSeq: {
+      type: 'integer',
+      description: 'With `DEVICE_LIST_CONFLICT`: the seq of the newest list; left out where there is none',
+    },
     callId: { ...ID, description: 'With `ALREADY_IN_CALL`: the other call, to be left first' },
     calleeIds: { type: 'array', items: ID, description: 'With `CALLEE_NOT_CONTACT`: who is none' },
     keyEpoch: { type: 'integer', description: 'With `EPOCH_CONFLICT`: the epoch of the call' },

@@ -63,6 +63,10 @@ export class CheckedRequest implements OperationRequest<unknown, unknown, 'sessi
     return this.#request.header('idempotency-key') || undefined
   }
 
+  get ifMatch(): string {
+    return this.#request.header('if-match').slice(0, HEADER_CHARS_MAX)
+  }
+
   get network(): string {
     return this.#request.network
   }

@@ -42,7 +42,7 @@ export function operationRoutes(
     return {
       method: operation.method,
       path: operation.path,
-      headers: operation.method === 'GET' ? READERS_HEADERS : HEADERS,
+      headers: headersOf(operation),
       ...(operation.aliases === undefined ? {} : { aliases: operation.aliases }),
       ...(operation.deprecatedAliases === undefined
         ? {}
@@ -53,6 +53,11 @@ export function operationRoutes(
     }
   })
   return { routes, sweep: () => rates?.sweep() }
+}
+
+function headersOf({ method, readsIfMatch = false }: Operation): readonly string[] {
+  if (method === 'GET') return READERS_HEADERS
+  return readsIfMatch ? [...HEADERS, 'if-match'] : HEADERS
 }
 
 class OperationRunner {

@@ -45,6 +45,8 @@ export interface OperationRequest<Body, Query, A extends Access> {
   readonly userAgent: string
   /** The `Idempotency-Key`, undefined when none was sent. */
   readonly idempotencyKey: string | undefined
+  /** The `If-Match` of an operation that `readsIfMatch`, empty when none was sent. */
+  readonly ifMatch: string
   /** The client's network: its IPv4 address or the /64 of its IPv6 address. */
   readonly network: string
   readonly nowMs: number
@@ -90,6 +92,8 @@ export interface OperationRules<Body, Query, A extends Access> {
   readonly isIdempotent?: boolean
   /** Whether it goes by the `Idempotency-Key` itself: at a sign-in there is nobody yet whose replies could be kept. */
   readonly readsIdempotencyKey?: boolean
+  /** Whether it goes by `If-Match`. */
+  readonly readsIfMatch?: boolean
   /**
    * Whether it does something to the session that asks, so that the reply kept for an `Idempotency-Key` is that
    * session's alone; else it is the user's.

@@ -46,6 +46,11 @@ export function parseRefreshToken(key: KeyObject, text: string): RefreshToken | 
   return bytes === undefined ? undefined : readHead(bytes)
 }
 
+/** The session's challenge, base64 of 32 bytes: the same whenever it is asked for, and no other session's. */
+export function possessionChallenge(key: KeyObject, sessionId: Uint8Array): string {
+  return createHmac('sha256', key).update(sessionId).digest('base64')
+}
+
 function head({ sessionId, generation }: RefreshToken): Buffer {
   const bytes = Buffer.alloc(HEAD_BYTES)
   bytes[0] = VERSION

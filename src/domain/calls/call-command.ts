@@ -125,6 +125,8 @@ export interface CalleeFacts {
   readonly isWithheld: boolean
   /** The devices that the caller has to seal the key for: the active ones; with a block those of when it began. */
   readonly deviceIds: readonly DeviceId[]
+  /** The newest device list. `deviceIds` are then its devices that are still active; a key for another is not needed. */
+  readonly deviceList?: { readonly seq: number; readonly deviceIds: readonly DeviceId[] } | undefined
 }
 
 export const NO_FACTS: CallFacts = {

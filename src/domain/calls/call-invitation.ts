@@ -129,19 +129,27 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
   const known = callees as readonly CalleeFacts[]
   const required = known.flatMap(({ userId, deviceIds }) => deviceIds.map(deviceId => ({ userId, deviceId })))
   const own = facts.ownDevices.map(deviceId => ({ userId: by.userId, deviceId }))
-  const mismatch = refusalOfDevices(slices, required, own)
+  // A caller seals for all that a device list names, and can't know which of them were removed since.
+  const listed = known.flatMap(({ userId, deviceList }) =>
+    (deviceList?.deviceIds ?? []).map(deviceId => ({ userId, deviceId })),
+  )
+  const mismatch = refusalOfDevices(slices, required, [...own, ...listed], seqsOf(known))
   if (mismatch !== undefined) return mismatch
   const devicesOf = (id: UserId) => slices.filter(({ userId }) => userId === id).map(callDevice)
   return {
     kind: 'called',
-    callees: known.map(({ userId, displayName, isWithheld }) => ({
+    callees: known.map(({ userId, displayName, isWithheld, deviceIds }) => ({
       userId,
       displayName,
       isWithheld,
-      devices: devicesOf(userId),
+      devices: devicesOf(userId).filter(({ deviceId }) => deviceIds.includes(deviceId)),
     })),
     ownDevices: devicesOf(by.userId).filter(({ deviceId }) => deviceId !== by.deviceId),
   }
+}
+
+function seqsOf(callees: readonly CalleeFacts[]): ReadonlyMap<UserId, number> {
+  return new Map(callees.flatMap(({ userId, deviceList }) => (deviceList ? [[userId, deviceList.seq]] : [])))
 }
 
 /** The slices of a map that is for callees and the caller alone. */

@@ -46,11 +46,15 @@ export function refusalOfKey(encryptedAESKey: string, pointer: string): CallRefu
   return problem === undefined ? undefined : invalid([{ pointer, ...problem }])
 }
 
-/** Why the slices do not match exactly these devices; the optional ones may be absent (contract 4.4, 3). */
+/**
+ * Why the slices do not match exactly these devices; the optional ones may be absent (contract 4.4, 3). The refusal names
+ * the seq of each device list in `listSeqs`.
+ */
 export function refusalOfDevices(
   slices: readonly KeySlice[],
   required: readonly CallDeviceRef[],
   optional: readonly CallDeviceRef[],
+  listSeqs: ReadonlyMap<UserId, number> = new Map(),
 ): CallRefused | undefined {
   const given = new Set(slices.map(keyMapName))
   const needed = new Set(required.map(keyMapName))
@@ -59,7 +63,9 @@ export function refusalOfDevices(
   const extra = [...given].filter(name => !allowed.has(name))
   if (missing.length === 0 && extra.length === 0) return undefined
   const detail = `the keys miss ${missing.length} devices and name ${extra.length} others; fetch the devices again`
-  return refused('DEVICE_LIST_MISMATCH', detail, { members: { missing, extra } })
+  const deviceListSeqs = Object.fromEntries([...listSeqs].map(([userId, seq]) => [String(userId), seq]))
+  const members = { missing, extra, ...(listSeqs.size > 0 && { deviceListSeqs }) }
+  return refused('DEVICE_LIST_MISMATCH', detail, { members })
 }
 
 /** `<userId>_<deviceId>`, a device's name in a map of keys. */

@@ -42,6 +42,8 @@ export interface Device {
   readonly publicKeyIndex: number
   /** The entry's vrfHash, base64 of 64 bytes. */
   readonly publicKeyHash: string
+  /** Base64 of the P-256 point that it signs device lists with. Devices of apps without device lists have none. */
+  readonly signingKey?: string
   readonly push?: PushTokens
   readonly createdAtMs: number
   readonly lastSeenAtMs: number
@@ -57,6 +59,9 @@ export interface PendingDevice {
   readonly info: DeviceInfo
   readonly publicKey: string
   readonly keyAlgorithm: KeyAlgorithm
+  readonly signingKey?: string
+  /** The user's first device list, which came along. */
+  readonly deviceList?: Uint8Array
   readonly push?: PushTokens
   readonly replacesDeviceId?: DeviceId
   readonly startedAtMs: number

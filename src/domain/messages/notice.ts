@@ -37,7 +37,8 @@ export type PersonalNoticeBody =
     }
   | { readonly kind: 'contact_removed'; readonly userId: UserId; readonly displayName: string }
   | {
-      readonly kind: 'device_added' | 'device_removed'
+      /** Reset: the user has started over, with a device list that this device signed. */
+      readonly kind: 'device_added' | 'device_removed' | 'device_list_reset'
       readonly deviceId: DeviceId
       readonly name: string
       readonly platform: string
@@ -87,6 +88,7 @@ export function isPushed(notice: NoticeBody): boolean {
   switch (notice.kind) {
     case 'friend_request':
     case 'device_added':
+    case 'device_list_reset':
     case 'session_revoked':
       return true
     case 'contact_added':

@@ -6,6 +6,7 @@ import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { type CallId, type DeviceId, newId, type UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
+import type { DeviceListStore } from '../devices/device-list-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Store, View } from '../engine/store.ts'
 
@@ -13,6 +14,7 @@ export interface CallFactsDeps {
   readonly database: Pick<Store, 'view'>
   readonly accounts: Pick<AccountStore, 'read'>
   readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf' | 'devicesAt'>
+  readonly deviceLists: Pick<DeviceListStore, 'newest'>
   readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
   readonly index: Pick<LiveCalls, 'otherCallOf' | 'callInRoom'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -57,7 +59,7 @@ export class CallFactsReader {
 
 function calleeFacts(
   view: View,
-  { accounts, contacts, devices }: CallFactsDeps,
+  { accounts, contacts, devices, deviceLists }: CallFactsDeps,
   callerId: UserId,
   userId: UserId,
 ): CalleeFacts | undefined {
@@ -65,8 +67,10 @@ function calleeFacts(
   if (account === undefined) return undefined
   const isInvited = contacts.isContact(view, callerId, userId) || takesCallsFromStrangers(account)
   const blockedAtMs = contacts.blockedAtMs(view, userId, callerId)
+  const deviceList = deviceLists.newest(view, userId)
+  // Whether the caller is blocked or not, the log shows the same newest list.
   const shown =
-    blockedAtMs === undefined
+    blockedAtMs === undefined || deviceList !== undefined
       ? devices.activeDevicesOf(view, userId)
       : devices.devicesAt(view, userId, blockedAtMs)
   return {
@@ -74,7 +78,8 @@ function calleeFacts(
     displayName: account.displayName,
     mayBeCalled: isInvited && contacts.blockedAtMs(view, callerId, userId) === undefined,
     isWithheld: blockedAtMs !== undefined,
-    deviceIds: shown.map(({ deviceId }) => deviceId),
+    deviceIds: shown.map(({ deviceId }) => deviceId).filter(id => deviceList?.deviceIds.includes(id) ?? true),
+    ...(deviceList && { deviceList: { seq: deviceList.seq, deviceIds: deviceList.deviceIds } }),
   }
 }
 

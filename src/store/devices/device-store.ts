@@ -136,7 +136,7 @@ export class DeviceStore {
 
   /**
    * The new state of an active device, or a new one. A push token that another device had is taken
-   * from it: a phone has one, whoever is signed in. Returns the devices that lost one, whose users are to be told.
+   * from it: a phone has one, for any user who is signed in. Returns the devices that lost one, whose users are to be told.
    */
   put(change: Change, userId: UserId, device: Device): readonly PushLoss[] {
     assert(device.removedAtMs === undefined, 'a removed device stays as it is')

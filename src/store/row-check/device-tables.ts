@@ -1,4 +1,4 @@
-/** Devices in each of their states, whose each public key is, and which device has each push token. */
+/** Devices in each of their states, whose each public key is, which device has each push token, and device lists. */
 
 import {
   type Device,
@@ -7,14 +7,19 @@ import {
   PUSH_TOKEN_NAMES,
   type PushTokens,
 } from '../../domain/devices/device.ts'
+import { SignalError } from '../../errors.ts'
+import { encodeBase64 } from '../../log/base64.ts'
+import { DEVICE_LIST_SLOT, type DeviceList, deviceListHash, parseDeviceList } from '../../log/device-list.ts'
+import type { LoggedDeviceList, PendingDeviceList } from '../devices/device-list-store.ts'
 import { DEVICE_SHAPES, OWNER_SHAPES, PENDING_SHAPES, tokenKey } from '../devices/device-store.ts'
 import { idInKey, idsKey, textKey, userInKey } from '../engine/keys.ts'
 import { isOwner } from './account-tables.ts'
-import { bytes, count, type Form, id, record, text } from './form.ts'
+import { bytes, count, type Form, id, listOf, record, text } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { byBeginning, byIds, type TableCheck, tableCheck } from './table-check.ts'
 
 const KEY = [16]
+const USER_KEY = [8]
 const HASH = [32]
 const push = record(
   { registeredAtMs: count },
@@ -30,7 +35,7 @@ const device: Form = record(
     createdAtMs: count,
     lastSeenAtMs: count,
   },
-  { keyAlgorithm: text, push, removedAtMs: count },
+  { keyAlgorithm: text, signingKey: text, push, removedAtMs: count },
 )
 const owner = record({ userId: id, deviceId: id })
 
@@ -73,7 +78,14 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
     keyAs: byIds,
     form: record(
       { deviceId: id, sessionId: bytes(), publicKey: text, startedAtMs: count },
-      { info: record({ platform: text }), keyAlgorithm: text, push, replacesDeviceId: id },
+      {
+        info: record({ platform: text }),
+        keyAlgorithm: text,
+        signingKey: text,
+        deviceList: bytes(),
+        push,
+        replacesDeviceId: id,
+      },
     ),
     *disagreements(key, { deviceId, publicKey }, rows) {
       const userId = userInKey(key)
@@ -112,6 +124,55 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
     },
     remedy: 'a phone with the token can’t register it: restore a backup',
   }),
+  'device-lists': tableCheck<LoggedDeviceList>({
+    key: USER_KEY,
+    keyAs: byIds,
+    form: record({ list: bytes(), seq: count, deviceIds: listOf(id), index: count, vrfHash: bytes(64) }),
+    *disagreements(key, { list: octets, seq, deviceIds, index, vrfHash }, rows) {
+      const userId = userInKey(key)
+      const list = yield* listIn(key, octets, rows)
+      if (list !== undefined) {
+        const isSame = deviceIds.join() === list.devices.map(({ deviceId }) => deviceId).join()
+        if (seq !== list.seq || !isSame) yield 'its seq and device ids are not those of its list'
+      }
+      const logged = rows.loggedKey(index)
+      const isLogged =
+        logged?.userId === userId &&
+        logged.deviceId === DEVICE_LIST_SLOT &&
+        logged.publicKey === encodeBase64(deviceListHash(octets)) &&
+        Buffer.from(logged.vrfHash).equals(vrfHash)
+      if (!isLogged) yield `entry ${index} of the log is not its hash`
+    },
+    remedy: 'contacts refuse the list: restore a backup, or have its user start over with a new list',
+  }),
+  'device-lists-pending': tableCheck<PendingDeviceList>({
+    key: USER_KEY,
+    keyAs: byIds,
+    form: record({ list: bytes() }),
+    *disagreements(key, { list }, rows) {
+      yield* listIn(key, list, rows)
+    },
+    remedy: 'the list may not be logged: have its user send it again',
+  }),
+}
+
+/** The list of a row, undefined where it is none. */
+function* listIn(
+  key: Buffer,
+  octets: Uint8Array,
+  rows: StoredRows,
+): Generator<string, DeviceList | undefined> {
+  const userId = userInKey(key)
+  if (!rows.has('users', idsKey(userId))) yield 'its user is not in users'
+  try {
+    const list = parseDeviceList(octets)
+    if (list.userId !== userId) yield `its list is of user ${list.userId}`
+    return list
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+    yield 'its list is not a device list'
+    return undefined
+  }
 }
 
 function* strangenessOf(key: Buffer, value: Device, rows: StoredRows): Iterable<string> {

@@ -45,6 +45,7 @@ t.test('a refresh gives a new pair, and the form of it', async t => {
     'tokenType',
     'expiresIn',
     'refreshExpiresIn',
+    'challenge',
   ])
   t.match(answer.body, { tokenType: 'Bearer', expiresIn: 3600, refreshExpiresIn: 5_184_000 })
   t.not(answer.body.accessToken, first.accessToken)

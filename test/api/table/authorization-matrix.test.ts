@@ -26,6 +26,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   setPrimaryLoginMethod: 'session',
   removeLoginMethod: 'session',
   registerDevice: 'session',
+  putDeviceList: 'device',
   putPushTokens: 'device',
   listDevices: 'session',
   removeDevice: 'session',

@@ -22,6 +22,7 @@ import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { newKey, openLog } from '../../support/device-house.ts'
+import { listBody, newPhone as listedPhone, listOf, registrationOf } from '../../support/device-lists.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
 import { OidcProvider } from '../../support/oidc-provider.ts'
 import { changeSites, type ProvenChange, ProvenChanges } from '../../support/proven-changes.ts'
@@ -193,15 +194,15 @@ function isRead({ id, method }: { readonly id: string; readonly method: string }
 
 let count = 0
 
-async function signIn(email: string): Promise<Pick<Phone, 'userId' | 'token' | 'refreshToken'>> {
+async function signIn(email: string) {
   const address = [10, 0, 0, ++count]
   const { challengeId } = await ask('login', { body: { email }, address })
   const otp = otpFor(email)
-  const { accessToken, refreshToken, user } = await ask('verifyLogin', {
+  const { accessToken, refreshToken, challenge, user } = await ask('verifyLogin', {
     body: { challengeId, otp },
     address,
   })
-  return { userId: BigInt(user.userId) as UserId, token: accessToken, refreshToken }
+  return { userId: BigInt(user.userId) as UserId, token: accessToken, refreshToken, challenge }
 }
 
 async function newPhone(name: string): Promise<Phone> {
@@ -371,6 +372,26 @@ t.test('calls', async () => {
   await ask('logout', bob)
   await ask('removeDevice', { token: cid.token, params: [cid.deviceId] })
   await ask('deleteUser', { token: eve.token, body: { confirm: true } })
+})
+
+t.test('device lists', async t => {
+  const { userId, token, challenge } = await signIn('lou@example.org')
+  const phone = listedPhone('lou')
+  const first = listOf(userId, [phone])
+  const body = registrationOf(phone, challenge, first)
+  await ask('registerDevice', { token, body })
+  await ask('registerDevice', { token, body })
+  const second = listOf(userId, [phone], { previous: first })
+  await ask('putDeviceList', { token, body: listBody(second), headers: { 'if-match': '"0"' } })
+  register = async () => {
+    throw new SignalError('TOO_MANY_KEYS', 'ordered by a test')
+  }
+  const refused = { token, body: listBody(listOf(userId, [phone], { previous: second })) }
+  await changesOf(async () => {
+    const headers = { 'if-match': '"1"' }
+    t.equal((await whole.send('PUT /app/api/user/device-list', { ...refused, headers })).status, 409)
+  })
+  register = log.register
 })
 
 t.test('requests that are refused after a change, and what is finished at a start', async t => {

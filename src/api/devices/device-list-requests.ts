@@ -1,0 +1,135 @@
+/** `PUT user/device-list`; and the members of `register_device` that say which signing key and list a device has. */
+
+import type { Static } from 'typebox'
+import { p256Verify } from '#primitives'
+import { possessionChallenge } from '../../domain/accounts/token.ts'
+import { type DeviceId, isOwnId, type UserId } from '../../domain/ids.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { SignalError } from '../../errors.ts'
+import { encodeBase64 } from '../../log/base64.ts'
+import {
+  type DeviceList,
+  isSigningKey,
+  LIST_SIGNATURE_BYTES,
+  parseDeviceList,
+  possessionMessage,
+} from '../../log/device-list.ts'
+import { invalidMember } from '../../schema/check.ts'
+import { PutDeviceListReply, PutDeviceListRequest, type RegisterDeviceRequest } from '../../schema/device.ts'
+import { sessionIdOf } from '../../store/accounts/session-store.ts'
+import type { LoggedDeviceList } from '../../store/devices/device-list-store.ts'
+import type { View } from '../../store/engine/store.ts'
+import { requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
+import type { ApiDeps } from '../deps.ts'
+import { type Operation, operationWithBody } from '../table/operation.ts'
+import type { DeviceLists } from './device-lists.ts'
+import type { RegistrationCommand } from './device-registration.ts'
+
+/** The newest list of a user, as members of a reply; none where the user has no list. */
+export function deviceListMembers(
+  view: View,
+  { deviceLists }: Pick<ApiDeps, 'deviceLists'>,
+  userId: UserId,
+): object {
+  const newest = deviceLists.newest(view, userId)
+  if (newest === undefined) return {}
+  const { deviceListHash, deviceListIndex } = entryMembers(newest)
+  return { deviceList: encodeBase64(newest.list), deviceListHash, deviceListIndex }
+}
+
+export function putDeviceList(deps: StepUpDeps & { readonly lists: Pick<DeviceLists, 'put'> }): Operation {
+  return operationWithBody(PutDeviceListRequest, {
+    id: 'putDeviceList',
+    method: 'PUT',
+    path: '/app/api/user/device-list',
+    tag: 'devices',
+    summary: "Replace the user's device list by one that follows it, or start over with another first one",
+    access: 'device',
+    replies: { 200: PutDeviceListReply },
+    codes: [
+      'DEVICE_LIST_CONFLICT',
+      'DEVICE_LIMIT',
+      'STEP_UP_REQUIRED',
+      'RATE_LIMITED',
+      'LOG_UNAVAILABLE',
+      'OVERLOADED',
+    ],
+    readsIfMatch: true,
+    handle: async request => {
+      const { requester, body, ifMatch } = request
+      const logged = await deps.lists.put({
+        userId: requester.userId,
+        sessionId: sessionIdOf(requester.sessionName),
+        list: octetsOf('/list', body.list),
+        knownSeq: seqIn(ifMatch),
+        requireFreshProof: () => requireFreshProof(deps, request),
+      })
+      return { status: 200, body: { deviceListSeq: logged.seq, ...entryMembers(logged) } }
+    },
+  })
+}
+
+/** Throws `VALIDATION_FAILED` for a signing key without possession, and for a list that can't be a device's first one. */
+export function signingMembers(
+  secrets: Pick<Secrets, 'possession'>,
+  sessionId: Uint8Array,
+  body: Static<typeof RegisterDeviceRequest>,
+): Pick<RegistrationCommand, 'signingKey' | 'deviceList' | 'listedDeviceId'> {
+  const { signingKey, possession, deviceList } = body
+  if (signingKey === undefined) {
+    for (const name of ['possession', 'deviceList'] as const) {
+      if (body[name] !== undefined)
+        throw invalidMember('/signingKey', 'REQUIRED', `is needed beside \`${name}\``)
+    }
+    return { signingKey, deviceList: undefined, listedDeviceId: undefined }
+  }
+  const key = octetsOf('/signingKey', signingKey)
+  if (!isSigningKey(key))
+    throw invalidMember('/signingKey', 'FORMAT', 'must be an uncompressed point of P-256')
+  if (possession === undefined)
+    throw invalidMember('/possession', 'REQUIRED', 'is needed beside `signingKey`')
+  const signature = octetsOf('/possession', possession)
+  if (signature.length !== LIST_SIGNATURE_BYTES)
+    throw invalidMember('/possession', 'LENGTH', `must be ${LIST_SIGNATURE_BYTES} octets: r and s`)
+  const challenge = Buffer.from(possessionChallenge(secrets.possession, sessionId), 'base64')
+  if (!p256Verify(key, possessionMessage(challenge), signature)) {
+    const detail = 'is not a signature by `signingKey` over the `challenge` of this session'
+    throw invalidMember('/possession', 'SIGNATURE', detail)
+  }
+  if (deviceList === undefined) return { signingKey, deviceList, listedDeviceId: undefined }
+  const list = octetsOf('/deviceList', deviceList)
+  const [device, ...more] = firstListIn(list).devices
+  if (more.length > 0) throw invalidMember('/deviceList', 'NOT_ALONE', 'must name this device alone')
+  if (!isOwnId(device!.deviceId))
+    throw invalidMember('/deviceList', 'DEVICE_ID', 'must choose a device id from 2^32 up to 2^53')
+  return { signingKey, deviceList: list, listedDeviceId: device!.deviceId as DeviceId }
+}
+
+function firstListIn(octets: Uint8Array): DeviceList {
+  try {
+    return parseDeviceList(octets)
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+    throw invalidMember('/deviceList', 'MALFORMED', error.message)
+  }
+}
+
+function octetsOf(pointer: string, text: string): Uint8Array {
+  const octets = Buffer.from(text, 'base64')
+  if (octets.toString('base64') !== text) throw invalidMember(pointer, 'FORMAT', 'must be canonical base64')
+  return Uint8Array.from(octets)
+}
+
+/** The seq in `If-Match`, with or without quotes; undefined where the header was not sent. */
+function seqIn(ifMatch: string): number | undefined {
+  if (ifMatch === '') return undefined
+  const seq = Number(IF_MATCH_FORM.exec(ifMatch)?.groups?.seq)
+  if (Number.isSafeInteger(seq)) return seq
+  throw invalidMember('', 'HEADER', 'If-Match has the seq of the newest list, such as "3"')
+}
+
+function entryMembers({ vrfHash, index }: LoggedDeviceList) {
+  return { deviceListHash: encodeBase64(vrfHash), deviceListIndex: String(index) }
+}
+
+const IF_MATCH_FORM = /^(?<quote>"?)(?<seq>0|[1-9][0-9]{0,15})\k<quote>$/

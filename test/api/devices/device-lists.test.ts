@@ -1,0 +1,408 @@
+/** Device lists over HTTP: the first one, those that follow, resets, and what is refused. */
+
+import { createHash } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { possessionChallenge } from '../../../src/domain/accounts/token.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
+import {
+  type DeviceHouse,
+  idOf,
+  newKey,
+  openHouse,
+  REGISTER,
+  registerDevice,
+} from '../../support/device-house.ts'
+import { type ListedPhone, listBody, listOf, newPhone, registrationOf } from '../../support/device-lists.ts'
+
+const PUT = 'PUT /app/api/user/device-list'
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64')
+
+interface Listed {
+  readonly house: DeviceHouse
+  readonly ann: TestUser
+  readonly phone: ListedPhone
+  readonly first: Uint8Array
+}
+
+type Session = Pick<TestUser, 'token' | 'sessionId'>
+
+function challengeOf({ world }: DeviceHouse, { sessionId }: Session): string {
+  return possessionChallenge(world.secrets.possession, sessionId)
+}
+
+/** Registers the phone, whose id is the server's unless it comes with a list. */
+async function register(
+  house: DeviceHouse,
+  session: Session,
+  phone: ListedPhone,
+  list?: Uint8Array,
+): Promise<TestAnswer> {
+  const body = registrationOf(phone, challengeOf(house, session), list)
+  const answer = await house.send(REGISTER, { token: session.token, body })
+  if (answer.status < 300) phone.deviceId = idOf(answer.body.deviceId)
+  return answer
+}
+
+function put(
+  house: DeviceHouse,
+  { token }: Pick<TestUser, 'token'>,
+  list: Uint8Array,
+  ifMatch?: string,
+): Promise<TestAnswer> {
+  const headers = ifMatch === undefined ? {} : { 'if-match': ifMatch }
+  return house.send(PUT, { token, body: listBody(list), headers })
+}
+
+/** Ann with a phone on her first list. */
+async function listedAnn(t: Test, options = {}): Promise<Listed> {
+  const house = await openHouse(t, t.testdir(), options)
+  const ann = await newUser(house.world)
+  const phone = newPhone('phone')
+  const first = listOf(ann.userId, [phone])
+  const answer = await register(house, ann, phone, first)
+  t.equal(answer.status, 201)
+  return { house, ann, phone, first }
+}
+
+/** Another session of hers with a registered phone that no list names. */
+async function secondPhone(house: DeviceHouse, ann: TestUser, name = 'tablet') {
+  const session = { ...ann, ...(await newSession(house.world, ann.userId)) }
+  const phone = newPhone(name)
+  const answer = await register(house, session, phone)
+  return { session, phone, answer }
+}
+
+const outcome = ({ status, body }: TestAnswer) =>
+  `${status} ${body?.code ?? ''} ${body?.errors?.[0] ? `${body.errors[0].pointer} ${body.errors[0].code}` : ''}`.trim()
+
+const newestOf = ({ world }: DeviceHouse, userId: UserId) =>
+  world.database.view(view => world.deviceLists.newest(view, userId))
+
+const isNewest = (house: DeviceHouse, userId: UserId, list: Uint8Array) =>
+  Buffer.from(list).equals(newestOf(house, userId)?.list ?? new Uint8Array(0))
+
+t.test('the first device brings list 0, which is in the log under slot 0 before the answer', async t => {
+  const { house, ann, phone, first } = await listedAnn(t)
+  t.same(house.logged(), [
+    `${ann.userId}_${phone.deviceId} ${phone.publicKey}`,
+    `${ann.userId}_0 ${sha256(first)}`,
+  ])
+  const { body } = await house.send('GET /app/api/user/publicKeys', { token: ann.token })
+  const hash = createHash('sha512').update(`${ann.userId}_0`).digest('base64')
+  t.match(body.users[0], {
+    deviceList: Buffer.from(first).toString('base64'),
+    deviceListHash: hash,
+    deviceListIndex: '1',
+  })
+})
+
+t.test(
+  'registering again with the list is answered with the device, and nothing is logged twice',
+  async t => {
+    const { house, ann, phone, first } = await listedAnn(t)
+    t.equal((await register(house, ann, phone, first)).status, 200)
+    t.equal((await register(house, ann, phone)).status, 200)
+    t.equal(house.logged().length, 2)
+    t.equal(newestOf(house, ann.userId)?.seq, 0)
+  },
+)
+
+t.test('a listed device puts a second one on the list, and takes it off again', async t => {
+  const { house, ann, phone, first } = await listedAnn(t)
+  const { phone: tablet } = await secondPhone(house, ann)
+  const second = listOf(ann.userId, [phone, tablet], { previous: first })
+  const answer = await put(house, ann, second, '"0"')
+  t.equal(answer.status, 200)
+  t.match(answer.body, { deviceListSeq: 1, deviceListIndex: '3' })
+  t.equal(house.logged().at(-1), `${ann.userId}_0 ${sha256(second)}`)
+  const third = listOf(ann.userId, [phone], { previous: second })
+  t.match((await put(house, ann, third, '1')).body, { deviceListSeq: 2 })
+  t.same(newestOf(house, ann.userId)?.deviceIds, [phone.deviceId])
+  t.notMatch(house.told.join(), /device_list_reset/)
+})
+
+t.test('a user of an earlier version makes the first list later, with `PUT`', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  const phone = newPhone('phone')
+  const legacy = await registerDevice(house, ann, phone.publicKey)
+  phone.deviceId = idOf(legacy.body.deviceId)
+  const list = listOf(ann.userId, [phone])
+  t.equal(outcome(await put(house, ann, list)), '422 VALIDATION_FAILED /list ANOTHER_SIGNING_KEY')
+  t.equal((await register(house, ann, phone)).status, 200, 'the known device gets its signing key')
+  t.equal((await put(house, ann, list)).status, 200)
+  t.equal((await put(house, ann, list)).status, 200, 'the same list again')
+  t.equal(house.logged().length, 2)
+})
+
+t.test('the same list again is answered as before, whatever the sender knows', async t => {
+  const { house, ann, phone, first } = await listedAnn(t)
+  const { phone: tablet } = await secondPhone(house, ann)
+  const second = listOf(ann.userId, [phone, tablet], { previous: first })
+  const answers = [await put(house, ann, second, '0'), await put(house, ann, second, '0')]
+  t.same(answers[1]!.body, answers[0]!.body)
+  t.equal(house.logged().length, 4)
+})
+
+t.test('of two lists at once one wins, and the other hears the present seq', async t => {
+  const { house, ann, phone, first } = await listedAnn(t)
+  const [{ phone: tablet }, { phone: laptop }] = [
+    await secondPhone(house, ann),
+    await secondPhone(house, ann, 'laptop'),
+  ]
+  const lists = [tablet, laptop].map(other => listOf(ann.userId, [phone, other], { previous: first }))
+  const answers = await Promise.all(lists.map(list => put(house, ann, list, '0')))
+  t.same(answers.map(({ status }) => status).sort(), [200, 409])
+  t.match(answers.find(({ status }) => status === 409)!.body, {
+    code: 'DEVICE_LIST_CONFLICT',
+    deviceListSeq: 1,
+  })
+  t.equal(house.logged().length, 5)
+})
+
+t.test('what is wrong with a list is named, and nothing is logged', async t => {
+  const { house, ann, phone, first } = await listedAnn(t)
+  const { phone: tablet } = await secondPhone(house, ann)
+  const bob = await newUser(house.world, 'Bob')
+  const logged = house.logged().length
+  const second = listOf(ann.userId, [phone, tablet], { previous: first })
+  const stranger = newPhone('stranger')
+  const highS = Buffer.from(second)
+  const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+  const s = order - BigInt(`0x${highS.subarray(-32).toString('hex')}`)
+  Buffer.from(s.toString(16).padStart(64, '0'), 'hex').copy(highS, highS.length - 32)
+  const cases: readonly (readonly [list: Uint8Array, expected: string, ifMatch?: string])[] = [
+    [listOf(bob.userId, [phone], { previous: first }), 'ANOTHER_USER'],
+    [listOf(ann.userId, [phone, tablet], { previous: second }), 'SEQ_JUMP'],
+    [listOf(ann.userId, [phone], { previous: listOf(ann.userId, [tablet]) }), 'WRONG_PREVIOUS_HASH'],
+    [listOf(ann.userId, [phone, tablet], { previous: first, signer: tablet }), 'SIGNER_NOT_IN_PREVIOUS'],
+    [highS, 'HIGH_S'],
+    [second.with(-1, second.at(-1)! ^ 1), 'BAD_SIGNATURE'],
+    [second.subarray(1), 'MALFORMED'],
+    [listOf(ann.userId, [phone, stranger], { previous: first }), 'UNKNOWN_DEVICE'],
+    [
+      listOf(ann.userId, [phone, { ...tablet, publicKey: newKey() }], { previous: first }),
+      'ANOTHER_PUBLIC_KEY',
+    ],
+    [
+      listOf(ann.userId, [phone, { ...tablet, signer: stranger.signer }], { previous: first }),
+      'ANOTHER_SIGNING_KEY',
+    ],
+  ]
+  for (const [list, code] of cases)
+    t.equal(outcome(await put(house, ann, list, '"0"')), `422 VALIDATION_FAILED /list ${code}`)
+  t.equal(outcome(await put(house, ann, second)), '409 DEVICE_LIST_CONFLICT')
+  t.equal(outcome(await put(house, ann, second, '1')), '409 DEVICE_LIST_CONFLICT')
+  for (const ifMatch of ['W/"0"', '"0', '-1', 'x', '00'])
+    t.equal(outcome(await put(house, ann, second, ifMatch)), '422 VALIDATION_FAILED  HEADER')
+  t.equal(
+    outcome(await house.send(PUT, { token: ann.token, body: { list: 'AAA' }, headers: { 'if-match': '0' } })),
+    '422 VALIDATION_FAILED /list FORMAT',
+  )
+  t.equal(house.logged().length, logged)
+  t.equal(isNewest(house, ann.userId, first), true)
+})
+
+t.test('ten devices fit on a list, and an eleventh is not registered', async t => {
+  const { house, ann, phone, first } = await listedAnn(t)
+  const phones = [phone]
+  for (let number = 2; number <= 10; number++)
+    phones.push((await secondPhone(house, ann, `phone ${number}`)).phone)
+  const { answer } = await secondPhone(house, ann, 'phone 11')
+  t.equal(outcome(answer), '409 DEVICE_LIMIT')
+  const list = listOf(ann.userId, phones, { previous: first })
+  t.equal((await put(house, ann, list, '0')).status, 200)
+  const eleven = Buffer.from(list)
+  eleven[80] = 11
+  t.equal(outcome(await put(house, ann, eleven, '1')), '422 VALIDATION_FAILED /list MALFORMED')
+})
+
+t.test('starting over needs a fresh proof, and every other device hears of it', async t => {
+  const { house, ann, first } = await listedAnn(t)
+  house.world.tick(1_800_000)
+  const { session, phone: tablet } = await secondPhone(house, ann)
+  const reset = listOf(ann.userId, [tablet])
+  house.world.tick(1_800_000)
+  const refused = await put(house, session, reset, '0')
+  t.equal(outcome(refused), '403 STEP_UP_REQUIRED')
+  t.ok(refused.body.challenge.challengeId)
+  t.equal(isNewest(house, ann.userId, first), true)
+  const fresh = await newSession(house.world, ann.userId, idOf(String(tablet.deviceId)))
+  t.match((await put(house, fresh, reset, '0')).body, { deviceListSeq: 0 })
+  t.equal(house.told.at(-1), `device_list_reset ${tablet.deviceId} except ${tablet.deviceId}`)
+  t.equal(isNewest(house, ann.userId, reset), true)
+})
+
+t.test('once there is a list, a new device shows that it has a signing key', async t => {
+  const { house, ann } = await listedAnn(t)
+  const other = await newSession(house.world, ann.userId)
+  const tablet = newPhone('tablet')
+  const body = registrationOf(tablet, challengeOf(house, other))
+  const cases: readonly (readonly [body: object, expected: string])[] = [
+    [{ publicKey: tablet.publicKey }, '/signingKey REQUIRED'],
+    [{ ...body, possession: undefined }, '/possession REQUIRED'],
+    [{ ...body, signingKey: undefined }, '/signingKey REQUIRED'],
+    [registrationOf(tablet, challengeOf(house, ann)), '/possession SIGNATURE'],
+    [{ ...body, signingKey: Buffer.alloc(65, 4).toString('base64') }, '/signingKey FORMAT'],
+    [{ ...body, possession: Buffer.alloc(65).toString('base64') }, '/possession LENGTH'],
+    [registrationOf(tablet, challengeOf(house, other), listOf(ann.userId, [tablet])), ''],
+  ]
+  const logged = house.logged().length
+  for (const [sent, expected] of cases) {
+    const answer = await house.send(REGISTER, { token: other.token, body: sent })
+    const code =
+      expected === '' ? '422 VALIDATION_FAILED /deviceList NOT_FIRST' : `422 VALIDATION_FAILED ${expected}`
+    t.equal(outcome(answer), code)
+  }
+  t.equal(house.logged().length, logged)
+})
+
+t.test('a device keeps its first signing key', async t => {
+  const { house, ann, phone } = await listedAnn(t)
+  const thief = { ...phone, signer: newPhone('thief').signer }
+  t.equal(outcome(await register(house, ann, thief)), '422 VALIDATION_FAILED /signingKey ANOTHER_KEY')
+  t.equal(
+    (await house.send(REGISTER, { token: ann.token, body: { publicKey: phone.publicKey } })).status,
+    200,
+  )
+})
+
+t.test('a list that can not be the first one is refused before the key is logged', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  const [phone, tablet] = [newPhone('phone'), newPhone('tablet')]
+  const low = { ...phone, deviceId: 7n }
+  const cases: readonly (readonly [list: Uint8Array, expected: string])[] = [
+    [listOf(ann.userId, [low]), 'DEVICE_ID'],
+    [listOf(ann.userId, [phone, tablet]), 'NOT_ALONE'],
+    [listOf(ann.userId, [{ ...phone, publicKey: newKey() }]), 'ANOTHER_PUBLIC_KEY'],
+    [listOf(ann.userId + 1n, [phone]), 'ANOTHER_USER'],
+    [listOf(ann.userId, [phone], { previous: listOf(ann.userId, [phone]) }), 'SEQ_JUMP'],
+    [new Uint8Array(80), 'MALFORMED'],
+  ]
+  for (const [list, code] of cases) {
+    const body = registrationOf(phone, challengeOf(house, ann), list)
+    const answer = await house.send(REGISTER, { token: ann.token, body })
+    t.equal(outcome(answer), `422 VALIDATION_FAILED /deviceList ${code}`)
+  }
+  t.same(house.logged(), [])
+})
+
+t.test('contacts see the listed devices alone, their owner all', async t => {
+  const options = { keysShown: () => ({ kind: 'present' }) as const }
+  const { house, ann, phone, first } = await listedAnn(t, options)
+  const { phone: tablet } = await secondPhone(house, ann)
+  const bob = await newUser(house.world, 'Bob')
+  const idsFor = async ({ token }: TestUser) => {
+    const { body } = await house.send(`GET /app/api/user/publicKeys?userIds=${ann.userId}`, { token })
+    return body.users[0].devices.map(({ deviceId }: { deviceId: string }) => BigInt(deviceId))
+  }
+  t.same(await idsFor(bob), [phone.deviceId])
+  t.equal((await idsFor(ann)).length, 2)
+  await put(house, ann, listOf(ann.userId, [phone, tablet], { previous: first }), '0')
+  t.equal((await idsFor(bob)).length, 2)
+})
+
+/** Commits of a `PUT`: pending row, newest row. */
+const [KEEP, FINISH] = [1, 2]
+
+for (const { at, harm, finished } of [
+  { at: KEEP, harm: 'crash before', finished: 0 },
+  { at: KEEP, harm: 'crash after', finished: 1 },
+  { at: 'log', harm: 'crash before', finished: 1 },
+  { at: 'log', harm: 'crash after', finished: 1 },
+  { at: FINISH, harm: 'crash before', finished: 1 },
+  { at: FINISH, harm: 'crash after', finished: 0 },
+] as const) {
+  t.test(
+    `a list whose ${at === 'log' ? at : ['', 'keep', 'finish'][at]} met a ${harm} is whole after the start`,
+    async t => {
+      const folder = t.testdir()
+      const house = await openHouse(t, folder)
+      const ann = await newUser(house.world)
+      const phone = newPhone('phone')
+      const first = listOf(ann.userId, [phone])
+      await register(house, ann, phone, first)
+      const second = listOf(ann.userId, [phone], { previous: first })
+      const crashed = house.harm({ at, harm })
+      void put(house, ann, second, '0')
+      await crashed
+      await house.close()
+
+      const next = await openHouse(t, folder)
+      t.same(await next.lists.repairPending(), { finished, left: 0 })
+      t.equal((await put(next, ann, second, '0')).status, 200)
+      t.equal(newestOf(next, ann.userId)?.seq, 1)
+      t.same(
+        next.logged().filter(entry => entry.includes('_0 ')),
+        [`${ann.userId}_0 ${sha256(first)}`, `${ann.userId}_0 ${sha256(second)}`],
+      )
+    },
+  )
+}
+
+/** Commits of a registration with a list: device with the pending list, newest row, the answer. */
+for (const { at, harm } of [
+  { at: 1, harm: 'crash before' },
+  { at: 1, harm: 'crash after' },
+  { at: 2, harm: 'crash before' },
+  { at: 2, harm: 'crash after' },
+] as const) {
+  t.test(`a registration with a list that met a ${harm} ${at} is whole after the start`, async t => {
+    const folder = t.testdir()
+    const house = await openHouse(t, folder)
+    const ann = await newUser(house.world)
+    const phone = newPhone('phone')
+    const first = listOf(ann.userId, [phone])
+    const crashed = house.harm({ at, harm })
+    void register(house, ann, phone, first)
+    await crashed
+    await house.close()
+
+    const next = await openHouse(t, folder)
+    await next.registration.repairPending()
+    await next.lists.repairPending()
+    t.equal((await register(next, ann, phone, first)).status, 200)
+    t.equal(isNewest(next, ann.userId, first), true)
+    t.same(next.logged(), [
+      `${ann.userId}_${phone.deviceId} ${phone.publicKey}`,
+      `${ann.userId}_0 ${sha256(first)}`,
+    ])
+  })
+}
+
+t.test('a list that the log answers too late is finished by the next request', async t => {
+  const { house, ann, phone, first } = await listedAnn(t)
+  const second = listOf(ann.userId, [phone], { previous: first })
+  const other = listOf(ann.userId, [{ ...phone }], { previous: second })
+  void house.harm({ at: 'log', harm: 'late' })
+  t.equal(outcome(await put(house, ann, second, '0')), '503 LOG_UNAVAILABLE')
+  t.equal(newestOf(house, ann.userId)?.seq, 0, 'it is not served before it is logged')
+  void house.harm()
+  await house.logLate()
+  t.match((await put(house, ann, other, '0')).body, { code: 'DEVICE_LIST_CONFLICT', deviceListSeq: 1 })
+  t.equal((await put(house, ann, other, '1')).status, 200)
+  t.equal(house.logged().filter(entry => entry.includes('_0 ')).length, 3)
+})
+
+t.test('nothing of a list is left of an erased account', async t => {
+  const { house, ann } = await listedAnn(t)
+  const { world } = house
+  await world.database.change(change => world.deviceLists.eraseOf(change, ann.userId))
+  t.equal(newestOf(house, ann.userId), undefined)
+})
+
+t.test('lists are counted by the day', async t => {
+  const { house, ann, phone, first } = await listedAnn(t, { rates: true })
+  let previous = first
+  const answers: string[] = []
+  for (let seq = 0; seq < 12; seq++) {
+    const next = listOf(ann.userId, [phone], { previous })
+    const answer = await put(house, ann, next, `${seq}`)
+    answers.push(outcome(answer))
+    if (answer.status !== 200) break
+    previous = next
+  }
+  t.equal(answers.at(-1), '429 RATE_LIMITED')
+})
