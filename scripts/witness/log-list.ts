@@ -52,5 +52,5 @@ function malformed(reason: string): SignalError {
 }
 
 const LIST_START = /^(?:\s*(?:#.*)?\n)*logs\/v0\s*(?:\n|$)/
-/** Queries a day, the contact and the address are for people. */
-const OTHER_LINES = /^\s*(?:#.*|logs\/v0|(?:qpd|contact|url) .*)?\s*$/
+/** Queries a day, contacts and what is added later say nothing of keys. */
+const OTHER_LINES = /^\s*(?:#.*|logs\/v0|[a-z]+ .*)?\s*$/

@@ -83,6 +83,10 @@ export class AppenderStage {
     }
   }
 
+  tell(message: LogAppenderMessage): void {
+    this.#appender.tellControl(message)
+  }
+
   /** Runs the actor until it waits for the store. */
   run(): Promise<void> {
     return this.world.settle()

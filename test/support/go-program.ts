@@ -1,7 +1,7 @@
 /** Go programs of `test/strangers` whose modules come from the Go proxy. */
 
 import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { basename, delimiter, join } from 'node:path'
 import { type Outcome, runProgram } from './programs.ts'
 
 export interface GoBuild {
@@ -10,8 +10,12 @@ export interface GoBuild {
   readonly run: (input: string) => Promise<Outcome>
 }
 
-/** Builds the program in `source` to `folder`, with the modules that its go.sum names. */
-export async function buildGo(source: string, folder: string): Promise<GoBuild> {
+/** Builds the program in `source` to `folder/stranger`, and `tools` of its modules beside it, by what its go.sum names. */
+export async function buildGo(
+  source: string,
+  folder: string,
+  tools: readonly string[] = [],
+): Promise<GoBuild> {
   const unbuilt = (skip: string): GoBuild => ({ skip, run: () => Promise.reject(new Error(skip)) })
   const go = (process.env.PATH ?? '')
     .split(delimiter)
@@ -29,5 +33,11 @@ export async function buildGo(source: string, folder: string): Promise<GoBuild> 
     environment,
   })
   if (built.code !== 0) throw new Error(`go build: ${built.stderr}`)
+  for (const tool of tools) {
+    const made = await runProgram(go, ['-C', source, 'build', '-o', join(folder, basename(tool)), tool], {
+      environment,
+    })
+    if (made.code !== 0) throw new Error(`go build ${tool}: ${made.stderr}`)
+  }
   return { skip: false, run: input => runProgram(program, [], { input }) }
 }

@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { generateKeys } from '../../src/log/keys.ts'
+import { freePort } from './free-port.ts'
 import { type RunningWitness, startWitness } from './witness-process.ts'
 
 export interface WitnessedLog {
@@ -46,15 +47,15 @@ export function witnessedLog(t: Test, lines = 'quorum none\n'): WitnessedLog {
 }
 
 /** A witness for the log in a folder of its own; started again with the same name and port it goes on. */
-export function startWitnessOf(
+export async function startWitnessOf(
   t: Test,
   { dataFolder, vkey }: WitnessedLog,
   name: string,
-  port = 0,
+  port?: number,
 ): Promise<RunningWitness> {
   const folder = join(dataFolder, '..', name)
   mkdirSync(folder, { recursive: true })
-  return startWitness(t, { folder, name, logs: [vkey], port })
+  return await startWitness(t, { folder, name, logs: [vkey], port: port ?? (await freePort()) })
 }
 
 /** Lines of a policy in which `threshold` of these witnesses are the quorum. */
