@@ -8,18 +8,29 @@ import { encodeBase64 } from '#primitives'
 import type { LogKeys } from '../../src/client/log-keys.ts'
 import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
 import { verifyWitnesses } from '../../src/client/witnesses.ts'
-import { SignalError } from '../../src/errors.ts'
+import { messageOf, SignalError } from '../../src/errors.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import type { VerifierKey } from '../../src/log/note.ts'
 import type { QuorumMember } from '../../src/log/policy.ts'
 import { crawl } from './crawl.ts'
-import { AuditFailure, broken, type CheckName, type Finding, type FindingFacts } from './finding.ts'
+import { judgeEvidence } from './evidence.ts'
+import {
+  AuditFailure,
+  broken,
+  type CheckName,
+  type Finding,
+  type FindingFacts,
+  unchecked,
+} from './finding.ts'
+import { HashIndex } from './hash-index.ts'
 import { compareHistories, isSameTree, openHead, type SignedHead } from './history.ts'
 import { type HttpLimits, HttpSource } from './http-source.ts'
 import { LogReader } from './log-reader.ts'
 import { AuditMemory, type PendingEvidence, type RememberedHead } from './memory.ts'
+import { readNotesFile } from './notes.ts'
 import { checkProofs } from './proofs.ts'
 import type { Report } from './report.ts'
+import { watchHashes } from './watch.ts'
 
 export interface AuditorOptions {
   /** The log's prefix. */
@@ -36,6 +47,10 @@ export interface AuditorOptions {
   /** Where tiles are asked for besides, when two checkpoints are compared. */
   readonly mirrors?: readonly URL[]
   readonly proofsFile?: string | undefined
+  /** Notes and evidence of users. */
+  readonly notesFiles?: readonly string[]
+  /** Hashes whose new entries are reported. */
+  readonly watchFile?: string | undefined
   /** How long the log may go without a new checkpoint, and with a quorum without its cosignatures. */
   readonly maxAgeMs?: number | undefined
   readonly report: Report
@@ -61,6 +76,9 @@ export class Auditor {
   #verdict: Verdict = 0
   #canRemember = true
   #areProofsChecked = false
+  /** Notes of users that were compared, or are none. */
+  readonly #notesChecked = new Set<string>()
+  readonly #index: HashIndex | undefined
 
   /** Throws `AuditFailure` when the state file is of no use. */
   constructor(options: AuditorOptions) {
@@ -77,6 +95,7 @@ export class Auditor {
     this.#mirrors = readers.slice(gossip.length)
     this.#nowMs = nowMs
     const { verifiers, vrfPublicKey = NO_KEY, quorum } = options
+    if (options.watchFile !== undefined) this.#index = openIndex(options.stateFile, verifiers[0]!.name)
     this.#keys = { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum }
   }
 
@@ -98,6 +117,7 @@ export class Auditor {
 
   close(): void {
     for (const source of [this.#source, ...this.#otherSources]) source.close()
+    this.#index?.close()
   }
 
   async #audit(): Promise<void> {
@@ -118,11 +138,19 @@ export class Auditor {
       if (shown.some(other => isSameTree(other, evidence.seen))) continue
       await this.#try(() => this.#compareKept(evidence, head))
     }
+    for (const file of this.#options.notesFiles ?? []) {
+      await this.#try(
+        () => this.#checkNotes(file, head),
+        failure => failure.ofSource('notes', { file }),
+      )
+    }
     await this.#try(
       () => this.#checkProofs(head),
       failure => failure.as('proofs'),
     )
-    if (last?.treeSize !== head.treeSize) await this.#crawl(last ?? NOTHING, head)
+    const isIndexed = this.#index === undefined || this.#index.verifiedSize === head.treeSize
+    if (last?.treeSize !== head.treeSize || !isIndexed) await this.#crawl(last ?? NOTHING, head)
+    await this.#try(async () => this.#watch())
     this.#remember(head)
   }
 
@@ -221,6 +249,54 @@ export class Auditor {
     return [...all.filter(log => log.url === url), ...all.filter(log => log.url !== url)]
   }
 
+  /** Each note is compared once; those that no source has the tiles for are pending evidence. */
+  async #checkNotes(file: string, head: SignedHead): Promise<void> {
+    const { verifiers } = this.#keys
+    const { notes, evidence } = readNotesFile(file)
+    for (const text of evidence.filter(each => !this.#notesChecked.has(each))) {
+      this.#notesChecked.add(text)
+      const { kind, lines } = judgeEvidence(text, verifiers)
+      if (kind === 'proven') {
+        const { notes: proven, proof } = JSON.parse(text)
+        throw broken('notes', `evidence in ${file} is proven: ${lines.at(-2)}`, { notes: proven, proof })
+      }
+    }
+    const unknown = notes.filter(note => !this.#notesChecked.has(note))
+    let failures = 0
+    for (const note of unknown) {
+      await this.#try(
+        () => this.#checkNote(note, head),
+        failure => {
+          failures++
+          return failure.ofSource('notes', { file })
+        },
+      )
+    }
+    if (unknown.length > 0 && failures === 0)
+      this.#pass('notes', `${unknown.length} notes are of the same history`, { file })
+  }
+
+  async #checkNote(note: string, head: SignedHead): Promise<void> {
+    let seen: SignedHead
+    try {
+      seen = openHead(Buffer.from(note), this.#keys.verifiers)
+    } catch (error) {
+      if (!(error instanceof SignalError)) throw error
+      this.#notesChecked.add(note)
+      throw unchecked('notes', `${JSON.stringify(note.slice(0, 80))}: ${error.message}`)
+    }
+    await this.#assertSameHistory({ check: 'notes' }, head, seen)
+    this.#memory.dropPending(seen)
+    this.#notesChecked.add(note)
+  }
+
+  #watch(): void {
+    const { watchFile, stateFile } = this.#options
+    if (watchFile === undefined || this.#index === undefined) return
+    for (const { detail, facts } of watchHashes(watchFile, stateFile, this.#index))
+      this.#pass('watch', detail, facts)
+  }
+
   async #checkProofs(head: SignedHead): Promise<void> {
     const { proofsFile, vrfPublicKey } = this.#options
     if (proofsFile === undefined || vrfPublicKey === undefined || this.#areProofsChecked) return
@@ -239,15 +315,21 @@ export class Auditor {
   }
 
   async #crawl(last: TreeHead, head: SignedHead): Promise<void> {
-    const audited = (await this.#provenProgress(last, head)) ?? last
+    const proven = (await this.#provenProgress(last, head)) ?? last
+    const index = this.#index
+    // Entries that another run has read are not in the index: they are read again.
+    const audited = { treeSize: Math.min(proven.treeSize, index?.verifiedSize ?? proven.treeSize) }
     const startedAtMs = performance.now()
+    this.#useIndex(() => index?.startAfter(audited.treeSize))
     await crawl(this.#log, audited, head, {
       filesAtOnce: FILES_AT_ONCE,
       onProgress: (treeSize, computedHead) => {
         this.#options.report.progress(treeSize, head.treeSize)
         if (treeSize % ENTRIES_BETWEEN_SAVES === 0) this.#memory.setProgress(computedHead())
       },
+      onBundle: (firstIndex, bundle) => this.#useIndex(() => index?.append(firstIndex, bundle)),
     })
+    this.#useIndex(() => index?.verify())
     const { files, bytes } = this.#source.received
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
     const entries = head.treeSize - audited.treeSize
@@ -267,6 +349,14 @@ export class Auditor {
     }
     const found = await consistencyFromTiles(tile => this.#log.tile(tile), progress, head)
     return found.kind === 'consistent' ? progress : undefined
+  }
+
+  #useIndex(use: () => void): void {
+    try {
+      use()
+    } catch (error) {
+      throw unchecked('state', `the index of hashes cannot be read or written: ${messageOf(error)}`)
+    }
   }
 
   /** A log that was caught is not believed any further, whatever else of it may hold. */
@@ -309,6 +399,15 @@ export class Auditor {
       if (!(error instanceof AuditFailure)) throw error
       this.#fail(error)
     }
+  }
+}
+
+/** Throws `AuditFailure`. */
+function openIndex(stateFile: string, origin: string): HashIndex {
+  try {
+    return HashIndex.open(`${stateFile}.hashes`, origin)
+  } catch (error) {
+    throw unchecked('state', `the index of hashes cannot be opened: ${messageOf(error)}`)
   }
 }
 

@@ -32,6 +32,8 @@ export interface CrawlOptions {
    * `head` computes its root.
    */
   readonly onProgress: (treeSize: number, head: () => TreeHead) => void
+  /** Told of each bundle, whose form was checked, with the index of its first entry. */
+  readonly onBundle?: (firstIndex: number, bundle: Uint8Array) => void
 }
 
 /**
@@ -40,9 +42,9 @@ export interface CrawlOptions {
  */
 export async function crawl(
   log: LogReader,
-  audited: TreeHead,
+  audited: Pick<TreeHead, 'treeSize'>,
   signed: TreeHead,
-  { filesAtOnce, onProgress }: CrawlOptions,
+  { filesAtOnce, onProgress, onBundle }: CrawlOptions,
 ): Promise<void> {
   // A bundle that was partial is read again from its first entry.
   const start = audited.treeSize - (audited.treeSize % TILE_WIDTH)
@@ -52,6 +54,7 @@ export async function crawl(
     if (tile.level === 'entries') {
       onProgress(tree.treeSize, () => tree.head())
       tree.setLeaves(hashBundle(bytes, tile.width, tile.index * TILE_WIDTH))
+      onBundle?.(tile.index * TILE_WIDTH, bytes)
       continue
     }
     const position = tree.firstDifference(tile, bytes)

@@ -27,7 +27,12 @@ export interface FindingFacts {
   readonly index?: string
   /** The gossip source. */
   readonly url?: string
-  /** The line of the proofs file, counted from 1. */
+  /** The hash that is watched, in base64, and what the watch file calls it. */
+  readonly vrfHash?: string
+  readonly label?: string
+  /** The file of notes. */
+  readonly file?: string
+  /** The line of the proofs or watch file, counted from 1. */
   readonly line?: number
   /** Signed notes that contradict each other: the evidence. */
   readonly notes?: readonly string[]

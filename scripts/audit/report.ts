@@ -22,8 +22,9 @@ export function jsonReport(write: (text: string) => void): Report {
 export function terminalReport(write: (text: string) => void): Report {
   let hasCount = false
   return {
-    finding({ check, ok, detail, url, line, notes = [] }) {
-      const mark = ok === true ? 'ok     ' : ok === false ? 'FAILED ' : 'unknown'
+    finding({ check, ok, detail, url, line, index, notes = [] }) {
+      const isNew = check === 'watch' && index !== undefined
+      const mark = isNew ? 'NEW    ' : ok === true ? 'ok     ' : ok === false ? 'FAILED ' : 'unknown'
       const where = url !== undefined ? `${url}: ` : line !== undefined ? `line ${line}: ` : ''
       write(`${hasCount ? CLEAR_LINE : ''}${mark}  ${check.padEnd(CHECK_CHARS)}  ${where}${detail}\n`)
       hasCount = false

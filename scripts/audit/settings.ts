@@ -20,6 +20,8 @@ now and at earlier runs. Prints a line per check: JSON unless at a terminal.
   --state FILE         remembers the checkpoints that hold; the next run goes on from the last of them
   --vrf-key KEY        the log's VRF key in base64 (else VRF_PUBLIC_KEY); needed for --proofs
   --proofs FILE        also check results of the API, one {userID, deviceID, publicKey, vrfHash, proof} per line
+  --notes FILE         also compare signed notes and evidence files of users with the log; can be given again
+  --watch FILE         report new entries under these VRF hashes: one in base64 a line, with a label behind it
   --gossip URL         also compare with the log as it is shown under another prefix; can be given again
   --mirror URL         also ask there for tiles that two checkpoints are compared by; can be given again
   --follow SECONDS     go on, with a pause of SECONDS, until the log cheats or SIGTERM
@@ -38,6 +40,8 @@ export interface Settings {
   readonly gossip: readonly URL[]
   readonly mirrors: readonly URL[]
   readonly proofsFile: string | undefined
+  readonly notesFiles: readonly string[]
+  readonly watchFile: string | undefined
   readonly followMs: number | undefined
   readonly maxAgeMs: number | undefined
 }
@@ -60,6 +64,8 @@ export function readSettings(
     gossip: (values.gossip ?? []).map(url => prefix('--gossip', url)),
     mirrors: (values.mirror ?? []).map(url => prefix('--mirror', url)),
     proofsFile: values.proofs,
+    notesFiles: values.notes ?? [],
+    watchFile: values.watch,
     followMs: milliseconds('--follow', values.follow, PAUSE_SECONDS_MAX),
     maxAgeMs: milliseconds('--max-age', values['max-age'], AGE_SECONDS_MAX),
   }
@@ -121,6 +127,8 @@ const OPTIONS = {
   gossip: { type: 'string', multiple: true },
   mirror: { type: 'string', multiple: true },
   proofs: { type: 'string' },
+  notes: { type: 'string', multiple: true },
+  watch: { type: 'string' },
   follow: { type: 'string' },
   'max-age': { type: 'string' },
   help: { type: 'boolean' },

@@ -37,6 +37,7 @@ t.test('at a terminal: a sentence per finding, both notes in full, and a count t
   report.progress(33_024, 40_000)
   report.finding({ check: 'entries', ok: true, detail: 'all fine' })
   report.finding(FORK)
+  report.finding({ check: 'watch', ok: true, detail: 'a new entry', index: '7' })
   report.finding({ check: 'proofs', ok: null, detail: 'no JSON', line: 7 })
   const [count, ...shown] = text.split('\r\u001b[K').slice(1)
   t.match(count, / 32768 of 40000 entries$/)
@@ -51,6 +52,7 @@ t.test('at a terminal: a sentence per finding, both notes in full, and a count t
     '',
     '    z',
     '',
+    'NEW      watch        a new entry',
     'unknown  proofs       line 7: no JSON',
     '',
   ])
