@@ -2,6 +2,9 @@
 
 /** Audits a log as a third party that knows its public keys and nothing else: see `docs/auditor.md`. */
 
+import { once } from 'node:events'
+import { formatVerifierKey } from '../src/log/note.ts'
+import { AuditServer, readOwnKey } from './audit/audit-server.ts'
 import { Auditor, type Verdict } from './audit/auditor.ts'
 import { explain } from './audit/explain.ts'
 import { AuditFailure } from './audit/finding.ts'
@@ -28,15 +31,25 @@ async function main(): Promise<Verdict> {
   return audit(settings)
 }
 
-async function audit({ followMs, ...settings }: Settings): Promise<Verdict> {
+async function audit({ followMs, serve, ...settings }: Settings): Promise<Verdict> {
   const write = (text: string) => process.stdout.write(text)
   const report = process.stdout.isTTY ? terminalReport(write) : jsonReport(write)
   const stop = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort())
   let auditor: Auditor | undefined
+  let server: AuditServer | undefined
   try {
-    auditor = new Auditor({ ...settings, report, stop: stop.signal })
-    return await (followMs === undefined ? auditor.run() : auditor.follow(followMs))
+    auditor = new Auditor({ ...settings, keepsIndex: serve !== undefined, report, stop: stop.signal })
+    if (followMs === undefined) return await auditor.run()
+    if (serve !== undefined) {
+      const key = readOwnKey(`${settings.stateFile}.key`, serve.name)
+      server = await AuditServer.listen({ ...serve, key, view: auditor, nowMs: Date.now })
+      report.finding({ check: 'serve', ok: true, detail: `as ${formatVerifierKey(key)}`, url: server.url })
+    }
+    const verdict = await auditor.follow(followMs)
+    // People are to see that it is red.
+    if (verdict === 1 && server !== undefined && !stop.signal.aborted) await once(stop.signal, 'abort')
+    return verdict
   } catch (error) {
     // Following a log can be stopped in good order; a stopped single audit has not checked the log.
     if (stop.signal.aborted) return followMs === undefined ? 2 : 0
@@ -44,6 +57,7 @@ async function audit({ followMs, ...settings }: Settings): Promise<Verdict> {
     report.finding(error.finding)
     return 2
   } finally {
+    server?.close()
     auditor?.close()
   }
 }

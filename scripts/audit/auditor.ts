@@ -51,6 +51,8 @@ export interface AuditorOptions {
   readonly notesFiles?: readonly string[]
   /** Hashes whose new entries are reported. */
   readonly watchFile?: string | undefined
+  /** Keeps the index of hashes also without a watch. */
+  readonly keepsIndex?: boolean
   /** How long the log may go without a new checkpoint, and with a quorum without its cosignatures. */
   readonly maxAgeMs?: number | undefined
   readonly report: Report
@@ -63,7 +65,31 @@ export interface AuditorOptions {
 /** The exit code: 0 clean, 1 a cheating or broken log, 2 not (all) checked. */
 export type Verdict = 0 | 1 | 2
 
-export class Auditor {
+/** One run with all that it reported, but for the findings beyond a thousand. */
+export interface AuditRound {
+  readonly verdict: Verdict
+  readonly startedAtMs: number
+  readonly endedAtMs: number
+  readonly findings: readonly Finding[]
+}
+
+/** An auditor's knowledge for other readers, at any time. */
+export interface AuditView {
+  readonly origin: string
+  readonly url: string
+  /** The last run that ended. */
+  readonly round: AuditRound | undefined
+  /** The newest tree that holds. */
+  readonly held: SignedHead | undefined
+  /** The tree whose entries `newest` knows, and when it was last seen as the log's newest. */
+  readonly indexed: TreeHead | undefined
+  readonly indexedAtMs: number
+  newest(vrfHash: string): number | undefined
+  /** The texts of evidence files that prove that the log cheats. */
+  readonly evidence: readonly string[]
+}
+
+export class Auditor implements AuditView {
   readonly #options: AuditorOptions
   readonly #memory: AuditMemory
   readonly #source: HttpSource
@@ -79,6 +105,11 @@ export class Auditor {
   /** Notes of users that were compared, or are none. */
   readonly #notesChecked = new Set<string>()
   readonly #index: HashIndex | undefined
+  #findings: Finding[] = []
+  #round: AuditRound | undefined
+  #held: SignedHead | undefined
+  #indexed: (TreeHead & { readonly atMs: number }) | undefined
+  #evidence: readonly string[] = []
 
   /** Throws `AuditFailure` when the state file is of no use. */
   constructor(options: AuditorOptions) {
@@ -95,15 +126,60 @@ export class Auditor {
     this.#mirrors = readers.slice(gossip.length)
     this.#nowMs = nowMs
     const { verifiers, vrfPublicKey = NO_KEY, quorum } = options
-    if (options.watchFile !== undefined) this.#index = openIndex(options.stateFile, verifiers[0]!.name)
+    if (options.watchFile !== undefined || options.keepsIndex === true)
+      this.#index = openIndex(options.stateFile, verifiers[0]!.name)
+    const { last } = this.#memory
+    this.#held = last
+    this.#evidence = this.#memory.provenEvidence()
+    if (last !== undefined && last.treeSize === this.#index?.verifiedSize)
+      this.#indexed = { ...last, atMs: last.sinceMs }
     this.#keys = { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum }
   }
 
   /** Checks the log once and reports each check. Rejects when stopped, or for a fault of our own. */
   async run(): Promise<Verdict> {
     this.#verdict = 0
+    this.#findings = []
+    const startedAtMs = this.#nowMs()
     await this.#try(() => this.#audit())
-    return this.#verdict
+    await this.#try(async () => {
+      this.#evidence = this.#memory.provenEvidence()
+    })
+    const [verdict, findings] = [this.#verdict, this.#findings]
+    this.#round = { verdict, startedAtMs, endedAtMs: this.#nowMs(), findings }
+    return verdict
+  }
+
+  get origin(): string {
+    return this.#keys.verifier.name
+  }
+
+  get url(): string {
+    return this.#log.url
+  }
+
+  get round(): AuditRound | undefined {
+    return this.#round
+  }
+
+  get held(): SignedHead | undefined {
+    return this.#held
+  }
+
+  get indexed(): TreeHead | undefined {
+    return this.#indexed
+  }
+
+  get indexedAtMs(): number {
+    return this.#indexed?.atMs ?? 0
+  }
+
+  newest(vrfHash: string): number | undefined {
+    return this.#index?.newest(vrfHash)
+  }
+
+  get evidence(): readonly string[] {
+    return this.#evidence
   }
 
   /** Checks the log again and again until it cheats or nothing can be remembered. Rejects when stopped. */
@@ -150,6 +226,7 @@ export class Auditor {
     )
     const isIndexed = this.#index === undefined || this.#index.verifiedSize === head.treeSize
     if (last?.treeSize !== head.treeSize || !isIndexed) await this.#crawl(last ?? NOTHING, head)
+    if (this.#index !== undefined) this.#indexed = { ...head, atMs: this.#nowMs() }
     await this.#try(async () => this.#watch())
     this.#remember(head)
   }
@@ -363,6 +440,7 @@ export class Auditor {
   #remember(head: SignedHead): void {
     if (this.#verdict === 1) return
     if (!this.#memory.isLast(head)) this.#memory.remember(head, this.#nowMs())
+    this.#held = head
     this.#pass('state', `size ${head.treeSize} is remembered as the last that holds`)
   }
 
@@ -380,14 +458,19 @@ export class Auditor {
   }
 
   #pass(check: CheckName, detail: string, facts: FindingFacts = {}): void {
-    this.#options.report.finding({ check, ok: true, detail, ...facts })
+    this.#report({ check, ok: true, detail, ...facts })
+  }
+
+  #report(finding: Finding): void {
+    if (this.#findings.length < FINDINGS_MAX) this.#findings.push(finding)
+    this.#options.report.finding(finding)
   }
 
   #fail({ finding }: AuditFailure): void {
     if (finding.ok === false) this.#verdict = 1
     else if (this.#verdict === 0) this.#verdict = 2
     if (finding.check === 'state') this.#canRemember = false
-    this.#options.report.finding(finding)
+    this.#report(finding)
     if (finding.notes !== undefined) this.#keepEvidence(finding)
   }
 
@@ -426,6 +509,7 @@ async function openServedHead(log: LogReader, verifiers: readonly VerifierKey[])
   }
 }
 
+const FINDINGS_MAX = 1_000
 const NO_KEY = new Uint8Array(0)
 const NOTHING: TreeHead = { treeSize: 0, rootHash: EMPTY_ROOT }
 /** Enough to hide a long way to the server; a megabyte with keys of 32 bytes. */

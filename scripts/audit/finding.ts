@@ -16,6 +16,7 @@ export type CheckName =
   | 'proofs'
   | 'notes'
   | 'watch'
+  | 'serve'
   | 'state'
 
 /** The members of a report line that not every check has. Numbers of the log are decimal texts. */

@@ -21,7 +21,7 @@ import {
   replaceDurably,
   writeCheckpointState,
 } from '../support/checkpoint-state.ts'
-import { formatEvidence } from './evidence.ts'
+import { formatEvidence, judgeEvidence } from './evidence.ts'
 import { type CheckName, type Finding, unchecked } from './finding.ts'
 import { openHead, type SignedHead } from './history.ts'
 
@@ -154,6 +154,15 @@ export class AuditMemory {
     return signer === undefined ? this.#verifiers : [signer]
   }
 
+  /** The texts of evidence that proves a contradiction by itself. */
+  provenEvidence(): readonly string[] {
+    const prefix = `${basename(this.#file)}.evidence-`
+    const folder = dirname(resolve(this.#file))
+    const names = namesIn(folder).filter(name => name.startsWith(prefix) && name.endsWith('.json'))
+    const texts = names.slice(0, EVIDENCE_MAX).map(name => textOf(join(folder, name)))
+    return texts.filter(text => judgeEvidence(text, this.#verifiers).kind === 'proven')
+  }
+
   #readPending(file: string): PendingEvidence | undefined {
     try {
       const { check, url, notes } = JSON.parse(readFileSync(file, 'utf8'))
@@ -191,6 +200,15 @@ function namesIn(folder: string): string[] {
   }
 }
 
+/** Evidence that can't be read proves nothing. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16)
 }
@@ -198,3 +216,4 @@ function digestOf(value: unknown): string {
 const PROGRAM = 'audit'
 /** Only the log can sign one, and each costs an audit a comparison. */
 const PENDING_MAX = 100
+const EVIDENCE_MAX = 100

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { messageOf } from '../../src/errors.ts'
-import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
+import { isKeyName, parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { parsePolicy, type QuorumMember } from '../../src/log/policy.ts'
 import { parseVrfPublicKey } from '../../src/log/vrf.ts'
 import { given, parseOptions, UsageError } from '../support/command.ts'
@@ -24,12 +24,23 @@ now and at earlier runs. Prints a line per check: JSON unless at a terminal.
   --watch FILE         report new entries under these VRF hashes: one in base64 a line, with a label behind it
   --gossip URL         also compare with the log as it is shown under another prefix; can be given again
   --mirror URL         also ask there for tiles that two checkpoints are compared by; can be given again
+  --serve PORT         with --follow: a page that shows green or red, GET /checkpoint and GET /newest?hash=, signed by
+                       the auditor's own key in STATE.key, which is made at the first start. After the log was caught,
+                       goes on serving until SIGTERM
+  --serve-host ADDRESS 127.0.0.1 unless given
+  --name NAME          the name of a new key
   --follow SECONDS     go on, with a pause of SECONDS, until the log cheats or SIGTERM
   --max-age SECONDS    a log without a new checkpoint for so long is stale; with --policy, one that the quorum has not
                        seen for so long
 
 Exit code: 0 all holds, 1 the log cheats or is broken, 2 not everything could be checked.
 `
+
+export interface ServeSettings {
+  readonly port: number
+  readonly host: string
+  readonly name: string | undefined
+}
 
 export interface Settings {
   readonly url: URL
@@ -43,6 +54,7 @@ export interface Settings {
   readonly notesFiles: readonly string[]
   readonly watchFile: string | undefined
   readonly followMs: number | undefined
+  readonly serve: ServeSettings | undefined
   readonly maxAgeMs: number | undefined
 }
 
@@ -67,6 +79,7 @@ export function readSettings(
     notesFiles: values.notes ?? [],
     watchFile: values.watch,
     followMs: milliseconds('--follow', values.follow, PAUSE_SECONDS_MAX),
+    serve: readServe(values),
     maxAgeMs: milliseconds('--max-age', values['max-age'], AGE_SECONDS_MAX),
   }
 }
@@ -89,6 +102,21 @@ function readLogKeys(
     if (origins !== 1) throw new UsageError(`--policy ${policy} has ${origins} logs, not one`)
     return { verifiers, quorum }
   })
+}
+
+function readServe(values: Readonly<Record<string, unknown>>): ServeSettings | undefined {
+  const {
+    serve,
+    follow,
+    name,
+    'serve-host': host = '127.0.0.1',
+  } = values as Record<string, string | undefined>
+  if (serve === undefined) return undefined
+  const port = /^\d{1,5}$/.test(serve) ? Number(serve) : Number.NaN
+  if (!(port <= 65_535)) throw new UsageError(`--serve ${serve} is not a port`)
+  if (follow === undefined) throw new UsageError('--serve needs --follow')
+  if (name !== undefined && !isKeyName(name)) throw new UsageError(`--name ${name} has spaces or plus signs`)
+  return { port, host, name }
 }
 
 function checked<Value>(name: string, read: () => Value): Value {
@@ -130,6 +158,9 @@ const OPTIONS = {
   notes: { type: 'string', multiple: true },
   watch: { type: 'string' },
   follow: { type: 'string' },
+  serve: { type: 'string' },
+  'serve-host': { type: 'string' },
+  name: { type: 'string' },
   'max-age': { type: 'string' },
   help: { type: 'boolean' },
 } as const

@@ -16,7 +16,7 @@ export interface Watched {
 
 /**
  * Gives the entries of the verified tree that are new under a hash of the file, and for each hash that is new in the file the
- * entries that it has. What was reported is kept beside the state; a crash repeats the last reports. Throws `AuditFailure`.
+ * entries that it has. Reports are remembered beside the state; a crash repeats the last reports. Throws `AuditFailure`.
  */
 export function* watchHashes(file: string, stateFile: string, index: HashIndex): Generator<Watched> {
   const labels = readWatchFile(file)

@@ -191,6 +191,9 @@ t.test('wrong usage: 2, with a sentence and the usage', async t => {
     [[...good, '--follow', '0'], /--follow 0 is not/],
     [[...good, '--follow', 'soon'], /--follow soon/],
     [[...good, '--max-age', '-5'], /--max-age/],
+    [[...good, '--serve', '8086'], /--serve needs --follow/],
+    [[...good, '--follow', '1', '--serve', '70000'], /--serve 70000 is not a port/],
+    [[...good, '--follow', '1', '--serve', '0', '--name', 'a b'], /--name a b has spaces/],
   ]
   for (const [args, message] of wrong) t.throws(() => readSettings(args, {}), { message }, args.join(' '))
   t.match(readSettings(good, {}), { stateFile, gossip: [], followMs: undefined })

@@ -1,4 +1,4 @@
-/** `--notes`: checkpoints and evidence that users send are compared with the log as the auditor has it. */
+/** `--notes`: checkpoints and evidence that users send are compared with the auditor's log. */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,0 +1,179 @@
+/**
+ * `--serve PORT`: tells what the auditor has verified, to people as a page and to programs as notes (c2sp.org/signed-note) signed by its own
+ * key. Any client may ask, so requests, times and connections are bounded.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { messageOf, SignalError } from '../../src/errors.ts'
+import { encodeBase64 } from '../../src/log/base64.ts'
+import {
+  formatSignerKey,
+  formatVerifierKey,
+  parseSignerKey,
+  readNote,
+  type SignerKey,
+  signerKeyFromSeed,
+  signNote,
+} from '../../src/log/note.ts'
+import type { AuditView } from './auditor.ts'
+import { unchecked } from './finding.ts'
+import { statusPage } from './status-page.ts'
+import { isVrfHash } from './watch.ts'
+
+export interface AuditServerOptions {
+  readonly port: number
+  readonly host: string
+  readonly key: SignerKey
+  readonly view: AuditView
+  readonly nowMs: () => number
+}
+
+export class AuditServer {
+  readonly #server: Server
+  readonly #options: AuditServerOptions
+
+  private constructor(options: AuditServerOptions) {
+    this.#options = options
+    this.#server = createServer(LIMITS, (request, response) => this.#answer(request, response))
+    this.#server.maxConnections = CONNECTIONS_MAX
+  }
+
+  /** Throws `AuditFailure` where it can't listen. */
+  static async listen(options: AuditServerOptions): Promise<AuditServer> {
+    const { port, host } = options
+    const audits = new AuditServer(options)
+    try {
+      audits.#server.listen(port, host)
+      await once(audits.#server, 'listening')
+      return audits
+    } catch (error) {
+      throw unchecked('serve', `can't listen on port ${port} of ${host}: ${messageOf(error)}`)
+    }
+  }
+
+  get url(): string {
+    const { address, family, port } = this.#server.address() as AddressInfo
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  }
+
+  close(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const { method, url = '' } = request
+    if (method !== 'GET' && method !== 'HEAD')
+      return send(response, 405, 'only GET\n', { allow: 'GET, HEAD', connection: 'close' })
+    if (url.length > URL_CHARS_MAX) return send(response, 414, 'the address is too long\n')
+    const [path, query] = url.split('?', 2)
+    const evidence = /^\/evidence\/(\d{1,3})$/.exec(path!)
+    if (path === '/') return this.#page(response)
+    if (path === '/checkpoint') return this.#checkpoint(response)
+    if (path === '/newest') return this.#newest(response, new URLSearchParams(query))
+    if (evidence !== null) return this.#evidence(response, Number(evidence[1]))
+    send(response, 404, 'nothing is here\n')
+  }
+
+  #page(response: ServerResponse): void {
+    const { view, key, nowMs } = this.#options
+    const page = statusPage(view, { vkey: formatVerifierKey(key), nowMs: nowMs() })
+    send(response, 200, page, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+    })
+  }
+
+  /** The log's own note with the auditor's signature at its end: a reader who knows only the log's key can open it, too. */
+  #checkpoint(response: ServerResponse): void {
+    const { view, key } = this.#options
+    if (view.held === undefined) return send(response, 503, NOT_YET)
+    const { note } = view.held
+    const { text } = readNote(note)
+    send(response, 200, note + signNote(text, [key]).slice(text.length + 1))
+  }
+
+  #newest(response: ServerResponse, query: URLSearchParams): void {
+    const { view, key } = this.#options
+    const hash = hashIn(query)
+    if (hash === undefined) return send(response, 400, 'hash is not a VRF hash in base64\n')
+    if (view.indexed === undefined) return send(response, 503, NOT_YET)
+    const { treeSize, rootHash } = view.indexed
+    const lines = [
+      'callsign newest v1',
+      view.origin,
+      treeSize,
+      encodeBase64(rootHash),
+      hash,
+      view.newest(hash) ?? 'none',
+      Math.floor(view.indexedAtMs / 1_000),
+    ]
+    send(response, 200, signNote(`${lines.join('\n')}\n`, [key]))
+  }
+
+  #evidence(response: ServerResponse, at: number): void {
+    const text = this.#options.view.evidence[at]
+    if (text === undefined) return send(response, 404, 'nothing is here\n')
+    send(response, 200, text, { 'content-type': 'application/json' })
+  }
+}
+
+/** The auditor's own key, made at the first start. Throws `AuditFailure`. */
+export function readOwnKey(path: string, name: string | undefined): SignerKey {
+  try {
+    const text = `${formatSignerKey(signerKeyFromSeed(name ?? DEFAULT_NAME, randomBytes(32)))}\n`
+    writeFileSync(path, text, { flag: 'wx', mode: 0o600, flush: true })
+  } catch (error) {
+    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    if (!isThere) throw unchecked('serve', `the key can't be made in ${path}: ${messageOf(error)}`)
+  }
+  const key = keyIn(path)
+  if (name !== undefined && name !== key.name) throw unchecked('serve', `${path} has a key of another name`)
+  return key
+}
+
+function keyIn(path: string): SignerKey {
+  try {
+    return parseSignerKey(readFileSync(path, 'utf8').trim())
+  } catch (error) {
+    if (error instanceof SignalError || (error instanceof Error && 'code' in error))
+      throw unchecked('serve', `${path} has no key of this program's: ${messageOf(error)}`)
+    throw error
+  }
+}
+
+/** Addresses spell plus signs and slashes in several ways. */
+function hashIn(query: URLSearchParams): string | undefined {
+  const text = query.get('hash')?.replaceAll(/[ -]/g, '+').replaceAll('_', '/').replace(/=*$/, '==')
+  return text !== undefined && isVrfHash(text) ? text : undefined
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { ...HEADERS, 'content-length': Buffer.byteLength(body), ...headers }).end(body)
+}
+
+const HEADERS = {
+  'content-type': 'text/plain; charset=utf-8',
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+}
+const NOT_YET = 'no tree has been verified yet\n'
+const DEFAULT_NAME = 'auditor'
+const URL_CHARS_MAX = 1_024
+const CONNECTIONS_MAX = 256
+const LIMITS = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  maxHeaderSize: 8_192,
+  connectionsCheckingInterval: 1_000,
+}
