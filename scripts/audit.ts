@@ -3,6 +3,7 @@
 /** Audits a log as a third party that knows its public keys and nothing else: see `docs/auditor.md`. */
 
 import { once } from 'node:events'
+import { basename } from 'node:path'
 import { formatVerifierKey } from '../src/log/note.ts'
 import { AuditServer, readOwnKey } from './audit/audit-server.ts'
 import { Auditor, type Verdict } from './audit/auditor.ts'
@@ -21,14 +22,20 @@ async function main(): Promise<Verdict> {
     settings = readSettings(argv, process.env)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    process.stderr.write(`audit: ${error.message}\n\n${USAGE}`)
+    process.stderr.write(`audit: ${error.message}\n\n${usage()}`)
     return 2
   }
   if (settings === undefined) {
-    process.stdout.write(USAGE)
+    process.stdout.write(usage())
     return 0
   }
   return audit(settings)
+}
+
+/** As the package of its own has another name for the command. */
+function usage(): string {
+  const isPackage = basename(process.argv[1] ?? '').startsWith('callsign-audit')
+  return isPackage ? USAGE.replaceAll('callsign audit', 'callsign-audit') : USAGE
 }
 
 async function audit({ followMs, serve, ...settings }: Settings): Promise<Verdict> {
