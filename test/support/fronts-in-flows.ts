@@ -12,6 +12,7 @@ export const WITH_FRONTS = [
   'certificates',
   'close-codes',
   'console',
+  'device-lists',
   'development',
   'kill',
   'lookup-refusals',
