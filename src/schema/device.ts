@@ -184,6 +184,11 @@ export const PublicKeysReply = Type.Object({
           publicKey: Type.String({ description: 'To be verified through the log by its publicKeyHash' }),
           publicKeyHash: PublicKeyHash,
           publicKeyIndex: PublicKeyIndex,
+          signingKey: Type.Optional(
+            Type.String({
+              description: 'What the device has registered as its signing key, for the next device list',
+            }),
+          ),
         }),
         { description: "One's own, or those that the device list names: all where there is no list" },
       ),

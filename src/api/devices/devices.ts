@@ -245,8 +245,10 @@ function keysOf(
   return { users, unavailable }
 }
 
-function keyOf({ deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex }: Device): object {
-  return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: String(publicKeyIndex) }
+function keyOf(device: Device): object {
+  const { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex, signingKey } = device
+  const index = String(publicKeyIndex)
+  return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
 function itemOf(device: Device, currentId: DeviceId | undefined): object {
