@@ -12,11 +12,12 @@ import { checkRunning } from './doctor/running.ts'
 import { checkSms } from './doctor/sms.ts'
 import { checkTls } from './doctor/tls.ts'
 import { checkTurn } from './doctor/turn.ts'
+import { checkWitnesses } from './doctor/witnesses.ts'
 import { type Flags, optional, runCommand } from './support/command.ts'
 
 const USAGE = `usage: node --env-file=callsign.env dist/scripts/doctor.js [--dev] [--config FILE] [--mail-to A] [--sms-to N] [--push-token T [--bundle-id B]] [--json]
 
-Tries what a server with these settings needs: keys, store, head file, disk, ports, certificates, public address, clock,
+Tries what a server with these settings needs: keys, store, head file, witnesses, disk, ports, certificates, public address, clock,
 mail, SMS, push, relay, identity providers. Writes nothing, and sends nothing but what is asked for. May run beside the
 server; run it as the server's user.
 
@@ -99,6 +100,7 @@ function printJson({ check, state, detail }: Finding): void {
 
 const CHECKS: readonly Check[] = [
   checkLog,
+  checkWitnesses,
   checkMachine,
   checkRunning,
   checkTls,

@@ -1,5 +1,6 @@
 /** The doctor beside a server and before its first start: each thing that it tries, well and broken. */
 
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -8,6 +9,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
+import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
+import { formatVerifierKey, parseSignerKey } from '../../src/log/note.ts'
 import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
 import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
@@ -16,6 +19,7 @@ import { runProgram } from '../support/programs.ts'
 import { freshPublicKey } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
+import { startWitness } from '../support/witness-process.ts'
 
 const TLS = join(PROJECT_ROOT, 'test/support/tls')
 const DOCTOR = join(PROJECT_ROOT, 'dist/scripts/doctor.js')
@@ -99,16 +103,25 @@ t.test(
   'beside a server with everything set, all is well and real messages arrive',
   { skip: skipWithoutCoturn },
   async t => {
-    const folder = t.testdir({ coturn: {}, head: {} })
+    const folder = t.testdir({ coturn: {}, head: {}, witness: {} })
     const world = await startOutsideWorld(t)
     world.apns.decide = ({ token }) =>
       token === PUSH_TOKEN ? { status: 200 } : { status: 400, reason: 'BadDeviceToken' }
     const coturn = await startCoturn(t, join(folder, 'coturn'), ['relay-secret'], DENIED)
     const plain = await settings(join(folder, 'data'))
+    const vkey = vkeyOf(plain)
+    const witness = await startWitness(t, {
+      folder: join(folder, 'witness'),
+      name: 'w.example',
+      logs: [vkey],
+    })
+    const policy = join(folder, 'policy')
+    writeFileSync(policy, `log ${vkey}\n${witness.policyLine}quorum w.example\n`)
     const environment = {
       ...plain,
       ...world.environment,
       ...turnSettings(coturn, 'relay-secret'),
+      CALLSIGN_WITNESS_POLICY: policy,
       CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
       CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
       CALLSIGN_TLS_KEY: join(TLS, 'server.key'),
@@ -129,6 +142,7 @@ t.test(
     t.equal(code, 0, text)
     t.match(line('store').detail, /kt\.example\.org\/log with 1 entries/)
     t.match(line('head file').detail, /at 1 entries/)
+    t.match(line('witnesses').detail, /^1 of 1 answer$/)
     t.match(line('tls').detail, /until 2126-10-27, pin [A-Za-z0-9+/]{43}=/)
     for (const check of ['turn udp', 'turn tcp', 'turn tls'])
       t.match(line(check).detail, /relays by 127\.0\.0\.1:\d+/)
@@ -168,7 +182,7 @@ t.test('before the first start nothing fails that is only not set, and nothing i
   )
   t.match(
     unset.map(({ check }) => check).join(),
-    /head file,server,public url,tls,mail,sms,apns,fcm,turn,providers,sign in with apple,clock/,
+    /head file,witnesses,server,public url,tls,mail,sms,apns,fcm,turn,providers,sign in with apple,clock/,
   )
   t.notOk(existsSync(dataFolder), 'the data directory is still not there')
 })
@@ -251,6 +265,10 @@ t.test(
     }
   },
 )
+
+function vkeyOf({ KT_PRIVATE_KEY = '' }: Readonly<Record<string, string>>): string {
+  return formatVerifierKey(parseSignerKey(KT_PRIVATE_KEY))
+}
 
 /** A server that has run in the folder, and its settings. */
 async function afterRun(folder: string): Promise<Record<string, string>> {
@@ -420,3 +438,36 @@ const PUSH_TOKEN = 'ab'.repeat(32)
 /** Not every machine that tests run on has room. */
 const OF_MACHINE = new Set(['disk', 'head file disk', 'open files'])
 const DENIED = ['denied-peer-ip=127.0.0.0-127.255.255.255', 'denied-peer-ip=169.254.0.0-169.254.255.255']
+
+t.test(
+  'witnesses that are down or do not know the log are named, and fail only without a quorum',
+  async t => {
+    const folder = t.testdir({ knows: {}, other: {} })
+    const environment = await settings(join(folder, 'data'))
+    const vkey = vkeyOf(environment)
+    const knows = await startWitness(t, {
+      folder: join(folder, 'knows'),
+      name: 'knows.example',
+      logs: [vkey],
+    })
+    const others = vkeyOf(await productionEnvironment())
+    const other = await startWitness(t, {
+      folder: join(folder, 'other'),
+      name: 'other.example',
+      logs: [others],
+    })
+    const gone = `witness gone ${formatWitnessKey(witnessKeyFromSeed('gone.example', randomBytes(32)))} http://127.0.0.1:${await freePort()}\n`
+    const policy = join(folder, 'policy')
+    const withQuorum = async (threshold: number) => {
+      const lines = `${knows.policyLine}${other.policyLine}${gone}group g ${threshold} knows.example other.example gone\n`
+      writeFileSync(policy, `log ${vkey}\n${lines}quorum g\n`)
+      return (await consult({ ...environment, CALLSIGN_WITNESS_POLICY: policy })).line('witnesses')
+    }
+    const detail =
+      /1 of 3 answer; .*other\.example does not know this log \(403\): ask its operator to add kt\.example/
+    t.match(await withQuorum(1), { ok: true, detail })
+    t.match(await withQuorum(2), { ok: false, detail: /^no quorum: 1 of 3 answer; .*gone can't be reached/ })
+    const monitored = createHash('sha256').update(vkey.split('+')[0]!).digest('hex')
+    t.equal((await fetch(`${knows.http}/${monitored}/checkpoint`)).status, 404, 'nothing was cosigned')
+  },
+)
