@@ -105,6 +105,7 @@ t.test(
     t.equal((await register(house, ann, phone)).status, 200)
     t.equal(house.logged().length, 2)
     t.equal(newestOf(house, ann.userId)?.seq, 0)
+    t.notMatch(house.told.join(), /device_list_reset/)
   },
 )
 
@@ -300,6 +301,12 @@ t.test('contacts see the listed devices alone, their owner all', async t => {
   }
   t.same(await idsFor(bob), [phone.deviceId])
   t.equal((await idsFor(ann)).length, 2)
+  const { body: own } = await house.send('GET /app/api/user/publicKeys', { token: ann.token })
+  const signingKeys = own.users[0].devices.map(({ signingKey }: { signingKey: string }) => signingKey)
+  t.ok(
+    signingKeys.includes(Buffer.from(tablet.signer.signingKey).toString('base64')),
+    'to sign the next list',
+  )
   await put(house, ann, listOf(ann.userId, [phone, tablet], { previous: first }), '0')
   t.equal((await idsFor(bob)).length, 2)
 })
