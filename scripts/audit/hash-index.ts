@@ -5,23 +5,25 @@
  * The digest is salted, so that a log can't choose hashes that collide in the table. In memory an entry takes at most 27 bytes.
  */
 
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { sha256 } from '#primitives'
 import { VRF_HASH_CHARS } from '../../src/log/entry.ts'
 import { HASH_BYTES } from '../../src/log/hash.ts'
 
 export class HashIndex {
   readonly #file: number
-  readonly #salt: Buffer
   /** Entries in the file; those below `#verified` are in the table. */
   #size: number
   #verified = 0
   #table = new Table(FIRST_SLOTS)
   readonly #record = Buffer.alloc(DIGEST_BYTES)
+  /** The salt, with room for a hash behind it. */
+  readonly #input = Buffer.alloc(SALT_BYTES + VRF_HASH_CHARS)
 
   private constructor(file: number, salt: Buffer, size: number) {
     this.#file = file
-    this.#salt = salt
+    this.#input.set(salt)
     this.#size = size
   }
 
@@ -30,7 +32,7 @@ export class HashIndex {
     const file = openSync(path, 'a+', 0o644)
     closeSync(file)
     const both = openSync(path, 'r+')
-    const name = createHash('sha256').update(`${MAGIC}${origin}`).digest()
+    const name = Buffer.from(sha256(Buffer.from(`${MAGIC}${origin}`)))
     const header = Buffer.alloc(HEADER_BYTES)
     const read = readSync(both, header, 0, HEADER_BYTES, 0)
     if (read < HEADER_BYTES || !header.subarray(0, HASH_BYTES).equals(name)) {
@@ -56,6 +58,8 @@ export class HashIndex {
       this.#table = new Table(FIRST_SLOTS)
       this.#verified = 0
       this.#insertUpTo(size)
+      // Before other entries take the place of those that were verified.
+      this.#writeVerified()
     }
     this.#size = size
     ftruncateSync(this.#file, HEADER_BYTES + size * DIGEST_BYTES)
@@ -78,9 +82,7 @@ export class HashIndex {
   verify(): void {
     this.#insertUpTo(this.#size)
     fdatasyncSync(this.#file)
-    const verified = Buffer.alloc(VERIFIED_BYTES)
-    verified.writeBigUInt64BE(BigInt(this.#verified))
-    writeSync(this.#file, verified, 0, VERIFIED_BYTES, VERIFIED_AT)
+    this.#writeVerified()
   }
 
   /** The index of the newest entry under a hash in base64. */
@@ -99,6 +101,13 @@ export class HashIndex {
 
   close(): void {
     closeSync(this.#file)
+  }
+
+  #writeVerified(): void {
+    const verified = Buffer.alloc(VERIFIED_BYTES)
+    verified.writeBigUInt64BE(BigInt(this.#verified))
+    writeSync(this.#file, verified, 0, VERIFIED_BYTES, VERIFIED_AT)
+    fdatasyncSync(this.#file)
   }
 
   #insertUpTo(size: number): void {
@@ -128,8 +137,12 @@ export class HashIndex {
     }
   }
 
+  /** Of at most 88 characters of base64. */
   #digestOf(hash: Uint8Array | string): Buffer {
-    return createHash('sha256').update(this.#salt).update(hash).digest()
+    const input = this.#input.subarray(0, SALT_BYTES + hash.length)
+    if (typeof hash === 'string') input.write(hash, SALT_BYTES, 'latin1')
+    else input.set(hash, SALT_BYTES)
+    return Buffer.from(sha256(input).buffer)
   }
 }
 

@@ -1,14 +1,17 @@
 /** `--policy`: the auditor asks for the cosignatures of a quorum of witnesses, and lately, where clients do. */
 
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readSettings } from '../../scripts/audit/settings.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { cosignatureLine, formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
 import { formatVerifierKey, type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import { audit, newStateFile } from '../support/audit.ts'
+import { registerUsers, startLog } from '../support/live-log.ts'
+import { builtProgram, runProgram } from '../support/programs.ts'
 import { entriesOf, integrate, logFilesOf, SIGNER, serveFiles, setCheckpoint } from '../support/served-log.ts'
+import { quorumOf, startWitnessOf, witnessedLog } from '../support/witnessed-log.ts'
 
 const [w2, w3, w4] = [2, 3, 4].map(seed => witnessKeyFromSeed(`w${seed}`, new Uint8Array(32).fill(seed))) as [
   SignerKey,
@@ -56,6 +59,27 @@ t.test('a checkpoint with the quorum’s cosignatures holds; without them: witne
     t.match(of('tiles'), { ok: true }, 'the tree is read all the same')
     t.equal(of('state'), undefined, 'and not remembered')
   }
+})
+
+t.test('a server’s log that two witnesses cosign holds by its own policy, and lately', async t => {
+  const log = witnessedLog(t)
+  const witnesses = [await startWitnessOf(t, log, 'one.example'), await startWitnessOf(t, log, 'two.example')]
+  const policy = log.setPolicy(quorumOf(2, witnesses))
+  const server = await startLog(t, log.dataFolder, log.environment)
+  await registerUsers(server.client, 1, 20)
+  const file = join(dirname(newStateFile(t)), 'policy')
+  writeFileSync(file, policy)
+  const args = ['--url', server.http, '--policy', file, '--max-age', '600', '--state', newStateFile(t)]
+  const good = await runProgram(process.execPath, [builtProgram('scripts/audit'), ...args])
+  t.equal(good.code, 0, good.stdout)
+  t.match(good.stdout, /"check":"witnesses","ok":true/)
+  t.match(good.stdout, /20 entries from 0 on/)
+  // Another reader's policy asks for a witness that this log has not.
+  const stranger = formatWitnessKey(witnessKeyFromSeed('three.example', new Uint8Array(32).fill(3)))
+  writeFileSync(file, `log ${log.vkey}\nwitness three ${stranger}\nquorum three\n`)
+  const bad = await runProgram(process.execPath, [builtProgram('scripts/audit'), ...args])
+  t.equal(bad.code, 1)
+  t.match(bad.stdout, /"check":"witnesses","ok":false/)
 })
 
 t.test('with --max-age the quorum must have seen it lately: stale', async t => {
