@@ -142,6 +142,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     // After a failed commit the store must be where it was: a tree that was never shown may not be durable. Where it
     // is known to be, because only its record failed or it was not cosigned, the store may be ahead.
     assert(this.#isKnownDurable(head), 'the store went on without its writer')
+    if (deps.witnesses !== undefined) unrecorded.treeSize = head.treeSize
     this.#tail = new TreeTail(deps.store.openTail(checkpoint.treeSize))
     if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {
       throw new SignalError(

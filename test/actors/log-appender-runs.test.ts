@@ -11,7 +11,7 @@ import { findViolation } from '../support/seed-search.ts'
 const RUNS = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSIGN_APPENDER_RUNS ?? 100) : 1
 
 /** A planted bug must show within this many seeds. */
-const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
+const SEEDS_TO_FIND_MAX: Record<Exclude<PlantedBug, 'early cosignature'>, number> = {
   'early commit': 20,
   'early record': 20,
   'swallowed failure': 20,
@@ -25,14 +25,30 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'ignored failure': 60,
 }
 
+const PLAY_WITNESSED = {
+  module: import.meta.resolve('../support/appender-run.js'),
+  play: 'playWitnessedAppender',
+}
 const PLAY = { module: import.meta.resolve('../support/appender-run.js'), play: 'playAppender' }
 
-t.setTimeout(30_000 + 20 * RUNS)
+t.setTimeout(60_000 + 40 * RUNS)
 
 t.test(`no order of ${RUNS} breaks a promise of the log`, async t => {
   const firstSeed = seedOf()
   const found = await findViolation({ ...PLAY, firstSeed, runs: RUNS })
   t.equal(found, undefined, `first seed ${firstSeed}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
+})
+
+t.test(`no order of ${RUNS} breaks a promise of the log with witnesses`, async t => {
+  const firstSeed = seedOf()
+  const found = await findViolation({ ...PLAY_WITNESSED, firstSeed, runs: RUNS })
+  t.equal(found, undefined, `first seed ${firstSeed}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
+})
+
+t.test('a head that is shown before it is cosigned is found', async t => {
+  const bug = 'early cosignature'
+  const found = await findViolation({ ...PLAY_WITNESSED, firstSeed: 1, runs: 20, bug })
+  t.match(found?.violations.join(), /published \d+, not cosigned/)
 })
 
 for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {

@@ -29,6 +29,8 @@ export type PlantedBug =
   | 'kept batch'
   /** An unexplained failure does not stop the process. */
   | 'ignored failure'
+  /** A durable head is taken for a cosigned one. */
+  | 'early cosignature'
 
 /** The world of an appender with that bug in it. */
 export function plantBug(
@@ -74,6 +76,8 @@ export function plantBug(
       return { ...world, publishedSize: () => undefined }
     case 'kept batch':
       return withStore({ openTail: treeSize => new LogStore(database).openTail(treeSize) })
+    case 'early cosignature':
+      return { ...world, witnesses: { isQuorumLost: false, submit: publish } }
     case 'ignored failure':
       return { ...world, fatal: () => {} }
   }

@@ -25,6 +25,14 @@ import {
 } from './stored-log.ts'
 import { type SeededRandom, SeededWorld } from './world.ts'
 
+/** Witnesses, and what is durable of what they cosigned. */
+export interface Quorum {
+  readonly isQuorumLost: boolean
+  /** The head to be shown, at a start too. */
+  readonly kept: LogHead
+  submit(head: LogHead): void
+}
+
 /** One server life's needs from its run, and its legacy to the next. */
 export interface RunState {
   readonly bug: PlantedBug | undefined
@@ -37,6 +45,8 @@ export interface RunState {
   readonly hasHeadFile: boolean
   /** The tree that is in the head file. */
   readonly recordedSize: number
+  /** Absent where no policy asks for witnesses. */
+  readonly quorum: Quorum | undefined
   /** Resolves when the checkpoint is in the head file. */
   record(head: LogHead): Promise<void>
   note(event: string): void
@@ -70,12 +80,35 @@ export class ServerProcess {
       signer: SIGNER,
       publishedSize: () => this.#published.size,
       ...(run.hasHeadFile ? { record: head => this.#record(head) } : {}),
+      ...(run.quorum && { witnesses: this.#witnessesOf(run.quorum) }),
       publish: head => this.#onPublished(head),
       fatal,
     }
+    if (run.quorum !== undefined) this.#showKept(run.quorum.kept)
     const kind = logAppenderKind(run.bug === undefined ? world : plantBug(run.bug, world, run))
     this.#appender = this.#system.define(this.#watched(kind))('log')
     this.#open()
+  }
+
+  /** A server shows it before the appender runs. */
+  #showKept(head: LogHead): void {
+    this.#run.publishedSize = Math.max(this.#run.publishedSize, head.treeSize)
+    this.#published.publish(head)
+  }
+
+  tell(message: LogAppenderMessage): void {
+    this.#appender.tellControl(message)
+  }
+
+  #witnessesOf(quorum: Quorum): NonNullable<LogAppenderDeps['witnesses']> {
+    return {
+      get isQuorumLost() {
+        return quorum.isQuorumLost
+      },
+      submit: head => {
+        if (!this.isDead) quorum.submit(head)
+      },
+    }
   }
 
   /** Its possible next steps. */
@@ -201,6 +234,8 @@ export class ServerProcess {
     run.note(`published ${treeSize}`)
     if (treeSize < run.publishedSize) run.violate(`published ${treeSize} after ${run.publishedSize}`)
     if (run.hasHeadFile && treeSize > run.recordedSize) run.violate(`published ${treeSize}, not recorded`)
+    if (run.quorum !== undefined && treeSize > run.quorum.kept.treeSize)
+      run.violate(`published ${treeSize}, not cosigned`)
     if (treeSize > run.log.size) run.violate(`published ${treeSize} of ${run.log.size} durable entries`)
     else if (Buffer.compare(rootHash, run.log.tree.root(0, treeSize)) !== 0)
       run.violate(`root of ${treeSize}`)
@@ -235,9 +270,12 @@ export class ServerProcess {
   #onRefused(ask: Ask, code: string): void {
     if (this.isDead) return
     // After its deadline a registration may still be under way; behind a failed record its batch may yet be written.
-    if (code !== 'DEADLINE_EXCEEDED' && !this.#run.hasHeadFile) ask.mayTakeEffect = false
+    const mayBeDurable = this.#run.hasHeadFile || this.#run.quorum !== undefined
+    if (code !== 'DEADLINE_EXCEEDED' && !mayBeDurable) ask.mayTakeEffect = false
     const isExpected =
-      code === 'DEADLINE_EXCEEDED' || (code === 'STORE_UNAVAILABLE' && this.#consequence !== 'none')
+      code === 'DEADLINE_EXCEEDED' ||
+      (code === 'LOG_UNAVAILABLE' && this.#run.quorum !== undefined) ||
+      (code === 'STORE_UNAVAILABLE' && this.#consequence !== 'none')
     if (!isExpected) this.#run.violate(`${ask.name} was refused with ${code}`)
     this.#end(ask, false, code)
   }

@@ -9,7 +9,7 @@ import { SignalError } from '../../src/errors.ts'
 import { type LogHead, LogStore } from '../../src/keyserver/log-store.ts'
 import { parseEntry } from '../../src/log/entry.ts'
 import type { PlantedBug } from './appender-bugs.ts'
-import { type RunState, ServerProcess } from './appender-process.ts'
+import { type Quorum, type RunState, ServerProcess } from './appender-process.ts'
 import { diskError, MemoryStore } from './memory-store.ts'
 import {
   createLog,
@@ -35,6 +35,13 @@ export async function playAppender(seed: number, bug?: PlantedBug): Promise<Appe
   return run
 }
 
+/** The same with witnesses, which cosign late, and are lost and found. */
+export async function playWitnessedAppender(seed: number, bug?: PlantedBug): Promise<AppenderRun> {
+  const run = new Run(seed, bug, { hasWitnesses: true })
+  await run.play()
+  return run
+}
+
 type Action = () => void
 
 /** A checkpoint on its way into the head file. */
@@ -42,6 +49,26 @@ interface Recording {
   readonly treeSize: number
   readonly resolve: () => void
   readonly reject: (error: SignalError) => void
+}
+
+class RunQuorum implements Quorum {
+  isQuorumLost = false
+  kept: LogHead
+  submitted: LogHead | undefined
+  /** The head of the round under way. */
+  asked: LogHead | undefined
+
+  constructor(kept: LogHead) {
+    this.kept = kept
+  }
+
+  submit(head: LogHead): void {
+    this.submitted = head
+  }
+
+  get isDue(): boolean {
+    return this.submitted !== undefined && (this.isQuorumLost || this.submitted.treeSize > this.kept.treeSize)
+  }
 }
 
 class Run implements RunState, AppenderRun {
@@ -54,6 +81,7 @@ class Run implements RunState, AppenderRun {
   publishedSize = 0
   recordedSize = 0
   readonly hasHeadFile: boolean
+  readonly quorum: RunQuorum | undefined
   #process: ServerProcess
   readonly #clients: Client[]
   readonly #devices = new Map<string, Device>()
@@ -62,13 +90,14 @@ class Run implements RunState, AppenderRun {
   #doomed = 0
   #recordings: Recording[] = []
 
-  constructor(seed: number, bug: PlantedBug | undefined) {
+  constructor(seed: number, bug: PlantedBug | undefined, { hasWitnesses = false } = {}) {
     this.bug = bug
     this.draw = new SeededRandom(seed)
     this.hasHeadFile = this.draw.chance(0.5)
     const { keys, database } = beginning(SIZES_AT_START[this.draw.below(SIZES_AT_START.length)]!)
     this.log = new ExpectedLog(keys)
     this.database = database.crash(0)
+    this.quorum = hasWitnesses ? new RunQuorum(new LogStore(this.database).head()!) : undefined
     for (let number = 0; number < CONTESTED_DEVICES; number++) this.#know(deviceOf(number))
     this.#clients = Array.from({ length: 2 + this.draw.below(3) }, () => new Client())
     this.#process = new ServerProcess(this)
@@ -164,12 +193,44 @@ class Run implements RunState, AppenderRun {
         () => this.#recordNext(),
         () => this.#recordNext(),
       )
+    if (this.quorum !== undefined) actions.push(...this.#quorumActions(this.quorum))
     if (!draw.chance(0.2)) return actions
     if (recordings.length > 0) actions.push(() => this.#failRecording())
     if (database.waiting > 0 && database.written === 0) actions.push(() => this.#refuseCommits())
     if (database.written > 0 && draw.chance(0.2)) actions.push(() => this.#tellFailed())
     if (draw.chance(0.2)) actions.push(() => this.#kill())
     return actions
+  }
+
+  #quorumActions(quorum: RunQuorum): Action[] {
+    const actions: Action[] = []
+    if (quorum.asked !== undefined)
+      actions.push(
+        () => this.#cosign(quorum),
+        () => this.#cosign(quorum),
+        () => this.#lose(quorum),
+      )
+    else if (quorum.isDue)
+      actions.push(() => {
+        quorum.asked = quorum.submitted
+      })
+    return actions
+  }
+
+  #cosign(quorum: RunQuorum): void {
+    const head = quorum.asked!
+    quorum.asked = undefined
+    quorum.isQuorumLost = false
+    quorum.kept = head
+    this.note(`cosigned ${head.treeSize}`)
+    this.#process.tell({ kind: 'cosigned', head })
+  }
+
+  #lose(quorum: RunQuorum): void {
+    quorum.asked = undefined
+    quorum.isQuorumLost = true
+    this.note('the quorum is lost')
+    this.#process.tell({ kind: 'quorum-lost' })
   }
 
   #write(): void {
@@ -228,6 +289,7 @@ class Run implements RunState, AppenderRun {
 
   #restart(): void {
     this.#process.cutOff()
+    if (this.quorum !== undefined) this.quorum.asked = this.quorum.submitted = undefined
     this.database = this.database.crash(this.draw.below(this.database.written + 1))
     this.#doomed = 0
     const [recording] = this.#recordings.splice(0)
@@ -259,6 +321,10 @@ class Run implements RunState, AppenderRun {
       while (this.database.waiting > 0) this.#write()
       while (this.database.written > 0) this.#tell()
       while (this.#recordings.length > 0) this.#recordNext()
+      if (this.quorum?.isDue) {
+        this.quorum.asked = this.quorum.submitted
+        this.#cosign(this.quorum)
+      }
       await this.#afterStep()
       const isServed = this.#clients.every(client => !client.mustAskAgain && !client.isAsking)
       const isSettled = this.database.waiting + this.#recordings.length === 0

@@ -86,6 +86,15 @@ export function judgeHead(
       isDerived: false,
     })
   checkKeys(raw, 'checkpoint', LOG_TABLES.head, 'head', findings)
+  const shown = shownFault(raw, verifier, claimed)
+  if (shown !== undefined)
+    findings.report({
+      check: 'checkpoint',
+      table: LOG_TABLES.head,
+      key: SHOWN,
+      detail: shown,
+      isDerived: false,
+    })
   const value = raw.recordBytes(LOG_TABLES.head, 'head')
   if (value === undefined) return fault('record is missing')
   const wrong = firstWrongByte(Buffer.from(value), tree, verifier)
@@ -98,6 +107,21 @@ export function judgeHead(
   } else if (recordedSize !== verified.treeSize) {
     fault(`record says size ${recordedSize}, the checkpoint ${verified.treeSize}`)
   }
+}
+
+/** What is wrong with the head that was shown last, where witnesses cosign. */
+function shownFault(
+  raw: RawLog,
+  verifier: VerifierKey | undefined,
+  head: Checkpoint | undefined,
+): string | undefined {
+  if (raw.recordBytes(LOG_TABLES.head, SHOWN) === undefined || verifier === undefined) return undefined
+  const { checkpoint } = decoded(raw, LOG_TABLES.head, SHOWN) ?? {}
+  const shown =
+    typeof checkpoint === 'string' ? attempt(() => openCheckpoint(checkpoint, verifier)) : undefined
+  if (shown === undefined) return 'the checkpoint that was shown is not one of this log'
+  if (head !== undefined && shown.treeSize > head.treeSize) return 'a larger tree was shown than is there'
+  return undefined
 }
 
 /** The entries from the first bundle on, up to the first gap: the size of a log whose checkpoint says nothing. */

@@ -308,3 +308,28 @@ t.test('a log whose hashes do not fit into memory at once is checked in parts', 
   await repairLog(database, report)
   t.same(namesOf(await check(database)), [])
 })
+
+t.test(
+  'the checkpoint that was shown last is checked, too, and one that was not kept is no fault',
+  async t => {
+    const { database } = await storeLog(t, mixedKeys(30))
+    const store = new LogStore(database)
+    const head = store.head()!
+    for (const [checkpoint, isWhole] of [
+      [head.checkpoint, true],
+      [signCheckpoint({ treeSize: 20, rootHash: new Uint8Array(32) }, SIGNER), true],
+      [signCheckpoint({ treeSize: 31, rootHash: new Uint8Array(32) }, SIGNER), false],
+      [head.checkpoint.replace('\n30\n', '\n20\n'), false],
+      ['nothing', false],
+    ] as const) {
+      await store.keepShown({ treeSize: 20, checkpoint })
+      const report = await check(database)
+      t.match(namesOf(report), isWhole ? [] : [/^checkpoint: log-head shown /], checkpoint)
+      t.equal(namesOf(report).length, isWhole ? 0 : 1)
+    }
+    t.equal(store.shownHead()?.treeSize, 20)
+    await store.forgetShown()
+    t.same([namesOf(await check(database)), store.shownHead(), store.keepsShown], [[], head, false])
+    await database.close()
+  },
+)
