@@ -36,7 +36,7 @@ export function comparisonCode(one: ListedPerson, other: ListedPerson): string {
  */
 export function shareFragment({ userId, listHash }: ListedPerson, checkpoint?: SignedCheckpoint): string {
   const packed = checkpoint && packCheckpoint(checkpoint)
-  const note = packed === undefined ? '' : `&c=${toUrl(encodeBase64(packed))}`
+  const note = packed === undefined ? '' : `&n=${toUrl(encodeBase64(packed))}`
   return `#u=${userId}&l=${toUrl(listHash)}${note}`
 }
 
@@ -51,7 +51,7 @@ export function readShareFragment(fragment: string, origin: string): SharedPerso
       .split('&')
       .map(member => [member.slice(0, 2), member.slice(2)]),
   )
-  const [user, list, packed] = [members.get('u='), members.get('l='), members.get('c=')]
+  const [user, list, packed] = [members.get('u='), members.get('l='), members.get('n=')]
   if (user === undefined && list === undefined) return undefined
   if (user === undefined || list === undefined || !USER_ID.test(user)) throw malformed()
   const listHash = fromUrl(list)

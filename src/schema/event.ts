@@ -116,6 +116,7 @@ export function eventBody(event: Notice | TopicEvent, { deviceId, user, badge }:
       return { v, type, eventId, sentAt, userId: event.userId, displayName: event.displayName }
     case 'device_added':
     case 'device_removed':
+    case 'device_list_changed':
     case 'device_list_reset': {
       const { deviceId, name, platform, publicKeyHash } = event
       return { v, type, eventId, sentAt, deviceId, name, platform, publicKeyHash }
@@ -245,6 +246,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   contact_removed: eventSchema('contact_removed', { userId: Uint64Text, displayName: Type.String() }),
   device_added: deviceEvent('device_added'),
   device_removed: deviceEvent('device_removed'),
+  device_list_changed: deviceEvent('device_list_changed'),
   device_list_reset: deviceEvent('device_list_reset'),
   device_push_lost: eventSchema('device_push_lost', {
     deviceId: { ...Uint64Text, description: 'The device that is pushed to no more' },

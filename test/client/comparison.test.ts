@@ -32,7 +32,7 @@ t.test('both people see one code of sixty digits, and another one for any other 
 
 t.test('a link’s fragment says who it is of, and shows the log to the other person', async t => {
   const fragment = shareFragment(ann, checkpoint)
-  t.match(fragment, /^#u=9007199254740991&l=[-\w]{43}&c=[-\w]{144}$/)
+  t.match(fragment, /^#u=9007199254740991&l=[-\w]{43}&n=[-\w]{144}$/)
   t.same(readShareFragment(fragment, origin), { ...ann, note: checkpoint.note })
   t.same(readShareFragment(shareFragment(bob).slice(1), origin), bob)
 })
@@ -41,14 +41,14 @@ t.test('other fragments say nothing, and damaged ones are refused', async t => {
   for (const fragment of ['', '#', '#top', '#a=1&b=2'])
     t.equal(readShareFragment(fragment, origin), undefined)
   const whole = shareFragment(ann, checkpoint)
-  const list = whole.slice(whole.indexOf('&l='), whole.indexOf('&c='))
+  const list = whole.slice(whole.indexOf('&l='), whole.indexOf('&n='))
   for (const fragment of [
     '#u=7',
     list,
     `#u=-7${list}`,
     `#u=07${list}`,
     `#u=7${list.slice(0, -1)}`,
-    `#u=7${list}&c=!`,
+    `#u=7${list}&n=!`,
     `#u=${'9'.repeat(400)}${list}`,
   ])
     t.throws(() => readShareFragment(fragment, origin), { code: 'MALFORMED' }, fragment)

@@ -427,6 +427,7 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   contact_removed: fc.record({ userId: id, displayName: name }),
   device_added: fc.record(device),
   device_removed: fc.record(device),
+  device_list_changed: fc.record(device),
   device_list_reset: fc.record(device),
   device_push_lost: fc.record({ deviceId: id, name, platform: name }),
   session_revoked: fc.record({ reason: name }),

@@ -3,11 +3,11 @@
  * the removed one's page says.
  */
 
-import { generateKeyPairSync } from 'node:crypto'
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { askToBe, button, newTab, openHouse, widthsOf } from '../support/client-page.ts'
+import { newPhone, registrationOf } from '../support/device-lists.ts'
 import { postJson } from '../support/server.ts'
 
 const browser = (await openBrowser(t)) as Browser
@@ -119,9 +119,9 @@ t.test(
       '\u200b': 'Unnamed device',
     }
     const stranger = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
-    const { accessToken } = JSON.parse(await tokensOf(stranger))
+    const tokens = await tokensOf(stranger)
     for (const [name, shown] of Object.entries(names)) {
-      await register(url, accessToken, { platform: 'P'.repeat(32), name })
+      await register(url, tokens, { platform: 'P'.repeat(32), name })
       await ann.getByText(`A new device signs in as you: ${shown}. Was that you?`).waitFor()
       await rows(ann).first().locator('.name').getByText(shown, { exact: true }).waitFor()
     }
@@ -136,8 +136,8 @@ t.test(
   async t => {
     const { url, newContext } = await openHouse(t, browser)
     const ann = await newTab(await newContext(), url, 'Ann')
-    const { accessToken } = JSON.parse(await tokensOf(ann))
-    for (let at = 1; at < DEVICES_MAX; at++) await register(url, accessToken, { name: `Phone ${at}` })
+    const tokens = await tokensOf(ann)
+    for (let at = 1; at < DEVICES_MAX; at++) await register(url, tokens, { name: `Phone ${at}` })
     const page = await (await newContext({ userAgent: EDGE })).newPage()
     await page.goto(url)
     await askToBe(page, 'Ann')
@@ -155,12 +155,12 @@ t.test(
   },
 )
 
-/** A device with the token's session and a key of its own. */
-async function register(url: string, accessToken: string, deviceInfo: object): Promise<void> {
-  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+/** A device with the page's session and keys of its own. */
+async function register(url: string, tokens: string, deviceInfo: object): Promise<void> {
+  const { accessToken, challenge } = JSON.parse(tokens)
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${accessToken}` }
   const address = new URL('/app/api/register_device', url).href
-  const { status } = await postJson(address, { publicKey: key, deviceInfo }, headers)
+  const body = { ...registrationOf(newPhone(JSON.stringify(deviceInfo)), challenge), deviceInfo }
+  const { status } = await postJson(address, body, headers)
   if (status !== 201) throw new Error(`a device was answered with ${status}`)
 }

@@ -6,7 +6,7 @@
 import type { Browser, Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
-import { button, type ClientHouse, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
+import { befriend, button, contacts, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
 import { startServer } from '../support/server.ts'
 
 const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
@@ -16,24 +16,6 @@ const LOOKUP = '**/api/get-public-keys'
 const shared = (await openBrowser(t)) as Browser
 
 const setUp = (t: Test, browser = shared) => openHouse(t, browser)
-
-/** Opens the link of one tab in another person's, who asks, and is accepted. */
-async function befriend(one: Page, other: Page, name: string): Promise<void> {
-  const link = await one.getByRole('textbox', { name: 'Your link' }).inputValue()
-  await other.goto(link)
-  await button(other, 'to be contacts').click()
-  await button(one, 'Accept').click()
-  await button(one, `Video call to ${name}`).waitFor()
-}
-
-/** Ann and Bob, who are contacts, each in a browser profile of their own. */
-async function contacts({ url, newContext }: ClientHouse): Promise<[ann: Page, bob: Page]> {
-  const ann = await newTab(await newContext(), url, 'Ann')
-  const bob = await newTab(await newContext(), url, 'Bob')
-  await befriend(ann, bob, 'Bob')
-  await button(bob, 'Video call to Ann').waitFor()
-  return [ann, bob]
-}
 
 /** The key's digits, once it is the key of this epoch. */
 async function digitsOf(page: Page, epoch: number): Promise<string> {
@@ -491,6 +473,8 @@ t.test(
     await call()
     t.equal(await news.count(), 0, 'whoever is met for the first time has nothing new')
     await newTab(await house.newContext(), house.url, 'Bob')
+    await button(bob, 'approve').click()
+    await bob.getByText('is on your device list now').waitFor()
     await call()
     await news.waitFor()
     await ann.reload()

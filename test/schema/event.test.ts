@@ -221,6 +221,10 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     { kind: 'device_removed', ...PHONE },
     { ...PHONE, deviceId: '34' },
   ],
+  device_list_changed: [
+    { kind: 'device_list_changed', ...PHONE },
+    { ...PHONE, deviceId: '34' },
+  ],
   device_list_reset: [
     { kind: 'device_list_reset', ...PHONE },
     { ...PHONE, deviceId: '34' },

@@ -51,6 +51,24 @@ export async function newTab(context: BrowserContext, url: string, name: string)
   return page
 }
 
+/** Opens the link of one tab in another person's, who asks, and is accepted. */
+export async function befriend(one: Page, other: Page, name: string): Promise<void> {
+  const link = await one.getByRole('textbox', { name: 'Your link' }).inputValue()
+  await other.goto(link)
+  await button(other, 'to be contacts').click()
+  await button(one, 'Accept').click()
+  await button(one, `Video call to ${name}`).waitFor()
+}
+
+/** Ann and Bob, who are contacts, each in a browser profile of their own. */
+export async function contacts({ url, newContext }: ClientHouse): Promise<[ann: Page, bob: Page]> {
+  const ann = await newTab(await newContext(), url, 'Ann')
+  const bob = await newTab(await newContext(), url, 'Bob')
+  await befriend(ann, bob, 'Bob')
+  await button(bob, 'Video call to Ann').waitFor()
+  return [ann, bob]
+}
+
 /** How wide the page is, and the window. */
 export function widthsOf(page: Page): Promise<unknown> {
   return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')

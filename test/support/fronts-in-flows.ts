@@ -57,6 +57,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   client: 'verifies what register-and-verify looks up',
   'client-devices': 'verifies what register-and-verify looks up',
   'client-page': PAGE,
+  'client-trust': PAGE,
   'console-page': PAGE,
   delivery: 'mail, SMS and pushes leave from the writer',
   devices: 'sign-in-story and call-story register and remove devices',

@@ -3,11 +3,13 @@
  * out.
  */
 
+import { possessionMessage } from '../../src/client/client.ts'
 import { Calls } from './calls.ts'
 import { Contacts, isTokenGone, sharedToken, tokenIn } from './contacts.ts'
-import { deviceKeyOf, forgetDeviceKey } from './device-key.ts'
+import { base64FromBytes, bytesFromBase64, deviceKeyOf, forgetDeviceKey, signWith } from './device-key.ts'
 import { Devices } from './devices.ts'
 import { KeyLog } from './key-log.ts'
+import { OwnList } from './own-list.ts'
 import { Problem, Session, type SignedIn, sentenceOf } from './session.ts'
 import { type Event, Socket } from './socket.ts'
 import {
@@ -18,6 +20,7 @@ import {
   type State,
   type Store,
   type User,
+  type WaitingDevice,
 } from './state.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
 
@@ -27,6 +30,7 @@ interface Person {
   readonly calls: Calls
   readonly socket: Socket
   readonly keyLog: KeyLog
+  readonly ownList: OwnList
 }
 
 interface ChallengeReply {
@@ -47,6 +51,8 @@ export class App {
   readonly #devices: Devices
   #person: Person | undefined
   #token = sharedToken(location)
+  /** The fragment of the link with the token. */
+  #fragment = location.hash
 
   constructor(store: Store) {
     this.#store = store
@@ -146,7 +152,8 @@ export class App {
   async removeDevice(device: Device): Promise<void> {
     await this.#devices.remove(device)
     const { stage, user } = this.#state
-    if (stage === 'crowded' && user !== undefined) await this.#enter(user)
+    if (stage === 'crowded' && user !== undefined) return this.#enter(user)
+    await this.#onDevicesLoaded()
   }
 
   /** Brings the connection to this tab; another tab of the same person has had it. */
@@ -171,6 +178,7 @@ export class App {
   /** The user typed or pasted a link, or its token alone. */
   async openLink(text: string): Promise<void> {
     this.#token = tokenIn(text)
+    this.#fragment = text.includes('#') ? text.slice(text.indexOf('#')) : ''
     if (this.#token === undefined) throw new Error('That is no share link: it has no token in it.')
     await this.#resolveToken()
   }
@@ -178,6 +186,7 @@ export class App {
   /** Another link was opened in this tab. */
   async onHashChange(): Promise<void> {
     this.#token = sharedToken(location)
+    this.#fragment = location.hash
     if (this.#person !== undefined) await this.act('share', () => this.#resolveToken())
   }
 
@@ -190,12 +199,13 @@ export class App {
   }
 
   async #enter(user: User): Promise<void> {
-    const keyLog = await this.#register(user).catch(error => {
+    const registered = await this.#register(user).catch(error => {
       if (!(error instanceof Problem && error.code === 'DEVICE_LIMIT')) throw error
     })
-    if (keyLog === undefined) return this.#askForRoom(user)
+    if (registered === undefined) return this.#askForRoom(user)
+    const { keyLog, ownList } = registered
     holdName(user.displayName)
-    const contacts = new Contacts(this.#store, this.#session, user.userId)
+    const contacts = new Contacts(this.#store, this.#session, keyLog, user.userId)
     const socket = new Socket(this.#session, {
       onConnected: () => void this.#onConnected(),
       onConnection: connection => this.#onConnection(connection),
@@ -207,12 +217,31 @@ export class App {
       },
     })
     const calls = new Calls(this.#store, this.#session, socket, keyLog, user.userId)
-    this.#person = { contacts, socket, keyLog, calls }
+    this.#person = { contacts, socket, keyLog, calls, ownList }
     const { userId, displayName } = user
     this.#store.update({ stage: 'signed-in', challenge: undefined, user: { userId, displayName } })
     socket.connect()
     await this.#resolveToken()
     await this.#checkOwnKey()
+  }
+
+  /** Puts a device on the person's list, which they have compared the codes for. */
+  async approve(device: WaitingDevice): Promise<void> {
+    await this.#signedIn.ownList.approve(device)
+    this.#store.say('good', `${device.name} is on your device list now.`)
+    await this.contacts.renewLink()
+  }
+
+  /** Makes this device the only one on the person's list. */
+  async startOver(): Promise<void> {
+    await this.#signedIn.ownList.startOver()
+    await this.contacts.renewLink()
+  }
+
+  /** Shows the digits to compare with a contact. */
+  async showCode({ userId }: User): Promise<void> {
+    const code = await this.#signedIn.keyLog.codeWith(userId)
+    this.#store.update({ codes: new Map(this.#state.codes).set(userId, code) })
   }
 
   async #askForRoom({ userId, displayName }: User): Promise<void> {
@@ -221,15 +250,20 @@ export class App {
   }
 
   /** Registers this browser's key for the person: the same key again is the same device. */
-  async #register({ userId }: User): Promise<KeyLog> {
+  async #register({ userId }: User): Promise<Pick<Person, 'keyLog' | 'ownList'>> {
     const { log } = await this.#session.request<{ log: { vkey: string; vrfPublicKey: string } }>(
       'GET',
       'meta',
     )
     const deviceInfo = { platform: 'web', name: browserName() }
     let key = await deviceKeyOf(userId)
-    const register = () =>
-      this.#session.request<DeviceReply>('POST', 'register_device', { publicKey: key.publicKey, deviceInfo })
+    const register = async () => {
+      const { publicKey, signing } = key
+      const possession = await signWith(signing, possessionMessage(bytesFromBase64(this.#session.challenge)))
+      const signingMembers = { signingKey: signing.publicKey, possession: base64FromBytes(possession) }
+      const body = { publicKey, ...signingMembers, deviceInfo }
+      return this.#session.request<DeviceReply>('POST', 'register_device', body)
+    }
     const device = await register().catch(async error => {
       if (!(error instanceof Problem) || error.code !== 'KEY_IN_USE') throw error
       await forgetDeviceKey(userId)
@@ -238,7 +272,10 @@ export class App {
     })
     const { deviceId, publicKeyHash } = device
     const own = { userId, deviceId, publicKeyHash, publicKey: key.publicKey }
-    return new KeyLog(this.#session, log, own, key.privateKey, sentence => this.#store.say('bad', sentence))
+    const say = this.#store.say.bind(this.#store)
+    const keyLog = new KeyLog(this.#session, log, own, key.privateKey, say)
+    const ownList = new OwnList({ store: this.#store, session: this.#session, keyLog, userId, deviceId, key })
+    return { keyLog, ownList }
   }
 
   async #checkOwnKey(): Promise<void> {
@@ -249,7 +286,7 @@ export class App {
   async #resolveToken(): Promise<void> {
     if (this.#token === undefined) return
     try {
-      await this.contacts.resolve(this.#token)
+      await this.contacts.resolve(this.#token, this.#fragment)
     } catch (error) {
       if (!isTokenGone(error)) throw error
       this.#store.say('bad', 'The link is not good any more: ask for a new one.')
@@ -262,7 +299,7 @@ export class App {
   async #onConnected(): Promise<void> {
     try {
       await Promise.all([
-        this.#devices.load(),
+        this.#loadDevices(),
         this.contacts.load(),
         this.calls.loadHistory(),
         this.calls.onConnected(),
@@ -270,6 +307,16 @@ export class App {
     } catch (error) {
       this.#store.say('bad', sentenceOf(error))
     }
+  }
+
+  async #loadDevices(): Promise<void> {
+    await this.#devices.load()
+    await this.#onDevicesLoaded()
+  }
+
+  async #onDevicesLoaded(): Promise<void> {
+    await this.#signedIn.ownList.load()
+    await this.contacts.renewLink()
   }
 
   #onConnection(connection: Connection): void {
@@ -291,9 +338,14 @@ export class App {
       case 'contact_removed':
         return this.contacts.load()
       case 'device_added':
-        return this.#devices.onAdded(event)
+        await this.#devices.onAdded(event)
+        return this.#onDevicesLoaded()
       case 'device_removed':
-        return this.#devices.onRemoved(event)
+        await this.#devices.onRemoved(event)
+        return this.#onDevicesLoaded()
+      case 'device_list_changed':
+      case 'device_list_reset':
+        return this.#onDevicesLoaded()
       case 'device_push_lost':
         return this.#store.say('bad', `${event.name} gets no pushes any more: another device took its token.`)
       default:

@@ -24,7 +24,7 @@ export function callView(state: State, call: Call, app: App): TemplateResult {
       ${peopleView(state, call, app)}
     </header>
     <footer class="call-foot">
-      ${keylessView(call, state.doing, app)} ${mediaText(state)} ${fingerprintView(call)} ${controlsView(state, call, app)}
+      ${keyAsksView(state, app)} ${keylessView(call, state.doing, app)} ${mediaText(state)} ${fingerprintView(call)} ${controlsView(state, call, app)}
     </footer>
   </section>`
 }
@@ -101,6 +101,27 @@ export function playStreams(root: ParentNode, { local, peers }: MediaView, onSil
       if (error instanceof DOMException && error.name === 'NotAllowedError' && !video.muted) onSilence()
     })
   }
+}
+
+/** Devices that ask for the key and had not joined: a server could have made them up. */
+function keyAsksView({ keyAsks, user, doing }: State, app: App): View {
+  return html`${repeat(
+    keyAsks,
+    ({ deviceId }) => deviceId,
+    ask => {
+      const { userId, displayName } = ask
+      const whose =
+        userId === user?.userId
+          ? 'Another device of yours'
+          : html`Another device of <span dir="auto">${displayName}</span>`
+      return html`<div class="card attention" role="alert">
+        <p>${whose} asks for the call’s key. Whoever has the key hears the call.</p>
+        <p class="row"><button class="main" ?disabled=${doing.has('grant-key')}
+          @click=${() => app.act('grant-key', () => app.calls.grantKey(ask))}>Give it the key</button>
+          <button @click=${() => app.calls.refuseKey(ask)}>Don’t</button></p>
+      </div>`
+    },
+  )}`
 }
 
 function fingerprintView({ fingerprint, keyEpoch }: Call): View {

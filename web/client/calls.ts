@@ -16,7 +16,7 @@ import { Ringing } from './ringing.ts'
 import { serverNowMs } from './server-clock.ts'
 import { Problem, type Session, sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
-import type { Call, Participant, PastCall, Store } from './state.ts'
+import type { Call, KeyAsk, Participant, PastCall, Store } from './state.ts'
 
 export class Calls {
   readonly media: Media
@@ -133,6 +133,15 @@ export class Calls {
     })
     await this.#hold(callId, epoch, key)
     this.#planRotation(keyRotationIn * 1000)
+  }
+
+  /** The person says that a device which asks for the key is who it says. */
+  grantKey(ask: KeyAsk): Promise<void> {
+    return this.#rejoining.grant(ask)
+  }
+
+  refuseKey(ask: KeyAsk): void {
+    this.#rejoining.refuse(ask)
   }
 
   /** Comes back into a call that was left, or whose key is gone with a reload. */
@@ -305,6 +314,7 @@ export class Calls {
   #forget(): void {
     clearTimeout(this.#rotationTimer)
     this.#rejoining.stop()
+    this.#store.update({ keyAsks: [] })
     this.#unwatch?.()
     this.#unwatch = undefined
     this.media.close()

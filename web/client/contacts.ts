@@ -1,5 +1,7 @@
 /** Contacts, requests to become one, and the share link by which people find the user. */
 
+import type { SharedPerson } from '../../src/client/client.ts'
+import type { KeyLog } from './key-log.ts'
 import { serverNowMs } from './server-clock.ts'
 import { Problem, type Session } from './session.ts'
 import type { Contact, FriendRequest, Store, User } from './state.ts'
@@ -8,15 +10,27 @@ interface Page<Item> {
   readonly items: readonly Item[]
 }
 
+interface AskReply {
+  readonly user: User
+  readonly status: string
+  readonly requestId: string
+}
+
 export class Contacts {
   readonly #store: Store
   readonly #session: Session
   readonly #userId: string
+  readonly #keyLog: KeyLog
+  /** Whom the opened link names, by itself. */
+  #linked: SharedPerson | undefined
+  /** Names this person in the link. */
+  #fragment = ''
 
-  constructor(store: Store, session: Session, userId: string) {
+  constructor(store: Store, session: Session, keyLog: KeyLog, userId: string) {
     this.#store = store
     this.#session = session
     this.#userId = userId
+    this.#keyLog = keyLog
   }
 
   /** Reads everything; a user without contacts gets a link to share at once. */
@@ -33,6 +47,13 @@ export class Contacts {
     const kept = this.#keptLink()
     if (kept !== undefined) this.#store.update({ shareLink: kept })
     else if (contacts.length === 0) await this.share()
+  }
+
+  /** The person's device list has changed, and the link names it. */
+  async renewLink(): Promise<void> {
+    this.#fragment = await this.#keyLog.shareFragment()
+    const { shareLink } = this.#store.state
+    if (shareLink !== undefined) this.#store.update({ shareLink: this.#keptLink() })
   }
 
   /** Makes the link, if there is none that is still good. */
@@ -55,8 +76,9 @@ export class Contacts {
     await this.#session.request('POST', '/dev/simulator', { kind: 'befriend', shareToken })
   }
 
-  /** Resolves the token that the page was opened with to its owner. */
-  async resolve(token: string): Promise<void> {
+  /** Resolves the token that the page was opened with to its owner. `fragment` comes from its link. */
+  async resolve(token: string, fragment: string): Promise<void> {
+    this.#linked = await this.#keyLog.openShared(fragment)
     const { displayName, relation } = await this.#session.request<{ displayName: string; relation: string }>(
       'POST',
       'share-token/resolve',
@@ -72,12 +94,22 @@ export class Contacts {
 
   /** Asks the owner of the token to become a contact. */
   async ask(token: string): Promise<void> {
-    const { user, status } = await this.#session.request<{ user: User; status: string }>(
+    const { user, status, requestId } = await this.#session.request<AskReply>(
       'POST',
       'friend-request/by-token',
       { token },
     )
     this.#store.update({ invitedBy: undefined })
+    const linked = this.#linked
+    this.#linked = undefined
+    if (linked !== undefined && user.userId !== `${linked.userId}`) {
+      if (status === 'accepted') await this.#session.request('DELETE', `friend/${user.userId}`)
+      else await this.#session.request('POST', 'friend-request/cancel', { requestId })
+      throw new Error(
+        `The server says that the link is ${user.displayName}’s, and the link itself names somebody else. They are not added.`,
+      )
+    }
+    if (linked !== undefined) this.#keyLog.expect(linked)
     if (status === 'accepted') this.#store.say('good', `You and ${user.displayName} are contacts.`)
     await this.load()
   }
@@ -126,7 +158,7 @@ export class Contacts {
 
   #keptLink(): string | undefined {
     const kept = this.#kept()
-    return kept && `${location.origin}${location.pathname}#c=${kept.token}`
+    return kept && `${location.origin}${location.pathname}#c=${kept.token}${this.#fragment.replace('#', '&')}`
   }
 
   /** The link's token, while it is good for a minute yet. */

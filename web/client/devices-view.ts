@@ -8,7 +8,33 @@ import { type View, whenText } from './view-parts.ts'
 
 export function devicesView(state: State, app: App): View {
   if (state.devices.length === 0) return nothing
-  return html`<section class="card"><h2>Your devices</h2>${listView(state, app)}</section>`
+  return html`${waitingView(state, app)}
+    <section class="card"><h2>Your devices</h2>${listView(state, app)}</section>`
+}
+
+/** This device before it is on the list, and devices that wait to be put on it. */
+function waitingView({ ownList, doing }: State, app: App): View {
+  if (ownList.kind === 'waiting') {
+    return html`<section class="card attention" role="alert"><h2>Approve this device</h2>
+      <p>Calls reach it once another device of yours has put it on your list. There, compare this code:</p>
+      <p class="digits mono" aria-label="Code of this device">${ownList.code}</p>
+      <details><summary>I have no other device any more</summary>
+        <p>Start over with this device alone. Your contacts are told so, because somebody who had taken your account would do
+          the same.</p>
+        <button class="bad" ?disabled=${doing.has('start-over')}
+          @click=${() => app.act('start-over', () => app.startOver())}>Start over</button></details></section>`
+  }
+  if (ownList.kind !== 'listed') return nothing
+  return html`${repeat(
+    ownList.waiting,
+    ({ deviceId }) => deviceId,
+    device => html`<section class="card attention approval" role="alert"><h2>A new device of yours?</h2>
+      <p><strong dir="auto">${device.name}</strong> has signed in as you. It can be called, and reads your calls, once you put it
+        on your list. Do so only if it shows this code:</p>
+      <p class="digits mono" aria-label=${`Code of ${device.name}`}>${device.code}</p>
+      <button class="main" ?disabled=${doing.has('approve')}
+        @click=${() => app.act('approve', () => app.approve(device))}>It shows this code: approve</button></section>`,
+  )}`
 }
 
 /** In place of everything else, while there is no room for this device. */

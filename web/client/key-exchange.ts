@@ -1,6 +1,6 @@
 /** How a call's key goes to other devices and comes from them: only to and from devices that the key log proves. */
 
-import { type KeyHolder, openCallKey, sealCallKey } from './call-key.ts'
+import { openCallKey, sealCallKey } from './call-key.ts'
 import type { CallRecord } from './call-record.ts'
 import type { Bytes } from './device-key.ts'
 import type { KeyLog, Peer } from './key-log.ts'
@@ -37,15 +37,16 @@ export class KeyExchange {
     if (device.publicKeyHash !== publicKeyHash) {
       throw new Error('Somebody asks for the key from a device that is not theirs. They do not get it.')
     }
-    return sealCallKey(key, this.#keyLog.self, device)
+    return this.#seal(key, device)
   }
 
   /** Rejects unless this device of this user has sealed it. */
   async open(sealed: string, userId: string, deviceId: string): Promise<Bytes> {
     const from = await this.#keyLog.deviceOf(userId, deviceId)
-    return openCallKey(sealed, from, this.#keyLog.self).catch(() => {
+    const opened = await openCallKey(sealed, from, this.#keyLog.self).catch(() => {
       throw new Error('The call’s key was not sealed by the one who is said to have sent it. It is not used.')
     })
+    return this.#keyLog.readKey(opened)
   }
 
   /** The key sealed by a participant: most likely `callerId` or the host; undefined when none opens. */
@@ -70,11 +71,14 @@ export class KeyExchange {
   }
 
   /** By `<userId>_<deviceId>`. */
-  async #sealed(key: Bytes, devices: readonly KeyHolder[]): Promise<Record<string, string>> {
-    const { self } = this.#keyLog
-    const others = devices.filter(({ name }) => name !== self.name)
-    const entryOf = async (to: KeyHolder) => [to.name, await sealCallKey(key, self, to)] as const
+  async #sealed(key: Bytes, devices: readonly Peer[]): Promise<Record<string, string>> {
+    const others = devices.filter(({ name }) => name !== this.#keyLog.self.name)
+    const entryOf = async (to: Peer) => [to.name, await this.#seal(key, to)] as const
     return Object.fromEntries(await Promise.all(others.map(entryOf)))
+  }
+
+  async #seal(key: Bytes, to: Peer): Promise<string> {
+    return sealCallKey(await this.#keyLog.withCheckpoint(key, to), this.#keyLog.self, to)
   }
 }
 

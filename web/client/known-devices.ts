@@ -1,49 +1,41 @@
 /**
- * Other users' devices that this browser has seen proven by the key log, so that a new one is announced. A device
- * that an operator adds to a user is legal in the log, and gets every call's key: only that user can tell that it is
- * not theirs.
+ * Other people as this browser knows them: their devices and device lists, and what the page says when these change. A
+ * server could name a device that its owner never had; a list that the owner's devices have signed can't be made up.
  */
 
-export interface ProvenDevice {
-  readonly userId: string
-  readonly displayName: string
-  readonly deviceId: string
-  readonly publicKey: string
-}
+import type { DeviceEvent, KnownUser, KnownUserStore } from '../../src/client/client.ts'
 
-/** A person's keys by device. */
-type Keys = Readonly<Record<string, string>>
-
-export class KnownDevices {
-  readonly #name: string
-
-  constructor(ownUserId: string) {
-    this.#name = `callsign.devices.${ownUserId}`
-  }
-
-  /** Remembers all devices of these users; returns a sentence for each user whose devices have changed. */
-  see(devices: readonly ProvenDevice[]): readonly string[] {
-    const known = new Map<string, Keys>(JSON.parse(localStorage.getItem(this.#name) ?? '[]'))
-    const names = new Map(devices.map(({ userId, displayName }) => [userId, displayName]))
-    const news = [...names].flatMap(([userId, displayName]) => {
-      const own = devices.filter(device => device.userId === userId)
-      const now: Keys = Object.fromEntries(own.map(({ deviceId, publicKey }) => [deviceId, publicKey]))
-      const before = known.get(userId)
+/** In the browser's storage, for one person and one log. */
+export function knownUserStore(ownUserId: string, vkey: string): KnownUserStore {
+  const name = `callsign.people.${ownUserId}.${vkey}`
+  const read = () => new Map<string, KnownUser>(JSON.parse(localStorage.getItem(name) ?? '[]'))
+  return {
+    get: userId => read().get(userId),
+    put: known => {
+      const people = read()
       // At the end again: who was not met for longest is forgotten first.
-      known.delete(userId)
-      known.set(userId, now)
-      return before === undefined ? [] : newsOf(displayName, before, now)
-    })
-    localStorage.setItem(this.#name, JSON.stringify([...known].slice(-PEOPLE_MAX)))
-    return news
+      people.delete(known.userId)
+      people.set(known.userId, known)
+      localStorage.setItem(name, JSON.stringify([...people].slice(-PEOPLE_MAX)))
+    },
   }
 }
 
-function newsOf(displayName: string, before: Keys, now: Keys): readonly string[] {
-  const changed = Object.keys(now).filter(id => before[id] !== now[id])
-  if (changed.length === 0) return []
-  const what = changed.some(id => before[id] === undefined) ? 'a new device' : 'a device with a new key'
-  return [`${displayName} has ${what}, and calls are encrypted for it too. Ask whether it is really theirs.`]
+/** A sentence for each change that people are to hear of. */
+export function sentencesOf(displayName: string, events: readonly DeviceEvent[]): readonly string[] {
+  return [...new Set(events.flatMap(({ kind }) => SENTENCES[kind]?.(displayName) ?? []))]
+}
+
+const SENTENCES: Readonly<Partial<Record<DeviceEvent['kind'], (name: string) => string>>> = {
+  'added-by-list': name => `${name} has a new device, which another device of theirs has approved.`,
+  reset: name =>
+    `${name} has started over on a new device. Ask whether that is so before you say anything private.`,
+  unlisted: name =>
+    `The server names a device of ${name}’s that ${name} has not approved. Nothing is encrypted for it.`,
+  added: name =>
+    `${name} has a new device, and calls are encrypted for it too. Ask whether it is really theirs.`,
+  replaced: name =>
+    `${name} has a device with a new key, and calls are encrypted for it too. Ask whether it is really theirs.`,
 }
 
 /** With ten devices each, about a quarter of what browsers keep for an address. */

@@ -68,7 +68,8 @@ export function contactsView(state: State, app: App): View {
 
 function contactView(state: State, contact: Contact, app: App): TemplateResult {
   const { userId, displayName } = contact
-  const { marked, contacts } = state
+  const { marked, contacts, codes, doing } = state
+  const code = codes.get(userId)
   return html`<li class="contact">
     ${
       contacts.length > 1
@@ -80,10 +81,21 @@ function contactView(state: State, contact: Contact, app: App): TemplateResult {
     <span class="what">
       ${callButtons(state, contact, app)}
       <details class="menu more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
+        <div class="items">
+        <button class="plain" ?disabled=${doing.has('show-code')}
+          @click=${() => app.act('show-code', () => app.showCode(contact))}>Compare a code</button>
         <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
           Remove from contacts</button>
+        </div>
       </details>
     </span>
+    ${
+      code === undefined
+        ? nothing
+        : html`<div class="compare"><p class="quiet">Read these to each other, or hold the screens side by side. The same digits
+          on both: you have each other’s devices, and nobody else’s.</p>
+          <p class="digits mono" aria-label=${`Code to compare with ${displayName}`}>${code}</p></div>`
+    }
   </li>`
 }
 

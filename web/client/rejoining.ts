@@ -10,7 +10,7 @@ import type { Bytes } from './device-key.ts'
 import type { KeyExchange } from './key-exchange.ts'
 import { Problem, sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
-import type { Store } from './state.ts'
+import type { KeyAsk, Store } from './state.ts'
 
 export interface RejoiningParts {
   readonly store: Store
@@ -61,9 +61,12 @@ export class Rejoining {
     }
   }
 
-  /** A device in the call has lost the key: it gets the key once it verifies. */
+  /**
+   * A device of a participant has no key: it gets the key once it verifies. One that is not the device which they had
+   * joined with waits until the person here says so: a server could have made it up.
+   */
   async onAsked({ callId, userId, deviceId, displayName, publicKeyHash }: Event): Promise<void> {
-    const { store, socket, requests, exchange, keys } = this.#parts
+    const { store, requests, keys } = this.#parts
     const held = keys.newest(callId)
     if (held === undefined) {
       this.#askers.add(userId)
@@ -72,6 +75,19 @@ export class Rejoining {
     const { participants } = await requests.get(callId)
     const asker = participants.find(one => one.userId === userId)
     if (asker === undefined || asker.state === 'removed') return
+    const ask = { callId, userId, deviceId, displayName, publicKeyHash }
+    if (asker.deviceId === deviceId) return this.grant(ask)
+    const others = store.state.keyAsks.filter(one => one.deviceId !== deviceId)
+    store.update({ keyAsks: [...others, ask] })
+  }
+
+  /** Gives a device the call's key. Rejects unless it is on the list of its person. */
+  async grant(ask: KeyAsk): Promise<void> {
+    const { store, socket, exchange, keys } = this.#parts
+    const { callId, userId, deviceId, displayName, publicKeyHash } = ask
+    this.refuse(ask)
+    const held = keys.newest(callId)
+    if (held === undefined) return
     const encryptedAESKey = await exchange.sealForDevice(held.key, userId, deviceId, publicKeyHash)
     const answer = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey }
     await socket.send(`/app/call/${callId}/accept-rejoin`, answer)
@@ -82,6 +98,11 @@ export class Rejoining {
         ? 'Another device of yours comes in: this tab has given it the key.'
         : `${displayName} comes back: this tab has given them the key.`,
     )
+  }
+
+  refuse({ deviceId }: KeyAsk): void {
+    const { store } = this.#parts
+    store.update({ keyAsks: store.state.keyAsks.filter(one => one.deviceId !== deviceId) })
   }
 
   /** Takes the first answer that opens. */

@@ -24,12 +24,15 @@ interface Tokens {
   readonly refreshToken: string
   readonly expiresAtMs: number
   readonly renewAtMs: number
+  readonly challenge: string
 }
 
 interface TokenReply {
   readonly accessToken: string
   readonly refreshToken: string
   readonly expiresIn: number
+  /** Signed by the device's signing key, to show that it has it. */
+  readonly challenge: string
 }
 
 export interface SignedIn extends TokenReply {
@@ -47,11 +50,15 @@ export class Session {
     return this.#tokens !== undefined
   }
 
+  get challenge(): string {
+    return this.#tokens?.challenge ?? ''
+  }
+
   /** Uses the tokens of a reply from now on. They are written down before anything is done with them. */
-  take({ accessToken, refreshToken, expiresIn }: TokenReply): void {
+  take({ accessToken, refreshToken, expiresIn, challenge }: TokenReply): void {
     const expiresAtMs = Date.now() + expiresIn * 1000
     const renewAtMs = expiresAtMs - (expiresIn * 1000) / 5
-    this.#tokens = { accessToken, refreshToken, expiresAtMs, renewAtMs }
+    this.#tokens = { accessToken, refreshToken, expiresAtMs, renewAtMs, challenge }
     sessionStorage.setItem(TOKENS, JSON.stringify(this.#tokens))
   }
 
@@ -69,16 +76,21 @@ export class Session {
   }
 
   /** Asks `GET /app/api/X` or the like, as `request('POST', 'login', {...})`; throws a `Problem`. */
-  async request<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
+  async request<Reply>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Reply> {
     // A retry after a new token is the same request: it keeps its key.
-    const key = method === 'POST' ? crypto.randomUUID() : undefined
+    const sent = { ...headers, ...(method === 'POST' && { 'idempotency-key': crypto.randomUUID() }) }
     try {
-      return await this.#send<Reply>(method, path, body, key)
+      return await this.#send<Reply>(method, path, body, sent)
     } catch (error) {
       if (!(error instanceof Problem)) throw error
       if (error.code === 'TOKEN_EXPIRED') {
         await this.renew()
-        return this.#send<Reply>(method, path, body, key)
+        return this.#send<Reply>(method, path, body, sent)
       }
       if (SIGNED_OUT_CODES.has(error.code)) this.#end(error.message)
       throw error
@@ -104,13 +116,14 @@ export class Session {
     }
   }
 
-  async #send<Reply>(method: string, path: string, body: unknown, key: string | undefined): Promise<Reply> {
-    const isPublic = this.#tokens === undefined
-    const headers: Record<string, string> = isPublic
-      ? {}
-      : { authorization: `Bearer ${await this.freshToken()}` }
-    if (key !== undefined && !isPublic) headers['idempotency-key'] = key
-    return ask(method, path, body, headers)
+  async #send<Reply>(
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Reply> {
+    if (this.#tokens === undefined) return ask(method, path, body, {})
+    return ask(method, path, body, { ...headers, authorization: `Bearer ${await this.freshToken()}` })
   }
 
   #end(sentence: string): void {

@@ -15,6 +15,7 @@ export interface State {
   readonly ownKey: OwnKey
   /** The user's own, the newest first. */
   readonly devices: readonly Device[]
+  readonly ownList: OwnListView
   readonly connection: Connection
   readonly contacts: readonly Contact[]
   readonly areContactsLoaded: boolean
@@ -30,6 +31,10 @@ export interface State {
   readonly rings: readonly Ring[]
   readonly call: Call | undefined
   readonly media: MediaView
+  /** Devices that ask for the call's key, and had not joined the call. */
+  readonly keyAsks: readonly KeyAsk[]
+  /** Codes to compare with contacts, by user id. */
+  readonly codes: ReadonlyMap<string, string>
   readonly history: readonly PastCall[]
   readonly missedCalls: number
 }
@@ -67,6 +72,25 @@ export interface Device {
   readonly current: boolean
   readonly createdAt: string
   readonly lastSeenAt: string
+}
+
+/**
+ * The person's device list as this device sees it. `waiting`: another device has to approve this one, which shows `code`;
+ * `none`: there is no list.
+ */
+export type OwnListView =
+  | { readonly kind: 'unknown' | 'none' }
+  | { readonly kind: 'waiting'; readonly code: string }
+  | { readonly kind: 'listed'; readonly waiting: readonly WaitingDevice[] }
+
+/** A device of the person's that is not on their list yet. */
+export interface WaitingDevice {
+  readonly deviceId: string
+  readonly name: string
+  readonly publicKey: string
+  readonly signingKey: string
+  /** Shown on its screen, too. */
+  readonly code: string
 }
 
 /** `blocked`: the server answers, but not by WebSocket; `unanswered`: not at all. Both are tried again, as `connecting` is. */
@@ -130,6 +154,13 @@ export interface Call {
   readonly startedAtMs: number | undefined
 }
 
+/** A participant's device, but not the one that they had joined with. */
+export interface KeyAsk extends User {
+  readonly callId: string
+  readonly deviceId: string
+  readonly publicKeyHash: string
+}
+
 export interface MediaView {
   readonly local: MediaStream | undefined
   /** Why there is no picture or sound of one's own. */
@@ -177,6 +208,7 @@ export const SIGNED_OUT: State = {
   user: undefined,
   ownKey: { kind: 'none' },
   devices: [],
+  ownList: { kind: 'unknown' },
   connection: 'off',
   contacts: [],
   areContactsLoaded: false,
@@ -188,6 +220,8 @@ export const SIGNED_OUT: State = {
   rings: [],
   call: undefined,
   media: NO_MEDIA,
+  keyAsks: [],
+  codes: new Map(),
   history: [],
   missedCalls: 0,
 }

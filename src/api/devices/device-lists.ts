@@ -206,19 +206,25 @@ export class DeviceLists {
       return undefined
     }
     const { seq, devices, signerDeviceId } = parseDeviceList(list)
-    const isReset = seq === 0 && deviceLists.newest(change, userId) !== undefined
+    const isFirst = deviceLists.newest(change, userId) === undefined
     const deviceIds = devices.map(({ deviceId }) => deviceId as DeviceId)
     const logged = { list, seq, deviceIds, ...entry }
     deviceLists.finish(change, userId, logged)
-    if (isReset) this.#tellReset(change, userId, signerDeviceId as DeviceId)
+    const kind = seq === 0 ? 'device_list_reset' : 'device_list_changed'
+    if (!isFirst) this.#tell(change, userId, kind, signerDeviceId as DeviceId)
     return logged
   }
 
-  #tellReset(change: Change, userId: UserId, signerId: DeviceId): void {
+  #tell(
+    change: Change,
+    userId: UserId,
+    kind: 'device_list_changed' | 'device_list_reset',
+    signerId: DeviceId,
+  ): void {
     const { devices, notices } = this.#deps
     const signer = devices.read(change, userId, signerId)
     if (signer === undefined) return
-    notices.tell(change, userId, { kind: 'device_list_reset', ...noticeOf(signer) }, signerId)
+    notices.tell(change, userId, { kind, ...noticeOf(signer) }, signerId)
   }
 }
 

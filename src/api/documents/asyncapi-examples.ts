@@ -92,6 +92,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   contact_removed: BOB,
   device_added: DEVICE,
   device_removed: DEVICE,
+  device_list_changed: DEVICE,
   device_list_reset: DEVICE,
   device_push_lost: { deviceId: BOBS_PHONE, name: 'Bob’s Pixel', platform: 'android', tokens: ['fcmToken'] },
   session_revoked: { reason: 'logout' },

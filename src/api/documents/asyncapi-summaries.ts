@@ -27,6 +27,7 @@ const SUMMARIES: Readonly<Record<EventType | CommandName | 'error', string>> = {
   device_added:
     'Another device signed in as this user: show it. Once the user agrees, sign a device list that names it too',
   device_removed: 'A device of this user was removed',
+  device_list_changed: 'The user has another device list, which this device signed: fetch and judge it',
   device_list_reset:
     'The user started over with a device list that this device signed and no listed one: show it as an alarm',
   device_push_lost:

@@ -91,6 +91,7 @@ const QUEUES: Record<Notice['kind'], NoticeQueue> = {
   contact_removed: 'contacts',
   device_added: 'account',
   device_removed: 'account',
+  device_list_changed: 'account',
   device_list_reset: 'account',
   device_push_lost: 'account',
   session_revoked: 'account',

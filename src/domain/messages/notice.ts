@@ -37,8 +37,8 @@ export type PersonalNoticeBody =
     }
   | { readonly kind: 'contact_removed'; readonly userId: UserId; readonly displayName: string }
   | {
-      /** Reset: the user has started over, with a device list that this device signed. */
-      readonly kind: 'device_added' | 'device_removed' | 'device_list_reset'
+      /** Changed, reset: this device has signed the next device list, or one with which the user starts over. */
+      readonly kind: 'device_added' | 'device_removed' | 'device_list_changed' | 'device_list_reset'
       readonly deviceId: DeviceId
       readonly name: string
       readonly platform: string

@@ -1,0 +1,191 @@
+/**
+ * Device lists in the development client, in headless Chromium: a device is approved on another one, a user starts over, two
+ * people compare, and a server that lies gets nothing out of it.
+ */
+
+import type { Browser, Page, Route } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { newPublicKey } from '../support/app.ts'
+import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { befriend, button, contacts, newTab, openHouse } from '../support/client-page.ts'
+
+const browser = (await openBrowser(t)) as Browser
+const setUp = (t: Test) => openHouse(t, browser)
+const KEYS = '**/app/api/user/publicKeys*'
+
+/** The digits with this label, once they are there. */
+async function digits(page: Page, label: string): Promise<string> {
+  const shown = page.getByLabel(label, { exact: true })
+  await shown.waitFor()
+  return (await shown.textContent()) ?? ''
+}
+
+async function decline(caller: Page, callee: Page, name: string): Promise<void> {
+  await button(caller, `Audio call to ${name}`).click()
+  await button(callee, 'Decline').click()
+  await caller.getByText('The call was declined').waitFor()
+}
+
+/** Changes what the server says of other people's devices. */
+async function lie(page: Page, change: (user: Record<string, unknown>) => void): Promise<void> {
+  await page.route(KEYS, async (route: Route) => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    if (route.request().url().includes('userIds')) body.users.forEach(change)
+    await route.fulfill({ response: answer, json: body })
+  })
+}
+
+t.test(
+  'a new device waits until another one has approved it, and contacts hear of it',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const bob = await newTab(await newContext(), url, 'Bob')
+    await befriend(ann, bob, 'Bob')
+    await decline(bob, ann, 'Ann')
+    const second = await newTab(await newContext(), url, 'Ann')
+    const code = await digits(second, 'Code of this device')
+    t.match(code, /^\d{5}( \d{5}){3}$/)
+    t.equal(await digits(ann, 'Code of Chrome, development client'), code, 'both screens show one code')
+
+    await button(bob, 'Audio call to Ann').click()
+    await button(ann, 'Decline').click()
+    await bob.getByText('The call was declined').waitFor()
+    t.equal(await button(second, 'Decline').count(), 0, 'a device that waits does not ring')
+
+    await button(ann, 'It shows this code: approve').click()
+    await ann.getByText('is on your device list now').waitFor()
+    await second.getByText('Approve this device').waitFor({ state: 'detached' })
+    await button(bob, 'Audio call to Ann').click()
+    await bob.getByText('Ann has a new device, which another device of theirs has approved.').waitFor()
+    await button(second, 'Answer').click()
+    await second.locator('.digits').waitFor()
+    t.equal(await second.locator('.digits').textContent(), await bob.locator('.digits').textContent())
+  },
+)
+
+t.test(
+  'a user who has lost all devices starts over, and contacts hear it',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const [ann, bob] = await contacts({ url, newContext })
+    await decline(bob, ann, 'Ann')
+    const fresh = await newTab(await newContext(), url, 'Ann')
+    await fresh.getByText('I have no other device any more').click()
+    await button(fresh, 'Start over').click()
+    await fresh.getByText('Approve this device').waitFor({ state: 'detached' })
+    await ann.getByText('Your devices were started over on a new one').waitFor()
+    await digits(ann, 'Code of this device')
+    await button(bob, 'Audio call to Ann').click()
+    await bob.getByText('Ann has started over on a new device').waitFor()
+    await button(fresh, 'Answer').click()
+    await fresh.locator('.call .digits').waitFor()
+  },
+)
+
+t.test('two people compare one code, which a new device changes', { skip: skipWithoutChromium }, async t => {
+  const { url, newContext } = await setUp(t)
+  const [ann, bob] = await contacts({ url, newContext })
+  const codeOn = async (page: Page, name: string) => {
+    await page.getByLabel(`More about ${name}`).click()
+    await button(page, 'Compare a code').click()
+    return digits(page, `Code to compare with ${name}`)
+  }
+  const code = await codeOn(ann, 'Bob')
+  t.match(code, /^\d{5}( \d{5}){11}$/)
+  t.equal(await codeOn(bob, 'Ann'), code)
+  await newTab(await newContext(), url, 'Bob')
+  await button(bob, 'approve').click()
+  await bob.getByText('is on your device list now').waitFor()
+  await ann.reload()
+  t.not(await codeOn(ann, 'Bob'), code)
+})
+
+t.test('the page names a ghost device, which gets no key', { skip: skipWithoutChromium }, async t => {
+  const { url, newContext } = await setUp(t)
+  const [ann, bob] = await contacts({ url, newContext })
+  const sealedFor: string[][] = []
+  ann.on('request', request => {
+    if (request.url().endsWith('/call/start'))
+      sealedFor.push(Object.keys(request.postDataJSON().encryptedAESKeys))
+  })
+  await lie(ann, user => {
+    const [device] = user.devices as [Record<string, unknown>]
+    user.devices = [device, { ...device, deviceId: '7777777777', publicKey: newPublicKey('P-256 SPKI') }]
+  })
+  await decline(ann, bob, 'Bob')
+  await ann.getByText('The server names a device of Bob’s that Bob has not approved.').waitFor()
+  t.equal(sealedFor.length, 1)
+  t.equal(sealedFor[0]!.length, 1, 'for the device of the list alone')
+  t.notMatch(sealedFor[0]![0], /7777777777/)
+
+  await ann.unroute(KEYS)
+  await lie(ann, user => {
+    delete user.deviceList
+    delete user.deviceListHash
+  })
+  await button(ann, 'Audio call to Bob').click()
+  await ann.getByText('the device list of user').waitFor()
+  t.equal(sealedFor.length, 1, 'nothing more was sent')
+})
+
+t.test(
+  'a link that the server gives to another person adds no contact',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const bob = await newTab(await newContext(), url, 'Bob')
+    const cleo = await newTab(await newContext(), url, 'Cleo')
+    const linkOf = async (page: Page) => {
+      const link = page.getByRole('textbox', { name: 'Your link' })
+      for (;;) {
+        const value = await link.inputValue()
+        if (value.includes('&l=')) return value
+      }
+    }
+    const [annLink, cleoLink] = [await linkOf(ann), await linkOf(cleo)]
+    // As a server that gives out Cleo for the token in Ann's link.
+    await bob.goto(cleoLink.replace(/&.*/, annLink.slice(annLink.indexOf('&'))))
+    await button(bob, 'Ask Cleo to be contacts').click()
+    await bob.getByText('the link itself names somebody else. They are not added.').waitFor()
+    t.equal(await button(cleo, 'Accept').count(), 0)
+    await bob.goto(annLink)
+    await button(bob, 'Ask Ann to be contacts').click()
+    await button(ann, 'Accept').click()
+    await button(bob, 'Audio call to Ann').waitFor()
+    await decline(bob, ann, 'Ann')
+  },
+)
+
+t.test(
+  'another device gets the key of a call when a person says so',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const [ann, bob] = await contacts({ url, newContext })
+    const second = await newTab(await newContext(), url, 'Bob')
+    await button(bob, 'approve').click()
+    await second.getByText('Approve this device').waitFor({ state: 'detached' })
+    await button(ann, 'Audio call to Bob').click()
+    await button(bob, 'Answer').click()
+    await bob.locator('.call .digits').waitFor()
+    await second.reload()
+    await button(second, 'Come back').click()
+    const question = ann.getByText('asks for the call’s key. Whoever has the key hears the call.')
+    await question.waitFor()
+    await button(ann, 'Don’t').click()
+    await question.waitFor({ state: 'detached' })
+    t.equal(await second.locator('.call .digits').count(), 0)
+    await bob.getByText('Another device of yours asks for the call’s key.').waitFor()
+    await button(bob, 'Give it the key').click()
+    await second.locator('.call .digits').waitFor()
+    t.equal(
+      await second.locator('.call .digits').textContent(),
+      await ann.locator('.call .digits').textContent(),
+    )
+  },
+)
