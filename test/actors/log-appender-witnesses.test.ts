@@ -22,8 +22,8 @@ class HeldWitnesses {
 interface Witnessed {
   readonly stage: AppenderStage
   readonly witnesses: HeldWitnesses
-  /** The newest head is cosigned. */
-  cosign(): Promise<void>
+  /** The newest head, or another one that was submitted, is cosigned. */
+  cosign(at?: number): Promise<void>
   lose(): Promise<void>
 }
 
@@ -39,9 +39,9 @@ async function open(database: MemoryStore, shownSize?: number): Promise<Witnesse
   return {
     stage,
     witnesses,
-    async cosign() {
+    async cosign(at = -1) {
       witnesses.isQuorumLost = false
-      stage.tell({ kind: 'cosigned', head: witnesses.submitted.at(-1)! })
+      stage.tell({ kind: 'cosigned', head: witnesses.submitted.at(at)! })
       await stage.run()
     },
     async lose() {
@@ -73,6 +73,31 @@ t.test(
     )
   },
 )
+
+t.test('a head that is cosigned when later batches are durable answers those before it alone', async t => {
+  const { stage, witnesses, cosign } = await open(databaseWith(freshKeys(0, 3)))
+  for (const at of [3, 4, 5]) {
+    stage.ask(...freshKeys(at, 1))
+    await stage.settle()
+  }
+  t.same(witnesses.sizes, [3, 4, 5, 6])
+  await cosign(2)
+  t.same(
+    [stage.published, stage.answers],
+    [
+      [3, 5],
+      [3, 4, undefined],
+    ],
+  )
+  await cosign()
+  t.same(
+    [stage.published, stage.answers],
+    [
+      [3, 5, 6],
+      [3, 4, 5],
+    ],
+  )
+})
 
 t.test(
   'without the quorum callers are refused and nothing is appended; asked again, a key has its index',

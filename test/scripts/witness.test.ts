@@ -44,6 +44,12 @@ interface WitnessVectors {
   }
 }
 
+interface GoldenLog {
+  readonly vkey: string
+  readonly checkpoints: readonly string[]
+  readonly leaf_hashes_base64: readonly string[]
+}
+
 const vectors = readVectors<WitnessVectors>('witness-add-checkpoint')
 const signer = signerKeyFromSeed('any.example/log', new Uint8Array(32).fill(7))
 const leafHashes = Array.from({ length: 300 }, (_, index) => naiveLeafHash(Buffer.from(`leaf ${index}`)))
@@ -262,3 +268,20 @@ t.test('a list without logs, with a log twice, or with other lines is refused', 
 async function hexSha256(text: string): Promise<string> {
   return Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(text))).toString('hex')
 }
+
+t.test('a log of Tessera is cosigned size by size', async t => {
+  const { vkey, checkpoints, leaf_hashes_base64 } = readVectors<GoldenLog>('tessera-golden-log')
+  const golden = new NaiveTree(leaf_hashes_base64.map(hash => Buffer.from(hash, 'base64')))
+  const { http } = await startWitness(t, { folder: t.testdir(), name: 'witness.example', logs: [vkey] })
+  const statuses: number[] = []
+  for (const [size, note] of checkpoints.entries()) {
+    const oldSize = Math.max(0, size - 1)
+    const proof = oldSize === 0 ? [] : golden.consistency(oldSize, size)
+    statuses.push((await post(http, formatAddCheckpoint({ oldSize, proof, note }))).status)
+  }
+  t.same(
+    statuses,
+    checkpoints.map(() => 200),
+  )
+  t.equal(statuses.length, 16)
+})
