@@ -81,3 +81,20 @@ t.test('own keys are compared with the logged ones and with those given to other
   t.same(compareOwnKeys([at(4, a), at(7, b), at(9, a)], [a, b]), { ...alert, outdated: [at(9, a)] })
   t.same(compareOwnKeys([at(4, a), at(7, b)], [a, b], at(4, a)), { ...alert, outdated: [at(4, a)] })
 })
+
+t.test('of many VRF proofs in one history, one is verified', async t => {
+  const crowd = new LyingLog()
+  crowd.grow(1)
+  const { vrfHash, vrfProof } = crowd.register(1n, 1n)
+  // Of the same hash, since that is in its first half, and no proof at all.
+  const broken = Uint8Array.from(vrfProof, (octet, at) => (at < 32 ? octet : octet ^ 1))
+  for (let at = 0; at < 500; at++) crowd.append({ vrfHash, vrfProof: broken, publicKey: numberedKey(2 + at) })
+  const indexes = crowd.indexesOf(vrfHash)
+  const ofCrowd = { ...claim, vrfHash }
+  const read = verifyKeyHistory(parseLogKeys(crowd.published), ofCrowd, crowd.history(indexes))
+  t.match(
+    read,
+    { kind: 'verified', entries: { length: 501 } },
+    'to verify each would refuse it, half a minute later',
+  )
+})

@@ -40,6 +40,7 @@ const PAGE = 'the page asks what console and call-story ask'
 const GRPC = 'registrations by gRPC go to the writer'
 
 export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
+  attacks: 'device-lists has the lists with fronts; the apps here judge what any server answers',
   audit: AUDITS_FILES,
   'audit-entry-form': AUDITS_FILES,
   'audit-forgeries': AUDITS_FILES,
