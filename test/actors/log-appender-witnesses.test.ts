@@ -163,3 +163,19 @@ t.test('after a failed commit it goes on from what is durable, shown or not', as
   await cosign()
   t.same([stage.published, stage.answers[2]], [[3, 4], 3])
 })
+
+t.test(
+  'a commit that is said to have failed and is there ends the process, though the store may be ahead',
+  async t => {
+    const { stage } = await open(databaseWith(freshKeys(0, 3)))
+    stage.ask(...freshKeys(3, 1))
+    await stage.run()
+    stage.database.writeNext()
+    stage.database.tellNextFailed(diskError(NO_ROOM))
+    await stage.run()
+    stage.ask(...freshKeys(4, 1))
+    await stage.settle()
+    t.match(stage.fatal, [{ message: /went on without its writer/ }])
+    t.same([stage.published, stage.answers], [[3], ['STORE_UNAVAILABLE', 'INTERNAL']])
+  },
+)
