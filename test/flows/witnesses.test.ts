@@ -194,6 +194,13 @@ t.test(
       /^callsign: witness one\.example: it has cosigned size 10, and this log has 5\. Another server/m,
     )
 
+    const shown = await startServer({
+      dataFolder: `${dataFolder}-copy`,
+      environment: { ...environment, CALLSIGN_LOG_FROZEN: '1' },
+    })
+    t.equal(sizeOf((await checkpointOf(shown.http)).note, log), 5, 'frozen, it may be looked at')
+    await shown.end()
+
     const { CALLSIGN_WITNESS_POLICY: _, ...alone } = environment
     await run(`${dataFolder}-copy`, 20, alone)
     await run(`${dataFolder}-copy`, 30, alone)
