@@ -265,7 +265,9 @@ function readList(user: NamedUser, known: KnownList | undefined): ReadList {
 
 /**
  * An app that was away has missed lists, and only the newest one is served. One that a device of the known list has signed
- * goes on from it: that device has followed the lists between. One by another device is shown as if they had started over.
+ * goes on from it: that device has followed the lists between. Any other is shown as if they had started over, also where
+ * its seq is lower, since they may have started over and signed more lists. It has to be younger than the known one, or else
+ * a log could bring back a list from which a device was removed.
  */
 function followed(
   before: Uint8Array | undefined,
@@ -273,14 +275,17 @@ function followed(
   bytes: Uint8Array,
 ): TakenVerdict {
   if (verdict.kind !== 'refused') return verdict
-  if (verdict.reason !== 'seq-jump' || before === undefined) throw refusal(verdict.detail)
+  if (before === undefined || !REASONS_OF_MISSED_LISTS.has(verdict.reason)) throw refusal(verdict.detail)
   const [known, list] = [parseDeviceList(before), parseDeviceList(bytes)]
-  if (list.seq <= known.seq) throw refusal(`list ${list.seq} comes after list ${known.seq}`)
-  const signerIn = ({ devices }: DeviceList) =>
-    devices.find(({ deviceId }) => deviceId === list.signerDeviceId)?.signingKey
-  const [trusted, signer] = [signerIn(known), signerIn(list)]
-  const isKnown = trusted !== undefined && signer !== undefined && equalHashes(trusted, signer)
-  return { kind: isKnown ? 'successor' : 'reset', list }
+  if (verdict.reason === 'seq-jump' && list.seq > known.seq) {
+    const signerIn = ({ devices }: DeviceList) =>
+      devices.find(({ deviceId }) => deviceId === list.signerDeviceId)?.signingKey
+    const [trusted, signer] = [signerIn(known), signerIn(list)]
+    const isKnown = trusted !== undefined && signer !== undefined && equalHashes(trusted, signer)
+    return { kind: isKnown ? 'successor' : 'reset', list }
+  }
+  if (list.createdAtMs <= known.createdAtMs) throw refusal(`list ${list.seq} comes after list ${known.seq}`)
+  return { kind: 'reset', list }
 }
 
 /** Throws `CheckFailed` where the log shows the list before the one that is known. */
@@ -353,6 +358,8 @@ function refusal(detail: string): CheckFailed {
   return new CheckFailed('deviceList', detail)
 }
 
+/** Of `judgeDeviceList`, for a list that does not follow the known one at once. */
+const REASONS_OF_MISSED_LISTS: ReadonlySet<string> = new Set(['seq-jump', 'wrong-previous-hash'])
 /** The device id of the list's own entry. */
 const LIST_SLOT = '0'
 /** Only a server that lies makes more. */

@@ -41,6 +41,7 @@ class House {
   readonly contact: ContactDevices
   readonly client: LogClient
   #lists: Uint8Array[] = []
+  #nowMs = 1_790_000_000_000
 
   constructor() {
     this.log.grow(3)
@@ -58,8 +59,9 @@ class House {
     return this
   }
 
-  /** Logs the next list of these devices. It starts over where `follows` says so. */
+  /** Logs the next list of these devices. It starts over where `follows` says so. Each is a minute younger. */
   async list(deviceIds: bigint[], signerDeviceId = deviceIds[0]!, follows = true): Promise<Uint8Array> {
+    this.#nowMs += 60_000
     const list = await this.sign(deviceIds, signerDeviceId, follows ? this.#lists.at(-1) : undefined)
     this.#lists.push(list)
     this.log.register(ANN, 0n, toBase64(deviceListHash(list)))
@@ -76,7 +78,7 @@ class House {
         userId: ANN,
         devices,
         signerDeviceId,
-        createdAtMs: 1_790_000_000_000,
+        createdAtMs: this.#nowMs,
         ...(previous && { previous }),
       },
       async bytes => signWith(signerOf(signerDeviceId), bytes),
@@ -169,6 +171,35 @@ t.test('an app that was away follows a list that a device it knows has signed', 
   await house.list([TABLET, LAPTOP], TABLET)
   await house.list([TABLET, LAPTOP, GHOST], GHOST)
   t.match(await house.see(house.named([TABLET])), { events: [event('reset')] })
+})
+
+t.test('an app that was away as its contact started over takes the lists since, and says so', async t => {
+  for (const before of [1, 2, 3]) {
+    const house = new House().register(PHONE, TABLET, LAPTOP)
+    for (let lists = 0; lists < before; lists++) await house.list(lists % 2 === 0 ? [PHONE] : [PHONE, GHOST])
+    await house.see(house.named([PHONE]))
+    const known = house.named([PHONE])
+    await house.list([TABLET], TABLET, false)
+    await house.list([TABLET, LAPTOP])
+    const named = house.named([TABLET, LAPTOP])
+    t.match(
+      await house.see(named),
+      { devices: [TABLET, LAPTOP], events: [event('reset')] },
+      `from list ${before}`,
+    )
+    t.match(await house.contact.checkOwnList(`${ANN}`), { kind: 'clean' })
+    t.match(await house.see(known), { kind: 'refused' }, 'and not the one before')
+  }
+})
+
+t.test('a list that the log holds again is refused, since it is no younger', async t => {
+  const house = new House().register(PHONE, TABLET)
+  await house.list([PHONE])
+  const both = await house.list([PHONE, TABLET], PHONE)
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  house.log.register(ANN, 0n, toBase64(deviceListHash(both)))
+  t.match(await house.see(house.named([PHONE, TABLET], both)), { kind: 'refused', check: 'deviceList' })
 })
 
 t.test('a ghost device is not encrypted for, whatever the server says of it', async t => {
