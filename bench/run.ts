@@ -45,9 +45,11 @@ import { tokenCheck } from './token-check.ts'
 import { user } from './user.ts'
 import { userGrowth } from './user-growth.ts'
 import { websocketWrites } from './websocket-writes.ts'
+import { witnessed } from './witnessed.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   registerThroughput,
+  witnessed,
   append,
   lookup,
   lookupGrowth,

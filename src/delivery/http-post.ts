@@ -1,7 +1,10 @@
 /**
- * One POST by `fetch`, as the SMS gateway and Google's token endpoint get them: a deadline over all of it, redirects not followed, and of
+ * One POST, as the SMS gateway and Google's token endpoint get them: a deadline over all of it, redirects not followed, and of
  * the answer's body no more read than the caller asked for.
  */
+
+import { request as beginHttp, Agent as HttpAgent, type IncomingMessage } from 'node:http'
+import { request as beginHttps, Agent as HttpsAgent } from 'node:https'
 
 export interface HttpPost {
   readonly url: string
@@ -11,6 +14,8 @@ export interface HttpPost {
   readonly timeoutMs: number
   /** A longer answer is cut there. */
   readonly answerBytesMax: number
+  /** The connection is kept for the next one. For what may be sent twice: a server may be just closing a kept one. */
+  readonly keepsConnection?: boolean
 }
 
 export type PostResult =
@@ -26,20 +31,31 @@ export type PostResult =
   | { readonly kind: 'failed'; readonly reason: 'timeout' | 'network' }
 
 /** Never rejects. */
-export async function post({ url, headers, body, timeoutMs, answerBytesMax }: HttpPost): Promise<PostResult> {
-  const signal = AbortSignal.timeout(timeoutMs)
-  try {
-    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
-    const waitMs = retryAfterMs(response.headers.get('retry-after'), Date.now())
-    return {
-      kind: 'answered',
-      status: response.status,
-      ...(await readUpTo(response, answerBytesMax)),
-      ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
+export function post(asked: HttpPost): Promise<PostResult> {
+  const { url, headers, body, timeoutMs, answerBytesMax, keepsConnection = false } = asked
+  return new Promise(resolve => {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const fail = () => resolve({ kind: 'failed', reason: signal.aborted ? 'timeout' : 'network' })
+    try {
+      const length = Buffer.byteLength(body)
+      const isTls = url.startsWith('https:')
+      const begin = isTls ? beginHttps : beginHttp
+      const agent = keepsConnection && (isTls ? HTTPS : HTTP)
+      const options = { method: 'POST', headers: { ...headers, 'content-length': length }, agent, signal }
+      const request = begin(url, options, answer => {
+        const status = answer.statusCode ?? 0
+        const waitMs = retryAfterMs(answer.headers['retry-after'] ?? null, Date.now())
+        const waits = waitMs === undefined ? {} : { retryAfterMs: waitMs }
+        readUpTo(answer, answerBytesMax).then(read =>
+          resolve({ kind: 'answered', status, ...read, ...waits }),
+        )
+      })
+      request.on('error', fail)
+      request.end(body)
+    } catch {
+      fail()
     }
-  } catch {
-    return { kind: 'failed', reason: signal.aborted ? 'timeout' : 'network' }
-  }
+  })
 }
 
 /**
@@ -57,28 +73,31 @@ function waitOf(header: string, nowMs: number): number {
   return /^[A-Z][a-z]+, /.test(header) ? Date.parse(header) - nowMs : Number.NaN
 }
 
-async function readUpTo(
-  { body }: Response,
+/** The status has come by then, and it alone says what became of the message. */
+function readUpTo(
+  answer: IncomingMessage,
   bytesMax: number,
 ): Promise<{ readonly body: string; readonly isWhole: boolean }> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  let isWhole = false
-  try {
-    if (bytesMax === 0) await body?.cancel()
-    else if (body !== null) {
-      // Leaving the loop early cancels the rest of the body.
-      for await (const chunk of body) {
-        bytes += chunk.length
-        if (bytes > bytesMax) break
-        chunks.push(chunk)
-      }
-      isWhole = bytes <= bytesMax
+  return new Promise(resolve => {
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    const end = (isWhole: boolean) => resolve({ body: Buffer.concat(chunks).toString('utf8'), isWhole })
+    if (bytesMax === 0) {
+      answer.destroy()
+      return end(false)
     }
-  } catch {
-    // The status has come, and it alone says what became of the message.
-  }
-  return { body: Buffer.concat(chunks).toString('utf8'), isWhole }
+    answer.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes <= bytesMax) return void chunks.push(chunk)
+      end(false)
+      answer.destroy()
+    })
+    answer.on('end', () => end(true))
+    answer.on('error', () => end(false))
+    answer.on('close', () => end(false))
+  })
 }
 
+const HTTP = new HttpAgent({ keepAlive: true })
+const HTTPS = new HttpsAgent({ keepAlive: true })
 const RETRY_AFTER_MS_MAX = 3_600_000

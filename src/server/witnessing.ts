@@ -60,7 +60,8 @@ export async function startWitnessing(
 
 const ask: WitnessPost = async (url, body, timeoutMs) => {
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
-  const answer = await post({ url, headers, body, timeoutMs, answerBytesMax: ANSWER_BYTES_MAX })
+  const bounds = { timeoutMs, answerBytesMax: ANSWER_BYTES_MAX }
+  const answer = await post({ url, headers, body, ...bounds, keepsConnection: true })
   return answer.kind === 'answered' ? answer : { kind: 'failed', reason: NO_ANSWER[answer.reason] }
 }
 
