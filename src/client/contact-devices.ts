@@ -224,7 +224,9 @@ export class ContactDevices {
   /** Returns all events to be shown. */
   async #keep(known: KnownUser, news: readonly DeviceEvent[]): Promise<readonly DeviceEvent[]> {
     const fresh = news.filter(event => !known.events.some(each => isSame(each, event)))
-    const events = [...known.events, ...fresh].slice(-EVENTS_MAX)
+    const all = [...known.events, ...fresh]
+    // A server may name thousands of devices: they do not crowd out that the person has started over.
+    const events = all.filter(({ kind }, at) => kind === 'reset' || at >= all.length - EVENTS_MAX)
     await this.#store.put({ ...known, events })
     return events
   }
@@ -358,7 +360,7 @@ function refusal(detail: string): CheckFailed {
   return new CheckFailed('deviceList', detail)
 }
 
-/** Of `judgeDeviceList`, for a list that does not follow the known one at once. */
+/** `judgeDeviceList` gives them for a list that does not follow the known one at once. */
 const REASONS_OF_MISSED_LISTS: ReadonlySet<string> = new Set(['seq-jump', 'wrong-previous-hash'])
 /** The device id of the list's own entry. */
 const LIST_SLOT = '0'

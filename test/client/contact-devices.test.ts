@@ -224,6 +224,23 @@ t.test('a ghost device is not encrypted for, whatever the server says of it', as
   t.match(await house.see(house.named([GHOST], started)), { events: [event('reset')] }, 'never in silence')
 })
 
+t.test('a crowd of ghost devices does not hide that the person has started over', async t => {
+  const house = new House().register(PHONE, TABLET)
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  await house.list([TABLET], TABLET, false)
+  const named = house.named([TABLET])
+  const ghosts = Array.from({ length: 1_000 }, (_, at) => ({
+    ...named.devices[0]!,
+    deviceId: `${GHOST + BigInt(at)}`,
+  }))
+  const crowd = { ...named, devices: [...named.devices, ...ghosts] }
+  await house.contact.verify(crowd)
+  const { events } = (await house.see(crowd)) as { events: readonly DeviceEvent[] }
+  t.same(events[0], event('reset'))
+  t.ok(events.length <= 65, 'and the memory has a bound')
+})
+
 t.test('a false key under a listed device is refused, in the list and in the log', async t => {
   const house = new House().register(PHONE)
   await house.list([PHONE])
