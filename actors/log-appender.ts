@@ -62,6 +62,8 @@ export interface LogAppenderDeps {
     'head' | 'openTail' | 'append' | 'newestIndex' | 'identity' | 'entryVolatile'
   >
   readonly signer: SignerKey
+  /** Signs, too, while the log changes its key. */
+  readonly secondSigner?: SignerKey
   /** Size of the last published tree, undefined before the first. */
   readonly publishedSize: () => number | undefined
   /**
@@ -260,7 +262,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     const texts = entries.map(({ vrfHash, publicKey }) => formatEntry(vrfHash, publicKey))
     const integration = this.#tail.integrate(texts)
     assert(integration.treeSize === firstIndex + entries.length, 'the tree grew by the batch')
-    const checkpoint = signCheckpoint(integration, this.#deps.signer)
+    const checkpoint = signCheckpoint(integration, this.#deps.signer, this.#deps.secondSigner)
     this.#commit({ firstIndex, entries, integration, checkpoint }, entries)
   }
 

@@ -158,6 +158,11 @@ export class LogStore {
     })
   }
 
+  /** From here on the log is that of another key, which has signed the newest checkpoint, too. */
+  async changeMaker(maker: LogMaker): Promise<void> {
+    await this.#store.change(change => change.put(MAKER, 'maker', maker))
+  }
+
   /**
    * Drops what earlier, perhaps failed, batches left in memory and returns the right edge at the committed size.
    * Throws `CHECKPOINT_INVALID` when the tables do not hold what a tree of that size needs, or hold more.

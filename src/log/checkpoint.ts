@@ -49,14 +49,19 @@ export function parseCheckpoint(text: string): Checkpoint {
   return { origin, treeSize: parseDecimal(size), rootHash, extensions }
 }
 
-/** The checkpoint of our own log, whose origin is the name of its key. Throws `MALFORMED` for a broken tree head. */
+/**
+ * The checkpoint of our own log, whose origin is the name of its key; `second` is another key of that name, while the log
+ * changes its key. Throws `MALFORMED` for a broken tree head.
+ */
 export function signCheckpoint(
   { treeSize, rootHash }: { readonly treeSize: number; readonly rootHash: Hash },
   signer: SignerKey,
+  second?: SignerKey,
 ): string {
   assertOrigin(signer.name)
   if (treeSize === 0 && !equalHashes(rootHash, EMPTY_ROOT)) throw malformed('of size 0 has another root')
-  return signNote(formatCheckpoint({ origin: signer.name, treeSize, rootHash, extensions: [] }), [signer])
+  const text = formatCheckpoint({ origin: signer.name, treeSize, rootHash, extensions: [] })
+  return signNote(text, second === undefined ? [signer] : [signer, second])
 }
 
 /**

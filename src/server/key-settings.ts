@@ -9,6 +9,8 @@ export interface LogKeys {
   readonly origin: string
   /** `PRIVATE+KEY+<origin>+<id>+<base64>`. */
   readonly ktPrivateKey: string
+  /** Signs each checkpoint, too, while the log changes its key. */
+  readonly secondKtPrivateKey?: string
   /** Base64 of the 32-byte scalar. */
   readonly vrfPrivateKey: string
   /** Base64, at least 32 bytes. */
@@ -32,6 +34,7 @@ export function readKeySettings(
     vrfPrivateKey: reader.secret('VRF_PRIVATE_KEY', 'key from keygen'),
     secret: reader.secret('CALLSIGN_SECRET', 'base64 of 32 bytes or more'),
   }
+  const second = reader.secret('KT_SECOND_PRIVATE_KEY', 'key from keygen, for a change of key')
   const ktPublicKey = reader.text('KT_PUBLIC_KEY', FOR_CLIENTS)
   const vrfPublicKey = reader.text('VRF_PUBLIC_KEY', FOR_CLIENTS)
   const publicKeys = {
@@ -54,8 +57,9 @@ export function readKeySettings(
     if (Buffer.from(secret, 'base64').length < SECRET_BYTES_MIN) {
       reader.problems.push(`CALLSIGN_SECRET is base64 of at least ${SECRET_BYTES_MIN} bytes`)
     }
-    reader.problems.push(...faultsOf({ origin, ktPrivateKey, vrfPrivateKey }))
-    return { publicKeys, keys: { origin, ktPrivateKey, vrfPrivateKey, secret } }
+    const logKeys = { origin, ktPrivateKey, vrfPrivateKey, ...(second && { secondKtPrivateKey: second }) }
+    reader.problems.push(...faultsOf(logKeys))
+    return { publicKeys, keys: { ...logKeys, secret } }
   }
   const missing = Object.entries(keys).filter(([, value]) => value === undefined)
   if (isDevelopment && missing.length === Object.keys(keys).length) return { publicKeys }
@@ -68,7 +72,8 @@ export function readKeySettings(
 }
 
 /** What is wrong with keys that are all there, a sentence each. */
-function faultsOf({ origin, ktPrivateKey, vrfPrivateKey }: Omit<LogKeys, 'secret'>): readonly string[] {
+function faultsOf(keys: Omit<LogKeys, 'secret'>): readonly string[] {
+  const { origin, ktPrivateKey, secondKtPrivateKey, vrfPrivateKey } = keys
   const faults: string[] = []
   const attempt = <Key>(name: string, parse: () => Key): Key | undefined => {
     try {
@@ -84,6 +89,13 @@ function faultsOf({ origin, ktPrivateKey, vrfPrivateKey }: Omit<LogKeys, 'secret
     faults.push(
       `KT_PRIVATE_KEY is of ${signer.name}, CALLSIGN_ORIGIN is ${origin}: both come from one keygen`,
     )
+  }
+  if (secondKtPrivateKey !== undefined) {
+    const second = attempt('KT_SECOND_PRIVATE_KEY', () => parseSignerKey(secondKtPrivateKey))
+    if (second !== undefined && second.name !== origin)
+      faults.push(`KT_SECOND_PRIVATE_KEY is of ${second.name}, CALLSIGN_ORIGIN is ${origin}`)
+    if (second !== undefined && second.keyId === signer?.keyId)
+      faults.push('KT_SECOND_PRIVATE_KEY is the same key as KT_PRIVATE_KEY: leave it out')
   }
   return faults
 }

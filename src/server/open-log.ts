@@ -129,14 +129,15 @@ async function openLogIn(
   const store = new LogStore(database)
   const maker = makerOf(keys)
   const made = store.maker()
-  if (made !== undefined) assertMaker(made, maker)
+  if (made !== undefined) assertMaker(made, maker, keys.secondSigner)
   else if (store.head() !== undefined) {
     throw new SignalError('CHECKPOINT_INVALID', 'the store holds a log without the record of who made it')
   }
   guard.assertExtends(store)
   if (made === undefined) {
-    await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, keys.signer))
-  }
+    const { signer, secondSigner } = keys
+    await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, signer, secondSigner))
+  } else if (made.vkey !== maker.vkey) await store.changeMaker(maker)
   return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
 }
 
@@ -183,21 +184,27 @@ const FOLDER_ADVICE: Readonly<Record<string, string>> = {
   '-30796': NO_STORE,
 }
 
-/** Throws a `ConfigError` where another log is in the store, or one that a program with another format has written. */
-export function assertMaker(made: LogMaker, maker: LogMaker): void {
+/**
+ * Throws a `ConfigError` where another log is in the store, or one that a program with another format has written. A log that
+ * was made with the second key is changing its key.
+ */
+export function assertMaker(made: LogMaker, maker: LogMaker, second: SignerKey | undefined): void {
+  const isChanging = second !== undefined && made.vkey === formatVerifierKey(second)
   if (made.formatVersion > maker.formatVersion) {
     throw new ConfigError([
       `the log is of format ${made.formatVersion}, this program knows format ${maker.formatVersion}: start the newer program`,
     ])
   }
   for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
-    if (made[name] === maker[name]) continue
+    if (made[name] === maker[name] || (name === 'vkey' && isChanging)) continue
     throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
   }
 }
 
 export interface Keys {
   readonly signer: SignerKey
+  /** Signs, too, while the log changes its key. */
+  readonly secondSigner?: SignerKey
   readonly vrfSecret: Uint8Array
   /** For the application, at least 32 bytes. */
   readonly secret: Uint8Array
@@ -220,8 +227,15 @@ export function readKeys(config: Config): Keys {
       ? developmentKeys(config.dataFolder)
       : { keys: config.log.keys, areNew: false }
   const signer = parseSignerKey(keys.ktPrivateKey)
+  const second = keys.secondKtPrivateKey
   const vrfSecret = parseVrfSecret(keys.vrfPrivateKey)
-  return { signer, vrfSecret, secret: Buffer.from(keys.secret, 'base64'), areNew }
+  return {
+    signer,
+    ...(second && { secondSigner: parseSignerKey(second) }),
+    vrfSecret,
+    secret: Buffer.from(keys.secret, 'base64'),
+    areNew,
+  }
 }
 
 /** A start has to be ready in three seconds, and a large store takes longer to walk than that: `fsck` walks all of it. */

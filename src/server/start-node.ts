@@ -32,7 +32,7 @@ import { chosenPort, openPort } from './listening.ts'
 import { COPY_AGE_MS_MAX } from './node-forms.ts'
 import { NodeFronts } from './node-fronts.ts'
 import type { NodeConfig } from './node-settings.ts'
-import { assertMaker, makerOf, type OpenedLog, openCopiedLog, readKeys } from './open-log.ts'
+import { assertMaker, type Keys, makerOf, type OpenedLog, openCopiedLog, readKeys } from './open-log.ts'
 import { actorSystem, type Process } from './process.ts'
 import type { RunningServer, StartDeps } from './running-server.ts'
 import { VERSION } from './version.ts'
@@ -91,6 +91,7 @@ class Node implements RunningServer {
   /** To the writer, where that is another node, for registrations that come here. */
   readonly #link: WriterLink
   readonly #fronts: NodeFronts
+  readonly #keys: Keys
   readonly #maker: LogMaker
   readonly #logStore: LogStore
   #follower: CopyFollower | undefined
@@ -106,7 +107,8 @@ class Node implements RunningServer {
     this.#node = node
     this.#deps = deps
     this.#system = actorSystem(host)
-    this.#maker = makerOf(readKeys(host.config))
+    this.#keys = readKeys(host.config)
+    this.#maker = makerOf(this.#keys)
     this.#logStore = new LogStore(database)
     this.#server = new NodeServer(node.tls, socket => {
       if (this.#writing === undefined) socket.destroy()
@@ -147,7 +149,7 @@ class Node implements RunningServer {
 
   get ready() {
     const { vkey, vrfPublicKey } = this.#maker
-    return { ...this.#addresses, origin: readKeys(this.#host.config).signer.name, vkey, vrfPublicKey }
+    return { ...this.#addresses, origin: this.#keys.signer.name, vkey, vrfPublicKey }
   }
 
   /** Opens the ports, but only chooses the one for HTTP, which the fronts open. Throws `ConfigError`. */
@@ -295,7 +297,7 @@ class Node implements RunningServer {
   #assertOwnLog(): void {
     const made = this.#logStore.maker()
     try {
-      if (made !== undefined) assertMaker(made, this.#maker)
+      if (made !== undefined) assertMaker(made, this.#maker, this.#keys.secondSigner)
     } catch (error) {
       this.#host.fatal(error)
     }

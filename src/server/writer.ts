@@ -75,6 +75,7 @@ async function startAppender(
   const appenderKind = logAppenderKind({
     store,
     signer: keys.signer,
+    ...(keys.secondSigner && { secondSigner: keys.secondSigner }),
     publishedSize: () => published.size,
     ...(record && { record }),
     ...(witnesses && { witnesses }),

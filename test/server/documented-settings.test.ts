@@ -74,6 +74,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_LOG_HEAD_FILE: '/srv/callsign/head',
   CALLSIGN_ORIGIN: log.origin,
   KT_PRIVATE_KEY: log.ktPrivateKey,
+  KT_SECOND_PRIVATE_KEY: generateKeys(log.origin, length => randomBytes(length)).ktPrivateKey,
   VRF_PRIVATE_KEY: log.vrfPrivateKey,
   CALLSIGN_SECRET: log.secret,
   CALLSIGN_WITNESS_POLICY: join(t.testdir({ policy }), 'policy'),

@@ -80,6 +80,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'go-modules': AUDITS_FILES,
   'go-sumdb': AUDITS_FILES,
   'head-file': STORE,
+  'key-change': STORE,
   litewitness: 'as witnesses',
   witnesses: 'its first story has two fronts',
   migrate: 'of nodes, which have fronts already',
