@@ -18,6 +18,7 @@ import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
+import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
@@ -513,6 +514,16 @@ t.test('endings', async () => {
     world.tick(days * 86_400_000)
     await endAll()
   }
+})
+
+t.test('a log with witnesses, and one that changes its key', async () => {
+  const shown = new LogStore(world.database)
+  for (const act of [
+    () => shown.keepShown(shown.head()!),
+    () => shown.forgetShown(),
+    () => shown.changeMaker({ ...shown.maker()!, vkey: 'another' }),
+  ])
+    await changesOf(act)
 })
 
 t.test('every place is covered', async t => {
