@@ -63,8 +63,8 @@ export function newCallKey(): string {
   return randomBytes(113).toString('base64')
 }
 
-function emailOf(at: number): string {
+export function emailOf(at: number): string {
   return `person${at}@example.org`
 }
 
-const CODE = '424242'
+export const CODE = '424242'

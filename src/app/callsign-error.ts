@@ -1,0 +1,52 @@
+/** The errors that an app meets: refusals of the server, and failures on this side. */
+
+import type { ErrorCode } from '../errors.ts'
+
+/** Codes of failures that no server has named. */
+export type LocalErrorCode =
+  /** No server answered in time, or the answer broke off. */
+  | 'NO_ANSWER'
+  /** The server answered with something else than its interface says. */
+  | 'ANSWER_INVALID'
+  /** The operation needs a session, and there is none. */
+  | 'SIGNED_OUT'
+  /** The storage has a value that this app did not put there. */
+  | 'STORAGE_CORRUPT'
+  /** The storage could not be read or written. */
+  | 'STORAGE_FAILED'
+  /** This device is registered with other keys than the ones in its storage. */
+  | 'DEVICE_KEYS_LOST'
+
+/** Servers newer than the app may send further codes. */
+export type CallsignErrorCode = ErrorCode | LocalErrorCode | (string & Record<never, never>)
+
+export interface CallsignErrorOptions {
+  readonly status?: number
+  readonly members?: Readonly<Record<string, unknown>>
+  readonly cause?: unknown
+}
+
+export class CallsignError extends Error {
+  override readonly name = 'CallsignError'
+  readonly code: CallsignErrorCode
+  /** The HTTP status of a refusal. */
+  readonly status: number | undefined
+  /** The members of the problem (RFC 9457), such as `attemptsLeft` or `retryIn`. */
+  readonly members: Readonly<Record<string, unknown>>
+
+  constructor(
+    code: CallsignErrorCode,
+    message: string,
+    { status, members = {}, cause }: CallsignErrorOptions = {},
+  ) {
+    super(message, cause === undefined ? {} : { cause })
+    this.code = code
+    this.status = status
+    this.members = members
+  }
+}
+
+/** Whether the error is a `CallsignError` with one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly CallsignErrorCode[]): error is CallsignError {
+  return error instanceof CallsignError && codes.includes(error.code)
+}

@@ -1,0 +1,183 @@
+/**
+ * Requests to the server: their problems as errors, repeated when the server is busy or does not answer, and the time by
+ * the server's clock.
+ */
+
+import { CallsignError } from './callsign-error.ts'
+import { type BodyOf, type OperationName, REPETITION, type ReplyOf } from './operations.ts'
+
+/** Clock, randomness and waiting of the platform. */
+export interface Platform {
+  readonly nowMs: () => number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  readonly wait: (ms: number) => Promise<void>
+}
+
+export interface ServerOptions {
+  /** Such as `https://call.example.org`. */
+  readonly url: string
+  readonly fetch?: typeof fetch
+  readonly platform?: Platform
+  /** `X-Client-Version`, such as `ios/1.4.2 (214)`. */
+  readonly clientVersion?: string
+  readonly answerWithinMs?: number
+}
+
+export class Server {
+  readonly #url: string
+  readonly #fetch: typeof fetch
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #answerWithinMs: number
+  readonly platform: Platform
+  /** How much the server's clock is ahead of this one. */
+  #aheadMs = 0
+
+  constructor(options: ServerOptions) {
+    const { clientVersion, answerWithinMs = ANSWER_WITHIN_MS, platform = PLATFORM } = options
+    this.#url = options.url.replace(/\/+$/, '')
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
+    this.#headers = clientVersion === undefined ? {} : { 'x-client-version': clientVersion }
+    this.#answerWithinMs = answerWithinMs
+    this.platform = platform
+  }
+
+  /** The time by the server's clock, which the times in its answers are of. */
+  nowMs(): number {
+    return this.platform.nowMs() + this.#aheadMs
+  }
+
+  /** Takes a time that the server has just named, such as `server-time` of a STOMP connection. */
+  hearTime(serverMs: number, toleranceMs = 0): void {
+    if (Math.abs(serverMs - this.nowMs()) > toleranceMs) this.#aheadMs = serverMs - this.platform.nowMs()
+  }
+
+  /**
+   * Rejects with the server's refusal, or with `NO_ANSWER` or `ANSWER_INVALID`. `authorization` is the header's value. A
+   * request that may be repeated has one `Idempotency-Key` for all its attempts: `idempotencyKey` where the caller
+   * repeats it too.
+   */
+  async request<Name extends OperationName>(
+    operation: Name,
+    body: BodyOf<Name>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<ReplyOf<Name>> {
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#attempt(operation, body, headers)
+      if (outcome.kind === 'reply') return outcome.value as ReplyOf<Name>
+      const waitMs = this.#waitMs(outcome, attempt, REPETITION[operation] !== 'not')
+      if (waitMs === undefined) throw outcome.error
+      await this.platform.wait(waitMs)
+    }
+  }
+
+  /** How long to wait before the next attempt; undefined for none. */
+  #waitMs({ error, retryAfterS }: Failure, attempt: number, canRepeatLost: boolean): number | undefined {
+    if (attempt + 1 >= ATTEMPTS_MAX || error.code === 'OTP_COOLDOWN') return undefined
+    const { status } = error
+    const isBusy = status === 429 || status === 503
+    const isLost = error.code === 'NO_ANSWER' || status === 502 || status === 504
+    if (!isBusy && !(isLost && canRepeatLost)) return undefined
+    const { random } = this.platform
+    if (retryAfterS !== undefined) {
+      return retryAfterS > RETRY_AFTER_MAX_S ? undefined : 1000 * (retryAfterS + random())
+    }
+    return random() * Math.min(WAIT_MAX_MS, WAIT_MS * 2 ** attempt)
+  }
+
+  async #attempt(
+    operation: OperationName,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Outcome> {
+    const [method = '', path = ''] = operation.split(' ')
+    const abort = new AbortController()
+    const timer = setTimeout(() => abort.abort(), this.#answerWithinMs)
+    try {
+      const answer = await this.#fetch(`${this.#url}/app/api/${path}`, {
+        method,
+        headers: {
+          ...this.#headers,
+          ...headers,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: abort.signal,
+      })
+      return this.#outcomeOf(answer, await answer.text())
+    } catch (cause) {
+      return failure(new CallsignError('NO_ANSWER', 'The server does not answer.', { cause }))
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #outcomeOf({ ok, status, headers }: Response, text: string): Outcome {
+    const date = Date.parse(headers.get('date') ?? '')
+    if (!Number.isNaN(date)) this.hearTime(date, DATE_TOLERANCE_MS)
+    const value = parseJson(text)
+    if (ok && value !== INVALID) return { kind: 'reply', value }
+    if (ok)
+      return failure(
+        new CallsignError('ANSWER_INVALID', 'The server answered with no valid JSON.', { status }),
+      )
+    const members = isMembers(value) ? value : {}
+    const { code, detail, title } = members
+    const message = [detail, title].find(each => typeof each === 'string')
+    const error = new CallsignError(
+      typeof code === 'string' ? code : `HTTP_${status}`,
+      typeof message === 'string' ? message : `the server answered with status ${status}`,
+      { status, members },
+    )
+    return failure(error, headers.get('retry-after'))
+  }
+}
+
+interface Failure {
+  readonly kind: 'failure'
+  readonly error: CallsignError
+  readonly retryAfterS?: number
+}
+
+type Outcome = Failure | { readonly kind: 'reply'; readonly value: unknown }
+
+function failure(error: CallsignError, retryAfter: string | null = null): Failure {
+  const isSeconds = retryAfter !== null && /^\d+$/.test(retryAfter)
+  return { kind: 'failure', error, ...(isSeconds && { retryAfterS: Number(retryAfter) }) }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text, withTextIds)
+  } catch {
+    return INVALID
+  }
+}
+
+/** Some operators' servers send ids as numbers. */
+function withTextIds(name: string, value: unknown): unknown {
+  if (typeof value === 'number' && /^id$|Id$/.test(name)) return String(value)
+  if (Array.isArray(value) && /Ids$|^unavailable$/.test(name)) return value.map(String)
+  return value
+}
+
+function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+const PLATFORM: Platform = {
+  nowMs: () => Date.now(),
+  random: () => Math.random(),
+  wait: ms => new Promise(resolve => setTimeout(resolve, ms)),
+}
+
+/** Stands for a text that is not JSON. */
+const INVALID = Symbol('invalid')
+const ATTEMPTS_MAX = 6
+const ANSWER_WITHIN_MS = 15_000
+/** Bounds of the first wait and of all further ones, without `Retry-After`. */
+const [WAIT_MS, WAIT_MAX_MS] = [500, 10_000]
+/** An app says so to its user rather than wait longer. */
+const RETRY_AFTER_MAX_S = 20
+/** `Date` counts whole seconds, and the answer has been on its way. */
+const DATE_TOLERANCE_MS = 5_000
