@@ -2,8 +2,9 @@
 
 import t from 'tap'
 import { type Fetch, LogClient, MemoryStore, readCallKey, withCheckpoint } from '../../src/client/client.ts'
-import { fromUtf8, toBase64 } from '../support/bytes.ts'
+import { fromUtf8, toBase64, toHex } from '../support/bytes.ts'
 import { LyingLog } from '../support/lying-log.ts'
+import { readVectors } from '../support/vectors.ts'
 
 const log = new LyingLog()
 log.grow(40)
@@ -22,6 +23,9 @@ async function sealedBy(app: LogClient): Promise<Uint8Array> {
 
 t.test('key and checkpoint come out as they went in, in 141 octets', async t => {
   const sealed = await sealedBy(appOf(log))
+  const vector = readVectors<Record<string, string>>('call-key-checkpoint')
+  t.equal(toHex(sealed), vector.opened_hex, 'as the vector for other programs has it')
+  t.same([log.published.vkey, log.note(), toHex(callKey)], [vector.vkey, vector.note, vector.call_key_hex])
   t.equal(sealed.length, 141)
   t.same(readCallKey(sealed, origin), { callKey, note: log.note() })
 })
