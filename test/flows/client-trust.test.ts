@@ -12,12 +12,20 @@ import { befriend, button, contacts, newTab, openHouse } from '../support/client
 const browser = (await openBrowser(t)) as Browser
 const setUp = (t: Test) => openHouse(t, browser)
 const KEYS = '**/app/api/user/publicKeys*'
-
 /** The digits with this label, once they are there. */
 async function digits(page: Page, label: string): Promise<string> {
   const shown = page.getByLabel(label, { exact: true })
   await shown.waitFor()
   return (await shown.textContent()) ?? ''
+}
+
+/** The link, once it names its person. */
+async function linkOf(page: Page): Promise<string> {
+  const link = page.getByRole('textbox', { name: 'Your link' })
+  for (;;) {
+    const value = await link.inputValue()
+    if (value.includes('&l=')) return value
+  }
 }
 
 async function decline(caller: Page, callee: Page, name: string): Promise<void> {
@@ -140,13 +148,6 @@ t.test(
     const ann = await newTab(await newContext(), url, 'Ann')
     const bob = await newTab(await newContext(), url, 'Bob')
     const cleo = await newTab(await newContext(), url, 'Cleo')
-    const linkOf = async (page: Page) => {
-      const link = page.getByRole('textbox', { name: 'Your link' })
-      for (;;) {
-        const value = await link.inputValue()
-        if (value.includes('&l=')) return value
-      }
-    }
     const [annLink, cleoLink] = [await linkOf(ann), await linkOf(cleo)]
     // As a server that gives out Cleo for the token in Ann's link.
     await bob.goto(cleoLink.replace(/&.*/, annLink.slice(annLink.indexOf('&'))))
@@ -187,5 +188,61 @@ t.test(
       await second.locator('.call .digits').textContent(),
       await ann.locator('.call .digits').textContent(),
     )
+  },
+)
+
+t.test(
+  'a list that another device signs as this one asks is no alarm',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const second = await newTab(await newContext(), url, 'Ann')
+    await button(ann, 'approve').click()
+    await second.getByText('Approve this device').waitFor({ state: 'detached' })
+    await newTab(await newContext(), url, 'Ann')
+    await second.getByText('A new device of yours?').waitFor()
+    let held = 0
+    await ann.route('**/app/api/user/publicKeys', async (route: Route) => {
+      const response = await route.fetch()
+      if (held++ === 0) {
+        await button(second, 'approve').click()
+        await second.getByText('is on your device list now').waitFor()
+      }
+      await route.fulfill({ response })
+    })
+    await ann.reload()
+    await linkOf(ann)
+    t.ok(held > 1)
+    t.equal(await ann.getByText('device list').count(), 0, 'nothing is said')
+  },
+)
+
+t.test(
+  'a server that leaves a person’s own list out, or has another in their link, is found out',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const link = ann.getByRole('textbox', { name: 'Your link' })
+    await linkOf(ann)
+    const signed: string[] = []
+    ann.on('request', request => void (request.method() === 'PUT' && signed.push(request.url())))
+    await lie(ann, user => {
+      user.deviceList = user.deviceListHash
+    })
+    await ann.reload()
+    await ann.getByText('The key of Ann does not verify in the key log (deviceList)').waitFor()
+    t.notMatch(await link.inputValue(), /&l=/)
+    await ann.unroute(KEYS)
+    await ann.route('**/app/api/user/publicKeys', async (route: Route) => {
+      const response = await route.fetch()
+      const { users } = await response.json()
+      const [{ deviceList: _, deviceListHash: __, ...user }] = users
+      await route.fulfill({ response, json: { users: [user] } })
+    })
+    await ann.reload()
+    await ann.getByText('Your device list does not hold').waitFor()
+    t.same(signed, [], 'and this device signs no other one')
   },
 )

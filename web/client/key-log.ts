@@ -9,6 +9,7 @@ import {
   comparisonCode,
   type DeviceList,
   LogClient,
+  type NamedDevice,
   type NamedUser,
   type PublishedKeys,
   type Refusal,
@@ -44,8 +45,15 @@ export interface Registered {
   readonly publicKey: string
 }
 
+type FoundUser = NamedUser & { readonly displayName: string }
+
+/** As its owner is shown. */
+export interface OwnUser extends NamedUser {
+  readonly devices: readonly (NamedDevice & { readonly signingKey?: string })[]
+}
+
 interface KeysReply {
-  readonly users: readonly (NamedUser & { readonly displayName: string })[]
+  readonly users: readonly FoundUser[]
   readonly unavailable: readonly string[]
 }
 
@@ -117,7 +125,7 @@ export class KeyLog {
       const { userId, displayName } = user
       if (user.devices.length === 0)
         throw new Error(`${displayName} has no device yet, so nobody can be called.`)
-      const { basis, devices } = await this.#verified(user)
+      const { basis, devices } = (await this.#verified(user)).verdict
       for (const { deviceId, keyAlgorithm, publicKey, publicKeyHash } of devices) {
         if (keyAlgorithm !== 'P-256') {
           throw new Error(
@@ -139,30 +147,40 @@ export class KeyLog {
     return found
   }
 
-  /** The person's own list, once the log proves it. Throws, with a sentence, where it does not hold. */
-  async ownList(user: NamedUser): Promise<DeviceList> {
-    const verdict = await this.#contacts.verify(user)
-    if (verdict.kind !== 'verified')
-      throw new Error(`Your device list does not hold, so nothing is done with it: ${verdict.detail}.`)
-    const { events, list } = verdict
-    if (events.some(({ kind }) => kind === 'reset')) {
-      this.#say(
-        'bad',
-        'Your devices were started over on a new one. If that was not you, somebody else is signed in as you.',
-      )
+  /**
+   * The person's own devices and list, once the log proves it; without a list where they never had one. Throws, with a
+   * sentence, where it does not hold.
+   */
+  async ownList(): Promise<{ readonly user: OwnUser; readonly list: DeviceList | undefined }> {
+    for (let left = TRIES; ; left--) {
+      const { users } = await this.#session.request<{ users: readonly [OwnUser] }>('GET', 'user/publicKeys')
+      const [user] = users
+      const verdict = await this.#contacts.verify(user)
+      // Another device of theirs may have signed a list since the answer: the next answer has it.
+      if (verdict.kind === 'refused' && left > 1) continue
+      if (verdict.kind !== 'verified')
+        throw new Error(`Your device list does not hold, so nothing is done with it: ${verdict.detail}.`)
+      const { events, list } = verdict
+      if (events.some(({ kind }) => kind === 'reset')) {
+        this.#say(
+          'bad',
+          'Your devices were started over on a new one. If that was not you, somebody else is signed in as you.',
+        )
+      }
+      await this.#contacts.shown(user.userId, events)
+      const report = await this.#contacts.checkOwnList(user.userId)
+      if (report.kind === 'alert' && left > 1) continue
+      if (report.kind === 'alert')
+        this.#say('bad', 'The log holds a device list in your name that none of your devices has made.')
+      return { user, list }
     }
-    await this.#contacts.shown(user.userId, events)
-    const report = await this.#contacts.checkOwnList(user.userId)
-    if (report.kind === 'alert')
-      this.#say('bad', 'The log holds a device list in your name that none of your devices has made.')
-    return list!
   }
 
   /** The digits that this person and a contact compare. Throws, with a sentence, where either of them has no list. */
   async codeWith(userId: string): Promise<string> {
     const people = await this.#named([this.#own.userId, userId])
-    const hashes = people.map(async user => {
-      await this.#verified(user)
+    const hashes = people.map(async named => {
+      const { user } = await this.#verified(named)
       if (user.deviceList === undefined)
         throw new Error(`${user.displayName} has no device list yet, so there is nothing to compare.`)
       return { userId: BigInt(user.userId), listHash: await hashOf(user.deviceList) }
@@ -173,8 +191,11 @@ export class KeyLog {
 
   /** Names this person in a share link's fragment; empty while they have no list. */
   async shareFragment(): Promise<string> {
-    const [user] = await this.#named([this.#own.userId])
-    if (user?.deviceList === undefined) return ''
+    const [named] = await this.#named([this.#own.userId])
+    if (named?.deviceList === undefined) return ''
+    // Else a server could have this person vouch for a list that is not theirs.
+    const { user } = await this.#verified(named)
+    if (user.deviceList === undefined) return ''
     const person = { userId: BigInt(user.userId), listHash: await hashOf(user.deviceList) }
     return shareFragment(person, await this.#client.highestCheckpoint())
   }
@@ -227,19 +248,29 @@ export class KeyLog {
   }
 
   /** Says what has changed. Throws, with a sentence, for devices that are not to be used. */
-  async #verified(user: KeysReply['users'][number]): Promise<VerifiedDevices> {
-    const { userId, displayName } = user
-    const shared = this.#shared.get(userId)
-    const verdict = await (shared === undefined
-      ? this.#contacts.verify(user)
-      : this.#contacts.verifyShared(user, shared))
+  async #verified(
+    named: FoundUser,
+  ): Promise<{ readonly user: FoundUser; readonly verdict: VerifiedDevices }> {
+    const { userId, displayName } = named
+    let user = named
+    let verdict = await this.#judge(user)
+    for (let left = TRIES; verdict.kind === 'refused' && left > 1; left--) {
+      // They may have signed a list since the answer: the next answer has it.
+      user = (await this.#named([userId]))[0] ?? user
+      verdict = await this.#judge(user)
+    }
     if (verdict.kind !== 'verified') throw new Error(sentenceOfFailure(displayName, verdict))
     this.#shared.delete(userId)
     if (userId !== this.#own.userId) {
       for (const sentence of sentencesOf(displayName, verdict.events)) this.#say('bad', sentence)
       await this.#contacts.shown(userId, verdict.events)
     }
-    return verdict
+    return { user, verdict }
+  }
+
+  #judge(user: FoundUser): Promise<VerifiedDevices | Refusal | Unanswered> {
+    const shared = this.#shared.get(user.userId)
+    return shared === undefined ? this.#contacts.verify(user) : this.#contacts.verifyShared(user, shared)
   }
 }
 
@@ -265,3 +296,6 @@ function checkpointStore(userId: string, vkey: string) {
     put: (checkpoint: object) => localStorage.setItem(name, JSON.stringify(checkpoint)),
   }
 }
+
+/** How often an answer is judged that a new list may have overtaken. */
+const TRIES = 3

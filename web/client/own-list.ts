@@ -3,22 +3,11 @@
  * approves further ones once its person says so, leaves removed ones out, or starts over when the rest is lost.
  */
 
-import {
-  type DeviceList,
-  type ListedDevice,
-  type NamedDevice,
-  type NamedUser,
-  signDeviceList,
-} from '../../src/client/client.ts'
+import { type DeviceList, type ListedDevice, signDeviceList } from '../../src/client/client.ts'
 import { base64FromBytes, bytesFromBase64, type DeviceKey, deviceCode, signWith } from './device-key.ts'
-import type { KeyLog } from './key-log.ts'
-import type { Session } from './session.ts'
+import type { KeyLog, OwnUser } from './key-log.ts'
+import { Problem, type Session } from './session.ts'
 import type { Device, Store, WaitingDevice } from './state.ts'
-
-/** As its owner is shown. */
-interface OwnUser extends NamedUser {
-  readonly devices: readonly (NamedDevice & { readonly signingKey?: string })[]
-}
 
 export interface OwnListParts {
   readonly store: Store
@@ -34,53 +23,71 @@ export class OwnList {
   /** The newest list. */
   #bytes: Uint8Array | undefined
   #list: DeviceList | undefined
+  #lastTurn: Promise<unknown> = Promise.resolve()
 
   constructor(parts: OwnListParts) {
     this.#parts = parts
   }
 
   /** Shows where this device stands, after doing what needs no question. Call it when the person's devices have changed. */
-  async load(): Promise<void> {
-    const { store, session, keyLog, deviceId, key } = this.#parts
-    const { users } = await session.request<{ users: readonly [OwnUser] }>('GET', 'user/publicKeys')
-    const [user] = users
+  load(): Promise<void> {
+    return this.#inTurn(() => this.#load())
+  }
+
+  /** Puts a device on the list: its person has compared the codes. */
+  approve({ deviceId, publicKey, signingKey }: WaitingDevice): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#list === undefined) return
+      const device: ListedDevice = {
+        deviceId: BigInt(deviceId),
+        algorithm: 'P-256',
+        publicKeySha256: await hashOf(publicKey),
+        signingKey: bytesFromBase64(signingKey),
+      }
+      await this.#put([...this.#list.devices, device], this.#list)
+    })
+  }
+
+  /** A list of this device alone, which no other one has signed: contacts hear of it. */
+  startOver(): Promise<void> {
+    const { key } = this.#parts
+    return this.#inTurn(async () => this.#put([this.#ownDevice(await hashOf(key.publicKey))], undefined))
+  }
+
+  /** Each goes by the list that the one before has left. */
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    const turn = this.#lastTurn.then(act)
+    this.#lastTurn = turn.catch(() => {})
+    return turn
+  }
+
+  async #load(): Promise<void> {
+    const { store, keyLog, deviceId, key } = this.#parts
+    const { user, list } = await keyLog.ownList()
     const { devices } = store.state
-    if (user.deviceList === undefined) {
+    this.#list = list
+    this.#bytes = list && bytesFromBase64(user.deviceList!)
+    if (list === undefined) {
       store.update({ ownList: { kind: 'none' } })
       const isAlone = user.devices.every(device => device.deviceId === deviceId)
-      return isAlone ? this.#put([this.#ownDevice(await hashOf(key.publicKey))], undefined) : undefined
+      return isAlone ? this.#tryPut([this.#ownDevice(await hashOf(key.publicKey))]) : undefined
     }
-    this.#list = await keyLog.ownList(user)
-    this.#bytes = bytesFromBase64(user.deviceList)
-    const listed = new Set(this.#list.devices.map(each => `${each.deviceId}`))
+    const listed = new Set(list.devices.map(each => `${each.deviceId}`))
     if (!listed.has(deviceId)) {
       const code = await deviceCode(key.publicKey, key.signing.publicKey)
       return store.update({ ownList: { kind: 'waiting', code } })
     }
-    const present = this.#list.devices.filter(each =>
-      user.devices.some(one => one.deviceId === `${each.deviceId}`),
-    )
-    if (present.length < this.#list.devices.length) return this.#put(present, this.#list)
     const waiting = devices.flatMap(device => waitingOf(device, user, listed))
     store.update({ ownList: { kind: 'listed', waiting: await Promise.all(waiting) } })
+    const present = list.devices.filter(each => user.devices.some(one => one.deviceId === `${each.deviceId}`))
+    if (present.length < list.devices.length) await this.#tryPut(present)
   }
 
-  /** Puts a device on the list: its person has compared the codes. */
-  async approve({ deviceId, publicKey, signingKey }: WaitingDevice): Promise<void> {
-    if (this.#list === undefined) return
-    const device: ListedDevice = {
-      deviceId: BigInt(deviceId),
-      algorithm: 'P-256',
-      publicKeySha256: await hashOf(publicKey),
-      signingKey: bytesFromBase64(signingKey),
-    }
-    await this.#put([...this.#list.devices, device], this.#list)
-  }
-
-  /** A list of this device alone, which no other one has signed: contacts hear of it. */
-  async startOver(): Promise<void> {
-    const { key } = this.#parts
-    await this.#put([this.#ownDevice(await hashOf(key.publicKey))], undefined)
+  /** Where another device was faster there is nothing to do: that device's list is announced. */
+  async #tryPut(devices: readonly ListedDevice[]): Promise<void> {
+    await this.#put(devices, this.#list).catch(error => {
+      if (!isConflict(error)) throw error
+    })
   }
 
   /** `follows`: the list that the new one follows; undefined for a first one. */
@@ -102,7 +109,7 @@ export class OwnList {
       { list },
       seq === undefined ? {} : { 'if-match': `"${seq}"` },
     )
-    await this.load()
+    await this.#load()
   }
 
   #ownDevice(publicKeySha256: Uint8Array): ListedDevice {
@@ -122,6 +129,10 @@ function waitingOf(
   if (named?.signingKey === undefined || listed.has(deviceId)) return []
   const { publicKey, signingKey } = named
   return [deviceCode(publicKey, signingKey).then(code => ({ deviceId, name, publicKey, signingKey, code }))]
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof Problem && error.code === 'DEVICE_LIST_CONFLICT'
 }
 
 async function hashOf(publicKey: string): Promise<Uint8Array> {
