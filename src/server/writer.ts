@@ -202,7 +202,9 @@ async function startApplication(
   if (lists.finished + lists.left > 0) logger.info({ event: 'device-lists-repaired', ...lists })
   for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
   world.every(SWEEP_MS, application.sweep)
-  expireForEver(host, application)
+  forEver(host, EXPIRE_MS, () => expireAll(application.expire))
+  // Until a list that the log took too late is served, contacts find that the log has another one.
+  forEver(host, LATE_LISTS_MS, () => application.lists.repairPending())
   metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
     Number(database.view(view => stores.guessWatch.isGuessed(view, nowMs()))),
   )
@@ -216,13 +218,13 @@ async function startApplication(
   return { ...application, stores, rooms, liveConnections: connections, authentication, signalling }
 }
 
-/** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */
-function expireForEver({ world, onFault }: Process, { expire }: Application): void {
+/** Acts so often, unless the last time is still under way. */
+function forEver({ world, onFault }: Process, everyMs: number, act: () => Promise<unknown>): void {
   let isUnderWay = false
-  world.every(EXPIRE_MS, () => {
+  world.every(everyMs, () => {
     if (isUnderWay) return
     isUnderWay = true
-    expireAll(expire)
+    act()
       .catch(error => onFault(error))
       .finally(() => {
         isUnderWay = false
@@ -230,7 +232,10 @@ function expireForEver({ world, onFault }: Process, { expire }: Application): vo
   })
 }
 
-/** Without a pause while there is more, so that what ends never gathers faster than it goes. */
+/**
+ * Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. Without a pause while there
+ * is more, so that what ends never gathers faster than it goes.
+ */
 async function expireAll(expire: Application['expire']): Promise<void> {
   while ((await expire(EXPIRED_AT_ONCE)) === EXPIRED_AT_ONCE);
   // The last portion may have left more.
@@ -264,5 +269,6 @@ function registrationOf(host: Process, { vrf }: OpenedLog, logAppender: Ref<LogA
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
 const EXPIRE_MS = 1_000
+const LATE_LISTS_MS = 5_000
 /** Rows ended in one change: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000

@@ -7,9 +7,10 @@ import { readLogKeys, verifyLookup } from '../strangers/verifier.ts'
 import type { Answer, App } from '../support/app.ts'
 import { newCallKey, settingsFor, signInAgain, signInPerson } from '../support/call-people.ts'
 import { type ListedPhone, listBody, listOf, newPhone, registrationOf } from '../support/device-lists.ts'
-import { lookUp } from '../support/live-log.ts'
+import { lookUp, startLog } from '../support/live-log.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
+import { quorumOf, startWitnessOf, witnessedLog } from '../support/witnessed-log.ts'
 
 const KILLS = 3
 const KILLED_WITHIN_MS = 40
@@ -143,3 +144,26 @@ t.test('after a kill at any moment, the newest list is the one that the log prov
   }
   t.comment(`${seq} lists, seed ${seed}`)
 })
+
+t.test(
+  'a list that the witnesses kept waiting is served once they are back, without another request',
+  async t => {
+    const log = witnessedLog(t)
+    const witness = await startWitnessOf(t, log, 'one.example')
+    log.setPolicy(quorumOf(1, [witness]))
+    const server = await startLog(t, log.dataFolder, { ...log.environment, ...settingsFor(1) })
+    const ann = await signInAgain(server.http, 0)
+    const { userId } = await ann.get(200, 'GET /app/api/user')
+    const phone = await unpack(ann, 'phone', userId)
+    await witness.end('SIGKILL')
+    const second = Buffer.from(listOf(userId, [phone], { previous: phone.first! }))
+    t.match(await put(ann, second, 0), { status: 503, body: { code: 'LOG_UNAVAILABLE' } })
+    t.notOk(second.equals(Buffer.from((await keysOf(ann, userId)).deviceList, 'base64')))
+    await startWitnessOf(t, log, 'one.example', witness.port)
+    while (!second.equals(Buffer.from((await keysOf(ann, userId)).deviceList, 'base64')));
+    const { deviceListHash, deviceListIndex } = await keysOf(ann, userId)
+    const [result] = await lookUp(server.http, [deviceListHash])
+    t.equal(result!.publicKey, createHash('sha256').update(second).digest('base64'))
+    t.match(await put(ann, second, 0), { status: 200, body: { deviceListIndex } })
+  },
+)
