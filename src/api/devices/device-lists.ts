@@ -3,7 +3,8 @@
  * crash there leaves.
  *
  *   1. judge    by the newest list and the registered devices: nothing is left
- *   2. keep     the list as pending, durable: the next request of the user or the next start goes on from here
+ *   2. keep     the list as pending, durable: the next request of the user, the next start, or the repair that the server
+ *               repeats every few seconds goes on from here
  *   3. log      the list's hash. A crash after it leaves the entry and the pending list: logging it again finds the entry
  *   4. finish   the list is the newest one, and after a reset the other devices hear of it
  *
@@ -111,9 +112,11 @@ export class DeviceLists {
     this.#deps.deviceLists.begin(change, userId, list)
   }
 
-  /** Throws `DEVICE_LIST_CONFLICT` or `VALIDATION_FAILED` unless it can be the user's first list, of this device alone. */
+  /** Throws `DEVICE_LIST_CONFLICT`, `OVERLOADED` or `VALIDATION_FAILED` unless it can be the user's first list, of this device alone. */
   assertFirst(view: View, userId: UserId, list: Uint8Array, device: RegisteredKeys): void {
     if (this.#isKept(view, userId, list)) return
+    if (this.#deps.deviceLists.pending(view, userId) !== undefined)
+      throw new SignalError('OVERLOADED', 'another list of yours is being logged: ask again')
     const [pointer, active] = ['/deviceList', [device]]
     this.#judge(view, { userId, list, knownSeq: undefined, pointer, active })
   }
@@ -123,7 +126,7 @@ export class DeviceLists {
     return this.#turns.take(`${userId}`, () => this.#finishPending(userId))
   }
 
-  /** Finishes what a crash has cut short. Returns how many lists were finished, and how many the log does not take now. */
+  /** Finishes what a crash has cut short, or the log was too late for. Returns how many lists were finished, and how many the log does not take now. */
   async repairPending(): Promise<{ readonly finished: number; readonly left: number }> {
     const { database, deviceLists } = this.#deps
     const users = database.view(view => deviceLists.allPending(view))

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { possessionChallenge } from '../../../src/domain/accounts/token.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
+import { parseDeviceList } from '../../../src/log/device-list.ts'
 import { newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
 import {
   type DeviceHouse,
@@ -13,7 +14,14 @@ import {
   REGISTER,
   registerDevice,
 } from '../../support/device-house.ts'
-import { type ListedPhone, listBody, listOf, newPhone, registrationOf } from '../../support/device-lists.ts'
+import {
+  type ListedPhone,
+  listBody,
+  listOf,
+  newPhone,
+  registrationOf,
+  signedList,
+} from '../../support/device-lists.ts'
 
 const PUT = 'PUT /app/api/user/device-list'
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64')
@@ -392,6 +400,24 @@ t.test('a list that the log answers too late is finished by the next request', a
   t.match((await put(house, ann, other, '0')).body, { code: 'DEVICE_LIST_CONFLICT', deviceListSeq: 1 })
   t.equal((await put(house, ann, other, '1')).status, 200)
   t.equal(house.logged().filter(entry => entry.includes('_0 ')).length, 3)
+})
+
+t.test('a first list does not take the place of one that is being logged', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  const phone = newPhone('phone')
+  await register(house, ann, phone)
+  const first = listOf(ann.userId, [phone])
+  const other = signedList({ ...parseDeviceList(first), createdAtMs: 1 }, phone.signer)
+  void house.harm({ at: 'log', harm: 'late' })
+  t.equal(outcome(await put(house, ann, first)), '503 LOG_UNAVAILABLE')
+  void house.harm()
+  t.equal(outcome(await register(house, ann, phone, other)), '503 OVERLOADED')
+  await house.logLate()
+  t.same(await house.lists.repairPending(), { finished: 1, left: 0 })
+  t.equal(isNewest(house, ann.userId, first), true)
+  t.equal(outcome(await register(house, ann, phone, other)), '409 DEVICE_LIST_CONFLICT')
+  t.equal(house.logged().length, 2)
 })
 
 t.test('nothing of a list is left of an erased account', async t => {
