@@ -246,3 +246,24 @@ t.test(
     t.same(signed, [], 'and this device signs no other one')
   },
 )
+
+t.test(
+  'a browser that has lost its signing key becomes another device',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    await linkOf(ann)
+    await ann.evaluate(`new Promise(resolve => {
+      indexedDB.open('callsign', 1).onsuccess = ({ target: { result } }) => {
+        const keys = result.transaction('device-keys', 'readwrite').objectStore('device-keys')
+        keys.openCursor().onsuccess = ({ target: { result: cursor } }) => {
+          const { signing, ...key } = cursor.value
+          cursor.update(key).onsuccess = resolve
+        }
+      }
+    })`)
+    await ann.reload()
+    t.match(await digits(ann, 'Code of this device'), /^\d{5}/)
+  },
+)

@@ -265,7 +265,7 @@ export class App {
       return this.#session.request<DeviceReply>('POST', 'register_device', body)
     }
     const device = await register().catch(async error => {
-      if (!(error instanceof Problem) || error.code !== 'KEY_IN_USE') throw error
+      if (!(error instanceof Problem && isOfAnother(error))) throw error
       await forgetDeviceKey(userId)
       key = await deviceKeyOf(userId)
       return register()
@@ -380,6 +380,12 @@ function challengeOf(
   identifier: string,
 ): Challenge {
   return { challengeId, identifier, sentTo, otpLength, resendAtMs: Date.now() + resendIn * 1000 }
+}
+
+/** Whether the server knows the device's key as another person's, or with another signing key than this browser has. */
+function isOfAnother({ code, members }: Problem): boolean {
+  const errors = members.errors as readonly { readonly code: string }[] | undefined
+  return code === 'KEY_IN_USE' || errors?.some(fault => fault.code === 'ANOTHER_KEY') === true
 }
 
 /** The name that the person's other devices show for this new one. */

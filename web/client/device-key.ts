@@ -26,7 +26,11 @@ export async function deviceKeyOf(userId: string): Promise<DeviceKey> {
     const kept = await done<DeviceKey | undefined>(store(database, 'readonly').get(userId))
     if (kept?.signing !== undefined) return kept
     const made = { ...(kept ?? (await makeAgreementKey())), signing: await makeSigningKey() }
-    await done(store(database, 'readwrite').put(made, userId))
+    const keys = store(database, 'readwrite')
+    // Another tab may have made them meanwhile.
+    const first = await done<DeviceKey | undefined>(keys.get(userId))
+    if (first?.signing !== undefined) return first
+    await done(keys.put(made, userId))
     return made
   } finally {
     database.close()
