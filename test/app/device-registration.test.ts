@@ -66,10 +66,19 @@ t.test('a registration whose answer was lost is repeated, also after the app has
   const proxy = await CuttingProxy.open(t, Number(new URL(server.http).port))
   const url = `http://127.0.0.1:${proxy.port}`
   for (const [at, cut] of (['answered', 'before'] as const).entries()) {
-    const app = await startApp(url, { platform: platformOf() })
+    const keys: (string | null)[] = []
+    const watched: typeof fetch = (input, init) => {
+      if (String(input).endsWith('register_device'))
+        keys.push(new Headers(init?.headers).get('idempotency-key'))
+      return fetch(input, init)
+    }
+    const app = await startApp(url, { platform: platformOf(), fetch: watched })
     await signIn(app, at)
     proxy.arm('register_device', cut)
     const { deviceId } = await register(app)
+    t.equal(keys.length, 2)
+    t.ok(keys[0])
+    t.equal(keys[1], keys[0])
     t.equal(proxy.cuts, 2 * at + 1)
     t.same(
       (await ownKeys(app)).devices.map(each => each.deviceId),

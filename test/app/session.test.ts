@@ -16,6 +16,10 @@ import { shiftedClock } from '../support/shifted-clock.ts'
 
 const HOUR_MS = 3_600_000
 
+interface Tokens {
+  readonly refreshToken: string
+}
+
 async function open(t: Test, environment: Readonly<Record<string, string>> = {}) {
   const server = await openServer({
     dataFolder: t.testdir(),
@@ -96,7 +100,18 @@ t.test('tokens that the server calls expired are renewed once', async t => {
     environment: { ...settingsFor(1), ...shiftedClock(2 * HOUR_MS) },
   })
   t.teardown(() => second.end())
-  const { fetch, countOf } = countedFetch()
+  const { fetch: counted, countOf } = countedFetch()
+  let hasNewToken: (() => void) | undefined
+  const newToken = new Promise<void>(resolve => {
+    hasNewToken = resolve
+  })
+  // The first request hears that its token has expired only when there is a new one.
+  const fetch: typeof counted = async (url, init) => {
+    const answer = counted(url, init)
+    if (countOf('/user') === 11) hasNewToken?.()
+    if (countOf('/user') === 1) await newToken
+    return answer
+  }
   const { session } = await startApp(second.http, { storage: before.storage, fetch })
   await Promise.all(Array.from({ length: 10 }, () => session.request('GET user', undefined)))
   t.equal(countOf('/refresh-token'), 1)
@@ -172,6 +187,7 @@ t.test('tokens that could not be kept are not used, and the app stays signed in'
   t.same(await storage.get('session'), kept)
   isFull = false
   t.match(await session.request('GET user', undefined), { userId: session.userId })
+  t.not(((await storage.get('session')) as Tokens).refreshToken, (kept as Tokens).refreshToken)
 })
 
 t.test('a tab takes the tokens that another tab has renewed', async t => {
