@@ -11,6 +11,7 @@ import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { SessionStore } from '../../src/store/accounts/session-store.ts'
 import { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
+import { DeviceListStore } from '../../src/store/devices/device-list-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import type { StoreDeps } from '../../src/store/engine/deps.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
@@ -58,6 +59,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
     database,
     expiries,
     devices,
+    deviceLists: new DeviceListStore(),
     sessions,
     inbox,
     notices,
