@@ -4,11 +4,11 @@
  * prints the file's path.
  */
 
-import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { packFolder } from './pack-folder.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 const PROGRAM = 'callsign-audit.js'
@@ -43,13 +43,7 @@ try {
     bin: { 'callsign-audit': PROGRAM },
   }
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
-  const target = process.argv[2] ?? join(ROOT, 'dist')
-  const packed = execFileSync('npm', ['pack', folder, '--pack-destination', target, '--json'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [{ filename }] = JSON.parse(packed)
-  process.stdout.write(`${join(target, filename)}\n`)
+  packFolder(folder, process.argv[2] ?? join(ROOT, 'dist'))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

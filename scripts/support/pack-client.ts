@@ -4,10 +4,10 @@
  * file's path.
  */
 
-import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
+import { packFolder } from './pack-folder.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 const DEPENDENCIES = ['@noble/curves', '@noble/hashes']
@@ -49,13 +49,7 @@ try {
   const needed = Object.fromEntries(DEPENDENCIES.map(dependency => [dependency, dependencies[dependency]]))
   const manifest = { name, version, description, license, type, exports, imports, dependencies: needed }
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
-  const target = process.argv[2] ?? join(ROOT, 'dist')
-  const packed = execFileSync('npm', ['pack', folder, '--pack-destination', target, '--json'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [{ filename }] = JSON.parse(packed)
-  process.stdout.write(`${join(target, filename)}\n`)
+  packFolder(folder, process.argv[2] ?? join(ROOT, 'dist'))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
