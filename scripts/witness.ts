@@ -1,16 +1,16 @@
 #!/usr/bin/env node
 /** Cosigns the checkpoints of other operators' logs: `witness --key FILE --logs FILE --data-dir DIR`. */
 
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { messageOf, SignalError } from '../src/errors.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../src/log/cosignature.ts'
-import { formatSignerKey, parseSignerKey, type SignerKey, signerKeyFromSeed } from '../src/log/note.ts'
+import { parseSignerKey, type SignerKey } from '../src/log/note.ts'
 import { createLogger } from '../src/operations/log.ts'
 import { Database } from '../src/store/engine/database.ts'
 import { type Flags, optional, required, runCommand, UsageError } from './support/command.ts'
+import { makeKeyFile } from './support/key-file.ts'
 import { parseLogList, type WitnessedLogs } from './witness/log-list.ts'
 import { Witness } from './witness/witness.ts'
 import { witnessServer } from './witness/witness-server.ts'
@@ -78,14 +78,7 @@ function readLogs(path: string): WitnessedLogs {
 
 /** A new key is in its file before anything is cosigned with it; a file that is there is never written to. */
 function readKey(path: string, name: string | undefined): SignerKey {
-  if (name !== undefined) {
-    try {
-      const text = `${formatSignerKey(signerKeyFromSeed(name, randomBytes(32)))}\n`
-      writeFileSync(path, text, { flag: 'wx', mode: 0o600, flush: true })
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-    }
-  }
+  if (name !== undefined) makeKeyFile(path, name)
   const text = keyText(path)
   try {
     const key = parseSignerKey(text.trim())

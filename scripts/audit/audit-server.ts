@@ -3,22 +3,14 @@
  * key. Any client may ask, so requests, times and connections are bounded.
  */
 
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { messageOf, SignalError } from '../../src/errors.ts'
 import { encodeBase64 } from '../../src/log/base64.ts'
-import {
-  formatSignerKey,
-  formatVerifierKey,
-  parseSignerKey,
-  readNote,
-  type SignerKey,
-  signerKeyFromSeed,
-  signNote,
-} from '../../src/log/note.ts'
+import { formatVerifierKey, parseSignerKey, readNote, type SignerKey, signNote } from '../../src/log/note.ts'
+import { makeKeyFile } from '../support/key-file.ts'
 import type { AuditView } from './auditor.ts'
 import { unchecked } from './finding.ts'
 import { statusPage } from './status-page.ts'
@@ -125,11 +117,9 @@ export class AuditServer {
 /** The auditor's own key, made at the first start. Throws `AuditFailure`. */
 export function readOwnKey(path: string, name: string | undefined): SignerKey {
   try {
-    const text = `${formatSignerKey(signerKeyFromSeed(name ?? DEFAULT_NAME, randomBytes(32)))}\n`
-    writeFileSync(path, text, { flag: 'wx', mode: 0o600, flush: true })
+    makeKeyFile(path, name ?? DEFAULT_NAME)
   } catch (error) {
-    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-    if (!isThere) throw unchecked('serve', `the key can't be made in ${path}: ${messageOf(error)}`)
+    throw unchecked('serve', `the key can't be made in ${path}: ${messageOf(error)}`)
   }
   const key = keyIn(path)
   if (name !== undefined && name !== key.name) throw unchecked('serve', `${path} has a key of another name`)

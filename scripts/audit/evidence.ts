@@ -1,7 +1,7 @@
 /**
- * Evidence against a log in one file that needs nothing else to be checked: two notes that the log signed, and where their sizes
- * differ the consistency proof by which the larger tree begins with another one than the smaller. A file whose proof is
- * null is pending: the log has not answered with the tiles that decide it.
+ * Evidence against a log in one file that needs nothing else to be checked: two notes that the log signed. Where their sizes
+ * differ, a consistency proof shows that the larger tree does not begin with the smaller one. A file whose proof is null is
+ * pending: the log has not answered with the tiles that decide it.
  */
 
 import { messageOf, SignalError } from '../../src/errors.ts'
@@ -11,7 +11,7 @@ import { EMPTY_ROOT, equalHashes, HASH_BYTES, type Hash } from '../../src/log/ha
 import { formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { openLogCheckpoint } from '../support/checkpoint-state.ts'
 
-/** The hashes lead from `oldRoot`, with which the larger tree begins, to the larger tree's root. All base64. */
+/** The larger tree begins with `oldRoot`. The hashes lead from there to its root. All base64. */
 export interface ConsistencyEvidence {
   readonly oldRoot: string
   readonly hashes: readonly string[]
