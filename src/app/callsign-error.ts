@@ -16,6 +16,8 @@ export type LocalErrorCode =
   | 'STORAGE_FAILED'
   /** This device is registered with other keys than the ones in its storage. */
   | 'DEVICE_KEYS_LOST'
+  /** The call's key was not sealed by the device that is said to have sent it, or not for this one. */
+  | 'CALL_KEY_INVALID'
 
 /** Servers newer than the app may send further codes. */
 export type CallsignErrorCode = ErrorCode | LocalErrorCode | (string & Record<never, never>)
