@@ -1,71 +1,43 @@
-/** The server's operations that the SDK uses, with the bodies of the same schemas that the server checks and documents. */
+/** The server's operations as the SDK asks for them. */
 
-import type { Static, TSchema } from 'typebox'
-import type {
-  Challenge,
-  LoginChallenge,
-  LoginRequest,
-  LogoutRequest,
-  RefreshTokenRequest,
-  ResendOtpRequest,
-  SignedIn,
-  TokenPair,
-  UserView,
-  VerifyLoginRequest,
-} from '../schema/account.ts'
-import type { PublicKeysReply, RegisterDeviceReply, RegisterDeviceRequest } from '../schema/device.ts'
+import type { Operations } from './wire.ts'
 
-/** A body in JSON, where ids are text. */
-export type Body<Schema extends TSchema> = Wire<Static<Schema>>
-
-type Wire<Value> = Value extends bigint
-  ? string
-  : Value extends object
-    ? { readonly [Name in keyof Value]: Wire<Value[Name]> }
-    : Value
-
-/** By method and path. */
-export interface Operations {
-  'POST login': {
-    readonly body: Body<typeof LoginRequest>
-    readonly reply: Body<typeof LoginChallenge> | Body<typeof SignedIn>
-  }
-  'POST resend-otp': {
-    readonly body: Body<typeof ResendOtpRequest>
-    readonly reply: Body<typeof Challenge>
-  }
-  'POST verify-login': {
-    readonly body: Body<typeof VerifyLoginRequest>
-    readonly reply: Body<typeof SignedIn>
-  }
-  'POST refresh-token': {
-    readonly body: Body<typeof RefreshTokenRequest>
-    readonly reply: Body<typeof TokenPair>
-  }
-  'POST logout': { readonly body: Body<typeof LogoutRequest>; readonly reply: undefined }
-  'GET user': { readonly body: undefined; readonly reply: Body<typeof UserView> }
-  'GET user/publicKeys': { readonly body: undefined; readonly reply: Body<typeof PublicKeysReply> }
-  'POST register_device': {
-    readonly body: Body<typeof RegisterDeviceRequest>
-    readonly reply: Body<typeof RegisterDeviceReply>
-  }
-}
-
+/** A method and a path, such as `POST call/{callId}/join`: see `wire.ts`. */
 export type OperationName = keyof Operations
 export type BodyOf<Name extends OperationName> = Operations[Name]['body']
 export type ReplyOf<Name extends OperationName> = Operations[Name]['reply']
 
-/**
- * Whether a request may be sent again when its answer was lost: as it is, with its `Idempotency-Key`, or not at all, since
- * it would count twice.
- */
-export const REPETITION: Readonly<Record<OperationName, 'as-it-is' | 'with-key' | 'not'>> = {
-  'POST login': 'as-it-is',
-  'POST resend-otp': 'not',
-  'POST verify-login': 'not',
-  'POST refresh-token': 'as-it-is',
-  'POST logout': 'as-it-is',
-  'GET user': 'as-it-is',
-  'GET user/publicKeys': 'as-it-is',
-  'POST register_device': 'with-key',
+/** Values for the path and the query by name, which have to be given where the path has some; then further headers. */
+export type Addressed<Name extends OperationName> = object extends Operations[Name]['params']
+  ? [params?: Operations[Name]['params'], headers?: Headers]
+  : [params: Operations[Name]['params'], headers?: Headers]
+
+type Headers = Readonly<Record<string, string>>
+
+/** Method, address behind the server's, and whether it may be asked again after its answer was lost. */
+export interface AddressedRequest {
+  readonly method: string
+  readonly path: string
+  readonly isRepeatable: boolean
 }
+
+export function addressed(name: OperationName, params: object = {}): AddressedRequest {
+  const [method = '', template = ''] = name.split(' ')
+  const query = new Map(Object.entries(params).filter(([, value]) => value !== undefined))
+  const filled = template.replace(/\{(\w+)\}/g, (_, key: string) => {
+    const value = encodeURIComponent(String(query.get(key)))
+    query.delete(key)
+    return value
+  })
+  const parts = [...query].map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`)
+  const path = (filled.startsWith('/') ? filled : `/app/api/${filled}`) + (parts.length > 0 ? '?' : '')
+  return { method, path: path + parts.join('&'), isRepeatable: !COUNTED.includes(name) }
+}
+
+/** Each attempt counts: a repeated one could use up codes or tries. */
+const COUNTED: readonly OperationName[] = [
+  'POST resend-otp',
+  'POST verify-login',
+  'POST verify',
+  'POST user/login-methods',
+]

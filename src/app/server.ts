@@ -4,7 +4,14 @@
  */
 
 import { CallsignError } from './callsign-error.ts'
-import { type BodyOf, type OperationName, REPETITION, type ReplyOf } from './operations.ts'
+import {
+  type Addressed,
+  type AddressedRequest,
+  addressed,
+  type BodyOf,
+  type OperationName,
+  type ReplyOf,
+} from './operations.ts'
 
 /** Clock, randomness and waiting of the platform. */
 export interface Platform {
@@ -53,19 +60,20 @@ export class Server {
   }
 
   /**
-   * Rejects with the server's refusal, or with `NO_ANSWER` or `ANSWER_INVALID`. `authorization` is the header's value. A
-   * request that may be repeated has one `Idempotency-Key` for all its attempts: `idempotencyKey` where the caller
-   * repeats it too.
+   * Rejects with the server's refusal, or with `NO_ANSWER` or `ANSWER_INVALID`. All attempts of a POST have one
+   * `Idempotency-Key`, which is among the headers where the caller repeats it too.
    */
   async request<Name extends OperationName>(
     operation: Name,
     body: BodyOf<Name>,
-    headers: Readonly<Record<string, string>> = {},
+    ...[params, headers]: Addressed<Name>
   ): Promise<ReplyOf<Name>> {
+    const request = addressed(operation, params)
+    const key = request.method === 'POST' ? { 'idempotency-key': globalThis.crypto.randomUUID() } : {}
     for (let attempt = 0; ; attempt++) {
-      const outcome = await this.#attempt(operation, body, headers)
+      const outcome = await this.#attempt(request, body, { ...key, ...headers })
       if (outcome.kind === 'reply') return outcome.value as ReplyOf<Name>
-      const waitMs = this.#waitMs(outcome, attempt, REPETITION[operation] !== 'not')
+      const waitMs = this.#waitMs(outcome, attempt, request.isRepeatable)
       if (waitMs === undefined) throw outcome.error
       await this.platform.wait(waitMs)
     }
@@ -86,15 +94,14 @@ export class Server {
   }
 
   async #attempt(
-    operation: OperationName,
+    { method, path }: AddressedRequest,
     body: unknown,
     headers: Readonly<Record<string, string>>,
   ): Promise<Outcome> {
-    const [method = '', path = ''] = operation.split(' ')
     const abort = new AbortController()
     const timer = setTimeout(() => abort.abort(), this.#answerWithinMs)
     try {
-      const answer = await this.#fetch(`${this.#url}/app/api/${path}`, {
+      const answer = await this.#fetch(`${this.#url}${path}`, {
         method,
         headers: {
           ...this.#headers,

@@ -1,7 +1,7 @@
 /** One sign-in: its tokens, kept before they are used, and requests with them. */
 
 import { CallsignError, hasCode } from './callsign-error.ts'
-import { type BodyOf, type OperationName, REPETITION, type ReplyOf } from './operations.ts'
+import type { Addressed, BodyOf, OperationName, ReplyOf } from './operations.ts'
 import type { Server } from './server.ts'
 import { type AppStorage, readStored, writeStored } from './storage.ts'
 
@@ -75,13 +75,17 @@ export class Session {
   }
 
   /** A request of the user who is signed in. Rejects with `SIGNED_OUT` without one. */
-  async request<Name extends OperationName>(operation: Name, body: BodyOf<Name>): Promise<ReplyOf<Name>> {
-    const key =
-      REPETITION[operation] === 'with-key' ? { 'idempotency-key': globalThis.crypto.randomUUID() } : {}
+  async request<Name extends OperationName>(
+    operation: Name,
+    body: BodyOf<Name>,
+    ...[params = {}, headers]: Addressed<Name>
+  ): Promise<ReplyOf<Name>> {
+    const sent = { 'idempotency-key': globalThis.crypto.randomUUID(), ...headers }
     for (let hasRefreshed = false; ; hasRefreshed = true) {
       const token = await this.accessToken()
       try {
-        return await this.#server.request(operation, body, { ...key, authorization: `Bearer ${token}` })
+        const authorized = { ...sent, authorization: `Bearer ${token}` }
+        return await this.#server.request(operation, body, ...([params, authorized] as Addressed<Name>))
       } catch (error) {
         if (hasRefreshed || !hasCode(error, 'TOKEN_EXPIRED')) {
           if (hasCode(error, ...OVER_CODES) && this.#signedIn?.accessToken === token) await this.#end(error)

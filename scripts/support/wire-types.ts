@@ -1,0 +1,194 @@
+/**
+ * Types of `callsign/app` for what goes over the wire: made from the documents of a running server, so that server,
+ * documents and apps have one source.
+ */
+
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..', '..', '..')
+
+interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly description?: string
+  readonly const?: string
+  readonly enum?: readonly string[]
+  readonly oneOf?: readonly Schema[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: Schema
+}
+
+interface Parameter {
+  readonly name?: string
+  readonly in?: 'path' | 'query'
+  readonly required?: boolean
+  readonly schema: Schema
+}
+
+type Content = Readonly<Record<string, { readonly schema?: Schema }>>
+
+interface OperationObject {
+  readonly summary: string
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly required?: boolean; readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
+}
+
+export interface OpenApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+export interface AsyncApiDocument {
+  readonly channels: Readonly<Record<string, { readonly address: string; readonly messages: object }>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly messages: Readonly<Record<string, { readonly summary: string; readonly payload: Schema }>>
+  }
+}
+
+/** The module, formatted. */
+export function wireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument): string {
+  const schemas = { ...asyncApi.components.schemas, ...openApi.components.schemas }
+  const summaries = new Map(
+    Object.values(asyncApi.components.messages).map(({ summary, payload }) => [
+      nameOf(payload.$ref!),
+      summary,
+    ]),
+  )
+  const names = Object.keys(schemas).sort()
+  const text = [
+    '/** Bodies of requests, replies and messages. Made by scripts/support/write-wire-types.ts: do not edit. */',
+    ...names.map(name => declaration(name, schemas[name]!, summaries.get(name))),
+    union('QueueEvent', 'Messages of the queues of a device.', asyncApi, address =>
+      ['calls', 'contacts', 'account'].some(queue => address === `/user/queue/${queue}`),
+    ),
+    union('CallTopicEvent', 'Messages to all who watch a call.', asyncApi, address =>
+      address.startsWith('/topic/call.'),
+    ),
+    operations(openApi),
+  ].join('\n\n')
+  const biome = join(ROOT, 'node_modules', '.bin', 'biome')
+  return execFileSync(biome, ['format', '--stdin-file-path=wire.ts'], { cwd: ROOT, input: text }).toString()
+}
+
+function declaration(name: string, schema: Schema, summary = schema.description): string {
+  const comment = summary === undefined ? '' : `${commentOf(summary)}\n`
+  const isInterface = Object.keys(schema.properties ?? {}).length > 0
+  if (!isInterface) return `${comment}export type ${name} = ${typeOf(schema)}`
+  return `${comment}export interface ${name} ${typeOf(schema)}`
+}
+
+function union(
+  name: string,
+  comment: string,
+  { channels, components }: AsyncApiDocument,
+  isOne: (address: string) => boolean,
+): string {
+  const messages = Object.values(channels).flatMap(channel =>
+    isOne(channel.address) ? Object.keys(channel.messages) : [],
+  )
+  const names = messages.map(message => nameOf(components.messages[message]!.payload.$ref!))
+  return `${commentOf(comment)}\nexport type ${name} = ${names.join(' | ')}`
+}
+
+function operations({ paths }: OpenApiDocument): string {
+  const members = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => {
+      // Beside the operations stand parameters of the path.
+      if (Array.isArray(operation)) return []
+      const reply = replyOf(operation)
+      if (reply === undefined) return []
+      const name = `${method.toUpperCase()} ${path.replace(/^\/app\/api\//, '')}`
+      const { summary, requestBody } = operation
+      const body = requestBody === undefined ? 'undefined' : typeOf(jsonOf(requestBody.content)!)
+      const isOptional = requestBody?.required === false
+      return `${commentOf(summary)}\n'${name}': { readonly params: ${paramsOf(operation)}, readonly body: ${body}${isOptional ? ' | undefined' : ''}, readonly reply: ${reply} }`
+    }),
+  )
+  return `/** Operations by method and path, which begins behind \`/app/api/\` unless it is a whole one. */\nexport interface Operations {\n${members.join('\n')}\n}`
+}
+
+/** Undefined for an operation that does not answer in JSON. */
+function replyOf({ responses }: OperationObject): string | undefined {
+  const replies = new Set<string>()
+  for (const [status, { content }] of Object.entries(responses)) {
+    if (!status.startsWith('2')) continue
+    if (content === undefined) {
+      replies.add('undefined')
+      continue
+    }
+    const schema = jsonOf(content)
+    if (schema === undefined) return undefined
+    replies.add(typeOf(schema))
+  }
+  return [...replies].join(' | ')
+}
+
+function jsonOf(content: Content): Schema | undefined {
+  return content['application/json']?.schema
+}
+
+function paramsOf({ parameters = [] }: OperationObject): string {
+  const own = parameters.filter(each => each.in === 'path' || each.in === 'query')
+  if (own.length === 0) return 'object'
+  const members = own.map(each => {
+    // Lists are written with commas.
+    const type = each.schema.type === 'array' ? 'string' : typeOf(each.schema)
+    return `readonly ${each.name}${each.required ? '' : '?'}: ${type}`
+  })
+  return `{ ${members.join('; ')} }`
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.$ref !== undefined) return nameOf(schema.$ref)
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum !== undefined) return schema.enum.map(text => JSON.stringify(text)).join(' | ')
+  if (schema.oneOf !== undefined) return schema.oneOf.map(typeOf).join(' | ')
+  const always = constantOf(schema)
+  if (always !== undefined) return schema.type === 'string' ? JSON.stringify(always) : always
+  switch (schema.type) {
+    case 'string':
+    case 'boolean':
+      return schema.type
+    case 'integer':
+    case 'number':
+      return 'number'
+    case 'array':
+      return `readonly (${typeOf(schema.items!)})[]`
+    case 'object':
+      return objectOf(schema)
+    default:
+      return 'unknown'
+  }
+}
+
+function objectOf({ properties, required = [], additionalProperties }: Schema): string {
+  if (properties === undefined) return `Readonly<Record<string, ${typeOf(additionalProperties ?? {})}>>`
+  if (Object.keys(properties).length === 0) return 'object'
+  const members = Object.entries(properties).map(([name, schema]) => {
+    const { description } = schema
+    const isSaid = description === undefined || schema.$ref !== undefined || constantOf(schema) !== undefined
+    const comment = isSaid ? '' : `${commentOf(description)}\n`
+    return `${comment}readonly ${name}${required.includes(name) ? '' : '?'}: ${typeOf(schema)}`
+  })
+  return `{\n${members.join('\n')}\n}`
+}
+
+/** The documents say a constant in words: of a `const` generators make types that do not compile. */
+function constantOf({ description = '' }: Schema): string | undefined {
+  return /^Always `(\w+)`/.exec(description)?.[1]
+}
+
+function commentOf(sentence: string): string {
+  const text = sentence.charAt(0).toUpperCase() + sentence.slice(1)
+  return `/** ${/[.!?`]$/.test(text) ? text : `${text}.`} */`
+}
+
+/** Of a reference to a component. */
+function nameOf(reference: string): string {
+  return reference.split('/').at(-1)!
+}

@@ -1,0 +1,1730 @@
+/** Bodies of requests, replies and messages. Made by scripts/support/write-wire-types.ts: do not edit. */
+
+/** The present key, sealed for the device that asked. */
+export interface AcceptRejoinCommand {
+  readonly requesterUserId: string
+  readonly requesterDeviceId: string
+  /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
+  readonly encryptedAESKey: string
+}
+
+export type AcceptRejoinReply = object
+
+export interface AcceptRejoinRequest {
+  readonly requesterUserId: string
+  readonly requesterDeviceId: string
+  /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
+  readonly encryptedAESKey: string
+}
+
+export interface AcceptRequestReply {
+  readonly contact: {
+    readonly userId: string
+    readonly displayName: string
+    readonly since: string
+  }
+  /** One for each of the other's devices. */
+  readonly publicKeyHashs: readonly string[]
+  readonly devices: readonly PeerDevice[]
+  /** The newest device list, base64; left out where the user has none. The log holds base64 of its SHA-256 under `deviceListHash`, as the key of device 0. Encrypt for its devices and no other. */
+  readonly deviceList?: string
+  /** The vrfHash that the log has the user's lists under, base64. */
+  readonly deviceListHash?: string
+  /** Index of the newest list's log entry, decimal. */
+  readonly deviceListIndex?: string
+}
+
+/** Exactly one: the request, or the user who sent it. */
+export interface AcceptRequestRequest {
+  readonly requestId?: string
+  readonly userId?: string
+}
+
+export interface AddLoginMethodRequest {
+  readonly kind: LoginMethodKind
+  /** The email address or phone number. */
+  readonly value?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+  /** The name of the identity provider, such as `google` */
+  readonly provider?: string
+  /** What the provider signed. */
+  readonly idToken?: string
+  /** The nonce of the token, required if it has one; for Apple the raw nonce. */
+  readonly nonce?: string
+  /** Beside a token of Apple. */
+  readonly authorizationCode?: string
+}
+
+export interface Badge {
+  readonly total: number
+  readonly friendRequests: number
+  readonly missedCalls: number
+}
+
+/** What the badge of the app should say: live only, told on SUBSCRIBE and when it changes. */
+export interface BadgeEvent {
+  readonly v: 1
+  readonly type: 'badge'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly total: number
+  readonly friendRequests: number
+  readonly missedCalls: number
+}
+
+export interface BlockUserRequest {
+  readonly userId: string
+}
+
+/** Another device of the user answered or declined, as `reason` says: stop ringing. */
+export interface CallAnsweredElsewhereEvent {
+  readonly v: 1
+  readonly type: 'call_answered_elsewhere'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly callerId: string
+  readonly callerName: string
+  readonly isVideo: boolean
+  readonly at: string
+  /** How the other device answered. */
+  readonly reason: 'answered' | 'declined' | 'busy'
+}
+
+/** The invitation was withdrawn, or the call is over: stop ringing. */
+export interface CallCancelledEvent {
+  readonly v: 1
+  readonly type: 'call_cancelled'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly callerId: string
+  readonly callerName: string
+  readonly isVideo: boolean
+  readonly at: string
+  readonly badge: Badge
+}
+
+export type CallEndReason =
+  | 'hangup'
+  | 'cancelled'
+  | 'declined'
+  | 'unanswered'
+  | 'caller_lost'
+  | 'empty'
+  | 'alone'
+  | 'limit'
+  | 'removed'
+  | 'internal'
+
+/** The call is over: close media, wipe the key. */
+export interface CallEndedEvent {
+  readonly v: 1
+  readonly type: 'call_ended'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly status: CallStatus
+  readonly endReason: CallEndReason
+  /** Left out when nobody ended it. */
+  readonly endedBy?: string
+  readonly endedAt: string
+}
+
+/** Somebody calls: ring until `expiresAt`. It has the key of the call for this device alone. */
+export interface CallInvitationEvent {
+  readonly v: 1
+  readonly type: 'call_invitation'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly callerId: string
+  readonly callerName: string
+  /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
+  readonly encryptedAESKey: string
+  /** The media gateway's room. */
+  readonly roomId: number
+  readonly isVideo: boolean
+  /** Whether it is an invitation into an active call. */
+  readonly isOnGoing: boolean
+  /** The device that is invited. */
+  readonly deviceId?: string
+  readonly expiresAt: string
+  readonly participants: readonly Person[]
+  readonly keyEpoch: number
+}
+
+/** Nobody of this user answered in time: stop ringing. */
+export interface CallMissedEvent {
+  readonly v: 1
+  readonly type: 'call_missed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly callerId: string
+  readonly callerName: string
+  readonly isVideo: boolean
+  readonly at: string
+  readonly badge: Badge
+}
+
+/** Another device of the user took the call over: close media and keep quiet. */
+export interface CallMovedEvent {
+  readonly v: 1
+  readonly type: 'call_moved'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly callerId: string
+  readonly callerName: string
+  readonly isVideo: boolean
+  readonly at: string
+}
+
+export interface CallParticipant {
+  readonly userId: string
+  readonly displayName: string
+  readonly state: ParticipantState
+  readonly isHost: boolean
+  readonly invitedBy: string
+  readonly invitedAt: string
+  readonly joinedAt?: string
+  readonly leftAt?: string
+  /** The device that is in the call, or was last. */
+  readonly deviceId?: string
+  /** The log's hash of that device's key. */
+  readonly publicKeyHash?: string
+  /** `<userId>:<displayName>`, for the media room. */
+  readonly mediaName: string
+}
+
+export interface CallRecord {
+  readonly callId: string
+  /** The media gateway's room. */
+  readonly roomId: number
+  readonly status: CallStatus
+  readonly isVideo: boolean
+  readonly initiatorId: string
+  readonly hostUserId: string
+  readonly createdAt: string
+  /** When the first callee joined. */
+  readonly startedAt?: string
+  readonly endedAt?: string
+  readonly endReason?: CallEndReason
+  /** Seconds that an invitation rings. */
+  readonly ringTimeoutIn: number
+  readonly keyEpoch: number
+  /** Seconds after which the host makes a new key. */
+  readonly keyRotationIn: number
+  readonly maxParticipants: number
+  readonly participants: readonly CallParticipant[]
+  readonly media: {
+    readonly kind: 'client'
+  }
+  /** Whether you were invited into an active call. */
+  readonly isOnGoing: boolean
+  /** This device's own; in join and pending. */
+  readonly encryptedAESKey?: string
+}
+
+export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
+
+/** The call as a whole changed its status. */
+export interface CallStatusEvent {
+  readonly v: 1
+  readonly type: 'call_status'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly status: CallStatus
+}
+
+export interface CancelRequestRequest {
+  readonly requestId: string
+}
+
+export interface Challenge {
+  /** 22 base64url characters, to be sent back with the code. */
+  readonly challengeId: string
+  readonly channel: 'email' | 'sms'
+  /** The address, most of it hidden. */
+  readonly sentTo: string
+  readonly otpLength: number
+  /** Seconds in which the code is accepted. */
+  readonly expiresIn: number
+  /** Seconds until another code can be sent. */
+  readonly resendIn: number
+  /** Too few codes of such numbers are confirmed, so only numbers with an account are sent to. The answer is the same for both: offer another way to sign in, or `resend-otp` with the channel `email` */
+  readonly smsStop?: {
+    readonly scope: 'range' | 'network' | 'calling-code' | 'all'
+    /** Seconds until other numbers are sent to again. */
+    readonly retryIn: number
+  }
+}
+
+export interface Contact {
+  readonly userId: string
+  readonly displayName: string
+  readonly since: string
+  /** How many devices they have. */
+  readonly devices: number
+}
+
+/** The two are contacts now. */
+export interface ContactAddedEvent {
+  readonly v: 1
+  readonly type: 'contact_added'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly userId: string
+  readonly displayName: string
+}
+
+/** The two are contacts no more. */
+export interface ContactRemovedEvent {
+  readonly v: 1
+  readonly type: 'contact_removed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly userId: string
+  readonly displayName: string
+}
+
+export interface CreateShareTokenReply {
+  readonly id: string
+  readonly label?: string
+  readonly createdAt: string
+  readonly expiresAt: string
+  readonly maxUses: number
+  /** Requests that were made by it. */
+  readonly uses: number
+  /** `c_` and 22 base64url characters. */
+  readonly token: string
+  /** A page for people without the app; the app opens it by itself. */
+  readonly url: string
+  readonly deepLink: string
+}
+
+export interface CreateShareTokenRequest {
+  /** Seconds; left out: 7 days. */
+  readonly expiresIn?: number
+  /** Requests that it is good for; left out: 100. */
+  readonly maxUses?: number
+  /** For its owner alone. */
+  readonly label?: string
+}
+
+export interface DeclineCallRequest {
+  /** Left out: declined. */
+  readonly reason?: 'declined' | 'busy' | 'timeout'
+}
+
+/** No, with a reason. */
+export interface DeclineCommand {
+  /** Left out: declined. */
+  readonly reason?: 'declined' | 'busy' | 'timeout'
+}
+
+export interface DeclineRequestRequest {
+  readonly requestId: string
+}
+
+export interface DeleteUserReply {
+  /** Signing in before then keeps the account. */
+  readonly erasesAt: string
+}
+
+export interface DeleteUserRequest {
+  readonly confirm: true
+}
+
+export interface Device {
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  readonly model?: string
+  readonly appVersion?: string
+  readonly keyAlgorithm: KeyAlgorithm
+  /** The vrfHash that the log has the key under, base64. */
+  readonly publicKeyHash: string
+  /** Index of the key's log entry, decimal. */
+  readonly publicKeyIndex: string
+  /** Whether the session that asks is bound to it. */
+  readonly current: boolean
+  readonly createdAt: string
+  readonly lastSeenAt: string
+}
+
+/** Another device signed in as this user: show it. Once the user agrees, sign a device list that names it too. */
+export interface DeviceAddedEvent {
+  readonly v: 1
+  readonly type: 'device_added'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  readonly publicKeyHash: string
+}
+
+export interface DeviceInfo {
+  /** Such as ios or android. */
+  readonly platform?: string
+  /** Such as iPhone15,2. */
+  readonly model?: string
+  /** Such as 18.4. */
+  readonly osVersion?: string
+  /** Such as 1.4.2. */
+  readonly appVersion?: string
+  /** What its owner calls it. */
+  readonly name?: string
+  /** Language tag, such as vi-VN. */
+  readonly locale?: string
+  /** Such as Asia/Ho_Chi_Minh. */
+  readonly timeZone?: string
+}
+
+/** The user has another device list, which this device signed: fetch and judge it. */
+export interface DeviceListChangedEvent {
+  readonly v: 1
+  readonly type: 'device_list_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  readonly publicKeyHash: string
+}
+
+/** The user started over with a device list that this device signed and no listed one: show it as an alarm. */
+export interface DeviceListResetEvent {
+  readonly v: 1
+  readonly type: 'device_list_reset'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  readonly publicKeyHash: string
+}
+
+/** Another device took over the push tokens of this one, which calls do not wake any more: show it. */
+export interface DevicePushLostEvent {
+  readonly v: 1
+  readonly type: 'device_push_lost'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  /** The device that is pushed to no more. */
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  /** What another device has sent as its own. */
+  readonly tokens: readonly ('apnsToken' | 'apnsVoipToken' | 'fcmToken')[]
+}
+
+/** A device of this user was removed. */
+export interface DeviceRemovedEvent {
+  readonly v: 1
+  readonly type: 'device_removed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  readonly publicKeyHash: string
+}
+
+/** SVG 1.1, black on white, with the quiet zone that scanners need. */
+export type DrawShareTokenReply = string
+
+export interface EndCallRequest {
+  readonly callId: string
+}
+
+/** A frame of this connection was refused. */
+export interface ErrorEvent {
+  readonly v: 1
+  readonly type: 'error'
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  /** Of the frame that was refused. */
+  readonly destination: string
+  /** The frame's `receipt` */
+  readonly receiptId?: string
+  readonly problem: Problem
+}
+
+export interface FriendRequest {
+  readonly requestId: string
+  readonly direction: 'incoming' | 'outgoing'
+  readonly status: 'pending'
+  readonly user: Person
+  readonly message?: string
+  readonly createdAt: string
+  readonly expiresAt: string
+}
+
+/** The request was taken back. */
+export interface FriendRequestCancelledEvent {
+  readonly v: 1
+  readonly type: 'friend_request_cancelled'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly requestId: string
+  readonly userId: string
+}
+
+/** Somebody asks to be a contact. */
+export interface FriendRequestEvent {
+  readonly v: 1
+  readonly type: 'friend_request'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly requestId: string
+  readonly userId: string
+  readonly displayName: string
+  readonly message?: string
+  readonly createdAt: string
+}
+
+export interface GetCredentialsReply {
+  /** `<expiry>:<userId>`, the expiry in seconds since 1970. */
+  readonly turnUsername: string
+  /** Base64 of the HMAC-SHA1 of turnUsername. */
+  readonly turnPassword: string
+  /** The relay by TLS, a URI of RFC 7065. */
+  readonly tlsUrl: string
+  /** The relay without TLS. */
+  readonly noneTlsUrl: string
+  /** Seconds for which they are good; ask again on an ICE restart. */
+  readonly ttl: number
+  readonly expiresAt: string
+  /** Every way to the relay, the one to try first first. */
+  readonly uris: readonly string[]
+  /** A URI of RFC 7064. */
+  readonly stunUrl?: string
+}
+
+export interface GetKeyHistoryReply {
+  /** Every key that was logged under this hash, oldest first. */
+  readonly entries: readonly {
+    readonly index: string
+    /** Base64, as it was registered. */
+    readonly publicKey: string
+    /** Text of c2sp.org/tlog-proof with the VRF proof as its extra data: verify it before you use the key. */
+    readonly proof: string
+  }[]
+  readonly treeSize: string
+}
+
+export interface GetKeyHistoryRequest {
+  /** The vrfHash that registration returned: base64 of 64 bytes. */
+  readonly publicKeyHash: string
+}
+
+export interface GetMetaReply {
+  readonly apiVersion: number
+  readonly serverTime: string
+  /** Bounds by name; names are added. */
+  readonly limits: Readonly<Record<string, number>>
+  /** What this server can do, by name. */
+  readonly features: Readonly<Record<string, unknown>>
+  /** `email`, `phone`, and names of identity providers. */
+  readonly loginMethods: readonly string[]
+  /** Older clients are refused with CLIENT_TOO_OLD. */
+  readonly minClientVersion?: string
+  /** Path of the WebSocket. */
+  readonly ws?: string
+  readonly log: {
+    /** Name of the log, as its checkpoints have it. */
+    readonly origin: string
+    /** Verifier key of the checkpoints (c2sp.org/signed-note). */
+    readonly vkey: string
+    /** Public key of the VRF, base64 of 32 bytes. */
+    readonly vrfPublicKey: string
+    /** Prefix of the public files of the log. */
+    readonly url: string
+    /** Policy of the witnesses that cosign each checkpoint (c2sp.org/tlog-policy). For operators of other logs and people: an app has the policy built in, since this answer comes from the server that it checks. */
+    readonly witnessPolicy?: string
+  }
+}
+
+export interface GetParticipantsReply {
+  readonly callId: string
+  readonly keyEpoch: number
+  readonly participants: readonly CallParticipant[]
+}
+
+export interface GetPendingCallsReply {
+  readonly items: readonly CallRecord[]
+}
+
+export interface GetPublicKeysReply {
+  /** In the order of the targets. */
+  readonly results: readonly {
+    /** Base64, as it was registered. */
+    readonly publicKey: string
+    /** The vrfHash that registration returned: base64 of 64 bytes. */
+    readonly vrfHash: string
+    /** Text of c2sp.org/tlog-proof with the VRF proof as its extra data: verify it before you use the key. */
+    readonly proof: string
+  }[]
+}
+
+export interface GetPublicKeysRequest {
+  readonly targets: readonly {
+    /** The vrfHash that registration returned: base64 of 64 bytes. */
+    readonly publicKeyHash: string
+  }[]
+}
+
+/** Another is host, and makes the next key. */
+export interface HostChangedEvent {
+  readonly v: 1
+  readonly type: 'host_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly hostUserId: string
+}
+
+export interface InviteToCallRequest {
+  /** 1 to 31 contacts, each once, without oneself. */
+  readonly calleeIds: readonly string[]
+  /** By `<userId>_<deviceId>`; at most 320. */
+  readonly encryptedAESKeys: Readonly<Record<string, string>>
+  /** Left out: as the call's. */
+  readonly isVideo?: boolean
+  /** If given, the call's own. */
+  readonly roomId?: number
+}
+
+export type KeyAlgorithm = 'P-256' | 'RSA-2048'
+
+/** A new key of the call, or the present one again. */
+export interface KeyUpdateEvent {
+  readonly v: 1
+  readonly type: 'key_update'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly epoch: number
+  readonly reason: KeysReason
+  /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
+  readonly encryptedAESKey: string
+  readonly fromUserId: string
+  readonly fromDeviceId: string
+}
+
+/** A new key, sealed for every device in the call, or the present one again. */
+export interface KeysCommand {
+  /** The call's `keyEpoch` and one; for `emergency` also the present one. */
+  readonly epoch: number
+  readonly reason: KeysReason
+  /** By `<userId>_<deviceId>`; at most 320. */
+  readonly encryptedAESKeys: Readonly<Record<string, string>>
+}
+
+/** The period is over; somebody left; somebody can not decrypt. */
+export type KeysReason = 'rotation' | 'leave' | 'emergency'
+
+/** The device leaves the call. */
+export type LeaveCommand = object
+
+export interface ListBlocksReply {
+  readonly items: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListCallHistoryReply {
+  readonly items: readonly PastCall[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListContactsReply {
+  readonly items: readonly Contact[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListDevicesReply {
+  readonly items: readonly Device[]
+}
+
+export interface ListLoginMethodsReply {
+  readonly items: readonly LoginMethod[]
+}
+
+export interface ListRequestsReply {
+  readonly items: readonly FriendRequest[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListShareTokensReply {
+  readonly items: readonly ShareToken[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface LoginChallenge {
+  readonly verified: false
+  /** 22 base64url characters, to be sent back with the code. */
+  readonly challengeId: string
+  readonly channel: 'email' | 'sms'
+  /** The address, most of it hidden. */
+  readonly sentTo: string
+  readonly otpLength: number
+  /** Seconds in which the code is accepted. */
+  readonly expiresIn: number
+  /** Seconds until another code can be sent. */
+  readonly resendIn: number
+  /** Too few codes of such numbers are confirmed, so only numbers with an account are sent to. The answer is the same for both: offer another way to sign in, or `resend-otp` with the channel `email` */
+  readonly smsStop?: {
+    readonly scope: 'range' | 'network' | 'calling-code' | 'all'
+    /** Seconds until other numbers are sent to again. */
+    readonly retryIn: number
+  }
+}
+
+export interface LoginMethod {
+  readonly id: string
+  readonly kind: LoginMethodKind
+  /** The address; of a provider the one that it named. */
+  readonly value?: string
+  readonly provider?: string
+  readonly verified: boolean
+  readonly primary: boolean
+  readonly addedAt: string
+  readonly lastUsedAt: string
+}
+
+export type LoginMethodKind = 'email' | 'phone' | 'social'
+
+export type LoginReply = LoginChallenge | SignedIn
+
+export interface LoginRequest {
+  /** `false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove. */
+  readonly verified?: boolean
+  /** Email address. */
+  readonly email?: string
+  /** Phone number. */
+  readonly phone?: string
+  /** Either of both. */
+  readonly identifier?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+  /** Language of the message, such as `vi-VN`; else Accept-Language. */
+  readonly locale?: string
+  /** 1 to 50 characters in at most 200 bytes; used only if the account is new. */
+  readonly displayName?: string
+  /** Name of the identity provider, such as `google` */
+  readonly provider?: string
+  /** What the provider signed. */
+  readonly idToken?: string
+  /** The nonce of the token, required if it has one; for Apple the raw nonce. */
+  readonly nonce?: string
+  /** Beside a token of Apple. */
+  readonly authorizationCode?: string
+  /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
+  readonly refreshToken?: string
+}
+
+export interface LogoutRequest {
+  /** Ends every session of the user. */
+  readonly allDevices?: boolean
+}
+
+/** The key that this device asked for: open it, then `rejoin` */
+export interface ParticipantAcceptRejoinEvent {
+  readonly v: 1
+  readonly type: 'participant_accept_rejoin'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
+  readonly encryptedAESKey: string
+  readonly keyEpoch: number
+  readonly fromUserId: string
+  readonly fromDeviceId: string
+}
+
+/** Somebody declined, is busy, or did not answer in time. */
+export interface ParticipantDeclinedEvent {
+  readonly v: 1
+  readonly type: 'participant_declined'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly participant: CallParticipant
+}
+
+/** Somebody was asked into the call. */
+export interface ParticipantInvitedEvent {
+  readonly v: 1
+  readonly type: 'participant_invited'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly participant: CallParticipant
+}
+
+/** Somebody came in, or came back. */
+export interface ParticipantJoinedEvent {
+  readonly v: 1
+  readonly type: 'participant_joined'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly participant: CallParticipant
+}
+
+/** Somebody left, was lost, or was removed. */
+export interface ParticipantLeftEvent {
+  readonly v: 1
+  readonly type: 'participant_left'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly participant: CallParticipant
+}
+
+/** A device that lost the key asks for it: verify it, seal the key for it. */
+export interface ParticipantRequestRejoinEvent {
+  readonly v: 1
+  readonly type: 'participant_request_rejoin'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly userId: string
+  readonly deviceId: string
+  readonly displayName: string
+  /** The log's hash of the key to encrypt for. */
+  readonly publicKeyHash: string
+  readonly expiresAt: string
+}
+
+/** A device of theirs rings. */
+export interface ParticipantRingingEvent {
+  readonly v: 1
+  readonly type: 'participant_ringing'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  readonly participant: CallParticipant
+}
+
+export type ParticipantState =
+  | 'invited'
+  | 'ringing'
+  | 'joined'
+  | 'left'
+  | 'lost'
+  | 'declined'
+  | 'busy'
+  | 'missed'
+  | 'removed'
+
+export interface PastCall {
+  readonly callId: string
+  readonly direction: 'outgoing' | 'incoming'
+  readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
+  readonly isVideo: boolean
+  readonly isGroup: boolean
+  readonly peers: readonly Person[]
+  readonly createdAt: string
+  readonly startedAt?: string
+  readonly endedAt?: string
+  /** Seconds that you spent in it; 0 while it goes on. */
+  readonly durationIn: number
+  /** False for a missed call that you have not looked at. */
+  readonly seen: boolean
+}
+
+export interface PeerDevice {
+  readonly deviceId: string
+  /** The vrfHash that the log has the key under, base64. */
+  readonly publicKeyHash: string
+  readonly keyAlgorithm: KeyAlgorithm
+}
+
+export interface Person {
+  readonly userId: string
+  readonly displayName: string
+}
+
+export interface PlatformLoginRequest {
+  /** `apple`, or the name of another identity provider. */
+  readonly platform?: string
+  readonly authorizationCode?: string
+  /** Another spelling of `authorizationCode` */
+  readonly authCode?: string
+  readonly identityToken?: string
+  /** Another spelling of `identityToken` */
+  readonly idToken?: string
+  /** Used only if the account is new. */
+  readonly displayName?: string
+  /** The raw nonce, required if the token has one; the token of Apple has its SHA-256 in hexadecimal. */
+  readonly nonce?: string
+}
+
+/** RFC 9457 problem details; `code` is what a client goes by. */
+export interface Problem {
+  /** `urn:problem:` and the code in kebab case. */
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  /** Stable, never renamed. */
+  readonly code: string
+  /** For logs and developers. */
+  readonly detail: string
+  /** Names the request in the server's log. */
+  readonly requestId: string
+  /** Seconds to wait, as in Retry-After. */
+  readonly retryIn?: number
+  /** With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session` */
+  readonly scope?: string
+  /** With `OTP_INVALID`: how many codes may still be tried. */
+  readonly attemptsLeft?: number
+  readonly challenge?: Challenge
+  /** With `CLIENT_TOO_OLD`: the oldest that is served. */
+  readonly minClientVersion?: string
+  /** With `DEVICE_LIST_MISMATCH`: devices that need a key too. */
+  readonly missing?: readonly string[]
+  /** With `DEVICE_LIST_MISMATCH`: devices that are to have none. */
+  readonly extra?: readonly string[]
+  /** With `DEVICE_LIST_MISMATCH`: by user id the seq of the newest device list of each callee who has one. */
+  readonly deviceListSeqs?: Readonly<Record<string, number>>
+  /** With `DEVICE_LIST_CONFLICT`: the seq of the newest list; left out where there is none. */
+  readonly deviceListSeq?: number
+  /** With `ALREADY_IN_CALL`: the other call, to be left first. */
+  readonly callId?: string
+  /** With `CALLEE_NOT_CONTACT`: who is none. */
+  readonly calleeIds?: readonly string[]
+  /** With `EPOCH_CONFLICT`: the epoch of the call. */
+  readonly keyEpoch?: number
+  /** With `METHOD_NOT_ALLOWED`: as the header Allow. */
+  readonly allow?: string
+  /** With `UNSUPPORTED_MEDIA_TYPE`: as the header Accept-Encoding. */
+  readonly acceptEncoding?: string
+  readonly errors?: readonly {
+    /** JSON pointer to what is at fault; empty for the whole. */
+    readonly pointer: string
+    readonly code: string
+    readonly detail: string
+  }[]
+}
+
+/** The profile as it is now. */
+export interface ProfileChangedEvent {
+  readonly v: 1
+  readonly type: 'profile_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly userId: string
+  readonly displayName: string
+  readonly email?: string
+  readonly phone?: string
+  readonly emailVerified: boolean
+  readonly phoneVerified: boolean
+  readonly primaryMethodId: string
+  readonly loginMethods: readonly LoginMethod[]
+  /** Of the session that asks; absent until it registers one. */
+  readonly device?: {
+    readonly deviceId: string
+    readonly publicKeyHash: string
+  }
+  readonly badge: Badge
+  readonly createdAt: string
+  readonly settings: Settings
+}
+
+/** Where pushes go. A member left out stays as it was; an empty token is taken back. */
+export interface PushTokens {
+  /** Device token of APNs, hexadecimal. */
+  readonly apnsToken?: string
+  /** Token of PushKit, hexadecimal. */
+  readonly apnsVoipToken?: string
+  /** The environment that the app is signed for. */
+  readonly apnsEnvironment?: 'production' | 'development'
+  /** Bundle id of the app: the topic of its pushes. */
+  readonly bundleId?: string
+  /** Registration token of Firebase Cloud Messaging. */
+  readonly fcmToken?: string
+}
+
+export interface PutDeviceListReply {
+  /** The seq of the list that is the newest now. */
+  readonly deviceListSeq: number
+  /** The vrfHash that the log has the user's lists under, base64. */
+  readonly deviceListHash: string
+  /** Index of the newest list's log entry, decimal. */
+  readonly deviceListIndex: string
+}
+
+export interface PutDeviceListRequest {
+  /** Base64 of a device list: see docs/crypto.md. */
+  readonly list: string
+}
+
+export interface PutUserReply {
+  readonly user: User
+  /** Addresses that wait for their codes. */
+  readonly pending?: readonly {
+    /** 22 base64url characters, to be sent back with the code. */
+    readonly challengeId: string
+    readonly channel: 'email' | 'sms'
+    /** The address, most of it hidden. */
+    readonly sentTo: string
+    readonly otpLength: number
+    /** Seconds in which the code is accepted. */
+    readonly expiresIn: number
+    /** Seconds until another code can be sent. */
+    readonly resendIn: number
+    /** Too few codes of such numbers are confirmed, so only numbers with an account are sent to. The answer is the same for both: offer another way to sign in, or `resend-otp` with the channel `email` */
+    readonly smsStop?: {
+      readonly scope: 'range' | 'network' | 'calling-code' | 'all'
+      /** Seconds until other numbers are sent to again. */
+      readonly retryIn: number
+    }
+    readonly kind: 'email' | 'phone'
+  }[]
+}
+
+export interface PutUserRequest {
+  /** 1 to 50 characters as a reader counts them, in at most 200 bytes. */
+  readonly displayName?: string
+  /** Takes the place of the email address once its code is confirmed. An address is removed as a login method, not here. */
+  readonly email?: string
+  /** Takes the place of the phone number likewise. */
+  readonly phone?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+  readonly settings?: {
+    /** Whether a search for the email address finds the user. */
+    readonly discoverableByEmail?: boolean
+    /** Whether a search for the phone number finds the user. */
+    readonly discoverableByPhone?: boolean
+    /** If false, strangers who know the user id may call, and read the keys to do so. */
+    readonly callsFromContactsOnly?: boolean
+  }
+}
+
+export interface ReadPublicKeysReply {
+  readonly users: readonly {
+    readonly userId: string
+    readonly displayName: string
+    /** One's own, or those that the device list names: all where there is no list. */
+    readonly devices: readonly {
+      readonly deviceId: string
+      readonly keyAlgorithm: KeyAlgorithm
+      /** To be verified through the log by its publicKeyHash. */
+      readonly publicKey: string
+      /** The vrfHash that the log has the key under, base64. */
+      readonly publicKeyHash: string
+      /** Index of the key's log entry, decimal. */
+      readonly publicKeyIndex: string
+      /** What the device has registered as its signing key, for the next device list. */
+      readonly signingKey?: string
+    }[]
+    /** The newest device list, base64; left out where the user has none. The log holds base64 of its SHA-256 under `deviceListHash`, as the key of device 0. Encrypt for its devices and no other. */
+    readonly deviceList?: string
+    /** The vrfHash that the log has the user's lists under, base64. */
+    readonly deviceListHash?: string
+    /** Index of the newest list's log entry, decimal. */
+    readonly deviceListIndex?: string
+  }[]
+  /** Users that are unknown, or not to be seen by you. */
+  readonly unavailable: readonly string[]
+}
+
+export interface RefreshTokenReply {
+  /** Opaque, at most 512 characters; sent as `Authorization: Bearer` */
+  readonly accessToken: string
+  /** Opaque, at most 512 characters. */
+  readonly refreshToken: string
+  readonly tokenType: 'Bearer'
+  /** Seconds in which the access token is accepted. */
+  readonly expiresIn: number
+  /** Seconds in which the refresh token is accepted. */
+  readonly refreshExpiresIn: number
+  /** Base64 of 32 octets, the same as long as the session lasts. With a signature over it `register_device` shows that the device has its signing key. */
+  readonly challenge: string
+}
+
+export interface RefreshTokenRequest {
+  readonly refreshToken: string
+}
+
+export interface RegisterDeviceReply {
+  readonly deviceId: string
+  /** Index of the key's log entry, decimal. */
+  readonly publicKeyIndex: string
+  /** The same as publicKeyHash. */
+  readonly vrfHash: string
+  /** The vrfHash that the log has the key under, base64. */
+  readonly publicKeyHash: string
+  readonly keyAlgorithm: KeyAlgorithm
+}
+
+export interface RegisterDeviceRequest {
+  /** Canonical base64 of a P-256 key (SPKI or X9.63) or an RSA-2048 key (SPKI or PKCS#1). Kept and logged as it is. */
+  readonly publicKey: string
+  readonly keyAlgorithm?: KeyAlgorithm
+  /** Base64 of the uncompressed P-256 point (65 octets) that the device signs device lists with. Needed, with `possession`, once the user has a device list. A device keeps its first one. */
+  readonly signingKey?: string
+  /** Base64 of an ECDSA signature (r and s, 64 octets) by the signing key, with SHA-256, over `callsign possession v1`, a newline and the 32 octets of the `challenge` that came with the session. */
+  readonly possession?: string
+  /** Base64 of the user's first device list (seq 0), for the user's first device. It names this device alone, by an id that the app chooses at random from 2^32 up to 2^53. */
+  readonly deviceList?: string
+  readonly deviceInfo?: DeviceInfo
+  readonly push?: PushTokens
+  readonly replacesDeviceId?: string
+}
+
+export interface RemoveFromCallRequest {
+  readonly userId: string
+}
+
+export interface RequestByIdRequest {
+  readonly targetUserId: string
+  /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
+  readonly message?: string
+}
+
+export interface RequestBySearchReply202 {
+  readonly status: 'submitted'
+}
+
+/** Exactly one of `email`, `phone` and `publicKeyHash` */
+export interface RequestBySearchRequest {
+  readonly email?: string
+  readonly phone?: string
+  /** ISO 3166 letters, for a phone number without calling code. */
+  readonly country?: string
+  /** The vrfHash that the log has a key of theirs under: base64 of 64 bytes. */
+  readonly publicKeyHash?: string
+  /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
+  readonly message?: string
+}
+
+export interface RequestByTokenRequest {
+  /** `c_` and 22 base64url characters. */
+  readonly token: string
+  /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
+  readonly message?: string
+}
+
+export interface RequestRejoinReply {
+  /** Seconds in which answers are passed on. */
+  readonly expiresIn: number
+  /** How many devices were asked. */
+  readonly asked: number
+}
+
+export interface ResendOtpRequest {
+  /** From the reply that announced the code. */
+  readonly challengeId: string
+  readonly channel?: 'email' | 'sms'
+  /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
+  readonly refreshToken?: string
+}
+
+export interface ResolveShareTokenReply {
+  /** `c_` and 22 base64url characters. */
+  readonly token: string
+  readonly displayName: string
+  /** What you have with the owner already. */
+  readonly relation?: 'none' | 'self' | 'contact' | 'outgoing' | 'incoming'
+}
+
+export interface ResolveShareTokenRequest {
+  /** `c_` and 22 base64url characters. */
+  readonly token: string
+}
+
+/** The device rings. */
+export interface RingingCommand {
+  /** The invitation's. */
+  readonly eventId?: string
+}
+
+export type SendKeysReply = object
+
+export interface SendKeysRequest {
+  /** The call's `keyEpoch` and one; for `emergency` also the present one. */
+  readonly epoch: number
+  readonly reason: KeysReason
+  /** By `<userId>_<deviceId>`; at most 320. */
+  readonly encryptedAESKeys: Readonly<Record<string, string>>
+}
+
+export interface SentFriendRequest {
+  readonly requestId: string
+  readonly status: 'pending' | 'accepted'
+  readonly user: Person
+  readonly createdAt: string
+  /** Given for a request by token, and once it is accepted. */
+  readonly publicKeyHashs?: readonly string[]
+  /** Given for a request by token, and once it is accepted. */
+  readonly devices?: readonly PeerDevice[]
+  /** The newest device list, base64; left out where the user has none. The log holds base64 of its SHA-256 under `deviceListHash`, as the key of device 0. Encrypt for its devices and no other. */
+  readonly deviceList?: string
+  /** The vrfHash that the log has the user's lists under, base64. */
+  readonly deviceListHash?: string
+  /** Index of the newest list's log entry, decimal. */
+  readonly deviceListIndex?: string
+}
+
+/** Sessions of this user were ended, and why. */
+export interface SessionRevokedEvent {
+  readonly v: 1
+  readonly type: 'session_revoked'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly reason: string
+}
+
+export interface SetPrimaryLoginMethodReply {
+  readonly items: readonly LoginMethod[]
+}
+
+export interface SetPrimaryLoginMethodRequest {
+  readonly id: string
+}
+
+export interface Settings {
+  /** Whether a search for the email address finds the user. */
+  readonly discoverableByEmail: boolean
+  /** Whether a search for the phone number finds the user. */
+  readonly discoverableByPhone: boolean
+  /** If false, strangers who know the user id may call, and read the keys to do so. */
+  readonly callsFromContactsOnly: boolean
+}
+
+export interface ShareToken {
+  readonly id: string
+  readonly label?: string
+  readonly createdAt: string
+  readonly expiresAt: string
+  readonly maxUses: number
+  /** Requests that were made by it. */
+  readonly uses: number
+  /** The last four characters. */
+  readonly last4: string
+}
+
+export interface SignedIn {
+  readonly verified: true
+  /** Opaque, at most 512 characters; sent as `Authorization: Bearer` */
+  readonly accessToken: string
+  /** Opaque, at most 512 characters. */
+  readonly refreshToken: string
+  readonly tokenType: 'Bearer'
+  /** Seconds in which the access token is accepted. */
+  readonly expiresIn: number
+  /** Seconds in which the refresh token is accepted. */
+  readonly refreshExpiresIn: number
+  /** Base64 of 32 octets, the same as long as the session lasts. With a signature over it `register_device` shows that the device has its signing key. */
+  readonly challenge: string
+  readonly isNewUser: boolean
+  readonly user: User
+}
+
+export interface StartCallRequest {
+  /** Left out: the server assigns one. */
+  readonly roomId?: number
+  /** 1 to 31 contacts, each once, without oneself. */
+  readonly calleeIds: readonly string[]
+  /** By `<userId>_<deviceId>`; at most 320. */
+  readonly encryptedAESKeys: Readonly<Record<string, string>>
+  readonly isVideo: boolean
+}
+
+export interface UnblockUserRequest {
+  readonly userId: string
+}
+
+export interface User {
+  readonly userId: string
+  readonly displayName: string
+  readonly email?: string
+  readonly phone?: string
+  readonly emailVerified: boolean
+  readonly phoneVerified: boolean
+  readonly primaryMethodId: string
+  readonly loginMethods: readonly LoginMethod[]
+  /** Of the session that asks; absent until it registers one. */
+  readonly device?: {
+    readonly deviceId: string
+    readonly publicKeyHash: string
+  }
+  readonly badge: Badge
+  readonly createdAt: string
+  readonly settings: Settings
+}
+
+export interface Verified {
+  readonly purpose: 'bind-email' | 'bind-phone' | 'step-up'
+  readonly user: User
+}
+
+export interface VerifyLoginRequest {
+  /** From the reply that announced the code. */
+  readonly challengeId?: string
+  /** The six digits that were sent. */
+  readonly otp?: string
+  /** Another spelling of `otp` */
+  readonly code?: string
+  /** Email address. */
+  readonly email?: string
+  /** Phone number. */
+  readonly phone?: string
+  /** Either of both. */
+  readonly identifier?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+}
+
+export type VerifyReply = Verified | SignedIn
+
+export interface VerifyRequest {
+  /** From the reply that announced the code. */
+  readonly challengeId?: string
+  /** The six digits that were sent. */
+  readonly otp?: string
+  /** Another spelling of `otp` */
+  readonly code?: string
+  /** Email address. */
+  readonly email?: string
+  /** Phone number. */
+  readonly phone?: string
+  /** Either of both. */
+  readonly identifier?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+}
+
+/** Messages of the queues of a device. */
+export type QueueEvent =
+  | CallInvitationEvent
+  | CallCancelledEvent
+  | CallMissedEvent
+  | CallAnsweredElsewhereEvent
+  | CallMovedEvent
+  | CallEndedEvent
+  | ParticipantRequestRejoinEvent
+  | ParticipantAcceptRejoinEvent
+  | KeyUpdateEvent
+  | FriendRequestEvent
+  | FriendRequestCancelledEvent
+  | ContactAddedEvent
+  | ContactRemovedEvent
+  | DeviceAddedEvent
+  | DeviceRemovedEvent
+  | DeviceListChangedEvent
+  | DeviceListResetEvent
+  | DevicePushLostEvent
+  | SessionRevokedEvent
+  | ProfileChangedEvent
+  | BadgeEvent
+
+/** Messages to all who watch a call. */
+export type CallTopicEvent =
+  | ParticipantInvitedEvent
+  | ParticipantRingingEvent
+  | ParticipantJoinedEvent
+  | ParticipantLeftEvent
+  | ParticipantDeclinedEvent
+  | HostChangedEvent
+  | CallStatusEvent
+
+/** Operations by method and path, which begins behind `/app/api/` unless it is a whole one. */
+export interface Operations {
+  /** Every key that was logged under a hash, each with its proof. */
+  'POST /api/get-key-history': {
+    readonly params: object
+    readonly body: GetKeyHistoryRequest
+    readonly reply: GetKeyHistoryReply
+  }
+  /** Keys by their hashes, each with its proof. */
+  'POST /api/get-public-keys': {
+    readonly params: object
+    readonly body: GetPublicKeysRequest
+    readonly reply: GetPublicKeysReply
+  }
+  /** Block a user, who does not hear of it; contact and requests between the two end, and a call of theirs that rings. */
+  'POST block': { readonly params: object; readonly body: BlockUserRequest; readonly reply: undefined }
+  /** Unblock a user; requests that the block kept away stay away. */
+  'DELETE block': { readonly params: object; readonly body: UnblockUserRequest; readonly reply: undefined }
+  /** Those whom the user has blocked, newest first. */
+  'GET block': {
+    readonly params: { readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListBlocksReply
+  }
+  /** Unblock a user, named by the path. */
+  'DELETE block/{userId}': {
+    readonly params: { readonly userId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** End the call for everybody: the host, or either of two. */
+  'POST call/end': { readonly params: object; readonly body: EndCallRequest; readonly reply: CallRecord }
+  /** Your calls of the last 90 days, newest first. */
+  'GET call/history': {
+    readonly params: { readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListCallHistoryReply
+  }
+  /** Forget all calls. */
+  'DELETE call/history': { readonly params: object; readonly body: undefined; readonly reply: undefined }
+  /** You have looked at your missed calls: they count in the badge no more. */
+  'POST call/history/seen': { readonly params: object; readonly body: undefined; readonly reply: undefined }
+  /** Forget one call. */
+  'DELETE call/history/{callId}': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Invitations that you have not answered, newest first, each with the key for this device. */
+  'GET call/pending': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: GetPendingCallsReply
+  }
+  /** Call contacts: each of their devices gets its own key. */
+  'POST call/start': { readonly params: object; readonly body: StartCallRequest; readonly reply: CallRecord }
+  /** A live call that you have a part in. */
+  'GET call/{callId}': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: CallRecord
+  }
+  /** Give the key to a device that has asked for it. */
+  'POST call/{callId}/accept-rejoin': {
+    readonly params: { readonly callId: string }
+    readonly body: AcceptRejoinRequest
+    readonly reply: AcceptRejoinReply
+  }
+  /** Turn an invitation down, on all devices. */
+  'POST call/{callId}/decline': {
+    readonly params: { readonly callId: string }
+    readonly body: DeclineCallRequest | undefined
+    readonly reply: undefined
+  }
+  /** End the call for everybody, named by the path. */
+  'POST call/{callId}/end': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: CallRecord
+  }
+  /** Invite contacts into a call that you are in. */
+  'POST call/{callId}/invite': {
+    readonly params: { readonly callId: string }
+    readonly body: InviteToCallRequest
+    readonly reply: CallRecord
+  }
+  /** Answer an invitation, with the key for this device; from a second device: move the call there. */
+  'POST call/{callId}/join': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: CallRecord
+  }
+  /** Give every device in the call a new key (the host), or the present one again (anybody in it). */
+  'POST call/{callId}/keys': {
+    readonly params: { readonly callId: string }
+    readonly body: SendKeysRequest
+    readonly reply: SendKeysReply
+  }
+  /** Leave the call; it goes on without you. */
+  'POST call/{callId}/leave': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Who is in the call, was, or is invited. */
+  'GET call/{callId}/participants': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: GetParticipantsReply
+  }
+  /** Come back into the call, once the key is there. */
+  'POST call/{callId}/rejoin': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: CallRecord
+  }
+  /** Take somebody out of the call, who may not come back by themselves; for the host. */
+  'POST call/{callId}/remove': {
+    readonly params: { readonly callId: string }
+    readonly body: RemoveFromCallRequest
+    readonly reply: undefined
+  }
+  /** Ask everybody in the call for its key. */
+  'POST call/{callId}/request-rejoin': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: RequestRejoinReply
+  }
+  /** The user's devices, newest first; there are never more than a page. */
+  'GET devices': { readonly params: object; readonly body: undefined; readonly reply: ListDevicesReply }
+  /** Renew the push tokens of this device. */
+  'PUT devices/current/push': {
+    readonly params: object
+    readonly body: PushTokens
+    readonly reply: undefined
+  }
+  /** Remove a device and end its sessions; removing the current one is a logout. */
+  'DELETE devices/{deviceId}': {
+    readonly params: { readonly deviceId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** The contacts, newest first. */
+  'GET friend': {
+    readonly params: { readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListContactsReply
+  }
+  /** Ask by email or phone, without hearing whether anybody was found, or by the hash of a key. */
+  'POST friend-request': {
+    readonly params: object
+    readonly body: RequestBySearchRequest
+    readonly reply: SentFriendRequest | RequestBySearchReply202
+  }
+  /** Open requests to the user, or by the user, newest first. */
+  'GET friend-request': {
+    readonly params: {
+      readonly direction?: 'incoming' | 'outgoing'
+      readonly limit?: number
+      readonly cursor?: string
+    }
+    readonly body: undefined
+    readonly reply: ListRequestsReply
+  }
+  /** Accept a request, named by its id or its sender: both are contacts. */
+  'POST friend-request/accept': {
+    readonly params: object
+    readonly body: AcceptRequestRequest
+    readonly reply: AcceptRequestReply
+  }
+  /** Ask a user to become a contact; when they have asked already, both are contacts. */
+  'POST friend-request/by-id': {
+    readonly params: object
+    readonly body: RequestByIdRequest
+    readonly reply: SentFriendRequest
+  }
+  /** Ask the owner of a share token to become a contact; answers with the keys of their devices. */
+  'POST friend-request/by-token': {
+    readonly params: object
+    readonly body: RequestByTokenRequest
+    readonly reply: SentFriendRequest
+  }
+  /** Take one's own request back. */
+  'POST friend-request/cancel': {
+    readonly params: object
+    readonly body: CancelRequestRequest
+    readonly reply: undefined
+  }
+  /** Decline a request; its sender does not hear of it. */
+  'POST friend-request/decline': {
+    readonly params: object
+    readonly body: DeclineRequestRequest
+    readonly reply: undefined
+  }
+  /** Take one's own request back, named by the path. */
+  'DELETE friend-request/{requestId}': {
+    readonly params: { readonly requestId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Remove a contact, for both sides. */
+  'DELETE friend/{userId}': {
+    readonly params: { readonly userId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Signs in or up: sends a code to an address, or takes the ID token of a provider. */
+  'POST login': { readonly params: object; readonly body: LoginRequest; readonly reply: LoginReply }
+  /** Ends the session; its device leaves the call it is in, and nothing is pushed to it any more. */
+  'POST logout': {
+    readonly params: object
+    readonly body: LogoutRequest | undefined
+    readonly reply: undefined
+  }
+  /** Limits, features and public keys of this server. */
+  'GET meta': { readonly params: object; readonly body: undefined; readonly reply: GetMetaReply }
+  /** Sign in with Apple, or with another provider of the platform. */
+  'POST platform-login': {
+    readonly params: object
+    readonly body: PlatformLoginRequest
+    readonly reply: SignedIn
+  }
+  /** A new pair of tokens for the last one. */
+  'POST refresh-token': {
+    readonly params: object
+    readonly body: RefreshTokenRequest
+    readonly reply: RefreshTokenReply
+  }
+  /** Register a device with its public key, which goes into the log. */
+  'POST register_device': {
+    readonly params: object
+    readonly body: RegisterDeviceRequest
+    readonly reply: RegisterDeviceReply
+  }
+  /** Sends another code in the place of the last one. */
+  'POST resend-otp': {
+    readonly params: object
+    readonly body: ResendOtpRequest
+    readonly reply: LoginChallenge
+  }
+  /** Make a share token, by which others find the user. */
+  'POST share-token': {
+    readonly params: object
+    readonly body: CreateShareTokenRequest | undefined
+    readonly reply: CreateShareTokenReply
+  }
+  /** The live share tokens, newest first, without the tokens themselves. */
+  'GET share-token': {
+    readonly params: { readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListShareTokensReply
+  }
+  /** Who is behind a share token: the preview before a request. */
+  'POST share-token/resolve': {
+    readonly params: object
+    readonly body: ResolveShareTokenRequest
+    readonly reply: ResolveShareTokenReply
+  }
+  /** Revoke a share token at once. */
+  'DELETE share-token/{id}': {
+    readonly params: { readonly id: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** The user who is signed in. */
+  'GET user': { readonly params: object; readonly body: undefined; readonly reply: User }
+  /** Change name and settings at once, addresses once their codes are confirmed. */
+  'PUT user': { readonly params: object; readonly body: PutUserRequest; readonly reply: PutUserReply }
+  /** Have the account erased in seven days, unless its user signs in again before. */
+  'DELETE user': {
+    readonly params: object
+    readonly body: DeleteUserRequest
+    readonly reply: DeleteUserReply
+  }
+  /** Replace the user's device list by one that follows it, or start over with another first one. */
+  'PUT user/device-list': {
+    readonly params: object
+    readonly body: PutDeviceListRequest
+    readonly reply: PutDeviceListReply
+  }
+  /** How the user signs in; there are never more than a page. */
+  'GET user/login-methods': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: ListLoginMethodsReply
+  }
+  /** Add an address, once its code is confirmed, or an identity at a provider. */
+  'POST user/login-methods': {
+    readonly params: object
+    readonly body: AddLoginMethodRequest
+    readonly reply: LoginMethod | Challenge
+  }
+  /** Make a login method the primary one. */
+  'PUT user/login-methods/primary': {
+    readonly params: object
+    readonly body: SetPrimaryLoginMethodRequest
+    readonly reply: SetPrimaryLoginMethodReply
+  }
+  /** Remove a login method. */
+  'DELETE user/login-methods/{id}': {
+    readonly params: { readonly id: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** The devices and keys of people: oneself, contacts, open requests by token, a common call. */
+  'GET user/publicKeys': {
+    readonly params: { readonly userIds?: string }
+    readonly body: undefined
+    readonly reply: ReadPublicKeysReply
+  }
+  /** Confirm a new address, or who one is; without a session, sign in. */
+  'POST verify': { readonly params: object; readonly body: VerifyRequest; readonly reply: VerifyReply }
+  /** Takes the code and signs in. */
+  'POST verify-login': {
+    readonly params: object
+    readonly body: VerifyLoginRequest
+    readonly reply: SignedIn
+  }
+  /** Credentials for the TURN relay. */
+  'GET /credentials': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: GetCredentialsReply
+  }
+}
