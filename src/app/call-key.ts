@@ -1,5 +1,5 @@
 /**
- * A call's key: how it is sealed for a device, and what people compare. The format is that of docs/crypto.md, in the manner
+ * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format, in the manner
  * of HPKE's authenticated mode (RFC 9180): only the receiver can open it, and knows by that who has sealed it.
  */
 
@@ -43,7 +43,7 @@ export async function sealCallKey(callKey: Uint8Array, from: OwnKeyHolder, to: K
   return encodeBase64(concat(point, new Uint8Array(sealed)))
 }
 
-/** What was sealed. Rejects with `CALL_KEY_INVALID` unless `from` sealed it for `to`. */
+/** Gives the octets that were sealed. Rejects with `CALL_KEY_INVALID` unless `from` sealed it for `to`. */
 export async function openCallKey(sealed: string, from: KeyHolder, to: OwnKeyHolder): Promise<Bytes> {
   try {
     const bytes = Uint8Array.from(decodeBase64(sealed))

@@ -18,6 +18,14 @@ export type LocalErrorCode =
   | 'DEVICE_KEYS_LOST'
   /** The call's key was not sealed by the device that is said to have sent it, or not for this one. */
   | 'CALL_KEY_INVALID'
+  /** The server or the key log has named keys that do not hold: nothing is encrypted for them. */
+  | 'KEYS_REFUSED'
+  /** A user has no keys, or not for this user to see. */
+  | 'KEYS_UNAVAILABLE'
+  /** A device has a key of an algorithm that the SDK does not speak. */
+  | 'KEY_UNSUPPORTED'
+  /** The key log could not be asked. */
+  | 'LOG_UNANSWERED'
 
 /** Servers newer than the app may send further codes. */
 export type CallsignErrorCode = ErrorCode | LocalErrorCode | (string & Record<never, never>)

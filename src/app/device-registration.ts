@@ -1,12 +1,13 @@
 /** Registers this device, with the user's first device list where it is their only one. */
 
-import { possessionMessage, signDeviceList } from '../client/client.ts'
+import { possessionMessage } from '../client/client.ts'
 import { decodeBase64, encodeBase64 } from '../log/base64.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
 import type { DeviceKeys, DeviceKeysOf } from './device-keys.ts'
 import type { BodyOf, ReplyOf } from './operations.ts'
 import type { Server } from './server.ts'
 import type { Session } from './session.ts'
+import { listedDevice, signedList } from './signed-list.ts'
 import { type AppStorage, readStored, writeStored } from './storage.ts'
 
 export interface RegistrationDeps {
@@ -99,35 +100,20 @@ async function firstListOf(
   if (own.devices.some(({ publicKey }) => publicKey !== keys.publicKey)) return undefined
   const kept = await readStored<FirstList>(storage, firstListKey(userId), isFirstList)
   if (kept?.publicKey === keys.publicKey) return kept.list
-  const deviceId = BigInt(own.devices[0]?.deviceId ?? randomDeviceId())
-  const digest = await globalThis.crypto.subtle.digest(
-    'SHA-256',
-    Uint8Array.from(decodeBase64(keys.publicKey)),
-  )
-  const device = {
-    deviceId,
-    algorithm: 'P-256',
-    publicKeySha256: new Uint8Array(digest),
-    signingKey: decodeBase64(keys.signingKey),
-  } as const
-  const content = {
-    userId: BigInt(userId),
-    devices: [device],
-    signerDeviceId: deviceId,
-    createdAtMs: server.nowMs(),
-  }
-  const list = encodeBase64(await signDeviceList(content, bytes => keys.sign(bytes)))
+  const deviceId = own.devices[0]?.deviceId ?? randomDeviceId()
+  const device = listedDevice({ deviceId, publicKey: keys.publicKey, signingKey: keys.signingKey })
+  const list = await signedList({ userId, deviceId, keys }, [device], server.nowMs())
   const first: FirstList = { publicKey: keys.publicKey, list }
   await writeStored(storage, firstListKey(userId), first)
   return list
 }
 
 /** From 2^32 up to 2^53. */
-function randomDeviceId(): bigint {
+function randomDeviceId(): string {
   for (;;) {
     const [word = 0n] = globalThis.crypto.getRandomValues(new BigUint64Array(1))
     const deviceId = word >> 11n
-    if (deviceId >= 2n ** 32n) return deviceId
+    if (deviceId >= 2n ** 32n) return `${deviceId}`
   }
 }
 

@@ -1,0 +1,69 @@
+/** People with apps of `callsign/app`, whose server can lie to one of them. */
+
+import { webCryptoKeys } from '../../src/app/device-keys.ts'
+import { registerDevice } from '../../src/app/device-registration.ts'
+import { KeyExchange } from '../../src/app/key-exchange.ts'
+import { type KeyEvent, KeyLog } from '../../src/app/key-log.ts'
+import type { AppStorage } from '../../src/app/storage.ts'
+import { type AppSession, signIn, startApp } from './app-sessions.ts'
+import type { OpenServer } from './server.ts'
+
+/** Changes the answer at a path, or leaves it where it gives nothing. */
+export type Lie = (path: string, answer: Answer) => Promise<unknown> | undefined
+
+/** The honest answer's JSON. */
+export type Answer = <Body>() => Promise<Body>
+
+export interface AppPerson extends AppSession {
+  readonly userId: string
+  readonly deviceId: string
+  readonly keyLog: KeyLog
+  readonly exchange: KeyExchange
+  /** In the order in which they came. */
+  readonly events: readonly KeyEvent[]
+  lie: Lie
+}
+
+type Log = Pick<OpenServer, 'http' | 'vkey' | 'vrfPublicKey'>
+
+/** The app starts, signs in unless its storage has a session, and registers its device. */
+export async function startPerson(
+  { http, vkey, vrfPublicKey }: Log,
+  at: number,
+  kept?: AppStorage,
+): Promise<AppPerson> {
+  let lie: Lie = () => undefined
+  const lyingFetch: typeof fetch = async (url, init) => {
+    const honest = () => fetch(url, init)
+    const path = new URL(String(url)).pathname
+    const lied = await lie(path, async <Body>() => (await honest()).json() as Promise<Body>)
+    if (lied instanceof Response) return lied
+    return lied === undefined ? honest() : Response.json(lied)
+  }
+  const app = await startApp(http, { fetch: lyingFetch, ...(kept && { storage: kept }) })
+  if (app.session.userId === undefined) await signIn(app, at)
+  const device = await registerDevice({ ...app, keysOf: webCryptoKeys(app.storage) })
+  const { userId, deviceId } = device
+  const events: KeyEvent[] = []
+  const log = { vkey, vrfPublicKey, url: http, fetch: lyingFetch }
+  const keyLog = new KeyLog({ ...app, device, log, onEvent: event => void events.push(event) })
+  return {
+    ...app,
+    userId,
+    deviceId,
+    keyLog,
+    exchange: new KeyExchange(keyLog, userId),
+    events,
+    get lie() {
+      return lie
+    },
+    set lie(next) {
+      lie = next
+    },
+  }
+}
+
+export async function becomeContacts(one: AppPerson, other: AppPerson): Promise<void> {
+  await one.session.request('POST friend-request/by-id', { targetUserId: other.userId })
+  await other.session.request('POST friend-request/accept', { userId: one.userId })
+}
