@@ -26,6 +26,12 @@ export type LocalErrorCode =
   | 'KEY_UNSUPPORTED'
   /** The key log could not be asked. */
   | 'LOG_UNANSWERED'
+  /** There is no connection to the server, or it broke before the answer came. */
+  | 'OFFLINE'
+  /** The platform has no WebSocket of its own, and the app gave none. */
+  | 'WEBSOCKET_MISSING'
+  /** Another device of the user has removed this one. */
+  | 'DEVICE_REMOVED'
 
 /** Servers newer than the app may send further codes. */
 export type CallsignErrorCode = ErrorCode | LocalErrorCode | (string & Record<never, never>)
@@ -60,3 +66,16 @@ export class CallsignError extends Error {
 export function hasCode(error: unknown, ...codes: readonly CallsignErrorCode[]): error is CallsignError {
   return error instanceof CallsignError && codes.includes(error.code)
 }
+
+/** The error that a problem (RFC 9457) tells of. A value of another form has the code and the sentence given here. */
+export function errorOf(problem: unknown, code: string, sentence: string, status?: number): CallsignError {
+  const members = typeof problem === 'object' && problem !== null ? (problem as Members) : {}
+  const message = [members.detail, members.title].find(each => typeof each === 'string')
+  return new CallsignError(
+    typeof members.code === 'string' ? members.code : code,
+    typeof message === 'string' ? message : sentence,
+    { members, ...(status !== undefined && { status }) },
+  )
+}
+
+type Members = Readonly<Record<string, unknown>>

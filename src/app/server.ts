@@ -3,7 +3,7 @@
  * the server's clock.
  */
 
-import { CallsignError } from './callsign-error.ts'
+import { CallsignError, errorOf } from './callsign-error.ts'
 import {
   type Addressed,
   type AddressedRequest,
@@ -18,7 +18,8 @@ export interface Platform {
   readonly nowMs: () => number
   /** From 0 up to 1. */
   readonly random: () => number
-  readonly wait: (ms: number) => Promise<void>
+  /** Resolves early when the signal is aborted. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
 export interface ServerOptions {
@@ -47,6 +48,11 @@ export class Server {
     this.#headers = clientVersion === undefined ? {} : { 'x-client-version': clientVersion }
     this.#answerWithinMs = answerWithinMs
     this.platform = platform
+  }
+
+  /** Where the server takes STOMP. */
+  get webSocketUrl(): string {
+    return `${this.#url.replace(/^http/, 'ws')}/ws`
   }
 
   /** The time by the server's clock, which the times in its answers are of. */
@@ -128,14 +134,8 @@ export class Server {
       return failure(
         new CallsignError('ANSWER_INVALID', 'The server answered with no valid JSON.', { status }),
       )
-    const members = isMembers(value) ? value : {}
-    const { code, detail, title } = members
-    const message = [detail, title].find(each => typeof each === 'string')
-    const error = new CallsignError(
-      typeof code === 'string' ? code : `HTTP_${status}`,
-      typeof message === 'string' ? message : `the server answered with status ${status}`,
-      { status, members },
-    )
+    const sentence = `The server answered with status ${status}.`
+    const error = errorOf(value, `HTTP_${status}`, sentence, status)
     return failure(error, headers.get('retry-after'))
   }
 }
@@ -161,21 +161,24 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Some operators' servers send ids as numbers. */
-function withTextIds(name: string, value: unknown): unknown {
+/** A reviver of JSON: some operators' servers send ids as numbers. */
+export function withTextIds(name: string, value: unknown): unknown {
   if (typeof value === 'number' && /^id$|Id$/.test(name)) return String(value)
   if (Array.isArray(value) && /Ids$|^unavailable$/.test(name)) return value.map(String)
   return value
 }
 
-function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
-}
-
 const PLATFORM: Platform = {
   nowMs: () => Date.now(),
   random: () => Math.random(),
-  wait: ms => new Promise(resolve => setTimeout(resolve, ms)),
+  wait: (ms, signal) =>
+    new Promise(resolve => {
+      const timer = setTimeout(resolve, ms)
+      signal?.addEventListener('abort', () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    }),
 }
 
 /** Stands for a text that is not JSON. */

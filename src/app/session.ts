@@ -110,6 +110,16 @@ export class Session {
     return this.#assertSignedIn().accessToken
   }
 
+  /** Gets new tokens in place of the pair with this access token, which the server calls expired. */
+  renew(accessToken: string): Promise<void> {
+    return this.#refresh(accessToken)
+  }
+
+  /** The server has ended the session, and said so elsewhere than in an answer to a request. */
+  async end(error: CallsignError): Promise<void> {
+    if (this.#signedIn !== undefined) await this.#end(error)
+  }
+
   /** Ends the session on the server. Rejects, and leaves it as it is, where the server can't be asked. */
   async logout(body: BodyOf<'POST logout'> = {}): Promise<void> {
     await this.request('POST logout', body)

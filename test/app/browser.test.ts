@@ -13,6 +13,7 @@ import { builtProgram } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const MODULES = [
+  'connection',
   'device-keys',
   'device-registration',
   'indexed-db-storage',
