@@ -4,14 +4,18 @@
  */
 
 import { CallsignError, hasCode } from './callsign-error.ts'
+import { leadTabs } from './leading-tab.ts'
 import { type Server, withTextIds } from './server.ts'
 import type { Session } from './session.ts'
 import type { StompFrame } from './stomp.ts'
 import { offline, type StompClose, StompSocket, type WebSocketClass } from './stomp-socket.ts'
 import type { CallTopicEvent, QueueEvent } from './wire.ts'
 
-/** `elsewhere`: another connection of this device took over. It stays so until `connect`. */
-export type ConnectionState = 'off' | 'connecting' | 'connected' | 'elsewhere'
+/**
+ * `waiting`: another tab of this device is connected, and this one will be when that one closes. `elsewhere`: another
+ * connection of this device took over; it stays so until `connect`.
+ */
+export type ConnectionState = 'off' | 'waiting' | 'connecting' | 'connected' | 'elsewhere'
 
 export interface ConnectionListener {
   /** Called with each new state, and after each attempt that failed. `failures` counts those in a row. */
@@ -37,6 +41,8 @@ export interface ConnectionDeps {
   readonly listener: ConnectionListener
   /** For platforms that have none of their own: the one of the package `ws`. */
   readonly webSocket?: WebSocketClass
+  /** The name by which tabs of one device know each other: of server, user and device. */
+  readonly tabLock?: string
   readonly heartBeatMs?: readonly [out: number, in_: number]
   readonly answerWithinMs?: number
 }
@@ -106,16 +112,23 @@ export class Connection {
     return this.#deviceId
   }
 
-  /** Connects, and stays connected until `disconnect`. A pause before the next attempt ends at once. */
-  connect(): void {
+  /**
+   * Connects, and stays connected until `disconnect`. A pause before the next attempt ends at once. With `takeOver` it does
+   * not wait for another tab, which has the state `elsewhere` then.
+   */
+  connect({ takeOver = false } = {}): void {
     this.#endPause()
+    if (takeOver && this.#state === 'waiting') {
+      this.#life?.abort()
+      this.#life = undefined
+    }
     if (this.#life !== undefined) return
     const life = new AbortController()
     this.#life = life
     this.#failures = 0
     globalThis.addEventListener?.('online', this.#endPause)
     this.#setState('connecting')
-    void this.#stayConnected(life.signal)
+    void this.#stayConnected(life.signal, takeOver)
   }
 
   /** Resolves when the server has carried out what was sent before. Ends all watches. */
@@ -145,9 +158,18 @@ export class Connection {
     await this.#socket.request('SEND', { destination }, JSON.stringify(body))
   }
 
-  async #stayConnected(life: AbortSignal): Promise<void> {
-    const { server, session, listener } = this.#deps
+  async #stayConnected(life: AbortSignal, isTaken: boolean): Promise<void> {
+    const { server, session, listener, tabLock } = this.#deps
     const { nowMs, random, wait } = server.platform
+    if (tabLock !== undefined) {
+      await leadTabs(tabLock, life, {
+        isTaken,
+        onWaiting: () => this.#setState('waiting'),
+        onLost: () => void this.#stop('elsewhere')?.disconnect(),
+      })
+      if (life.aborted) return
+      if (this.#state === 'waiting') this.#setState('connecting')
+    }
     while (!life.aborted) {
       let retryAfterMs = 0
       try {

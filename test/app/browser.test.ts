@@ -5,6 +5,7 @@
 
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
+import type { Page } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { CODE, emailOf, settingsFor } from '../support/call-people.ts'
@@ -46,7 +47,7 @@ interface PageResults {
   readonly isExtractable: boolean
 }
 
-const IN_PAGE = `
+const REGISTERED = `
   const storage = app.indexedDbStorage()
   const server = new app.Server({ url: location.origin })
   const session = await app.Session.open({ server, storage })
@@ -57,6 +58,9 @@ const IN_PAGE = `
   }
   const keysOf = app.webCryptoKeys(storage)
   const { deviceId } = await app.registerDevice({ server, session, storage, keysOf })
+`
+const IN_PAGE = `
+  ${REGISTERED}
   const { privateKey } = await storage.get('keys.' + session.userId)
   return { hasSignedIn, deviceId, isExtractable: privateKey.extractable }
 `
@@ -94,5 +98,61 @@ t.test(
     t.match(first, { hasSignedIn: true, isExtractable: false })
     const again = await run()
     t.match(again, { hasSignedIn: false, deviceId: first.deviceId, isExtractable: false })
+  },
+)
+
+/** A tab of the device; `states` has those of its connection, \`heard\` the messages of a topic. */
+const CONNECTED_TAB = `
+  ${REGISTERED}
+  window.states = []
+  window.heard = []
+  const listener = {
+    onState: state => states.push(state),
+    onConnected() {},
+    onEvent() {},
+    async onDeviceMissing() {},
+    onTrouble: error => states.push(String(error)),
+  }
+  window.connection = new app.Connection({ server, session, listener, tabLock: 'device ' + deviceId })
+  connection.connect()
+  void connection.watch('/topic/dev.tabs', event => heard.push(event.eventId))
+`
+
+t.test(
+  'one tab of a device is connected, and another one goes on when it closes or is asked to',
+  { skip: skipWithoutChromium },
+  async t => {
+    const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(1) })
+    t.teardown(() => server.end())
+    const browser = (await openBrowser(t))!
+    const context = await browser.newContext()
+    const { code } = await bundle()
+    const openTab = async () => {
+      const page = await context.newPage()
+      await page.goto(`${server.http}/app/api/meta`)
+      await page.evaluate(`(async () => { ${Buffer.from(code)}; ${CONNECTED_TAB} })()`)
+      return page
+    }
+    const reach = (page: Page, state: string) => page.waitForFunction(`states.at(-1) === '${state}'`)
+    const first = await openTab()
+    await reach(first, 'connected')
+    const second = await openTab()
+    await reach(second, 'waiting')
+    await first.close()
+    await reach(second, 'connected')
+    const third = await openTab()
+    await reach(third, 'waiting')
+    await third.evaluate('connection.connect({ takeOver: true })')
+    await reach(second, 'elsewhere')
+    await reach(third, 'connected')
+    t.same(await second.evaluate('states'), ['connecting', 'waiting', 'connecting', 'connected', 'elsewhere'])
+    await second.evaluate('connection.connect()')
+    await reach(second, 'waiting')
+    await third.evaluate('connection.disconnect()')
+    await reach(second, 'connected')
+    await second.evaluate(`connection.watch('/topic/dev.tabs', event => heard.push(event.eventId))`)
+    await second.evaluate(`connection.send('/topic/dev.tabs', { type: 'x', eventId: 'a' })`)
+    await second.waitForFunction(`heard.join() === 'a'`)
+    t.same(await third.evaluate('heard'), [])
   },
 )
