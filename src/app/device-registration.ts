@@ -45,7 +45,9 @@ export async function registerDevice(
     const sentence = 'The keys of this device are gone from its storage. Start over as a new device.'
     throw new CallsignError('DEVICE_KEYS_LOST', sentence)
   }
-  const { deviceId, publicKeyHash } = await register(deps, userId, keys, details)
+  // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
+  const deviceList = known === undefined ? await firstListOf(deps, userId, keys) : undefined
+  const { deviceId, publicKeyHash } = await register(deps, keys, details, deviceList)
   const device: KnownDevice = { publicKey: keys.publicKey, deviceId, publicKeyHash }
   await writeStored(storage, deviceKey(userId), device)
   await writeStored(storage, firstListKey(userId), null)
@@ -66,24 +68,21 @@ interface FirstList {
 }
 
 async function register(
-  deps: RegistrationDeps,
-  userId: string,
+  { session }: RegistrationDeps,
   keys: DeviceKeys,
   details: DeviceDetails,
+  deviceList: string | undefined,
 ): Promise<ReplyOf<'POST register_device'>> {
-  const { session, storage } = deps
   const { publicKey, signingKey } = keys
   const challenge = decodeBase64(session.challenge ?? '')
   const possession = encodeBase64(await keys.sign(possessionMessage(challenge)))
   const body = { ...details, publicKey, signingKey, possession }
-  const deviceList = await firstListOf(deps, userId, keys)
   if (deviceList === undefined) return session.request('POST register_device', body)
   try {
     return await session.request('POST register_device', { ...body, deviceList })
   } catch (error) {
     if (!isListRefused(error)) throw error
     // Another device of the user has been faster.
-    await writeStored(storage, firstListKey(userId), null)
     return session.request('POST register_device', body)
   }
 }

@@ -241,14 +241,28 @@ export class KeyLog {
       judged = await this.#judge(user)
     }
     const verdict = await this.#held(userId, judged)
+    const { deviceId, userId: ownUserId } = this.#deps.device
+    const isOwn = userId === ownUserId
+    const isOwnDoing = isOwn && (await this.#hasSigned(verdict))
     const { events } = verdict
     for (const event of events) {
-      // The owner is shown devices that wait for the list.
-      if (event.kind === 'unlisted' && userId === this.#deps.device.userId) continue
-      this.#deps.onEvent({ ...event, userId })
+      // `OwnDeviceList` has the devices that wait for the list, and this one's place.
+      const isKnown = isOwn && (event.kind === 'unlisted' || event.deviceId === deviceId)
+      if (!isOwnDoing && !isKnown) this.#deps.onEvent({ ...event, userId })
     }
     if (events.length > 0) await checked(() => this.#contacts.shown(userId, events))
     return { user, verdict }
+  }
+
+  /** Whether this device has signed the user's own list. Throws where the list has another signing key for it. */
+  async #hasSigned({ list }: VerifiedDevices): Promise<boolean> {
+    const { userId, deviceId, keys } = this.#deps.device
+    const own = list?.devices.find(device => `${device.deviceId}` === deviceId)
+    if (own !== undefined && encodeBase64(own.signingKey) !== keys.signingKey) {
+      const detail = 'the list has another signing key for this device'
+      throw await this.refuse(userId, { kind: 'refused', check: 'deviceList', detail })
+    }
+    return own !== undefined && list?.signerDeviceId === own.deviceId
   }
 
   async #judge(user: PublishedUser): Promise<VerifiedDevices | Refusal | Unanswered> {

@@ -4,6 +4,7 @@ import { webCryptoKeys } from '../../src/app/device-keys.ts'
 import { registerDevice } from '../../src/app/device-registration.ts'
 import { KeyExchange } from '../../src/app/key-exchange.ts'
 import { type KeyEvent, KeyLog } from '../../src/app/key-log.ts'
+import { OwnDeviceList } from '../../src/app/own-device-list.ts'
 import type { AppStorage } from '../../src/app/storage.ts'
 import { type AppSession, signIn, startApp } from './app-sessions.ts'
 import type { OpenServer } from './server.ts'
@@ -19,6 +20,7 @@ export interface AppPerson extends AppSession {
   readonly deviceId: string
   readonly keyLog: KeyLog
   readonly exchange: KeyExchange
+  readonly ownList: OwnDeviceList
   /** In the order in which they came. */
   readonly events: readonly KeyEvent[]
   lie: Lie
@@ -31,8 +33,8 @@ export async function startPerson(
   { http, vkey, vrfPublicKey }: Log,
   at: number,
   kept?: AppStorage,
+  lie: Lie = () => undefined,
 ): Promise<AppPerson> {
-  let lie: Lie = () => undefined
   const lyingFetch: typeof fetch = async (url, init) => {
     const honest = () => fetch(url, init)
     const path = new URL(String(url)).pathname
@@ -53,6 +55,7 @@ export async function startPerson(
     deviceId,
     keyLog,
     exchange: new KeyExchange(keyLog, userId),
+    ownList: new OwnDeviceList({ ...app, device, keyLog }),
     events,
     get lie() {
       return lie
