@@ -188,7 +188,7 @@ function commentOf(sentence: string): string {
   return `/** ${/[.!?`]$/.test(text) ? text : `${text}.`} */`
 }
 
-/** Of a reference to a component. */
+/** The component that a reference names. */
 function nameOf(reference: string): string {
   return reference.split('/').at(-1)!
 }

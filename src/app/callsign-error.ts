@@ -16,6 +16,10 @@ export type LocalErrorCode =
   | 'STORAGE_FAILED'
   /** This device is registered with other keys than the ones in its storage. */
   | 'DEVICE_KEYS_LOST'
+  /** Another user is signed in. */
+  | 'ALREADY_SIGNED_IN'
+  /** This device does not have the key of the call yet. */
+  | 'KEY_MISSING'
   /** The call's key was not sealed by the device that is said to have sent it, or not for this one. */
   | 'CALL_KEY_INVALID'
   /** The server or the key log has named keys that do not hold: nothing is encrypted for them. */

@@ -36,7 +36,27 @@ export async function registerDevice(
   deps: RegistrationDeps,
   details: DeviceDetails = {},
 ): Promise<RegisteredDevice> {
-  const { session, storage, keysOf } = deps
+  const { storage } = deps
+  const { userId, keys, known } = await readDevice(deps)
+  // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
+  const deviceList = known === undefined ? await firstListOf(deps, userId, keys) : undefined
+  const { deviceId, publicKeyHash } = await register(deps, keys, details, deviceList)
+  const device: KnownDevice = { publicKey: keys.publicKey, deviceId, publicKeyHash }
+  await writeStored(storage, deviceKey(userId), device)
+  await writeStored(storage, firstListKey(userId), null)
+  return { userId, deviceId, publicKeyHash, keys }
+}
+
+/**
+ * The user's device as it was registered last, without asking the server. Undefined where it was not. Rejects with
+ * `DEVICE_KEYS_LOST`.
+ */
+export async function knownDevice(deps: RegistrationDeps): Promise<RegisteredDevice | undefined> {
+  const { userId, keys, known } = await readDevice(deps)
+  return known && { userId, deviceId: known.deviceId, publicKeyHash: known.publicKeyHash, keys }
+}
+
+async function readDevice({ session, storage, keysOf }: RegistrationDeps) {
   const { userId } = session
   if (userId === undefined) throw new CallsignError('SIGNED_OUT', 'You are signed out.')
   const known = await readStored<KnownDevice>(storage, deviceKey(userId), isKnownDevice)
@@ -45,13 +65,7 @@ export async function registerDevice(
     const sentence = 'The keys of this device are gone from its storage. Start over as a new device.'
     throw new CallsignError('DEVICE_KEYS_LOST', sentence)
   }
-  // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
-  const deviceList = known === undefined ? await firstListOf(deps, userId, keys) : undefined
-  const { deviceId, publicKeyHash } = await register(deps, keys, details, deviceList)
-  const device: KnownDevice = { publicKey: keys.publicKey, deviceId, publicKeyHash }
-  await writeStored(storage, deviceKey(userId), device)
-  await writeStored(storage, firstListKey(userId), null)
-  return { userId, deviceId, publicKeyHash, keys }
+  return { userId, keys, known }
 }
 
 /** The device that this storage was last registered as. */

@@ -40,6 +40,7 @@ export class Server {
   readonly platform: Platform
   /** How much the server's clock is ahead of this one. */
   #aheadMs = 0
+  #isTimeKnown = false
 
   constructor(options: ServerOptions) {
     const { clientVersion, answerWithinMs = ANSWER_WITHIN_MS, platform = PLATFORM } = options
@@ -60,8 +61,14 @@ export class Server {
     return this.platform.nowMs() + this.#aheadMs
   }
 
+  /** Whether the server has named its time yet. */
+  get isTimeKnown(): boolean {
+    return this.#isTimeKnown
+  }
+
   /** Takes a time that the server has just named, such as `server-time` of a STOMP connection. */
   hearTime(serverMs: number, toleranceMs = 0): void {
+    this.#isTimeKnown = true
     if (Math.abs(serverMs - this.nowMs()) > toleranceMs) this.#aheadMs = serverMs - this.platform.nowMs()
   }
 

@@ -74,6 +74,12 @@ export class Session {
     return reply
   }
 
+  async platformLogin(body: BodyOf<'POST platform-login'>): Promise<ReplyOf<'POST platform-login'>> {
+    const reply = await this.#server.request('POST platform-login', body)
+    await this.#begin(reply)
+    return reply
+  }
+
   /** A request of the user who is signed in. Rejects with `SIGNED_OUT` without one. */
   async request<Name extends OperationName>(
     operation: Name,

@@ -1,0 +1,194 @@
+/** The calls of this device: those that ring, and the one that it is in. */
+
+import type { Call, CallEnding, CallPerson } from './call.ts'
+import { makeCallKey } from './call-key.ts'
+import { hasCode } from './callsign-error.ts'
+import { withFreshDevices } from './fresh-devices.ts'
+import { type CallDeps, isOver, LiveCall, ringsForMs } from './live-call.ts'
+import { type AppStorage, readStored, writeStored } from './storage.ts'
+import type { CallInvitationEvent, CallRecord, ListCallHistoryReply, QueueEvent } from './wire.ts'
+
+export interface CallsDeps extends Omit<CallDeps, 'keepPresent' | 'leaveOther' | 'onEnded'> {
+  readonly storage: AppStorage
+  readonly onRinging: (call: Call) => void
+  /** A call of before a restart goes on. */
+  readonly onResumed: (call: Call) => void
+  readonly onChanged: () => void
+}
+
+export interface StartOptions {
+  readonly video?: boolean
+  /** The media gateway's room; left out: the server assigns one. */
+  readonly roomId?: number
+}
+
+/** An invitation, by socket or by push. */
+export type Invitation = Pick<
+  CallInvitationEvent,
+  'callId' | 'callerId' | 'callerName' | 'isVideo' | 'encryptedAESKey' | 'keyEpoch' | 'expiresAt' | 'sentAt'
+>
+
+export class Calls {
+  readonly #deps: CallsDeps
+  readonly #callDeps: CallDeps
+  readonly #live = new Map<string, LiveCall>()
+  #isClosing = false
+
+  constructor(deps: CallsDeps) {
+    this.#deps = deps
+    this.#callDeps = {
+      ...deps,
+      keepPresent: callId => writeStored(deps.storage, this.#presentKey, { callId }),
+      leaveOther: call => this.#leaveOther(call),
+      onEnded: call => this.#onEnded(call),
+    }
+  }
+
+  get all(): readonly Call[] {
+    return [...this.#live.values()]
+  }
+
+  /** Rejects unless every device of every callee verifies. */
+  async start(userIds: readonly string[], { video = false, roomId }: StartOptions = {}): Promise<Call> {
+    const { exchange, session, userId } = this.#deps
+    const key = makeCallKey()
+    const record = await withFreshDevices(async () => {
+      const encryptedAESKeys = await exchange.sealForUsers(key, userIds)
+      const body = { calleeIds: userIds, encryptedAESKeys, isVideo: video }
+      return session.request('POST call/start', roomId === undefined ? body : { ...body, roomId })
+    })
+    const call = this.#add(record, personIn(record, userId))
+    await call.enter(record, call.own(key))
+    return call
+  }
+
+  /** After each connection: what rings, and the call that this device was in. */
+  async onConnected(): Promise<void> {
+    const { session } = this.#deps
+    const { items } = await session.request('GET call/pending', undefined)
+    for (const record of items) this.#onPending(record)
+    await Promise.all([...this.#live.values()].map(call => call.refresh()))
+    await this.#resume()
+  }
+
+  async onMessage(event: QueueEvent): Promise<void> {
+    if (event.type === 'call_invitation') this.onInvitation(event)
+    else if ('callId' in event) await this.#live.get(event.callId)?.onMessage(event)
+  }
+
+  /** Gives the call, undefined where it has rung out. */
+  onInvitation(invitation: Invitation): Call | undefined {
+    const { callId, callerId, callerName, encryptedAESKey, keyEpoch } = invitation
+    const forMs = ringsForMs(invitation, this.#deps.server)
+    const known = this.#live.get(callId)
+    if (known !== undefined || forMs <= 0) return known
+    return this.#ring(
+      invitation,
+      { userId: callerId, displayName: callerName },
+      encryptedAESKey,
+      keyEpoch,
+      forMs,
+    )
+  }
+
+  /** Told by push. */
+  onCancelled(callId: string, reason: CallEnding): void {
+    const call = this.#live.get(callId)
+    if (call !== undefined && !call.isPresent) call.close(reason)
+  }
+
+  history(params: { readonly limit?: number; readonly cursor?: string } = {}): Promise<ListCallHistoryReply> {
+    return this.#deps.session.request('GET call/history', undefined, params)
+  }
+
+  /** Missed calls count in the badge no more. */
+  async markHistorySeen(): Promise<void> {
+    await this.#deps.session.request('POST call/history/seen', undefined)
+  }
+
+  /** Forgets one call, or all. */
+  async forgetHistory(callId?: string): Promise<void> {
+    const { session } = this.#deps
+    if (callId === undefined) await session.request('DELETE call/history', undefined)
+    else await session.request('DELETE call/history/{callId}', undefined, { callId })
+  }
+
+  /** The session has ended, the app is closed, or another tab goes on: the next start asks the server. */
+  closeAll(reason: 'left' | 'moved'): void {
+    this.#isClosing = true
+    for (const call of this.#live.values()) call.close(reason)
+    this.#isClosing = false
+  }
+
+  get #presentKey(): string {
+    return `call.${this.#deps.userId}`
+  }
+
+  /** A call that rang before the app was there. */
+  #onPending(record: CallRecord): void {
+    const { callId, participants, encryptedAESKey, ringTimeoutIn, keyEpoch } = record
+    const invitedBy = participants.find(({ userId }) => userId === this.#deps.userId)?.invitedBy
+    if (this.#live.has(callId) || invitedBy === undefined || encryptedAESKey === undefined) return
+    this.#ring(record, personIn(record, invitedBy), encryptedAESKey, keyEpoch, ringTimeoutIn * 1000)
+  }
+
+  #ring(
+    of: Pick<Call, 'callId' | 'isVideo'>,
+    caller: CallPerson,
+    sealed: string,
+    epoch: number,
+    forMs: number,
+  ): Call {
+    const call = this.#add(of, caller)
+    call.ring(sealed, epoch, forMs)
+    this.#deps.onRinging(call)
+    return call
+  }
+
+  #add({ callId, isVideo }: Pick<Call, 'callId' | 'isVideo'>, caller: CallPerson): LiveCall {
+    const call = new LiveCall(this.#callDeps, { callId, isVideo, caller })
+    this.#live.set(callId, call)
+    call.on('changed', this.#deps.onChanged)
+    return call
+  }
+
+  /** The app was in a call when it ended. */
+  async #resume(): Promise<void> {
+    const { session, storage, userId, deviceId } = this.#deps
+    const isPresent = ({ callId }: Record<string, unknown>) => typeof callId === 'string'
+    const present = await readStored<{ callId: string }>(storage, this.#presentKey, isPresent)
+    if (present === undefined || this.#live.has(present.callId)) return
+    const record = await session.request('GET call/{callId}', undefined, present).catch(error => {
+      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) return undefined
+      throw error
+    })
+    const own = record?.participants.find(one => one.userId === userId)
+    const isIn = own?.deviceId === deviceId && (own.state === 'joined' || own.state === 'lost')
+    if (record === undefined || isOver(record.status) || !isIn) {
+      return writeStored(storage, this.#presentKey, null)
+    }
+    const call = this.#add(record, personIn(record, own.invitedBy))
+    this.#deps.onResumed(call)
+    await call.resume(record)
+  }
+
+  async #leaveOther(call: LiveCall): Promise<void> {
+    for (const other of this.#live.values()) {
+      if (other === call || !other.isPresent) continue
+      await (other.state === 'ringing' ? other.end() : other.leave())
+    }
+  }
+
+  #onEnded(call: LiveCall): void {
+    this.#live.delete(call.callId)
+    const hasPresent = [...this.#live.values()].some(one => one.isPresent)
+    // Should it fail, the next start finds that the call has ended.
+    if (!hasPresent && !this.#isClosing)
+      void writeStored(this.#deps.storage, this.#presentKey, null).catch(() => {})
+  }
+}
+
+function personIn({ participants }: CallRecord, userId: string): CallPerson {
+  const displayName = participants.find(one => one.userId === userId)?.displayName ?? ''
+  return { userId, displayName }
+}

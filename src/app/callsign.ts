@@ -1,0 +1,396 @@
+/** One user of a calling app on one device: sign-in, contacts, devices and calls. */
+
+import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
+import { Account } from './account.ts'
+import type { Call, CallPerson } from './call.ts'
+import { Calls, type StartOptions } from './calls.ts'
+import { CallsignError, hasCode } from './callsign-error.ts'
+import { Connection, type ConnectionState } from './connection.ts'
+import { Contacts } from './contacts.ts'
+import { type DeviceKeysOf, webCryptoKeys } from './device-keys.ts'
+import {
+  type DeviceDetails,
+  knownDevice,
+  type RegisteredDevice,
+  registerDevice,
+} from './device-registration.ts'
+import { Devices } from './devices.ts'
+import { Emitter } from './emitter.ts'
+import { KeyExchange } from './key-exchange.ts'
+import { type KeyEvent, KeyLog } from './key-log.ts'
+import { ringsForMs } from './live-call.ts'
+import type { BodyOf, ReplyOf } from './operations.ts'
+import { callShown, callUuid, invitationIn, type PushAction, pushMembers } from './push.ts'
+import { Server, type ServerOptions } from './server.ts'
+import { Session } from './session.ts'
+import { type Confirm, confirmed } from './sign-in.ts'
+import type { WebSocketClass } from './stomp-socket.ts'
+import { type AppStorage, readStored, writeStored } from './storage.ts'
+import type { QueueEvent, SignedIn, User } from './wire.ts'
+
+export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
+  /** Such as `https://call.example.org`. */
+  readonly server: string
+  /** The keys of the server's log, or the policy that names them, built into the app (docs/client.md). */
+  readonly pins: PublishedKeys | PublishedPolicy
+  readonly storage: AppStorage
+  /** The device's keys, where another module keeps them, such as a phone's keystore. */
+  readonly keysOf?: DeviceKeysOf
+  /** Facts about the device and its push tokens, sent at each start. */
+  readonly device?: DeviceDetails
+  /** For platforms that have none of their own: the one of the package `ws`. */
+  readonly webSocket?: WebSocketClass
+}
+
+/** Messages of the server come by their `type`, such as `friend_request`, after the SDK has done its part. */
+export type CallsignEvents = {
+  readonly [Type in QueueEvent['type']]: Extract<QueueEvent, { readonly type: Type }>
+} & {
+  /** An incoming call. */
+  readonly ringing: Call
+  /** A call of before a restart goes on. */
+  readonly resumed: Call
+  /** Calls, the user or the connection have changed: draw them again. */
+  readonly changed: undefined
+  readonly connection: ConnectionState
+  /** Show it: a contact has new devices, or keys were refused. */
+  readonly keys: KeyEvent
+  /** The server has ended the session. */
+  readonly 'signed-out': CallsignError
+  /** Something that goes on by itself has failed. */
+  readonly error: CallsignError
+}
+
+/** The parts of one signed-in user. */
+interface Active {
+  readonly userId: string
+  readonly device: RegisteredDevice
+  readonly account: Account
+  readonly connection: Connection
+  readonly calls: Calls
+  readonly contacts: Contacts
+  readonly devices: Devices
+}
+
+export class Callsign extends Emitter<CallsignEvents> {
+  readonly #options: CallsignOptions
+  readonly #server: Server
+  readonly #keysOf: DeviceKeysOf
+  #session: Promise<Session> | undefined
+  #beginning: Promise<Active> | undefined
+  #active: Active | undefined
+  #user: User | undefined
+  readonly #pushesSeen = new Set<string>()
+
+  constructor(options: CallsignOptions) {
+    super()
+    const { server, storage, keysOf = webCryptoKeys(storage) } = options
+    this.#options = options
+    this.#server = new Server({ ...options, url: server })
+    this.#keysOf = keysOf
+  }
+
+  /** Undefined until it was read from the server. */
+  get user(): User | undefined {
+    return this.#user
+  }
+
+  get userId(): string | undefined {
+    return this.#active?.userId
+  }
+
+  get deviceId(): string | undefined {
+    return this.#active?.device.deviceId
+  }
+
+  get connection(): ConnectionState {
+    return this.#active?.connection.state ?? 'off'
+  }
+
+  /** Those that ring, and the one that this device is in. */
+  get calls(): readonly Call[] {
+    return this.#active?.calls.all ?? []
+  }
+
+  get contacts(): Contacts {
+    return this.#assertActive().contacts
+  }
+
+  get devices(): Devices {
+    return this.#assertActive().devices
+  }
+
+  get account(): Account {
+    return this.#assertActive().account
+  }
+
+  /** The calls of before. */
+  get history(): Pick<Calls, 'history' | 'markHistorySeen' | 'forgetHistory'> {
+    return this.#assertActive().calls
+  }
+
+  /** The time by the server's clock. */
+  nowMs(): number {
+    return this.#server.nowMs()
+  }
+
+  /**
+   * Goes on with the session in the storage. Resolves with the user's id, undefined without one. Works without
+   * a network, too, once this device is registered.
+   */
+  async resume(): Promise<string | undefined> {
+    const session = await this.#openSession()
+    return session.userId === undefined ? undefined : (await this.#begin(session)).userId
+  }
+
+  /**
+   * Signs in by a code to an email address or phone number, makes this device's keys and registers them. Goes on with the
+   * session in the storage where it is of the same address; rejects with `ALREADY_SIGNED_IN` where it is of another.
+   */
+  async signIn(
+    address: string,
+    confirm: Confirm,
+    more: Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale'> = {},
+  ): Promise<User> {
+    const session = await this.#openSession()
+    if (session.userId !== undefined) return this.#goOn(session, address)
+    const challenge = await session.login({ ...more, identifier: address })
+    if (challenge.verified) return this.#welcome(session, challenge, address)
+    const { challengeId } = challenge
+    const signedIn = await confirmed(session, challenge, confirm, otp =>
+      session.verifyLogin({ challengeId, otp }),
+    )
+    return this.#welcome(session, signedIn, address)
+  }
+
+  /** Signs in by what an identity provider has signed, such as Google's ID token. */
+  async signInByProvider(
+    provider: string,
+    signed: Pick<BodyOf<'POST platform-login'>, 'idToken' | 'authorizationCode' | 'nonce' | 'displayName'>,
+  ): Promise<User> {
+    const session = await this.#openSession()
+    if (session.userId !== undefined) return this.#goOn(session, provider)
+    const signedIn = await session.platformLogin({ ...signed, platform: provider })
+    return this.#welcome(session, signedIn, provider)
+  }
+
+  /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
+  async signOut({ allDevices = false } = {}): Promise<void> {
+    const session = await this.#openSession()
+    if (session.userId !== undefined) await session.logout({ allDevices })
+    await this.#end()
+  }
+
+  /** Calls contacts. Rejects, and nothing rings, unless all their devices verify. */
+  call(people: readonly (string | Pick<CallPerson, 'userId'>)[], options: StartOptions = {}): Promise<Call> {
+    const userIds = people.map(one => (typeof one === 'string' ? one : one.userId))
+    return this.#assertActive().calls.start(userIds, options)
+  }
+
+  /** Credentials for the relay of media, for one call. */
+  async relay(): Promise<ReplyOf<'GET /credentials'>> {
+    return (await this.#openSession()).request('GET /credentials', undefined)
+  }
+
+  /** Says how to show a push. Does not wait for the network; the connection is made beside. */
+  async onPush(payload: Readonly<Record<string, unknown>>): Promise<PushAction> {
+    const members = pushMembers(payload)
+    const { type = '', eventId = '', deviceId, callId = '' } = members
+    await this.resume()
+    const isOfOther = deviceId !== undefined && CALL_PUSHES.includes(type) && deviceId !== this.deviceId
+    if (this.#active === undefined || isOfOther) return { show: 'nothing' }
+    const { connection, calls } = this.#active
+    connection.connect()
+    const isSeen = this.#pushesSeen.has(eventId)
+    this.#pushesSeen.add(eventId)
+    if (type === 'call_invitation') {
+      const { expiresAt = '', sentAt } = members
+      const forMs = ringsForMs({ expiresAt, sentAt: Number(sentAt) }, this.#server)
+      const invitation = invitationIn(members)
+      // iOS wants to hear of each, also where it rings already.
+      if (!(forMs > 0)) return { ...callShown(members), show: 'over' }
+      if (invitation !== undefined) calls.onInvitation(invitation)
+      return { ...callShown(members), show: 'ringing', forMs }
+    }
+    if (isSeen) return { show: 'nothing' }
+    if (type !== 'call_cancel') return { show: 'notice', type, members }
+    const reason = members.reason as 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended'
+    calls.onCancelled(callId, reason === 'ended' ? 'unknown' : reason)
+    return { show: 'stop-ringing', callId, uuid: callUuid(callId), reason }
+  }
+
+  /** Connects here in place of another tab, which has the state `elsewhere` then; also comes back from there. */
+  takeOver(): void {
+    this.#assertActive().connection.connect({ takeOver: true })
+  }
+
+  /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
+  async close(): Promise<void> {
+    await this.#beginning?.catch(() => {})
+    await this.#end()
+  }
+
+  #assertActive(): Active {
+    if (this.#active !== undefined) return this.#active
+    throw new CallsignError('SIGNED_OUT', 'You are signed out.')
+  }
+
+  #openSession(): Promise<Session> {
+    const { storage } = this.#options
+    this.#session ??= Session.open({ server: this.#server, storage })
+      .then(session => {
+        session.onOver(error => void this.#end().then(() => this.emit('signed-out', error)))
+        return session
+      })
+      .catch(error => {
+        this.#session = undefined
+        throw error
+      })
+    return this.#session
+  }
+
+  async #goOn(session: Session, address: string): Promise<User> {
+    const kept = await readStored<Address>(this.#options.storage, ADDRESS, isAddress)
+    if (kept?.userId !== session.userId || kept?.address !== normalized(address)) {
+      throw new CallsignError('ALREADY_SIGNED_IN', 'Another user is signed in. Sign out first, or resume.')
+    }
+    const { account } = await this.#begin(session)
+    return this.#user ?? (await account.read())
+  }
+
+  async #welcome(session: Session, { user }: SignedIn, address: string): Promise<User> {
+    const { userId } = user
+    await writeStored(this.#options.storage, ADDRESS, { userId, address: normalized(address) })
+    this.#user = user
+    await this.#begin(session)
+    return user
+  }
+
+  /** Once for all who ask at the same time. */
+  #begin(session: Session): Promise<Active> {
+    this.#beginning ??= this.#beginNow(session).catch(error => {
+      this.#beginning = undefined
+      throw error
+    })
+    return this.#beginning
+  }
+
+  async #beginNow(session: Session): Promise<Active> {
+    const { storage, device: details } = this.#options
+    const deps = { server: this.#server, session, storage, keysOf: this.#keysOf }
+    const known = await knownDevice(deps)
+    const registering = registerDevice(deps, details)
+    // A device that is known can ring without a network, or an answer.
+    if (known !== undefined) registering.catch(error => this.#report(error))
+    const active = this.#activate(session, known ?? (await registering))
+    this.#active = active
+    active.connection.connect()
+    this.emit('changed', undefined)
+    return active
+  }
+
+  #activate(session: Session, device: RegisteredDevice): Active {
+    const { storage, pins, fetch, webSocket } = this.#options
+    const server = this.#server
+    const { userId, deviceId } = device
+    const log = { ...pins, url: this.#options.server, ...(fetch && { fetch }) }
+    const onEvent = (event: KeyEvent) => this.emit('keys', event)
+    const keyLog = new KeyLog({ session, storage, device, log, onEvent })
+    const exchange = new KeyExchange(keyLog, userId)
+    const devices = new Devices({ server, session, keyLog, device, onChanged: () => this.#changed() })
+    const account = new Account(session)
+    const contacts = new Contacts({ session, keyLog })
+    const connection = new Connection({
+      server,
+      session,
+      tabLock: `callsign ${this.#options.server} ${userId}_${deviceId}`,
+      ...(webSocket && { webSocket }),
+      listener: {
+        onState: state => {
+          if (state === 'elsewhere') calls.closeAll('moved')
+          this.emit('connection', state)
+          this.#changed()
+        },
+        onConnected: () => void this.#onConnected().catch(error => this.#report(error)),
+        onEvent: event => this.#onEvent(event),
+        onDeviceMissing: async () =>
+          void (await registerDevice({ server, session, storage, keysOf: this.#keysOf })),
+        onTrouble: error => this.#report(error),
+      },
+    })
+    const calls = new Calls({
+      server,
+      session,
+      connection,
+      exchange,
+      userId,
+      deviceId,
+      storage,
+      onRinging: call => this.emit('ringing', call),
+      onResumed: call => this.emit('resumed', call),
+      onChanged: () => this.#changed(),
+    })
+    void keyLog.checkOwn().catch(error => this.#report(error))
+    return { userId, device, account, connection, calls, contacts, devices }
+  }
+
+  async #onConnected(): Promise<void> {
+    const { calls, account, devices } = this.#assertActive()
+    await calls.onConnected()
+    this.#user = await account.read()
+    this.#changed()
+    await devices.load()
+  }
+
+  async #onEvent(event: QueueEvent): Promise<void> {
+    const { calls, devices } = this.#assertActive()
+    if (event.type === 'profile_changed') this.#user = { ...this.#user, ...event }
+    await calls.onMessage(event)
+    if (DEVICE_EVENTS.includes(event.type)) await devices.load()
+    this.emit(event.type, event as never)
+    this.#changed()
+  }
+
+  async #end(): Promise<void> {
+    const active = this.#active
+    this.#active = undefined
+    this.#beginning = undefined
+    this.#user = undefined
+    active?.calls.closeAll('left')
+    await active?.connection.disconnect()
+    this.#changed()
+  }
+
+  #changed(): void {
+    this.emit('changed', undefined)
+  }
+
+  #report(error: unknown): void {
+    if (hasCode(error, 'SIGNED_OUT', 'OFFLINE')) return
+    const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
+    this.emit('error', told)
+  }
+}
+
+/** By whom, and how, the session was begun. */
+interface Address {
+  readonly userId: string
+  readonly address: string
+}
+
+function isAddress({ userId, address }: Readonly<Record<string, unknown>>): boolean {
+  return typeof userId === 'string' && typeof address === 'string'
+}
+
+function normalized(address: string): string {
+  return address.trim().toLowerCase()
+}
+
+const ADDRESS = 'address'
+const CALL_PUSHES: readonly string[] = ['call_invitation', 'call_cancel', 'missed_call']
+const DEVICE_EVENTS: readonly string[] = [
+  'device_added',
+  'device_removed',
+  'device_list_changed',
+  'device_list_reset',
+]

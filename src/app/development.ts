@@ -1,0 +1,36 @@
+/**
+ * `callsign/app/development`: for programs that try a development server without a person. An app has its pins built in,
+ * and its user types the code.
+ */
+
+import type { PublishedKeys } from '../client/client.ts'
+import { CallsignError } from './callsign-error.ts'
+import { Server } from './server.ts'
+
+interface Inbox {
+  readonly items: readonly { readonly otp?: string; readonly at: string }[]
+}
+
+/** The keys of the log as the server itself says them: nothing is proved by them, since it could say any. */
+export async function developmentPins(url: string): Promise<PublishedKeys> {
+  const { log } = await new Server({ url }).request('GET meta', undefined)
+  return { vkey: log.vkey, vrfPublicKey: log.vrfPublicKey }
+}
+
+/** The code that was just sent to the address, from `/dev/inbox`. It leaves a moment after the answer to the login. */
+export async function sentCode(url: string, address: string): Promise<string> {
+  for (let left = TRIES; left > 0; left--) {
+    const answer = await fetch(`${url}/dev/inbox?to=${encodeURIComponent(address)}`)
+    if (answer.status === 404) break
+    const { items } = (await answer.json()) as Inbox
+    const sinceMs = Date.parse(answer.headers.get('date') ?? '') - RECENT_MS
+    const newest = items.find(({ otp, at }) => otp !== undefined && Date.parse(at) > sinceMs)
+    if (newest?.otp !== undefined) return newest.otp
+    await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+  }
+  throw new CallsignError('NOT_FOUND', `No code for ${address} is in the inbox of a development server.`)
+}
+
+const [TRIES, PAUSE_MS] = [100, 50]
+/** Another code can be asked for after a minute. */
+const RECENT_MS = 5_000

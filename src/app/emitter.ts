@@ -1,0 +1,21 @@
+/** Typed events of an object. */
+
+type Listener = (event: never) => unknown
+
+export class Emitter<Events extends object> {
+  readonly #listeners = new Map<keyof Events, Set<Listener>>()
+
+  /** Calls the listener at each such event. Gives the function that takes it away. */
+  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => unknown): () => void {
+    const listeners = this.#listeners.get(name) ?? new Set()
+    this.#listeners.set(name, listeners.add(listener))
+    return () => void listeners.delete(listener)
+  }
+
+  protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
+    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
+      // A listener's error is the app's, and stops nothing here.
+      void (async () => (listener as (event: Events[Name]) => unknown)(event))()
+    }
+  }
+}

@@ -1,0 +1,502 @@
+/** One call of this device, from the first ring to its end. Its keys are made or opened here and never stored. */
+
+import type { Call, CallEnding, CallEvents, CallPerson, CallState, KeyAsk } from './call.ts'
+import { makeCallKey } from './call-key.ts'
+import { CallKeys, type EpochKey } from './call-keys.ts'
+import { CallsignError, hasCode } from './callsign-error.ts'
+import type { Connection } from './connection.ts'
+import { Emitter } from './emitter.ts'
+import { withFreshDevices } from './fresh-devices.ts'
+import type { OpenedKey } from './key-exchange.ts'
+import { type RejoinedCall, Rejoining, type RejoiningDeps } from './rejoining.ts'
+import type { Server } from './server.ts'
+import type {
+  CallInvitationEvent,
+  CallParticipant,
+  CallRecord,
+  CallStatus,
+  CallTopicEvent,
+  KeysReason,
+  KeyUpdateEvent,
+  QueueEvent,
+} from './wire.ts'
+
+export interface CallDeps extends RejoiningDeps {
+  readonly server: Server
+  readonly connection: Connection
+  readonly deviceId: string
+  /** Notes the call that this device is in, for the next start. */
+  readonly keepPresent: (callId: string) => Promise<void>
+  /** Leaves the other call that this device is in. */
+  readonly leaveOther: (call: LiveCall) => Promise<void>
+  readonly onEnded: (call: LiveCall) => void
+}
+
+/** A key that came sealed for this device. */
+interface SealedKey {
+  readonly epoch: number
+  readonly sealed: string
+  /** Rejects when it does not open, or its sender does not verify. */
+  readonly opened: Promise<OpenedKey>
+}
+
+export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall {
+  readonly callId: string
+  readonly isIncoming: boolean
+  readonly isVideo: boolean
+  readonly caller: CallPerson
+  readonly #deps: CallDeps
+  readonly #keys: CallKeys
+  readonly #rejoining: Rejoining
+  #state: CallState = 'ringing'
+  #ending: CallEnding | undefined
+  #isVerified: boolean | undefined
+  #record: CallRecord | undefined
+  /** While it rings here. */
+  #invited: SealedKey | undefined
+  #ringTimer: ReturnType<typeof setTimeout> | undefined
+  #rotationTimer: ReturnType<typeof setTimeout> | undefined
+  #unwatch: (() => void) | undefined
+  #isWatching = false
+
+  constructor(deps: CallDeps, { callId, isVideo, caller }: Pick<Call, 'callId' | 'isVideo' | 'caller'>) {
+    super()
+    this.#deps = deps
+    this.callId = callId
+    this.isVideo = isVideo
+    this.caller = caller
+    this.isIncoming = caller.userId !== deps.userId
+    this.#keys = new CallKeys(callId)
+    this.#rejoining = new Rejoining(deps, this)
+  }
+
+  get state(): CallState {
+    return this.#state
+  }
+
+  get ending(): CallEnding | undefined {
+    return this.#ending
+  }
+
+  get isVerified(): boolean | undefined {
+    return this.#isVerified
+  }
+
+  get participants(): readonly CallParticipant[] {
+    return this.#record?.participants ?? []
+  }
+
+  get hostUserId(): string | undefined {
+    return this.#record?.hostUserId
+  }
+
+  get isHost(): boolean {
+    return this.hostUserId === this.#deps.userId
+  }
+
+  get roomId(): number | undefined {
+    return this.#record?.roomId
+  }
+
+  get startedAtMs(): number | undefined {
+    const startedAt = this.#record?.startedAt
+    return startedAt === undefined ? undefined : Date.parse(startedAt)
+  }
+
+  get fingerprint(): string | undefined {
+    return this.#keys.newest?.fingerprint
+  }
+
+  get keys(): readonly EpochKey[] {
+    return this.#keys.all
+  }
+
+  /** Whether this device takes part, or wants to come back. */
+  get isPresent(): boolean {
+    return this.#state !== 'ended' && !(this.isIncoming && this.#state === 'ringing')
+  }
+
+  async answer(): Promise<void> {
+    const invited = this.#assertRinging()
+    this.#setState('joining')
+    try {
+      const opened = await invited.opened.catch(() => this.#openAgain(invited))
+      await this.#deps.leaveOther(this)
+      const record = await this.#join()
+      if (this.#isOver) return
+      clearTimeout(this.#ringTimer)
+      // It may have been renewed while it rang.
+      const { sealed, epoch, opened: renewed } = this.#invited ?? invited
+      this.#invited = undefined
+      if (record.keyEpoch === invited.epoch) return await this.enter(record, opened)
+      if (record.keyEpoch === epoch) return await this.enter(record, await renewed)
+      const { encryptedAESKey } = record
+      if (encryptedAESKey === undefined || encryptedAESKey === sealed)
+        return await this.#rejoining.ask(record)
+      await this.enter(record, await this.#deps.exchange.openFromAny(record, encryptedAESKey))
+    } catch (error) {
+      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) this.closeSoon()
+      if (this.#state === 'joining' && this.#invited !== undefined) this.#setState('ringing')
+      throw error
+    }
+  }
+
+  async decline(reason: 'declined' | 'busy' | 'timeout' = 'declined'): Promise<void> {
+    this.#assertRinging()
+    this.close(reason === 'timeout' ? 'missed' : 'declined')
+    await this.#deps.session.request('POST call/{callId}/decline', { reason }, this.at)
+  }
+
+  async end(): Promise<void> {
+    const record = await this.#deps.session.request('POST call/{callId}/end', undefined, this.at)
+    this.close(record.endReason ?? 'hangup')
+  }
+
+  async leave(): Promise<void> {
+    await this.#deps.session.request('POST call/{callId}/leave', undefined, this.at)
+    this.close('left')
+  }
+
+  async invite(userIds: readonly string[]): Promise<void> {
+    const { exchange, session } = this.#deps
+    const record = await withFreshDevices(async () => {
+      const { key } = this.#assertKey()
+      const encryptedAESKeys = await exchange.sealForUsers(key, userIds)
+      return session.request('POST call/{callId}/invite', { calleeIds: userIds, encryptedAESKeys }, this.at)
+    })
+    this.#show(record)
+  }
+
+  async remove(userId: string): Promise<void> {
+    await this.#deps.session.request('POST call/{callId}/remove', { userId }, this.at)
+  }
+
+  async renewKey(reason: 'rotation' | 'leave' = 'rotation'): Promise<void> {
+    const key = makeCallKey()
+    await withFreshDevices(async () => {
+      const record = await this.#read()
+      const epoch = record.keyEpoch + 1
+      await this.#sendKey(record, epoch, key, reason)
+      if (this.#isOver) return
+      this.#hold(epoch, this.own(key))
+      this.#planRotation(record.keyRotationIn * 1000)
+    })
+  }
+
+  async resendKey(): Promise<void> {
+    await withFreshDevices(async () => {
+      const record = await this.#read()
+      const { epoch, key } = this.#assertKey()
+      await this.#sendKey(record, epoch, key, 'emergency')
+    })
+  }
+
+  grantKey(ask: KeyAsk): Promise<void> {
+    return this.#rejoining.grant(ask)
+  }
+
+  /** Rings here with the key of an invitation, `ringsForMs` longer. */
+  ring(sealed: string, epoch: number, ringsForMs: number): void {
+    if (this.#invited !== undefined || this.#isOver) return
+    const timeOut = () => this.#state === 'ringing' && void this.decline('timeout').catch(() => {})
+    this.#ringTimer = setTimeout(timeOut, ringsForMs)
+    this.#invite(epoch, sealed, () => this.#openInvitation(sealed))
+    // The caller's screen can say so; that it rings does not hang on it.
+    void this.#deps.connection.send(`/app/call/${this.callId}/ringing`, {}).catch(() => {})
+  }
+
+  /** Goes on with a call that this device is in, or was before a restart. */
+  async resume(record: CallRecord): Promise<void> {
+    if (record.status === 'active') return this.#rejoining.ask(record)
+    // The key that was sent is gone with the app, and no other device has it.
+    await this.#deps.session.request('POST call/{callId}/end', undefined, this.at)
+    this.close('key_lost')
+  }
+
+  /** With its key, the call goes on here. */
+  async enter(record: CallRecord, opened: OpenedKey, epoch = record.keyEpoch): Promise<void> {
+    await this.begin(record, record.status === 'ringing' ? 'ringing' : 'active')
+    if (!this.#isOver) this.#hold(epoch, opened)
+  }
+
+  /** Shows the call as one that this device is in. */
+  async begin(record: CallRecord, state: CallState): Promise<void> {
+    // Without it the next start does not know of the call; this one does.
+    await this.#deps.keepPresent(this.callId).catch(error => this.report(error))
+    if (this.#isOver) return
+    this.#record = record
+    this.#setState(state)
+    this.#planRotation(record.keyRotationIn * 1000)
+    void this.#watch()
+  }
+
+  /** After each connection: what this device has missed of the topic is in the record. */
+  async refresh(): Promise<void> {
+    if (!this.isPresent) return
+    void this.#watch()
+    try {
+      this.#show(await this.#read())
+    } catch (error) {
+      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) this.closeSoon()
+      else this.report(error)
+    }
+  }
+
+  /** A message of this device's queue. */
+  async onMessage(event: Extract<QueueEvent, { readonly callId: string }>): Promise<void> {
+    switch (event.type) {
+      case 'call_cancelled':
+        return this.close('cancelled')
+      case 'call_missed':
+        return this.close('missed')
+      case 'call_answered_elsewhere':
+        return this.close(`${event.reason}_elsewhere`)
+      case 'call_moved':
+        return this.close('moved')
+      case 'call_ended':
+        return this.close(event.endReason)
+      case 'participant_request_rejoin':
+        return this.#rejoining.onAsked(event)
+      case 'participant_accept_rejoin':
+        return this.#rejoining.onGranted(event)
+      case 'key_update':
+        return this.#onKeyUpdate(event)
+    }
+  }
+
+  /** Ends it for this device: keys are wiped. */
+  close(reason: CallEnding): void {
+    if (this.#isOver) return
+    clearTimeout(this.#ringTimer)
+    clearTimeout(this.#rotationTimer)
+    this.#rejoining.stop()
+    this.#unwatch?.()
+    this.#invited = undefined
+    this.#keys.wipe()
+    this.#ending = reason
+    this.#setState('ended')
+    this.#deps.onEnded(this)
+    this.emit('ended', { reason })
+  }
+
+  /** The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. */
+  closeSoon(): void {
+    setTimeout(() => this.close('unknown'), REASON_WAIT_MS)
+  }
+
+  setState(state: 'keyless'): void {
+    this.#setState(state)
+  }
+
+  askApp(ask: KeyAsk): void {
+    this.emit('key-asked', ask)
+  }
+
+  report(error: unknown): void {
+    if (this.#isOver) return
+    const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
+    this.emit('error', told)
+  }
+
+  get newestKey(): EpochKey | undefined {
+    return this.#keys.newest
+  }
+
+  /** Values for the path of a request. */
+  get at(): { readonly callId: string } {
+    return { callId: this.callId }
+  }
+
+  /** A key that was made here. */
+  own(key: Uint8Array): OpenedKey {
+    const { userId, deviceId } = this.#deps
+    return { key, userId, deviceId }
+  }
+
+  get #isOver(): boolean {
+    return this.#state === 'ended'
+  }
+
+  #assertRinging(): SealedKey {
+    if (this.#invited !== undefined && this.#state === 'ringing') return this.#invited
+    throw new CallsignError('CALL_NOT_ACTIVE', 'The call does not ring here.')
+  }
+
+  #assertKey(): EpochKey {
+    const { newest } = this.#keys
+    if (newest !== undefined) return newest
+    throw new CallsignError('KEY_MISSING', 'This device does not have the call’s key yet.')
+  }
+
+  #setState(state: CallState): void {
+    if (this.#isOver || this.#state === state) return this.#changed()
+    this.#state = state
+    this.emit('state', state)
+    this.#changed()
+  }
+
+  #changed(): void {
+    this.emit('changed', undefined)
+  }
+
+  #read(): Promise<CallRecord> {
+    return this.#deps.session.request('GET call/{callId}', undefined, this.at)
+  }
+
+  async #openInvitation(sealed: string): Promise<OpenedKey> {
+    return this.#deps.exchange.openFromAny(await this.#read(), sealed, this.caller.userId)
+  }
+
+  #invite(epoch: number, sealed: string, open: () => Promise<OpenedKey>): SealedKey {
+    const invited = { epoch, sealed, opened: open() }
+    this.#invited = invited
+    const note = (isVerified: boolean) => {
+      if (this.#invited !== invited) return
+      this.#isVerified = isVerified
+      this.#changed()
+    }
+    invited.opened.then(
+      () => note(true),
+      error => {
+        note(false)
+        this.report(error)
+      },
+    )
+    return invited
+  }
+
+  /** The log may not have been reachable when it began to ring. */
+  #openAgain({ epoch, sealed }: SealedKey): Promise<OpenedKey> {
+    return this.#invite(epoch, sealed, () => this.#openInvitation(sealed)).opened
+  }
+
+  /** A call that this device is in and the app knows nothing of is left for it. */
+  async #join(): Promise<CallRecord> {
+    const { session } = this.#deps
+    const join = () => session.request('POST call/{callId}/join', undefined, this.at)
+    return join().catch(async error => {
+      if (!hasCode(error, 'ALREADY_IN_CALL')) throw error
+      await session.request('POST call/{callId}/leave', undefined, { callId: String(error.members.callId) })
+      return join()
+    })
+  }
+
+  /** Subscribes to the call's topic, then reads the call: earlier events are in the record, later ones arrive. */
+  async #watch(): Promise<void> {
+    if (this.#isWatching) return
+    this.#isWatching = true
+    try {
+      const unwatch = await this.#deps.connection.watch(`/topic/call.${this.callId}`, event =>
+        this.#onTopic(event as CallTopicEvent),
+      )
+      if (this.#isOver) return unwatch()
+      this.#unwatch = unwatch
+      await this.refresh()
+    } catch (error) {
+      this.#isWatching = false
+      this.report(error)
+    }
+  }
+
+  #show(record: CallRecord): void {
+    if (this.#isOver) return
+    if (isOver(record.status)) return this.close(record.endReason ?? 'unknown')
+    this.#record = record
+    const own = record.participants.find(({ userId }) => userId === this.#deps.userId)
+    if (own?.state === 'removed') return this.close('removed')
+    if (own?.state === 'left') return this.close('left')
+    // The network was away for longer than the server waits.
+    if (own?.state === 'lost' && this.#state === 'active') void this.#rejoining.ask(record).catch(() => {})
+    else if (this.#state === 'ringing' && record.status === 'active') this.#setState('active')
+    else this.#changed()
+  }
+
+  #onTopic(event: CallTopicEvent): void {
+    if (this.#isOver || this.#record === undefined) return
+    switch (event.type) {
+      case 'host_changed':
+        return this.#update({ hostUserId: event.hostUserId })
+      case 'call_status':
+        return isOver(event.status) ? this.closeSoon() : undefined
+      default:
+        return this.#onParticipant(event.participant)
+    }
+  }
+
+  #onParticipant(participant: CallParticipant): void {
+    const { userId, state } = participant
+    const others = this.participants.filter(one => one.userId !== userId)
+    const isFirst = this.#state === 'ringing' && state === 'joined'
+    this.#update({
+      participants: [...others, participant],
+      ...(isFirst && { startedAt: new Date(this.#deps.server.nowMs()).toISOString() }),
+    })
+    this.emit('participant', participant)
+    if (isFirst) this.#setState('active')
+    if (userId === this.#deps.userId) {
+      if (state === 'removed') this.close('removed')
+    } else if (['left', 'lost', 'removed'].includes(state)) this.#planRotation(AFTER_LEAVING_MS, 'leave')
+  }
+
+  #update(members: Partial<CallRecord>): void {
+    this.#record = { ...this.#record!, ...members }
+    this.#changed()
+  }
+
+  #hold(epoch: number, { key, userId }: OpenedKey): void {
+    const newest = this.#keys.hold(epoch, key)
+    if (newest === undefined) return
+    this.#changed()
+    this.emit('key', { epoch: newest.epoch, fingerprint: newest.fingerprint, fromUserId: userId })
+  }
+
+  async #onKeyUpdate({ epoch, encryptedAESKey, fromUserId, fromDeviceId }: KeyUpdateEvent): Promise<void> {
+    const open = async () => {
+      const key = await this.#deps.exchange.open(encryptedAESKey, fromUserId, fromDeviceId)
+      return { key, userId: fromUserId, deviceId: fromDeviceId }
+    }
+    // It still rings here: the invitation's key is not good any more.
+    if (!this.isPresent) return void (this.#isOver || this.#invite(epoch, encryptedAESKey, open))
+    const opened = await open()
+    if (this.#isOver) return
+    if (this.#rejoining.isAsking) return this.#rejoining.comeBack(epoch, opened)
+    this.#hold(epoch, opened)
+  }
+
+  async #sendKey(record: CallRecord, epoch: number, key: Uint8Array, reason: KeysReason): Promise<void> {
+    const encryptedAESKeys = await this.#deps.exchange.sealForCall(key, record)
+    const body = { epoch, reason, encryptedAESKeys }
+    await this.#deps.session.request('POST call/{callId}/keys', body, this.at)
+  }
+
+  /**
+   * The host makes a new key when its time has run out, and a little after a participant left, for several who leave
+   * at once.
+   */
+  #planRotation(afterMs: number, reason: 'rotation' | 'leave' = 'rotation'): void {
+    clearTimeout(this.#rotationTimer)
+    this.#rotationTimer = setTimeout(() => {
+      const { userId: own } = this.#deps
+      const hasOthers = this.participants.some(({ state, userId }) => state === 'joined' && userId !== own)
+      if (!this.isHost || this.#state !== 'active' || !hasOthers) return
+      this.renewKey(reason).catch(error => this.report(error))
+    }, afterMs)
+  }
+}
+
+/** How much longer an invitation rings, by the server's clock; as long as it was meant to while that is not known. */
+export function ringsForMs(
+  { expiresAt, sentAt }: Pick<CallInvitationEvent, 'expiresAt' | 'sentAt'>,
+  server: Pick<Server, 'nowMs' | 'isTimeKnown'>,
+): number {
+  const expiresAtMs = Date.parse(expiresAt)
+  const ringMs = expiresAtMs - sentAt
+  return server.isTimeKnown ? Math.min(ringMs, expiresAtMs - server.nowMs()) : ringMs
+}
+
+export function isOver(status: CallStatus): boolean {
+  return status !== 'ringing' && status !== 'active'
+}
+
+const AFTER_LEAVING_MS = 5_000
+const REASON_WAIT_MS = 2_000

@@ -1,0 +1,59 @@
+/** How a push is shown, judged by the server's time (docs/push.md). */
+
+import { sha256 } from '#primitives'
+import type { Invitation } from './calls.ts'
+
+/** `uuid` is CallKit's name of the call, the same for each push and message of it. */
+interface CallShown {
+  readonly callId: string
+  readonly uuid: string
+  readonly callerId: string
+  readonly callerName: string
+  readonly isVideo: boolean
+}
+
+export type PushAction =
+  /** Ring, `forMs` at the longest. Android: a full-screen notification. iOS: report it to CallKit, always first of all. */
+  | (CallShown & { readonly show: 'ringing'; readonly forMs: number })
+  /** It has rung out. iOS: report it, and its end at once. Android: nothing. */
+  | (CallShown & { readonly show: 'over' })
+  | {
+      readonly show: 'stop-ringing'
+      readonly callId: string
+      readonly uuid: string
+      readonly reason: 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended'
+    }
+  /** Shown by the system, or by the app: `type` and members as docs/push.md has them. */
+  | { readonly show: 'notice'; readonly type: string; readonly members: Readonly<Record<string, string>> }
+  /** For another device of this phone's past, or shown before. */
+  | { readonly show: 'nothing' }
+
+/** A push's own members as texts: those of FCM are, and those of APNs stand beside `aps`. */
+export type PushMembers = Readonly<Record<string, string>>
+
+export function pushMembers(payload: Readonly<Record<string, unknown>>): PushMembers {
+  const entries = Object.entries(payload).filter(
+    ([, value]) => !['object', 'undefined'].includes(typeof value),
+  )
+  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
+}
+
+/** The invitation of a push. Undefined where the key was too long for a push: the call rings with the next connection. */
+export function invitationIn(members: PushMembers): Invitation | undefined {
+  const { callId = '', callerId = '', callerName = '', encryptedAESKey, expiresAt = '' } = members
+  if (encryptedAESKey === undefined) return undefined
+  const numbers = { keyEpoch: Number(members.keyEpoch), sentAt: Number(members.sentAt) }
+  const isVideo = members.isVideo === 'true'
+  return { callId, callerId, callerName, encryptedAESKey, expiresAt, isVideo, ...numbers }
+}
+
+export function callShown({ callId = '', callerId = '', callerName = '', isVideo }: PushMembers): CallShown {
+  return { callId, uuid: callUuid(callId), callerId, callerName, isVideo: isVideo === 'true' }
+}
+
+/** The first sixteen octets of SHA-256 of the call's id. */
+export function callUuid(callId: string): string {
+  const digest = sha256(new TextEncoder().encode(callId)).subarray(0, 16)
+  const hex = [...digest].map(octet => octet.toString(16).padStart(2, '0')).join('')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}

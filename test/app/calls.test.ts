@@ -1,0 +1,145 @@
+/** Calls of `callsign/app` with the real server: every way that they ring, are joined, left, renewed and come to an end. */
+
+import t from 'tap'
+import type { Call, CallEvents } from '../../src/app/app.ts'
+import { type AppPerson, newFriends, restart } from '../support/whole-apps.ts'
+
+/** The next such event of the call. */
+function next<Name extends keyof CallEvents>(call: Call, name: Name): Promise<CallEvents[Name]> {
+  return new Promise(resolve => {
+    const stop = call.on(name, event => {
+      stop()
+      resolve(event)
+    })
+  })
+}
+
+/** Resolves when the call is so, at once if it is. */
+async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
+  while (!isSo(call)) await next(call, 'changed')
+}
+
+/** The first person calls the rest, and all answer. Gives each one's call, in order. */
+async function allIn([caller, ...others]: readonly AppPerson[]): Promise<Call[]> {
+  const ringing = others.map(other => other.next('ringing'))
+  const call = await caller!.me.call(others.map(({ me }) => me.userId!))
+  const calls = [call]
+  for (const rung of ringing) {
+    const incoming = await rung
+    await incoming.answer()
+    calls.push(incoming)
+  }
+  await until(call, ({ participants }) => participants.every(({ state }) => state === 'joined'))
+  return calls
+}
+
+t.test('a call that is declined, and one that finds the callee busy, end for the caller', async t => {
+  const [ann, bob] = await newFriends(t)
+  for (const [reason, ending] of [
+    [undefined, 'declined'],
+    ['busy', 'declined'],
+  ] as const) {
+    const rung = bob!.next('ringing')
+    const call = await ann!.me.call([bob!.me.userId!])
+    const ended = next(call, 'ended')
+    const incoming = await rung
+    await incoming.decline(reason)
+    t.same(await ended, { reason: ending })
+    t.equal(incoming.state, 'ended')
+    await t.rejects(incoming.answer(), { code: 'CALL_NOT_ACTIVE' })
+  }
+})
+
+t.test('the caller gives up, and it rings no more', async t => {
+  const [ann, bob] = await newFriends(t)
+  const rung = bob!.next('ringing')
+  const call = await ann!.me.call([bob!.me.userId!])
+  const ended = next(await rung, 'ended')
+  await call.end()
+  t.same(await ended, { reason: 'cancelled' })
+  t.equal(call.ending, 'cancelled')
+  const { items } = await bob!.me.history.history()
+  t.match(items, [{ callId: call.callId, direction: 'incoming', status: 'missed', seen: false }])
+})
+
+t.test(
+  'people are brought in and removed, the host leaves, and each change has a key of its own',
+  async t => {
+    const people = await newFriends(t, 4)
+    const [ann, bob, , dan] = people
+    const [call, bobs, cats] = (await allIn(people.slice(0, 3))) as [Call, Call, Call]
+    const ringing = dan!.next('ringing')
+    await call.invite([dan!.me.userId!])
+    const dans = await ringing
+    await dans.answer()
+    t.equal(dans.fingerprint, call.fingerprint)
+    await until(cats, ({ participants }) => participants.length === 4)
+
+    const ended = next(dans, 'ended')
+    const renewed = [next(call, 'key'), next(bobs, 'key'), next(cats, 'key')]
+    await call.remove(dan!.me.userId!)
+    t.same(await ended, { reason: 'removed' })
+    const keys = await Promise.all(renewed)
+    t.same(new Set(keys.map(({ fingerprint }) => fingerprint)).size, 1)
+    t.match(keys[1], { epoch: 2, fromUserId: ann!.me.userId! })
+
+    const handed = [next(bobs, 'key'), next(cats, 'key')]
+    await call.leave()
+    t.equal(call.ending, 'left')
+    const [bobsKey, catsKey] = await Promise.all(handed)
+    t.match(bobsKey, { epoch: 3, fromUserId: bob!.me.userId! })
+    t.equal(catsKey?.fingerprint, bobsKey?.fingerprint)
+    t.ok(bobs.isHost)
+    await t.rejects(cats.end(), { code: 'NOT_HOST' })
+    await bobs.end()
+  },
+)
+
+t.test('an app that starts again comes back into its call, with the same key', async t => {
+  const [ann, bob] = await newFriends(t)
+  const [call] = (await allIn([ann!, bob!])) as [Call, Call]
+  const { fingerprint } = call
+  await bob!.me.close()
+  const again = await restart(t, bob!)
+  const back = await again.next('resumed')
+  await until(back, ({ state }) => state === 'active')
+  t.equal(back.fingerprint, fingerprint)
+  t.equal(back.callId, call.callId)
+  const key = next(back, 'key')
+  await call.renewKey()
+  t.match(await key, { epoch: 2, fingerprint: call.fingerprint! })
+  await call.resendKey()
+})
+
+t.test('a caller that starts again while it rings gives the call up', async t => {
+  const [ann, bob] = await newFriends(t)
+  const rung = bob!.next('ringing')
+  await ann!.me.call([bob!.me.userId!])
+  const ended = next(await rung, 'ended')
+  await ann!.me.close()
+  const again = await restart(t, ann!)
+  const back = await again.next('resumed')
+  await until(back, ({ state }) => state === 'ended')
+  t.equal(back.ending, 'key_lost')
+  t.same(await ended, { reason: 'cancelled' })
+})
+
+t.test('answering another call leaves the one that this device is in', async t => {
+  const [ann, bob, cat] = await newFriends(t, 3)
+  const [call, bobs] = (await allIn([ann!, bob!])) as [Call, Call]
+  const rung = ann!.next('ringing')
+  // Bob leaves first: a user who is in a call can't start one.
+  await bobs.leave()
+  await cat!.me.call([ann!.me.userId!])
+  const second = await rung
+  await second.answer()
+  t.equal(call.ending, 'left')
+  t.equal(second.state, 'active')
+})
+
+t.test('strangers can not be called', async t => {
+  const [ann, bob, cat] = await newFriends(t, 3)
+  await t.rejects(bob!.me.call([cat!.me.userId!]), { code: 'KEYS_UNAVAILABLE' })
+  t.same(bob!.me.calls, [])
+  t.same(ann!.me.calls, [])
+})
