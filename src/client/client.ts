@@ -3,7 +3,8 @@
  * runs in Node, browsers and React Native.
  */
 
-export { type DeviceList, isSigningKey, type ListedDevice, possessionMessage } from '../log/device-list.ts'
+export { type DeviceList, type ListedDevice, possessionMessage } from '../log/device-list.ts'
+export { isP256Point as isSigningKey } from '../log/p256.ts'
 export { type CallKeyWithNote, readCallKey, withCheckpoint } from './call-gossip.ts'
 export { CheckpointPin, type CheckpointStore, type KeptCheckpoint, MemoryStore } from './checkpoint-pin.ts'
 export {

@@ -11,6 +11,7 @@
 import { p256Verify, sha256 } from '#primitives'
 import { SignalError } from '../errors.ts'
 import { equalHashes, HASH_BYTES, type Hash } from './hash.ts'
+import { isP256Point, P256_ORDER, unsignedOf } from './p256.ts'
 
 /** The device id under which the log holds a user's list. Devices have ids from 2^32 on. */
 export const DEVICE_LIST_SLOT = 0n
@@ -154,21 +155,13 @@ export function possessionMessage(challenge: Uint8Array): Uint8Array {
 export function withLowS(signature: Uint8Array): Uint8Array {
   const low = ofLength(signature, LIST_SIGNATURE_BYTES).slice()
   let s = unsignedOf(low.subarray(32))
-  if (s <= HALF_ORDER || s >= ORDER) return low
-  s = ORDER - s
+  if (s <= HALF_ORDER || s >= P256_ORDER) return low
+  s = P256_ORDER - s
   for (let at = 63; at >= 32; at--) {
     low[at] = Number(s & 0xffn)
     s >>= 8n
   }
   return low
-}
-
-/** Whether the bytes are an uncompressed point on P-256 (SEC 1, 3.2.2.1). */
-export function isSigningKey(bytes: Uint8Array): boolean {
-  if (bytes.length !== SIGNING_KEY_BYTES || bytes[0] !== 4) return false
-  const x = unsignedOf(bytes.subarray(1, 33))
-  const y = unsignedOf(bytes.subarray(33))
-  return x < PRIME && y < PRIME && (y * y - (x * x - 3n) * x - CURVE_B) % PRIME === 0n
 }
 
 /** Judges the bytes of a list of `userId` by those of the list that was the newest so far. Never throws. */
@@ -232,7 +225,7 @@ function assertContent({ seq, previousHash, devices, signerDeviceId }: DeviceLis
   for (const [at, { deviceId, signingKey }] of devices.entries()) {
     const before = at === 0 ? DEVICE_LIST_SLOT : devices[at - 1]!.deviceId
     if (deviceId <= before) throw malformed('device ids are not ascending')
-    if (!isSigningKey(signingKey)) throw malformed('a signing key is not a point on P-256')
+    if (!isP256Point(signingKey)) throw malformed('a signing key is not a point on P-256')
   }
   if (!devices.some(({ deviceId }) => deviceId === signerDeviceId))
     throw malformed('the signer is not in the list')
@@ -263,12 +256,6 @@ function safeNumber(value: bigint): number {
   return Number(value)
 }
 
-function unsignedOf(bytes: Uint8Array): bigint {
-  let value = 0n
-  for (const octet of bytes) value = (value << 8n) | BigInt(octet)
-  return value
-}
-
 function malformed(message: string): SignalError {
   return new SignalError('MALFORMED', message)
 }
@@ -288,8 +275,4 @@ const CREATED_AT = PREVIOUS_AT + HASH_BYTES
 const COUNT_AT = CREATED_AT + 8
 const DEVICES_AT = COUNT_AT + 1
 const DEVICE_BYTES = 8 + 1 + HASH_BYTES + SIGNING_KEY_BYTES
-/** P-256 (FIPS 186-4, D.1.2.3): field prime, order, and b; the coefficient of x is -3. */
-const PRIME = 0xffffffff00000001000000000000000000000000ffffffffffffffffffffffffn
-const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
-const HALF_ORDER = ORDER / 2n
-const CURVE_B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn
+const HALF_ORDER = P256_ORDER / 2n

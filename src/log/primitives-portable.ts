@@ -3,10 +3,10 @@
  * `node:crypto`. Signatures are judged exactly as `primitives-node.ts` judges them.
  */
 import { ed25519 } from '@noble/curves/ed25519.js'
-import { p256 } from '@noble/curves/nist.js'
 import { bytesToNumberLE, concatBytes } from '@noble/curves/utils.js'
 import { sha256 as nobleSha256, sha512 as nobleSha512 } from '@noble/hashes/sha2.js'
 import { SignalError } from '../errors.ts'
+import { verifyP256 } from './p256.ts'
 
 export { decodeBase64, encodeBase64, isCanonicalBase64 } from './base64.ts'
 
@@ -57,12 +57,7 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
  * never an error, for any odd input. Both values of s are taken.
  */
 export function p256Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  if (publicKey.length !== 65 || publicKey[0] !== 4 || signature.length !== 64) return false
-  try {
-    return p256.verify(signature, message, publicKey, { lowS: false })
-  } catch {
-    return false
-  }
+  return verifyP256(publicKey, sha256(message), signature)
 }
 
 function assertSeed(seed: Uint8Array): Uint8Array {

@@ -3,12 +3,12 @@ import t from 'tap'
 import {
   deviceListHash,
   encodeDeviceList,
-  isSigningKey,
   judgeDeviceList,
   parseDeviceList,
   possessionMessage,
   withLowS,
 } from '../../src/log/device-list.ts'
+import { isP256Point } from '../../src/log/p256.ts'
 import * as node from '../../src/log/primitives-node.ts'
 import * as portable from '../../src/log/primitives-portable.ts'
 import { fromHex, toHex } from '../support/bytes.ts'
@@ -145,9 +145,9 @@ t.test('the higher s of a signature becomes the lower one', async t => {
 
 t.test('a signing key is an uncompressed point on the curve', async t => {
   const key = fromHex(vectors.possession.signing_key)
-  t.ok(isSigningKey(key))
-  t.notOk(isSigningKey(key.with(64, key[64]! ^ 1)))
-  t.notOk(isSigningKey(key.with(0, 2)))
-  t.notOk(isSigningKey(key.subarray(0, 64)))
-  t.notOk(isSigningKey(new Uint8Array(65).fill(0).with(0, 4)))
+  t.ok(isP256Point(key))
+  t.notOk(isP256Point(key.with(64, key[64]! ^ 1)))
+  t.notOk(isP256Point(key.with(0, 2)))
+  t.notOk(isP256Point(key.subarray(0, 64)))
+  t.notOk(isP256Point(new Uint8Array(65).fill(0).with(0, 4)))
 })

@@ -9,11 +9,11 @@ import { SignalError } from '../../errors.ts'
 import { encodeBase64 } from '../../log/base64.ts'
 import {
   type DeviceList,
-  isSigningKey,
   LIST_SIGNATURE_BYTES,
   parseDeviceList,
   possessionMessage,
 } from '../../log/device-list.ts'
+import { isP256Point } from '../../log/p256.ts'
 import { invalidMember } from '../../schema/check.ts'
 import { PutDeviceListReply, PutDeviceListRequest, type RegisterDeviceRequest } from '../../schema/device.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
@@ -84,7 +84,7 @@ export function signingMembers(
     return { signingKey, deviceList: undefined, listedDeviceId: undefined }
   }
   const key = octetsOf('/signingKey', signingKey)
-  if (!isSigningKey(key))
+  if (!isP256Point(key))
     throw invalidMember('/signingKey', 'FORMAT', 'must be an uncompressed point of P-256')
   if (possession === undefined)
     throw invalidMember('/possession', 'REQUIRED', 'is needed beside `signingKey`')
