@@ -83,7 +83,10 @@ export interface Call {
   /** Once the state is `ended`. */
   readonly ending: CallEnding | undefined
 
+  /** Calls the listener at each such event. Gives the function that takes it away. */
   on<Name extends keyof CallEvents>(name: Name, listener: (event: CallEvents[Name]) => unknown): () => void
+  /** The next such event. */
+  once<Name extends keyof CallEvents>(name: Name): Promise<CallEvents[Name]>
 
   /**
    * Answers, once the key is verified and opened; the call that this device is in is left for it. Rejects with

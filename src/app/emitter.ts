@@ -12,6 +12,16 @@ export class Emitter<Events extends object> {
     return () => void listeners.delete(listener)
   }
 
+  /** The next such event. */
+  once<Name extends keyof Events>(name: Name): Promise<Events[Name]> {
+    return new Promise(resolve => {
+      const stop = this.on(name, event => {
+        stop()
+        resolve(event)
+      })
+    })
+  }
+
   protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     for (const listener of [...(this.#listeners.get(name) ?? [])]) {
       // A listener's error is the app's, and stops nothing here.

@@ -1,27 +1,17 @@
 /** Calls of `callsign/app` with the real server: every way that they ring, are joined, left, renewed and come to an end. */
 
 import t from 'tap'
-import type { Call, CallEvents } from '../../src/app/app.ts'
+import type { Call } from '../../src/app/app.ts'
 import { type AppPerson, newFriends, restart } from '../support/whole-apps.ts'
-
-/** The next such event of the call. */
-function next<Name extends keyof CallEvents>(call: Call, name: Name): Promise<CallEvents[Name]> {
-  return new Promise(resolve => {
-    const stop = call.on(name, event => {
-      stop()
-      resolve(event)
-    })
-  })
-}
 
 /** Resolves when the call is so, at once if it is. */
 async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
-  while (!isSo(call)) await next(call, 'changed')
+  while (!isSo(call)) await call.once('changed')
 }
 
 /** The first person calls the rest, and all answer. Gives each one's call, in order. */
 async function allIn([caller, ...others]: readonly AppPerson[]): Promise<Call[]> {
-  const ringing = others.map(other => other.next('ringing'))
+  const ringing = others.map(other => other.me.once('ringing'))
   const call = await caller!.me.call(others.map(({ me }) => me.userId!))
   const calls = [call]
   for (const rung of ringing) {
@@ -39,9 +29,9 @@ t.test('a call that is declined, and one that finds the callee busy, end for the
     [undefined, 'declined'],
     ['busy', 'declined'],
   ] as const) {
-    const rung = bob!.next('ringing')
+    const rung = bob!.me.once('ringing')
     const call = await ann!.me.call([bob!.me.userId!])
-    const ended = next(call, 'ended')
+    const ended = call.once('ended')
     const incoming = await rung
     await incoming.decline(reason)
     t.same(await ended, { reason: ending })
@@ -52,9 +42,9 @@ t.test('a call that is declined, and one that finds the callee busy, end for the
 
 t.test('the caller gives up, and it rings no more', async t => {
   const [ann, bob] = await newFriends(t)
-  const rung = bob!.next('ringing')
+  const rung = bob!.me.once('ringing')
   const call = await ann!.me.call([bob!.me.userId!])
-  const ended = next(await rung, 'ended')
+  const ended = (await rung).once('ended')
   await call.end()
   t.same(await ended, { reason: 'cancelled' })
   t.equal(call.ending, 'cancelled')
@@ -68,22 +58,22 @@ t.test(
     const people = await newFriends(t, 4)
     const [ann, bob, , dan] = people
     const [call, bobs, cats] = (await allIn(people.slice(0, 3))) as [Call, Call, Call]
-    const ringing = dan!.next('ringing')
+    const ringing = dan!.me.once('ringing')
     await call.invite([dan!.me.userId!])
     const dans = await ringing
     await dans.answer()
     t.equal(dans.fingerprint, call.fingerprint)
     await until(cats, ({ participants }) => participants.length === 4)
 
-    const ended = next(dans, 'ended')
-    const renewed = [next(call, 'key'), next(bobs, 'key'), next(cats, 'key')]
+    const ended = dans.once('ended')
+    const renewed = [call.once('key'), bobs.once('key'), cats.once('key')]
     await call.remove(dan!.me.userId!)
     t.same(await ended, { reason: 'removed' })
     const keys = await Promise.all(renewed)
     t.same(new Set(keys.map(({ fingerprint }) => fingerprint)).size, 1)
     t.match(keys[1], { epoch: 2, fromUserId: ann!.me.userId! })
 
-    const handed = [next(bobs, 'key'), next(cats, 'key')]
+    const handed = [bobs.once('key'), cats.once('key')]
     await call.leave()
     t.equal(call.ending, 'left')
     const [bobsKey, catsKey] = await Promise.all(handed)
@@ -101,11 +91,11 @@ t.test('an app that starts again comes back into its call, with the same key', a
   const { fingerprint } = call
   await bob!.me.close()
   const again = await restart(t, bob!)
-  const back = await again.next('resumed')
+  const back = await again.me.once('resumed')
   await until(back, ({ state }) => state === 'active')
   t.equal(back.fingerprint, fingerprint)
   t.equal(back.callId, call.callId)
-  const key = next(back, 'key')
+  const key = back.once('key')
   await call.renewKey()
   t.match(await key, { epoch: 2, fingerprint: call.fingerprint! })
   await call.resendKey()
@@ -113,12 +103,12 @@ t.test('an app that starts again comes back into its call, with the same key', a
 
 t.test('a caller that starts again while it rings gives the call up', async t => {
   const [ann, bob] = await newFriends(t)
-  const rung = bob!.next('ringing')
+  const rung = bob!.me.once('ringing')
   await ann!.me.call([bob!.me.userId!])
-  const ended = next(await rung, 'ended')
+  const ended = (await rung).once('ended')
   await ann!.me.close()
   const again = await restart(t, ann!)
-  const back = await again.next('resumed')
+  const back = await again.me.once('resumed')
   await until(back, ({ state }) => state === 'ended')
   t.equal(back.ending, 'key_lost')
   t.same(await ended, { reason: 'cancelled' })
@@ -127,7 +117,7 @@ t.test('a caller that starts again while it rings gives the call up', async t =>
 t.test('answering another call leaves the one that this device is in', async t => {
   const [ann, bob, cat] = await newFriends(t, 3)
   const [call, bobs] = (await allIn([ann!, bob!])) as [Call, Call]
-  const rung = ann!.next('ringing')
+  const rung = ann!.me.once('ringing')
   // Bob leaves first: a user who is in a call can't start one.
   await bobs.leave()
   await cat!.me.call([ann!.me.userId!])

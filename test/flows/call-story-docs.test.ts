@@ -15,7 +15,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
 const read = (name: string) => readFileSync(join(PROJECT_ROOT, 'docs', name), 'utf8')
 const cryptoPage = read('crypto.md')
 const page = read('calls.md')
-const pages = ['calls.md', 'socket.md', 'push.md', 'first-call.md'].map(read).join('\n')
+const pages = ['calls.md', 'socket.md', 'push.md', 'protocol.md'].map(read).join('\n')
 const errors = readFileSync(join(PROJECT_ROOT, 'src/errors.ts'), 'utf8')
 
 t.test('the construction it prints is the one that the stories use', async t => {

@@ -73,7 +73,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'durability-readers': STORE,
   'durability-slow-sync': STORE,
   'file-modes': STORE,
-  'first-call': 'the program of a page makes the calls of call-story',
+  'first-call': 'the programs of pages make the calls of call-story',
   'foreign-files': STORE,
   fronts: 'starts its servers with fronts already',
   fsck: STORE,
@@ -86,6 +86,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   migrate: 'of nodes, which have fronts already',
   process:
     'settings, keys and refusals to start come before the fronts; kill and certificates stop and start them',
+  protocol: 'the program of a page makes the calls of call-story',
   'python-grpc': GRPC,
   'register-refusals': GRPC,
   simulate: 'the simulator is a client like those of call-story and stomp-calls',

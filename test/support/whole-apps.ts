@@ -2,7 +2,7 @@
 
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
-import { Callsign, type CallsignEvents, type CallsignOptions, memoryStorage } from '../../src/app/app.ts'
+import { Callsign, type CallsignOptions, memoryStorage } from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
 import { CODE, emailOf, settingsFor } from './call-people.ts'
 import { openServer } from './open-server.ts'
@@ -12,8 +12,6 @@ export interface AppPerson {
   readonly options: CallsignOptions
   /** Faults that the app was told of. */
   readonly errors: unknown[]
-  /** The next such event. */
-  next<Name extends keyof CallsignEvents>(name: Name): Promise<CallsignEvents[Name]>
 }
 
 /** The app starts, and its person signs in. */
@@ -59,12 +57,5 @@ function appOf(t: Test, options: CallsignOptions): AppPerson {
   t.teardown(() => me.close())
   const errors: unknown[] = []
   me.on('error', error => errors.push(error))
-  const next = <Name extends keyof CallsignEvents>(name: Name) =>
-    new Promise<CallsignEvents[Name]>(resolve => {
-      const stop = me.on(name, event => {
-        stop()
-        resolve(event)
-      })
-    })
-  return { me, options, errors, next }
+  return { me, options, errors }
 }

@@ -1,7 +1,7 @@
 /**
- * Packs `callsign/client` alone, for apps: under the same name as the whole package, with the modules, types and sources
- * that it is made of and the two packages it needs. Takes the folder to put it into, `dist` unless named; prints the
- * file's path.
+ * Packs the SDK for apps, `callsign/app` and `callsign/client`: under the same name as the whole package, so that imports
+ * are the same, with the modules, types and sources that they are made of and the two packages they need. Takes the
+ * folder to put it into, `dist` unless named; prints the file's path.
  */
 
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,6 +10,10 @@ import { dirname, join, normalize } from 'node:path'
 import { packFolder } from './pack-folder.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
+interface Entry {
+  readonly default: string
+}
+
 const DEPENDENCIES = ['@noble/curves', '@noble/hashes']
 
 /** The module and all that it imports within the project, for its types as well; paths from the root. */
@@ -33,13 +37,18 @@ function filesOf(module: string): readonly string[] {
   return [`${stem}.js`, `${stem}.js.map`, `${stem}.d.ts`, `${source}.ts`]
 }
 
-const { name, version, description, license, type, exports, imports, dependencies } = JSON.parse(
+const { name, version, license, type, exports, imports, dependencies } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 )
 // The condition that tests run sources by is no app's.
 delete imports['#primitives']['callsign-source']
-const entries = [exports['./client'].default, ...Object.values<string>(imports['#primitives'])]
-const folder = mkdtempSync(join(tmpdir(), 'callsign-client-'))
+const entries = [
+  ...Object.values<Entry | string>(exports).flatMap(entry =>
+    typeof entry === 'string' ? [] : [entry.default],
+  ),
+  ...Object.values<string>(imports['#primitives']),
+]
+const folder = mkdtempSync(join(tmpdir(), 'callsign-sdk-'))
 try {
   const files = [...modulesBehind(entries.map(normalize))].flatMap(filesOf)
   for (const file of [...files, 'LICENSE']) {
@@ -47,9 +56,22 @@ try {
     copyFileSync(join(ROOT, file), join(folder, file))
   }
   const needed = Object.fromEntries(DEPENDENCIES.map(dependency => [dependency, dependencies[dependency]]))
-  const manifest = { name, version, description, license, type, exports, imports, dependencies: needed }
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
-  packFolder(folder, process.argv[2] ?? join(ROOT, 'dist'))
+  const description = 'Sign-in, contacts and end-to-end encrypted calls with a Callsign server'
+  const engines = { node: '>=20.19' }
+  const manifest = {
+    name,
+    version,
+    description,
+    license,
+    type,
+    engines,
+    sideEffects: false,
+    exports,
+    imports,
+  }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: needed }, null, 2))
+  copyFileSync(join(ROOT, 'docs', 'sdk.md'), join(folder, 'README.md'))
+  packFolder(folder, process.argv[2] ?? join(ROOT, 'dist'), `callsign-sdk-${version}.tgz`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,0 +1,95 @@
+/** The package from `npm run pack-sdk`: the SDK alone, which an app can import as it is, with types. */
+
+import { execFile } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
+import { publint } from 'publint'
+import t, { type Test } from 'tap'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const run = promisify(execFile)
+const PACKER = join(PROJECT_ROOT, 'dist/scripts/support/pack-sdk.js')
+const TSC = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc')
+const SAMPLE = `import { type Call, Callsign, CallsignError, memoryStorage } from 'callsign/app'
+import { developmentPins } from 'callsign/app/development'
+import { LogClient, type LookupOutcome } from 'callsign/client'
+export const keyOf = (outcome: LookupOutcome) => (outcome.kind === 'verified' ? outcome.publicKey : undefined)
+export const client: (url: string) => LogClient = url => new LogClient({ url, vkey: '', vrfPublicKey: '' })
+export async function ring(server: string): Promise<Call> {
+  const me = new Callsign({ server, pins: await developmentPins(server), storage: memoryStorage() })
+  me.on('friend_request', ({ displayName }) => displayName.length)
+  me.on('error', (error: CallsignError) => error.code)
+  const user = await me.signIn('ann@example.org', ({ sentTo, error }) => sentTo + error?.code)
+  return me.call([user.userId], { video: true })
+}
+`
+
+/** An app with the package installed; the packages that it names are those of this project. */
+async function newApp(t: Test) {
+  const app = t.testdir()
+  const { stdout } = await run(process.execPath, [PACKER, app])
+  const tarball = stdout.trim()
+  const folder = join(app, 'node_modules', 'callsign')
+  mkdirSync(folder, { recursive: true })
+  await run('tar', ['xzf', tarball, '-C', folder, '--strip-components=1'])
+  symlinkSync(join(PROJECT_ROOT, 'node_modules', '@noble'), join(app, 'node_modules', '@noble'))
+  return { app, folder, tarball }
+}
+
+t.test('the packed SDK has types and runs, with the packages that it names and nothing else', async t => {
+  const { app, folder, tarball } = await newApp(t)
+  t.match(tarball, /callsign-sdk-[\d.]+\.tgz$/)
+  t.same(readdirSync(folder).sort(), ['LICENSE', 'README.md', 'dist', 'package.json', 'src'])
+
+  const program = `
+    import { Callsign } from 'callsign/app'
+    import { LogClient } from 'callsign/client'
+    console.log(Callsign.name, LogClient.name)`
+  writeFileSync(join(app, 'program.mjs'), program)
+  for (const conditions of [[], ['--conditions=browser']]) {
+    const { stdout } = await run(process.execPath, [...conditions, 'program.mjs'], { cwd: app })
+    t.equal(stdout, 'Callsign LogClient\n')
+  }
+  writeFileSync(join(app, 'sample.mts'), SAMPLE)
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['node16', 'node16'],
+    ['esnext', 'bundler'],
+  ]) {
+    const compilerOptions = {
+      module,
+      moduleResolution,
+      target: 'es2022',
+      lib: ['es2022', 'dom'],
+      types: [],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noEmit: true,
+    }
+    writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['sample.mts'] }))
+    const outcome = await run(process.execPath, [TSC], { cwd: app }).catch(({ stdout }) => ({ stdout }))
+    t.equal(outcome.stdout, '', `with ${moduleResolution}`)
+  }
+})
+
+t.test('the packed SDK is found sound by publint and by Are the types wrong?', async t => {
+  const { folder, tarball } = await newApp(t)
+  const { messages } = await publint({ pkgDir: folder, pack: false })
+  t.same(
+    messages.map(({ code, path }) => [code, path]),
+    [],
+  )
+  const packed = createPackageFromTarballData(new Uint8Array(readFileSync(tarball)))
+  const analysis = await checkPackage(packed)
+  const problems = analysis.types === false ? [{ kind: 'NoTypes' }] : analysis.problems
+  // It is an ES module, and resolved by `exports`, which the oldest resolution does not know.
+  const isKnown = (problem: object) =>
+    'resolutionKind' in problem && ['node10', 'node16-cjs'].includes(String(problem.resolutionKind))
+  t.same(
+    problems.filter(problem => !isKnown(problem)),
+    [],
+  )
+})
