@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { messageOf } from '../../src/errors.ts'
 import { isKeyName, parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { parsePolicy, type QuorumMember } from '../../src/log/policy.ts'
-import { parseVrfPublicKey } from '../../src/log/vrf.ts'
+import { parseVrfPublicKey } from '../../src/log/vrf-verify.ts'
 import { given, parseOptions, UsageError } from '../support/command.ts'
 
 export const USAGE = `usage: callsign audit --url URL --vkey KEY|--policy FILE --state FILE [options]

@@ -3,7 +3,7 @@
  * 9), proven entry by entry and held against the keys the device itself has made. A second key under one hash is a
  * legal tree; only its owner can tell that it is foreign.
  */
-import { isOfSameHash } from '../log/vrf.ts'
+import { isOfSameHash } from '../log/vrf-verify.ts'
 import type { LogKeys } from './log-keys.ts'
 import {
   assertHash,

@@ -2,7 +2,7 @@
 import { SignalError } from '../errors.ts'
 import { parseVerifierKey, type VerifierKey } from '../log/note.ts'
 import { type Policy, parsePolicy } from '../log/policy.ts'
-import { parseVrfPublicKey } from '../log/vrf.ts'
+import { parseVrfPublicKey } from '../log/vrf-verify.ts'
 
 /** As the operator publishes them: the vkey `name+keyid+base64`, and base64 of the 32-byte VRF key. */
 export interface PublishedKeys {

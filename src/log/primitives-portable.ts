@@ -3,9 +3,19 @@
  * `node:crypto`. Signatures are judged exactly as `primitives-node.ts` judges them.
  */
 import { ed25519 } from '@noble/curves/ed25519.js'
-import { bytesToNumberLE, concatBytes } from '@noble/curves/utils.js'
 import { sha256 as nobleSha256, sha512 as nobleSha512 } from '@noble/hashes/sha2.js'
+import { concatBytes } from '@noble/hashes/utils.js'
 import { SignalError } from '../errors.ts'
+import {
+  BASE,
+  decodePoint,
+  encodePoint,
+  isSmallOrder,
+  L,
+  negated,
+  numberOf,
+  sumOfMultiples,
+} from './edwards25519.ts'
 import { verifyP256 } from './p256.ts'
 
 export { decodeBase64, encodeBase64, isCanonicalBase64 } from './base64.ts'
@@ -36,20 +46,13 @@ export function ed25519Sign(seed: Uint8Array, message: Uint8Array): Uint8Array {
  */
 export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false
+  const key = decodePoint(publicKey)
+  const s = numberOf(signature.subarray(32))
+  if (key === undefined || isSmallOrder(key) || s >= L) return false
   const r = signature.subarray(0, 32)
-  let implied: Uint8Array
-  try {
-    const key = Point.fromBytes(publicKey, false)
-    if (key.isSmallOrder()) return false
-    const s = bytesToNumberLE(signature.subarray(32))
-    const k = Point.Fn.create(bytesToNumberLE(sha512(concatBytes(r, publicKey, message))))
-    // R = sB - kA, compared byte by byte. The library's own verify multiplies by the cofactor, which takes
-    // signatures that OpenSSL refuses.
-    implied = Point.BASE.multiplyUnsafe(s).subtract(key.multiplyUnsafe(k)).toBytes()
-  } catch {
-    return false
-  }
-  return implied.every((byte, at) => byte === r[at])
+  const k = numberOf(sha512(concatBytes(r, publicKey, message))) % L
+  // R = sB - kA, compared byte by byte: with the cofactor, signatures would hold that OpenSSL refuses.
+  return encodePoint(sumOfMultiples(s, BASE, k, negated(key))).every((byte, at) => byte === r[at])
 }
 
 /**
@@ -64,5 +67,3 @@ function assertSeed(seed: Uint8Array): Uint8Array {
   if (seed.length !== 32) throw new SignalError('KEY_INVALID', `seed has ${seed.length} bytes, not 32`)
   return seed
 }
-
-const { Point } = ed25519

@@ -63,7 +63,7 @@ t.test('the bundle is small, and has no code of schemas', async t => {
   const { code, inputs } = await bundle()
   const bytes = gzipSync(code, { level: 9 }).length
   t.comment(`${code.length} bytes, ${bytes} with gzip`)
-  t.ok(bytes < 58_000, `${bytes} bytes`)
+  t.ok(bytes < 45_000, `${bytes} bytes`)
   t.same(
     inputs.filter(name => /typebox|schema/.test(name)),
     [],

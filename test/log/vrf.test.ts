@@ -10,15 +10,13 @@ import {
   generateNonce,
   generateVrfSecret,
   hashVrf,
-  parseVrfPublicKey,
   parseVrfSecret,
   proveVrf,
-  verifyVrf,
-  vrfHashFromProof,
   vrfInput,
   vrfPublicKey,
 } from '../../src/log/vrf.ts'
 import { createFastVrf, type FastVrf } from '../../src/log/vrf-fast.ts'
+import { parseVrfPublicKey, verifyVrf, vrfHashFromProof } from '../../src/log/vrf-verify.ts'
 import { seedOf } from '../support/seed.ts'
 import { readVectors } from '../support/vectors.ts'
 

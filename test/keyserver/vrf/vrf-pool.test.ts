@@ -7,7 +7,8 @@ import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { VrfPool, type VrfPoolOptions } from '../../../src/keyserver/vrf/vrf-pool.ts'
 import { type StartWorker, startVrfWorker } from '../../../src/keyserver/vrf/vrf-thread.ts'
-import { hashVrf, proveVrf, verifyVrf, vrfInput, vrfPublicKey } from '../../../src/log/vrf.ts'
+import { hashVrf, proveVrf, vrfInput, vrfPublicKey } from '../../../src/log/vrf.ts'
+import { verifyVrf } from '../../../src/log/vrf-verify.ts'
 import { builtProgram } from '../../support/programs.ts'
 
 const UINT64_MAX = 2n ** 64n - 1n
