@@ -49,7 +49,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/runtime:types',
     'src/transport:types',
   ],
-  web: ['src/client', 'src/log', 'src/operations:types'],
+  web: ['src/app', 'src/client', 'src/log', 'src/operations:types'],
   actors: [
     'src/transport/connection.ts:types',
     'src/transport/route.ts:types',
@@ -104,7 +104,7 @@ const USERS: Record<string, readonly string[]> = {
   typebox: ['src/schema', 'src/api', 'src/keyserver'],
   qr: ['src/api', 'src/operations', 'web'],
   'lit-html': ['web'],
-  '@stomp/stompjs': ['web'],
+  '@stomp/stompjs': [],
   ws: [],
 }
 

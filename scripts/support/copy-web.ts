@@ -13,7 +13,6 @@ import { PACKAGES_FOLDER, WEB_FOLDER } from '../../src/operations/console/pages.
 const PACKAGES: Readonly<Record<string, { readonly module: string; readonly files: RegExp }>> = {
   '@noble/curves': { module: '@noble/curves/ed25519.js', files: /^(abstract\/)?[\w-]+\.js$/ },
   '@noble/hashes': { module: '@noble/hashes/sha2.js', files: /^[\w-]+\.js$/ },
-  '@stomp/stompjs': { module: '@stomp/stompjs', files: /^esm6\/(compatibility\/)?[\w-]+\.js$/ },
   'lit-html': {
     module: 'lit-html',
     files: /^(lit-html|directive|directive-helpers|directives\/repeat)\.js$/,

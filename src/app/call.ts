@@ -65,6 +65,8 @@ export interface Call {
   readonly callId: string
   readonly isIncoming: boolean
   readonly isVideo: boolean
+  /** Whether it had begun when this user was invited. */
+  readonly isOnGoing: boolean
   /** The person who has invited this user; this user for an outgoing call. */
   readonly caller: CallPerson
   readonly state: CallState

@@ -2,9 +2,9 @@
 
 import type { Call, CallEnding, CallPerson } from './call.ts'
 import { makeCallKey } from './call-key.ts'
-import { hasCode } from './callsign-error.ts'
+import { CallsignError, hasCode } from './callsign-error.ts'
 import { withFreshDevices } from './fresh-devices.ts'
-import { type CallDeps, isOver, LiveCall, ringsForMs } from './live-call.ts'
+import { type CallDeps, type CallFacts, isOver, LiveCall, ringsForMs } from './live-call.ts'
 import { type AppStorage, readStored, writeStored } from './storage.ts'
 import type { CallInvitationEvent, CallRecord, ListCallHistoryReply, QueueEvent } from './wire.ts'
 
@@ -25,7 +25,15 @@ export interface StartOptions {
 /** An invitation, by socket or by push. */
 export type Invitation = Pick<
   CallInvitationEvent,
-  'callId' | 'callerId' | 'callerName' | 'isVideo' | 'encryptedAESKey' | 'keyEpoch' | 'expiresAt' | 'sentAt'
+  | 'callId'
+  | 'callerId'
+  | 'callerName'
+  | 'isVideo'
+  | 'isOnGoing'
+  | 'encryptedAESKey'
+  | 'keyEpoch'
+  | 'expiresAt'
+  | 'sentAt'
 >
 
 export class Calls {
@@ -59,6 +67,15 @@ export class Calls {
     })
     const call = this.#add(record, personIn(record, userId))
     await call.enter(record, call.own(key))
+    return call
+  }
+
+  async rejoin(callId: string): Promise<Call> {
+    const record = await this.#deps.session.request('GET call/{callId}', undefined, { callId })
+    if (record.status !== 'active') throw new CallsignError('CALL_NOT_ACTIVE', 'The call does not go on.')
+    const call = this.#live.get(callId) ?? this.#add(record, personIn(record, record.initiatorId))
+    await this.#leaveOther(call)
+    await call.resume(record)
     return call
   }
 
@@ -132,22 +149,16 @@ export class Calls {
     this.#ring(record, personIn(record, invitedBy), encryptedAESKey, keyEpoch, ringTimeoutIn * 1000)
   }
 
-  #ring(
-    of: Pick<Call, 'callId' | 'isVideo'>,
-    caller: CallPerson,
-    sealed: string,
-    epoch: number,
-    forMs: number,
-  ): Call {
-    const call = this.#add(of, caller)
+  #ring(facts: CallFacts, caller: CallPerson, sealed: string, epoch: number, forMs: number): Call {
+    const call = this.#add(facts, caller)
     call.ring(sealed, epoch, forMs)
     this.#deps.onRinging(call)
     return call
   }
 
-  #add({ callId, isVideo }: Pick<Call, 'callId' | 'isVideo'>, caller: CallPerson): LiveCall {
-    const call = new LiveCall(this.#callDeps, { callId, isVideo, caller })
-    this.#live.set(callId, call)
+  #add(facts: CallFacts, caller: CallPerson): LiveCall {
+    const call = new LiveCall(this.#callDeps, facts, caller)
+    this.#live.set(facts.callId, call)
     call.on('changed', this.#deps.onChanged)
     return call
   }

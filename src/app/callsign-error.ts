@@ -10,11 +10,11 @@ export type LocalErrorCode =
   | 'ANSWER_INVALID'
   /** The operation needs a session, and there is none. */
   | 'SIGNED_OUT'
-  /** The storage has a value that this app did not put there. */
+  /** The storage has a value that this app did not put there. `members.key` names it: without it the app can start over. */
   | 'STORAGE_CORRUPT'
   /** The storage could not be read or written. */
   | 'STORAGE_FAILED'
-  /** This device is registered with other keys than the ones in its storage. */
+  /** This device is registered with other keys than the ones in its storage. Without the value `members.key` it starts over as a new one. */
   | 'DEVICE_KEYS_LOST'
   /** Another user is signed in. */
   | 'ALREADY_SIGNED_IN'

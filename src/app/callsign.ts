@@ -19,14 +19,14 @@ import { Emitter } from './emitter.ts'
 import { KeyExchange } from './key-exchange.ts'
 import { type KeyEvent, KeyLog } from './key-log.ts'
 import { ringsForMs } from './live-call.ts'
-import type { BodyOf, ReplyOf } from './operations.ts'
+import type { Addressed, BodyOf, OperationName, ReplyOf } from './operations.ts'
 import { callShown, callUuid, invitationIn, type PushAction, pushMembers } from './push.ts'
 import { Server, type ServerOptions } from './server.ts'
 import { Session } from './session.ts'
 import { type Confirm, confirmed } from './sign-in.ts'
 import type { WebSocketClass } from './stomp-socket.ts'
 import { type AppStorage, readStored, writeStored } from './storage.ts'
-import type { QueueEvent, SignedIn, User } from './wire.ts'
+import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
 
 export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   /** Such as `https://call.example.org`. */
@@ -80,6 +80,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   #beginning: Promise<Active> | undefined
   #active: Active | undefined
   #user: User | undefined
+  #badge: Badge | undefined
   readonly #pushesSeen = new Set<string>()
 
   constructor(options: CallsignOptions) {
@@ -95,6 +96,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#user
   }
 
+  /** For the badge of the app; undefined until the server has said it. */
+  get badge(): Badge | undefined {
+    return this.#badge
+  }
+
   get userId(): string | undefined {
     return this.#active?.userId
   }
@@ -105,6 +111,11 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   get connection(): ConnectionState {
     return this.#active?.connection.state ?? 'off'
+  }
+
+  /** Attempts to connect that failed in a row: after a few, say that there is no connection. */
+  get connectionFailures(): number {
+    return this.#active?.connection.failures ?? 0
   }
 
   /** Those that ring, and the one that this device is in. */
@@ -185,6 +196,30 @@ export class Callsign extends Emitter<CallsignEvents> {
   call(people: readonly (string | Pick<CallPerson, 'userId'>)[], options: StartOptions = {}): Promise<Call> {
     const userIds = people.map(one => (typeof one === 'string' ? one : one.userId))
     return this.#assertActive().calls.start(userIds, options)
+  }
+
+  /** Into a call that goes on, such as one of the history: this device asks those in it for the key. */
+  rejoin(callId: string): Promise<Call> {
+    return this.#assertActive().calls.rejoin(callId)
+  }
+
+  /** Any operation of docs/openapi.json, also before this device is registered: `DEVICE_LIMIT` keeps it out until another is removed. */
+  async request<Name extends OperationName>(
+    operation: Name,
+    body: BodyOf<Name>,
+    ...addressed: Addressed<Name>
+  ): Promise<ReplyOf<Name>> {
+    return (await this.#openSession()).request(operation, body, ...addressed)
+  }
+
+  /** Subscribes to a topic, also after each reconnection. Resolves with the function that ends it. */
+  watch(destination: string, listener: (message: unknown) => void): Promise<() => void> {
+    return this.#assertActive().connection.watch(destination, listener)
+  }
+
+  /** Sends a message to a destination. Rejects with the server's refusal, or with `OFFLINE`. */
+  send(destination: string, body: unknown): Promise<void> {
+    return this.#assertActive().connection.send(destination, body)
   }
 
   /** Credentials for the relay of media, for one call. */
@@ -345,6 +380,8 @@ export class Callsign extends Emitter<CallsignEvents> {
   async #onEvent(event: QueueEvent): Promise<void> {
     const { calls, devices } = this.#assertActive()
     if (event.type === 'profile_changed') this.#user = { ...this.#user, ...event }
+    if (event.type === 'badge') this.#badge = event
+    else if ('badge' in event) this.#badge = event.badge
     await calls.onMessage(event)
     if (DEVICE_EVENTS.includes(event.type)) await devices.load()
     this.emit(event.type, event as never)
@@ -356,6 +393,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#active = undefined
     this.#beginning = undefined
     this.#user = undefined
+    this.#badge = undefined
     active?.calls.closeAll('left')
     await active?.connection.disconnect()
     this.#changed()

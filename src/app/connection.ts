@@ -107,6 +107,11 @@ export class Connection {
     return this.#state
   }
 
+  /** Attempts that failed in a row, those after a short connection too. */
+  get failures(): number {
+    return this.#failures
+  }
+
   /** As the server knows it; undefined before the first connection. */
   get deviceId(): string | undefined {
     return this.#deviceId
@@ -280,9 +285,9 @@ export class Connection {
     if (socket !== this.#socket) return
     const id = headers.get('subscription') ?? ''
     const event = JSON.parse(body, withTextIds)
-    if (typeof event?.type !== 'string' || typeof event.eventId !== 'string') throw new Error('event')
     const watch = this.#watches.get(id)
     if (watch !== undefined) return this.#tellWatch(watch, event)
+    if (typeof event?.type !== 'string' || typeof event.eventId !== 'string') throw new Error('event')
     const queue = this.#queues.get(id)
     const messageId = headers.get('ack')
     // A watch that has ended.

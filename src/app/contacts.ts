@@ -62,11 +62,16 @@ export class Contacts {
     options: BodyOf<'POST share-token'> = {},
   ): Promise<ReplyOf<'POST share-token'> & { readonly link: string }> {
     const token = await this.#session.request('POST share-token', options)
+    return { ...token, link: await this.renewLink(token.url) }
+  }
+
+  /** The link of a `url` from before, which names the present device list. */
+  async renewLink(url: string): Promise<string> {
     const fragment = await this.#keyLog.shareFragment().catch(error => {
       if (!hasCode(error, 'KEYS_UNAVAILABLE')) throw error
       return ''
     })
-    return { ...token, link: token.url + fragment }
+    return url + fragment
   }
 
   /** Whom a link leads to, before they are asked. Rejects with `MALFORMED` for what is no link. */

@@ -63,7 +63,7 @@ async function readDevice({ session, storage, keysOf }: RegistrationDeps) {
   const keys = await keysOf(userId)
   if (known !== undefined && known.publicKey !== keys.publicKey) {
     const sentence = 'The keys of this device are gone from its storage. Start over as a new device.'
-    throw new CallsignError('DEVICE_KEYS_LOST', sentence)
+    throw new CallsignError('DEVICE_KEYS_LOST', sentence, { members: { key: deviceKey(userId) } })
   }
   return { userId, keys, known }
 }

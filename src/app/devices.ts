@@ -1,5 +1,6 @@
 /** The user's devices, and the list by which contacts know them. */
 
+import type { OwnKeysReport } from '../client/client.ts'
 import type { RegisteredDevice } from './device-registration.ts'
 import type { KeyLog } from './key-log.ts'
 import type { BodyOf, ReplyOf } from './operations.ts'
@@ -17,12 +18,14 @@ export interface DevicesDeps {
 
 export class Devices {
   readonly #session: Session
+  readonly #keyLog: KeyLog
   readonly #list: OwnDeviceList
   readonly #onChanged: () => void
   #state: OwnListState | undefined
 
   constructor(deps: DevicesDeps) {
     this.#session = deps.session
+    this.#keyLog = deps.keyLog
     this.#list = new OwnDeviceList(deps)
     this.#onChanged = deps.onChanged
   }
@@ -34,6 +37,11 @@ export class Devices {
 
   list(): Promise<ReplyOf<'GET devices'>> {
     return this.#session.request('GET devices', undefined)
+  }
+
+  /** Whether the log holds this device's own key, and no other in its name. The SDK asks at each start; ask once a day, too. */
+  checkKey(): Promise<OwnKeysReport> {
+    return this.#keyLog.checkOwn()
   }
 
   /** Signs the device out, for good. */

@@ -32,6 +32,9 @@ export interface CallDeps extends RejoiningDeps {
   readonly onEnded: (call: LiveCall) => void
 }
 
+/** Members that never change. */
+export type CallFacts = Pick<Call, 'callId' | 'isVideo' | 'isOnGoing'>
+
 /** A key that came sealed for this device. */
 interface SealedKey {
   readonly epoch: number
@@ -44,6 +47,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   readonly callId: string
   readonly isIncoming: boolean
   readonly isVideo: boolean
+  readonly isOnGoing: boolean
   readonly caller: CallPerson
   readonly #deps: CallDeps
   readonly #keys: CallKeys
@@ -59,11 +63,12 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   #unwatch: (() => void) | undefined
   #isWatching = false
 
-  constructor(deps: CallDeps, { callId, isVideo, caller }: Pick<Call, 'callId' | 'isVideo' | 'caller'>) {
+  constructor(deps: CallDeps, { callId, isVideo, isOnGoing }: CallFacts, caller: CallPerson) {
     super()
     this.#deps = deps
     this.callId = callId
     this.isVideo = isVideo
+    this.isOnGoing = isOnGoing
     this.caller = caller
     this.isIncoming = caller.userId !== deps.userId
     this.#keys = new CallKeys(callId)
@@ -404,7 +409,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     this.#record = record
     const own = record.participants.find(({ userId }) => userId === this.#deps.userId)
     if (own?.state === 'removed') return this.close('removed')
-    if (own?.state === 'left') return this.close('left')
+    if (own?.state === 'left' && !this.#rejoining.isAsking) return this.close('left')
     // The network was away for longer than the server waits.
     if (own?.state === 'lost' && this.#state === 'active') void this.#rejoining.ask(record).catch(() => {})
     else if (this.#state === 'ringing' && record.status === 'active') this.#setState('active')

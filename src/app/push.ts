@@ -44,7 +44,8 @@ export function invitationIn(members: PushMembers): Invitation | undefined {
   if (encryptedAESKey === undefined) return undefined
   const numbers = { keyEpoch: Number(members.keyEpoch), sentAt: Number(members.sentAt) }
   const isVideo = members.isVideo === 'true'
-  return { callId, callerId, callerName, encryptedAESKey, expiresAt, isVideo, ...numbers }
+  const isOnGoing = members.isOnGoing === 'true'
+  return { callId, callerId, callerName, encryptedAESKey, expiresAt, isVideo, isOnGoing, ...numbers }
 }
 
 export function callShown({ callId = '', callerId = '', callerName = '', isVideo }: PushMembers): CallShown {

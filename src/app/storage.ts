@@ -50,7 +50,7 @@ export async function writeStored(storage: AppStorage, key: string, value: objec
 
 export function storageCorrupt(key: string, cause?: unknown): CallsignError {
   const sentence = `The stored value "${key}" is damaged. Remove it to start without it.`
-  return new CallsignError('STORAGE_CORRUPT', sentence, { cause })
+  return new CallsignError('STORAGE_CORRUPT', sentence, { cause, members: { key } })
 }
 
 function storageFailed(sentence: string, cause: unknown): CallsignError {

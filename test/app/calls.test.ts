@@ -133,3 +133,27 @@ t.test('strangers can not be called', async t => {
   t.same(bob!.me.calls, [])
   t.same(ann!.me.calls, [])
 })
+
+t.test('a user who has left comes back with the same key, unless the call has ended', async t => {
+  const [ann, bob] = await newFriends(t)
+  const [call, bobs] = (await allIn([ann!, bob!])) as [Call, Call]
+  const { fingerprint } = call
+  await bobs.leave()
+  const back = await bob!.me.rejoin(call.callId)
+  await until(back, ({ state }) => state === 'active')
+  t.not(back, bobs)
+  t.match(back, { callId: call.callId, ending: undefined, fingerprint })
+  const ended = back.once('ended')
+  await call.end()
+  await ended
+  await t.rejects(bob!.me.rejoin(call.callId), { code: /^CALL_(ENDED|NOT_ACTIVE)$/ })
+})
+
+t.test('a third hears that the call had begun', async t => {
+  const people = await newFriends(t, 3)
+  const [call, bobs] = (await allIn(people.slice(0, 2))) as [Call, Call]
+  t.equal(bobs.isOnGoing, false)
+  const rung = people[2]!.me.once('ringing')
+  await call.invite([people[2]!.me.userId!])
+  t.equal((await rung).isOnGoing, true)
+})

@@ -23,3 +23,43 @@ t.test('a call is answered, and both have the same fingerprint', async t => {
   t.same([call.keys, incoming.keys], [[], []])
   t.same([ann.me.calls, bob.me.calls], [[], []])
 })
+
+t.test('an app reads, by the names of the interface, what the SDK has no method for', async t => {
+  const [ann] = (await newFriends(t)) as [AppPerson]
+  const { userId } = ann.me
+  t.match(await ann.me.request('GET user', undefined), { userId })
+  t.match(await ann.me.devices.checkKey(), { kind: 'clean' })
+  await ann.me.signOut()
+  await t.rejects(ann.me.request('GET user', undefined), { code: 'SIGNED_OUT' })
+})
+
+t.test('a link from before names the device list again', async t => {
+  const [ann] = (await newFriends(t)) as [AppPerson]
+  const { url, link } = await ann.me.contacts.shareLink()
+  const renewed = await ann.me.contacts.renewLink(url)
+  t.match([link, renewed], [/#.*l=/, /#.*l=/])
+  t.match(await ann.me.contacts.resolve(renewed), { relation: 'self', isNamed: true })
+})
+
+t.test('the badge counts a missed call', async t => {
+  const [ann, bob] = (await newFriends(t)) as [AppPerson, AppPerson]
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  await rung
+  const told = bob.me.once('call_cancelled')
+  await call.end()
+  await told
+  t.match(bob.me.badge, { missedCalls: 1 })
+})
+
+t.test('two apps talk over a topic of their own', async t => {
+  const [ann, bob] = (await newFriends(t)) as [AppPerson, AppPerson]
+  let hear = (_message: unknown) => {}
+  const heard = new Promise(resolve => {
+    hear = resolve
+  })
+  const unwatch = await bob.me.watch('/topic/dev.signals', message => hear(message))
+  await ann.me.send('/topic/dev.signals', { sealed: 'AA==' })
+  t.same(await heard, { sealed: 'AA==' })
+  unwatch()
+})

@@ -31,7 +31,7 @@ async function remove(row: Locator): Promise<void> {
 }
 
 function tokensOf(page: Page): Promise<string> {
-  return page.evaluate('sessionStorage.getItem("callsign.tokens")')
+  return page.evaluate('sessionStorage.getItem("callsign.session")')
 }
 
 /** The text that has the keyboard. */
@@ -69,7 +69,7 @@ t.test(
     await lost.getByText('This device was removed by another of yours').waitFor()
     await button(lost, 'Be Ann').waitFor()
 
-    await lost.evaluate(`sessionStorage.setItem('callsign.tokens', ${JSON.stringify(tokens)})`)
+    await lost.evaluate(`sessionStorage.setItem('callsign.session', ${JSON.stringify(tokens)})`)
     await lost.reload()
     await lost.getByText('The session was ended: sign in again.').waitFor()
     await button(lost, 'Be Ann').waitFor()

@@ -1,94 +1,37 @@
-/**
- * Joins the parts of the page for the person who is signed in to this tab: the views' buttons, and signing in and
- * out.
- */
+/** Joins the parts of the page for the person who is signed in to this tab: the views' buttons, and signing in and out. */
 
-import { possessionMessage } from '../../src/client/client.ts'
+import { Callsign, type CallsignError, type Device, hasCode, type Question } from '../../src/app/app.ts'
+import { developmentPins } from '../../src/app/development.ts'
 import { Calls } from './calls.ts'
-import { Contacts, isTokenGone, sharedToken, tokenIn } from './contacts.ts'
-import { base64FromBytes, bytesFromBase64, deviceKeyOf, forgetDeviceKey, signWith } from './device-key.ts'
-import { Devices } from './devices.ts'
-import { KeyLog } from './key-log.ts'
-import { OwnList } from './own-list.ts'
-import { Problem, Session, type SignedIn, sentenceOf } from './session.ts'
-import { type Event, Socket } from './socket.ts'
-import {
-  type Challenge,
-  type Connection,
-  type Device,
-  SIGNED_OUT,
-  type State,
-  type Store,
-  type User,
-  type WaitingDevice,
-} from './state.ts'
+import { Contacts } from './contacts.ts'
+import { newsOf } from './sentences.ts'
+import { type Connection, SIGNED_OUT, type State, type Store } from './state.ts'
+import { storage } from './storage.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
 
-/** A signed-in person's parts. */
-interface Person {
+/** For one person: the SDK, and what the page does with it. */
+interface Parts {
+  readonly me: Callsign
   readonly contacts: Contacts
   readonly calls: Calls
-  readonly socket: Socket
-  readonly keyLog: KeyLog
-  readonly ownList: OwnList
 }
 
-interface ChallengeReply {
-  readonly challengeId: string
-  readonly sentTo: string
-  readonly otpLength: number
-  readonly resendIn: number
-}
-
-interface DeviceReply {
-  readonly deviceId: string
-  readonly publicKeyHash: string
+/** The code that the SDK waits for. */
+interface Asked extends Pick<Question, 'resend' | 'resendIn'> {
+  readonly answer: (otp: string) => void
+  readonly giveUp: (error: Error) => void
 }
 
 export class App {
   readonly #store: Store
-  readonly #session = new Session()
-  readonly #devices: Devices
-  #person: Person | undefined
-  #token = sharedToken(location)
-  /** The fragment of the link with the token. */
-  #fragment = location.hash
+  #parts: Parts | undefined
+  #asked: Asked | undefined
+  /** Ends the turn of a button at the sign-in: with the next question, signed in, or in vain. */
+  #endTurn: (error?: unknown) => void = () => {}
+  #link = linkIn(location)
 
   constructor(store: Store) {
     this.#store = store
-    this.#devices = new Devices(store, this.#session)
-    this.#session.onOver = sentence => this.#leave(sentence)
-  }
-
-  get #state(): State {
-    return this.#store.state
-  }
-
-  /** Shows the sign-in, or goes on with the person whom this tab was signed in as. */
-  async start(): Promise<void> {
-    if (!window.isSecureContext) return this.#store.update({ stage: 'unusable' })
-    if (!mayKeep()) return this.#store.update({ stage: 'forgetful' })
-    if (!(await isOwnTab())) {
-      this.#session.drop()
-      sessionStorage.clear()
-      this.#store.say('good', 'This tab is a copy of another: it can be somebody else.')
-    }
-    if (!this.#session.isSignedIn) return this.#showSignIn()
-    await this.act('start', async () => this.#enter(await this.#session.request<User>('GET', 'user')))
-    if (this.#state.stage === 'starting') await this.#showSignIn()
-  }
-
-  /** Runs what a button does: the button waits, and what goes wrong is said. */
-  async act(name: string, action: () => Promise<void> | void): Promise<void> {
-    if (this.#state.doing.has(name)) return
-    this.#store.update({ doing: new Set([...this.#state.doing, name]) })
-    try {
-      await action()
-    } catch (error) {
-      this.#store.say('bad', sentenceOf(error))
-    } finally {
-      this.#store.update({ doing: new Set([...this.#state.doing].filter(one => one !== name)) })
-    }
   }
 
   get contacts(): Contacts {
@@ -99,71 +42,109 @@ export class App {
     return this.#signedIn.calls
   }
 
-  async askForCode(identifier: string, displayName: string): Promise<void> {
-    const body = { identifier, ...(displayName === '' ? {} : { displayName }) }
-    const reply = await this.#session.request<ChallengeReply>('POST', 'login', body)
-    this.#store.update({ stage: 'code', notices: [], challenge: challengeOf(reply, identifier) })
+  /** By the server's clock: this computer's may be wrong. */
+  get nowMs(): number {
+    return this.#signedIn.me.nowMs()
+  }
+
+  /** Shows the sign-in, or goes on with the person whom this tab was signed in as. */
+  async start(): Promise<void> {
+    if (!window.isSecureContext) return this.#store.update({ stage: 'unusable' })
+    if (!mayKeep()) return this.#store.update({ stage: 'forgetful' })
+    if (!(await isOwnTab())) {
+      sessionStorage.clear()
+      this.#store.say('good', 'This tab is a copy of another: it can be somebody else.')
+    }
+    await this.act('start', () => this.#begin(({ me }) => me.resume()))
+    if (this.#state.stage === 'starting') await this.#showSignIn()
+  }
+
+  /** Runs what a button does: the button waits, and what goes wrong is said. */
+  async act(name: string, action: () => Promise<void> | void): Promise<void> {
+    if (this.#state.doing.has(name)) return
+    this.#store.update({ doing: new Set([...this.#state.doing, name]) })
+    try {
+      await action()
+    } catch (error) {
+      this.#store.sayFailure(error)
+    } finally {
+      this.#store.update({ doing: new Set([...this.#state.doing].filter(one => one !== name)) })
+    }
+  }
+
+  askForCode(identifier: string, name: string): Promise<void> {
+    const more = name === '' ? {} : { displayName: name }
+    return this.#turn(() => {
+      this.#begin(({ me }) => me.signIn(identifier, question => this.#ask(identifier, question), more)).then(
+        () => this.#endTurn(),
+        async error => {
+          await this.#showSignIn()
+          this.#endTurn(error)
+        },
+      )
+    })
   }
 
   async askForAnotherCode(): Promise<void> {
-    const { challengeId, identifier } = this.#challenge
-    const reply = await this.#session.request<ChallengeReply>('POST', 'resend-otp', { challengeId })
-    this.#store.update({ challenge: challengeOf({ ...reply, challengeId }, identifier) })
+    const { challenge } = this.#state
+    if (this.#asked === undefined || challenge === undefined) return
+    await this.#asked.resend()
+    const resendAtMs = Date.now() + this.#asked.resendIn * 1000
+    this.#store.update({ challenge: { ...challenge, resendAtMs } })
     this.#store.say('good', 'Another code is on its way; the last one is void.')
   }
 
   /** The newest code that the development server has sent to the address. */
   async fetchCode(): Promise<string> {
-    const { identifier } = this.#challenge
+    const identifier = this.#state.challenge?.identifier ?? ''
     // As the server writes numbers; an address has none of these.
     const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
-    const path = `/dev/inbox?to=${encodeURIComponent(to)}`
-    const { items } = await this.#session.request<{ items: readonly { otp?: string }[] }>('GET', path)
+    const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
+    const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
     const otp = items.find(item => item.otp !== undefined)?.otp
     if (otp === undefined)
       throw new Error('There is no code in the inbox yet. Look into the terminal, or try again.')
     return otp
   }
 
-  async signIn(otp: string): Promise<void> {
-    const { challengeId } = this.#challenge
-    try {
-      const reply = await this.#session.request<SignedIn>('POST', 'verify-login', { challengeId, otp })
-      this.#session.take(reply)
-      await this.#enter(reply.user)
-    } catch (error) {
-      if (error instanceof Problem && error.code === 'CHALLENGE_GONE') await this.#showSignIn()
-      throw error
-    }
+  signIn(otp: string): Promise<void> {
+    return this.#turn(() => this.#asked?.answer(otp))
   }
 
-  async goBack(): Promise<void> {
-    await this.#showSignIn()
+  goBack(): void {
+    this.#asked?.giveUp(new Error('The sign-in was given up.'))
   }
 
   async signOut(): Promise<void> {
-    if (this.#state.call !== undefined) await this.calls.leave().catch(() => {})
-    await this.#session.request('POST', 'logout').catch(() => {})
-    this.#session.drop()
-    this.#leave(undefined)
+    await this.#signedIn.me.signOut()
+    this.#leave()
   }
 
   /** Removes another device. If that makes room for this one, it is registered now. */
-  async removeDevice(device: Device): Promise<void> {
-    await this.#devices.remove(device)
-    const { stage, user } = this.#state
-    if (stage === 'crowded' && user !== undefined) return this.#enter(user)
-    await this.#onDevicesLoaded()
+  async removeDevice({ deviceId, name }: Device): Promise<void> {
+    const { me } = this.#signedIn
+    await me.request('DELETE devices/{deviceId}', undefined, { deviceId }).catch(error => {
+      // The wish is fulfilled: another device was faster, or the answer to a first try was lost.
+      if (!hasCode(error, 'DEVICE_NOT_FOUND')) throw error
+    })
+    if (this.#state.stage === 'crowded') return this.#begin(() => me.resume())
+    await this.#onDeviceRemoved(name)
+  }
+
+  /** Puts a device on the person's list, which they have compared the codes for. */
+  async approve(device: Parameters<Callsign['devices']['approve']>[0]): Promise<void> {
+    await this.#signedIn.me.devices.approve(device)
+    this.#store.say('good', `${shownName(device.name)} is on your device list now.`)
+  }
+
+  /** Makes this device the only one on the person's list. */
+  startOver(): Promise<void> {
+    return this.#signedIn.me.devices.startOver()
   }
 
   /** Brings the connection to this tab; another tab of the same person has had it. */
   connectHere(): void {
-    this.#signedIn.socket.connect()
-  }
-
-  async askByToken(): Promise<void> {
-    const { invitedBy } = this.#state
-    if (invitedBy !== undefined) await this.contacts.ask(invitedBy.token)
+    this.#signedIn.me.takeOver()
   }
 
   putInvitationAway(): void {
@@ -175,217 +156,241 @@ export class App {
     this.#store.say('good', 'The link is copied.')
   }
 
-  /** The user typed or pasted a link, or its token alone. */
-  async openLink(text: string): Promise<void> {
-    this.#token = tokenIn(text)
-    this.#fragment = text.includes('#') ? text.slice(text.indexOf('#')) : ''
-    if (this.#token === undefined) throw new Error('That is no share link: it has no token in it.')
-    await this.#resolveToken()
+  async markSeen(): Promise<void> {
+    await this.#signedIn.me.history.markHistorySeen()
+    this.#store.update({ missedCalls: 0 })
   }
 
   /** Another link was opened in this tab. */
   async onHashChange(): Promise<void> {
-    this.#token = sharedToken(location)
-    this.#fragment = location.hash
-    if (this.#person !== undefined) await this.act('share', () => this.#resolveToken())
+    this.#link = linkIn(location)
+    if (this.#state.stage === 'signed-in') await this.act('share', () => this.#openLink())
   }
 
   dismiss(id: number): void {
     this.#store.dismiss(id)
   }
 
+  get #state(): State {
+    return this.#store.state
+  }
+
+  get #signedIn(): Parts {
+    if (this.#parts === undefined) throw new Error('You are signed out.')
+    return this.#parts
+  }
+
+  /**
+   * The SDK for the next person. Choice: the server gives the log's public keys, because this is a development page for any
+   * server. An app has them built in, since a lying server could give false ones.
+   */
+  async #open(): Promise<Parts> {
+    if (this.#parts !== undefined) return this.#parts
+    const server = location.origin
+    const device = { deviceInfo: { platform: 'web', name: browserName() } }
+    const me = new Callsign({ server, pins: await developmentPins(server), storage, device })
+    const parts = { me, contacts: new Contacts(me, this.#store), calls: new Calls(me, this.#store) }
+    this.#parts = parts
+    this.#hear(parts)
+    return parts
+  }
+
+  #hear(parts: Parts): void {
+    const { me, contacts, calls } = parts
+    const failed = (error: unknown) => {
+      if (this.#parts === parts) this.#store.sayFailure(error)
+    }
+    const load = (what: () => Promise<void>) => void what().catch(failed)
+    me.on('changed', () => this.#onChanged(parts))
+    me.on('ringing', () => calls.show())
+    me.on('resumed', () => calls.show())
+    me.on('connection', () => this.#onConnection(parts))
+    me.on('error', failed)
+    me.on('signed-out', error => this.#leave(error))
+    me.on('keys', event => {
+      const news = newsOf(event, me.userId, userId => this.#store.nameOf(userId))
+      if (news !== undefined) this.#store.say('bad', news)
+    })
+    for (const type of ['call_cancelled', 'call_missed', 'call_answered_elsewhere'] as const)
+      me.on(type, () => load(() => calls.loadHistory()))
+    for (const type of ['friend_request', 'friend_request_cancelled', 'contact_removed'] as const)
+      me.on(type, () => load(() => contacts.load()))
+    me.on('contact_added', ({ displayName }) => {
+      this.#store.say('good', `${displayName} is a contact now.`)
+      load(() => contacts.load())
+    })
+    me.on('device_added', ({ name }) => {
+      const question = 'Was that you? If not, remove it from your devices.'
+      this.#store.say('bad', `A new device signs in as you: ${shownName(name)}. ${question}`)
+      load(() => this.#loadDevices())
+    })
+    me.on('device_removed', ({ name }) => load(() => this.#onDeviceRemoved(name)))
+    me.on('device_push_lost', ({ name }) =>
+      this.#store.say('bad', `${name} gets no pushes any more: another device took its token.`),
+    )
+  }
+
+  #turn(act: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#endTurn = error => (error === undefined ? resolve() : reject(error))
+      act()
+    })
+  }
+
+  /** Shows that the SDK asks for a code, and waits for it. */
+  #ask(identifier: string, { sentTo, otpLength, resendIn, resend, error }: Question): Promise<string> {
+    const resendAtMs = this.#state.challenge?.resendAtMs ?? Date.now() + resendIn * 1000
+    const challenge = { identifier, sentTo, otpLength, resendAtMs }
+    this.#store.update({ stage: 'code', notices: [], challenge })
+    this.#endTurn(error)
+    return new Promise((answer, giveUp) => {
+      this.#asked = { resend, resendIn, answer, giveUp }
+    })
+  }
+
   async #showSignIn(): Promise<void> {
     this.#store.update({ stage: 'signed-out', challenge: undefined, namesTaken: await namesTaken() })
   }
 
-  async #enter(user: User): Promise<void> {
-    const registered = await this.#register(user).catch(error => {
-      if (!(error instanceof Problem && error.code === 'DEVICE_LIMIT')) throw error
-    })
-    if (registered === undefined) return this.#askForRoom(user)
-    const { keyLog, ownList } = registered
-    holdName(user.displayName)
-    const contacts = new Contacts(this.#store, this.#session, keyLog, user.userId)
-    const socket = new Socket(this.#session, {
-      onConnected: () => void this.#onConnected(),
-      onConnection: connection => this.#onConnection(connection),
-      onEvent: event => this.#onEvent(event),
-      onTrouble: sentence => this.#store.say('bad', sentence),
-      onSignedOut: sentence => {
-        this.#session.drop()
-        this.#leave(sentence)
-      },
-    })
-    const calls = new Calls(this.#store, this.#session, socket, keyLog, user.userId)
-    this.#person = { contacts, socket, keyLog, calls, ownList }
-    const { userId, displayName } = user
+  /** Signs in, or goes on with a session. */
+  async #begin(act: (parts: Parts) => Promise<unknown>): Promise<void> {
+    const parts = await this.#open()
+    try {
+      if ((await act(parts)) !== undefined) await this.#enter(parts)
+    } catch (error) {
+      if (hasCode(error, 'DEVICE_LIMIT')) return this.#askForRoom(parts)
+      if (!areKeysLost(error)) throw error
+      await storage.put(String(error.members.key), null)
+      this.#store.say('bad', 'This browser has lost the keys of its device, and is a new one now.')
+      await this.#begin(({ me }) => me.resume())
+    }
+  }
+
+  async #enter(parts: Parts): Promise<void> {
+    const { me } = parts
+    const { userId, displayName } = me.user ?? (await me.account.read())
+    holdName(displayName)
     this.#store.update({ stage: 'signed-in', challenge: undefined, user: { userId, displayName } })
-    socket.connect()
-    await this.#resolveToken()
+    this.#onChanged(parts)
+    await this.#openLink()
     await this.#checkOwnKey()
   }
 
-  /** Puts a device on the person's list, which they have compared the codes for. */
-  async approve(device: WaitingDevice): Promise<void> {
-    await this.#signedIn.ownList.approve(device)
-    this.#store.say('good', `${device.name} is on your device list now.`)
-    await this.contacts.renewLink()
-  }
-
-  /** Makes this device the only one on the person's list. */
-  async startOver(): Promise<void> {
-    await this.#signedIn.ownList.startOver()
-    await this.contacts.renewLink()
-  }
-
-  /** Shows the digits to compare with a contact. */
-  async showCode({ userId }: User): Promise<void> {
-    const code = await this.#signedIn.keyLog.codeWith(userId)
-    this.#store.update({ codes: new Map(this.#state.codes).set(userId, code) })
-  }
-
-  async #askForRoom({ userId, displayName }: User): Promise<void> {
-    await this.#devices.load()
+  async #askForRoom({ me }: Parts): Promise<void> {
+    const { userId, displayName } = await me.request('GET user', undefined)
     this.#store.update({ stage: 'crowded', challenge: undefined, user: { userId, displayName } })
-  }
-
-  /** Registers this browser's key for the person: the same key again is the same device. */
-  async #register({ userId }: User): Promise<Pick<Person, 'keyLog' | 'ownList'>> {
-    const { log } = await this.#session.request<{ log: { vkey: string; vrfPublicKey: string } }>(
-      'GET',
-      'meta',
-    )
-    const deviceInfo = { platform: 'web', name: browserName() }
-    let key = await deviceKeyOf(userId)
-    const register = async () => {
-      const { publicKey, signing } = key
-      const possession = await signWith(signing, possessionMessage(bytesFromBase64(this.#session.challenge)))
-      const signingMembers = { signingKey: signing.publicKey, possession: base64FromBytes(possession) }
-      const body = { publicKey, ...signingMembers, deviceInfo }
-      return this.#session.request<DeviceReply>('POST', 'register_device', body)
-    }
-    const device = await register().catch(async error => {
-      if (!(error instanceof Problem && isOfAnother(error))) throw error
-      await forgetDeviceKey(userId)
-      key = await deviceKeyOf(userId)
-      return register()
-    })
-    const { deviceId, publicKeyHash } = device
-    const own = { userId, deviceId, publicKeyHash, publicKey: key.publicKey }
-    const say = this.#store.say.bind(this.#store)
-    const keyLog = new KeyLog(this.#session, log, own, key.privateKey, say)
-    const ownList = new OwnList({ store: this.#store, session: this.#session, keyLog, userId, deviceId, key })
-    return { keyLog, ownList }
+    await this.#loadDevices()
   }
 
   async #checkOwnKey(): Promise<void> {
     this.#store.update({ ownKey: { kind: 'checking' } })
-    this.#store.update({ ownKey: await this.#signedIn.keyLog.checkOwn() })
+    try {
+      const report = await this.#signedIn.me.devices.checkKey()
+      if (report.kind === 'clean') {
+        const { index } = report.entries.at(-1)!
+        const treeSize = report.checkpoint?.treeSize ?? 0
+        return this.#store.update({ ownKey: { kind: 'clean', index, treeSize } })
+      }
+      const sentence =
+        report.foreign.length > 0
+          ? 'The log holds another key in the name of this device.'
+          : 'The log does not show this device’s own key, so that others can’t call it.'
+      this.#store.update({ ownKey: { kind: 'doubtful', sentence } })
+    } catch (error) {
+      const kind = hasCode(error, 'KEYS_REFUSED') ? 'doubtful' : 'unchecked'
+      this.#store.update({ ownKey: { kind, sentence: this.#store.sentenceOf(error) } })
+    }
   }
 
-  async #resolveToken(): Promise<void> {
-    if (this.#token === undefined) return
-    try {
-      await this.contacts.resolve(this.#token, this.#fragment)
-    } catch (error) {
-      if (!isTokenGone(error)) throw error
-      this.#store.say('bad', 'The link is not good any more: ask for a new one.')
-    }
+  /** Asks whose the link is that this tab was opened with. */
+  async #openLink(): Promise<void> {
+    const link = this.#link
+    if (link === undefined) return
+    await this.openLink(link)
     // Else it would be asked again with each reload.
-    this.#token = undefined
+    this.#link = undefined
     history.replaceState(undefined, '', location.pathname)
   }
 
-  async #onConnected(): Promise<void> {
-    try {
-      await Promise.all([
-        this.#loadDevices(),
-        this.contacts.load(),
-        this.calls.loadHistory(),
-        this.calls.onConnected(),
-      ])
-    } catch (error) {
-      this.#store.say('bad', sentenceOf(error))
-    }
+  /** A link of any form, or its token alone. */
+  openLink(link: string): Promise<void> {
+    return this.contacts.resolve(link)
+  }
+
+  #onChanged(parts: Parts): void {
+    const { me, calls, contacts } = parts
+    if (this.#parts !== parts) return
+    calls.show()
+    if (me.userId === undefined) return
+    this.#store.update({ missedCalls: me.badge?.missedCalls ?? 0 })
+    const { listState } = me.devices
+    if (listState === this.#state.listState) return
+    this.#store.update({ listState })
+    // The link names the list.
+    if (this.#state.shareLink !== undefined) void contacts.showLink()
+  }
+
+  #onConnection(parts: Parts): void {
+    const { me, calls } = parts
+    if (this.#parts !== parts) return
+    const { connection, connectionFailures } = me
+    // The tab that a person has opened last is the one that they look at.
+    if (connection === 'waiting') return me.takeOver()
+    const isInVain = connection === 'connecting' && connectionFailures >= FAILURES_BEFORE_WORD
+    if (isInVain) return void this.#tellWhy(me)
+    this.#store.update({ connection })
+    if (connection !== 'connected') return
+    calls.media.hello()
+    void this.#load().catch(error => this.#store.sayFailure(error))
+  }
+
+  /** It does not come up: either nothing gets through to the server, or all but WebSocket. */
+  async #tellWhy(me: Callsign): Promise<void> {
+    const connection: Connection = await fetch('/app/api/meta').then(
+      () => 'blocked',
+      () => 'unanswered',
+    )
+    if (me.connection === 'connecting') this.#store.update({ connection })
+  }
+
+  async #load(): Promise<void> {
+    await Promise.all([this.#loadDevices(), this.contacts.load(), this.calls.loadHistory()])
   }
 
   async #loadDevices(): Promise<void> {
-    await this.#devices.load()
-    await this.#onDevicesLoaded()
+    const { items } = await this.#signedIn.me.request('GET devices', undefined)
+    this.#store.update({ devices: items.map(item => ({ ...item, name: shownName(item.name) })) })
   }
 
-  async #onDevicesLoaded(): Promise<void> {
-    await this.#signedIn.ownList.load()
-    await this.contacts.renewLink()
-  }
-
-  #onConnection(connection: Connection): void {
-    this.#store.update({ connection })
-    if (connection === 'elsewhere') this.#person?.calls.stopRinging()
-  }
-
-  async #onEvent(event: Event): Promise<void> {
-    const badge = event.type === 'badge' ? event : event.badge
-    if (badge !== undefined) this.#store.update({ missedCalls: badge.missedCalls })
-    switch (event.type) {
-      case 'badge':
-        return
-      case 'contact_added':
-        this.#store.say('good', `${event.displayName} is a contact now.`)
-        return this.contacts.load()
-      case 'friend_request':
-      case 'friend_request_cancelled':
-      case 'contact_removed':
-        return this.contacts.load()
-      case 'device_added':
-        await this.#devices.onAdded(event)
-        return this.#onDevicesLoaded()
-      case 'device_removed':
-        await this.#devices.onRemoved(event)
-        return this.#onDevicesLoaded()
-      case 'device_list_changed':
-      case 'device_list_reset':
-        return this.#onDevicesLoaded()
-      case 'device_push_lost':
-        return this.#store.say('bad', `${event.name} gets no pushes any more: another device took its token.`)
-      default:
-        return this.calls.onEvent(event)
-    }
+  /** In the same words from the event as from the answer: this device gets both, and they are said once. */
+  #onDeviceRemoved(name: string): Promise<void> {
+    this.#store.say('good', `${shownName(name)} was removed from your devices.`)
+    return this.#loadDevices()
   }
 
   /** Back to the sign-in. */
-  #leave(sentence: string | undefined): void {
-    this.#person?.calls.close()
-    void this.#person?.socket.disconnect()
-    this.#person = undefined
+  #leave(error?: CallsignError): void {
+    this.#parts = undefined
     this.#store.update({ ...SIGNED_OUT, stage: 'starting', doing: this.#state.doing })
-    if (sentence !== undefined) this.#store.say('bad', sentence)
+    if (error !== undefined) this.#store.sayFailure(error)
     void releaseName().then(() => this.#showSignIn())
   }
-
-  get #signedIn(): Person {
-    if (this.#person === undefined) throw new Error('You are signed out.')
-    return this.#person
-  }
-
-  get #challenge(): Challenge {
-    const { challenge } = this.#state
-    if (challenge === undefined) throw new Error('There is no code on its way: begin again.')
-    return challenge
-  }
 }
 
-function challengeOf(
-  { challengeId, sentTo, otpLength, resendIn }: ChallengeReply,
-  identifier: string,
-): Challenge {
-  return { challengeId, identifier, sentTo, otpLength, resendAtMs: Date.now() + resendIn * 1000 }
+function areKeysLost(error: unknown): error is CallsignError {
+  if (hasCode(error, 'DEVICE_KEYS_LOST')) return true
+  return hasCode(error, 'STORAGE_CORRUPT') && /^(keys|device)\./.test(String(error.members.key))
 }
 
-/** Whether the server knows the device's key as another person's, or with another signing key than this browser has. */
-function isOfAnother({ code, members }: Problem): boolean {
-  const errors = members.errors as readonly { readonly code: string }[] | undefined
-  return code === 'KEY_IN_USE' || errors?.some(fault => fault.code === 'ANOTHER_KEY') === true
+/** A share link that the page was opened with: its token is in `#c=`, `#share=` or `?share=`. */
+function linkIn({ href }: Location): string | undefined {
+  return /[#?&](c|share)=c_/.test(href) ? href : undefined
+}
+
+/** The person signing in names the device: a name must not change its sentence's direction, and must be visible. */
+function shownName(name: string): string {
+  const plain = name.replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
+  return /[\p{L}\p{N}\p{P}\p{S}]/u.test(plain) ? plain : 'Unnamed device'
 }
 
 /** The name that the person's other devices show for this new one. */
@@ -402,3 +407,6 @@ const BROWSERS = [
   ['Chrome/', 'Chrome'],
   ['Safari/', 'Safari'],
 ] as const
+
+/** One may be a server that starts again. */
+const FAILURES_BEFORE_WORD = 3

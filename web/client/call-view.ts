@@ -2,11 +2,11 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
+import type { Call, CallParticipant } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import { type Icon, iconView } from './icons.ts'
 import { inviteesView } from './people-view.ts'
-import { serverNowMs } from './server-clock.ts'
-import type { Call, MediaPeer, MediaView, Participant, State } from './state.ts'
+import type { MediaPeer, MediaView, State } from './state.ts'
 import { avatar, CONNECTIONS, durationText, namesText, type View } from './view-parts.ts'
 
 export function callView(state: State, call: Call, app: App): TemplateResult {
@@ -18,7 +18,7 @@ export function callView(state: State, call: Call, app: App): TemplateResult {
     <header class="call-head">
       <div class="grow">
         <h2>${namesText(names)}</h2>
-        <p class="quiet" role="status">${statusText(call, others)}</p>
+        <p class="quiet" role="status">${statusText(call, others, app)}</p>
         ${connectionView(state)}
       </div>
       ${peopleView(state, call, app)}
@@ -29,17 +29,18 @@ export function callView(state: State, call: Call, app: App): TemplateResult {
   </section>`
 }
 
-function statusText({ phase, startedAtMs, isVideo }: Call, others: readonly Participant[]): string {
-  switch (phase) {
-    case 'asking':
+function statusText(call: Call, others: readonly CallParticipant[], { nowMs }: App): string {
+  const { startedAtMs = nowMs, isVideo } = call
+  switch (call.state) {
+    case 'rejoining':
       return 'Coming back: asking the others for the key …'
     case 'keyless':
       return 'Nobody has given the key.'
     case 'ringing':
       return others.some(({ state }) => state === 'ringing') ? 'Ringing …' : 'Calling …'
-    case 'active':
+    default:
       if (!others.some(({ state }) => state === 'joined')) return 'Nobody else is here now.'
-      return `${isVideo ? 'Video' : 'Audio'} call, ${durationText((serverNowMs() - (startedAtMs ?? serverNowMs())) / 1000)}`
+      return `${isVideo ? 'Video' : 'Audio'} call, ${durationText((nowMs - startedAtMs) / 1000)}`
   }
 }
 
@@ -67,7 +68,7 @@ function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
 
 function peerView(
   { userId, state, stream }: MediaPeer,
-  participants: readonly Participant[],
+  participants: readonly CallParticipant[],
   isSoundOn: boolean,
 ) {
   const displayName = participants.find(one => one.userId === userId)?.displayName ?? '…'
@@ -124,34 +125,34 @@ function keyAsksView({ keyAsks, user, doing }: State, app: App): View {
   )}`
 }
 
-function fingerprintView({ fingerprint, keyEpoch }: Call): View {
+function fingerprintView({ fingerprint, keys }: Call): View {
   if (fingerprint === undefined) return nothing
   return html`<p class="fingerprint" title="The others see the same digits when they have the same key.">
     ${iconView('shield')}<span class="digits mono" aria-label="Fingerprint of the call’s key">${fingerprint}</span>
-    <span class="quiet">key <span class="epoch">${keyEpoch}</span></span></p>`
+    <span class="quiet">key <span class="epoch">${keys[0]?.epoch}</span></span></p>`
 }
 
-function keylessView({ phase, callId }: Call, doing: ReadonlySet<string>, app: App): View {
-  if (phase !== 'keyless') return nothing
+function keylessView({ state, callId }: Call, doing: ReadonlySet<string>, app: App): View {
+  if (state !== 'keyless') return nothing
   return html`<p class="row"><button class="main" ?disabled=${doing.has('rejoin')}
     @click=${() => app.act('rejoin', () => app.calls.rejoin(callId))}>Ask again</button></p>`
 }
 
 function controlsView(state: State, call: Call, app: App): TemplateResult {
-  const { media, doing, user } = state
+  const { media, doing } = state
   const { isMuted, isCameraOff, isSoundOn, local, peers } = media
   const hasSound = (local?.getAudioTracks().length ?? 0) > 0
   const hasCamera = (local?.getVideoTracks().length ?? 0) > 0
-  const canEnd = call.hostUserId === user?.userId || call.participants.length === 2
+  const canEnd = call.isHost || call.participants.length === 2
   const isEnding = doing.has('end')
-  const end = () => app.act('end', () => app.calls.end())
-  const leave = () => app.act('end', () => app.calls.leave())
+  const end = () => app.act('end', () => call.end())
+  const leave = () => app.act('end', () => call.leave())
   return html`<p class="controls">
     ${hasSound ? toggle('Microphone', 'microphone', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
     ${hasCamera ? toggle('Camera', 'camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
     ${peers.length > 0 ? toggle('Sound', 'sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
     ${
-      call.phase === 'ringing'
+      call.state === 'ringing'
         ? wayOut('Cancel the call', 'Cancel', 'hangUp', isEnding, end)
         : html`${wayOut('Leave', 'Leave', 'hangUp', isEnding, leave)}
           ${canEnd ? wayOut('End for all', 'End for all', 'end', isEnding, end) : nothing}`
@@ -178,16 +179,15 @@ function wayOut(
 /** The people in the call, and those who can be invited: the one place for people while the call has the window. */
 function peopleView(state: State, call: Call, app: App): TemplateResult {
   const { user, doing } = state
-  const isHost = call.hostUserId === user?.userId
-  const rowOf = (participant: Participant) => {
+  const rowOf = (participant: CallParticipant) => {
     const { userId, displayName, state } = participant
-    const canRemove = isHost && userId !== user?.userId && !GONE.has(state) && call.phase === 'active'
+    const canRemove = call.isHost && userId !== user?.userId && !GONE.has(state) && call.state === 'active'
     return html`<li>${avatar(participant)}<span class="grow name" dir="auto">${displayName}</span>
       <span class="quiet">${userId === call.hostUserId ? 'host, ' : ''}${STATES[state]}</span>
       ${
         canRemove
           ? html`<button class="plain bad" ?disabled=${doing.has('remove')} aria-label=${`Remove ${displayName}`}
-            @click=${() => app.act('remove', () => app.calls.remove(userId))}>Remove</button>`
+            @click=${() => app.act('remove', () => call.remove(userId))}>Remove</button>`
           : nothing
       }</li>`
   }
@@ -196,9 +196,9 @@ function peopleView(state: State, call: Call, app: App): TemplateResult {
     <div class="card">
       <ul class="list" aria-live="polite">${repeat(call.participants, ({ userId }) => userId, rowOf)}</ul>
       ${
-        isHost && call.phase === 'active'
+        call.isHost && call.state === 'active'
           ? html`<button class="plain" ?disabled=${doing.has('new-key')}
-            @click=${() => app.act('new-key', () => app.calls.renewKey())}>Make a new key now</button>`
+            @click=${() => app.act('new-key', () => call.renewKey())}>Make a new key now</button>`
           : nothing
       }
       ${inviteesView(state, call, app)}
@@ -212,7 +212,7 @@ function connectionView({ connection }: State): View {
 }
 
 const GONE: ReadonlySet<string> = new Set(['left', 'lost', 'declined', 'busy', 'missed', 'removed'])
-const STATES: Readonly<Record<Participant['state'], string>> = {
+const STATES: Readonly<Record<CallParticipant['state'], string>> = {
   invited: 'called',
   ringing: 'ringing',
   joined: 'here',

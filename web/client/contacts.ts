@@ -1,135 +1,106 @@
 /** Contacts, requests to become one, and the share link by which people find the user. */
 
-import type { SharedPerson } from '../../src/client/client.ts'
-import type { KeyLog } from './key-log.ts'
-import { serverNowMs } from './server-clock.ts'
-import { Problem, type Session } from './session.ts'
-import type { Contact, FriendRequest, Store, User } from './state.ts'
-
-interface Page<Item> {
-  readonly items: readonly Item[]
-}
-
-interface AskReply {
-  readonly user: User
-  readonly status: string
-  readonly requestId: string
-}
+import { type Callsign, type Contact, type FriendRequest, hasCode } from '../../src/app/app.ts'
+import type { Store } from './state.ts'
 
 export class Contacts {
+  readonly #me: Callsign
   readonly #store: Store
-  readonly #session: Session
-  readonly #userId: string
-  readonly #keyLog: KeyLog
-  /** Whom the opened link names, by itself. */
-  #linked: SharedPerson | undefined
-  /** Names this person in the link. */
-  #fragment = ''
 
-  constructor(store: Store, session: Session, keyLog: KeyLog, userId: string) {
+  constructor(me: Callsign, store: Store) {
+    this.#me = me
     this.#store = store
-    this.#session = session
-    this.#userId = userId
-    this.#keyLog = keyLog
   }
 
   /** Reads everything; a user without contacts gets a link to share at once. */
   async load(): Promise<void> {
-    const [contacts, requests, asked] = await Promise.all([
-      this.#list<Contact>('friend'),
-      this.#list<FriendRequest>('friend-request?direction=incoming'),
-      this.#list<FriendRequest>('friend-request?direction=outgoing'),
-    ])
-    const marked = new Set(
-      [...this.#store.state.marked].filter(id => contacts.some(({ userId }) => userId === id)),
-    )
+    const list = this.#me.contacts
+    const [contacts, requests, asked] = (
+      await Promise.all([list.list(), list.requests('incoming'), list.requests('outgoing')])
+    ).map(({ items }) => items) as [readonly Contact[], readonly FriendRequest[], readonly FriendRequest[]]
+    const isContact = (id: string) => contacts.some(({ userId }) => userId === id)
+    const marked = new Set([...this.#store.state.marked].filter(isContact))
     this.#store.update({ contacts, requests, asked, marked, areContactsLoaded: true })
-    const kept = this.#keptLink()
-    if (kept !== undefined) this.#store.update({ shareLink: kept })
-    else if (contacts.length === 0) await this.share()
-  }
-
-  /** The person's device list has changed, and the link names it. */
-  async renewLink(): Promise<void> {
-    this.#fragment = await this.#keyLog.shareFragment()
-    const { shareLink } = this.#store.state
-    if (shareLink !== undefined) this.#store.update({ shareLink: this.#keptLink() })
+    if (contacts.length === 0) await this.share()
+    else await this.showLink()
   }
 
   /** Makes the link, if there is none that is still good. */
   async share(): Promise<void> {
-    if (this.#keptLink() === undefined) {
-      const { token, expiresAt } = await this.#session.request<{ token: string; expiresAt: string }>(
-        'POST',
-        'share-token',
-        { label: 'development client' },
-      )
-      localStorage.setItem(this.#linkName, JSON.stringify({ token, expiresAt }))
+    if (this.#keptToken === undefined) {
+      const made = await this.#me.request('POST share-token', { label: 'development client' })
+      localStorage.setItem(this.#linkName, JSON.stringify(made))
     }
-    this.#store.update({ shareLink: this.#keptLink() })
+    await this.showLink()
+  }
+
+  /** The link leads to this page, and names the person's device list of now. */
+  async showLink(): Promise<void> {
+    const token = this.#keptToken
+    if (token === undefined) return
+    const url = `${location.origin}${location.pathname}#c=${token}`
+    // The SDK says it where the list does not hold.
+    const link = await this.#me.contacts.renewLink(url).catch(() => url)
+    this.#store.update({ shareLink: link.replace(/(#.*)#/, '$1&') })
   }
 
   /** Has the server's simulator make up a person who answers calls, and who asks to be a contact. */
   async makeUp(): Promise<void> {
-    const shareToken = this.#kept()?.token
-    await this.#session.request('POST', '/dev/simulator', { kind: 'people', behaviours: ['answer'] })
-    await this.#session.request('POST', '/dev/simulator', { kind: 'befriend', shareToken })
+    await simulate({ kind: 'people', behaviours: ['answer'] })
+    await simulate({ kind: 'befriend', shareToken: this.#keptToken })
   }
 
-  /** Resolves the token that the page was opened with to its owner. `fragment` comes from its link. */
-  async resolve(token: string, fragment: string): Promise<void> {
-    this.#linked = await this.#keyLog.openShared(fragment)
-    const { displayName, relation } = await this.#session.request<{ displayName: string; relation: string }>(
-      'POST',
-      'share-token/resolve',
-      { token },
-    )
-    if (relation === 'self') {
-      this.#store.say(
-        'bad',
-        'This link is your own. Open it in another tab and sign in there as somebody else.',
-      )
-    } else if (relation !== 'contact') this.#store.update({ invitedBy: { token, displayName, relation } })
-  }
-
-  /** Asks the owner of the token to become a contact. */
-  async ask(token: string): Promise<void> {
-    const { user, status, requestId } = await this.#session.request<AskReply>(
-      'POST',
-      'friend-request/by-token',
-      { token },
-    )
-    this.#store.update({ invitedBy: undefined })
-    const linked = this.#linked
-    this.#linked = undefined
-    if (linked !== undefined && user.userId !== `${linked.userId}`) {
-      if (status === 'accepted') await this.#session.request('DELETE', `friend/${user.userId}`)
-      else await this.#session.request('POST', 'friend-request/cancel', { requestId })
-      throw new Error(
-        `The server says that the link is ${user.displayName}’s, and the link itself names somebody else. They are not added.`,
-      )
+  /** Shows whose the link is that was opened. */
+  async resolve(link: string): Promise<void> {
+    try {
+      const { displayName, relation } = await this.#me.contacts.resolve(link)
+      if (relation === 'self') {
+        const sentence = 'This link is your own. Open it in another tab and sign in there as somebody else.'
+        this.#store.say('bad', sentence)
+      } else if (relation !== 'contact') this.#store.update({ invitedBy: { link, displayName } })
+    } catch (error) {
+      if (!hasCode(error, 'SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED')) throw error
+      this.#store.say('bad', 'The link is not good any more: ask for a new one.')
     }
-    if (linked !== undefined) this.#keyLog.expect(linked)
-    if (status === 'accepted') this.#store.say('good', `You and ${user.displayName} are contacts.`)
+  }
+
+  /** Asks the owner of the link to become a contact. */
+  async ask(): Promise<void> {
+    const { invitedBy } = this.#store.state
+    if (invitedBy === undefined) return
+    const { link, displayName } = invitedBy
+    this.#store.update({ invitedBy: undefined })
+    const reply = await this.#me.contacts.request({ link }).catch(error => {
+      if (!hasCode(error, 'KEYS_REFUSED')) throw error
+      throw new Error(
+        `The server says that the link is ${displayName}’s, and the link itself names somebody else. They are not added.`,
+      )
+    })
+    if (reply.status === 'accepted') this.#store.say('good', `You and ${displayName} are contacts.`)
     await this.load()
   }
 
-  async accept({ requestId }: FriendRequest): Promise<void> {
-    await this.#answer('accept', requestId)
+  accept({ user }: FriendRequest): Promise<void> {
+    return this.#change(this.#me.contacts.accept(user.userId))
   }
 
-  async decline({ requestId }: FriendRequest): Promise<void> {
-    await this.#answer('decline', requestId)
+  decline({ requestId }: FriendRequest): Promise<void> {
+    return this.#change(this.#me.contacts.decline(requestId))
   }
 
-  async cancel({ requestId }: FriendRequest): Promise<void> {
-    await this.#answer('cancel', requestId)
+  cancel({ requestId }: FriendRequest): Promise<void> {
+    return this.#change(this.#me.contacts.cancel(requestId))
   }
 
   async remove({ userId, displayName }: Contact): Promise<void> {
-    await this.#session.request('DELETE', `friend/${userId}`)
+    await this.#change(this.#me.contacts.remove(userId))
     this.#store.say('good', `${displayName} is no contact any more.`)
-    await this.load()
+  }
+
+  /** Shows the digits to compare with a contact. */
+  async showCode({ userId }: Contact): Promise<void> {
+    const code = await this.#me.contacts.comparisonCode(userId)
+    this.#store.update({ codes: new Map(this.#store.state.codes).set(userId, code) })
   }
 
   /** Marks a contact for a call of several, or takes the mark away. */
@@ -139,48 +110,28 @@ export class Contacts {
     this.#store.update({ marked })
   }
 
-  async #answer(verb: string, requestId: string): Promise<void> {
+  async #change(done: Promise<unknown>): Promise<void> {
     try {
-      await this.#session.request('POST', `friend-request/${verb}`, { requestId })
+      await done
     } finally {
       // Also when it was closed meanwhile: then it is not to be shown any more.
       await this.load()
     }
   }
 
-  async #list<Item>(path: string): Promise<readonly Item[]> {
-    return (await this.#session.request<Page<Item>>('GET', path)).items
-  }
-
   get #linkName(): string {
-    return `callsign.share.${this.#userId}`
+    return `callsign.share.${this.#me.userId}`
   }
 
-  #keptLink(): string | undefined {
-    const kept = this.#kept()
-    return kept && `${location.origin}${location.pathname}#c=${kept.token}${this.#fragment.replace('#', '&')}`
-  }
-
-  /** The link's token, while it is good for a minute yet. */
-  #kept(): { readonly token: string } | undefined {
+  /** While it is good for a minute yet. */
+  get #keptToken(): string | undefined {
     const { token, expiresAt } = JSON.parse(localStorage.getItem(this.#linkName) ?? '{}')
-    return token === undefined || Date.parse(expiresAt) < serverNowMs() + 60_000 ? undefined : { token }
+    return Date.parse(expiresAt) > this.#me.nowMs() + 60_000 ? token : undefined
   }
 }
 
-/** The token in the address that the page was opened with: `#c=`, `#share=` or `?share=`. */
-export function sharedToken({ hash, search }: Location): string | undefined {
-  const fragment = new URLSearchParams(hash.slice(1))
-  const token = fragment.get('c') ?? fragment.get('share') ?? new URLSearchParams(search).get('share')
-  return token ?? undefined
-}
-
-/** The token in a link of any form, or by itself. */
-export function tokenIn(text: string): string | undefined {
-  return /c_[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])/.exec(text)?.[0]
-}
-
-/** Whether the token is of no use any more, so that nothing is to be asked with it. */
-export function isTokenGone(error: unknown): boolean {
-  return error instanceof Problem && ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'].includes(error.code)
+async function simulate(command: object): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch('/dev/simulator', { method: 'POST', headers, body: JSON.stringify(command) })
+  if (!answer.ok) throw new Error(`The simulator answers with status ${answer.status}.`)
 }

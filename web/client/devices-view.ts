@@ -2,8 +2,9 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
+import type { Device } from '../../src/app/app.ts'
 import type { App } from './app.ts'
-import type { Device, State } from './state.ts'
+import type { State } from './state.ts'
 import { type View, whenText } from './view-parts.ts'
 
 export function devicesView(state: State, app: App): View {
@@ -13,20 +14,20 @@ export function devicesView(state: State, app: App): View {
 }
 
 /** This device before it is on the list, and devices that wait to be put on it. */
-function waitingView({ ownList, doing }: State, app: App): View {
-  if (ownList.kind === 'waiting') {
+function waitingView({ listState, doing }: State, app: App): View {
+  if (listState?.kind === 'waiting') {
     return html`<section class="card attention" role="alert"><h2>Approve this device</h2>
       <p>Calls reach it once another device of yours has put it on your list. There, compare this code:</p>
-      <p class="digits mono" aria-label="Code of this device">${ownList.code}</p>
+      <p class="digits mono" aria-label="Code of this device">${listState.code}</p>
       <details><summary>I have no other device any more</summary>
         <p>Start over with this device alone. Your contacts are told so, because somebody who had taken your account would do
           the same.</p>
         <button class="bad" ?disabled=${doing.has('start-over')}
           @click=${() => app.act('start-over', () => app.startOver())}>Start over</button></details></section>`
   }
-  if (ownList.kind !== 'listed') return nothing
+  if (listState?.kind !== 'listed') return nothing
   return html`${repeat(
-    ownList.waiting,
+    listState.waiting,
     ({ deviceId }) => deviceId,
     device => html`<section class="card attention approval" role="alert"><h2>A new device of yours?</h2>
       <p><strong dir="auto">${device.name}</strong> has signed in as you. It can be called, and reads your calls, once you put it

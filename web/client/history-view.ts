@@ -1,8 +1,9 @@
 /** Calls that were, those that one missed among them, and the way back into one that goes on. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
+import type { PastCall } from '../../src/app/app.ts'
 import type { App } from './app.ts'
-import type { PastCall, State } from './state.ts'
+import type { State } from './state.ts'
 import { durationText, namesText, type View, whenText } from './view-parts.ts'
 
 export function historyView(state: State, app: App): View {
@@ -14,7 +15,7 @@ export function historyView(state: State, app: App): View {
     <ul class="list history">${past.map(one => pastCallView(state, one, app))}</ul>
     ${
       missedCalls > 0
-        ? html`<button class="plain" @click=${() => app.act('seen', () => app.calls.markSeen())}>I have seen them</button>`
+        ? html`<button class="plain" @click=${() => app.act('seen', () => app.markSeen())}>I have seen them</button>`
         : nothing
     }
   </section>`

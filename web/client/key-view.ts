@@ -4,7 +4,7 @@ import { html, nothing } from 'lit-html'
 import type { State } from './state.ts'
 import type { View } from './view-parts.ts'
 
-export function keyView({ ownKey }: State): View {
+export function keyView({ ownKey, devices }: State): View {
   switch (ownKey.kind) {
     case 'none':
       return nothing
@@ -17,7 +17,7 @@ export function keyView({ ownKey }: State): View {
         <details><summary>More</summary>
           <p>The private key was made by this browser and can’t be read out of it, not even by this page.
             This page has checked the log’s signature, the entry’s path to the tree’s root, and that the entry is yours.</p>
-          <p class="mono hash" aria-label="Hash of the log entry">${ownKey.hash}</p>
+          <p class="mono hash" aria-label="Hash of the log entry">${devices.find(({ current }) => current)?.publicKeyHash}</p>
         </details></section>`
     case 'doubtful':
     case 'unchecked':

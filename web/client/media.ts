@@ -4,10 +4,9 @@
  * go over a topic that any user of a development server may read, encrypted with a key made from the call's.
  */
 
-import type { CallKeys } from './call-keys.ts'
+import type { Call, Callsign } from '../../src/app/app.ts'
 import { type LinkSignal, PeerLink } from './peer-link.ts'
-import type { Session } from './session.ts'
-import type { Socket } from './socket.ts'
+import { openSignal, type SealedSignal, sealSignal } from './signals.ts'
 import { NO_MEDIA, type Store } from './state.ts'
 
 /** `hello` asks all present devices to connect; `here` answers that this one waits for an offer. */
@@ -22,75 +21,68 @@ interface Peer {
   readonly link: PeerLink
 }
 
-interface Relay {
-  readonly turnUsername: string
-  readonly turnPassword: string
-  readonly uris: string[]
-  readonly stunUrl?: string
-}
-
 export class Media {
+  readonly #me: Callsign
   readonly #store: Store
-  readonly #session: Session
-  readonly #socket: Socket
-  readonly #keys: CallKeys
-  /** `<userId>_<deviceId>` of this device. */
-  readonly #name: string
   /** Names this run of the page: after a reload the other devices connect anew. */
   readonly #instance = crypto.randomUUID()
   readonly #peers = new Map<string, Peer>()
   readonly #siblings = new BroadcastChannel('callsign-calls')
-  #callId: string | undefined
+  #call: Call | undefined
   #iceServers: RTCIceServer[] = []
   #local: MediaStream | undefined
   #unwatch: (() => void) | undefined
+  /** Signals of an epoch whose key has not come yet. */
+  #early: SealedSignal[] = []
+  /** An offer is to be read before its candidates. */
+  #inOrder: Promise<void> = Promise.resolve()
 
-  constructor(store: Store, session: Session, socket: Socket, keys: CallKeys, name: string) {
+  constructor(me: Callsign, store: Store) {
+    this.#me = me
     this.#store = store
-    this.#session = session
-    this.#socket = socket
-    this.#keys = keys
-    this.#name = name
-    keys.onMediaSignal = text => this.#onSignal(JSON.parse(text))
     // Else the other devices would wait half a minute for a closed page.
-    addEventListener('pagehide', () => this.close())
+    addEventListener('pagehide', () => this.#close())
     this.#siblings.onmessage = ({ data }) => this.#onSibling(data)
   }
 
-  /** Opens camera and microphone and connects to the call's devices. A media failure never fails the call. */
-  async open(callId: string, isVideo: boolean): Promise<void> {
-    if (this.#callId === callId) return
-    this.close()
-    this.#callId = callId
-    this.#siblings.postMessage({ callId, isAsking: true })
-    // A question of the browser for the camera may stay open for long: nothing waits for its answer.
-    void this.#openDevices(callId, isVideo)
-    this.#iceServers = await this.#relays()
-    await this.connect()
-  }
-
-  /** Says hello on the topic; again after each reconnection, and when there is a key at last. */
-  async connect(): Promise<void> {
-    const callId = this.#callId
-    if (callId === undefined || !this.#keys.has(callId) || !this.#socket.isConnected) return
-    const topic = topicOf(callId)
-    const unwatch = await this.#socket.watch(topic, ({ epoch, sealed }) =>
-      this.#keys.onSealed(callId, epoch, sealed),
-    )
-    if (this.#callId !== callId) return unwatch()
-    this.#unwatch?.()
-    this.#unwatch = unwatch
-    await this.#send({ ...this.#sender, kind: 'hello' })
-  }
-
-  /** Closes connections to those who are not in the call any more. */
-  keepOnly(names: ReadonlySet<string>): void {
+  /** Goes along with the call that this tab is in, once it has a key. A media failure never fails the call. */
+  follow(call: Call | undefined): void {
+    if (this.#call !== undefined && this.#call !== call) this.#close()
+    if (call?.fingerprint === undefined) return
+    if (this.#call === undefined) void this.#open(call)
+    const present = call.participants.filter(({ state }) => state === 'joined')
+    const names = new Set(present.map(({ userId, deviceId }) => `${userId}_${deviceId}`))
     for (const name of this.#peers.keys()) if (!names.has(name)) this.#drop(name)
     this.#show()
   }
 
-  close(): void {
-    this.#callId = undefined
+  onKey(): void {
+    for (const signal of this.#early.splice(0)) this.#onSealed(signal)
+  }
+
+  /** Says hello on the topic; again after each reconnection. */
+  hello(): void {
+    void this.#send({ ...this.#sender, kind: 'hello' })
+  }
+
+  async #open(call: Call): Promise<void> {
+    this.#call = call
+    const { callId, isVideo } = call
+    this.#siblings.postMessage({ callId, isAsking: true })
+    // A question of the browser for the camera may stay open for long: nothing waits for its answer.
+    void this.#openDevices(call, isVideo)
+    this.#iceServers = await this.#relays()
+    const onMessage = (message: unknown) => this.#onSealed(message as SealedSignal)
+    const unwatch = await this.#me.watch(topicOf(call), onMessage).catch(() => () => {})
+    if (this.#call !== call) return unwatch()
+    this.#unwatch = unwatch
+    this.hello()
+  }
+
+  #close(): void {
+    if (this.#call === undefined) return
+    this.#call = undefined
+    this.#early = []
     this.#unwatch?.()
     this.#unwatch = undefined
     for (const name of this.#peers.keys()) this.#drop(name)
@@ -113,9 +105,9 @@ export class Media {
     this.#store.updateMedia({ isSoundOn })
   }
 
-  async #openDevices(callId: string, isVideo: boolean): Promise<void> {
+  async #openDevices(call: Call, isVideo: boolean): Promise<void> {
     const { stream, problem } = await openDevices(isVideo)
-    if (this.#callId !== callId) {
+    if (this.#call !== call) {
       for (const track of stream?.getTracks() ?? []) track.stop()
       return
     }
@@ -126,9 +118,12 @@ export class Media {
 
   async #relays(): Promise<RTCIceServer[]> {
     try {
-      const relay = await this.#session.request<Relay>('GET', '/credentials')
+      const relay = await this.#me.relay()
       const { turnUsername: username, turnPassword: credential, uris, stunUrl } = relay
-      return [{ urls: uris, username, credential }, ...(stunUrl === undefined ? [] : [{ urls: stunUrl }])]
+      return [
+        { urls: [...uris], username, credential },
+        ...(stunUrl === undefined ? [] : [{ urls: stunUrl }]),
+      ]
     } catch {
       // No relay is configured: devices of one network, as two tabs are, reach one another without.
       return []
@@ -137,6 +132,23 @@ export class Media {
 
   get #sender() {
     return { from: this.#name, instance: this.#instance }
+  }
+
+  get #name(): string {
+    return `${this.#me.userId}_${this.#me.deviceId}`
+  }
+
+  #onSealed(signal: SealedSignal): void {
+    const call = this.#call
+    if (call === undefined) return
+    if (!call.keys.some(({ epoch }) => epoch === signal.epoch)) {
+      this.#early = [...this.#early, signal].slice(-EARLY_MAX)
+      return
+    }
+    this.#inOrder = this.#inOrder
+      .then(async () => this.#onSignal((await openSignal(call, signal)) as Signal))
+      // Not from one in the call, or of a key that is gone.
+      .catch(() => {})
   }
 
   #onSignal(signal: Signal): void {
@@ -173,11 +185,11 @@ export class Media {
   }
 
   async #send(signal: Signal): Promise<void> {
-    const callId = this.#callId
-    if (callId === undefined) return
+    const call = this.#call
+    if (call === undefined) return
     try {
-      const sealed = await this.#keys.sealText(callId, JSON.stringify(signal))
-      if (sealed !== undefined) await this.#socket.send(topicOf(callId), sealed)
+      const sealed = await sealSignal(call, signal)
+      if (sealed !== undefined) await this.#me.send(topicOf(call), sealed)
     } catch {
       // The connection broke: after the next one there is another hello.
     }
@@ -198,7 +210,7 @@ export class Media {
 
   /** Two tabs of one browser in a call would hear themselves: both stay silent until unmuted. */
   #onSibling({ callId, isAsking }: { callId: string; isAsking: boolean }): void {
-    if (callId !== this.#callId) return
+    if (callId !== this.#call?.callId) return
     this.playSound(false)
     if (isAsking) this.#siblings.postMessage({ callId, isAsking: false })
   }
@@ -228,6 +240,8 @@ async function openDevices(isVideo: boolean): Promise<{ stream?: MediaStream; pr
   return { problem: `No ${what}: signalling only.` }
 }
 
-function topicOf(callId: string): string {
+function topicOf({ callId }: Call): string {
   return `/topic/dev.media-${callId}`
 }
+
+const EARLY_MAX = 100

@@ -6,8 +6,9 @@
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
+import type { Call, Contact, FriendRequest } from '../../src/app/app.ts'
 import type { App } from './app.ts'
-import type { Call, Contact, FriendRequest, State } from './state.ts'
+import type { State } from './state.ts'
 import { avatar, type View } from './view-parts.ts'
 
 /** Askers, the opened link's owner, and the asked users. */
@@ -19,7 +20,7 @@ export function requestsView({ requests, asked, invitedBy, doing }: State, app: 
         : html`<section class="card attention">
           <p><strong dir="auto">${invitedBy.displayName}</strong> has shared a link with you.</p>
           <p class="row">
-            <button class="main" ?disabled=${doing.has('ask')} @click=${() => app.act('ask', () => app.askByToken())}>
+            <button class="main" ?disabled=${doing.has('ask')} @click=${() => app.act('ask', () => app.contacts.ask())}>
               Ask ${invitedBy.displayName} to be contacts</button>
             <button class="plain" @click=${() => app.putInvitationAway()}>Not now</button>
           </p>
@@ -83,7 +84,7 @@ function contactView(state: State, contact: Contact, app: App): TemplateResult {
       <details class="menu more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
         <div class="items">
         <button class="plain" ?disabled=${doing.has('show-code')}
-          @click=${() => app.act('show-code', () => app.showCode(contact))}>Compare a code</button>
+          @click=${() => app.act('show-code', () => app.contacts.showCode(contact))}>Compare a code</button>
         <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
           Remove from contacts</button>
         </div>
@@ -117,7 +118,7 @@ export function inviteesView({ contacts, doing }: State, call: Call, app: App): 
     call.participants.filter(({ state }) => PRESENT.has(state)).map(({ userId }) => userId),
   )
   const others = contacts.filter(({ userId }) => !present.has(userId))
-  if (KEYLESS.has(call.phase) || others.length === 0) return nothing
+  if (call.fingerprint === undefined || others.length === 0) return nothing
   return html`<h3>Invite</h3>
     <ul class="list">${repeat(
       others,
@@ -190,8 +191,6 @@ function qrView(text: string): TemplateResult {
     viewBox=${`0 0 ${rows.length} ${rows.length}`}>${svg`<path d=${path}></path>`}</svg>`
 }
 
-/** Without the key this device can send none. */
-const KEYLESS: ReadonlySet<Call['phase']> = new Set(['asking', 'keyless'])
 /** States of participants who need no invitation. */
 const PRESENT = new Set(['joined', 'invited', 'ringing'])
 /** The white border that ISO/IEC 18004 asks for. */

@@ -59,7 +59,7 @@ function codeView({ doing }: State, { sentTo, otpLength, resendAtMs }: Challenge
       <button ?disabled=${isWaiting}>Sign in</button>
     </form>
     <p class="row">
-      <button class="plain" @click=${() => void app.goBack()}>Back</button>
+      <button class="plain" @click=${() => app.goBack()}>Back</button>
       <button class="plain" ?disabled=${secondsLeft > 0}
         @click=${() => app.act('resend', () => app.askForAnotherCode())}>
         Another code${secondsLeft > 0 ? ` in ${secondsLeft} s` : nothing}

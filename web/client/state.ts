@@ -1,5 +1,18 @@
 /** Everything that the page shows, in one object: parts of the app put into it what they know, and the views read it. */
 
+import type {
+  Call,
+  CallPerson,
+  ConnectionState,
+  Contact,
+  Device,
+  FriendRequest,
+  KeyAsk,
+  OwnListState,
+  PastCall,
+} from '../../src/app/app.ts'
+import { sentenceOf } from './sentences.ts'
+
 /** `crowded`: signed in, but the user has as many devices as may be, without this one. */
 export type Stage = 'starting' | 'unusable' | 'forgetful' | 'signed-out' | 'code' | 'crowded' | 'signed-in'
 
@@ -11,11 +24,11 @@ export interface State {
   /** Names that are signed in to open tabs of this browser, so that the next one suggests another. */
   readonly namesTaken: readonly string[]
   readonly challenge: Challenge | undefined
-  readonly user: User | undefined
+  readonly user: CallPerson | undefined
   readonly ownKey: OwnKey
   /** The user's own, the newest first. */
   readonly devices: readonly Device[]
-  readonly ownList: OwnListView
+  readonly listState: OwnListState | undefined
   readonly connection: Connection
   readonly contacts: readonly Contact[]
   readonly areContactsLoaded: boolean
@@ -25,10 +38,13 @@ export interface State {
   /** The link that lets people find the user. */
   readonly shareLink: string | undefined
   /** From the link that this tab was opened with. */
-  readonly invitedBy: Invitation | undefined
+  readonly invitedBy: { readonly link: string; readonly displayName: string } | undefined
   /** User ids of the contacts that are marked for a call of several. */
   readonly marked: ReadonlySet<string>
-  readonly rings: readonly Ring[]
+  readonly rings: readonly Call[]
+  /** Why a call that rings is not to be answered, by its id. */
+  readonly refusals: ReadonlyMap<string, string>
+  /** The call that this tab is in, or comes back to. */
   readonly call: Call | undefined
   readonly media: MediaView
   /** Devices that ask for the call's key, and had not joined the call. */
@@ -47,119 +63,19 @@ export interface Notice {
 
 /** A code is on its way. */
 export interface Challenge {
-  readonly challengeId: string
   readonly identifier: string
   readonly sentTo: string
   readonly otpLength: number
   readonly resendAtMs: number
 }
 
-export interface User {
-  readonly userId: string
-  readonly displayName: string
-}
-
 export type OwnKey =
   | { readonly kind: 'none' | 'checking' }
-  | { readonly kind: 'clean'; readonly index: number; readonly treeSize: number; readonly hash: string }
+  | { readonly kind: 'clean'; readonly index: number; readonly treeSize: number }
   | { readonly kind: 'doubtful' | 'unchecked'; readonly sentence: string }
 
-export interface Device {
-  readonly deviceId: string
-  readonly name: string
-  readonly platform: string
-  /** Whether it is this one. */
-  readonly current: boolean
-  readonly createdAt: string
-  readonly lastSeenAt: string
-}
-
-/**
- * The person's device list as this device sees it. `waiting`: another device has to approve this one, which shows `code`;
- * `none`: there is no list.
- */
-export type OwnListView =
-  | { readonly kind: 'unknown' | 'none' }
-  | { readonly kind: 'waiting'; readonly code: string }
-  | { readonly kind: 'listed'; readonly waiting: readonly WaitingDevice[] }
-
-/** A device of the person's that is not on their list yet. */
-export interface WaitingDevice {
-  readonly deviceId: string
-  readonly name: string
-  readonly publicKey: string
-  readonly signingKey: string
-  /** Shown on its screen, too. */
-  readonly code: string
-}
-
 /** `blocked`: the server answers, but not by WebSocket; `unanswered`: not at all. Both are tried again, as `connecting` is. */
-export type Connection = 'off' | 'connecting' | 'connected' | 'elsewhere' | 'blocked' | 'unanswered'
-
-export interface Contact extends User {
-  readonly devices: number
-}
-
-export interface FriendRequest {
-  readonly requestId: string
-  readonly user: User
-}
-
-export interface Invitation {
-  readonly token: string
-  readonly displayName: string
-  readonly relation: string
-}
-
-/** An incoming call. */
-export interface Ring {
-  readonly callId: string
-  readonly callerId: string
-  readonly callerName: string
-  readonly isVideo: boolean
-  readonly isOnGoing: boolean
-  /** `verified`: the call's key is open, and the log proves whose device has sent it. Else why not, as a sentence. */
-  readonly check: 'checking' | 'verified' | { readonly refusal: string }
-}
-
-export interface Participant extends User {
-  readonly state:
-    | 'invited'
-    | 'ringing'
-    | 'joined'
-    | 'left'
-    | 'lost'
-    | 'declined'
-    | 'busy'
-    | 'missed'
-    | 'removed'
-  readonly isHost: boolean
-  readonly invitedBy: string
-  readonly invitedAt: string
-  readonly deviceId?: string
-}
-
-/** The call that this tab is in, or comes back to. */
-export interface Call {
-  readonly callId: string
-  readonly isVideo: boolean
-  /** `asking`: the key is gone, and the other devices were asked for it; `keyless`: none has answered. */
-  readonly phase: 'ringing' | 'active' | 'asking' | 'keyless'
-  readonly participants: readonly Participant[]
-  readonly hostUserId: string
-  readonly keyEpoch: number
-  /** The key's fingerprint: twenty digits in groups of five. */
-  readonly fingerprint: string | undefined
-  /** By the server's clock. */
-  readonly startedAtMs: number | undefined
-}
-
-/** A participant's device, but not the one that they had joined with. */
-export interface KeyAsk extends User {
-  readonly callId: string
-  readonly deviceId: string
-  readonly publicKeyHash: string
-}
+export type Connection = ConnectionState | 'blocked' | 'unanswered'
 
 export interface MediaView {
   readonly local: MediaStream | undefined
@@ -177,16 +93,6 @@ export interface MediaPeer {
   /** `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try. */
   readonly state: 'connecting' | 'connected' | 'interrupted' | 'gone' | 'unreachable'
   readonly stream: MediaStream | undefined
-}
-
-export interface PastCall {
-  readonly callId: string
-  readonly direction: 'outgoing' | 'incoming'
-  readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
-  readonly isVideo: boolean
-  readonly peers: readonly User[]
-  readonly createdAt: string
-  readonly durationIn: number
 }
 
 export const NO_MEDIA: MediaView = {
@@ -208,7 +114,7 @@ export const SIGNED_OUT: State = {
   user: undefined,
   ownKey: { kind: 'none' },
   devices: [],
-  ownList: { kind: 'unknown' },
+  listState: undefined,
   connection: 'off',
   contacts: [],
   areContactsLoaded: false,
@@ -218,6 +124,7 @@ export const SIGNED_OUT: State = {
   invitedBy: undefined,
   marked: new Set(),
   rings: [],
+  refusals: new Map(),
   call: undefined,
   media: NO_MEDIA,
   keyAsks: [],
@@ -247,10 +154,6 @@ export class Store {
     return this.#state.call
   }
 
-  isPresent({ callId }: { readonly callId: string }): boolean {
-    return this.#state.call?.callId === callId
-  }
-
   update(changed: Partial<State>): void {
     this.#state = { ...this.#state, ...changed }
     if (this.#isDrawing) return
@@ -262,14 +165,29 @@ export class Store {
     })
   }
 
-  /** Changes the call, if there is one. */
-  updateCall(changed: Partial<Call>): void {
-    const { call } = this.#state
-    if (call !== undefined) this.update({ call: { ...call, ...changed } })
-  }
-
   updateMedia(changed: Partial<MediaView>): void {
     this.update({ media: { ...this.#state.media, ...changed } })
+  }
+
+  /** The name of a user on the page. */
+  nameOf(userId: string): string {
+    const { user, contacts, call, rings } = this.#state
+    const callers = rings.map(({ caller }) => caller)
+    const people = [
+      ...(user === undefined ? [] : [user]),
+      ...contacts,
+      ...(call?.participants ?? []),
+      ...callers,
+    ]
+    return people.find(one => one.userId === userId)?.displayName ?? 'somebody'
+  }
+
+  sentenceOf(error: unknown): string {
+    return sentenceOf(error, userId => this.nameOf(userId))
+  }
+
+  sayFailure(error: unknown): void {
+    this.say('bad', this.sentenceOf(error))
   }
 
   /** Says a sentence. Good ones go by themselves, the newest four stay. */

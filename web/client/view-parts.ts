@@ -1,12 +1,13 @@
 /** Small parts that several views draw. */
 
 import { html, type nothing, type TemplateResult } from 'lit-html'
-import type { Connection, User } from './state.ts'
+import type { CallPerson } from '../../src/app/app.ts'
+import type { Connection } from './state.ts'
 
 export type View = TemplateResult | typeof nothing
 
 /** The first letter of a name, in one of six colours that goes with it. */
-export function avatar({ displayName }: Pick<User, 'displayName'>): TemplateResult {
+export function avatar({ displayName }: Pick<CallPerson, 'displayName'>): TemplateResult {
   const [first] = new Intl.Segmenter().segment(displayName)
   const letter = first?.segment.toUpperCase() ?? '?'
   return html`<span class="avatar tint${letter.codePointAt(0)! % 6}" aria-hidden="true">${letter}</span>`
@@ -39,6 +40,7 @@ export function namesText(names: readonly string[]): string {
 
 export const CONNECTIONS: Readonly<Record<Connection, string>> = {
   off: 'not connected',
+  waiting: 'connecting …',
   connecting: 'connecting …',
   connected: 'connected',
   elsewhere: 'connected elsewhere',

@@ -10,13 +10,12 @@ import { keyView } from './key-view.ts'
 import { addView, contactsView, requestsView } from './people-view.ts'
 import { ringsView } from './ring-view.ts'
 import { signInView } from './sign-in-view.ts'
-import { webSocketAddress } from './socket.ts'
 import type { State } from './state.ts'
 import { avatar, CONNECTIONS, type View } from './view-parts.ts'
 
 export function titleOf({ rings, user, call }: State): string {
   const [ring] = rings
-  if (ring !== undefined) return `☎ ${ring.callerName} calls ${user?.displayName}`
+  if (ring !== undefined) return `☎ ${ring.caller.displayName} calls ${user?.displayName}`
   if (user === undefined) return 'Callsign client'
   return `${call === undefined ? '' : '● '}${user.displayName} · Callsign`
 }
@@ -91,7 +90,7 @@ function troubleView({ connection }: State): View {
   if (connection !== 'blocked') return nothing
   return html`<section class="card attention" role="alert">
     <p><strong>The server answers, but its WebSocket can’t be reached,</strong> so nobody can call or be called here. A
-      proxy, a virus scanner or an extension of the browser may block it: let <code>${webSocketAddress()}</code> through, or
+      proxy, a virus scanner or an extension of the browser may block it: let <code>${`${location.origin.replace('http', 'ws')}/ws`}</code> through, or
       try another browser. This page goes on by itself when it is open.</p>
   </section>`
 }

@@ -24,7 +24,7 @@ const PAGES = [
 ] as const
 
 /** The folders under the built root whose modules pages may load: `#primitives` is the portable one there. */
-const SERVED_FOLDERS = ['web', 'src/client', 'src/log'] as const
+const SERVED_FOLDERS = ['web', 'src/app', 'src/client', 'src/log'] as const
 const SERVED_FILES = ['src/errors.js', 'src/limits.js'] as const
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
@@ -38,7 +38,6 @@ const IMPORT_MAP = JSON.stringify({
     'lit-html': '/dev/modules/web/packages/lit-html/lit-html.js',
     'lit-html/': '/dev/modules/web/packages/lit-html/',
     qr: '/dev/modules/web/packages/qr/index.js',
-    '@stomp/stompjs': '/dev/modules/web/packages/@stomp/stompjs/esm6/index.js',
     '@noble/curves/': '/dev/modules/web/packages/@noble/curves/',
     '@noble/hashes/': '/dev/modules/web/packages/@noble/hashes/',
   },

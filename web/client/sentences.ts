@@ -1,0 +1,88 @@
+/** Sentences for people: failures, ends of calls, and news of keys. */
+
+import { type CallEnding, type CallsignError, hasCode, type KeyEvent } from '../../src/app/app.ts'
+
+type NameOf = (userId: string) => string
+
+export function sentenceOf(error: unknown, nameOf: NameOf): string {
+  if (hasCode(error, 'KEYS_REFUSED')) return refusalOf(error, nameOf)
+  if (hasCode(error, 'DEVICE_REMOVED'))
+    return 'This device was removed by another of yours, and is signed out.'
+  if (hasCode(error, 'KEYS_UNAVAILABLE')) return `${error.message} Are you contacts?`
+  if (hasCode(error, 'NO_ANSWER')) return 'The server does not answer. Is it still running?'
+  if (!(error instanceof Error)) return String(error)
+  const { title, detail, attemptsLeft, retryIn } = (error as Partial<CallsignError>).members ?? {}
+  if (typeof title !== 'string') return error.message
+  return [
+    sentence(title),
+    ...(typeof detail === 'string' && detail !== title ? [sentence(detail)] : []),
+    ...(typeof attemptsLeft === 'number' ? [`${attemptsLeft} more tries.`] : []),
+    ...(typeof retryIn === 'number' ? [`Try again in ${retryIn} s.`] : []),
+  ].join(' ')
+}
+
+/** A sentence for news of keys; undefined where the failed action has one. */
+export function newsOf(event: KeyEvent, ownUserId: string | undefined, nameOf: NameOf): string | undefined {
+  switch (event.kind) {
+    case 'refused':
+      if (event.evidence === undefined) return undefined
+      return `${nameOf(event.userId)} was shown another key log than you (${event.check}): one of you may be given false keys. Keep this page’s storage: it has both signed checkpoints.`
+    case 'own-key-alert':
+      return undefined
+    case 'own-list-alert':
+      return 'The log holds a device list in your name that none of your devices has made.'
+    default:
+      if (event.userId !== ownUserId) return NEWS[event.kind]?.(nameOf(event.userId))
+      return event.kind === 'reset'
+        ? 'Your devices were started over on a new one. If that was not you, somebody else is signed in as you.'
+        : undefined
+  }
+}
+
+/** How a call came to its end for this device. */
+export const ENDINGS: Readonly<Partial<Record<CallEnding, string>>> = {
+  cancelled: 'The call was given up.',
+  declined: 'The call was declined.',
+  unanswered: 'Nobody has answered.',
+  caller_lost: 'The caller’s connection was lost.',
+  empty: 'Everybody had left: the call is over.',
+  alone: 'Nobody else came back: the call is over.',
+  limit: 'The call has lasted as long as a call may.',
+  removed: 'The host has removed you from the call.',
+  left: 'You left the call.',
+  moved: 'The call goes on on another device of yours.',
+  key_lost: 'The page was reloaded while it rang: the key is gone, so the call was given up.',
+}
+
+/** Why it does not ring any more. */
+export function ringEndingOf(reason: CallEnding, callerName: string): string | undefined {
+  if (reason === 'cancelled' || reason === 'missed') return `${callerName} has given up.`
+  return ELSEWHERE[reason]
+}
+
+function refusalOf({ members, message }: CallsignError, nameOf: NameOf): string {
+  return `The key of ${nameOf(String(members.userId))} does not verify in the key log (${members.check}). ${message} Nothing is encrypted for it.`
+}
+
+function sentence(text: string): string {
+  const capital = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`
+}
+
+const ELSEWHERE: Readonly<Partial<Record<CallEnding, string>>> = {
+  answered_elsewhere: 'Answered on another device.',
+  declined_elsewhere: 'Declined on another device.',
+  busy_elsewhere: 'Another device of yours is in a call.',
+}
+
+const NEWS: Readonly<Partial<Record<KeyEvent['kind'], (name: string) => string>>> = {
+  'added-by-list': name => `${name} has a new device, which another device of theirs has approved.`,
+  reset: name =>
+    `${name} has started over on a new device. Ask whether that is so before you say anything private.`,
+  unlisted: name =>
+    `The server names a device of ${name}’s that ${name} has not approved. Nothing is encrypted for it.`,
+  added: name =>
+    `${name} has a new device, and calls are encrypted for it too. Ask whether it is really theirs.`,
+  replaced: name =>
+    `${name} has a device with a new key, and calls are encrypted for it too. Ask whether it is really theirs.`,
+}
