@@ -1,6 +1,8 @@
 #!/usr/bin/env node
+
 /** Lets nodes of a staging cluster fail under load, and says in a line each whether what is promised holds: `drill`. */
 
+import { NoAnswer, Refusal } from './drill/api.ts'
 import { ClusterWatch } from './drill/cluster-watch.ts'
 import { Drills } from './drill/drills.ts'
 import { formatFinding, formatJson } from './drill/finding.ts'
@@ -10,7 +12,6 @@ import { Readers } from './drill/readers.ts'
 import { Registrar } from './drill/registrar.ts'
 import { FLAGS, readSettings, type Settings, USAGE } from './drill/settings.ts'
 import { assertStaging, readLogOf, Unfit } from './drill/target.ts'
-import { NoAnswer, Refusal } from './simulate/api.ts'
 import { type Flags, runCommand } from './support/command.ts'
 
 async function drill(flags: Flags): Promise<number> {

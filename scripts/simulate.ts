@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseSimulatorCommand } from '../src/operations/console/simulator-command.ts'
-import { causeOf } from './simulate/api.ts'
+import { sentenceOf } from './simulate/phone.ts'
 import { formatDeed, formatPeople, formatSecond, formatSummary, StateLines } from './simulate/report.ts'
 import { FLAGS, type Load, readSettings, type Settings, USAGE } from './simulate/settings.ts'
 import { NoServer, Simulation } from './simulate/simulation.ts'
@@ -97,7 +97,7 @@ function obey(simulation: Simulation, stop: AbortController): void {
       const command = parseSimulatorCommand(Buffer.from(line))
       last = last.then(() => simulation.carryOut(command))
     } catch (error) {
-      simulation.onTrouble(`no command: ${causeOf(error)}`)
+      simulation.onTrouble(`no command: ${sentenceOf(error)}`)
     }
   })
   input.once('close', () => stop.abort())
@@ -110,7 +110,7 @@ function beCalled(simulation: Simulation, stop: AbortController): void {
     const [, number, video] = /^\s*(\d+)\s*(v?)\s*$/i.exec(line) ?? []
     const person = simulation.people[Number(number) - 1]
     if (person === undefined) return say(`There are 1 to ${simulation.people.length}.\n`)
-    simulation.callYou(person, video !== '').catch(error => say(`${causeOf(error)}\n`))
+    simulation.callYou(person, video !== '').catch(error => say(`${sentenceOf(error)}\n`))
   })
   input.once('close', () => stop.abort())
   stop.signal.addEventListener('abort', () => input.close())

@@ -4,8 +4,8 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { causeOf, NoAnswer, Refusal } from '../simulate/api.ts'
-import { newCallKey } from '../simulate/call-key.ts'
+import { causeOf, NoAnswer, Refusal } from './api.ts'
+import { newCallKey } from './call-key.ts'
 import { type DrillPhone, keyUpdateName } from './phone.ts'
 import type { RegisteredKey, Registrar } from './registrar.ts'
 

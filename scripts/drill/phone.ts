@@ -4,13 +4,13 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Api, Refusal, type Tokens } from '../simulate/api.ts'
-import { DeviceKeys, type KeyHolder } from '../simulate/call-key.ts'
-import { ConnectionLost, StompClient } from '../simulate/stomp-client.ts'
-import type { Told } from '../simulate/told.ts'
+import { Api, Refusal, type Tokens } from './api.ts'
+import { DeviceKeys, type KeyHolder } from './call-key.ts'
 import { InboxLedger } from './inbox-ledger.ts'
 import type { RegisteredKey } from './registrar.ts'
 import type { NodeAddresses, TestIdentifier } from './settings.ts'
+import { ConnectionLost, StompClient } from './stomp-client.ts'
+import type { Told } from './told.ts'
 
 export interface PhoneOptions {
   readonly nodes: readonly NodeAddresses[]

@@ -1,7 +1,7 @@
 /** Whether the nodes are a cluster that may be made to fail: one log, and not in production. */
 
 import type { PublishedKeys } from '../../src/client/client.ts'
-import { causeOf } from '../simulate/api.ts'
+import { causeOf } from './api.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 import type { NodeAddresses, Settings } from './settings.ts'
 

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Behaviour } from '../../src/operations/console/events.ts'
-import type { CallPart } from './call-part.ts'
+import type { CallPart } from './person.ts'
 
 /** Milliseconds; all of them are as many times longer as `--pace` says. */
 export interface Pauses {
@@ -40,7 +40,7 @@ export interface Actor {
   /** Ends their own call unless a callee has answered it. */
   giveUp(part: CallPart): Promise<void>
   /** The connection is lost, with all that the app knew. */
-  drop(part: CallPart): void
+  drop(): void
   reconnect(): Promise<void>
   /** The call goes on without them. */
   lose(part: CallPart): void
@@ -62,7 +62,7 @@ export async function beInCall(actor: Actor, behaviour: Behaviour, part: CallPar
   const { beforeDrop, away, gone, talk } = actor.pauses
   if (behaviour === 'drop' || behaviour === 'drop-and-rejoin') {
     if (!(await part.lasts(beforeDrop))) return
-    actor.drop(part)
+    actor.drop()
     await sleep(behaviour === 'drop' ? gone : away)
     await actor.reconnect()
     if (behaviour === 'drop') return actor.lose(part)

@@ -1,16 +1,15 @@
 /** One call within a crowd, played to its end: who does what, and what everybody has to hear. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CallPart } from './call-part.ts'
+import type { Call } from '../../src/app/app.ts'
 import type { Figures } from './figures.ts'
-import { Failure, type KeyLedger, type Member } from './member.ts'
+import { Failure, type Member } from './member.ts'
 
 /** The course of a call. */
 export type Plot = 'talk' | 'group' | 'decline' | 'cancel' | 'rejoin' | 'unanswered'
 
 export interface Stage {
   readonly figures: Figures
-  readonly ledger: KeyLedger
   /** Aborted when calls are to end. */
   readonly closing: AbortSignal
 }
@@ -30,122 +29,112 @@ export function newPlot(): Plot {
   return 'talk'
 }
 
-/** Resolves when everybody has heard the end. Throws a `Failure` or a `Refusal`. */
+/** Resolves when everybody has heard the end. Throws a `Failure`, or what the app rejects with. */
 export async function playCall(
   stage: Stage,
   plot: Plot,
   caller: Member,
   callees: readonly Member[],
 ): Promise<void> {
-  const { figures, ledger } = stage
+  const { figures } = stage
   const connects = connectsOf(caller, ...callees)
-  const startMs = performance.now()
-  const part = await CallPart.start(
-    caller.phone,
-    caller,
-    callees.map(({ phone }) => phone.holder),
-    Math.random() < 0.5,
+  const { app } = caller.phone
+  const call = await app.call(
+    callees.map(({ phone }) => phone.userId),
+    { video: Math.random() < 0.5 },
   )
-  caller.part = part
+  caller.take(call)
   figures.started += 1
-  try {
-    const calls = await Promise.all(callees.map(callee => answerRing(callee, part.callId, startMs)))
-    for (const { atMs } of calls) {
-      // After a broken connection it is the pause before the next one that is measured.
-      if (connectsOf(caller, ...callees) === connects) figures.rang(atMs - startMs)
-    }
-    await PLOTS[plot](stage, { caller, part, callees, parts: calls.map(call => call.part) })
-    figures.ended += 1
-  } finally {
-    ledger.forget(part.callId, EPOCHS_MAX)
+  await Promise.all(callees.map(callee => callee.hearRinging(call.callId)))
+  for (const { rangAtMs } of callees) {
+    // After a broken connection it is the pause before the next one that is measured.
+    if (connectsOf(caller, ...callees) === connects) figures.rang(rangAtMs - caller.phone.calledAtMs)
   }
+  await PLOTS[plot](stage, { caller, call, callees, rung: callees.map(callee => callee.call!) })
+  figures.ended += 1
 }
 
 interface Cast {
   readonly caller: Member
   /** The caller's. */
-  readonly part: CallPart
+  readonly call: Call
   readonly callees: readonly Member[]
-  readonly parts: readonly CallPart[]
-}
-
-/** The invitation comes, and the device says that it rings. */
-async function answerRing(callee: Member, callId: string, startMs: number) {
-  const { told, atMs } = await callee.hear('call_invitation', callId)
-  const part = CallPart.ringing(callee.phone, callee, told)
-  callee.part = part
-  await part.ring(told.eventId)
-  return { part, atMs: Math.max(atMs, startMs) }
+  /** The same call on the callees' devices. */
+  readonly rung: readonly Call[]
 }
 
 const PLOTS: Readonly<Record<Plot, (stage: Stage, cast: Cast) => Promise<void>>> = {
   async talk(stage, cast) {
-    await join(stage, cast)
+    await answer(stage, cast)
     await pause(stage, TALK_MS)
     await endByEither(cast)
   },
 
   async group(stage, cast) {
-    await join(stage, cast)
-    const { caller, part, callees, parts } = cast
-    await part.rotate('rotation')
-    await Promise.all(callees.map((callee, at) => callee.hearKey(parts[at]!, 2)))
+    await answer(stage, cast)
+    const { call, callees, rung } = cast
+    await call.renewKey()
+    const hasNewKey = (each: Call) => each.keys[0]?.epoch === 2
+    await Promise.all(
+      callees.map((callee, at) => callee.until('a new key was not told', () => hasNewKey(rung[at]!))),
+    )
     await pause(stage, TALK_MS)
-    await parts[0]!.leave()
+    await rung[0]!.leave()
     await pause(stage, TALK_MS)
-    await part.end()
-    await Promise.all(callees.map((callee, at) => callee.hearEnd(parts[at]!)))
-    await caller.hearEnd(part)
+    await call.end()
+    await Promise.all(callees.slice(1).map(callee => callee.hearEnd(call)))
   },
 
-  async decline(stage, { caller, part, parts }) {
+  async decline(stage, { caller, call, rung }) {
     await pause(stage, RING_MS)
-    await parts[0]!.decline('declined')
-    await caller.hearEnd(part)
+    await rung[0]!.decline()
+    await caller.hearEnd(call)
   },
 
-  async cancel(stage, { part, callees, parts }) {
+  async cancel(stage, { call, callees }) {
     await pause(stage, RING_MS)
-    await part.end()
-    await callees[0]!.hearEnd(parts[0]!)
+    await call.end()
+    await callees[0]!.hearEnd(call)
   },
 
   async rejoin(stage, cast) {
-    await join(stage, cast)
-    const [callee, part] = [cast.callees[0]!, cast.parts[0]!]
+    await answer(stage, cast)
+    const [callee, before] = [cast.callees[0]!, cast.rung[0]!]
     await pause(stage, TALK_MS)
-    part.forget()
     callee.phone.drop()
     await pause(stage, TALK_MS)
     await callee.phone.connect()
-    if (!(await part.comeBack())) throw new Failure('nobody gave the key', part.callId)
-    await endByEither(cast)
+    const isBack = () => callee.call !== before && callee.call?.state === 'active'
+    await callee.until('nobody gave the key', isBack)
+    await endByEither({ ...cast, rung: [callee.call!] })
   },
 
   /** The server ends it after 65 s; a crowd that is sent home does not wait for that. */
-  async unanswered(stage, { caller, part, callees, parts }) {
+  async unanswered(stage, { caller, call, callees }) {
     const lateAtMs = performance.now() + RING_MS_MAX
-    while (!stage.closing.aborted && performance.now() < lateAtMs && (await part.lasts(LOOK_MS))) {}
-    if (stage.closing.aborted && !part.isOver) await part.end()
-    await callees[0]!.hearEnd(parts[0]!)
-    await caller.hearEnd(part)
+    while (!stage.closing.aborted && performance.now() < lateAtMs && call.state === 'ringing')
+      await sleep(LOOK_MS)
+    if (stage.closing.aborted && call.state === 'ringing') await call.end()
+    else await caller.hearEnd(call)
+    await callees[0]!.until('the end of a call was not told', () => callees[0]!.call?.state === 'ended')
   },
 }
 
-async function join(stage: Stage, { parts }: Cast): Promise<void> {
+async function answer(stage: Stage, { rung }: Cast): Promise<void> {
   await Promise.all(
-    parts.map(async part => {
+    rung.map(async call => {
       await pause(stage, RING_MS)
-      await part.join()
+      await call.answer()
+      if (call.keys.length === 0) throw new Failure('has no key for the call', call.callId)
     }),
   )
   stage.figures.answered += 1
 }
 
-async function endByEither({ caller, part, callees, parts }: Cast): Promise<void> {
-  await (Math.random() < 0.5 ? part : parts[0]!).end()
-  await caller.hearEnd(part)
-  await callees[0]!.hearEnd(parts[0]!)
+async function endByEither({ caller, call, callees, rung }: Cast): Promise<void> {
+  const isByCaller = Math.random() < 0.5
+  await (isByCaller ? call : rung[0]!).end()
+  await (isByCaller ? callees[0]! : caller).hearEnd(call)
 }
 
 function connectsOf(...members: readonly Member[]): number {
@@ -170,5 +159,3 @@ const TALK_MS = 2_000
 /** The server's 65 s, and some for a restart of it. */
 const RING_MS_MAX = 90_000
 const LOOK_MS = 500
-/** For a call in a crowd. */
-const EPOCHS_MAX = 8

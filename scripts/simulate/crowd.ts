@@ -1,11 +1,11 @@
 /** Many users in groups, who call one another at a rate. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { causeOf, NoAnswer, Refusal } from './api.ts'
+import { CallsignError } from '../../src/app/app.ts'
 import { calleesOf, newPlot, playCall, type Stage } from './crowd-call.ts'
 import { Figures } from './figures.ts'
-import { Failure, KeyLedger, Member } from './member.ts'
-import { Phone, type World } from './phone.ts'
+import { Failure, type Fingerprints, Member } from './member.ts'
+import { Phone, sentenceOf, type World } from './phone.ts'
 
 export interface CrowdOptions {
   readonly users: number
@@ -17,9 +17,8 @@ export class Crowd {
   readonly figures = new Figures()
   readonly users: number
   readonly #world: World
-  readonly #ledger = new KeyLedger()
   readonly #members: Member[] = []
-  readonly #calls = new Set<Promise<void>>()
+  readonly #calls = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | undefined = undefined
   #said = 0
@@ -52,7 +51,12 @@ export class Crowd {
   }
 
   get online(): number {
-    return this.#members.reduce((sum, { phone }) => sum + (phone.isOnline ? 1 : 0), 0)
+    return this.#members.filter(({ phone }) => phone.isOnline).length
+  }
+
+  /** Connections that were accepted, the first ones included. */
+  get connects(): number {
+    return this.#members.reduce((sum, { phone }) => sum + phone.connects, 0)
   }
 
   get callsUnderWay(): number {
@@ -84,17 +88,12 @@ export class Crowd {
     const members = await Promise.all(
       Array.from({ length: size }, async (_, at) => {
         const phone = await Phone.unpack(this.#world, `Soak ${group * GROUP_SIZE + at}`)
-        phone.onConnection = () => {
-          if (phone.isOnline) this.figures.connects += 1
-        }
-        phone.onShutOut = reason => this.#fail(new Failure('shut out', reason))
-        return new Member(phone, this.#ledger, failure => this.#fail(failure))
+        return new Member(phone, error => this.#fail(error))
       }),
     )
     const pairs = members.flatMap((one, at) => members.slice(at + 1).map(other => [one, other] as const))
     await Promise.all(pairs.map(([one, other]) => this.#world.gate.through(() => befriend(one, other))))
     this.#members.push(...members)
-    await Promise.all(members.map(({ phone }) => phone.connect()))
   }
 
   #begin(): void {
@@ -105,20 +104,14 @@ export class Crowd {
       const callees = caller.contacts.filter(({ isFree }) => isFree).slice(0, wanted)
       if (!caller.isFree || callees.length === 0) continue
       if (callees.length < Math.min(wanted, caller.contacts.length)) continue
-      const stage: Stage = { figures: this.figures, ledger: this.#ledger, closing: this.#closing.signal }
+      const stage: Stage = { figures: this.figures, closing: this.#closing.signal }
       const members = [caller, ...callees]
-      for (const member of members) member.reserve()
+      const fingerprints: Fingerprints = new Map()
+      for (const member of members) member.reserve(fingerprints)
       const call = playCall(stage, plot, caller, callees)
-        .catch(error => {
-          this.#fail(error)
-          // All members leave that call.
-          return Promise.all(members.map(member => member.part?.end().catch(() => {})))
-        })
-        .then(() => {})
-        .finally(() => {
-          this.#calls.delete(call)
-          for (const member of members) member.release()
-        })
+        .catch(error => this.#fail(error))
+        .then(() => Promise.all(members.map(member => member.release())))
+        .finally(() => this.#calls.delete(call))
       this.#calls.add(call)
       return
     }
@@ -127,16 +120,15 @@ export class Crowd {
 
   #fail(error: unknown): void {
     if (error instanceof Failure) this.figures.fail(error.reason)
-    else if (error instanceof Refusal) this.figures.fail(error.status === 429 ? '429' : error.code)
-    else if (error instanceof NoAnswer) this.figures.fail('no answer')
-    else this.figures.fail(causeOf(error))
-    if (this.#said++ < SENTENCES_MAX) this.#world.trouble(causeOf(error))
+    else if (error instanceof CallsignError) this.figures.fail(error.status === 429 ? '429' : error.code)
+    else this.figures.fail(sentenceOf(error))
+    if (this.#said++ < SENTENCES_MAX) this.#world.trouble(sentenceOf(error))
   }
 }
 
 async function befriend(one: Member, other: Member): Promise<void> {
-  await one.phone.api.send('POST /app/api/friend-request/by-id', { targetUserId: other.phone.userId })
-  await other.phone.api.send('POST /app/api/friend-request/accept', { userId: one.phone.userId })
+  await one.phone.app.contacts.request({ userId: other.phone.userId })
+  await other.phone.app.contacts.accept(one.phone.userId)
   one.contacts.push(other)
   other.contacts.push(one)
 }

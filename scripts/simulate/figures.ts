@@ -12,8 +12,6 @@ export class Figures {
   started = 0
   answered = 0
   ended = 0
-  /** Connections that were accepted, the first ones included. */
-  connects = 0
   /** Calls that were due while everybody was busy, or the server away. */
   heldBack = 0
   readonly #failures = new Map<string, number>()

@@ -1,8 +1,7 @@
-/** One of a crowd: a phone that is in one call at a time, and what it was told of that call. */
+/** One of a crowd: a phone that is in one call at a time, and checks of what its app hands over. */
 
-import type { CallPart, HeldKey, PartObserver } from './call-part.ts'
-import type { Phone } from './phone.ts'
-import type { Told } from './told.ts'
+import type { Call } from '../../src/app/app.ts'
+import { type Phone, sentenceOf } from './phone.ts'
 
 /** A breach of the server's promises; `reason` groups equal ones. */
 export class Failure extends Error {
@@ -14,39 +13,46 @@ export class Failure extends Error {
   }
 }
 
-/** Checks that a key opened in a call is the one made for it. */
-export class KeyLedger {
-  readonly #made = new Map<string, Buffer>()
+/** Fingerprints of a call's keys by epoch: the same on all devices. */
+export type Fingerprints = Map<number, string>
 
-  made(callId: string, { epoch, bytes }: HeldKey): void {
-    this.#made.set(`${callId} ${epoch}`, bytes)
-  }
-
-  isRight(callId: string, { epoch, bytes }: HeldKey): boolean {
-    return this.#made.get(`${callId} ${epoch}`)?.equals(bytes) === true
-  }
-
-  forget(callId: string, epochs: number): void {
-    for (let epoch = 1; epoch <= epochs; epoch++) this.#made.delete(`${callId} ${epoch}`)
-  }
-}
-
-export class Member implements PartObserver {
+export class Member {
   readonly phone: Phone
   /** Those whom it can call. */
   readonly contacts: Member[] = []
   isBusy = false
-  part: CallPart | undefined = undefined
-  readonly #ledger: KeyLedger
-  readonly #onTrouble: (failure: Failure) => void
-  #told: { readonly told: Told; readonly atMs: number }[] = []
+  /** The last one that rang, was started, or went on after a restart. */
+  call: Call | undefined = undefined
+  rangAtMs = 0
+  readonly #onFailure: (error: unknown) => void
+  #fingerprints: Fingerprints = new Map()
+  /** Messages about the present call: type and call. */
+  readonly #told = new Set<string>()
+  /** What came, the oldest first. */
+  readonly #known = new Set<string>()
   #waiting: (() => void)[] = []
 
-  constructor(phone: Phone, ledger: KeyLedger, onTrouble: (failure: Failure) => void) {
+  constructor(phone: Phone, onFailure: (error: unknown) => void) {
     this.phone = phone
-    this.#ledger = ledger
-    this.#onTrouble = onTrouble
-    phone.onTold = told => this.#onTold(told)
+    this.#onFailure = onFailure
+    for (const type of CALL_MESSAGES) {
+      phone.on(type, ({ eventId, callId }) => {
+        this.#onceOnly(type, eventId)
+        this.#told.add(`${type} ${callId}`)
+      })
+    }
+    phone.on('ringing', call => {
+      this.#onceOnly('ringing call', call.callId)
+      this.rangAtMs = performance.now()
+      this.take(call)
+    })
+    phone.on('resumed', call => this.take(call))
+    phone.on('changed', () => {
+      for (const resolve of this.#waiting.splice(0)) resolve()
+    })
+    phone.on('error', onFailure)
+    phone.on('keys', ({ kind, userId }) => onFailure(new Failure(`keys: ${kind}`, `user ${userId}`)))
+    phone.on('signed-out', error => onFailure(new Failure('shut out', sentenceOf(error))))
   }
 
   get isFree(): boolean {
@@ -54,88 +60,77 @@ export class Member implements PartObserver {
   }
 
   /** For one call; what came of the last one is forgotten. */
-  reserve(): void {
+  reserve(fingerprints: Fingerprints): void {
     this.isBusy = true
-    this.#told = []
+    this.call = undefined
+    this.#fingerprints = fingerprints
+    this.#told.clear()
   }
 
-  release(): void {
+  /** It has left the call, however that went. */
+  async release(): Promise<void> {
+    const { call } = this
+    if (call !== undefined && call.state !== 'ended') await call.end().catch(() => {})
     this.isBusy = false
-    this.part?.finish('over')
-    this.part = undefined
   }
 
-  /** Waits for word of a type about a call, and says when it came (`performance.now()`). Throws `Failure`. */
-  async hear<Type extends Told['type']>(
-    type: Type,
-    callId: string,
-  ): Promise<{ readonly told: Extract<Told, { type: Type }>; readonly atMs: number }> {
-    const find = () =>
-      this.#told.find(({ told }) => told.type === type && 'callId' in told && told.callId === callId)
-    await this.#inTime(`no ${type}`, async isLate => {
-      while (find() === undefined && !isLate()) {
-        await new Promise<void>(resolve => this.#waiting.push(resolve))
-      }
-    })
-    return find() as never
+  take(call: Call): void {
+    this.call = call
+    call.on('key', key => this.#compare(call, key))
+    call.on('error', error => this.#onFailure(error))
+    const [key] = call.keys
+    if (key !== undefined) this.#compare(call, key)
   }
 
-  /** Waits until its part in the call has ended. Throws `Failure`. */
-  async hearEnd(part: CallPart): Promise<void> {
-    await this.#inTime('the end of a call was not told', isLate => this.#until(() => part.isOver, isLate))
+  /** Waits until it rings for a call. Throws `Failure`. */
+  async hearRinging(callId: string): Promise<Call> {
+    await this.until('no call_invitation', () => this.call?.callId === callId)
+    return this.call!
   }
 
-  /** Waits for a key of this epoch. Throws `Failure`. */
-  async hearKey(part: CallPart, epoch: number): Promise<void> {
-    const isThere = () => part.isOver || (part.key?.epoch ?? 0) >= epoch
-    await this.#inTime('a new key was not told', isLate => this.#until(isThere, isLate))
+  /** Waits until it was told that the call has ended. Throws `Failure`. */
+  hearEnd({ callId }: Call): Promise<void> {
+    const isTold = () => ENDINGS.some(type => this.#told.has(`${type} ${callId}`))
+    return this.until('the end of a call was not told', isTold)
   }
 
-  onKey({ callId }: CallPart, key: HeldKey, isOwn: boolean): void {
-    if (isOwn) this.#ledger.made(callId, key)
-    else if (!this.#ledger.isRight(callId, key)) this.#onTrouble(new Failure('wrong key', callId))
-    this.#tellNews()
-  }
-
-  onDeed(): void {}
-
-  onTrouble({ callId }: CallPart, sentence: string): void {
-    this.#onTrouble(new Failure(sentence.split(':')[0]!.replace(/\d+/g, '…'), `${sentence} (call ${callId})`))
-  }
-
-  #onTold(told: Told): void {
-    if (!('callId' in told)) return
-    if (this.isBusy) this.#told.push({ told, atMs: performance.now() })
-    if (told.callId === this.part?.callId) this.part.onTold(told)
-    this.#tellNews()
-  }
-
-  #tellNews(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve()
-  }
-
-  async #until(isSo: () => boolean, isLate: () => boolean): Promise<void> {
-    while (!isSo() && !isLate()) await new Promise<void>(resolve => this.#waiting.push(resolve))
-  }
-
-  /** A connection that was lost meanwhile begins the time anew: what was missed comes on the next one. */
-  async #inTime(reason: string, wait: (isLate: () => boolean) => Promise<void>): Promise<void> {
+  /** A connection that is lost meanwhile begins the time anew: what was missed comes on the next one. */
+  async until(reason: string, isSo: () => boolean): Promise<void> {
     let isLate = false
-    let connects = this.phone.connects
+    let { connects } = this.phone
     const check = () => {
-      if (this.phone.isOnline && this.phone.connects === connects) {
-        isLate = true
-        return this.#tellNews()
-      }
+      isLate = this.phone.isOnline && this.phone.connects === connects
+      if (isLate) for (const resolve of this.#waiting.splice(0)) resolve()
       connects = this.phone.connects
       timer = setTimeout(check, WORD_MS_MAX)
     }
     let timer = setTimeout(check, WORD_MS_MAX)
-    await wait(() => isLate)
+    while (!isSo() && !isLate) await new Promise<void>(resolve => this.#waiting.push(resolve))
     clearTimeout(timer)
-    if (isLate) throw new Failure(reason, `${this.phone.displayName}, device ${this.phone.deviceId}`)
+    if (!isSo()) throw new Failure(reason, `${this.phone.displayName}, device ${this.phone.app.deviceId}`)
+  }
+
+  #compare(
+    { callId }: Call,
+    { epoch, fingerprint }: { readonly epoch: number; readonly fingerprint: string },
+  ) {
+    const known = this.#fingerprints.get(epoch) ?? fingerprint
+    this.#fingerprints.set(epoch, known)
+    if (known !== fingerprint) this.#onFailure(new Failure('wrong key', callId))
+  }
+
+  /** In one run of the app. */
+  #onceOnly(what: string, id: string): void {
+    const name = `${what} ${id} ${this.phone.starts}`
+    if (this.#known.has(name)) this.#onFailure(new Failure(`${what} came twice`, id))
+    this.#known.add(name)
+    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.values().next().value!)
   }
 }
 
+const ENDINGS = ['call_ended', 'call_cancelled', 'call_missed'] as const
+const CALL_MESSAGES = [...ENDINGS, 'call_invitation', 'key_update', 'participant_accept_rejoin'] as const
 /** Whatever has not come by then will not come: invitations and ends take milliseconds. */
 const WORD_MS_MAX = 20_000
+/** Messages that are remembered. */
+const KNOWN_MAX = 300

@@ -1,12 +1,10 @@
 /** A fake user whom a real one can befriend and call: a phone, and how its owner behaves. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Call, type CallState, hasCode } from '../../src/app/app.ts'
 import type { Behaviour, SimulatorState } from '../../src/operations/console/events.ts'
-import { causeOf, Refusal } from './api.ts'
 import { type Actor, awaitAnswer, beCalled, beInCall, type Pauses } from './behaviour.ts'
-import { fingerprintOf } from './call-key.ts'
-import { CallPart, type HeldKey, type PartObserver } from './call-part.ts'
-import type { Phone } from './phone.ts'
-import type { Invitation, Told } from './told.ts'
+import { type Phone, sentenceOf } from './phone.ts'
 
 /** Hears of people's deeds. */
 export interface PersonObserver {
@@ -17,9 +15,34 @@ export interface PersonObserver {
   onContact(person: Person, userId: string): void
 }
 
+/** A person's part in one call, which outlives restarts of their app. */
+export class CallPart {
+  call: Call
+  /** The person is about to leave it, and says so when that is done. */
+  isLeft = false
+  readonly #over = new AbortController()
+
+  constructor(call: Call) {
+    this.call = call
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  end(): void {
+    this.#over.abort()
+  }
+
+  /** Waits; resolves with whether the call is still there. */
+  lasts(ms: number): Promise<boolean> {
+    return sleep(ms, true, { signal: this.#over.signal }).catch(() => false)
+  }
+}
+
 type Shown = SimulatorState['people'][number]
 
-export class Person implements Actor, PartObserver {
+export class Person implements Actor {
   readonly phone: Phone
   readonly behaviour: Behaviour
   readonly pauses: Pauses
@@ -28,6 +51,7 @@ export class Person implements Actor, PartObserver {
   readonly #observer: PersonObserver
   #doing = 'idle'
   #part: CallPart | undefined = undefined
+  #wasOnline = true
   /** On the way home: nothing is begun any more. */
   #isGoing = false
 
@@ -43,8 +67,23 @@ export class Person implements Actor, PartObserver {
     this.shareLink = shareLink
     this.pauses = pauses
     this.#observer = observer
-    phone.onTold = told => this.#onTold(told)
-    phone.onConnection = () => this.#say(phone.isOnline ? 'is online' : 'is offline')
+    phone.on('connection', () => this.#showConnection())
+    phone.on('friend_request', ({ userId }) => this.#attempt(phone.app.contacts.accept(userId)))
+    phone.on('contact_added', ({ userId, displayName }) => {
+      this.#say(`is a contact of ${displayName} now`)
+      observer.onContact(this, userId)
+    })
+    phone.on('ringing', call => this.#onRinging(call))
+    phone.on('resumed', call => this.#onResumed(call))
+    phone.on('participant_request_rejoin', ({ callId, displayName }) => {
+      if (this.#part?.call.callId === callId) this.#say(`gives ${displayName} the key`)
+    })
+    phone.on('call_ended', ({ callId, endReason }) => {
+      // The app does not know a call that ended while it was away.
+      if (this.#part?.call.callId === callId) this.#finish(this.#part, endReason)
+    })
+    phone.on('error', error => this.#fail(error))
+    phone.on('signed-out', error => this.#fail(error))
   }
 
   get name(): string {
@@ -60,64 +99,61 @@ export class Person implements Actor, PartObserver {
   /** Asks the share token's maker to be a contact, or accepts when they have asked. */
   async befriend(shareToken: string): Promise<void> {
     try {
-      const { status, user } = await this.phone.api.send<{
-        readonly status: string
-        readonly user: { readonly userId: string; readonly displayName: string }
-      }>('POST /app/api/friend-request/by-token', { token: shareToken, message: 'I am a simulated user' })
+      const { contacts } = this.phone.app
+      const reply = await contacts.request({ link: shareToken }, 'I am a simulated user')
+      if (!('user' in reply)) return
+      const { status, user } = reply
       if (status === 'accepted') this.#observer.onContact(this, user.userId)
       else this.#say(`asks ${user.displayName} to be a contact: accept it`)
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'ALREADY_FRIENDS') throw error
+      if (!hasCode(error, 'ALREADY_FRIENDS')) throw error
     }
   }
 
   /** Calls a contact. */
   async call(userId: string, isVideo: boolean): Promise<void> {
     if (this.#part !== undefined) throw new Error(`${this.name} is in a call already`)
-    const devices = await this.phone.devicesOf(userId)
-    if (devices.length === 0)
-      throw new Error(`${this.name} can't call user ${userId}: no contact, or no device`)
-    const part = await CallPart.start(this.phone, this, devices, isVideo)
+    const call = await this.phone.app.call([userId], { video: isVideo })
     this.#observer.onCount('started')
-    this.#begin(part, 'calling', awaitAnswer(this, this.behaviour, part))
+    const part = this.#begin(call, 'calling')
+    this.#say(`has made a key, epoch 1, fingerprint ${call.fingerprint}`)
     this.#say(`calls${isVideo ? ' with video' : ''}`)
+    this.#attempt(awaitAnswer(this, this.behaviour, part))
   }
 
   /** Hangs up politely and disconnects. */
   async go(): Promise<void> {
     this.#isGoing = true
     const part = this.#part
-    if (part !== undefined && this.phone.isOnline) {
-      await (part.isIn ? part.hangUp() : part.decline('declined')).catch(() => {})
-    }
-    part?.finish('went home')
+    if (part !== undefined && this.phone.isOnline) await leave(part.call).catch(() => {})
+    if (part !== undefined) this.#finish(part, 'went home')
     await this.phone.disconnect()
   }
 
   // A behaviour's acts.
 
   async answer(part: CallPart): Promise<void> {
-    await part.join()
+    await part.call.answer()
     this.#observer.onCount('answered')
     this.#does('in a call', 'answers')
   }
 
   async decline(part: CallPart, reason: 'declined' | 'timeout'): Promise<void> {
-    await part.decline(reason)
+    await this.#leave(part, reason, () => part.call.decline(reason))
   }
 
   hangUp(part: CallPart): Promise<void> {
-    return part.hangUp()
+    return leave(part.call)
   }
 
   async giveUp(part: CallPart): Promise<void> {
-    if (this.#doing === 'calling') await part.end()
+    if (this.#doing === 'calling') await this.#leave(part, 'hangup', () => part.call.end())
   }
 
-  drop(part: CallPart): void {
-    part.forget()
+  drop(): void {
     this.#does('offline', 'loses the connection and the key')
-    this.phone.drop()
+    this.phone.drop({ isForgetful: this.behaviour === 'drop' })
+    this.#showConnection()
   }
 
   async reconnect(): Promise<void> {
@@ -125,92 +161,100 @@ export class Person implements Actor, PartObserver {
   }
 
   lose(part: CallPart): void {
-    part.finish('lost it')
+    this.#finish(part, 'lost it')
   }
 
+  /** The app does that by itself. */
   async rejoin(part: CallPart): Promise<void> {
-    if (part.isOver) return
-    this.#does('rejoining', 'is back and wants into the call again')
-    if (await part.comeBack()) this.#does('in a call', 'is in the call again')
-    else if (!part.isOver) part.finish('nobody gave the key')
+    while (!part.isOver && this.#doing !== 'in a call') await this.phone.app.once('changed')
   }
 
   // Events of its calls.
 
-  onKey({ callId }: CallPart, { epoch, bytes }: HeldKey, isOwn: boolean): void {
-    const fingerprint = fingerprintOf(bytes, callId, epoch)
-    this.#say(`${isOwn ? 'has made a' : 'has the'} key, epoch ${epoch}, fingerprint ${fingerprint}`)
-  }
-
-  onDeed(_part: CallPart, deed: string): void {
-    this.#say(deed)
-  }
-
-  onTrouble(_part: CallPart, sentence: string): void {
-    this.#fail(sentence)
-  }
-
-  #onTold(told: Told): void {
-    switch (told.type) {
-      case 'friend_request':
-        return this.#attempt(this.#accept(told.userId))
-      case 'contact_added':
-        this.#say(`is a contact of ${told.displayName} now`)
-        return this.#observer.onContact(this, told.userId)
-      case 'call_invitation':
-        return this.#onInvitation(told)
-      case 'participant_joined':
-        this.#onJoined(told.callId, told.participant.userId)
-    }
-    if ('callId' in told && told.callId === this.#part?.callId) this.#part.onTold(told)
-  }
-
-  #onInvitation(invitation: Invitation): void {
-    if (invitation.callId === this.#part?.callId) return
-    const part = CallPart.ringing(this.phone, this, invitation)
+  #onRinging(call: Call): void {
+    const { caller, isVideo } = call
     if (this.#part !== undefined || this.#isGoing) {
-      this.#say(`is busy: ${invitation.callerName} calls`)
-      return this.#attempt(part.decline('busy'))
+      this.#say(`is busy: ${caller.displayName} calls`)
+      return this.#attempt(call.decline('busy'))
     }
-    this.#say(`rings: ${invitation.callerName} calls${invitation.isVideo ? ' with video' : ''}`)
-    this.#attempt(part.ring(invitation.eventId))
-    this.#begin(part, 'ringing', beCalled(this, this.behaviour, part))
+    this.#say(`rings: ${caller.displayName} calls${isVideo ? ' with video' : ''}`)
+    this.#attempt(beCalled(this, this.behaviour, this.#begin(call, 'ringing')))
   }
 
-  /** A callee has answered this person's call. */
-  #onJoined(callId: string, userId: string): void {
-    const part = this.#part
-    if (part?.callId !== callId || this.#doing !== 'calling' || userId === this.phone.userId) return
-    this.#observer.onCount('answered')
-    this.#does('in a call', 'is answered')
-    this.#attempt(beInCall(this, this.behaviour, part))
+  /** The app has started again in a call, and comes back to it by itself. */
+  #onResumed(call: Call): void {
+    if (this.#part?.call.callId !== call.callId) return
+    this.#does('rejoining', 'is back and wants into the call again')
+    this.#part.call = call
+    this.#follow(this.#part, call)
   }
 
-  async #accept(userId: string): Promise<void> {
-    await this.phone.api.send('POST /app/api/friend-request/accept', { userId })
-  }
-
-  #begin(part: CallPart, doing: string, behaving: Promise<void>): void {
+  #begin(call: Call, doing: string): CallPart {
+    const part = new CallPart(call)
     this.#part = part
     this.#doing = doing
-    this.#attempt(behaving)
-    part.over.then(how => {
-      this.#part = undefined
-      this.#observer.onCount('ended')
-      this.#does('idle', `is out of the call: ${how}`)
+    this.#follow(part, call)
+    return part
+  }
+
+  #follow(part: CallPart, call: Call): void {
+    call.on('key', ({ epoch, fingerprint, fromUserId }) => {
+      const has = fromUserId === this.phone.userId ? 'has made a' : 'has the'
+      this.#say(`${has} key, epoch ${epoch}, fingerprint ${fingerprint}`)
+    })
+    call.on('state', state => this.#onState(part, state))
+    call.on('error', error => this.#fail(error))
+    call.on('ended', ({ reason }) => {
+      // An app that restarts leaves the call behind.
+      if (call === part.call && !part.isLeft && this.#doing !== 'offline')
+        this.#finish(part, reason.replaceAll('_', ' '))
     })
   }
 
-  #attempt(deed: Promise<void>): void {
-    deed.catch(error => {
-      const isLate = error instanceof Refusal && TOO_LATE.has(error.code)
-      if (!isLate && !this.#isGoing) this.#fail(causeOf(error))
-    })
+  #onState(part: CallPart, state: CallState): void {
+    if (state === 'rejoining') {
+      const isOther = ({ state, userId }: Call['participants'][number]) =>
+        state === 'joined' && userId !== this.phone.userId
+      const asked = part.call.participants.filter(isOther).length
+      this.#say(`asks ${asked} other${asked === 1 ? '' : 's'} for the key`)
+    } else if (state === 'keyless') this.#finish(part, 'nobody gave the key')
+    else if (state !== 'active') return
+    else if (this.#doing === 'rejoining') this.#does('in a call', 'is in the call again')
+    else if (this.#doing === 'calling') {
+      this.#observer.onCount('answered')
+      this.#does('in a call', 'is answered')
+      this.#attempt(beInCall(this, this.behaviour, part))
+    }
   }
 
-  #fail(sentence: string): void {
+  async #leave(part: CallPart, how: string, act: () => Promise<void>): Promise<void> {
+    part.isLeft = true
+    await act().finally(() => this.#finish(part, how))
+  }
+
+  #finish(part: CallPart, how: string): void {
+    if (part.isOver) return
+    part.end()
+    this.#part = undefined
+    this.#observer.onCount('ended')
+    this.#does('idle', `is out of the call: ${how}`)
+  }
+
+  #attempt(deed: Promise<unknown>): void {
+    deed.catch(error => this.#fail(error))
+  }
+
+  #fail(error: unknown): void {
+    if (hasCode(error, ...TOO_LATE) || this.#isGoing) return
     this.#observer.onCount('failed')
-    this.#observer.onTrouble(`${this.name}: ${sentence}`)
+    this.#observer.onTrouble(`${this.name}: ${sentenceOf(error)}`)
+  }
+
+  #showConnection(): void {
+    const { isOnline } = this.phone
+    if (isOnline === this.#wasOnline) return
+    this.#wasOnline = isOnline
+    this.#say(isOnline ? 'is online' : 'is offline')
   }
 
   #does(doing: string, deed: string): void {
@@ -223,11 +267,17 @@ export class Person implements Actor, PartObserver {
   }
 }
 
+/** Ends a call of two, leaves a larger one. */
+async function leave(call: Call): Promise<void> {
+  if (call.isIncoming && call.state === 'ringing') await call.decline()
+  else await (call.participants.length > 2 ? call.leave() : call.end())
+}
+
 /** The call, or the request, was over when they got round to it. */
-const TOO_LATE = new Set([
+const TOO_LATE = [
   'CALL_ENDED',
   'CALL_NOT_FOUND',
   'CALL_NOT_ACTIVE',
   'REQUEST_CLOSED',
   'REQUEST_NOT_FOUND',
-])
+] as const

@@ -1,22 +1,20 @@
-/**
- * A fake user's device: signed in with the code from the inbox, registered with a key pair of its own, connected, and
- * connected again whenever the connection is lost. Answering calls is left to `Person`.
- */
+/** A fake user's device: an app on the SDK, which can lose its network and its memory, and starts again. */
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Api, causeOf, type Tokens } from './api.ts'
-import { DeviceKeys, type KeyHolder } from './call-key.ts'
-import type { Directory } from './directory.ts'
+import { WebSocket } from 'ws'
+import { Callsign, CallsignError, type CallsignEvents, memoryStorage } from '../../src/app/app.ts'
+import { sentCode } from '../../src/app/development.ts'
+import type { PublishedKeys } from '../../src/client/client.ts'
+import { messageOf } from '../../src/errors.ts'
 import type { Gate } from './gate.ts'
-import { type Closing, ConnectionLost, StompClient } from './stomp-client.ts'
-import type { SealedKey, Told } from './told.ts'
 
 /** Shared by all fake users of a simulation. */
 export interface World {
   /** `http://host:port` */
   readonly url: string
-  readonly directory: Directory
+  /** As the server names them: a simulator has no other source, an app has them built in. */
+  readonly pins: PublishedKeys
   /** Through which sign-ins and connections go. */
   readonly gate: Gate
   readonly stop: AbortSignal
@@ -24,243 +22,148 @@ export interface World {
   readonly trouble: (sentence: string) => void
 }
 
+/** One run of the app. The network is gone once it is cut. */
+interface Run {
+  readonly app: Callsign
+  readonly cut: AbortController
+}
+
 export class Phone {
-  readonly api: Api
-  readonly userId: string
   readonly displayName: string
-  readonly deviceId: string
   /** Connections that were accepted so far. */
   connects = 0
-  /** Called with each message to the device, each event once. */
-  onTold: (told: Told) => void = () => {}
-  /** Called when it has come online or gone offline. */
-  onConnection: () => void = () => {}
-  /** Called when it will not be online again, with the reason. */
-  onShutOut: (reason: string) => void = reason => this.#world.trouble(reason)
+  /** Of the app. */
+  starts = 0
+  isOnline = false
+  /** When the app asked last for a call to be started (`performance.now()`). */
+  calledAtMs = 0
   readonly #world: World
-  readonly #keys: DeviceKeys
-  readonly #topics = new Set<string>()
-  /** Ids of events, the oldest first: what was acknowledged on a connection that broke comes again. */
-  readonly #known = new Set<string>()
-  #client: StompClient | undefined = undefined
-  #isOnline = false
-  /** Aborted when it is not to be connected any more. */
-  #away = new AbortController()
-  #waiting: (() => void)[] = []
+  readonly #storage = memoryStorage()
+  readonly #listeners: ((app: Callsign) => void)[] = []
+  #run: Run
 
-  private constructor(world: World, api: Api, keys: DeviceKeys, user: SignedIn['user'], deviceId: string) {
+  private constructor(world: World, displayName: string) {
     this.#world = world
-    this.api = api
-    this.#keys = keys
-    this.userId = user.userId
-    this.displayName = user.displayName
-    this.deviceId = deviceId
-  }
-
-  /** A new person's phone. */
-  static unpack(world: World, displayName: string): Promise<Phone> {
-    return world.gate.through(async () => {
-      const api = new Api({ url: () => world.url, stop: world.stop })
-      const { user } = await signIn(api, displayName)
-      const keys = new DeviceKeys()
-      const { deviceId } = await api.send<{ deviceId: string }>('POST /app/api/register_device', {
-        publicKey: keys.point.toString('base64'),
-        deviceInfo: { platform: 'simulator', name: displayName },
-      })
-      world.directory.add({ name: `${user.userId}_${deviceId}`, key: keys.point })
-      return new Phone(world, api, keys, user, deviceId)
+    this.displayName = displayName
+    this.#run = this.#newRun()
+    this.on('connection', state => {
+      this.isOnline = state === 'connected'
+      if (this.isOnline) this.connects += 1
     })
   }
 
-  /** `<userId>_<deviceId>` */
-  get name(): string {
-    return `${this.userId}_${this.deviceId}`
+  /** A new person's phone, signed in and online. */
+  static unpack(world: World, displayName: string): Promise<Phone> {
+    return world.gate.through(async () => {
+      const phone = new Phone(world, displayName)
+      const email = `simulator-${randomBytes(8).toString('hex')}@example.org`
+      await phone.app.signIn(email, () => sentCode(world.url, email), { displayName })
+      await phone.online()
+      return phone
+    })
   }
 
-  get isOnline(): boolean {
-    return this.#isOnline
+  get app(): Callsign {
+    return this.#run.app
   }
 
-  get holder(): KeyHolder {
-    return { name: this.name, key: this.#keys.point }
+  get userId(): string {
+    return this.app.userId ?? ''
   }
 
-  /** Connects, and again whenever the connection is lost; resolves when it is online for the first time. */
+  /** As `Callsign.on`, of the app as it runs now and after each further start. */
+  on<Name extends keyof CallsignEvents>(name: Name, listener: (event: CallsignEvents[Name]) => void): void {
+    const listen = (app: Callsign) => {
+      app.on(name, event => {
+        if (app === this.app) listener(event)
+      })
+    }
+    this.#listeners.push(listen)
+    listen(this.app)
+  }
+
+  /** Starts the app again; resolves when it is online. */
   connect(): Promise<void> {
-    this.#away = new AbortController()
-    this.#keepConnected(this.#away.signal).catch(error => this.onShutOut(causeOf(error)))
-    return this.online()
+    return this.#world.gate.through(async () => {
+      await this.app.resume()
+      await this.online()
+    })
   }
 
   /** Resolves when it is online, at once if it is. */
   async online(): Promise<void> {
-    while (!this.#isOnline) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    while (!this.isOnline) await this.app.once('connection')
   }
 
-  /** The network is gone without a word, and stays so until `connect`. */
-  drop(): void {
-    this.#away.abort()
-    this.#client?.drop()
+  /** The battery is empty: without a word, the network and all that was in memory are gone until `connect`. */
+  drop({ isForgetful = false } = {}): void {
+    const { app, cut } = this.#run
+    // An app whose call was given up while it was away has nothing to go on with.
+    if (isForgetful) void this.#storage.put(`call.${this.userId}`, null)
+    cut.abort()
+    this.isOnline = false
+    this.#run = this.#newRun()
+    void app.close()
   }
 
   /** Says goodbye. */
   async disconnect(): Promise<void> {
-    this.#away.abort()
-    await this.#client?.close()
+    await this.app.close()
   }
 
-  /** Follows a call live, also on the connections to come. */
-  async watch(callId: string): Promise<void> {
-    const topic = `${TOPIC}${callId}`
-    if (this.#topics.has(topic) || this.#client === undefined) return
-    this.#topics.add(topic)
-    // A connection that is lost meanwhile subscribes again by itself.
-    await this.#subscribe(this.#client, topic).catch(ignoreLoss)
-  }
-
-  unwatch(callId: string): void {
-    const topic = `${TOPIC}${callId}`
-    if (this.#topics.delete(topic)) this.#client?.unsubscribe(topic)
-  }
-
-  /** Sends to `/app/call/{callId}/{command}`, again if the connection is lost; rejects with a `Refusal`. */
-  async send(destination: string, body: object): Promise<void> {
-    for (;;) {
-      await this.online()
-      try {
-        return await this.#client!.send(destination, body)
-      } catch (error) {
-        ignoreLoss(error)
-      }
-    }
-  }
-
-  seal(callKey: Uint8Array, to: KeyHolder): string {
-    return this.#keys.seal(callKey, this.name, to)
-  }
-
-  /** A map of keys for these devices. */
-  sealAll(callKey: Uint8Array, devices: readonly KeyHolder[]): Record<string, string> {
-    return Object.fromEntries(devices.map(to => [to.name, this.seal(callKey, to)]))
-  }
-
-  /** Throws unless that device has sealed it for this one. */
-  async open({ encryptedAESKey, fromUserId, fromDeviceId }: SealedKey): Promise<Buffer> {
-    return this.#keys.open(encryptedAESKey, this.name, await this.deviceOf(fromUserId, fromDeviceId))
-  }
-
-  devicesOf(userId: string): Promise<KeyHolder[]> {
-    return this.#world.directory.devicesOf(this.api, userId)
-  }
-
-  deviceOf(userId: string, deviceId: string): Promise<KeyHolder> {
-    return this.#world.directory.deviceOf(this.api, userId, deviceId)
-  }
-
-  async #keepConnected(away: AbortSignal): Promise<void> {
-    let pauseMs = PAUSE_MS_MIN
-    while (!away.aborted) {
-      const before = this.connects
-      const { isFinal, reason, retryAfterMs } = await this.#stayConnected(away)
-      if (away.aborted) return
-      if (isFinal) throw new Error(`${this.displayName} is not to come back: ${reason}`)
-      pauseMs = this.connects > before ? PAUSE_MS_MIN : Math.min(2 * pauseMs, PAUSE_MS_MAX)
-      // Full jitter: phones that lost their connections together come back one by one.
-      await sleep(Math.max(retryAfterMs, pauseMs * Math.random()))
-    }
-  }
-
-  /** Resolves when the connection has ended, or could not be had. */
-  async #stayConnected(away: AbortSignal): Promise<Closing> {
-    try {
-      const client = await this.#world.gate.through(() => this.#openConnection(away))
-      const closing = await client.closed
-      this.#setOnline(false)
-      if (closing.reason === 'token_expired') await this.api.refresh()
-      return closing
-    } catch (error) {
-      if (!(error instanceof ConnectionLost)) throw error
-      if (error.closing.reason === 'token_expired') await this.api.refresh()
-      return error.closing
-    }
-  }
-
-  async #openConnection(away: AbortSignal): Promise<StompClient> {
-    const client = await StompClient.open({
-      url: `${this.#world.url.replace('http', 'ws')}/ws`,
-      accessToken: await this.api.accessToken(),
-      onMessage: body => this.#onMessage(body as Told),
+  #newRun(): Run {
+    this.starts += 1
+    const { url, pins } = this.#world
+    const cut = new AbortController()
+    const app = new Callsign({
+      server: url,
+      pins,
+      storage: this.#storage,
+      device: { deviceInfo: { platform: 'simulator', name: this.displayName } },
+      fetch: (url, init) => this.#fetch(`${url}`, init, cut.signal),
+      webSocket: socketsUntil(cut.signal),
+      answerWithinMs: PATIENCE_MS,
     })
-    this.#client = client
-    if (away.aborted) client.drop()
-    await Promise.all([...QUEUES, ...this.#topics].map(destination => this.#subscribe(client, destination)))
-    this.connects += 1
-    this.#setOnline(true)
-    return client
+    for (const listen of this.#listeners) listen(app)
+    return { app, cut }
   }
 
-  /** The topic of an ended call is refused, and the inbox reports the end anyway. */
-  async #subscribe(client: StompClient, destination: string): Promise<void> {
-    try {
-      await client.subscribe(destination)
-      const isUnwatched = destination.startsWith(TOPIC) && !this.#topics.has(destination)
-      if (isUnwatched) client.unsubscribe(destination)
-    } catch (error) {
-      if (!destination.startsWith(TOPIC) || error instanceof ConnectionLost) throw error
-      this.#topics.delete(destination)
+  /** Asks again until the server is back. */
+  async #fetch(url: string, init: RequestInit | undefined, cut: AbortSignal): Promise<Response> {
+    if (url.endsWith('/call/start')) this.calledAtMs = performance.now()
+    for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
+      if (cut.aborted) throw new Error('the network is gone')
+      try {
+        return await fetch(url, init)
+      } catch (error) {
+        if (init?.signal?.aborted || this.#world.stop.aborted) throw error
+      }
+      // Full jitter: phones that got no answer together ask one by one.
+      await sleep(pauseMs * Math.random())
     }
   }
+}
 
-  #setOnline(isOnline: boolean): void {
-    this.#isOnline = isOnline
-    if (isOnline) for (const resolve of this.#waiting.splice(0)) resolve()
-    this.onConnection()
+/** WebSockets that break, without a word, when the network is cut. */
+function socketsUntil(cut: AbortSignal) {
+  return class extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols, { perMessageDeflate: false })
+      const breakOff = () => this.terminate()
+      cut.addEventListener('abort', breakOff)
+      this.once('close', () => cut.removeEventListener('abort', breakOff))
+      if (cut.aborted) breakOff()
+    }
   }
-
-  #onMessage(told: Told): void {
-    if (this.#known.has(told.eventId)) return
-    this.#known.add(told.eventId)
-    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.values().next().value!)
-    this.onTold(told)
-  }
 }
 
-interface SignedIn extends Tokens {
-  readonly user: { readonly userId: string; readonly displayName: string }
+/** A sentence about a failure, with its code. */
+export function sentenceOf(error: unknown): string {
+  if (!(error instanceof CallsignError)) return messageOf(error)
+  return error.status === 429 ? RATES : `${error.code}: ${error.message}`
 }
 
-async function signIn(api: Api, displayName: string): Promise<SignedIn> {
-  const email = `simulator-${randomBytes(8).toString('hex')}@example.org`
-  const { challengeId } = await api.send<{ challengeId: string }>('POST /app/api/login', {
-    email,
-    displayName,
-  })
-  const otp = await codeFor(api, email)
-  const reply = await api.send<SignedIn>('POST /app/api/verify-login', { challengeId, otp })
-  api.take(reply)
-  return reply
-}
-
-/** The mail leaves behind the answer, so it may not be there yet. */
-async function codeFor(api: Api, email: string): Promise<string> {
-  for (let tries = 0; tries < CODE_TRIES_MAX; tries++) {
-    const { items } = await api.send<{ items: readonly { otp?: string }[] }>(`GET /dev/inbox?to=${email}`)
-    const otp = items[0]?.otp
-    if (otp !== undefined) return otp
-    await sleep(CODE_PAUSE_MS)
-  }
-  throw new Error(`no code for ${email} in /dev/inbox`)
-}
-
-/** The connection was lost, and another one is on its way. */
-function ignoreLoss(error: unknown): void {
-  if (!(error instanceof ConnectionLost)) throw error
-}
-
-const QUEUES = ['/user/queue/errors', '/user/queue/account', '/user/queue/contacts', '/user/queue/calls']
-const TOPIC = '/topic/call.'
-const [PAUSE_MS_MIN, PAUSE_MS_MAX] = [250, 4_000]
-const CODE_TRIES_MAX = 200
-const CODE_PAUSE_MS = 50
-/** Events that are remembered. */
-const KNOWN_MAX = 300
+const RATES = 'too many requests for the rates of the server; start it with CALLSIGN_RATE_LIMITS=off'
+/** A server that has not been back for so long is not coming back. */
+const PATIENCE_MS = 120_000
+const [PAUSE_MS_MIN, PAUSE_MS_MAX] = [100, 3_000]

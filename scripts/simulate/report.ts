@@ -24,23 +24,23 @@ export function formatDeed(name: string, deed: string): string {
 
 /** A line about the last second of a load. */
 export function formatSecond(seconds: number, crowd: Crowd): string {
-  const { figures, online, users, callsUnderWay } = crowd
+  const { figures, connects, online, users, callsUnderWay } = crowd
   return `${[
     `${seconds} s`.padStart(6),
     `calls ${figures.started} started, ${figures.answered} answered, ${figures.ended} ended, ${figures.failed} failed, ${callsUnderWay} under way`,
     `ring ${formatLatency(figures.takeLatency())}`,
-    `online ${online} of ${users}, ${figures.connects} connects`,
+    `online ${online} of ${users}, ${connects} connects`,
     `${Math.round(process.memoryUsage.rss() / 1e6)} MB`,
   ].join('   ')}\n`
 }
 
 /** A load's results. */
 export function formatSummary(crowd: Crowd): string {
-  const { figures, users } = crowd
+  const { figures, connects, users } = crowd
   const failures = [...figures.failures].map(([reason, count]) => `  ${reason}: ${count}\n`)
   return `
 ${figures.started} calls of ${users} users: ${figures.answered} answered, ${figures.ended} ended as they should, ${figures.failed} failed
-ring ${formatLatency(figures.latency)}, from the request to the device; ${figures.connects} connects, ${figures.heldBack} calls held back while nobody was free
+ring ${formatLatency(figures.latency)}, from the request to the device; ${connects} connects, ${figures.heldBack} calls held back while nobody was free
 ${failures.join('')}`
 }
 

@@ -1,14 +1,14 @@
 /** All fake users of one run, and the commands to them. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { developmentPins } from '../../src/app/development.ts'
+import { messageOf } from '../../src/errors.ts'
 import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'
-import { Api, causeOf } from './api.ts'
 import { BEHAVIOURS, pausesAt } from './behaviour.ts'
 import { Crowd } from './crowd.ts'
-import { Directory } from './directory.ts'
 import { Gate } from './gate.ts'
 import { Person, type PersonObserver } from './person.ts'
-import { Phone, type World } from './phone.ts'
+import { Phone, sentenceOf, type World } from './phone.ts'
 import { shareTokenIn } from './settings.ts'
 
 export interface SimulationOptions {
@@ -47,9 +47,9 @@ export class Simulation implements PersonObserver {
     const { url } = options
     await assertDevelopmentServer(url)
     const stop = new AbortController()
-    const directory = await Directory.open(new Api({ url: () => url, stop: stop.signal }), url)
+    const pins = await developmentPins(url)
     const trouble = (sentence: string) => simulation.onTrouble(sentence)
-    const world: World = { url, directory, gate: new Gate(AT_ONCE), stop: stop.signal, trouble }
+    const world: World = { url, pins, gate: new Gate(AT_ONCE), stop: stop.signal, trouble }
     const simulation = new Simulation(options, world, stop)
     return simulation
   }
@@ -85,7 +85,7 @@ export class Simulation implements PersonObserver {
       await this.#carryOut(command)
     } catch (error) {
       isDone = false
-      this.onTrouble(causeOf(error))
+      this.onTrouble(sentenceOf(error))
     }
     this.#options.onChange()
     return isDone
@@ -139,7 +139,7 @@ export class Simulation implements PersonObserver {
     if (callsYouAfterMs === undefined || person !== this.#people[0] || this.#hasCalledYou) return
     this.#hasCalledYou = true
     setTimeout(() => {
-      person.call(userId, true).catch(error => this.onTrouble(causeOf(error)))
+      person.call(userId, true).catch(error => this.onTrouble(sentenceOf(error)))
     }, callsYouAfterMs).unref()
   }
 
@@ -176,13 +176,12 @@ export class Simulation implements PersonObserver {
     })
     const people = await Promise.all(behaviours.map((each, at) => this.#newPerson(each, names[at]!)))
     this.#people.push(...people)
-    await Promise.all(people.map(({ phone }) => phone.connect()))
   }
 
   async #newPerson(behaviour: Behaviour, name: string): Promise<Person> {
     const phone = await Phone.unpack(this.#world, name)
-    const { url } = await phone.api.send<{ url: string }>('POST /app/api/share-token', {})
-    return new Person(phone, behaviour, url, pausesAt(this.#options.pace), this)
+    const { link } = await phone.app.contacts.shareLink()
+    return new Person(phone, behaviour, link, pausesAt(this.#options.pace), this)
   }
 
   async #load(users: number, callsPerSecond: number): Promise<void> {
@@ -222,7 +221,9 @@ async function assertDevelopmentServer(url: string): Promise<void> {
     answer = await fetch(`${url}/dev/inbox?to=nobody`, { signal: AbortSignal.timeout(ANSWER_MS_MAX) })
     await answer.arrayBuffer()
   } catch (error) {
-    throw new NoServer(`nothing answers at ${url} (${causeOf(error)}): start a server with npm start`)
+    throw new NoServer(
+      `nothing answers at ${url} (${messageOf(error instanceof Error ? (error.cause ?? error) : error)}): start a server with npm start`,
+    )
   }
   if (answer.status !== 200) {
     throw new NoServer(`${url} is no development server: /dev/inbox answers ${answer.status}`)

@@ -95,8 +95,8 @@ export interface Call {
    * `KEYS_REFUSED` when the caller does not verify: it may be answered again.
    */
   answer(): Promise<void>
-  /** For all devices of the user. */
-  decline(reason?: 'declined' | 'busy'): Promise<void>
+  /** For all devices of the user. With `timeout` the call counts as missed. */
+  decline(reason?: 'declined' | 'busy' | 'timeout'): Promise<void>
   /** Ends it for all: the host, either of two, the caller while it rings. Else it rejects with `NOT_HOST`. */
   end(): Promise<void>
   /** The call goes on without this user. */
