@@ -28,7 +28,7 @@ export class Member {
   #fingerprints: Fingerprints = new Map()
   /** Messages about the present call: type and call. */
   readonly #told = new Set<string>()
-  /** What came, the oldest first. */
+  /** Messages that came, the oldest first. */
   readonly #known = new Set<string>()
   #waiting: (() => void)[] = []
 

@@ -32,7 +32,7 @@ export class Phone {
   readonly displayName: string
   /** Connections that were accepted so far. */
   connects = 0
-  /** Of the app. */
+  /** How often the app was started. */
   starts = 0
   isOnline = false
   /** When the app asked last for a call to be started (`performance.now()`). */
