@@ -2,7 +2,7 @@
 
 import type { Call, CallEnding, CallPerson } from './call.ts'
 import { makeCallKey } from './call-key.ts'
-import { CallsignError, hasCode } from './callsign-error.ts'
+import { hasCode } from './callsign-error.ts'
 import { withFreshDevices } from './fresh-devices.ts'
 import { type CallDeps, type CallFacts, isOver, LiveCall, ringsForMs } from './live-call.ts'
 import { type AppStorage, readStored, writeStored } from './storage.ts'
@@ -70,12 +70,13 @@ export class Calls {
     return call
   }
 
-  async rejoin(callId: string): Promise<Call> {
-    const record = await this.#deps.session.request('GET call/{callId}', undefined, { callId })
-    if (record.status !== 'active') throw new CallsignError('CALL_NOT_ACTIVE', 'The call does not go on.')
-    const call = this.#live.get(callId) ?? this.#add(record, personIn(record, record.initiatorId))
-    await this.#leaveOther(call)
-    await call.resume(record)
+  /** Brings the user's call to this device: from another device, or one that they had left or missed. */
+  async join(callId: string): Promise<Call> {
+    const { session, userId } = this.#deps
+    const record = await session.request('GET call/{callId}', undefined, { callId })
+    const invitedBy = record.participants.find(one => one.userId === userId)?.invitedBy ?? record.initiatorId
+    const call = this.#live.get(callId) ?? this.#add(record, personIn(record, invitedBy))
+    await call.join()
     return call
   }
 

@@ -198,9 +198,9 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#assertActive().calls.start(userIds, options)
   }
 
-  /** Into a call that goes on, such as one of the history: this device asks those in it for the key. */
-  rejoin(callId: string): Promise<Call> {
-    return this.#assertActive().calls.rejoin(callId)
+  /** Brings a call of the user to this device: from another device, or one that they had left or missed. */
+  join(callId: string): Promise<Call> {
+    return this.#assertActive().calls.join(callId)
   }
 
   /** Any operation of docs/openapi.json, also before this device is registered: `DEVICE_LIMIT` keeps it out until another is removed. */

@@ -131,14 +131,11 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
       if (this.#isOver) return
       clearTimeout(this.#ringTimer)
       // It may have been renewed while it rang.
-      const { sealed, epoch, opened: renewed } = this.#invited ?? invited
+      const { epoch, opened: renewed } = this.#invited ?? invited
       this.#invited = undefined
       if (record.keyEpoch === invited.epoch) return await this.enter(record, opened)
       if (record.keyEpoch === epoch) return await this.enter(record, await renewed)
-      const { encryptedAESKey } = record
-      if (encryptedAESKey === undefined || encryptedAESKey === sealed)
-        return await this.#rejoining.ask(record)
-      await this.enter(record, await this.#deps.exchange.openFromAny(record, encryptedAESKey))
+      await this.#enterJoined(record)
     } catch (error) {
       if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) this.closeSoon()
       if (this.#state === 'joining' && this.#invited !== undefined) this.#setState('ringing')
@@ -208,6 +205,19 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     this.#invite(epoch, sealed, () => this.#openInvitation(sealed))
     // The caller's screen can say so; that it rings does not hang on it.
     void this.#deps.connection.send(`/app/call/${this.callId}/ringing`, {}).catch(() => {})
+  }
+
+  /** Comes in without ringing: from another device of the user, or back. */
+  async join(): Promise<void> {
+    this.#setState('joining')
+    await this.#deps.leaveOther(this)
+    try {
+      await this.#enterJoined(await this.#join())
+    } catch (error) {
+      if (hasCode(error, 'REJOIN_REQUIRED')) return this.#rejoining.ask(await this.#read())
+      if (this.#state === 'joining') this.close('unknown')
+      throw error
+    }
   }
 
   /** Goes on with a call that this device is in, or was before a restart. */
@@ -373,6 +383,13 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   /** The log may not have been reachable when it began to ring. */
   #openAgain({ epoch, sealed }: SealedKey): Promise<OpenedKey> {
     return this.#invite(epoch, sealed, () => this.#openInvitation(sealed)).opened
+  }
+
+  /** With the key that came for this device, or else with one that it asks for. */
+  async #enterJoined(record: CallRecord): Promise<void> {
+    const { encryptedAESKey } = record
+    if (encryptedAESKey === undefined) return this.#rejoining.ask(record)
+    await this.enter(record, await this.#deps.exchange.openFromAny(record, encryptedAESKey))
   }
 
   /** A call that this device is in and the app knows nothing of is left for it. */

@@ -1,12 +1,22 @@
 /** Calls of `callsign/app` with the real server: every way that they ring, are joined, left, renewed and come to an end. */
 
 import t from 'tap'
-import type { Call } from '../../src/app/app.ts'
-import { type AppPerson, newFriends, restart } from '../support/whole-apps.ts'
+import type { Call, OwnListState } from '../../src/app/app.ts'
+import { type AppPerson, newFriends, newPerson, restart } from '../support/whole-apps.ts'
 
 /** Resolves when the call is so, at once if it is. */
 async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
   while (!isSo(call)) await call.once('changed')
+}
+
+/** Reads from the state of the person's device list once that has what is asked for. */
+async function listed<Value>({ me }: AppPerson, read: (state: OwnListState) => Value | undefined) {
+  for (;;) {
+    const state = me.devices.listState
+    const value = state === undefined ? undefined : read(state)
+    if (value !== undefined) return value
+    await me.once('changed')
+  }
 }
 
 /** The first person calls the rest, and all answer. Gives each one's call, in order. */
@@ -127,6 +137,37 @@ t.test('answering another call leaves the one that this device is in', async t =
   t.equal(second.state, 'active')
 })
 
+t.test('a person has two devices: one approves the other, both ring, and the call moves', async t => {
+  const [ann, phone] = (await newFriends(t)) as [AppPerson, AppPerson]
+  const laptop = await newPerson(t, phone.options.server, 1)
+  const waits = await listed(laptop, state => (state.kind === 'waiting' ? state.code : undefined))
+  const waiting = await listed(phone, state => (state.kind === 'listed' ? state.waiting[0] : undefined))
+  t.equal(waiting.code, waits, 'both show the same code')
+  await phone.me.devices.approve(waiting)
+  await listed(laptop, state => state.kind === 'listed' || undefined)
+
+  const ringing = [phone, laptop].map(({ me }) => me.once('ringing'))
+  const call = await ann.me.call([phone.me.userId!])
+  const [onPhone, onLaptop] = (await Promise.all(ringing)) as [Call, Call]
+  const elsewhere = onLaptop.once('ended')
+  await onPhone.answer()
+  t.same(await elsewhere, { reason: 'answered_elsewhere' })
+  const moved = onPhone.once('ended')
+  const movedTo = await laptop.me.join(call.callId)
+  t.same(await moved, { reason: 'moved' })
+  await until(movedTo, ({ state }) => state === 'active')
+  t.equal(movedTo.fingerprint, call.fingerprint)
+  await movedTo.leave()
+  // A server could make up such a device: the person here is asked.
+  const asked = call.once('key-asked')
+  const back = await phone.me.join(call.callId)
+  const ask = await asked
+  t.match(ask, { userId: phone.me.userId!, deviceId: phone.me.deviceId! })
+  await call.grantKey(ask)
+  await until(back, ({ state }) => state === 'active')
+  t.equal(back.fingerprint, call.fingerprint)
+})
+
 t.test('strangers can not be called', async t => {
   const [ann, bob, cat] = await newFriends(t, 3)
   await t.rejects(bob!.me.call([cat!.me.userId!]), { code: 'KEYS_UNAVAILABLE' })
@@ -139,14 +180,14 @@ t.test('a user who has left comes back with the same key, unless the call has en
   const [call, bobs] = (await allIn([ann!, bob!])) as [Call, Call]
   const { fingerprint } = call
   await bobs.leave()
-  const back = await bob!.me.rejoin(call.callId)
+  const back = await bob!.me.join(call.callId)
   await until(back, ({ state }) => state === 'active')
   t.not(back, bobs)
   t.match(back, { callId: call.callId, ending: undefined, fingerprint })
   const ended = back.once('ended')
   await call.end()
   await ended
-  await t.rejects(bob!.me.rejoin(call.callId), { code: /^CALL_(ENDED|NOT_ACTIVE)$/ })
+  await t.rejects(bob!.me.join(call.callId), { code: /^CALL_(ENDED|NOT_ACTIVE)$/ })
 })
 
 t.test('a third hears that the call had begun', async t => {

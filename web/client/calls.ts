@@ -44,7 +44,7 @@ export class Calls {
   /** Comes back into a call that was left, or asks once more for its key. */
   async rejoin(callId: string): Promise<void> {
     try {
-      await this.#me.rejoin(callId)
+      await this.#me.join(callId)
     } finally {
       await this.loadHistory()
     }
