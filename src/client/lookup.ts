@@ -116,12 +116,27 @@ export function readResult(result: unknown): ParsedResult {
 
 /** The VRF hash, base64, that the proof proves for `input`. Throws `CheckFailed` at `vrf`. */
 export function proveHash(
-  { vrfPublicKey }: LogKeys,
+  keys: LogKeys,
   input: Uint8Array,
   { extra }: { readonly extra: Uint8Array },
 ): string {
-  return encodeBase64(during('vrf', () => verifyVrf(vrfPublicKey, input, extra)))
+  const proven = provenOf.get(keys) ?? new Map<string, string>()
+  provenOf.set(keys, proven)
+  const name = `${encodeBase64(input)} ${encodeBase64(extra)}`
+  const known = proven.get(name)
+  if (known !== undefined) return known
+  const hash = encodeBase64(during('vrf', () => verifyVrf(keys.vrfPublicKey, input, extra)))
+  if (proven.size >= PROVEN_MAX) proven.clear()
+  proven.set(name, hash)
+  return hash
 }
+
+/**
+ * Hashes that were proven, by input and proof: a proof is the larger part of a lookup's work, and an app looks the
+ * same devices up for each call.
+ */
+const provenOf = new WeakMap<LogKeys, Map<string, string>>()
+const PROVEN_MAX = 500
 
 /** Throws `CheckFailed` at `index` for a leaf beyond the tree. */
 export function assertIndex(index: number, { treeSize }: SignedCheckpoint): void {
