@@ -87,6 +87,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   process:
     'settings, keys and refusals to start come before the fronts; kill and certificates stop and start them',
   protocol: 'the program of a page makes the calls of call-story',
+  'sdk-page': 'the programs of the page ask what call-story asks',
   'python-grpc': GRPC,
   'register-refusals': GRPC,
   simulate: 'the simulator is a client like those of call-story and stomp-calls',
