@@ -1,4 +1,4 @@
-/** What an app knows its log by. It comes with the app and never from the log's own server. */
+/** The keys that an app knows its log by. They come with the app and never from the log’s own server. */
 import { SignalError } from '../errors.ts'
 import { parseVerifierKey, type VerifierKey } from '../log/note.ts'
 import { type Policy, parsePolicy } from '../log/policy.ts'

@@ -12,7 +12,7 @@ function programsOf(page: string): string[] {
   return [...text.matchAll(/^```js\n([\s\S]+?)^```$/gm)].map(([, program]) => program!)
 }
 
-/** What each program prints, the numbers of a run apart. */
+/** The output of each program, the numbers of a run apart. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
   'sign-in.mjs': /^a code is on its way to E•••@example\.org\nOTP_INVALID\ntrue Eve Example\n$/i,
   'contacts.mjs': /Bob: It is Bob\nAnn is a contact\ntrue \d{5} \d{5}\n\[\]\n$/,
