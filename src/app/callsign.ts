@@ -382,10 +382,13 @@ export class Callsign extends Emitter<CallsignEvents> {
     if (event.type === 'profile_changed') this.#user = { ...this.#user, ...event }
     if (event.type === 'badge') this.#badge = event
     else if ('badge' in event) this.#badge = event.badge
-    await calls.onMessage(event)
-    if (DEVICE_EVENTS.includes(event.type)) await devices.load()
-    this.emit(event.type, event as never)
-    this.#changed()
+    try {
+      await calls.onMessage(event)
+      if (DEVICE_EVENTS.includes(event.type)) await devices.load()
+    } finally {
+      this.emit(event.type, event as never)
+      this.#changed()
+    }
   }
 
   async #end(): Promise<void> {

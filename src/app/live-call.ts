@@ -479,8 +479,13 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     }
     // It still rings here: the invitation's key is not good any more.
     if (!this.isPresent) return void (this.#isOver || this.#invite(epoch, encryptedAESKey, open))
-    const opened = await open()
+    const opened = await open().catch(error => {
+      this.report(error)
+      return undefined
+    })
     if (this.#isOver) return
+    // Another device may give the key in a way that can be verified.
+    if (opened === undefined) return this.#rejoining.ask(await this.#read())
     if (this.#rejoining.isAsking) return this.#rejoining.comeBack(epoch, opened)
     this.#hold(epoch, opened)
   }

@@ -123,6 +123,30 @@ t.test('a device that was away for too long asks for the key, and comes back', a
   t.equal(bobs.fingerprint, call.fingerprint)
 })
 
+t.test('a device that can not open a new key asks for it', async t => {
+  const server = await open(t)
+  let isAway = false
+  const failing: typeof fetch = async (url, init) => {
+    if (!isAway || !String(url).includes('get-public-keys')) return fetch(url, init)
+    isAway = false
+    throw new Error('the log does not answer')
+  }
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, server.http, 1, { fetch: failing })
+  await befriend(ann, bob)
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const bobs = await rung
+  await bobs.answer()
+  await until(call, ({ state }) => state === 'active')
+  const told = bobs.once('error')
+  isAway = true
+  await call.renewKey()
+  t.match(await told, { code: 'LOG_UNANSWERED' })
+  await until(bobs, ({ state, keys }) => state === 'active' && keys[0]?.epoch === 2)
+  t.equal(bobs.fingerprint, call.fingerprint)
+})
+
 for (const aheadMs of [600_000, -600_000]) {
   t.test(`a clock that is ${aheadMs} ms ahead shortens no ring`, async t => {
     const server = await open(t)
