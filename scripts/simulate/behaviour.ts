@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Behaviour } from '../../src/operations/console/events.ts'
-import type { CallPart } from './person.ts'
+import type { CallPart, Person } from './person.ts'
 
 /** Milliseconds; all of them are as many times longer as `--pace` says. */
 export interface Pauses {
@@ -31,49 +31,33 @@ export function pausesAt(pace: number): Pauses {
   }
 }
 
-/** A behaviour's possible acts; `Person` carries them out. */
-export interface Actor {
-  readonly pauses: Pauses
-  answer(part: CallPart): Promise<void>
-  decline(part: CallPart, reason: 'declined' | 'timeout'): Promise<void>
-  hangUp(part: CallPart): Promise<void>
-  /** Ends their own call unless a callee has answered it. */
-  giveUp(part: CallPart): Promise<void>
-  /** The connection is lost, with all that the app knew. */
-  drop(): void
-  reconnect(): Promise<void>
-  /** The call goes on without them. */
-  lose(part: CallPart): void
-  rejoin(part: CallPart): Promise<void>
-}
-
 /** A call that rings, from the invitation to its end for this person. */
-export async function beCalled(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
-  const { ringing, patience } = actor.pauses
+export async function beCalled(person: Person, behaviour: Behaviour, part: CallPart): Promise<void> {
+  const { ringing, patience } = person.pauses
   if (!(await part.lasts(behaviour === 'time-out' ? patience : ringing))) return
-  if (behaviour === 'decline') return actor.decline(part, 'declined')
-  if (behaviour === 'time-out') return actor.decline(part, 'timeout')
-  await actor.answer(part)
-  await beInCall(actor, behaviour, part)
+  if (behaviour === 'decline') return person.decline(part, 'declined')
+  if (behaviour === 'time-out') return person.decline(part, 'timeout')
+  await person.answer(part)
+  await beInCall(person, behaviour, part)
 }
 
 /** Their own call, once answered. */
-export async function beInCall(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
-  const { beforeDrop, away, gone, talk } = actor.pauses
+export async function beInCall(person: Person, behaviour: Behaviour, part: CallPart): Promise<void> {
+  const { beforeDrop, away, gone, talk } = person.pauses
   if (behaviour === 'drop' || behaviour === 'drop-and-rejoin') {
     if (!(await part.lasts(beforeDrop))) return
-    actor.drop()
+    person.drop()
     await sleep(behaviour === 'drop' ? gone : away)
-    await actor.reconnect()
-    if (behaviour === 'drop') return actor.lose(part)
-    await actor.rejoin(part)
+    await person.reconnect()
+    if (behaviour === 'drop') return person.lose(part)
+    await person.rejoin(part)
   }
-  if (await part.lasts(talk)) await actor.hangUp(part)
+  if (await part.lasts(talk)) await person.hangUp(part)
 }
 
 /** Their own call, unanswered yet: a decliner gives up soon, the rest let it ring. */
-export async function awaitAnswer(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
-  if (behaviour === 'decline' && (await part.lasts(2 * actor.pauses.ringing))) await actor.giveUp(part)
+export async function awaitAnswer(person: Person, behaviour: Behaviour, part: CallPart): Promise<void> {
+  if (behaviour === 'decline' && (await part.lasts(2 * person.pauses.ringing))) await person.giveUp(part)
 }
 
 /** For people to read. */

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Call, type CallState, hasCode } from '../../src/app/app.ts'
 import type { Behaviour, SimulatorState } from '../../src/operations/console/events.ts'
-import { type Actor, awaitAnswer, beCalled, beInCall, type Pauses } from './behaviour.ts'
+import { awaitAnswer, beCalled, beInCall, type Pauses } from './behaviour.ts'
 import { type Phone, sentenceOf } from './phone.ts'
 
 /** Hears of people's deeds. */
@@ -42,7 +42,7 @@ export class CallPart {
 
 type Shown = SimulatorState['people'][number]
 
-export class Person implements Actor {
+export class Person {
   readonly phone: Phone
   readonly behaviour: Behaviour
   readonly pauses: Pauses
@@ -146,10 +146,12 @@ export class Person implements Actor {
     return leave(part.call)
   }
 
+  /** Ends their own call unless a callee has answered it. */
   async giveUp(part: CallPart): Promise<void> {
     if (this.#doing === 'calling') await this.#leave(part, 'hangup', () => part.call.end())
   }
 
+  /** The connection is lost, with all that the app knew. */
   drop(): void {
     this.#does('offline', 'loses the connection and the key')
     this.phone.drop({ isForgetful: this.behaviour === 'drop' })
@@ -160,6 +162,7 @@ export class Person implements Actor {
     if (!this.#isGoing) await this.phone.connect()
   }
 
+  /** The call goes on without them. */
   lose(part: CallPart): void {
     this.#finish(part, 'lost it')
   }

@@ -58,7 +58,7 @@ export class Phone {
       const phone = new Phone(world, displayName)
       const email = `simulator-${randomBytes(8).toString('hex')}@example.org`
       await phone.app.signIn(email, () => sentCode(world.url, email), { displayName })
-      await phone.online()
+      await Promise.race([phone.#listed(), phone.app.once('error').then(error => Promise.reject(error))])
       return phone
     })
   }
@@ -93,6 +93,11 @@ export class Phone {
   /** Resolves when it is online, at once if it is. */
   async online(): Promise<void> {
     while (!this.isOnline) await this.app.once('connection')
+  }
+
+  /** Resolves when the app has done all that it does at its start: it reads its device list last. */
+  async #listed(): Promise<void> {
+    while (this.app.devices.listState === undefined) await this.app.once('changed')
   }
 
   /** The battery is empty: without a word, the network and all that was in memory are gone until `connect`. */
