@@ -5,7 +5,7 @@ import { CallsignError } from '../../src/app/app.ts'
 import { calleesOf, newPlot, playCall, type Stage } from './crowd-call.ts'
 import { Figures } from './figures.ts'
 import { Failure, type Fingerprints, Member } from './member.ts'
-import { Phone, sentenceOf, type World } from './phone.ts'
+import { isRate, Phone, sentenceOf, type World } from './phone.ts'
 
 export interface CrowdOptions {
   readonly users: number
@@ -120,7 +120,7 @@ export class Crowd {
 
   #fail(error: unknown): void {
     if (error instanceof Failure) this.figures.fail(error.reason)
-    else if (error instanceof CallsignError) this.figures.fail(error.status === 429 ? '429' : error.code)
+    else if (error instanceof CallsignError) this.figures.fail(isRate(error) ? '429' : error.code)
     else this.figures.fail(sentenceOf(error))
     if (this.#said++ < SENTENCES_MAX) this.#world.trouble(sentenceOf(error))
   }

@@ -165,7 +165,12 @@ function socketsUntil(cut: AbortSignal) {
 /** A sentence about a failure, with its code. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof CallsignError)) return messageOf(error)
-  return error.status === 429 ? RATES : `${error.code}: ${error.message}`
+  return isRate(error) ? RATES : `${error.code}: ${error.message}`
+}
+
+/** Refused by the rates of the server, or of its log. */
+export function isRate({ status, members }: CallsignError): boolean {
+  return status === 429 || members.status === 429
 }
 
 const RATES = 'too many requests for the rates of the server; start it with CALLSIGN_RATE_LIMITS=off'
