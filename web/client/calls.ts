@@ -55,8 +55,8 @@ export class Calls {
     this.refuseKey(ask)
     await this.#store.presentCall.grantKey(ask)
     const isOwn = ask.userId === this.#me.userId
-    const who = isOwn ? 'Another device of yours comes in' : `${ask.displayName} comes back`
-    this.#store.say('good', `${who}: this tab has given it the key.`)
+    const whose = isOwn ? 'Another device of yours' : `Another device of ${ask.displayName}`
+    this.#store.say('good', `${whose} comes in: this tab has given it the key.`)
   }
 
   refuseKey({ deviceId }: KeyAsk): void {

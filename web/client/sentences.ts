@@ -8,7 +8,6 @@ export function sentenceOf(error: unknown, nameOf: NameOf): string {
   if (hasCode(error, 'KEYS_REFUSED')) return refusalOf(error, nameOf)
   if (hasCode(error, 'DEVICE_REMOVED'))
     return 'This device was removed by another of yours, and is signed out.'
-  if (hasCode(error, 'KEYS_UNAVAILABLE')) return `${error.message} Are you contacts?`
   if (hasCode(error, 'NO_ANSWER')) return 'The server does not answer. Is it still running?'
   if (!(error instanceof Error)) return String(error)
   const { title, detail, attemptsLeft, retryIn } = (error as Partial<CallsignError>).members ?? {}
