@@ -1,8 +1,10 @@
 /** Typed events of an object. */
 
+import { CallsignError } from './callsign-error.ts'
+
 type Listener = (event: never) => unknown
 
-export class Emitter<Events extends object> {
+export class Emitter<Events extends { readonly error: CallsignError }> {
   readonly #listeners = new Map<keyof Events, Set<Listener>>()
 
   /** Calls the listener at each such event. Gives the function that takes it away. */
@@ -22,10 +24,15 @@ export class Emitter<Events extends object> {
     })
   }
 
+  /** Calls the listeners of the event. */
   protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     for (const listener of [...(this.#listeners.get(name) ?? [])]) {
-      // A listener's error is the app's, and stops nothing here.
-      void (async () => (listener as (event: Events[Name]) => unknown)(event))()
+      // It stops nothing here. A refusal, such as of `call => call.answer()`, is told; a defect is the platform's to show.
+      void (async () => (listener as (event: Events[Name]) => unknown)(event))().catch(error => {
+        const isTold = error instanceof CallsignError && name !== 'error' && this.#listeners.has('error')
+        if (!isTold) throw error
+        this.emit('error', error)
+      })
     }
   }
 }

@@ -63,3 +63,14 @@ t.test('two apps talk over a topic of their own', async t => {
   t.same(await heard, { sealed: 'AA==' })
   unwatch()
 })
+
+t.test('a refusal in a listener is told as an error', async t => {
+  const [ann, bob] = (await newFriends(t)) as [AppPerson, AppPerson]
+  bob.me.on('ringing', async call => {
+    await call.decline()
+    await call.answer()
+  })
+  const told = bob.me.once('error')
+  await ann.me.call([bob.me.userId!])
+  t.match(await told, { code: 'CALL_NOT_ACTIVE' })
+})
