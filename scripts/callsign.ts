@@ -18,6 +18,7 @@ const COMMANDS = new Map([
   ['witness', () => import('./witness.ts')],
   ['drill', () => import('./drill.ts')],
   ['simulate', () => import('./simulate.ts')],
+  ['new', () => import('./new.ts')],
 ])
 
 const USAGE = `usage: callsign ${[...COMMANDS.keys()].join('|')} [options]

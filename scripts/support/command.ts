@@ -16,6 +16,8 @@ export interface Command {
   readonly usage: string
   /** The flags it takes: with a value, with one value or several, or without. */
   readonly flags: Readonly<Record<string, 'value' | 'values' | 'alone'>>
+  /** The name of the argument that stands without a flag. */
+  readonly operand?: string
   /** Resolves with the exit code. */
   readonly run: (flags: Flags) => Promise<number>
 }
@@ -72,12 +74,16 @@ export function parseOptions<const Options extends NonNullable<ParseArgsConfig['
   }
 }
 
-function readFlags({ flags }: Command): Flags {
+function readFlags({ flags, operand }: Command): Flags {
   const options = Object.entries(flags).map(
     ([name, kind]) =>
       [name, { type: kind === 'alone' ? 'boolean' : 'string', multiple: kind === 'values' }] as const,
   )
-  return parseOptions({ ...Object.fromEntries(options), help: { type: 'boolean' } }) as Flags
+  const argv = process.argv.slice(2)
+  // It stands first, or nowhere.
+  const first = operand !== undefined && argv[0]?.startsWith('-') === false ? argv.shift() : undefined
+  const parsed = parseOptions({ ...Object.fromEntries(options), help: { type: 'boolean' } }, argv) as Flags
+  return first === undefined ? parsed : { ...parsed, [operand!]: first }
 }
 
 function sentenceOf(error: unknown): string {

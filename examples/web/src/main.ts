@@ -1,0 +1,140 @@
+/** A calling app: sign-in, contacts by link, calls. Media comes with `call.roomId` and `call.keys`. */
+
+import { type Call, Callsign, indexedDbStorage, type Question } from 'callsign/app'
+import { pins, server } from './pins.ts'
+import { button, form, item, section, text } from './view.ts'
+
+const me = new Callsign({ server, pins, storage: indexedDbStorage() })
+const page = document.querySelector('main')!
+let contacts: readonly { readonly userId: string; readonly displayName: string }[] = []
+let requests: readonly { readonly userId: string; readonly displayName: string }[] = []
+let link = ''
+let notice = ''
+/** The form for the code, while one is asked for. */
+let question: HTMLElement | undefined
+
+/** What fails is said, and stays until something else happens. */
+async function act(work: () => Promise<unknown>): Promise<void> {
+  try {
+    notice = ''
+    await work()
+  } catch (error) {
+    notice = error instanceof Error ? error.message : String(error)
+  }
+  draw()
+}
+
+function askCode({ sentTo, error }: Question): Promise<string> {
+  return new Promise(resolve => {
+    const hint = error?.message ?? `A code is on its way to ${sentTo}.`
+    question = section('The code', text(hint), form('Code', 'Go on', resolve))
+    draw()
+  })
+}
+
+async function signIn(address: string): Promise<void> {
+  await me.signIn(address, askCode, { displayName: address.split('@')[0]! })
+  question = undefined
+  await load()
+}
+
+async function load(): Promise<void> {
+  const [friends, incoming] = await Promise.all([me.contacts.list(), me.contacts.requests()])
+  contacts = friends.items
+  requests = incoming.items.map(({ user }) => user)
+  draw()
+}
+
+function callView(call: Call): HTMLElement {
+  const { caller, state, isIncoming, isVerified, participants, fingerprint } = call
+  const others = participants.filter(({ userId }) => userId !== me.userId).map(one => one.displayName)
+  const title = isIncoming && state === 'ringing' ? `${caller.displayName} calls` : others.join(', ')
+  if (isIncoming && state === 'ringing') {
+    const verified = isVerified === undefined ? 'Checking the key' : isVerified ? 'Verified' : 'Not verified'
+    const answer = button('Answer', () => act(() => call.answer()))
+    return section(
+      title,
+      text(verified),
+      answer,
+      button('Decline', () => act(() => call.decline())),
+    )
+  }
+  const hangUp = button('Hang up', () => act(() => (call.isHost ? call.end() : call.leave())))
+  return section(title, text(state), text(fingerprint ?? ''), hangUp)
+}
+
+function draw(): void {
+  const parts: HTMLElement[] = notice === '' ? [] : [section('', text(notice))]
+  if (me.userId === undefined) {
+    const address = section(
+      'Sign in',
+      form('Email address', 'Send a code', value => act(() => signIn(value))),
+    )
+    page.replaceChildren(...parts, question ?? address)
+    return
+  }
+  const people = contacts.map(({ userId, displayName }) =>
+    item(
+      displayName,
+      button('Call', () => act(() => me.call([userId], { video: true }))),
+    ),
+  )
+  const asking = requests.map(({ userId, displayName }) =>
+    item(
+      `${displayName} asks`,
+      button('Accept', () => act(() => me.contacts.accept(userId).then(load))),
+    ),
+  )
+  const share = button('Share a link', () =>
+    act(async () => {
+      link = (await me.contacts.shareLink()).link
+    }),
+  )
+  const add = form('A link that you were given', 'Add', value =>
+    act(() => me.contacts.request({ link: value }).then(load)),
+  )
+  const signOut = button('Sign out', () => act(() => me.signOut()))
+  page.replaceChildren(
+    ...parts,
+    ...me.calls.map(callView),
+    section('People', ...asking, ...people, share, text(link), add),
+    section(me.user?.displayName ?? 'You', text(me.connection), signOut),
+  )
+}
+
+/** Typing is not disturbed by what happens meanwhile. */
+function drawUnlessTyping(): void {
+  const { activeElement } = document
+  if (!(activeElement instanceof HTMLInputElement && activeElement.value !== '')) draw()
+}
+
+me.on('changed', drawUnlessTyping)
+for (const type of [
+  'friend_request',
+  'friend_request_cancelled',
+  'contact_added',
+  'contact_removed',
+] as const) {
+  me.on(type, load)
+}
+for (const type of ['error', 'signed-out'] as const) {
+  me.on(type, ({ message }) => {
+    notice = message
+    draw()
+  })
+}
+me.on('keys', event => {
+  notice = `The devices of a contact have changed, or their keys do not hold (${event.kind}).`
+  draw()
+})
+for (const name of ['ringing', 'resumed'] as const) {
+  me.on(name, call => {
+    call.on('ended', ({ reason }) => {
+      notice = `The call has ended: ${reason}.`
+      draw()
+    })
+  })
+}
+void act(async () => {
+  if ((await me.resume()) !== undefined) await load()
+})
