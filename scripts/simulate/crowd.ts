@@ -36,7 +36,11 @@ export class Crowd {
       Math.min(GROUP_SIZE, users - at * GROUP_SIZE),
     )
     const gathered = groups.map(async (size, at) => {
-      await crowd.#gatherGroup(at, size)
+      await crowd.#gatherGroup(at, size).catch(error => {
+        // One is enough: the rest need not try.
+        crowd.#closing.abort()
+        throw error
+      })
       done += size
       onProgress(done, users)
     })
@@ -87,7 +91,8 @@ export class Crowd {
   async #gatherGroup(group: number, size: number): Promise<void> {
     const members = await Promise.all(
       Array.from({ length: size }, async (_, at) => {
-        const phone = await Phone.unpack(this.#world, `Soak ${group * GROUP_SIZE + at}`)
+        const name = `Soak ${group * GROUP_SIZE + at}`
+        const phone = await Phone.unpack(this.#world, name, this.#closing.signal)
         return new Member(phone, error => this.#fail(error))
       }),
     )

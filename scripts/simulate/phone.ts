@@ -52,9 +52,10 @@ export class Phone {
     })
   }
 
-  /** A new person's phone, signed in and online. */
-  static unpack(world: World, displayName: string): Promise<Phone> {
+  /** A new person's phone, signed in and online; once `given` is aborted no more are unpacked. */
+  static unpack(world: World, displayName: string, given?: AbortSignal): Promise<Phone> {
     return world.gate.through(async () => {
+      given?.throwIfAborted()
       const phone = new Phone(world, displayName)
       const email = `simulator-${randomBytes(8).toString('hex')}@example.org`
       await phone.app.signIn(email, () => sentCode(world.url, email), { displayName })
@@ -139,7 +140,10 @@ export class Phone {
     for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
       if (cut.aborted) throw new Error('the network is gone')
       try {
-        return await fetch(url, init)
+        const answer = await fetch(url, init)
+        // Rates are what a simulation is to report, not to wait for.
+        if (answer.status !== 429) return answer
+        return new Response(answer.body, { status: 429, headers: { 'retry-after': '3600' } })
       } catch (error) {
         if (init?.signal?.aborted || this.#world.stop.aborted) throw error
       }

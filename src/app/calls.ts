@@ -40,6 +40,8 @@ export class Calls {
   readonly #deps: CallsDeps
   readonly #callDeps: CallDeps
   readonly #live = new Map<string, LiveCall>()
+  /** When calls ended here, by the server's clock, the oldest first: an older invitation does not ring again. */
+  readonly #endedAtMs = new Map<string, number>()
   #isClosing = false
 
   constructor(deps: CallsDeps) {
@@ -99,7 +101,7 @@ export class Calls {
     const { callId, callerId, callerName, encryptedAESKey, keyEpoch } = invitation
     const forMs = ringsForMs(invitation, this.#deps.server)
     const known = this.#live.get(callId)
-    if (known !== undefined || forMs <= 0) return known
+    if (known !== undefined || forMs <= 0 || this.#hasEnded(callId, invitation.sentAt)) return known
     return this.#ring(
       invitation,
       { userId: callerId, displayName: callerName },
@@ -145,9 +147,10 @@ export class Calls {
   /** A call that rang before the app was there. */
   #onPending(record: CallRecord): void {
     const { callId, participants, encryptedAESKey, ringTimeoutIn, keyEpoch } = record
-    const invitedBy = participants.find(({ userId }) => userId === this.#deps.userId)?.invitedBy
-    if (this.#live.has(callId) || invitedBy === undefined || encryptedAESKey === undefined) return
-    this.#ring(record, personIn(record, invitedBy), encryptedAESKey, keyEpoch, ringTimeoutIn * 1000)
+    const own = participants.find(({ userId }) => userId === this.#deps.userId)
+    if (this.#live.has(callId) || own === undefined || encryptedAESKey === undefined) return
+    if (this.#hasEnded(callId, Date.parse(own.invitedAt))) return
+    this.#ring(record, personIn(record, own.invitedBy), encryptedAESKey, keyEpoch, ringTimeoutIn * 1000)
   }
 
   #ring(facts: CallFacts, caller: CallPerson, sealed: string, epoch: number, forMs: number): Call {
@@ -191,8 +194,15 @@ export class Calls {
     }
   }
 
+  /** Since the invitation of this time. The server may not have heard of it yet. */
+  #hasEnded(callId: string, invitedAtMs: number): boolean {
+    return invitedAtMs <= (this.#endedAtMs.get(callId) ?? 0)
+  }
+
   #onEnded(call: LiveCall): void {
     this.#live.delete(call.callId)
+    this.#endedAtMs.set(call.callId, this.#deps.server.nowMs())
+    if (this.#endedAtMs.size > ENDED_MAX) this.#endedAtMs.delete(this.#endedAtMs.keys().next().value!)
     const hasPresent = [...this.#live.values()].some(one => one.isPresent)
     // Should it fail, the next start finds that the call has ended.
     if (!hasPresent && !this.#isClosing)
@@ -204,3 +214,5 @@ function personIn({ participants }: CallRecord, userId: string): CallPerson {
   const displayName = participants.find(one => one.userId === userId)?.displayName ?? ''
   return { userId, displayName }
 }
+
+const ENDED_MAX = 100

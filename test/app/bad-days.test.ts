@@ -69,6 +69,43 @@ t.test('a server that restarts in each step of a call takes nothing from it', as
   t.match(items, [{ callId: call.callId, status: 'ended' }])
 })
 
+t.test('a call that was declined while the network was away does not ring again', async t => {
+  const server = await open(t)
+  const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
+  let isHeld = false
+  let release = () => {}
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  let onUserRead = () => {}
+  const holding: typeof fetch = async (url, init) => {
+    if (isHeld && String(url).endsWith('/decline')) await held
+    if (String(url).endsWith('/app/api/user')) onUserRead()
+    return fetch(url, init)
+  }
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, `http://127.0.0.1:${proxy.port}`, 1, { fetch: holding })
+  await befriend(ann, bob)
+  const ringing: Call[] = []
+  bob.me.on('ringing', call => ringing.push(call))
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const bobs = await rung
+  isHeld = true
+  const declined = bobs.decline()
+  proxy.cut()
+  // Read once the calls that ring have been read.
+  const read = new Promise<void>(resolve => {
+    onUserRead = resolve
+  })
+  proxy.mend()
+  await read
+  release()
+  await declined
+  await until(call, ({ state }) => state === 'ended')
+  t.equal(ringing.length, 1)
+})
+
 t.test('a network that is away for a while brings what has happened meanwhile', async t => {
   const server = await open(t)
   const { port } = new URL(server.http)
