@@ -41,6 +41,9 @@ export function parsePhone(
   if (number === undefined || number.ext !== undefined || !number.isPossible()) {
     return { kind: 'refused', reason: 'format' }
   }
+  // With two national prefixes it is a number that is read as another one: no key of one account.
+  if (parsePhoneNumberFromString(number.number)?.number !== number.number)
+    return { kind: 'refused', reason: 'format' }
   const type = number.getType()
   if (type !== undefined && !MESSAGE_TYPES.has(type)) return { kind: 'refused', reason: 'type' }
   return accepted(number.number, number)
