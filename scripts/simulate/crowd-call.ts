@@ -29,7 +29,7 @@ export function newPlot(): Plot {
   return 'talk'
 }
 
-/** Resolves when everybody has heard the end. Throws a `Failure`, or what the app rejects with. */
+/** Resolves when all members were told of the end. Rejects with a `Failure`, or as the app does. */
 export async function playCall(
   stage: Stage,
   plot: Plot,

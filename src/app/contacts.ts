@@ -17,7 +17,7 @@ interface PageParams {
   readonly cursor?: string
 }
 
-/** One of them; `address` is an email address, or a phone number of international form. */
+/** How a person is named; `country` (ISO 3166) is for a phone number without calling code. */
 export type Wanted =
   | { readonly link: string }
   | { readonly userId: string }
