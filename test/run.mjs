@@ -2,7 +2,7 @@
  * Runs tests: the whole suite from the build, or the named files.
  *
  *     npm test
- *     npm test -- test/domain/calls/call-states.test.ts … [--watch] [--fronts 2]
+ *     npm test -- test/domain/calls/call-states.test.ts … [--watch] [--fronts 2] [--again]
  *
  * A named file runs from its source where Node strips types (22.18 on, 24) and it starts no built program; else the
  * sources are compiled first, which takes a second or two. `Choice:` Node 20 gets no loader, because its worker threads
@@ -13,6 +13,9 @@
  *
  * As many files run at once as there are processors, and one more for those that wait; the longest begin first.
  * Prints a line per file, each skip with its reason, and what failed at the end. Exits with 0 when all passed.
+ *
+ * In the suite, and with `--again`, a few files that failed run a second time, one by one on a machine that does nothing
+ * else: a fault of the code fails again, and what a busy machine did is printed as `unsteady`, for somebody to mend.
  */
 
 import { spawn } from 'node:child_process'
@@ -53,15 +56,21 @@ const FILE_TIMEOUT_S = Number(process.env.TAP_TIMEOUT ?? 600)
 /** After its time limit a test says where it was. */
 const GRACE_S = 5
 const FAILURE_LINES_MAX = 40
+/** When more files have failed than this, the fault is in what they share. */
+const AGAIN_MAX = 8
 
-/** Reads TAP 14 and keeps what a person needs of it. */
+/** Reads the TAP 14 of one file and keeps what a person needs of it. */
 class Report {
   /** The tests that the last line is in, outermost first, with the number of failures before each. */
   #open = []
   #failures = []
   /** Set while the details of a failure are read. */
   #details
-  #counts = { pass: 0, fail: 0, skip: 0 }
+  counts = { pass: 0, fail: 0, skip: 0 }
+
+  get failures() {
+    return this.#failures.map(lines => lines.join('\n'))
+  }
 
   read(line) {
     const text = line.trimStart()
@@ -73,13 +82,6 @@ class Report {
     if (result !== null) this.#onResult(result[1] === undefined, result[2] ?? '', indent / 4)
   }
 
-  end() {
-    for (const lines of this.#failures) print(`\n${lines.join('\n')}`)
-    const { pass, fail, skip } = this.#counts
-    const counts = [`total: ${pass + fail + skip}`, `pass: ${pass}`, `fail: ${fail}`, `skip: ${skip}`]
-    print(`\n# { ${counts.filter(each => !each.endsWith(' 0')).join(', ')} }`)
-  }
-
   #onResult(passed, title, depth) {
     const above = this.#open.slice(0, depth).map(test => test.title)
     const ended = this.#open[depth]
@@ -87,13 +89,13 @@ class Report {
     if (depth === 0) print(`${passed ? 'ok' : 'not ok'}  ${title.replace(' # time=', '  ')}`)
     const skipped = / # SKIP\s*(.*)$/i.exec(title)
     if (skipped !== null) {
-      this.#counts.skip++
+      this.counts.skip++
       print(`skipped  ${[...above, title.slice(0, skipped.index)].join(' > ')}: ${skipped[1]}`)
       return
     }
     // A test fails with what it holds, which was told; or by itself, such as for a plan that was not kept.
     if (ended !== undefined && (passed || this.#failures.length > ended.failuresBefore)) return
-    this.#counts[passed ? 'pass' : 'fail']++
+    this.counts[passed ? 'pass' : 'fail']++
     if (passed) return
     const lines = [`FAILED  ${[...above, title.replace(/ # time=.*/, '')].join(' > ')}`]
     this.#failures.push(lines)
@@ -123,14 +125,16 @@ async function runSuite() {
   const names = readdirSync(folder, { recursive: true }).filter(name => name.endsWith('.test.js'))
   const files = new Set([...LONGEST, ...names.toSorted().map(name => join(folder, name))])
   const { WITH_FRONTS } = await import(join(folder, 'support', 'fronts-in-flows.js'))
-  return runFiles([
-    ...Array.from(files, file => ({ file })),
-    ...WITH_FRONTS.map(name => ({ file: join(folder, 'flows', `${name}.test.js`), fronts: '2' })),
-  ])
+  const plain = Array.from(files, file => ({ file }))
+  const withFronts = WITH_FRONTS.map(name => ({
+    file: join(folder, 'flows', `${name}.test.js`),
+    fronts: '2',
+  }))
+  return runFiles([...plain, ...withFronts], { again: true })
 }
 
 /** Each with the number of fronts that it runs with, where that is chosen. */
-async function runFiles(runs) {
+async function runFiles(runs, { again }) {
   const files = runs.map(({ file }) => file)
   // A test in plain JavaScript, such as this runner's own tests make, runs as it is.
   const sources = files.filter(file => file.endsWith('.ts'))
@@ -142,32 +146,62 @@ async function runFiles(runs) {
     fromSource || !sources.includes(file)
       ? file
       : join(ROOT, 'dist', relative(ROOT, file).replace(/\.ts$/, '.js'))
-  const report = new Report()
   const waiting = [...runs]
   const running = new Set()
-  let isClean = true
+  const ended = []
   /** A file has one folder for its data, so it does not run twice at once. */
   function next() {
     const at = waiting.findIndex(({ file }) => !running.has(file))
     return at < 0 ? undefined : waiting.splice(at, 1)[0]
   }
+  async function runOne(run) {
+    const { code, lines } = await runProgram([...nodeArguments, programOf(run.file)], run)
+    const report = new Report()
+    for (const line of lines) report.read(line)
+    return { run, report, passed: code === 0 }
+  }
   async function work() {
     for (let run = next(); run !== undefined; run = next()) {
       running.add(run.file)
-      const { code, lines } = await runProgram([...nodeArguments, programOf(run.file)], run)
+      ended.push(await runOne(run))
       running.delete(run.file)
-      for (const line of lines) report.read(line)
-      isClean &&= code === 0
     }
   }
   await Promise.all(Array.from({ length: JOBS }, work))
-  report.end()
-  return isClean
+  if (again) await runAgain(ended, runOne)
+  printEnd(ended.map(({ report }) => report))
+  return ended.every(({ passed }) => passed)
+}
+
+/** Replaces what failed by what its second run gave; of one that passed then, the first failures are printed. */
+async function runAgain(ended, runOne) {
+  const failed = ended.filter(({ passed }) => !passed)
+  if (failed.length > AGAIN_MAX) return
+  for (const first of failed) {
+    print(`again, alone: ${nameOf(first.run)}`)
+    const second = await runOne(first.run)
+    ended[ended.indexOf(first)] = second
+    if (second.passed)
+      for (const text of first.report.failures) print(text.replace('FAILED', 'unsteady (passed alone):'))
+  }
+}
+
+function printEnd(reports) {
+  for (const text of reports.flatMap(({ failures }) => failures)) print(`\n${text}`)
+  const [pass, fail, skip] = ['pass', 'fail', 'skip'].map(kind =>
+    reports.reduce((sum, { counts }) => sum + counts[kind], 0),
+  )
+  const counts = [`total: ${pass + fail + skip}`, `pass: ${pass}`, `fail: ${fail}`, `skip: ${skip}`]
+  print(`\n# { ${counts.filter(each => !each.endsWith(' 0')).join(', ')} }`)
+}
+
+function nameOf({ file, fronts }) {
+  return relative(ROOT, file) + (fronts === undefined ? '' : ` with ${fronts} fronts`)
 }
 
 /** Resolves with the exit code of the test program, and its TAP as a subtest's. */
 async function runProgram(args, { file, fronts }) {
-  const name = relative(ROOT, file) + (fronts === undefined ? '' : ` with ${fronts} fronts`)
+  const name = nameOf({ file, fronts })
   const lines = [`# Subtest: ${name}`]
   const startedAtMs = performance.now()
   const child = start(process.execPath, args, fronts === undefined ? {} : { CALLSIGN_FRONTS: fronts })
@@ -239,11 +273,15 @@ async function runAgainOnChange(run) {
 }
 
 const { values, positionals } = parseArgs({
-  options: { watch: { type: 'boolean', default: false }, fronts: { type: 'string' } },
+  options: {
+    watch: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
+    fronts: { type: 'string' },
+  },
   allowPositionals: true,
 })
-const { fronts } = values
+const { fronts, again } = values
 const runs = positionals.map(file => ({ file: resolve(file), fronts }))
-const run = () => (runs.length === 0 ? runSuite() : runFiles(runs))
+const run = () => (runs.length === 0 ? runSuite() : runFiles(runs, { again }))
 if (values.watch) await runAgainOnChange(run)
 else process.exitCode = (await run()) ? 0 : 1

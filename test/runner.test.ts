@@ -102,6 +102,26 @@ t.test('a file that hangs fails at its time limit, and the server that it starte
   while (isRunning(Number(pid))) await setImmediate()
 })
 
+t.test('what failed may run again alone: a fault fails twice, chance is printed and passes', async t => {
+  const fault = await runTest(t, `t.ok(false, 'never')`, { args: ['--again'] })
+  t.equal(fault.code, 1)
+  t.match(
+    fault.stdout,
+    /again, alone: \S*a\.test\.mjs\nnot ok [\s\S]*FAILED {2}\S+ > never\n[\s\S]*fail: 1 \}\n$/,
+  )
+  const chance = await runTest(
+    t,
+    `import { existsSync, writeFileSync } from 'node:fs'
+    const seen = new URL('seen', import.meta.url)
+    t.ok(existsSync(seen), 'the second time')
+    writeFileSync(seen, '')`,
+    { args: ['--again'] },
+  )
+  t.equal(chance.code, 0)
+  t.match(chance.stdout, /unsteady \(passed alone\): {2}\S+ > the second time\n/)
+  t.match(chance.stdout, /# \{ total: 1, pass: 1 \}\n$/)
+})
+
 t.test('a run with fronts says so beside the name, and the servers of its tests have them', async t => {
   const { code, stdout } = await runTest(
     t,
