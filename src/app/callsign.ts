@@ -53,6 +53,8 @@ export type CallsignEvents = {
   /** Calls, the user or the connection have changed: draw them again. */
   readonly changed: undefined
   readonly connection: ConnectionState
+  /** After each connection: the user, calls and devices are as the server has them now. */
+  readonly ready: undefined
   /** Show it: a contact has new devices, or keys were refused. */
   readonly keys: KeyEvent
   /** The server has ended the session. */
@@ -375,6 +377,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#user = await account.read()
     this.#changed()
     await devices.load()
+    this.emit('ready', undefined)
   }
 
   async #onEvent(event: QueueEvent): Promise<void> {

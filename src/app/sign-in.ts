@@ -8,8 +8,8 @@ export interface Question
   extends Pick<Challenge, 'channel' | 'sentTo' | 'otpLength' | 'expiresIn' | 'resendIn'> {
   /** Why the last code was refused; its `members.attemptsLeft` says how many more may be tried. */
   readonly error?: CallsignError
-  /** Sends another code, after `resendIn` seconds. */
-  readonly resend: () => Promise<void>
+  /** Sends another code, after `resendIn` seconds. Resolves with the seconds until the next one may be sent. */
+  readonly resend: () => Promise<number>
 }
 
 /** Asks the user for the code that was sent. A rejection ends the sign-in. */
@@ -25,7 +25,7 @@ export async function confirmed<Reply>(
   const { challengeId } = challenge
   let question: Question = {
     ...challenge,
-    resend: async () => void (await session.resendOtp({ challengeId })),
+    resend: async () => (await session.resendOtp({ challengeId })).resendIn,
   }
   for (;;) {
     const code = await confirm(question)

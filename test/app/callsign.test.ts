@@ -1,7 +1,7 @@
 /** Whole apps of `callsign/app` with the real server: people sign in, become contacts and call each other. */
 
 import t from 'tap'
-import { type AppPerson, newFriends } from '../support/whole-apps.ts'
+import { type AppPerson, newFriends, restart } from '../support/whole-apps.ts'
 
 t.test('a call is answered, and both have the same fingerprint', async t => {
   const [ann, bob] = (await newFriends(t)) as [AppPerson, AppPerson]
@@ -31,6 +31,16 @@ t.test('an app reads, by the names of the interface, what the SDK has no method 
   t.match(await ann.me.devices.checkKey(), { kind: 'clean' })
   await ann.me.signOut()
   await t.rejects(ann.me.request('GET user', undefined), { code: 'SIGNED_OUT' })
+})
+
+t.test('`ready` comes when the user, devices and calls are known after a restart', async t => {
+  const [ann] = (await newFriends(t)) as [AppPerson]
+  await ann.me.close()
+  const { me } = await restart(t, ann)
+  t.equal(me.user, undefined)
+  await me.once('ready')
+  t.match(me.user, { displayName: 'Person 0' })
+  t.match(me.devices.listState, { kind: 'listed' })
 })
 
 t.test('a link from before names the device list again', async t => {
