@@ -24,6 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/schema': ['src/domain:types'],
   'src/delivery': ['src/domain:types'],
   'src/identity': [],
+  'src/media': ['src/domain:types'],
   'src/transport': ['src/stomp'],
   'src/store/engine': [],
   'src/store': ['src/store/engine', 'src/domain', 'src/log:types'],

@@ -1,0 +1,167 @@
+/** A real media gateway: Debian's Janus on loopback, with the files of `deploy/janus`. */
+
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { JANUS_PROGRAM, janusArguments, writeJanusFiles } from '../../src/media/janus-files.ts'
+import { freePort } from './free-port.ts'
+import { skipWithout, spawnBound } from './programs.ts'
+
+/** Why a test that needs a gateway is skipped, or false. */
+export const skipWithoutJanus = skipWithout([JANUS_PROGRAM], 'janus')
+
+export interface JanusOptions {
+  /** Where its events go; by default where nothing listens. */
+  readonly eventsUrl?: string
+}
+
+/** Runs until the end of the test, its files in the folder. Resolves when it answers. */
+export async function startJanus(t: Test, folder: string, options: JanusOptions = {}): Promise<Janus> {
+  const firstPort = randomInt(RTP_PORT_MIN / 2, RTP_PORT_MAX / 2) * 2
+  const secrets = {
+    adminSecret: randomText(),
+    adminKey: randomText(),
+    tokenSecret: randomText(),
+    eventsPassword: randomText(),
+  }
+  const ports = { ws: await freePort(), admin: await freePort() }
+  writeJanusFiles(folder, {
+    JANUS_ADMIN_SECRET: secrets.adminSecret,
+    JANUS_ADMIN_KEY: secrets.adminKey,
+    JANUS_TOKEN_SECRET: secrets.tokenSecret,
+    JANUS_EVENTS_URL: options.eventsUrl ?? 'http://127.0.0.1:9/events',
+    JANUS_EVENTS_USER: EVENTS_USER,
+    JANUS_EVENTS_PASSWORD: secrets.eventsPassword,
+    JANUS_WS_IP: '127.0.0.1',
+    JANUS_WS_PORT: ports.ws,
+    JANUS_ADMIN_IP: '127.0.0.1',
+    JANUS_ADMIN_PORT: ports.admin,
+    JANUS_RTP_PORTS: `${firstPort}-${firstPort + RTP_PORTS - 1}`,
+  })
+  const janus = new Janus(folder, ports, secrets)
+  t.teardown(() => janus.kill())
+  await janus.start()
+  return janus
+}
+
+interface JanusSecrets {
+  readonly adminSecret: string
+  readonly adminKey: string
+  readonly tokenSecret: string
+  readonly eventsPassword: string
+}
+
+export class Janus {
+  /** Clients connect here, with the subprotocol `janus-protocol`. */
+  readonly url: string
+  readonly adminUrl: string
+  readonly secrets: JanusSecrets
+  readonly #folder: string
+  #child: ChildProcess | undefined
+  #log = ''
+
+  constructor(folder: string, ports: { ws: number; admin: number }, secrets: JanusSecrets) {
+    this.#folder = folder
+    this.url = `ws://127.0.0.1:${ports.ws}`
+    this.adminUrl = `http://127.0.0.1:${ports.admin}/admin`
+    this.secrets = secrets
+  }
+
+  /** Settings of a server that uses it. */
+  get environment(): Record<string, string> {
+    return {
+      CALLSIGN_JANUS_ADMIN_URL: this.adminUrl,
+      CALLSIGN_JANUS_ADMIN_SECRET: this.secrets.adminSecret,
+      CALLSIGN_JANUS_ADMIN_KEY: this.secrets.adminKey,
+      CALLSIGN_JANUS_TOKEN_SECRET: this.secrets.tokenSecret,
+      CALLSIGN_JANUS_CLIENT_URL: this.url,
+    }
+  }
+
+  /** All that it has printed. */
+  get log(): string {
+    return this.#log
+  }
+
+  async start(): Promise<void> {
+    const child = spawnBound(JANUS_PROGRAM, janusArguments(this.#folder), {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    child.stdout!.on('data', this.#onText)
+    child.stderr!.on('data', this.#onText)
+    while (!(await this.#answers())) {
+      if (!isRunning(child)) throw new Error(`janus ended with ${child.exitCode}: ${this.#log}`)
+      await sleep(LOOK_AGAIN_MS)
+    }
+  }
+
+  /** Ends it at once, without a farewell; its rooms are gone. */
+  async kill(): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child === undefined || !isRunning(child)) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  async restart(): Promise<void> {
+    await this.kill()
+    await this.start()
+  }
+
+  /** It hangs: connections are taken, and nothing is answered. */
+  stop(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  continue(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
+  /** A request of the Admin API, with its secret. */
+  async admin(body: object): Promise<Record<string, unknown>> {
+    const transaction = randomText()
+    const reply = await fetch(this.adminUrl, {
+      method: 'POST',
+      body: JSON.stringify({ ...body, admin_secret: this.secrets.adminSecret, transaction }),
+    })
+    return (await reply.json()) as Record<string, unknown>
+  }
+
+  /** A request to the plugin of the rooms, and what it answers. */
+  async videoRoom(request: object): Promise<Record<string, unknown>> {
+    const reply = await this.admin({ janus: 'message_plugin', plugin: VIDEO_ROOM, request })
+    return reply.response as Record<string, unknown>
+  }
+
+  readonly #onText = (chunk: Buffer): void => {
+    this.#log += chunk.toString('utf8')
+  }
+
+  async #answers(): Promise<boolean> {
+    try {
+      return (await this.admin({ janus: 'ping' })).janus === 'pong'
+    } catch {
+      return false
+    }
+  }
+}
+
+function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode === null && signalCode === null
+}
+
+function randomText(): string {
+  return randomBytes(16).toString('hex')
+}
+
+const EVENTS_USER = 'janus'
+const VIDEO_ROOM = 'janus.plugin.videoroom'
+const RTP_PORTS = 400
+const RTP_PORT_MIN = 10_000
+const RTP_PORT_MAX = 32_000 - RTP_PORTS
+const LOOK_AGAIN_MS = 20
