@@ -43,7 +43,7 @@ const LIMIT_TIMES = 3
 
 export const audit: Benchmark = { name: 'audit', run }
 
-/** What one run of the command cost. */
+/** The cost of one run of the command. */
 interface AuditFigures extends LimitFigures {
   readonly residentMegabytes: number
 }

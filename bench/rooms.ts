@@ -42,7 +42,7 @@ const ROOMS_SMOKE = [
   { people: 2, rooms: 2 },
   { people: 3, rooms: 1 },
 ]
-/** Of the limit: about as many as a second takes. */
+/** The limit's: about as many as a second takes. */
 const COMMITS_PER_TURN = 20_000
 const COMMITS_PER_TURN_SMOKE = 500
 const BYTES_PER_PERSON = 200

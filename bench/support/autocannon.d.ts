@@ -1,4 +1,4 @@
-/** What the bench uses of autocannon, which comes without types. */
+/** The part of autocannon that the bench uses, which comes without types. */
 declare module 'autocannon' {
   namespace autocannon {
     interface Request {

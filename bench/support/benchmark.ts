@@ -16,7 +16,7 @@ export interface Goal {
 /** One row of the table: a question, its limit and its goal. */
 export interface Row {
   readonly name: string
-  /** What the project does, in the table's words. */
+  /** The project's job, in the table's words. */
   readonly project: string
   /** The figure beside it. */
   readonly limit: string

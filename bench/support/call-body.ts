@@ -1,4 +1,4 @@
-/** What a caller sends. */
+/** A caller's request. */
 
 import { randomBytes } from 'node:crypto'
 import type { Person } from './people.ts'

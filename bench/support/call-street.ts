@@ -159,7 +159,7 @@ function strangers(count: number, devices: number): Person[] {
   }))
 }
 
-/** What one call or message cost, over several turns. */
+/** The cost of one call or message, over several turns. */
 export function workOf(turns: readonly CallTurn[], operation: 'calls' | 'messages'): Work {
   return { turns, operations: sum(turns.map(({ figure }) => figure[operation])) }
 }

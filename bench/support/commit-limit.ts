@@ -10,7 +10,7 @@ import { serveParent } from './program.ts'
 import type { RowSize } from './store-rows.ts'
 
 export interface CommitLimitProtocol {
-  /** What each transaction of one operation writes, in their order. */
+  /** The writes of each transaction of one operation, in their order. */
   readonly setup: { readonly folder: string; readonly transactions: readonly (readonly RowSize[])[] }
   readonly request: { readonly operations: number; readonly inFlight: number }
   readonly answer: { readonly perSecond: number }

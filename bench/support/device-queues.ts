@@ -1,4 +1,4 @@
-/** What an app subscribes to once it has connected. */
+/** The queues that an app subscribes to once it has connected. */
 
 import type { Subscribing } from './stomp-socket.ts'
 

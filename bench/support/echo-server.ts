@@ -15,7 +15,7 @@ import { type RecordedAnswer, sendRecorded } from './http-answer.ts'
 import { serveParent } from './program.ts'
 
 export interface EchoServerProtocol {
-  /** What GET answers. */
+  /** The answer to GET. */
   readonly setup: { readonly answer: RecordedAnswer | undefined }
   readonly request: 'addresses'
   readonly answer: { readonly grpc: string; readonly http: string }
