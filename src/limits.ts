@@ -17,7 +17,7 @@ export const JSON_DEPTH_MAX = 32
 
 /** Keys logged under one identity. Keeps a key history, which is answered whole, below two megabytes. */
 export const KEYS_PER_DEVICE_MAX = 1_000
-/** Registrations waiting for a batch; beyond it callers are told to come back (Tessera's push-back default). */
+/** Registrations waiting for a batch; beyond it callers have to come back (Tessera's push-back default). */
 export const APPENDS_WAITING_MAX = 4_096
 /** Entries of one batch: one transaction stays below half a megabyte and a few milliseconds of hashing. */
 export const BATCH_ENTRIES_MAX = 2_048
@@ -71,7 +71,7 @@ export const HEADER_LINE_BYTES_MAX = 8 * 1024
 export const HEADERS_MAX = 64
 /** A STOMP frame, command to NUL, which is not counted (contract 7.1): the keys of 32 people's devices fit. */
 export const FRAME_BYTES_MAX = 256 * 1024
-/** The same until somebody has signed in: a token and two dozen headers fit, and strangers cost little. */
+/** The same before a user has signed in: a token and two dozen headers fit, and strangers cost little. */
 export const FRAME_BYTES_BEFORE_CONNECT_MAX = 16 * 1024
 /** The heart-beat that we offer both ways, as stompjs does. */
 export const HEART_BEAT_MS = 10_000
@@ -107,7 +107,7 @@ export const UNSENT_BYTES_LAGGING = 256 * 1024
 export const LAG_MS_MAX = 10_000
 /** Unsent octets at which a connection is closed as slow, while an ERROR still fits into what the transport takes. */
 export const UNSENT_BYTES_MAX = 896 * 1024
-/** Receivers of one broadcast that are told in one turn. */
+/** Receivers of one broadcast in one turn. */
 export const FAN_OUT_CHUNK = 500
 
 /**

@@ -27,7 +27,7 @@ export class Emitter<Events extends { readonly error: CallsignError }> {
   /** Calls the listeners of the event. */
   protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     for (const listener of [...(this.#listeners.get(name) ?? [])]) {
-      // It stops nothing here. A refusal, such as of `call => call.answer()`, is told; a defect is the platform's to show.
+      // It stops nothing here. A refusal, such as of `call => call.answer()`, comes as `error`; the platform shows a defect.
       void (async () => (listener as (event: Events[Name]) => unknown)(event))().catch(error => {
         const isTold = error instanceof CallsignError && name !== 'error' && this.#listeners.has('error')
         if (!isTold) throw error

@@ -74,7 +74,7 @@ t.test('two apps talk over a topic of their own', async t => {
   unwatch()
 })
 
-t.test('a refusal in a listener is told as an error', async t => {
+t.test('a refusal in a listener comes as an error', async t => {
   const [ann, bob] = (await newFriends(t)) as [AppPerson, AppPerson]
   bob.me.on('ringing', async call => {
     await call.decline()
