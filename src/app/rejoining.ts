@@ -108,8 +108,10 @@ export class Rejoining {
 
   /** Into the call, with the key that this device was given. */
   async comeBack(epoch: number, opened: OpenedKey): Promise<void> {
-    this.stop()
     const record = await this.#deps.session.request('POST call/{callId}/rejoin', undefined, this.#call.at)
+    // It was sent before this device was lost, and the others have another one since.
+    if (epoch < record.keyEpoch) return this.ask(record)
+    this.stop()
     await this.#call.enter(record, opened, epoch)
   }
 

@@ -160,6 +160,39 @@ t.test('a device that was away for too long asks for the key, and comes back', a
   t.equal(bobs.fingerprint, call.fingerprint)
 })
 
+t.test(
+  'a key from before the loss does not bring a device back: it gets the one that the others have',
+  async t => {
+    const server = await open(t)
+    const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
+    const away = `http://127.0.0.1:${proxy.port}`
+    let isLost = false
+    // The server would call Bob lost after 90 seconds. He leaves by another way, and his app reads that he was lost.
+    const losing: typeof fetch = async (url, init) => {
+      const isLeaving = String(url).endsWith('/leave')
+      const answer = await fetch(isLeaving ? String(url).replace(away, server.http) : url, init)
+      if (!isLost || !/\/call\/\d+$/.test(String(url))) return answer
+      return Response.json(JSON.parse((await answer.text()).replace('"state":"left"', '"state":"lost"')))
+    }
+    const ann = await newPerson(t, server.http, 0)
+    const bob = await newPerson(t, away, 1, { fetch: losing })
+    await befriend(ann, bob)
+    const rung = bob.me.once('ringing')
+    const call = await ann.me.call([bob.me.userId!])
+    const bobs = await rung
+    await bobs.answer()
+    await until(call, ({ state }) => state === 'active')
+    proxy.cut()
+    await call.renewKey()
+    await bob.me.request('POST call/{callId}/leave', undefined, { callId: call.callId })
+    await call.renewKey()
+    isLost = true
+    proxy.mend()
+    await until(bobs, ({ fingerprint, state }) => state === 'active' && fingerprint === call.fingerprint)
+    t.equal(bobs.keys[0]?.epoch, 3)
+  },
+)
+
 t.test('a device that can not open a new key asks for it', async t => {
   const server = await open(t)
   let isAway = false
