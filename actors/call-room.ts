@@ -141,7 +141,10 @@ class CallRoom implements Actor<CallRoomMessage> {
         return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
       case 'inviter-blocked':
       case 'account-ended':
+      case 'media-lost':
         return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
+      case 'media-admitted':
+        return this.#onOccurrence({ ...message, answered: [], nowMs: this.#nowMs() })
       case 'subscribe':
         return this.#onSubscribe(message)
       case 'unsubscribe':

@@ -37,6 +37,10 @@ export type CallRoomMessage =
   | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
   /** The user deleted the account, which declines every invitation of theirs. */
   | { readonly kind: 'account-ended'; readonly userId: UserId }
+  /** The call's room at the media gateway lets these devices in. */
+  | { readonly kind: 'media-admitted'; readonly devices: readonly CallDeviceRef[] }
+  /** The gateway lost the room, which is made again. */
+  | { readonly kind: 'media-lost' }
   | CallSubscribeMessage
   | UnsubscribeMessage
   | TellMoreMessage

@@ -8,6 +8,7 @@ import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Badge } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
 import type { Alongside, Registration } from '../keyserver/registration.ts'
+import type { Admit } from '../schema/call.ts'
 import type { IdForm } from '../schema/json.ts'
 import type { AccountErasure } from '../store/accounts/account-erasure.ts'
 import type { AccountStore } from '../store/accounts/account-store.ts'
@@ -80,6 +81,8 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly identities: SocialIdentities
 
   readonly askRoom: AskRoom
+  /** Undefined where the media's room is the clients' business. */
+  readonly admit?: Admit | undefined
   readonly badgeOf: (view: View, userId: UserId) => Badge
   /** Which keys of another a user may read, if any: those of contacts, by a request by token, of a common live call. */
   readonly keysShown: (asker: UserId, owner: UserId) => KeysShown | undefined

@@ -234,7 +234,16 @@ export interface CallRecord {
   readonly maxParticipants: number
   readonly participants: readonly CallParticipant[]
   readonly media: {
-    readonly kind: 'client'
+    /** The room is the clients’ business; the server makes it at a Janus. */
+    readonly kind: 'client' | 'janus'
+    /** Of `janus`: the room lets this device in; `media_ready` follows. */
+    readonly state?: 'ready' | 'pending'
+    /** WebSocket of the gateway; only for a device in the call, when ready. */
+    readonly url?: string
+    /** For `join`: good for this device and room; likewise. */
+    readonly roomToken?: string
+    /** For every request to the gateway; likewise. */
+    readonly pluginToken?: string
   }
   /** Whether you were invited into an active call. */
   readonly isOnGoing: boolean
@@ -779,6 +788,31 @@ export interface LoginRequest {
 export interface LogoutRequest {
   /** Ends every session of the user. */
   readonly allDevices?: boolean
+}
+
+/** The room at the media gateway lets this device in, or does so again: join it. */
+export interface MediaReadyEvent {
+  readonly v: 1
+  readonly type: 'media_ready'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  /** The media gateway's room. */
+  readonly roomId: number
+  readonly media: {
+    /** The room is the clients’ business; the server makes it at a Janus. */
+    readonly kind: 'client' | 'janus'
+    /** Of `janus`: the room lets this device in; `media_ready` follows. */
+    readonly state?: 'ready' | 'pending'
+    /** WebSocket of the gateway; only for a device in the call, when ready. */
+    readonly url?: string
+    /** For `join`: good for this device and room; likewise. */
+    readonly roomToken?: string
+    /** For every request to the gateway; likewise. */
+    readonly pluginToken?: string
+  }
 }
 
 /** The key that this device asked for: open it, then `rejoin` */
@@ -1380,6 +1414,7 @@ export type QueueEvent =
   | ParticipantRequestRejoinEvent
   | ParticipantAcceptRejoinEvent
   | KeyUpdateEvent
+  | MediaReadyEvent
   | FriendRequestEvent
   | FriendRequestCancelledEvent
   | ContactAddedEvent

@@ -3,6 +3,7 @@
 import Type, { type Static } from 'typebox'
 import type { DeclineReason, SentKeyMap } from '../domain/calls/call-command.ts'
 import type { CallHistoryRow } from '../domain/calls/call-history.ts'
+import type { CallMedia, RoomEntry } from '../domain/calls/call-media.ts'
 import type { KeysReason, ParticipantView, PersonName } from '../domain/calls/call-notice.ts'
 import type { CallRecord } from '../domain/calls/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
@@ -131,6 +132,21 @@ export const CallParticipant = Type.Object({
   mediaName: Type.String({ description: '`<userId>:<displayName>`, for the media room' }),
 })
 
+/** Where media goes: the room is the clients' business, or one at a gateway that the server makes. */
+export const CallMediaView = Type.Object({
+  kind: oneOf(['client', 'janus'], 'The room is the clients’ business; the server makes it at a Janus'),
+  state: Type.Optional(
+    oneOf(['ready', 'pending'], 'Of `janus`: the room lets this device in; `media_ready` follows'),
+  ),
+  url: Type.Optional(
+    Type.String({ description: 'WebSocket of the gateway; only for a device in the call, when ready' }),
+  ),
+  roomToken: Type.Optional(
+    Type.String({ description: 'For `join`: good for this device and room; likewise' }),
+  ),
+  pluginToken: Type.Optional(Type.String({ description: 'For every request to the gateway; likewise' })),
+})
+
 const CallRecordView = Type.Object({
   callId: Uint64Text,
   roomId: RoomId,
@@ -147,7 +163,7 @@ const CallRecordView = Type.Object({
   keyRotationIn: Type.Integer({ description: 'Seconds after which the host makes a new key' }),
   maxParticipants: Type.Integer(),
   participants: Type.Array(CallParticipant),
-  media: Type.Object({ kind: Type.Literal('client', { description: 'The room is the clients’ business' }) }),
+  media: CallMediaView,
   isOnGoing: Type.Boolean({ description: 'Whether you were invited into an active call' }),
   encryptedAESKey: Type.Optional({ ...EncryptedKey, description: "This device's own; in join and pending" }),
 })
@@ -236,11 +252,28 @@ export function saidKeys({ epoch, reason, encryptedAESKeys }: Static<typeof Keys
   return { epoch, reason, encryptedAESKeys }
 }
 
+/** Makes the proofs of an entry to a room; left out where there is no gateway. */
+export type Admit = (entry: RoomEntry) => RoomAdmission
+
+export interface RoomAdmission {
+  /** Where the device connects. */
+  readonly url: string
+  readonly roomToken: string
+  readonly pluginToken: string
+}
+
+/** As `CallMediaView` has it. */
+export function mediaBody({ isReady, entry }: CallMedia, admit: Admit | undefined): object {
+  if (admit === undefined) return CLIENT_MEDIA
+  const state = isReady ? 'ready' : 'pending'
+  return entry === undefined ? { kind: 'janus', state } : { kind: 'janus', state, ...admit(entry) }
+}
+
 /**
  * A record as `CallRecordReply` has it. Written out, as what follows: what V8 makes of several spreads is a hash table, ten
  * times as slow to make and as large.
  */
-export function recordBody(record: CallRecord) {
+export function recordBody(record: CallRecord, admit: Admit | undefined) {
   return {
     callId: record.callId,
     roomId: record.roomId,
@@ -257,7 +290,7 @@ export function recordBody(record: CallRecord) {
     keyRotationIn: record.keyRotationIn,
     maxParticipants: record.maxParticipants,
     participants: record.participants.map(participantBody),
-    media: CLIENT_MEDIA,
+    media: mediaBody(record.media, admit),
     isOnGoing: record.isOnGoing,
     encryptedAESKey: record.encryptedAESKey,
   }

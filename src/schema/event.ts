@@ -5,16 +5,19 @@
 
 import Type, { type TObject, type TProperties } from 'typebox'
 import type { CallTopicEvent, PersonName } from '../domain/calls/call-notice.ts'
-import type { DeviceId } from '../domain/ids.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Badge as BadgeFigures, Notice } from '../domain/messages/notice.ts'
 import { lastOf } from '../last-of.ts'
 import { Badge, UserView } from './account.ts'
 import {
+  type Admit,
+  CallMediaView,
   CallParticipant,
   CallStatusText,
   EncryptedKey,
   EndReasonText,
   KeysReasonText,
+  mediaBody,
   participantBody,
   RoomId,
 } from './call.ts'
@@ -34,7 +37,10 @@ export type EventType = Notice['kind'] | CallTopicEvent['kind']
 
 /** Facts in a body that depend on its receiver. */
 export interface EventReader {
+  readonly userId?: UserId
   readonly deviceId?: DeviceId
+  /** See `Admit`, for `media_ready`. */
+  readonly admit?: Admit | undefined
   /** The user as `GET user` has them, for `profile_changed`. */
   readonly user?: () => object
   /** The user's badge as it is now, for events that carry it. */
@@ -42,7 +48,8 @@ export interface EventReader {
 }
 
 /** A message's body, for `formatJson`: flat, ids as bigints. Only members written here are sent. */
-export function eventBody(event: Notice | TopicEvent, { deviceId, user, badge }: EventReader = {}): object {
+export function eventBody(event: Notice | TopicEvent, reader: EventReader = {}): object {
+  const { deviceId, user, badge } = reader
   const { kind: type, eventId, sentAtMs: sentAt } = event
   // Named each time: to spread what all have in common takes longer than all the rest (`invitations` in `bench/`).
   switch (event.kind) {
@@ -77,6 +84,10 @@ export function eventBody(event: Notice | TopicEvent, { deviceId, user, badge }:
     case 'key_update': {
       const { callId, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId } = event
       return { v, type, eventId, sentAt, callId, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId }
+    }
+    case 'media_ready': {
+      const { callId, roomId } = event
+      return { v, type, eventId, sentAt, callId, roomId, media: readyMedia(event, reader) }
     }
     case 'participant_invited':
     case 'participant_ringing':
@@ -134,6 +145,15 @@ export function eventBody(event: Notice | TopicEvent, { deviceId, user, badge }:
       return { v, type, eventId, sentAt, total, friendRequests, missedCalls }
     }
   }
+}
+
+function readyMedia(
+  { roomId, untilS }: Extract<Notice, { kind: 'media_ready' }>,
+  { userId, deviceId, admit }: EventReader,
+): object {
+  const isKnown = userId !== undefined && deviceId !== undefined
+  const entry = isKnown ? { roomId, device: { userId, deviceId }, untilS } : undefined
+  return mediaBody({ isReady: true, entry }, admit)
 }
 
 function invitationBody(
@@ -224,6 +244,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
     fromUserId: Uint64Text,
     fromDeviceId: Uint64Text,
   }),
+  media_ready: eventSchema('media_ready', { callId: Uint64Text, roomId: RoomId, media: CallMediaView }),
   participant_invited: participantEvent('participant_invited'),
   participant_ringing: participantEvent('participant_ringing'),
   participant_joined: participantEvent('participant_joined'),

@@ -77,6 +77,8 @@ export interface ApplicationDeps {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: LiveCalls
+  /** See `ApiDeps`. */
+  readonly admit?: ApiDeps['admit']
   /** Told whose request it is; absent but in development. */
   readonly onRequester?: (
     request: { readonly requestId: string },
@@ -143,7 +145,14 @@ export function openApplication(deps: ApplicationDeps): Application {
   const { mail, sms, apns, fcm, apple } = senders.byChannel
   return {
     operations,
-    features: { mail: !!mail, sms: !!sms, apns: !!apns, fcm: !!fcm, turn: !!config.turn },
+    features: {
+      mail: !!mail,
+      sms: !!sms,
+      apns: !!apns,
+      fcm: !!fcm,
+      turn: !!config.turn,
+      media: deps.admit ? 'janus' : 'client',
+    },
     loginMethods: [
       ...(mail || deps.isDevelopment ? ['email'] : []),
       ...(sms || deps.isDevelopment ? ['phone'] : []),

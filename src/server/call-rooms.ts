@@ -3,7 +3,7 @@
 import { callRoomKind, resumeCalls } from '../../actors/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { keptCallReply } from '../api/calls/calls.ts'
-import type { AskRoom } from '../api/deps.ts'
+import type { ApiDeps, AskRoom } from '../api/deps.ts'
 import type { CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
 import type { Presence } from '../domain/devices/presence.ts'
@@ -29,6 +29,8 @@ export interface CallRoomsDeps {
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
   readonly idsAs: IdForm
+  /** See `ApiDeps`. */
+  readonly admit?: ApiDeps['admit']
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   readonly metrics: Pick<Metrics, 'callCommands'>
@@ -53,7 +55,7 @@ export class CallRooms {
         index,
         facts: new CallFactsReader({ ...stores, index, randomBytes }),
         presence,
-        keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
+        keptReply: (kind, reply) => keptCallReply(kind, reply, deps),
         ...(rateLimits && {
           rings: new UnansweredRings(new TokenBuckets(rateLimits['call-ring'], RATE_KEYS_MAX)),
         }),

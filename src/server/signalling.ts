@@ -30,6 +30,7 @@ import type { Metrics } from '../operations/metrics.ts'
 import type { Ref } from '../runtime/actor.ts'
 import { wholeMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
+import type { Admit } from '../schema/call.ts'
 import { eventBody } from '../schema/event.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
@@ -59,6 +60,8 @@ export interface SignallingDeps {
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
   readonly idsAs: IdForm
+  /** See `Admit`. */
+  readonly admit?: Admit | undefined
   readonly version: string
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
@@ -149,7 +152,8 @@ export class Signalling {
   }
 
   #connectionKind(topics: (name: string) => Ref<DevTopicMessage>) {
-    const { version, isDevelopment, rateLimits, idsAs, metrics, stores, authenticate, onFault } = this.#deps
+    const { version, isDevelopment, rateLimits, idsAs, admit, metrics, stores, authenticate, onFault } =
+      this.#deps
     // V8 keeps whole numbers in place; each fraction would be an object, for each connection and frame.
     const monotonicMs = wholeMs(this.#deps.monotonicMs)
     const failedConnects = rateLimits && new TokenBuckets(rateLimits['failed-connect'], RATE_KEYS_MAX)
@@ -167,7 +171,9 @@ export class Signalling {
       eventBody: (notice: Notice, { userId, deviceId }: ConnectedDevice, badge: Badge | undefined) =>
         formatJson(
           eventBody(notice, {
+            userId,
             deviceId,
+            admit,
             user: () => stores.database.view(view => userView(view, stores, userId, deviceId)),
             badge,
           }),

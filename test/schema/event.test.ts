@@ -3,6 +3,7 @@
 import t from 'tap'
 import { Compile } from 'typebox/schema'
 import { DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
+import type { RoomEntry } from '../../src/domain/calls/call-media.ts'
 import type { CallTopicEvent, ParticipantView } from '../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
@@ -48,6 +49,11 @@ const PARTICIPANT_FIELDS = {
     mediaName: `${USER}:Ann`,
   },
 }
+const admit = ({ roomId, device, untilS }: RoomEntry) => ({
+  url: 'wss://media.example.org',
+  roomToken: `room ${roomId}`,
+  pluginToken: `until ${untilS} for ${device.userId}_${device.deviceId}`,
+})
 const BADGE = { total: 3, friendRequests: 1, missedCalls: 2 }
 const PHONE = { deviceId: DEVICE, name: 'a phone', platform: 'ios', publicKeyHash: 'hash' }
 
@@ -156,6 +162,20 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
       fromDeviceId: '34',
     },
   ],
+  media_ready: [
+    { kind: 'media_ready', callId: CALL, roomId: 7_001, untilS: 1_795_322_921 },
+    {
+      callId: '56',
+      roomId: 7_001,
+      media: {
+        kind: 'janus',
+        state: 'ready',
+        url: 'wss://media.example.org',
+        roomToken: 'room 7001',
+        pluginToken: `until 1795322921 for ${USER}_34`,
+      },
+    },
+  ],
   participant_invited: [
     { kind: 'participant_invited', callId: CALL, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
@@ -261,7 +281,9 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
 function bodyOf(event: Event): Record<string, unknown> {
   const user = () => EVENTS.profile_changed[1]
   const told = { ...event, eventId: 'an-event', sentAtMs: AT_MS }
-  return JSON.parse(formatJson(eventBody(told, { deviceId: DEVICE, user, badge: BADGE }), 'string'))
+  return JSON.parse(
+    formatJson(eventBody(told, { userId: USER, deviceId: DEVICE, admit, user, badge: BADGE }), 'string'),
+  )
 }
 
 for (const [kind, [event, fields]] of Object.entries(EVENTS)) {

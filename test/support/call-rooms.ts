@@ -128,7 +128,7 @@ export class CallRooms {
       index,
       facts: new CallFactsReader({ ...world, contacts, index }),
       presence: { isConnected },
-      keptReply: (kind, reply) => keptCallReply(kind, reply, world.idsAs),
+      keptReply: (kind, reply) => keptCallReply(kind, reply, { idsAs: world.idsAs }),
       ...(rates ? { rings: new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 1_000)) } : {}),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),
       idsAs: world.idsAs,

@@ -4,12 +4,18 @@ import { type Call, hasPart, isOver, participantOf } from '../../domain/calls/ca
 import { pendingRecord, recordOf } from '../../domain/calls/call-view.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
-import { CallRecordReply, ParticipantsReply, PendingReply, recordBody } from '../../schema/call.ts'
+import {
+  CallRecordReply,
+  ParticipantsReply,
+  PendingReply,
+  participantBody,
+  recordBody,
+} from '../../schema/call.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-type Deps = Pick<ApiDeps, 'callIndex' | 'calls' | 'database'>
+type Deps = Pick<ApiDeps, 'admit' | 'callIndex' | 'calls' | 'database'>
 
 export function callViewOperations(deps: Deps): readonly Operation[] {
   return [getCall(deps), getParticipants(deps), getPendingCalls(deps)]
@@ -23,9 +29,9 @@ function getCall(deps: Deps): Operation {
     summary: 'A live call that you have a part in',
     replies: { 200: CallRecordReply },
     codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
-    handle: ({ requester: { userId }, params }) => {
-      const call = readLiveCall(deps, params[0], userId)
-      return { status: 200, body: recordBody(recordOf(call, userId)) }
+    handle: ({ requester, params }) => {
+      const call = readLiveCall(deps, params[0], requester.userId)
+      return { status: 200, body: recordBody(recordOf(call, requester), deps.admit) }
     },
   })
 }
@@ -38,15 +44,15 @@ function getParticipants(deps: Deps): Operation {
     summary: 'Who is in the call, was, or is invited',
     replies: { 200: ParticipantsReply },
     codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
-    handle: ({ requester: { userId }, params }) => {
-      const call = readLiveCall(deps, params[0], userId)
-      const { participants } = recordBody(recordOf(call, userId))
+    handle: ({ requester, params }) => {
+      const call = readLiveCall(deps, params[0], requester.userId)
+      const participants = recordOf(call, requester).participants.map(participantBody)
       return { status: 200, body: { callId: call.callId, keyEpoch: call.keyEpoch, participants } }
     },
   })
 }
 
-function getPendingCalls({ database, calls, callIndex }: Deps): Operation {
+function getPendingCalls({ admit, database, calls, callIndex }: Deps): Operation {
   return operation({
     ...VIEW,
     id: 'getPendingCalls',
@@ -60,7 +66,7 @@ function getPendingCalls({ database, calls, callIndex }: Deps): Operation {
       )
       const newestFirst = mine.sort((a, b) => invitedAtMs(b, userId) - invitedAtMs(a, userId))
       const records = newestFirst.flatMap(call => pendingRecord(call, { userId, deviceId }) ?? [])
-      return { status: 200, body: { items: records.map(recordBody) } }
+      return { status: 200, body: { items: records.map(record => recordBody(record, admit)) } }
     },
   })
 }

@@ -23,7 +23,7 @@ import {
   saidAcceptance,
   saidKeys,
 } from '../../schema/call.ts'
-import { formatJson, type IdForm } from '../../schema/json.ts'
+import { formatJson } from '../../schema/json.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -38,7 +38,7 @@ import { rateLimited } from '../table/operation-routes.ts'
 
 type Deps = Pick<
   ApiDeps,
-  'accounts' | 'askRoom' | 'database' | 'devices' | 'monotonicMs' | 'randomBytes' | 'rateLimits'
+  'accounts' | 'admit' | 'askRoom' | 'database' | 'devices' | 'monotonicMs' | 'randomBytes' | 'rateLimits'
 >
 
 export function callOperations(deps: Deps): readonly Operation[] {
@@ -58,8 +58,12 @@ export function callOperations(deps: Deps): readonly Operation[] {
 }
 
 /** The answer to a request that its room has carried out, as it is kept for when the request is repeated. */
-export function keptCallReply(kind: CallRequest['kind'], reply: CallReply, idsAs: IdForm): string {
-  const { status, body } = replyTo(kind, reply)
+export function keptCallReply(
+  kind: CallRequest['kind'],
+  reply: CallReply,
+  { idsAs, admit }: Pick<ApiDeps, 'idsAs' | 'admit'>,
+): string {
+  const { status, body } = replyTo(kind, reply, admit)
   return JSON.stringify(body === undefined ? { status } : { status, body: formatJson(body, idsAs) })
 }
 
@@ -296,18 +300,18 @@ function sendKeys(deps: Deps): Operation {
 }
 
 async function carryOut(
-  { askRoom }: Deps,
+  { askRoom, admit }: Deps,
   callId: CallId,
   callRequest: CallRequest,
   idempotent?: IdempotentRequest,
 ): Promise<Reply> {
-  return replyTo(callRequest.kind, await askRoom(callId, callRequest, idempotent))
+  return replyTo(callRequest.kind, await askRoom(callId, callRequest, idempotent), admit)
 }
 
-function replyTo(kind: CallRequest['kind'], reply: CallReply): Reply {
+function replyTo(kind: CallRequest['kind'], reply: CallReply, admit: ApiDeps['admit']): Reply {
   switch (reply.kind) {
     case 'record':
-      return { status: kind === 'start' ? 201 : 200, body: recordBody(reply.record) }
+      return { status: kind === 'start' ? 201 : 200, body: recordBody(reply.record, admit) }
     case 'asked':
       return { status: 202, body: { expiresIn: reply.expiresInS, asked: reply.asked } }
     case 'done':

@@ -22,6 +22,10 @@ const KEY =
   'tHy3CykFArOos4SLU7eNOA8MY4og3PoPDf8U24e2wFgZzDfh6m3KA0A5uSJhFuPZ4ibmPtY='
 const HASH = '3ishaCefXwS0Ykh0XW1kqrQ8fQpQ2xW7mYv6tT9nJ0hCkz5bq8rE1dUuLwSgVnO3iPaFyGxMBDcZsNjRoIeKtA=='
 
+const TOKEN_ENDS_S = 1_795_322_921
+const ROOM_TOKEN = `${TOKEN_ENDS_S},janus.plugin.videoroom,room=731909882315227,device=${BOB.userId}_${BOBS_PHONE}:nbSp3sG9VzU4mQ0dXc1RwTfKjLk=`
+const PLUGIN_TOKEN = `${TOKEN_ENDS_S},janus,janus.plugin.videoroom,device=${BOB.userId}_${BOBS_PHONE}:Vt7yQwE2rT5uIo8pAsDfGhJkLzM=`
+
 const BOB_IN_CALL = {
   ...BOB,
   state: 'joined',
@@ -78,6 +82,17 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
     encryptedAESKey: KEY,
     fromUserId: ANN.userId,
     fromDeviceId: ANNS_PHONE,
+  },
+  media_ready: {
+    ...CALL,
+    roomId: 731_909_882_315_227,
+    media: {
+      kind: 'janus',
+      state: 'ready',
+      url: 'wss://media.example.org',
+      roomToken: ROOM_TOKEN,
+      pluginToken: PLUGIN_TOKEN,
+    },
   },
   participant_invited: { ...CALL, participant: { ...BOB_RINGS, state: 'invited' } },
   participant_ringing: { ...CALL, participant: BOB_RINGS },

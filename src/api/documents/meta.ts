@@ -16,6 +16,8 @@ export interface Features {
   readonly apns: boolean
   readonly fcm: boolean
   readonly turn: boolean
+  /** The kind of `media` in call records. */
+  readonly media: 'client' | 'janus'
 }
 
 export interface MetaDeps {

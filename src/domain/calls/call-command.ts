@@ -84,6 +84,15 @@ export type CallOccurrence =
       readonly userId: UserId
       readonly inviterId: UserId
     }
+  /** The gateway's room lets these in; `answered` are those that read it in a reply. */
+  | {
+      readonly kind: 'media-admitted'
+      readonly nowMs: number
+      readonly devices: readonly CallDeviceRef[]
+      readonly answered: readonly CallDeviceRef[]
+    }
+  /** The gateway has the call's room no more. */
+  | { readonly kind: 'media-lost'; readonly nowMs: number }
   /** The user is deleting the account, and can't answer an invitation. */
   | { readonly kind: 'account-ended'; readonly nowMs: number; readonly userId: UserId }
 

@@ -15,6 +15,7 @@ import {
   type Participant,
   participantOf,
 } from './call.ts'
+import { withAdmitted, withoutRoom } from './call-admission.ts'
 import {
   declinedCall,
   endedCall,
@@ -29,9 +30,11 @@ import {
 } from './call-attendance.ts'
 import {
   alreadyInCall,
+  type CallChange,
   type CallCommand,
   type CallDecision,
   type CallFacts,
+  type CallOccurrence,
   type CallOutcome,
   type CallRefused,
   type CallReply,
@@ -62,10 +65,10 @@ export function decide(
   const present = withDeadlinesPassed(call, command.nowMs)
   const due = effectsOf(call, present, undefined, command.nowMs)
   if (command.kind === 'deadline') return { kind: 'accepted', call: present, effects: due, reply: DONE }
-  if (command.kind === 'inviter-blocked' || command.kind === 'account-ended') {
-    const inviterId = command.kind === 'inviter-blocked' ? command.inviterId : undefined
-    const after = settled(withoutInvitation(present, command.userId, inviterId), command.nowMs)
-    const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs)]
+  if (isOccurrence(command)) {
+    const outcome = outcomeOfOccurrence(present, command)
+    const after = settled(outcome.call, command.nowMs)
+    const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs), ...outcome.told]
     return { kind: 'accepted', call: after, effects, reply: DONE }
   }
   const participant = memberOf(present, command.by.userId)
@@ -81,7 +84,25 @@ export function decide(
 
 /** A command to an existing call. */
 type MemberCommand = Exclude<DeviceCommand, { kind: 'start' }>
+type Occurrence = Exclude<CallOccurrence, { kind: 'deadline' }>
 type PresenceCommand = Extract<CallCommand, { kind: `device-${string}` }>
+
+function isOccurrence(command: CallCommand): command is Occurrence {
+  return OCCURRENCES.has(command.kind)
+}
+
+function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
+  switch (command.kind) {
+    case 'inviter-blocked':
+      return changed(withoutInvitation(call, command.userId, command.inviterId))
+    case 'account-ended':
+      return changed(withoutInvitation(call, command.userId, undefined))
+    case 'media-admitted':
+      return withAdmitted(call, command.devices, command.answered)
+    case 'media-lost':
+      return withoutRoom(call)
+  }
+}
 
 function decideStart(call: Call | undefined, command: StartCommand, facts: CallFacts): CallDecision {
   if (call !== undefined && call.initiatorId !== command.by.userId) return notFound()
@@ -89,7 +110,7 @@ function decideStart(call: Call | undefined, command: StartCommand, facts: CallF
   if (outcome.kind === 'refused') return outcome
   const started = outcome.call
   const effects = effectsOf(call, started, command.by, command.nowMs)
-  const record = recordOf(started, command.by.userId)
+  const record = recordOf(started, command.by)
   return { kind: 'accepted', call: started, effects, reply: { kind: 'record', record } }
 }
 
@@ -171,7 +192,7 @@ function replyTo(present: Call, after: Call, command: MemberCommand): CallReply 
     case 'invite':
     case 'end':
     case 'rejoin':
-      return { kind: 'record', record: recordOf(after, command.by.userId) }
+      return { kind: 'record', record: recordOf(after, command.by) }
     case 'join':
       return { kind: 'record', record: recordWithOwnKey(after, command.by, present) }
     case 'request-rejoin': {
@@ -212,4 +233,10 @@ function callEnded(status: CallStatus): CallRefused {
   return refused('CALL_ENDED', `the call is over: ${status}`)
 }
 
+const OCCURRENCES: ReadonlySet<CallCommand['kind']> = new Set([
+  'inviter-blocked',
+  'account-ended',
+  'media-admitted',
+  'media-lost',
+])
 const DONE: CallReply = { kind: 'done' }

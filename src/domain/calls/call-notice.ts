@@ -8,6 +8,7 @@
 
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 import type { CallEndReason, CallStatus, ParticipantState } from './call.ts'
+import type { RoomEntry } from './call-media.ts'
 
 /** A call's key encrypted for one device. */
 export interface KeySlice {
@@ -62,6 +63,7 @@ export interface OverNotice<Kind> {
 export type ElsewhereReason = 'answered' | 'declined' | 'busy'
 
 export type PlainCallNotice =
+  | MediaReadyNotice
   | OverNotice<'call_cancelled' | 'call_missed' | 'call_moved'>
   /** Messages of earlier versions have no reason. */
   | (OverNotice<'call_answered_elsewhere'> & { readonly reason?: ElsewhereReason })
@@ -83,6 +85,15 @@ export type PlainCallNotice =
       readonly publicKeyHash: string
       readonly expiresAtMs: number
     }
+
+/** The media gateway's room lets the device in; the body that is sent has the proofs, which the inbox has not. */
+export interface MediaReadyNotice {
+  readonly kind: 'media_ready'
+  readonly callId: CallId
+  readonly roomId: number
+  /** The proofs' end, seconds since 1970. */
+  readonly untilS: number
+}
 
 export type CallNoticeBody = (KeyedNotice & { readonly encryptedAESKey: string }) | PlainCallNotice
 
@@ -137,6 +148,12 @@ export interface DeviceEffect {
   readonly replaces: 'invitation' | undefined
   /** With `call_cancelled`: the user has missed the call, and gets the push of a missed call. */
   readonly isMissed?: true | undefined
+}
+
+/** To the device that the entry is for. */
+export function mediaReadyNotice(callId: CallId, { roomId, device, untilS }: RoomEntry): DeviceEffect {
+  const notice = { kind: 'media_ready' as const, callId, roomId, untilS }
+  return { kind: 'device', ...device, notice, expiresAtMs: untilS * 1000, replaces: undefined }
 }
 
 /** The notice with a slice, to the device whose slice it is. */

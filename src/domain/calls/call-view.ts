@@ -15,6 +15,7 @@ import {
   participantOf,
   RING_S,
 } from './call.ts'
+import { type CallMedia, mediaOf } from './call-media.ts'
 import type { ParticipantView } from './call-notice.ts'
 
 export interface CallRecord {
@@ -33,14 +34,15 @@ export interface CallRecord {
   readonly keyRotationIn: number
   readonly maxParticipants: number
   readonly participants: readonly ParticipantView[]
+  readonly media: CallMedia
   /** Whether the reader was invited to an active call. */
   readonly isOnGoing: boolean
   /** The caller's own, in the replies of join and pending. */
   readonly encryptedAESKey: string | undefined
 }
 
-/** The call as a user sees it, without a key. */
-export function recordOf(call: Call, userId: UserId): CallRecord {
+/** The call as a user's device sees it, without a key. */
+export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
   return {
     callId: call.callId,
     roomId: call.roomId,
@@ -57,7 +59,8 @@ export function recordOf(call: Call, userId: UserId): CallRecord {
     keyRotationIn: KEY_ROTATION_S,
     maxParticipants: CALL_SIZE_MAX,
     participants: call.participants.map(participant => participantView(call, participant)),
-    isOnGoing: participantOf(call, userId)?.isOnGoing ?? false,
+    media: mediaOf(call, device),
+    isOnGoing: participantOf(call, device.userId)?.isOnGoing ?? false,
     encryptedAESKey: undefined,
   }
 }
@@ -66,10 +69,11 @@ export function recordOf(call: Call, userId: UserId): CallRecord {
  * The same for a device, with the key that waits for this device, if one does. A device that joins gets the key that
  * waited in the call as it was before.
  */
-export function recordWithOwnKey(call: Call, { userId, deviceId }: CallDeviceRef, before = call): CallRecord {
+export function recordWithOwnKey(call: Call, device: CallDeviceRef, before = call): CallRecord {
+  const { userId, deviceId } = device
   const devices = participantOf(before, userId)?.devices ?? []
   const own = devices.find(device => device.deviceId === deviceId)
-  return { ...recordOf(call, userId), encryptedAESKey: own?.encryptedAESKey }
+  return { ...recordOf(call, device), encryptedAESKey: own?.encryptedAESKey }
 }
 
 /** The call's record for a device in `call/pending`: undefined unless its user is invited and has not answered. */

@@ -56,6 +56,8 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   deadline: 'written',
   'inviter-blocked': 'written',
   'account-ended': 'written',
+  'media-admitted': 'written',
+  'media-lost': 'written',
 }
 const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   search: true,
@@ -353,6 +355,10 @@ t.test('calls', async () => {
   callId = await startCall(ann, bob)
   await ask('endCallAt', { token: ann.token, params: [callId] })
   callId = await startCall(ann, bob)
+  const room = whole.rooms.of(callId)
+  const devices = [{ userId: ann.userId, deviceId: ann.deviceId }]
+  await changesOf(() => room.tellControl({ kind: 'media-admitted', devices }))
+  await changesOf(() => room.tellControl({ kind: 'media-lost' }))
   world.tick(70_000)
   await changesOf(() => system.ref('call-room', callId).tell({ kind: 'deadline' }))
   await ask('listCallHistory', bob)

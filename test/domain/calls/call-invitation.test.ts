@@ -156,7 +156,7 @@ t.test(
       ends[1]?.filter(word => !/^20|^history 2/.test(word)),
       ends[0],
     )
-    t.same(recordOf(blocked.call, 1n as UserId), recordOf(ignored.call, 1n as UserId))
+    t.same(recordOf(blocked.call, deviceOf(1)), recordOf(ignored.call, deviceOf(1)))
   },
 )
 
