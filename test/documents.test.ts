@@ -7,7 +7,7 @@ import { listSettings } from '../src/server/config.ts'
 import { runProgram, skipWithout } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
-const FOLDERS = ['docs', 'bench', 'deploy']
+const FOLDERS = ['docs', 'bench', 'deploy', 'kotlin']
 
 interface Document {
   /** From the project's folder. */

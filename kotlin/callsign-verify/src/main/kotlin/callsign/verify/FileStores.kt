@@ -1,0 +1,150 @@
+/** Stores of one file for each log or contact, in a folder that the app keeps for them. */
+package callsign.verify
+
+import java.io.File
+import java.io.FileOutputStream
+import java.io.IOException
+import java.nio.channels.FileChannel
+import java.nio.file.Files
+import java.nio.file.StandardCopyOption
+import java.nio.file.StandardOpenOption
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
+import kotlinx.serialization.SerializationException
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
+
+/**
+ * Keeps checkpoints in [folder], which it makes. A crash or power cut leaves the old state or the new one. `get` throws
+ * `MALFORMED` for a damaged file. Exclude the folder from backups: it belongs to this installation.
+ */
+public class FileCheckpointStore(folder: File) : CheckpointStore {
+    private val files = AtomicFiles(folder)
+
+    override suspend fun get(origin: String): KeptCheckpoint? {
+        val members = files.read(origin) ?: return null
+        val checkpoint = SignedCheckpoint(
+            members.text("origin"),
+            members.number("treeSize"),
+            members.text("rootHash"),
+            members.text("note"),
+        )
+        return KeptCheckpoint(checkpoint, members.list("pending").map { textOf(it) ?: throw damaged() })
+    }
+
+    override suspend fun put(kept: KeptCheckpoint) {
+        val checkpoint = kept.checkpoint
+        files.write(checkpoint.origin, buildJsonObject {
+            put("origin", JsonPrimitive(checkpoint.origin))
+            put("treeSize", JsonPrimitive(checkpoint.treeSize))
+            put("rootHash", JsonPrimitive(checkpoint.rootHash))
+            put("note", JsonPrimitive(checkpoint.note))
+            put("pending", JsonArray(kept.pending.map(::JsonPrimitive)))
+        })
+    }
+}
+
+/** Keeps what is known of contacts in [folder], as [FileCheckpointStore] keeps checkpoints. */
+public class FileKnownUserStore(folder: File) : KnownUserStore {
+    private val files = AtomicFiles(folder)
+
+    override suspend fun get(userId: String): KnownUser? {
+        val members = files.read(userId) ?: return null
+        return KnownUser(
+            members.text("userId"),
+            members.list("devices").map { (it as? JsonObject ?: throw damaged()).toKnownDevice() },
+            (members["list"] as? JsonObject)?.toKnownList(),
+            members.list("events").map { (it as? JsonObject ?: throw damaged()).toEvent() },
+        )
+    }
+
+    override suspend fun put(known: KnownUser) {
+        val list = known.list
+        files.write(known.userId, buildJsonObject {
+            put("userId", JsonPrimitive(known.userId))
+            put("devices", JsonArray(known.devices.map(::jsonOf)))
+            if (list != null) put("list", jsonOf(list))
+            put("events", JsonArray(known.events.map(::jsonOf)))
+        })
+    }
+
+    private fun jsonOf(device: KnownDevice): JsonObject = buildJsonObject {
+        put("deviceId", JsonPrimitive(device.deviceId))
+        put("keyHash", JsonPrimitive(device.keyHash))
+    }
+
+    private fun jsonOf(list: KnownList): JsonObject = buildJsonObject {
+        put("list", JsonPrimitive(list.list))
+        put("vrfHash", JsonPrimitive(list.vrfHash))
+        put("index", JsonPrimitive(list.index))
+        put("sinceIndex", JsonPrimitive(list.sinceIndex))
+        put("sinceSeq", JsonPrimitive(list.sinceSeq))
+    }
+
+    private fun jsonOf(event: DeviceEvent): JsonObject = buildJsonObject {
+        put("kind", JsonPrimitive(event.kind.wireName))
+        event.deviceId?.let { put("deviceId", JsonPrimitive(it)) }
+    }
+
+    private fun JsonObject.toKnownDevice() = KnownDevice(text("deviceId"), text("keyHash"))
+
+    private fun JsonObject.toKnownList() =
+        KnownList(text("list"), text("vrfHash"), number("index"), number("sinceIndex"), number("sinceSeq"))
+
+    private fun JsonObject.toEvent(): DeviceEvent {
+        val kind = text("kind")
+        val known = DeviceEvent.Kind.entries.find { it.wireName == kind } ?: throw damaged()
+        return DeviceEvent(known, textOf(this["deviceId"]))
+    }
+}
+
+/** JSON files that are replaced whole: written beside, forced to the disk, then renamed. */
+private class AtomicFiles(private val folder: File) {
+    suspend fun read(name: String): JsonObject? = withContext(Dispatchers.IO) {
+        val file = fileOf(name)
+        if (!file.exists()) return@withContext null
+        try {
+            Json.parseToJsonElement(file.readText()) as? JsonObject
+        } catch (_: SerializationException) {
+            null
+        } ?: throw damaged()
+    }
+
+    suspend fun write(name: String, members: JsonObject): Unit = withContext(Dispatchers.IO) {
+        folder.mkdirs()
+        val file = fileOf(name)
+        val beside = File(folder, "${file.name}.new")
+        FileOutputStream(beside).use { stream ->
+            stream.write(members.toString().toByteArray())
+            stream.fd.sync()
+        }
+        Files.move(beside.toPath(), file.toPath(), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING)
+        syncFolder()
+    }
+
+    /** The rename itself has to outlast a power cut. Not every system lets a folder be opened. */
+    private fun syncFolder() {
+        try {
+            FileChannel.open(folder.toPath(), StandardOpenOption.READ).use { it.force(true) }
+        } catch (_: IOException) {
+            return
+        }
+    }
+
+    /** Origins hold characters that no file name can. */
+    private fun fileOf(name: String): File =
+        File(folder, sha256(name.toByteArray()).joinToString("") { "%02x".format(it) } + ".json")
+}
+
+private fun JsonObject.text(name: String): String = textOf(this[name]) ?: throw damaged()
+
+private fun JsonObject.number(name: String): Long =
+    (this[name] as? JsonPrimitive)?.content?.toLongOrNull() ?: throw damaged()
+
+private fun JsonObject.list(name: String): List<JsonElement> = this[name] as? JsonArray ?: throw damaged()
+
+private fun damaged(): LogException = malformed("a file of the store is damaged")

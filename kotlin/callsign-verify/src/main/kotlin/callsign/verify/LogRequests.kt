@@ -1,0 +1,75 @@
+/** The log's HTTP operations as a client uses them. Answers are not verified here, only bounded in time and octets. */
+package callsign.verify
+
+import java.io.IOException
+import kotlinx.coroutines.withTimeoutOrNull
+import kotlinx.serialization.SerializationException
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+
+/** No network, a refusal of the server, or an answer of something that is not the log's server. */
+internal class NoAnswer(message: String, val status: Int? = null, val code: String? = null) : Exception(message) {
+    fun toUnanswered(evidence: Evidence? = null): Unanswered = Unanswered(message.orEmpty(), status, code, evidence)
+}
+
+/** [url] is the log's prefix; a request with its answer may take [timeoutMs]. Every operation throws [NoAnswer]. */
+internal class LogRequests(url: String, private val transport: LogTransport, private val timeoutMs: Long) {
+    private val prefix = url.trimEnd('/')
+
+    /** The JSON that answers a POST of [body]. */
+    suspend fun post(path: String, body: JsonElement): JsonElement {
+        val answer = request(path, body.toString(), ANSWER_OCTETS_MAX)
+        val json = parseJson(answer.body)
+        if (answer.status != 200) {
+            val code = textOf((json as? JsonObject)?.get("code"))
+            throw NoAnswer("$path answers ${answer.status}", answer.status, code)
+        }
+        return json ?: throw NoAnswer("$path answers something else than JSON", answer.status)
+    }
+
+    /** The log's current signed note. */
+    suspend fun checkpoint(): String {
+        val answer = request("checkpoint", null, NOTE_OCTETS_MAX)
+        if (answer.status == 200) return textIn(answer.body)
+        throw NoAnswer("checkpoint answers ${answer.status}", answer.status)
+    }
+
+    /** The octets of a hash tile, none when the server has no such tile. */
+    suspend fun tile(tile: Tile): ByteArray {
+        val path = formatTilePath(tile)
+        val answer = request(path, null, TILE_WIDTH * HASH_OCTETS)
+        return when (answer.status) {
+            200 -> answer.body
+            // The client has a signed checkpoint that implies the tile, so its absence is a wrong answer.
+            404 -> ByteArray(0)
+            else -> throw NoAnswer("$path answers ${answer.status}", answer.status)
+        }
+    }
+
+    private suspend fun request(path: String, body: String?, octetsMax: Int): LogAnswer {
+        val answer = try {
+            withTimeoutOrNull(timeoutMs) { transport.send(LogRequest("$prefix/$path", body, octetsMax)) }
+        } catch (error: IOException) {
+            throw NoAnswer("$path cannot be fetched: ${error.message}")
+        }
+        if (answer == null) throw NoAnswer("$path was not answered in $timeoutMs ms")
+        if (answer.body.size > octetsMax) throw NoAnswer("an answer has more than $octetsMax bytes", answer.status)
+        return answer
+    }
+
+    private fun parseJson(octets: ByteArray): JsonElement? = try {
+        Json.parseToJsonElement(textIn(octets))
+    } catch (_: SerializationException) {
+        null
+    }
+
+    /** A byte order mark before a text is no part of it. */
+    private fun textIn(octets: ByteArray): String = octets.toString(Charsets.UTF_8).removePrefix("\ufeff")
+
+    private companion object {
+        /** The longest key history, a thousand keys of 1,024 characters, has 2.3 MB in a log of a million entries. */
+        const val ANSWER_OCTETS_MAX = 4 * 1024 * 1024
+        const val NOTE_OCTETS_MAX = 1_000_000
+    }
+}

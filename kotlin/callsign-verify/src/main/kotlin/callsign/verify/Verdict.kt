@@ -1,0 +1,104 @@
+/**
+ * What checking the log comes to. A check that fails is an expected answer, so verifiers return it and name the check;
+ * they throw only for what the app itself did wrong.
+ */
+package callsign.verify
+
+/** A check, by the name that `callsign/client` gives it too. */
+public enum class Check(public val wireName: String) {
+    /** An answer or its proof text is not of its form. */
+    PROOF("proof"),
+
+    /** The note in it is not of its form. */
+    CHECKPOINT("checkpoint"),
+
+    /** The note is of another log. */
+    ORIGIN("origin"),
+
+    /** The note is not signed by the log. */
+    SIGNATURE("signature"),
+
+    /** The witnesses of the app's policy have not cosigned the checkpoint. */
+    WITNESSES("witnesses"),
+
+    /** They have, longer ago than the app allows. */
+    STALE("stale"),
+
+    /** The proof is of a leaf beyond the tree. */
+    INDEX("index"),
+
+    /** The VRF proof does not hold for this user and device. */
+    VRF("vrf"),
+
+    /** The hash it proves is not the one that the answer states or the app asked for. */
+    VRF_HASH("vrfHash"),
+
+    /** The entry is not in the tree that was signed. */
+    INCLUSION("inclusion"),
+
+    /** The entry is in the log and holds another key than the app holds. */
+    PUBLIC_KEY("publicKey"),
+
+    /** The tree is smaller than one seen before. */
+    ROLLBACK("rollback"),
+
+    /** One size was signed with two roots. */
+    FORK("fork"),
+
+    /** The log does not serve the tree that it signed. */
+    TILES("tiles"),
+
+    /** The tree does not begin with one seen before: history was rewritten. */
+    CONSISTENCY("consistency"),
+
+    /** A key history leaves something out or is not one. */
+    HISTORY("history"),
+
+    /** A user's device list, or a device named beside it, does not hold. */
+    DEVICE_LIST("deviceList"),
+}
+
+/** Two signed notes that contradict each other, or could not be compared, the one [known] before first. */
+public data class Evidence(val known: String, val seen: String)
+
+/**
+ * Something the log said does not hold: use nothing of that answer. [detail] is a sentence for the app's own log, no text
+ * for users. [evidence] is worth keeping and showing.
+ */
+public data class Refusal(
+    val check: Check,
+    val detail: String,
+    val evidence: Evidence? = null,
+) : LookupVerdict,
+    HistoryVerdict,
+    CheckpointVerdict,
+    ComparisonVerdict,
+    WitnessVerdict,
+    OwnKeysOutcome,
+    DevicesOutcome
+
+/**
+ * Nothing could be checked: no network, or the server refused. [code] comes from its problem document. [evidence] are notes
+ * that could not be compared; they are compared again later.
+ */
+public data class Unanswered(
+    val detail: String,
+    val status: Int? = null,
+    val code: String? = null,
+    val evidence: Evidence? = null,
+) : LookupOutcome,
+    CheckpointOutcome,
+    OwnKeysOutcome,
+    DevicesOutcome
+
+/** A check that did not hold, on its way to the verifier that returns its refusal. It has no stack trace. */
+internal class CheckFailed(val refusal: Refusal) : RuntimeException(refusal.detail, null, false, false) {
+    constructor(check: Check, detail: String, evidence: Evidence? = null) : this(Refusal(check, detail, evidence))
+}
+
+/** Runs one check: a [LogException] means that it failed. */
+internal inline fun <Value> during(check: Check, act: () -> Value): Value = try {
+    act()
+} catch (error: LogException) {
+    throw CheckFailed(check, error.message.orEmpty())
+}

@@ -1,0 +1,226 @@
+/** The VRF, its group, and device lists with their signatures, by the vectors. */
+package callsign.verify
+
+import callsign.verify.LogErrorCode.KEY_INVALID
+import callsign.verify.LogErrorCode.MALFORMED
+import callsign.verify.LogErrorCode.PROOF_INVALID
+import cafe.cryptography.curve25519.Constants
+import cafe.cryptography.curve25519.RistrettoElement
+import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.jsonArray
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
+import org.junit.jupiter.api.Assertions.assertArrayEquals
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+class RistrettoVectorsTest {
+    private val vectors = readVectors("ristretto255")
+
+    private fun hexOf(element: RistrettoElement): String = toHex(element.compress().toByteArray())
+
+    @Test
+    fun `the multiples of the generator come out, and come back`() {
+        var sum = RistrettoElement.IDENTITY
+        for (hex in vectors.texts("generator_multiples_hex")) {
+            assertEquals(hex, hexOf(sum))
+            assertEquals(hex, elementOrNull(fromHex(hex))?.let(::hexOf))
+            sum = sum.add(Constants.RISTRETTO_GENERATOR)
+        }
+    }
+
+    @Test
+    fun `the 29 invalid encodings are none`() {
+        val invalid = vectors["invalid_encodings_hex"].jsonObject.values.flatMap { it.jsonArray }
+        assertEquals(29, invalid.size)
+        for (hex in invalid) assertNull(elementOrNull(fromHex(hex.jsonPrimitive.content)), "$hex")
+        for (size in listOf(0, 31, 33)) assertNull(elementOrNull(ByteArray(size)))
+    }
+
+    @Test
+    fun `64 octets are mapped to the elements of the RFC`() {
+        val cases = vectors.list("derive_from_sha512") + vectors.list("derive_from_bytes")
+        assertEquals(11, cases.size)
+        for (case in cases) {
+            val element = RistrettoElement.fromUniformBytes(case.hex("uniform_bytes_hex"))
+            assertEquals(case.text("element_hex"), hexOf(element))
+        }
+    }
+}
+
+class VrfVectorsTest {
+    private val published = readVectors("vrf-r255")
+    private val derived = readVectors("derived-vrf-r255")
+
+    @Test
+    fun `published and derived proofs verify, those of Go too`() {
+        val cases = published.list("published") + published["go_generated_verify_only"].list("cases") +
+            derived.list("valid")
+        assertTrue(cases.size >= 17, "${cases.size}")
+        for (case in cases)
+            assertEquals(case.text("beta"), toHex(verifyVrf(case.hex("pk"), case.hex("alpha"), case.hex("pi"))))
+    }
+
+    @Test
+    fun `each invalid proof or key of the vectors is refused`() {
+        for (case in derived.list("invalid")) {
+            val id = case.text("id")
+            val expected = if (id == "pk-noncanonical" || id == "identity-pk") KEY_INVALID else PROOF_INVALID
+            assertEquals(expected, codeOf { verifyVrf(case.hex("pk"), case.hex("alpha"), case.hex("pi")) }, id)
+        }
+    }
+
+    @Test
+    fun `a proof with any one octet changed is refused`() {
+        val case = published.list("published").first()
+        val proof = case.hex("pi")
+        for (at in proof.indices) {
+            val changed = proof.copyOf()
+            changed[at] = (changed[at].toInt() xor (1 shl at % 8)).toByte()
+            assertEquals(PROOF_INVALID, codeOf { verifyVrf(case.hex("pk"), case.hex("alpha"), changed) }, "octet $at")
+        }
+    }
+
+    @Test
+    fun `a public key is parsed from the base64 of an element other than the identity only`() {
+        val case = published.list("published").first()
+        val good = toBase64(case.hex("pk"))
+        assertEquals(case.text("pk"), toHex(parseVrfPublicKey(good)))
+        for (text in listOf("", "AAAA", "!", good.dropLast(1), toBase64(ByteArray(32)), "$good\n"))
+            assertEquals(KEY_INVALID, codeOf { parseVrfPublicKey(text) }, text)
+    }
+
+    @Test
+    fun `the input is the decimal user and device id joined by an underscore`() {
+        assertEquals("1_11", String(vrfInput(1u, 11u)))
+        val largest = "18446744073709551615"
+        assertEquals("${largest}_$largest", String(vrfInput(ULong.MAX_VALUE, ULong.MAX_VALUE)))
+    }
+}
+
+class DeviceListVectorsTest {
+    private val vectors = readVectors("device-list")
+    private val byName = vectors.list("lists").associate { it.text("name") to it.hex("hex") }
+
+    private fun listOf(name: String): ByteArray = byName[name] ?: fromHex(name)
+
+    @Test
+    fun `lists are read, and come out again octet by octet`() {
+        for (case in vectors.list("lists")) {
+            val list = parseDeviceList(case.hex("hex"))
+            assertEquals(case.text("hex"), toHex(encodeDeviceList(list)))
+            assertEquals(case.text("sha256"), toHex(deviceListHash(case.hex("hex"))))
+            assertEquals(case.text("user_id"), "${list.userId}")
+            assertEquals(case.number("seq"), list.seq)
+            assertEquals(case.texts("device_ids"), list.devices.map { "${it.deviceId}" })
+            assertEquals(case.text("signer_device_id"), "${list.signerDeviceId}")
+        }
+    }
+
+    @Test
+    fun `each list is judged as the vectors say`() {
+        for (case in vectors.list("judged")) {
+            val previous = case.textOrNull("previous")?.let(::listOf)
+            val judged = judgeDeviceList(case.text("user_id").toULong(), previous, listOf(case.text("next")))
+            val (verdict, reason) = when (judged) {
+                is TakenList -> judged.kind.wireName to null
+                is RefusedList -> "refused" to judged.reason.wireName
+            }
+            assertEquals(case.text("verdict") to case.textOrNull("reason"), verdict to reason, case.text("name"))
+        }
+    }
+
+    @Test
+    fun `with any octet changed, a list is refused`() {
+        for (case in vectors.list("judged").take(6)) {
+            val octets = listOf(case.text("next"))
+            val previous = case.textOrNull("previous")?.let(::listOf)
+            for (at in octets.indices) {
+                val changed = octets.copyOf()
+                changed[at] = (changed[at].toInt() xor (1 + at % 255)).toByte()
+                val judged = judgeDeviceList(case.text("user_id").toULong(), previous, changed)
+                assertTrue(judged is RefusedList, "octet $at of ${case.text("name")}")
+            }
+        }
+    }
+
+    @Test
+    fun `the signature of possession holds, and none with an octet changed`() {
+        val case = vectors["possession"]
+        assertEquals(case.text("message"), toHex(possessionMessage(case.hex("challenge"))))
+        assertEquals(MALFORMED, codeOf { possessionMessage(ByteArray(31)) })
+        val parts = listOf(case.hex("signing_key"), case.hex("message"), case.hex("signature"))
+        assertTrue(p256Verify(parts[0], parts[1], parts[2]))
+        for ((part, octets) in parts.withIndex()) {
+            for (at in octets.indices) {
+                val changed = parts.map(ByteArray::copyOf)
+                changed[part][at] = (octets[at].toInt() xor 1).toByte()
+                assertFalse(p256Verify(changed[0], changed[1], changed[2]), "octet $at of part $part")
+            }
+        }
+        assertFalse(p256Verify(parts[0].copyOf(64), parts[1], parts[2]))
+        assertFalse(p256Verify(ByteArray(65), parts[1], parts[2]))
+        assertFalse(p256Verify(parts[0], parts[1], ByteArray(64)))
+    }
+
+    @Test
+    fun `the higher s of a signature becomes the lower one`() {
+        val low = listOf("second adds the tablet").takeLast(64).toByteArray()
+        val high = vectors.list("judged").first { it.textOrNull("reason") == "high-s" }.hex("next")
+        assertArrayEquals(low, withLowS(high.takeLast(64).toByteArray()))
+        assertArrayEquals(low, withLowS(low))
+    }
+
+    @Test
+    fun `the octets to sign are those of the list, and the list has the signature that was made`() = runBlocking {
+        val octets = listOf("second adds the tablet")
+        val list = parseDeviceList(octets)
+        val next = NextDeviceList(
+            list.userId,
+            list.devices.reversed(),
+            list.signerDeviceId,
+            list.createdAtMs,
+            listOf("first"),
+        )
+        val signed = signDeviceList(next) { toSign ->
+            assertArrayEquals(octets.copyOf(octets.size - 64), toSign)
+            list.signature
+        }
+        assertArrayEquals(octets, signed)
+        val strange = NextDeviceList(list.userId, list.devices, 5u, list.createdAtMs, null)
+        assertEquals(MALFORMED, codeOf { runBlocking { signDeviceList(strange) { list.signature } } })
+    }
+}
+
+class CallKeyVectorsTest {
+    private val vector = readVectors("call-key-checkpoint")
+    private val verifier = parseVerifierKey(vector.text("vkey"))
+    private val vrfKey = readVectors("derived-kt-e2e").text("vrf_pk_base64")
+
+    @Test
+    fun `key and checkpoint come out as the vector has them, and go in again`() {
+        val read = readCallKey(vector.hex("opened_hex"), verifier.name)
+        assertEquals(vector.text("call_key_hex"), toHex(read.callKey))
+        assertEquals(vector.text("note"), read.note)
+        val verdict = verifyCheckpoint(LogKeys.ofVerifierKey(vector.text("vkey"), vrfKey), vector.text("note"))
+        val checkpoint = (verdict as VerifiedCheckpoint).checkpoint
+        assertEquals(vector.text("opened_hex"), toHex(withCheckpoint(read.callKey, checkpoint)))
+        assertArrayEquals(read.callKey, withCheckpoint(read.callKey, null))
+    }
+
+    @Test
+    fun `other forms behind the key give the key alone, and less than a key is none`() {
+        val opened = vector.hex("opened_hex")
+        val others = listOf(opened.copyOf(32), opened.copyOf(33), opened.copyOf(140), opened + 0, opened.copyOf().also { it[32] = 2 })
+        for (other in others) {
+            val read = readCallKey(other, verifier.name)
+            assertEquals(vector.text("call_key_hex"), toHex(read.callKey))
+            assertNull(read.note)
+        }
+        assertEquals(MALFORMED, codeOf { readCallKey(opened.copyOf(31), verifier.name) })
+        assertEquals(MALFORMED, codeOf { withCheckpoint(ByteArray(31), null) })
+    }
+}
