@@ -36,6 +36,12 @@ export type LocalErrorCode =
   | 'WEBSOCKET_MISSING'
   /** Another device of the user has removed this one. */
   | 'DEVICE_REMOVED'
+  /** The browser can't encrypt media: it is not sent in the clear. */
+  | 'MEDIA_UNSUPPORTED'
+  /** The media gateway did not answer in time, or the connection to it broke. */
+  | 'MEDIA_UNANSWERED'
+  /** The media gateway refused; `members.status` has its error code. */
+  | 'MEDIA_REFUSED'
 
 /** Servers newer than the app may send further codes. */
 export type CallsignErrorCode = ErrorCode | LocalErrorCode | (string & Record<never, never>)

@@ -1,0 +1,448 @@
+/**
+ * Sound and picture of one call by way of a Janus VideoRoom, every frame encrypted with the call's keys. Stays in the room,
+ * through lost networks and restarts of the gateway, until `leave`.
+ */
+
+import { CallsignError } from '../callsign-error.ts'
+import { Emitter } from '../emitter.ts'
+import type { FrameFailure } from './frame-cryptor.ts'
+import { FrameWorker } from './frame-worker.ts'
+import { type HandleEvent, JanusSession, type PublisherData } from './janus-session.ts'
+import {
+  type PeerDeps,
+  Publisher,
+  parseDescription,
+  STREAMS,
+  type StreamName,
+  sendingTrack,
+  type VideoCodec,
+} from './publisher.ts'
+import { Subscriber } from './subscriber.ts'
+import type { TrackCounts } from './worker.ts'
+
+export interface GatewayMediaOptions {
+  readonly callId: string
+  /** The codec of this device's picture: VP8 unless given. */
+  readonly codec?: VideoCodec
+  readonly iceServers?: RTCIceServer[]
+  readonly iceTransportPolicy?: RTCIceTransportPolicy
+  /** Makes the worker, where the app's packer does not find `worker.js` beside this module. */
+  readonly newWorker?: () => Worker
+}
+
+/** Lets this device into the room. */
+export interface Admission {
+  readonly url: string
+  readonly roomId: number
+  readonly roomToken: string
+  readonly pluginToken: string
+  /** `<userId>:<displayName>`. */
+  readonly mediaName: string
+}
+
+export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
+
+export interface RemoteStream {
+  readonly track: MediaStreamTrack
+  /** As the member says it. */
+  readonly isOn: boolean
+}
+
+export interface MediaParticipant {
+  /** The gateway's name for what this device of theirs sends, another one after each reconnection. */
+  readonly feed: string
+  /** Before the colon of the `mediaName` that the gateway passes on. */
+  readonly userId: string
+  readonly microphone?: RemoteStream
+  readonly camera?: RemoteStream
+  readonly screen?: RemoteStream
+  /** Why frames can't be opened, ten in a row. */
+  readonly undecryptable?: FrameFailure
+}
+
+export interface ParticipantStatistics {
+  /** Frames that were opened, by stream. */
+  readonly opened: Readonly<Partial<Record<StreamName, number>>>
+  /** Frames that were not, by reason. */
+  readonly failed: Readonly<Partial<Record<FrameFailure, number>>>
+  /** Loudness, 0 to 1. */
+  readonly level: number
+}
+
+export interface MediaStatistics {
+  readonly own: { readonly sealed: number; readonly notSealed: number; readonly level: number }
+  /** By feed. */
+  readonly participants: ReadonlyMap<string, ParticipantStatistics>
+}
+
+export interface MediaEvents {
+  /** One has come, or has changed. */
+  readonly participant: MediaParticipant
+  readonly gone: MediaParticipant
+  readonly undecryptable: { readonly participant: MediaParticipant; readonly reason: FrameFailure }
+  readonly state: MediaState
+  /** Media may go on meanwhile. */
+  readonly reconnecting: undefined
+  readonly connected: undefined
+  /** The server has put this device out of the room. */
+  readonly kicked: undefined
+  /** It has left, or was put out. */
+  readonly closed: undefined
+  /** An attempt has failed; the next one follows. */
+  readonly error: CallsignError
+}
+
+/** One stay in the room. */
+interface Stay {
+  readonly session: JanusSession
+  readonly publisher: Publisher
+  readonly subscriber: Subscriber
+}
+
+export class GatewayMedia extends Emitter<MediaEvents> {
+  readonly #options: GatewayMediaOptions
+  readonly #frames: FrameWorker
+  readonly #tracks = new Map<StreamName, MediaStreamTrack>()
+  readonly #epochs = new Set<number>()
+  readonly #undecryptable = new Map<string, FrameFailure>()
+  #state: MediaState = 'off'
+  #admission: Admission | undefined
+  /** Aborted when the attempts go by another admission, or end. */
+  #attempts: AbortController | undefined
+  #stay: Stay | undefined
+  #publishers: ReadonlyMap<string, PublisherData> = new Map()
+  #participants: ReadonlyMap<string, MediaParticipant> = new Map()
+  #watchdog: ReturnType<typeof setInterval> | undefined
+  #mended = 0
+
+  /** Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt frames: nothing is ever sent in the clear. */
+  constructor(options: GatewayMediaOptions) {
+    super()
+    this.#options = options
+    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
+      if (report.kind === 'decryptable') this.#undecryptable.delete(report.track)
+      else this.#undecryptable.set(report.track, report.reason)
+      this.#show()
+      const feed = this.#stay?.subscriber.placeOf(report.track)?.feed
+      const participant = this.#participants.get(feed ?? '')
+      if (participant !== undefined && report.kind === 'undecryptable') {
+        this.emit('undecryptable', { participant, reason: report.reason })
+      }
+    })
+  }
+
+  get state(): MediaState {
+    return this.#state
+  }
+
+  get participants(): readonly MediaParticipant[] {
+    return [...this.#participants.values()]
+  }
+
+  /** Frames of this epoch can be opened from now on. */
+  setKey(epoch: number, key: Uint8Array): void {
+    this.#frames.setKey(epoch, key)
+    this.#epochs.add(epoch)
+    // Before the first key it asked for nothing: each picture that can't be opened asks all senders for key frames.
+    if (this.#epochs.size === 1) this.#stay?.subscriber.follow(this.#publishers)
+  }
+
+  /** Frames are sealed with this epoch's key from now on; `setKey` comes before. */
+  useKey(epoch: number): void {
+    this.#frames.useKey(epoch)
+  }
+
+  dropKey(epoch: number): void {
+    this.#frames.dropKey(epoch)
+    this.#epochs.delete(epoch)
+  }
+
+  /**
+   * Resolves when this device is in the room. Goes on trying until it is, or `leave`. With a new admission, such as after
+   * a restart of the gateway, it joins again.
+   */
+  async join(admission: Admission): Promise<void> {
+    this.#admission = admission
+    this.#attempts?.abort()
+    this.#setState(this.#state === 'off' || this.#state === 'closed' ? 'connecting' : 'reconnecting')
+    await this.#joinAgain()
+  }
+
+  /** Ends the worker, and its keys with it: another call takes another `GatewayMedia`. */
+  leave(): void {
+    this.#close()
+    this.#frames.end()
+  }
+
+  /** Sends the track, or nothing without one. It stays the app's to stop. */
+  async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
+    if (track === undefined) this.#tracks.delete(name)
+    else this.#tracks.set(name, track)
+    await this.#stay?.publisher.replace(name, track)
+    await this.#describe()
+  }
+
+  /** Sends silence. */
+  async mute(isMuted: boolean): Promise<void> {
+    const microphone = this.#tracks.get('microphone')
+    if (microphone !== undefined) microphone.enabled = !isMuted
+    await this.#describe()
+  }
+
+  async statistics(): Promise<MediaStatistics> {
+    const stay = this.#stay
+    const counts = await this.#frames.counts()
+    const received = (await stay?.subscriber.received()) ?? new Map()
+    const own = STREAMS.map(name => counts.get(sendingTrack(name)))
+    const participants = new Map<string, ParticipantStatistics>()
+    for (const [track, { feed, name }] of stay?.subscriber.tracks ?? []) {
+      const before = participants.get(feed)
+      const level = name === 'microphone' ? (received.get(track)?.level ?? 0) : (before?.level ?? 0)
+      participants.set(feed, withCounts(before, name, counts.get(track), level))
+    }
+    return {
+      own: {
+        sealed: own.reduce((sum, one) => sum + (one?.passed ?? 0), 0),
+        notSealed: own.reduce((sum, one) => sum + (one?.failed['not-sealed'] ?? 0), 0),
+        level: (await stay?.publisher.level()) ?? 0,
+      },
+      participants,
+    }
+  }
+
+  /** How often a transform that the browser had lost was laid anew. */
+  get transformsMended(): number {
+    return this.#mended
+  }
+
+  async #joinAgain(): Promise<void> {
+    const attempts = new AbortController()
+    this.#attempts = attempts
+    this.#endStay()
+    for (let pauseMs = PAUSE_MS; !attempts.signal.aborted; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+      try {
+        await this.#enter(attempts.signal)
+        return
+      } catch (error) {
+        if (attempts.signal.aborted) return
+        this.#endStay()
+        this.#report(error)
+        this.#setState('reconnecting')
+        await pause(pauseMs, attempts.signal)
+      }
+    }
+  }
+
+  async #enter(signal: AbortSignal): Promise<void> {
+    const { url, roomId, roomToken, pluginToken, mediaName } = this.#admission!
+    const again = (error?: unknown) => {
+      if (!signal.aborted) this.#lose(error)
+    }
+    const session = new JanusSession({
+      url,
+      pluginToken,
+      onSocket: state => this.#setState(state === 'lost' ? 'reconnecting' : 'connected'),
+      onLost: again,
+    })
+    signal.addEventListener('abort', () => session.destroy())
+    try {
+      await session.open()
+      const { callId } = this.#options
+      const room = { room: roomId, token: roomToken }
+      const own = await session.attach(callId, event => this.#onEvent(event, again))
+      const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display: mediaName })
+      const handle = await session.attach(callId, event => subscriber.onEvent(event))
+      const subscriber: Subscriber = new Subscriber({
+        ...this.#peerDeps(again),
+        handle,
+        join: { ...room, private_id: joined.data.private_id },
+        onTracks: () => this.#show(),
+        onError: again,
+      })
+      const publisher = new Publisher({
+        ...this.#peerDeps(again),
+        handle: own,
+        codec: this.#options.codec ?? 'vp8',
+        tracks: this.#tracks,
+      })
+      this.#stay = { session, publisher, subscriber }
+      this.#follow()
+      await publisher.publish()
+    } catch (error) {
+      session.destroy()
+      throw error
+    }
+    if (signal.aborted) return
+    this.#setState('connected')
+    clearInterval(this.#watchdog)
+    this.#watchdog = setInterval(() => void this.#mendTransforms(), WATCH_MS)
+  }
+
+  #peerDeps(again: () => void): Omit<PeerDeps, 'handle'> {
+    const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
+    let timer: ReturnType<typeof setTimeout> | undefined
+    return {
+      frames: this.#frames,
+      configuration: { iceServers, iceTransportPolicy, bundlePolicy: 'max-bundle' },
+      onConnectionState: state => {
+        clearTimeout(timer)
+        if (state === 'failed') again()
+        if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
+      },
+    }
+  }
+
+  #onEvent({ data }: HandleEvent, again: () => void): void {
+    const { videoroom, publishers, unpublished, leaving, kicked, reason } = data
+    if (videoroom === 'destroyed') return again()
+    if (leaving === 'ok' && reason === 'kicked') {
+      this.#close()
+      return this.emit('kicked', undefined)
+    }
+    const gone = unpublished ?? leaving ?? kicked
+    const present = new Map(this.#publishers)
+    for (const publisher of publishers ?? []) present.set(String(publisher.id), publisher)
+    if (gone !== undefined) present.delete(String(gone))
+    this.#publishers = present
+    this.#follow()
+  }
+
+  #follow(): void {
+    if (this.#epochs.size > 0) this.#stay?.subscriber.follow(this.#publishers)
+    this.#show()
+  }
+
+  /** Tells what has changed of the participants. */
+  #show(): void {
+    const before = this.#participants
+    const now = [...this.#publishers].map(([feed, publisher]) => this.#participantOf(feed, publisher))
+    this.#participants = new Map(now.map(participant => [participant.feed, participant]))
+    for (const participant of now) {
+      if (!isSame(before.get(participant.feed), participant)) this.emit('participant', participant)
+    }
+    for (const [feed, participant] of before)
+      if (!this.#participants.has(feed)) this.emit('gone', participant)
+  }
+
+  #participantOf(feed: string, { display = '', streams = [] }: PublisherData): MediaParticipant {
+    const subscriber = this.#stay?.subscriber
+    const remote = streams.flatMap(({ type, description }) => {
+      const name = parseDescription(description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
+      const track = subscriber?.track(feed, name)
+      const isOn = parseDescription(description)?.isOn ?? true
+      return track === undefined ? [] : [[name, { track, isOn }] as const]
+    })
+    const failing = [...(subscriber?.tracks ?? [])].find(
+      ([track, place]) => place.feed === feed && this.#undecryptable.has(track),
+    )
+    return {
+      feed,
+      userId: display.split(':')[0] ?? '',
+      ...Object.fromEntries(remote),
+      ...(failing && { undecryptable: this.#undecryptable.get(failing[0])! }),
+    }
+  }
+
+  async #describe(): Promise<void> {
+    if (this.#state === 'connected')
+      await this.#stay?.publisher.describe().catch(error => this.#report(error))
+  }
+
+  /** Chromium loses a transform now and then: its frames come neither here nor to the other side. */
+  async #mendTransforms(): Promise<void> {
+    const stay = this.#stay
+    if (stay === undefined || this.#mended >= MENDED_MAX) return
+    const counts = await this.#frames.counts()
+    const hasFrames = (track: string) => (counts.get(track)?.frames ?? 1) > 0
+    const received = await stay.subscriber.received()
+    if (this.#stay !== stay) return
+    for (const name of this.#tracks.keys()) {
+      if (hasFrames(sendingTrack(name))) continue
+      this.#mended++
+      stay.publisher.mend(name)
+    }
+    for (const [track, { packets }] of received) {
+      if (packets === 0 || hasFrames(track)) continue
+      this.#mended++
+      stay.subscriber.mend(track)
+    }
+  }
+
+  #lose(error?: unknown): void {
+    if (error !== undefined) this.#report(error)
+    this.#attempts?.abort()
+    this.#setState('reconnecting')
+    void this.#joinAgain()
+  }
+
+  #close(): void {
+    if (this.#state === 'closed') return
+    this.#attempts?.abort()
+    this.#endStay()
+    this.#setState('closed')
+  }
+
+  #endStay(): void {
+    const stay = this.#stay
+    this.#stay = undefined
+    clearInterval(this.#watchdog)
+    stay?.session.destroy()
+    stay?.publisher.close()
+    stay?.subscriber.close()
+    this.#publishers = new Map()
+    this.#undecryptable.clear()
+    this.#show()
+  }
+
+  #setState(state: MediaState): void {
+    if (this.#state === state) return
+    this.#state = state
+    this.emit('state', state)
+    if (state === 'reconnecting' || state === 'connected' || state === 'closed') this.emit(state, undefined)
+  }
+
+  #report(error: unknown): void {
+    const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
+    this.emit('error', told)
+  }
+}
+
+function newWorker(): Worker {
+  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
+}
+
+function withCounts(
+  before: ParticipantStatistics | undefined,
+  name: StreamName,
+  counts: TrackCounts | undefined,
+  level: number,
+): ParticipantStatistics {
+  const failed: Partial<Record<string, number>> = { ...before?.failed }
+  for (const [reason, count] of Object.entries(counts?.failed ?? {})) {
+    failed[reason] = (failed[reason] ?? 0) + count
+  }
+  return { opened: { ...before?.opened, [name]: counts?.passed ?? 0 }, failed, level }
+}
+
+function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
+  const isSameStream = (name: StreamName) =>
+    one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
+  return one?.undecryptable === other.undecryptable && one !== undefined && STREAMS.every(isSameStream)
+}
+
+function pause(forMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, forMs)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+const PAUSE_MS = 250
+const PAUSE_MAX_MS = 5_000
+/** A connection that has been away for so long is made anew. */
+const DISCONNECTED_MS = 4_000
+const WATCH_MS = 2_000
+const MENDED_MAX = 20

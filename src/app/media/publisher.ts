@@ -1,0 +1,138 @@
+/**
+ * This device's own sound and picture on their way to the gateway. Microphone, camera and screen have their places from the
+ * start, so that switching one on or off negotiates nothing anew.
+ */
+
+import type { FrameWorker } from './frame-worker.ts'
+import type { JanusHandle, Jsep } from './janus-session.ts'
+
+export type StreamName = 'microphone' | 'camera' | 'screen'
+
+export type VideoCodec = 'vp8' | 'h264'
+
+export interface PeerDeps {
+  readonly handle: JanusHandle
+  readonly frames: FrameWorker
+  readonly configuration: RTCConfiguration
+  readonly onConnectionState: (state: RTCPeerConnectionState) => void
+}
+
+export interface PublisherDeps extends PeerDeps {
+  readonly codec: VideoCodec
+  /** Those that are on. */
+  readonly tracks: ReadonlyMap<StreamName, MediaStreamTrack>
+}
+
+export class Publisher {
+  readonly #deps: PublisherDeps
+  readonly #connection: RTCPeerConnection
+  readonly #senders: ReadonlyMap<StreamName, RTCRtpSender>
+
+  constructor(deps: PublisherDeps) {
+    this.#deps = deps
+    this.#connection = openConnection(deps)
+    this.#senders = new Map(STREAMS.map(name => [name, this.#addSender(name)]))
+  }
+
+  async publish(): Promise<void> {
+    const { handle, tracks } = this.#deps
+    const connection = this.#connection
+    for (const [name, track] of tracks) await this.#senders.get(name)?.replaceTrack(track)
+    await connection.setLocalDescription(await connection.createOffer())
+    const { sdp = '' } = connection.localDescription!
+    const publish = { request: 'publish', ...this.#descriptions() }
+    const { jsep } = await handle.message(publish, { type: 'offer', sdp: withoutLoudness(sdp), e2ee: true })
+    if (jsep !== undefined) await connection.setRemoteDescription(jsep)
+  }
+
+  /** Sends the track from now on, or nothing. */
+  async replace(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
+    await this.#senders.get(name)?.replaceTrack(track ?? null)
+  }
+
+  /** Tells the other members which streams are on. */
+  async describe(): Promise<void> {
+    await this.#deps.handle.message({ request: 'configure', ...this.#descriptions() })
+  }
+
+  /** Lays the transform anew on a stream from which no frame has come to the worker. */
+  mend(name: StreamName): void {
+    const sender = this.#senders.get(name)
+    if (sender?.track?.readyState === 'live') this.#attach(name, sender)
+  }
+
+  /** Loudness of the microphone, 0 to 1. */
+  async level(): Promise<number> {
+    for (const report of (await this.#senders.get('microphone')!.getStats()).values()) {
+      if (report.type === 'media-source') return report.audioLevel ?? 0
+    }
+    return 0
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+
+  #addSender(name: StreamName): RTCRtpSender {
+    const { frames, codec } = this.#deps
+    const kind = name === 'microphone' ? 'audio' : 'video'
+    const transceiver = this.#connection.addTransceiver(kind, { direction: 'sendonly' })
+    if (kind === 'video') transceiver.setCodecPreferences(codecsFor(codec))
+    frames.startTrack(sendingTrack(name), kind === 'audio' ? 'opus' : codec)
+    this.#attach(name, transceiver.sender)
+    return transceiver.sender
+  }
+
+  #attach(name: StreamName, sender: RTCRtpSender): void {
+    this.#deps.frames.attach(sender, { direction: 'send', track: sendingTrack(name) })
+  }
+
+  #descriptions() {
+    const isOn = (name: StreamName) => this.#deps.tracks.get(name)?.enabled === true
+    const descriptions = STREAMS.map((name, mid) => ({
+      mid: String(mid),
+      description: isOn(name) ? name : `${name} off`,
+    }))
+    return { descriptions }
+  }
+}
+
+export function openConnection({ handle, configuration, onConnectionState }: PeerDeps): RTCPeerConnection {
+  const connection = new RTCPeerConnection(configuration)
+  connection.onicecandidate = ({ candidate }) => handle.trickle(candidate)
+  connection.onconnectionstatechange = () => onConnectionState(connection.connectionState)
+  return connection
+}
+
+/** Undefined for a description that this SDK does not make. */
+export function parseDescription(
+  description: string | undefined,
+): { readonly name: StreamName; readonly isOn: boolean } | undefined {
+  const [first, off] = (description ?? '').split(' ')
+  const name = STREAMS.find(each => each === first)
+  return name && { name, isOn: off === undefined }
+}
+
+/** How the worker names it. */
+export function sendingTrack(name: StreamName): string {
+  return `send ${name}`
+}
+
+/** How loud this device is, second by second, would reach the gateway in the clear (RFC 6464). */
+function withoutLoudness(sdp: Jsep['sdp'] & string): string {
+  return sdp.replaceAll(/^a=extmap:.*ssrc-audio-level.*\r\n/gm, '')
+}
+
+function codecsFor(codec: VideoCodec) {
+  const isWanted = ({
+    mimeType,
+    sdpFmtpLine = '',
+  }: {
+    readonly mimeType: string
+    readonly sdpFmtpLine?: string
+  }) => mimeType.toLowerCase() === `video/${codec}` && !sdpFmtpLine.includes('packetization-mode=0')
+  const { codecs } = RTCRtpSender.getCapabilities('video')!
+  return codecs.filter(each => isWanted(each) || each.mimeType === 'video/rtx')
+}
+
+export const STREAMS = ['microphone', 'camera', 'screen'] as const

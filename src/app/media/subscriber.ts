@@ -1,0 +1,183 @@
+/**
+ * The other members' sound and picture: one handle and one connection for all. The gateway makes every offer; offers are
+ * answered in the order in which they come.
+ */
+
+import { hasCode } from '../callsign-error.ts'
+import type { HandleEvent, PublishedStream, PublisherData, SubscribedStream } from './janus-session.ts'
+import type { FrameFormat } from './media-frame.ts'
+import { openConnection, type PeerDeps, parseDescription, type StreamName } from './publisher.ts'
+
+export interface SubscriberDeps extends PeerDeps {
+  /** Members for the request that joins. */
+  readonly join: object
+  readonly onTracks: () => void
+  readonly onError: (error: unknown) => void
+}
+
+/** One place of the connection, and whose frames come by it now. */
+interface Place {
+  readonly track: MediaStreamTrack
+  readonly receiver: RTCRtpReceiver
+  readonly feed: string
+  readonly name: StreamName
+}
+
+interface StreamOfFeed {
+  readonly feed: number
+  readonly mid: string
+}
+
+export class Subscriber {
+  readonly #deps: SubscriberDeps
+  readonly #connection: RTCPeerConnection
+  #publishers: ReadonlyMap<string, PublisherData> = new Map()
+  /** By mid, which the gateway uses again for another feed. */
+  readonly #places = new Map<string, Place>()
+  readonly #attached = new WeakSet<RTCRtpReceiver>()
+  /** Streams of publishers, as the gateway has said last. */
+  #subscribed: ReadonlyMap<string, StreamOfFeed> = new Map()
+  #hasJoined = false
+  #updates: Promise<void> = Promise.resolve()
+  #answers: Promise<void> = Promise.resolve()
+
+  constructor(deps: SubscriberDeps) {
+    this.#deps = deps
+    this.#connection = openConnection(deps)
+  }
+
+  /** Receives all that these publish, and nothing else. */
+  follow(publishers: ReadonlyMap<string, PublisherData>): void {
+    this.#publishers = publishers
+    // One at a time: a second one during an answer would break the negotiation.
+    this.#updates = this.#updates
+      .then(() => this.#update())
+      .catch(error => {
+        // A publisher has left meanwhile: word of it is on its way.
+        if (!hasCode(error, 'MEDIA_REFUSED') || error.members.status !== NO_SUCH_FEED)
+          this.#deps.onError(error)
+      })
+  }
+
+  /** Hand it all events of the handle. */
+  onEvent({ data, jsep }: HandleEvent): void {
+    if (jsep === undefined) return
+    const { streams = [] } = data
+    this.#answers = this.#answers
+      .then(async () => {
+        await this.#connection.setRemoteDescription(jsep)
+        this.#place(streams)
+        await this.#connection.setLocalDescription()
+        const { sdp = '' } = this.#connection.localDescription!
+        await this.#deps.handle.message({ request: 'start' }, { type: 'answer', sdp, e2ee: true })
+      })
+      .catch(this.#deps.onError)
+  }
+
+  /** The track of a publisher's stream. */
+  track(feed: string, name: StreamName): MediaStreamTrack | undefined {
+    return [...this.#places.values()].find(place => place.feed === feed && place.name === name)?.track
+  }
+
+  /** Whose stream it is that the worker knows by this name. */
+  placeOf(track: string): Pick<Place, 'feed' | 'name'> | undefined {
+    return this.#places.get(track)
+  }
+
+  /** By the worker's names. */
+  get tracks(): ReadonlyMap<string, Pick<Place, 'feed' | 'name'>> {
+    return this.#places
+  }
+
+  /** By the worker's names: packets that came, and loudness, 0 to 1. */
+  async received(): Promise<ReadonlyMap<string, { readonly packets: number; readonly level: number }>> {
+    const reports = [...(await this.#connection.getStats()).values()]
+    const inbound = reports.filter(({ type }) => type === 'inbound-rtp')
+    return new Map(
+      inbound.map(({ mid, packetsReceived, audioLevel }) => [
+        receivingTrack(mid),
+        { packets: packetsReceived ?? 0, level: audioLevel ?? 0 },
+      ]),
+    )
+  }
+
+  /** Lays the transform anew on a track whose frames do not come to the worker. */
+  mend(track: string): void {
+    const place = this.#places.get(track)
+    if (place !== undefined) this.#deps.frames.attach(place.receiver, { direction: 'receive', track })
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+
+  async #update(): Promise<void> {
+    const { handle, join } = this.#deps
+    const wanted = new Map<string, StreamOfFeed>(
+      [...this.#publishers.values()].flatMap(({ id, streams = [] }) =>
+        streams.map(({ mid }) => [`${id} ${mid}`, { feed: id, mid }] as const),
+      ),
+    )
+    const held = this.#subscribed
+    const subscribe = [...wanted].filter(([name]) => !held.has(name)).map(([, stream]) => stream)
+    const unsubscribe = [...held].filter(([name]) => !wanted.has(name)).map(([, stream]) => stream)
+    if (!this.#hasJoined) {
+      if (subscribe.length === 0) return
+      await handle.message({ ...join, request: 'join', ptype: 'subscriber', streams: subscribe })
+      this.#hasJoined = true
+    } else if (subscribe.length > 0 || unsubscribe.length > 0) {
+      const changes = {
+        ...(subscribe.length > 0 && { subscribe }),
+        ...(unsubscribe.length > 0 && { unsubscribe }),
+      }
+      await handle.message({ request: 'update', ...changes })
+    }
+    await this.#answers
+  }
+
+  #place(streams: readonly SubscribedStream[]): void {
+    const active = streams.filter(stream => stream.active !== false)
+    this.#subscribed = new Map<string, StreamOfFeed>(
+      active.flatMap(({ feed_id, feed_mid }) =>
+        feed_id === undefined || feed_mid === undefined
+          ? []
+          : [[`${feed_id} ${feed_mid}`, { feed: feed_id, mid: feed_mid }] as const],
+      ),
+    )
+    const mids = new Set(active.map(({ mid }) => receivingTrack(mid)))
+    for (const track of this.#places.keys()) if (!mids.has(track)) this.#places.delete(track)
+    for (const stream of active) this.#placeStream(stream)
+    this.#deps.onTracks()
+  }
+
+  #placeStream({ mid, type, feed_id, feed_mid }: SubscribedStream): void {
+    const receiver = this.#connection.getTransceivers().find(transceiver => transceiver.mid === mid)?.receiver
+    if (receiver === undefined) return
+    const [track, feed] = [receivingTrack(mid), String(feed_id)]
+    if (!this.#attached.has(receiver)) {
+      this.#attached.add(receiver)
+      this.#deps.frames.attach(receiver, { direction: 'receive', track })
+    }
+    const published = this.#publishers.get(feed)?.streams?.find(stream => stream.mid === feed_mid)
+    const name = nameOf(published, type)
+    const before = this.#places.get(track)
+    if (before?.feed !== feed || before.name !== name) {
+      this.#deps.frames.startTrack(track, type === 'audio' ? 'opus' : formatOf(published?.codec))
+    }
+    this.#places.set(track, { receiver, track: receiver.track, feed, name })
+  }
+}
+
+function receivingTrack(mid: string): string {
+  return `receive ${mid}`
+}
+
+function nameOf(published: PublishedStream | undefined, type: string): StreamName {
+  return parseDescription(published?.description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
+}
+
+function formatOf(codec: string | undefined): FrameFormat {
+  return codec === 'h264' ? 'h264' : 'vp8'
+}
+
+const NO_SUCH_FEED = 428

@@ -1,0 +1,147 @@
+/**
+ * The worker that a call's frames pass through, sealed on the way out and opened on the way in (W3C WebRTC Encoded
+ * Transform). A frame that can't be sealed or opened goes no further.
+ */
+
+import type { Bytes } from '../device-keys.ts'
+import { FrameCryptor, type FrameFailure } from './frame-cryptor.ts'
+import type { FrameFormat } from './media-frame.ts'
+
+/** A transform is made with them. */
+export interface TransformOptions {
+  readonly direction: 'send' | 'receive'
+  readonly track: string
+}
+
+export type WorkerRequest =
+  | { readonly kind: 'call'; readonly callId: string }
+  | { readonly kind: 'set-key'; readonly epoch: number; readonly key: Bytes }
+  | { readonly kind: 'use-key' | 'drop-key'; readonly epoch: number }
+  /** The track has frames of this format from now on, of another sender perhaps. */
+  | { readonly kind: 'track'; readonly track: string; readonly format: FrameFormat }
+  | { readonly kind: 'counts' }
+
+export type WorkerReport =
+  | { readonly kind: 'counts'; readonly tracks: ReadonlyMap<string, TrackCounts> }
+  /** Many frames in a row were not opened; then one was. */
+  | { readonly kind: 'undecryptable'; readonly track: string; readonly reason: FrameFailure }
+  | { readonly kind: 'decryptable'; readonly track: string }
+
+export interface TrackCounts {
+  /** Frames that came to the worker. */
+  readonly frames: number
+  /** Those that were sealed, or opened. */
+  readonly passed: number
+  readonly failed: Readonly<Partial<Record<FrameFailure | 'not-sealed', number>>>
+}
+
+interface Track {
+  readonly format: FrameFormat
+  frames: number
+  passed: number
+  readonly failed: Partial<Record<FrameFailure | 'not-sealed', number>>
+  failedInRow: number
+}
+
+interface EncodedFrame {
+  data: ArrayBuffer
+}
+
+/** `RTCRtpScriptTransformer`, which the types of pages lack. */
+interface Transformer {
+  readonly options: TransformOptions
+  readonly readable: ReadableStream<EncodedFrame>
+  readonly writable: WritableStream<EncodedFrame>
+  sendKeyFrameRequest(): Promise<unknown>
+  /** Not in Chromium: there the receivers ask. */
+  generateKeyFrame?(): Promise<unknown>
+}
+
+interface WorkerScope {
+  onmessage: ((event: MessageEvent<WorkerRequest>) => void) | null
+  onrtctransform: ((event: { readonly transformer: Transformer }) => void) | null
+  postMessage(report: WorkerReport): void
+}
+
+const scope = globalThis as unknown as WorkerScope
+const transformers = new Map<string, Transformer>()
+const tracks = new Map<string, Track>()
+let cryptor: FrameCryptor | undefined
+
+scope.onmessage = ({ data: request }) => {
+  switch (request.kind) {
+    case 'call':
+      cryptor = new FrameCryptor(request.callId)
+      return
+    case 'set-key':
+      cryptor?.setKey(request.epoch, request.key)
+      // Else the picture stays frozen until the browser asks, after three seconds.
+      return askForKeyFrames('receive')
+    case 'use-key':
+      cryptor?.useKey(request.epoch)
+      return askForKeyFrames('send')
+    case 'drop-key':
+      cryptor?.dropKey(request.epoch)
+      return
+    case 'track':
+      tracks.set(request.track, { format: request.format, frames: 0, passed: 0, failed: {}, failedInRow: 0 })
+      return
+    case 'counts':
+      scope.postMessage({ kind: 'counts', tracks })
+  }
+}
+
+scope.onrtctransform = ({ transformer }) => {
+  const { direction, track } = transformer.options
+  transformers.set(track, transformer)
+  const pass = direction === 'send' ? seal : open
+  const transform = async (
+    frame: EncodedFrame,
+    controller: TransformStreamDefaultController<EncodedFrame>,
+  ) => {
+    const counted = tracks.get(track)
+    if (counted === undefined) return
+    counted.frames++
+    const passed = await pass(track, counted, new Uint8Array(frame.data))
+    if (passed === undefined) return
+    counted.passed++
+    frame.data = passed.buffer
+    controller.enqueue(frame)
+  }
+  // It ends with its connection.
+  transformer.readable
+    .pipeThrough(new TransformStream({ transform }))
+    .pipeTo(transformer.writable)
+    .catch(() => {})
+}
+
+async function seal(_: string, track: Track, frame: Bytes): Promise<Bytes | undefined> {
+  const sealed = await cryptor?.seal(track.format, frame).catch(() => undefined)
+  if (sealed === undefined) track.failed['not-sealed'] = (track.failed['not-sealed'] ?? 0) + 1
+  return sealed
+}
+
+async function open(name: string, track: Track, frame: Bytes): Promise<Bytes | undefined> {
+  const opened = await cryptor?.open(track.format, frame)
+  if (opened?.kind === 'opened') {
+    if (track.failedInRow >= FAILED_IN_ROW) scope.postMessage({ kind: 'decryptable', track: name })
+    track.failedInRow = 0
+    return opened.frame
+  }
+  const reason = opened?.reason ?? 'no-key'
+  track.failed[reason] = (track.failed[reason] ?? 0) + 1
+  track.failedInRow++
+  if (track.failedInRow === FAILED_IN_ROW) scope.postMessage({ kind: 'undecryptable', track: name, reason })
+  return undefined
+}
+
+/** Asks the other side, or this side's encoder. Sound has none, and refuses. */
+function askForKeyFrames(direction: TransformOptions['direction']): void {
+  for (const transformer of transformers.values()) {
+    if (transformer.options.direction !== direction) continue
+    const asked = direction === 'send' ? transformer.generateKeyFrame?.() : transformer.sendKeyFrameRequest()
+    asked?.catch(() => {})
+  }
+}
+
+const FAILED_IN_ROW = 10

@@ -1,0 +1,206 @@
+/**
+ * Encrypted media between tabs of a real browser by a real Janus. The worker's counts and marks in the picture
+ * say whether it came through: a browser counts garbage as decoded.
+ */
+
+import t, { type Test } from 'tap'
+import { skipWithoutChromium } from '../../support/browser.ts'
+import { skipWithoutJanus } from '../../support/janus.ts'
+import { MediaTab, openMediaHouse, openRoom, type Room } from '../../support/media-tabs.ts'
+
+const skip = skipWithoutChromium || skipWithoutJanus
+/** So many frames of 30 a second find a fault that one of some hundred frames has. */
+const H264_FRAMES = Number(process.env.CALLSIGN_MEDIA_H264_FRAMES ?? 100)
+const REJOINS = Number(process.env.CALLSIGN_MEDIA_REJOINS ?? 3)
+
+if (skip) t.plan(0, skip)
+else await runTests()
+
+async function runTests(): Promise<void> {
+  const house = await openMediaHouse(t)
+  const { janus } = house
+  const openTab = async (t: Test, options: Parameters<typeof MediaTab.open>[1] = {}) => {
+    const tab = await MediaTab.open(house, options)
+    t.teardown(() => tab.close())
+    return tab
+  }
+  const joined = async (t: Test, room: Room, name: string, options: Parameters<typeof openTab>[1] = {}) => {
+    const tab = await openTab(t, options)
+    await tab.join(await room.admit(name))
+    return tab
+  }
+
+  await t.test('three tabs hear and see each other, mute, share a screen, and one is put out', async t => {
+    const room = await openRoom(janus)
+    const ann = await joined(t, room, '1:Ann')
+    const bob = await joined(t, room, '2:Bob')
+    const cat = await joined(t, room, '3:Cat')
+    const all = [ann, bob, cat]
+    for (const tab of all) await tab.receives(2, 10)
+    await cat.until(`marksOf('1') > 0.9 && marksOf('2') > 0.9`)
+    for (const tab of all) t.same(await tab.evaluate('failures()'), [])
+    await cat.until(`readStatistics().then(({ people }) => people.some(({ level }) => level > 0.01))`)
+
+    await ann.evaluate('media.mute(true)')
+    const muted = `media.participants.find(one => one.userId === '1').microphone`
+    await bob.until(`${muted}.isOn === false`)
+    await ann.evaluate('media.mute(false)')
+    await bob.until(`${muted}.isOn`)
+    const before = await bob.evaluate<number>(`opened('1', 'screen')`)
+    t.equal(before, 0)
+    await ann.evaluate(`media.send('screen', source.clone())`)
+    await bob.until(`media.participants.find(one => one.userId === '1').screen.isOn`)
+    await bob.until(`opened('1', 'screen').then(frames => frames > 3)`)
+    await ann.evaluate(`media.send('screen', undefined)`)
+    await bob.until(`!media.participants.find(one => one.userId === '1').screen.isOn`)
+
+    // Each sender switches at another time, as with a rotation in a call.
+    for (const tab of all) await tab.evaluate('media.setKey(2, key(2))')
+    for (const tab of all) {
+      await tab.evaluate('media.useKey(2)')
+      for (const each of all) await each.receives(2, 3)
+    }
+    for (const tab of all) await tab.evaluate('media.dropKey(1)')
+    for (const tab of all) await tab.receives(2, 5)
+    for (const tab of all) t.same(await tab.evaluate('failures()'), [], 'no frame was lost')
+
+    const { participants } = await janus.videoRoom({ request: 'listparticipants', room: room.id })
+    const cats = (participants as { readonly id: number; readonly display: string }[]).find(
+      ({ display }) => display === '3:Cat',
+    )!
+    await janus.videoRoom({
+      request: 'allowed',
+      action: 'remove',
+      room: room.id,
+      secret: room.secret,
+      allowed: [(await cat.evaluate<{ roomToken: string }>('admission')).roomToken],
+    })
+    await janus.videoRoom({ request: 'kick', room: room.id, secret: room.secret, id: cats.id })
+    await cat.until(`media.state === 'closed' && count('kicked') === 1`)
+    for (const tab of [ann, bob])
+      await tab.until(`media.participants.length === 1 && count('gone', '3') === 1`)
+    t.same(await cat.evaluate('media.participants'), [])
+    void cat.evaluate('void media.join(admission)')
+    await cat.until(`count('error', 'MEDIA_REFUSED') > 0`)
+    for (const tab of [ann, bob]) await tab.receives(1, 3)
+    t.notOk(await ann.evaluate(`media.participants.some(({ userId }) => userId === '3')`))
+  })
+
+  await t.test('H.264 goes the same way, and no frame of many fails', async t => {
+    const room = await openRoom(janus, 'h264')
+    const options = { codec: 'h264', fps: 30 } as const
+    const ann = await joined(t, room, '1:Ann', options)
+    const bob = await joined(t, room, '2:Bob', options)
+    for (const tab of [ann, bob]) await tab.receives(1, H264_FRAMES)
+    await ann.until(`marksOf('2') > 0.9`)
+    for (const tab of [ann, bob]) t.same(await tab.evaluate('failures()'), [])
+  })
+
+  await t.test(
+    'without the key nothing is opened or shown, and a plain sender is heard by no tab',
+    async t => {
+      const room = await openRoom(janus)
+      const ann = await joined(t, room, '1:Ann')
+      const bob = await joined(t, room, '2:Bob', { keyByte: 2 })
+      await ann.until(`count('undecryptable') > 0`)
+      await bob.until(`count('undecryptable') > 0`)
+      t.match(await bob.evaluate('failures()'), [['1', 'not-authentic', Number]])
+      t.equal(await bob.evaluate(`media.participants[0].undecryptable`), 'not-authentic')
+      for (const [tab, other] of [
+        [ann, '2'],
+        [bob, '1'],
+      ] as const) {
+        t.equal(await tab.evaluate(`opened('${other}', 'camera')`), 0)
+        t.equal(await tab.evaluate(`opened('${other}', 'microphone')`), 0)
+        t.equal(await tab.evaluate(`picturesOf('${other}')`), 0)
+      }
+
+      // A browser decodes here the bytes that the gateway sees.
+      const eve = await joined(t, room, '3:Eve', { isPlain: true, keyByte: 0 })
+      await ann.until(`failures().then(all => all.some(([userId]) => userId === '3'))`)
+      t.equal(await ann.evaluate(`opened('3', 'camera')`), 0)
+      t.equal(await ann.evaluate(`picturesOf('3')`), 0)
+      await eve.evaluate('media.setKey(1, key(1))')
+      await eve.until(`media.participants.every(({ camera }) => camera !== undefined)`)
+      const far = await eve.evaluate<number>(
+        `new Promise(resolve => setTimeout(() => resolve(marksOf('1')), 1000))`,
+      )
+      t.ok(far < 0.8, `${far} of the squares`)
+    },
+  )
+
+  await t.test(
+    'a key that comes late shows the picture at once, and nothing is asked for before',
+    async t => {
+      const room = await openRoom(janus)
+      const ann = await joined(t, room, '1:Ann')
+      const bob = await joined(t, room, '2:Bob', { keyByte: 0 })
+      await ann.until(`media.participants.length === 1`)
+      t.equal(await bob.evaluate('media.participants[0].camera'), undefined, 'not subscribed')
+      await bob.evaluate('media.setKey(1, key(1)), media.useKey(1)')
+      await bob.receives(1, 5)
+
+      await ann.evaluate('media.setKey(2, key(2)), media.useKey(2)')
+      await bob.until(`media.participants[0].undecryptable === 'no-key'`)
+      const shown = await bob.evaluate<number>(`picturesOf('1')`)
+      await bob.evaluate('media.setKey(2, key(2))')
+      const tookMs = await bob.until(`picturesOf('1') > ${shown} + 1`)
+      t.comment(`${Math.round(tookMs)} ms`)
+      t.ok(tookMs < 3_000, 'sooner than the browser asks by itself')
+      await bob.until(`media.participants[0].undecryptable === undefined`)
+    },
+  )
+
+  await t.test(
+    'a lost socket is claimed again while media goes on, and a left room is left at once',
+    async t => {
+      const room = await openRoom(janus)
+      const ann = await joined(t, room, '1:Ann')
+      const bob = await joined(t, room, '2:Bob')
+      await bob.receives(1, 5)
+      const feed = await ann.evaluate('media.participants[0].feed')
+      await bob.evaluate('isCut = true, sockets.at(-1).close()')
+      await bob.until(`media.state === 'reconnecting' && sockets.length >= 3`)
+      for (const tab of [ann, bob]) await tab.receives(1, 10)
+      await bob.evaluate('isCut = false')
+      await bob.until(`media.state === 'connected'`)
+      await bob.evaluate('media.mute(true)')
+      await ann.until(`media.participants[0].microphone.isOn === false`)
+      t.equal(await ann.evaluate('media.participants[0].feed'), feed, 'the same session')
+
+      for (let count = 1; count <= REJOINS; count++) {
+        await bob.evaluate(`media.leave(), start({ callId: '42' }, 10, 1).then(() => media.join(admission))`)
+        await ann.until(`count('gone', '2') === ${count}`)
+        for (const tab of [ann, bob]) await tab.receives(1, 3)
+      }
+      t.comment(`${await bob.evaluate('media.transformsMended')} transforms were laid anew`)
+    },
+  )
+
+  await t.test('a gateway that is killed and comes back has all in the room again', async t => {
+    const room = await openRoom(janus)
+    const ann = await joined(t, room, '1:Ann')
+    const bob = await joined(t, room, '2:Bob')
+    await ann.receives(1, 3)
+    await janus.kill()
+    for (const tab of [ann, bob]) await tab.until(`media.state === 'reconnecting'`)
+    await janus.start()
+    const again = await openRoom(janus, 'vp8', room.id)
+    // Other tokens, as after `media_ready`.
+    for (const [tab, name] of [
+      [ann, '1:Ann'],
+      [bob, '2:Bob'],
+    ] as const)
+      await tab.join(await again.admit(name))
+    for (const tab of [ann, bob]) await tab.receives(1, 3)
+  })
+
+  await t.test('a tab without a way to encrypt refuses', async t => {
+    const tab = await openTab(t)
+    const code = await tab.evaluate(`{
+      delete globalThis.RTCRtpScriptTransform
+      try { new GatewayMedia({ callId: '42' }) } catch (error) { return [error.name, error.code] }
+    }`)
+    t.same(code, ['CallsignError', 'MEDIA_UNSUPPORTED'])
+  })
+}

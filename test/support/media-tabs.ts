@@ -1,0 +1,283 @@
+/** Tabs of one browser in a room of a real Janus, each with `callsign/app/media` and a pretended camera and microphone. */
+
+import { createHmac, randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { build } from 'esbuild'
+import type { Browser, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
+import { openBrowser } from './browser.ts'
+import { type Janus, startJanus } from './janus.ts'
+import { builtProgram } from './programs.ts'
+
+const MEDIA_SWITCHES = [
+  '--use-fake-device-for-media-stream',
+  '--use-fake-ui-for-media-stream',
+  '--autoplay-policy=no-user-gesture-required',
+]
+
+export interface MediaHouse {
+  readonly janus: Janus
+  readonly browser: Browser
+  readonly url: string
+}
+
+/** One gateway and one browser for the tests of a file. */
+export async function openMediaHouse(t: Test): Promise<MediaHouse> {
+  const janus = await startJanus(t, t.testdir())
+  const browser = (await openBrowser(t, { args: MEDIA_SWITCHES }))!
+  return { janus, browser, url: await serveMedia(t) }
+}
+
+export interface Room {
+  readonly id: number
+  readonly secret: string
+  /** Lets a device in. */
+  admit(
+    mediaName: string,
+    more?: { readonly forRoom?: number; readonly forSeconds?: number },
+  ): Promise<Admission>
+}
+
+/** A room as the server makes it, in which all that is sent is of one codec. */
+export async function openRoom(janus: Janus, videocodec = 'vp8', id = randomInt(2 ** 40)): Promise<Room> {
+  const secret = 'secret'
+  const tokens: string[] = []
+  const about = { room: id, secret }
+  await janus.videoRoom({
+    ...about,
+    request: 'create',
+    admin_key: janus.secrets.adminKey,
+    is_private: true,
+    signed_tokens: true,
+    require_e2ee: true,
+    require_pvtid: true,
+    notify_joining: true,
+    publishers: 32,
+    audiocodec: 'opus',
+    videocodec,
+    bitrate: 300_000,
+    allowed: ['-'],
+  })
+  return {
+    id,
+    secret,
+    async admit(mediaName, { forRoom = id, forSeconds = 3_600 } = {}) {
+      const expiry = Math.floor(Date.now() / 1000) + forSeconds
+      const sign = (text: string) =>
+        `${text}:${createHmac('sha1', janus.secrets.tokenSecret).update(text).digest('base64')}`
+      const device = `device=${mediaName.split(':')[0]}_1`
+      const roomToken = sign(`${expiry},janus.plugin.videoroom,room=${forRoom},${device}`)
+      const pluginToken = sign(`${expiry},janus,janus.plugin.videoroom,${device}`)
+      tokens.push(roomToken)
+      await janus.videoRoom({ ...about, request: 'allowed', action: 'add', allowed: tokens })
+      return { url: janus.url, roomId: id, roomToken, pluginToken, mediaName }
+    },
+  }
+}
+
+export interface TabOptions extends Omit<GatewayMediaOptions, 'callId'> {
+  readonly callId?: string
+  readonly fps?: number
+  /** Whether its frames go as they are, and what it receives too. */
+  readonly isPlain?: boolean
+  /** The call's key is 32 of it; 0 for no key yet. */
+  readonly keyByte?: number
+}
+
+/** A tab whose `media` is in the room, and is heard and seen. */
+export class MediaTab {
+  readonly page: Page
+
+  constructor(page: Page) {
+    this.page = page
+  }
+
+  /** Makes `media` with the key of epoch 1, and the tracks. */
+  static async open(
+    house: MediaHouse,
+    { fps = 10, keyByte = 1, ...options }: TabOptions = {},
+  ): Promise<MediaTab> {
+    const context = await house.browser.newContext()
+    const page = await context.newPage()
+    await page.goto(house.url)
+    const text = JSON.stringify({ callId: '42', ...options })
+    await page.evaluate(`start(${text}, ${fps}, ${keyByte})`)
+    return new MediaTab(page)
+  }
+
+  async join(admission: Admission): Promise<void> {
+    await this.evaluate(`(window.admission = ${JSON.stringify(admission)}, media.join(admission))`)
+  }
+
+  async evaluate<Value>(script: string): Promise<Value> {
+    const body = script.startsWith('{') ? script : `{ return (${script}) }`
+    return (await this.page.evaluate(`(async () => ${body})()`)) as Value
+  }
+
+  /** Until the script is true. Resolves with the milliseconds that it took. */
+  async until(script: string, withinMs = 20_000): Promise<number> {
+    const loop = `(async () => {
+      const began = performance.now()
+      while (!(await (${script}))) {
+        if (performance.now() - began > ${withinMs}) return -1
+        await new Promise(resolve => setTimeout(resolve, 20))
+      }
+      return performance.now() - began
+    })()`
+    const tookMs = (await this.page.evaluate(loop)) as number
+    if (tookMs >= 0) return tookMs
+    throw new Error(`not within ${withinMs} ms: ${script}; ${JSON.stringify(await this.situation())}`)
+  }
+
+  /** For a failure's message. */
+  async situation(): Promise<unknown> {
+    return this.evaluate('{ return { state: media.state, events, statistics: await readStatistics() } }')
+  }
+
+  async statistics(): Promise<MediaStatistics & { readonly people: readonly PersonStatistics[] }> {
+    return this.evaluate('readStatistics()')
+  }
+
+  /** Until sound and picture of so many members were opened, each `frames` more than now. */
+  async receives(people: number, frames = 20): Promise<void> {
+    await this.evaluate('noteFrames()')
+    await this.until(`hasReceived(${people}, ${frames})`)
+  }
+
+  async close(): Promise<void> {
+    await this.page.context().close()
+  }
+}
+
+export interface PersonStatistics {
+  readonly userId: string
+  readonly opened: Readonly<Record<string, number>>
+  readonly failed: Readonly<Record<string, number>>
+  readonly level: number
+}
+
+async function serveMedia(t: Test): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: { media: builtProgram('src/app/media/media'), worker: builtProgram('src/app/media/worker') },
+    outdir: '/',
+    bundle: true,
+    platform: 'browser',
+    format: 'esm',
+    write: false,
+    logLevel: 'silent',
+  })
+  const files = new Map(outputFiles.map(({ path, text }) => [path, text]))
+  const server = createServer(({ url = '' }, answer) => {
+    const script = files.get(url)
+    answer.setHeader('content-type', script === undefined ? 'text/html' : 'text/javascript')
+    answer.end(script ?? PAGE)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+const PAGE = `<!doctype html><title>media</title><script type="module">
+import { GatewayMedia } from '/media.js'
+window.GatewayMedia = GatewayMedia
+window.events = []
+window.key = byte => new Uint8Array(32).fill(byte)
+window.sockets = []
+window.isCut = false
+window.WebSocket = class extends WebSocket {
+  constructor(url, protocol) {
+    super(isCut ? 'ws://127.0.0.1:9' : url, protocol)
+    sockets.push(this)
+  }
+}
+// As a member who changed the client has it: frames go as they are.
+const PLAIN = \`
+  onrtctransform = ({ transformer }) => transformer.readable.pipeTo(transformer.writable)
+  onmessage = ({ data }) => data.kind === 'counts' && postMessage({ kind: 'counts', tracks: new Map() })\`
+window.start = async ({ isPlain, ...options }, fps, keyByte) => {
+  if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
+  const media = new GatewayMedia(options)
+  window.media = media
+  for (const name of ['participant', 'gone', 'undecryptable', 'reconnecting', 'connected', 'kicked', 'closed', 'error'])
+    media.on(name, event => events.push([name, event?.userId ?? event?.reason ?? event?.code]))
+  media.on('participant', participant => play(participant))
+  const sound = await navigator.mediaDevices.getUserMedia({ audio: true })
+  window.source = drawMarks(fps)
+  await media.send('microphone', sound.getAudioTracks()[0])
+  await media.send('camera', source)
+  if (keyByte === 0) return
+  media.setKey(1, key(keyByte))
+  media.useKey(1)
+}
+window.count = (name, what) => events.filter(event => event[0] === name && (what === undefined || event[1] === what)).length
+
+// A picture of squares that are the same everywhere, and one that changes with each frame.
+const [COLUMNS, ROWS, SIDE] = [8, 6, 40]
+const isWhite = at => (0x9d2c5680f3a7 / 2 ** at) % 2 >= 1
+function drawMarks(fps) {
+  const canvas = document.createElement('canvas')
+  ;[canvas.width, canvas.height] = [COLUMNS * SIDE, ROWS * SIDE]
+  const context = canvas.getContext('2d')
+  const square = (at, colour) => {
+    context.fillStyle = colour
+    context.fillRect((at % COLUMNS) * SIDE, Math.floor(at / COLUMNS) * SIDE, SIDE, SIDE)
+  }
+  let frame = 0
+  const draw = () => {
+    for (let at = 1; at < COLUMNS * ROWS; at++) square(at, isWhite(at) ? 'white' : 'black')
+    square(0, 'hsl(' + (frame++ * 47) % 360 + ' 90% 50%)')
+  }
+  draw()
+  setInterval(draw, 1000 / fps)
+  return canvas.captureStream(fps).getVideoTracks()[0]
+}
+
+// Played, for the browser decodes nothing else.
+const playing = new Map()
+function play({ feed, userId, microphone, camera, screen }) {
+  for (const [name, stream] of Object.entries({ microphone, camera, screen })) {
+    if (stream === undefined || playing.get(feed + name)?.track === stream.track) continue
+    const element = document.createElement(name === 'microphone' ? 'audio' : 'video')
+    element.autoplay = true
+    element.srcObject = new MediaStream([stream.track])
+    playing.set(feed + name, { track: stream.track, element, userId, name })
+    document.body.append(element)
+  }
+}
+const pictureOf = userId => [...playing.values()].findLast(one => one.userId === userId && one.name === 'camera')?.element
+window.picturesOf = userId => pictureOf(userId)?.getVideoPlaybackQuality().totalVideoFrames ?? 0
+// Which part of the squares a member's picture shows; half of them by chance.
+window.marksOf = userId => {
+  const video = pictureOf(userId)
+  if (!video?.videoWidth) return 0
+  const canvas = document.createElement('canvas')
+  ;[canvas.width, canvas.height] = [COLUMNS * SIDE, ROWS * SIDE]
+  const context = canvas.getContext('2d')
+  context.drawImage(video, 0, 0, canvas.width, canvas.height)
+  let right = 0
+  for (let at = 1; at < COLUMNS * ROWS; at++) {
+    const [x, y] = [(at % COLUMNS) * SIDE + SIDE / 2, Math.floor(at / COLUMNS) * SIDE + SIDE / 2]
+    const [red, green, blue] = context.getImageData(x, y, 1, 1).data
+    if (red + green + blue > 384 === isWhite(at)) right++
+  }
+  return right / (COLUMNS * ROWS - 1)
+}
+
+window.readStatistics = async () => {
+  const { own, participants } = await media.statistics()
+  return { own, people: media.participants.map(one => ({ userId: one.userId, ...participants.get(one.feed) })) }
+}
+window.failures = async () => (await readStatistics()).people.flatMap(({ userId, failed }) => Object.entries(failed ?? {}).map(([reason, count]) => [userId, reason, count]))
+window.opened = async (userId, name) => (await readStatistics()).people.filter(one => one.userId === userId).reduce((sum, one) => sum + (one.opened?.[name] ?? 0), 0)
+let noted = new Map()
+window.noteFrames = async () => { noted = new Map([...(await media.statistics()).participants].map(([feed, one]) => [feed, one.opened])) }
+window.hasReceived = async (count, frames) => {
+  const { participants } = await media.statistics()
+  const full = [...participants].filter(([feed, { opened }]) => ['microphone', 'camera'].every(name => (opened[name] ?? 0) >= (noted.get(feed)?.[name] ?? 0) + frames))
+  return full.length === count
+}
+</script>`
