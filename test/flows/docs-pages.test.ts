@@ -44,7 +44,9 @@ async function openEvents(t: Test, hash = '', viewport: typeof DESKTOP | typeof 
 }
 
 function idsOf(page: Page, selector: string): Promise<string[]> {
-  return page.locator(selector).evaluateAll(elements => elements.map(({ id }) => id))
+  return page
+    .locator(selector)
+    .evaluateAll(elements => (elements as unknown as { readonly id: string }[]).map(({ id }) => id))
 }
 
 t.test(
