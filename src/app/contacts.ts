@@ -96,17 +96,19 @@ export class Contacts {
     return this.#session.request('POST friend-request/by-id', { targetUserId: wanted.userId, ...said })
   }
 
+  /** Accepts what the user has asked. */
   accept(userId: string): Promise<ReplyOf<'POST friend-request/accept'>> {
     return this.#session.request('POST friend-request/accept', { userId })
   }
 
-  async decline(requestId: string): Promise<void> {
-    await this.#session.request('POST friend-request/decline', { requestId })
+  /** They do not hear of it. */
+  async decline(userId: string): Promise<void> {
+    await this.#session.request('POST friend-request/decline', { userId })
   }
 
-  /** Takes back what this user has asked. */
-  async cancel(requestId: string): Promise<void> {
-    await this.#session.request('POST friend-request/cancel', { requestId })
+  /** Takes back what this user has asked them. */
+  async cancel(userId: string): Promise<void> {
+    await this.#session.request('POST friend-request/cancel', { userId })
   }
 
   async remove(userId: string): Promise<void> {
@@ -147,7 +149,7 @@ export class Contacts {
   ): Promise<void> {
     if (user.userId === String(person.userId)) return
     if (status === 'accepted') await this.remove(user.userId)
-    else await this.cancel(requestId)
+    else await this.#session.request('POST friend-request/cancel', { requestId })
     const sentence = 'The server names another user than the link does. They were not added.'
     throw new CallsignError('KEYS_REFUSED', sentence, { members: { userId: user.userId } })
   }

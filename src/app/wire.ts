@@ -265,8 +265,10 @@ export interface CallStatusEvent {
   readonly status: CallStatus
 }
 
+/** Exactly one: the request, or the user whom it was sent to. */
 export interface CancelRequestRequest {
-  readonly requestId: string
+  readonly requestId?: string
+  readonly userId?: string
 }
 
 export interface Challenge {
@@ -355,8 +357,10 @@ export interface DeclineCommand {
   readonly reason?: 'declined' | 'busy' | 'timeout'
 }
 
+/** Exactly one: the request, or the user who sent it. */
 export interface DeclineRequestRequest {
-  readonly requestId: string
+  readonly requestId?: string
+  readonly userId?: string
 }
 
 export interface DeleteUserReply {
@@ -1620,13 +1624,13 @@ export interface Operations {
     readonly body: RequestByTokenRequest
     readonly reply: SentFriendRequest
   }
-  /** Take one's own request back. */
+  /** Take one's own request back, named by its id or its receiver. */
   'POST friend-request/cancel': {
     readonly params: object
     readonly body: CancelRequestRequest
     readonly reply: undefined
   }
-  /** Decline a request; its sender does not hear of it. */
+  /** Decline a request, named by its id or its sender, who does not hear of it. */
   'POST friend-request/decline': {
     readonly params: object
     readonly body: DeclineRequestRequest

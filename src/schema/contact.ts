@@ -82,18 +82,24 @@ export const RequestReply = Type.Object({
 /** The same for a known address and an unknown one. */
 export const SubmittedReply = Type.Object({ status: Type.Literal('submitted') })
 
-export const AcceptRequest = Type.Object(
-  { requestId: Type.Optional(Uint64), userId: Type.Optional(Uint64) },
-  { description: 'Exactly one: the request, or the user who sent it', examples: [{ requestId: '42' }] },
-)
+const NAMED_MEMBERS = { requestId: Type.Optional(Uint64), userId: Type.Optional(Uint64) }
+
+/** For the receiver. */
+export const IncomingRequest = Type.Object(NAMED_MEMBERS, {
+  description: 'Exactly one: the request, or the user who sent it',
+  examples: [{ requestId: '42' }],
+})
+
+/** For the sender. */
+export const OutgoingRequest = Type.Object(NAMED_MEMBERS, {
+  description: 'Exactly one: the request, or the user whom it was sent to',
+  examples: [{ requestId: '42' }],
+})
 
 export const AcceptReply = Type.Object({
   contact: Type.Object({ ...PERSON_MEMBERS, since: Time }),
   ...KEY_MEMBERS,
 })
-
-/** The body of decline and cancel. */
-export const RequestIdRequest = Type.Object({ requestId: Uint64 })
 
 export const RequestsQuery = Type.Object({
   direction: Type.Optional(oneOf(['incoming', 'outgoing'], 'Left out: incoming')),

@@ -84,12 +84,12 @@ export class Contacts {
     return this.#change(this.#me.contacts.accept(user.userId))
   }
 
-  decline({ requestId }: FriendRequest): Promise<void> {
-    return this.#change(this.#me.contacts.decline(requestId))
+  decline({ user }: FriendRequest): Promise<void> {
+    return this.#change(this.#me.contacts.decline(user.userId))
   }
 
-  cancel({ requestId }: FriendRequest): Promise<void> {
-    return this.#change(this.#me.contacts.cancel(requestId))
+  cancel({ user }: FriendRequest): Promise<void> {
+    return this.#change(this.#me.contacts.cancel(user.userId))
   }
 
   async remove({ userId, displayName }: Contact): Promise<void> {

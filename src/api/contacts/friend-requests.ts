@@ -18,11 +18,11 @@ import { type ErrorCode, SignalError } from '../../errors.ts'
 import { invalidMember } from '../../schema/check.ts'
 import {
   AcceptReply,
-  AcceptRequest,
+  IncomingRequest,
+  OutgoingRequest,
   RequestByIdRequest,
   RequestBySearchRequest,
   RequestByTokenRequest,
-  RequestIdRequest,
   RequestPage,
   RequestReply,
   RequestsQuery,
@@ -209,41 +209,35 @@ function isKnownDevice(
 
 function acceptRequest(deps: Deps): Operation {
   const { contacts } = deps
-  return operationWithBody(AcceptRequest, {
+  return operationWithBody(IncomingRequest, {
     ...RULES,
     id: 'acceptRequest',
     path: '/app/api/friend-request/accept',
     summary: 'Accept a request, named by its id or its sender: both are contacts',
     replies: { 200: AcceptReply },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT'],
-    handle: ({ requester: { userId }, body, nowMs, commit }) => {
-      if ((body.requestId === undefined) === (body.userId === undefined)) {
-        throw fault('', 'has to name one of requestId and userId')
-      }
-      return commit(change => {
-        const sender = body.userId as UserId | undefined
-        const incoming = sender && contacts.incomingFrom(change, sender, userId, nowMs)
-        const requestId = body.requestId ?? incoming?.requestId
-        if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
-        const { senderId } = closedBy(contacts.accept(change, requestId, userId))
+    handle: ({ requester: { userId }, body, nowMs, commit }) =>
+      commit(change => {
+        const sentBy = (senderId: UserId) => contacts.incomingFrom(change, senderId, userId, nowMs)
+        const { senderId } = closedBy(contacts.accept(change, requestIdOf(body, sentBy), userId))
         const contact = { ...personOf(change, deps, senderId), since: timeText(nowMs) }
         return { status: 200, body: { contact, ...keysOf(change, deps, senderId) } }
-      })
-    },
+      }),
   })
 }
 
 function declineRequest({ contacts }: Deps): Operation {
-  return operationWithBody(RequestIdRequest, {
+  return operationWithBody(IncomingRequest, {
     ...RULES,
     id: 'declineRequest',
     path: '/app/api/friend-request/decline',
-    summary: 'Decline a request; its sender does not hear of it',
+    summary: 'Decline a request, named by its id or its sender, who does not hear of it',
     replies: { 204: null },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
-    handle: ({ requester: { userId }, body, commit }) =>
+    handle: ({ requester: { userId }, body, nowMs, commit }) =>
       commit(change => {
-        closedBy(contacts.decline(change, body.requestId, userId))
+        const sentBy = (senderId: UserId) => contacts.incomingFrom(change, senderId, userId, nowMs)
+        closedBy(contacts.decline(change, requestIdOf(body, sentBy), userId))
         return { status: 204 }
       }),
   })
@@ -256,19 +250,19 @@ function cancelRequest({ contacts }: Deps): readonly Operation[] {
     replies: { 204: null },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
   } as const
-  const cancel = ({ requester, commit }: Cancelling, requestId: bigint | undefined) =>
+  const cancel = ({ requester: { userId }, nowMs, commit }: Cancelling, named: NamedRequest) =>
     commit(change => {
-      if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
-      closedBy(contacts.cancel(change, requestId, requester.userId))
+      const sentTo = (receiverId: UserId) => contacts.outgoingTo(change, userId, receiverId, nowMs)
+      closedBy(contacts.cancel(change, requestIdOf(named, sentTo), userId))
       return { status: 204 }
     })
   return [
-    operationWithBody(RequestIdRequest, {
+    operationWithBody(OutgoingRequest, {
       ...rules,
       id: 'cancelRequest',
       path: '/app/api/friend-request/cancel',
-      summary: "Take one's own request back",
-      handle: request => cancel(request, request.body.requestId),
+      summary: "Take one's own request back, named by its id or its receiver",
+      handle: request => cancel(request, request.body),
     }),
     operation({
       ...rules,
@@ -276,12 +270,30 @@ function cancelRequest({ contacts }: Deps): readonly Operation[] {
       method: 'DELETE',
       path: '/app/api/friend-request/{requestId}',
       summary: "Take one's own request back, named by the path",
-      handle: request => cancel(request, pathId(request.params)),
+      handle: request => {
+        const requestId = pathId(request.params)
+        if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
+        return cancel(request, { requestId })
+      },
     }),
   ]
 }
 
-type Cancelling = Pick<OperationRequest<unknown, undefined, 'session'>, 'requester' | 'commit'>
+type Cancelling = Pick<OperationRequest<unknown, undefined, 'session'>, 'requester' | 'nowMs' | 'commit'>
+type NamedRequest = Static<typeof IncomingRequest | typeof OutgoingRequest>
+
+/** The id that is given, or that of the request found for the other user. */
+function requestIdOf(
+  { requestId, userId }: NamedRequest,
+  find: (userId: UserId) => FriendRequest | undefined,
+): bigint {
+  if ((requestId === undefined) === (userId === undefined)) {
+    throw fault('', 'has to name one of requestId and userId')
+  }
+  const named = requestId ?? find(userId as UserId)?.requestId
+  if (named === undefined) throw refusal('REQUEST_NOT_FOUND')
+  return named
+}
 
 function listRequests(deps: Deps): Operation {
   return operationWithQuery(RequestsQuery, {

@@ -155,6 +155,11 @@ export class ContactStore {
     return request !== undefined && isOpenToReceiver(request, nowMs) ? request : undefined
   }
 
+  /** The request that the sender sees as open. */
+  outgoingTo(view: View, senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
+    return this.#requests.standing(view, senderId, receiverId, nowMs)
+  }
+
   /** Reads and decides only; what is decided holds within the change. */
   decideRequest(view: View, { senderId, receiverId, route }: RequestCommand, nowMs: number): RequestDecision {
     const counts = {

@@ -162,6 +162,21 @@ t.test('accepting answers with the contact and its keys; the sender alone is pus
   t.same(shortOf(await post(house, '/accept', bob, { userId: cy.userId })), [404, 'REQUEST_NOT_FOUND'])
 })
 
+t.test('a request is declined by its sender’s id, and taken back by its receiver’s', async t => {
+  const house = openContacts(t)
+  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  await askById(house, ann, bob)
+  const declined = () => post(house, '/decline', bob, { userId: ann.userId })
+  t.equal((await declined()).status, 204)
+  t.same(shortOf(await declined()), [404, 'REQUEST_NOT_FOUND'])
+  await askById(house, bob, cy)
+  const cancelled = () => post(house, '/cancel', bob, { userId: cy.userId })
+  t.same(shortOf(await post(house, '/cancel', cy, { userId: bob.userId })), [404, 'REQUEST_NOT_FOUND'])
+  t.equal((await cancelled()).status, 204)
+  t.same(shortOf(await cancelled()), [404, 'REQUEST_NOT_FOUND'])
+  t.same(shortOf(await post(house, '/cancel', bob, {})), [422, 'VALIDATION_FAILED'])
+})
+
 t.test('a foreign request looks like none, a closed one like a closed one', async t => {
   const house = openContacts(t)
   const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
