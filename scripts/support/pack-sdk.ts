@@ -37,9 +37,17 @@ function filesOf(module: string): readonly string[] {
   return [`${stem}.js`, `${stem}.js.map`, `${stem}.d.ts`, `${source}.ts`]
 }
 
-const { name, version, license, type, exports, imports, dependencies } = JSON.parse(
-  readFileSync(join(ROOT, 'package.json'), 'utf8'),
-)
+const {
+  name,
+  version,
+  license,
+  type,
+  exports,
+  imports,
+  dependencies,
+  peerDependencies,
+  peerDependenciesMeta,
+} = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 // The condition that tests run sources by is no app's.
 delete imports['#primitives']['callsign-source']
 const entries = [
@@ -68,6 +76,8 @@ try {
     sideEffects: false,
     exports,
     imports,
+    peerDependencies,
+    peerDependenciesMeta,
   }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: needed }, null, 2))
   copyFileSync(join(ROOT, 'docs', 'sdk.md'), join(folder, 'README.md'))

@@ -88,7 +88,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   }
 
   get participants(): readonly CallParticipant[] {
-    return this.#record?.participants ?? []
+    return this.#record?.participants ?? NOBODY
   }
 
   get hostUserId(): string | undefined {
@@ -289,8 +289,9 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     this.#invited = undefined
     this.#keys.wipe()
     this.#ending = reason
-    this.#setState('ended')
+    // An app that draws at the end of a call finds it gone from `calls`.
     this.#deps.onEnded(this)
+    this.#setState('ended')
     this.emit('ended', { reason })
   }
 
@@ -525,5 +526,6 @@ export function isOver(status: CallStatus): boolean {
   return status !== 'ringing' && status !== 'active'
 }
 
+const NOBODY: readonly CallParticipant[] = []
 const AFTER_LEAVING_MS = 5_000
 const REASON_WAIT_MS = 2_000

@@ -12,6 +12,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
 const run = promisify(execFile)
 const PACKER = join(PROJECT_ROOT, 'dist/scripts/support/pack-sdk.js')
 const TSC = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc')
+const HOOKS = ['useCall', 'useCalls', 'useCallsign', 'useContacts', 'useDevices']
 const SAMPLE = `import { type Call, Callsign, CallsignError, memoryStorage } from 'callsign/app'
 import { developmentPins } from 'callsign/app/development'
 import { LogClient, type LookupOutcome } from 'callsign/client'
@@ -34,7 +35,10 @@ async function newApp(t: Test) {
   const folder = join(app, 'node_modules', 'callsign')
   mkdirSync(folder, { recursive: true })
   await run('tar', ['xzf', tarball, '-C', folder, '--strip-components=1'])
-  symlinkSync(join(PROJECT_ROOT, 'node_modules', '@noble'), join(app, 'node_modules', '@noble'))
+  mkdirSync(join(app, 'node_modules', '@types'))
+  for (const name of ['@noble', 'react', '@types/react', 'csstype']) {
+    symlinkSync(join(PROJECT_ROOT, 'node_modules', name), join(app, 'node_modules', name))
+  }
   return { app, folder, tarball }
 }
 
@@ -46,13 +50,16 @@ t.test('the packed SDK has types and runs, with the packages that it names and n
   const program = `
     import { Callsign } from 'callsign/app'
     import { LogClient } from 'callsign/client'
-    console.log(Callsign.name, LogClient.name)`
+    import * as hooks from 'callsign/react'
+    console.log(Callsign.name, LogClient.name, ...Object.keys(hooks))`
   writeFileSync(join(app, 'program.mjs'), program)
   for (const conditions of [[], ['--conditions=browser']]) {
     const { stdout } = await run(process.execPath, [...conditions, 'program.mjs'], { cwd: app })
-    t.equal(stdout, 'Callsign LogClient\n')
+    t.equal(stdout, `Callsign LogClient ${HOOKS.join(' ')}\n`)
   }
   writeFileSync(join(app, 'sample.mts'), SAMPLE)
+  const [, component] = /^```tsx\n([\s\S]+?)^```$/m.exec(readFileSync(join(folder, 'README.md'), 'utf8'))!
+  writeFileSync(join(app, 'App.tsx'), component!)
   for (const [module, moduleResolution] of [
     ['nodenext', 'nodenext'],
     ['node16', 'node16'],
@@ -62,6 +69,7 @@ t.test('the packed SDK has types and runs, with the packages that it names and n
       module,
       moduleResolution,
       target: 'es2022',
+      jsx: 'react-jsx',
       lib: ['es2022', 'dom'],
       types: [],
       strict: true,
@@ -69,7 +77,10 @@ t.test('the packed SDK has types and runs, with the packages that it names and n
       noUncheckedIndexedAccess: true,
       noEmit: true,
     }
-    writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['sample.mts'] }))
+    writeFileSync(
+      join(app, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions, files: ['sample.mts', 'App.tsx'] }),
+    )
     const outcome = await run(process.execPath, [TSC], { cwd: app }).catch(({ stdout }) => ({ stdout }))
     t.equal(outcome.stdout, '', `with ${moduleResolution}`)
   }
