@@ -73,7 +73,8 @@ try {
     license,
     type,
     engines,
-    sideEffects: false,
+    // The worker is a program of its own.
+    sideEffects: ['./dist/src/app/media/worker.js'],
     exports,
     imports,
     peerDependencies,

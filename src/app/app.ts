@@ -1,6 +1,6 @@
 /** The exports of `callsign/app`. */
 
-export type { Call, CallEnding, CallEvents, CallPerson, CallState, KeyAsk } from './call.ts'
+export type { Call, CallEnding, CallEvents, CallGateway, CallPerson, CallState, KeyAsk } from './call.ts'
 export type { StartOptions } from './calls.ts'
 export { Callsign, type CallsignEvents, type CallsignOptions } from './callsign.ts'
 export {

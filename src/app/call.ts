@@ -2,7 +2,7 @@
 
 import type { EpochKey } from './call-keys.ts'
 import type { CallsignError } from './callsign-error.ts'
-import type { CallEndReason, CallParticipant } from './wire.ts'
+import type { CallEndReason, CallParticipant, CallRecord } from './wire.ts'
 
 export type CallState =
   /** It rings: here if it is incoming, else at the callees. */
@@ -46,6 +46,9 @@ export interface CallPerson {
   readonly displayName: string
 }
 
+/** Which media gateway the call has, and this device's tokens for it. */
+export type CallGateway = CallRecord['media']
+
 export interface CallEvents {
   /** Anything below, or a member of the call, has changed. */
   readonly changed: undefined
@@ -54,6 +57,8 @@ export interface CallEvents {
   readonly key: Pick<EpochKey, 'epoch' | 'fingerprint'> & { readonly fromUserId: string }
   /** A person was invited, rings, joined, left or declined. */
   readonly participant: CallParticipant
+  /** The gateway lets this device in, also again after it has lost its rooms. */
+  readonly media: CallGateway
   /** Show the person, who may answer by `grantKey`. */
   readonly 'key-asked': KeyAsk
   readonly ended: { readonly reason: CallEnding }
@@ -73,10 +78,14 @@ export interface Call {
   /** Whether the caller's devices and the key that they sent hold; undefined while that is checked. */
   readonly isVerified: boolean | undefined
   readonly participants: readonly CallParticipant[]
+  /** This user among them. */
+  readonly self: CallParticipant | undefined
   readonly hostUserId: string | undefined
   readonly isHost: boolean
   /** The media gateway's room. */
   readonly roomId: number | undefined
+  /** For `joinMedia` of callsign/app/media. */
+  readonly media: CallGateway | undefined
   /** When the first callee joined, by the server's clock. */
   readonly startedAtMs: number | undefined
   readonly fingerprint: string | undefined

@@ -1,6 +1,6 @@
 /** One call of this device, from the first ring to its end. Its keys are made or opened here and never stored. */
 
-import type { Call, CallEnding, CallEvents, CallPerson, CallState, KeyAsk } from './call.ts'
+import type { Call, CallEnding, CallEvents, CallGateway, CallPerson, CallState, KeyAsk } from './call.ts'
 import { makeCallKey } from './call-key.ts'
 import { CallKeys, type EpochKey } from './call-keys.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
@@ -56,6 +56,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   #ending: CallEnding | undefined
   #isVerified: boolean | undefined
   #record: CallRecord | undefined
+  /** From `media_ready`, which may come before the reply to `join` that does not have it yet. */
+  #media: CallGateway | undefined
   /** While it rings here. */
   #invited: SealedKey | undefined
   #ringTimer: ReturnType<typeof setTimeout> | undefined
@@ -89,6 +91,15 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   get participants(): readonly CallParticipant[] {
     return this.#record?.participants ?? NOBODY
+  }
+
+  get self(): CallParticipant | undefined {
+    return this.participants.find(({ userId }) => userId === this.#deps.userId)
+  }
+
+  get media(): CallGateway | undefined {
+    const media = this.#record?.media
+    return media?.state === 'pending' ? (this.#media ?? media) : media
   }
 
   get hostUserId(): string | undefined {
@@ -270,6 +281,9 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
         return this.close('moved')
       case 'call_ended':
         return this.close(event.endReason)
+      case 'media_ready':
+        this.#media = event.media
+        return this.emit('media', event.media)
       case 'participant_request_rejoin':
         return this.#rejoining.onAsked(event)
       case 'participant_accept_rejoin':
@@ -425,7 +439,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     if (this.#isOver) return
     if (isOver(record.status)) return this.close(record.endReason ?? 'unknown')
     this.#record = record
-    const own = record.participants.find(({ userId }) => userId === this.#deps.userId)
+    const own = this.self
     if (own?.state === 'removed') return this.close('removed')
     if (own?.state === 'left' && !this.#rejoining.isAsking) return this.close('left')
     // The network was away for longer than the server waits.

@@ -15,6 +15,7 @@ const TSC = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc')
 const HOOKS = ['useCall', 'useCalls', 'useCallsign', 'useContacts', 'useDevices']
 const SAMPLE = `import { type Call, Callsign, CallsignError, memoryStorage } from 'callsign/app'
 import { developmentPins } from 'callsign/app/development'
+import { type CallMedia, joinMedia } from 'callsign/app/media'
 import { LogClient, type LookupOutcome } from 'callsign/client'
 export const keyOf = (outcome: LookupOutcome) => (outcome.kind === 'verified' ? outcome.publicKey : undefined)
 export const client: (url: string) => LogClient = url => new LogClient({ url, vkey: '', vrfPublicKey: '' })
@@ -24,6 +25,12 @@ export async function ring(server: string): Promise<Call> {
   me.on('error', (error: CallsignError) => error.code)
   const user = await me.signIn('ann@example.org', ({ sentTo, error }) => sentTo + error?.code)
   return me.call([user.userId], { video: true })
+}
+export function withMedia(me: Callsign, call: Call): CallMedia {
+  const newWorker = () => new Worker(new URL('callsign/app/media-worker'), { type: 'module' })
+  const media = joinMedia(call, { codec: 'h264', relay: () => me.relay(), newWorker })
+  media.on('participant', ({ userId, camera }) => new MediaStream(camera ? [camera.track] : []).id + userId)
+  return media
 }
 `
 
@@ -49,13 +56,14 @@ t.test('the packed SDK has types and runs, with the packages that it names and n
 
   const program = `
     import { Callsign } from 'callsign/app'
+    import { joinMedia } from 'callsign/app/media'
     import { LogClient } from 'callsign/client'
     import * as hooks from 'callsign/react'
-    console.log(Callsign.name, LogClient.name, ...Object.keys(hooks))`
+    console.log(Callsign.name, LogClient.name, joinMedia.name, ...Object.keys(hooks))`
   writeFileSync(join(app, 'program.mjs'), program)
   for (const conditions of [[], ['--conditions=browser']]) {
     const { stdout } = await run(process.execPath, [...conditions, 'program.mjs'], { cwd: app })
-    t.equal(stdout, `Callsign LogClient ${HOOKS.join(' ')}\n`)
+    t.equal(stdout, `Callsign LogClient joinMedia ${HOOKS.join(' ')}\n`)
   }
   writeFileSync(join(app, 'sample.mts'), SAMPLE)
   const [, component] = /^```tsx\n([\s\S]+?)^```$/m.exec(readFileSync(join(folder, 'README.md'), 'utf8'))!

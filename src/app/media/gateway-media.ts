@@ -24,7 +24,8 @@ export interface GatewayMediaOptions {
   readonly callId: string
   /** The codec of this device's picture: VP8 unless given. */
   readonly codec?: VideoCodec
-  readonly iceServers?: RTCIceServer[]
+  /** A function is asked before each time it joins. */
+  readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
   /** Makes the worker, where the app's packer does not find `worker.js` beside this module. */
   readonly newWorker?: () => Worker
@@ -81,6 +82,8 @@ export interface MediaEvents {
   readonly gone: MediaParticipant
   readonly undecryptable: { readonly participant: MediaParticipant; readonly reason: FrameFailure }
   readonly state: MediaState
+  /** This device's own tracks have changed. */
+  readonly own: undefined
   /** Media may go on meanwhile. */
   readonly reconnecting: undefined
   readonly connected: undefined
@@ -235,6 +238,14 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   async #enter(signal: AbortSignal): Promise<void> {
     const { url, roomId, roomToken, pluginToken, mediaName } = this.#admission!
+    const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
+    const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
+    if (signal.aborted) return
+    const configuration: RTCConfiguration = {
+      iceServers: servers,
+      iceTransportPolicy,
+      bundlePolicy: 'max-bundle',
+    }
     const again = (error?: unknown) => {
       if (!signal.aborted) this.#lose(error)
     }
@@ -253,14 +264,14 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display: mediaName })
       const handle = await session.attach(callId, event => subscriber.onEvent(event))
       const subscriber: Subscriber = new Subscriber({
-        ...this.#peerDeps(again),
+        ...this.#peerDeps(again, configuration),
         handle,
         join: { ...room, private_id: joined.data.private_id },
         onTracks: () => this.#show(),
         onError: again,
       })
       const publisher = new Publisher({
-        ...this.#peerDeps(again),
+        ...this.#peerDeps(again, configuration),
         handle: own,
         codec: this.#options.codec ?? 'vp8',
         tracks: this.#tracks,
@@ -278,12 +289,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#watchdog = setInterval(() => void this.#mendTransforms(), WATCH_MS)
   }
 
-  #peerDeps(again: () => void): Omit<PeerDeps, 'handle'> {
-    const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
+  #peerDeps(again: () => void, configuration: RTCConfiguration): Omit<PeerDeps, 'handle'> {
     let timer: ReturnType<typeof setTimeout> | undefined
     return {
       frames: this.#frames,
-      configuration: { iceServers, iceTransportPolicy, bundlePolicy: 'max-bundle' },
+      configuration,
       onConnectionState: state => {
         clearTimeout(timer)
         if (state === 'failed') again()

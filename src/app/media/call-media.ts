@@ -1,0 +1,197 @@
+/**
+ * Sound and picture of a call of the SDK: joins the call's room when the server lets this device in, takes its keys as they
+ * come, and leaves with the call.
+ */
+
+import type { Call } from '../call.ts'
+import { CallsignError } from '../callsign-error.ts'
+import { GatewayMedia, type GatewayMediaOptions } from './gateway-media.ts'
+import type { StreamName } from './publisher.ts'
+
+/** The answer to `me.relay()`. */
+interface Relay {
+  readonly turnUsername: string
+  readonly turnPassword: string
+  readonly uris: readonly string[]
+  readonly stunUrl?: string
+}
+
+export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | 'iceServers'> {
+  /** `() => me.relay()`, where the operator has a relay: asked before each time it joins. */
+  readonly relay?: () => Promise<Relay>
+  /** False: not opened at the start. Else the device with this id, or the browser's choice. */
+  readonly microphone?: boolean | string
+  /** Likewise: open from the start in a video call. */
+  readonly camera?: boolean | string
+}
+
+/**
+ * Brings media to a call, whichever state it is in. Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt it. A call
+ * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there.
+ */
+export function joinMedia(call: Call, options: CallMediaOptions = {}): CallMedia {
+  return new CallMedia(call, options)
+}
+
+export class CallMedia extends GatewayMedia {
+  readonly #call: Call
+  /** Fingerprints by epoch. */
+  readonly #held = new Map<number, string>()
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>()
+  readonly #stops: readonly (() => void)[]
+  readonly #own = new Map<StreamName, MediaStreamTrack>()
+  #isMuted = false
+  /** Whether the call has this device ask for the key: members use it already. */
+  #wasAway = false
+  #hasLeft = false
+
+  constructor(call: Call, { relay, microphone, camera, ...options }: CallMediaOptions) {
+    super({ ...options, callId: call.callId, ...(relay && { iceServers: () => serversOf(relay) }) })
+    this.#call = call
+    this.#stops = [
+      call.on('changed', () => this.#follow()),
+      // It comes again when the gateway has lost its rooms.
+      call.on('media', () => this.#enter()),
+      call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
+    ]
+    this.#follow()
+    if (microphone !== false) this.#openQuietly('microphone', microphone)
+    if (camera ?? call.isVideo) this.#openQuietly('camera', camera)
+  }
+
+  /** This device's own tracks, for a picture of oneself. They end with the call. */
+  get own(): ReadonlyMap<StreamName, MediaStreamTrack> {
+    return this.#own
+  }
+
+  get isMuted(): boolean {
+    return this.#isMuted
+  }
+
+  /** Takes this microphone or camera from now on. Rejects with `MEDIA_DEVICE_UNAVAILABLE`. */
+  async openDevice(name: 'microphone' | 'camera', deviceId?: string): Promise<void> {
+    const wish = deviceId === undefined ? true : { deviceId: { exact: deviceId } }
+    const devices = navigator.mediaDevices
+    const ask = () => devices.getUserMedia(name === 'microphone' ? { audio: wish } : { video: wish })
+    await this.#take(name, await opened(ask))
+  }
+
+  /** Shows a screen or window, which the browser asks for. Rejects with `MEDIA_DEVICE_UNAVAILABLE`. */
+  async shareScreen(): Promise<void> {
+    await this.#take('screen', await opened(() => navigator.mediaDevices.getDisplayMedia({ video: true })))
+  }
+
+  /** Ends the track: the camera's light goes out. */
+  async close(name: StreamName): Promise<void> {
+    this.#own.get(name)?.stop()
+    this.#own.delete(name)
+    this.emit('own', undefined)
+    await this.send(name, undefined)
+  }
+
+  override async mute(isMuted: boolean): Promise<void> {
+    this.#isMuted = isMuted
+    this.emit('own', undefined)
+    await super.mute(isMuted)
+  }
+
+  /** Without leaving the call. */
+  override leave(): void {
+    if (this.#hasLeft) return
+    this.#hasLeft = true
+    for (const stop of this.#stops) stop()
+    for (const timer of this.#timers) clearTimeout(timer)
+    for (const track of this.#own.values()) track.stop()
+    this.#own.clear()
+    super.leave()
+  }
+
+  #follow(): void {
+    const { state } = this.#call
+    if (state === 'ended') return this.leave()
+    if (state === 'rejoining' || state === 'keyless') this.#wasAway = true
+    // The oldest first: the newest is used.
+    for (const { epoch, key, fingerprint } of this.#call.keys.toReversed()) {
+      if (this.#held.get(epoch) === fingerprint) continue
+      const hasJoined = this.#wasAway || this.state === 'off'
+      this.#held.set(epoch, fingerprint)
+      this.setKey(epoch, key)
+      if (hasJoined) this.#use(epoch)
+      else this.#after(SPREAD_MS, () => this.#use(epoch))
+    }
+    if (state === 'active') this.#wasAway = false
+    if (this.state === 'off') this.#enter()
+  }
+
+  /** All have this key by now; frames of the one before may still be on their way. */
+  #use(epoch: number): void {
+    this.useKey(epoch)
+    for (const before of this.#held.keys()) {
+      if (before < epoch) this.#after(SPREAD_MS, () => this.#drop(before))
+    }
+  }
+
+  #drop(epoch: number): void {
+    this.#held.delete(epoch)
+    this.dropKey(epoch)
+  }
+
+  #enter(): void {
+    const { media, roomId, self } = this.#call
+    const { url, roomToken, pluginToken } = media ?? {}
+    const isReady =
+      roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
+    if (!isReady || this.#hasLeft || this.#held.size === 0) return
+    void this.join({ url, roomId, roomToken, pluginToken, mediaName: self?.mediaName ?? '' })
+  }
+
+  #after(waitMs: number, run: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      run()
+    }, waitMs)
+    this.#timers.add(timer)
+  }
+
+  #openQuietly(name: 'microphone' | 'camera', wish: boolean | string | undefined): void {
+    const deviceId = typeof wish === 'string' ? wish : undefined
+    this.openDevice(name, deviceId).catch(error => this.emit('error', error))
+  }
+
+  async #take(name: StreamName, stream: MediaStream): Promise<void> {
+    const [track] = stream.getTracks()
+    if (track === undefined) return
+    if (this.#hasLeft) return track.stop()
+    this.#own.get(name)?.stop()
+    this.#own.set(name, track)
+    if (name === 'microphone') track.enabled = !this.#isMuted
+    // It was pulled out, or the browser's own button ended it.
+    track.onended = () => void this.close(name)
+    this.emit('own', undefined)
+    await this.send(name, track)
+  }
+}
+
+async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {
+  try {
+    return await ask()
+  } catch (cause) {
+    const name = cause instanceof DOMException ? cause.name : 'TypeError'
+    const sentence = 'The browser does not give the device, or there is none.'
+    throw new CallsignError('MEDIA_DEVICE_UNAVAILABLE', sentence, { members: { name }, cause })
+  }
+}
+
+/** None where the operator has none. */
+async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
+  try {
+    const { turnUsername: username, turnPassword: credential, uris, stunUrl } = await relay()
+    const stun = stunUrl === undefined ? [] : [{ urls: stunUrl }]
+    return [{ urls: [...uris], username, credential }, ...stun]
+  } catch {
+    return []
+  }
+}
+
+/** From a key's arrival to its use, and from its use to the end of the one before. */
+const SPREAD_MS = 5_000
