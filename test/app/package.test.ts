@@ -26,7 +26,7 @@ export async function ring(server: string): Promise<Call> {
   const user = await me.signIn('ann@example.org', ({ sentTo, error }) => sentTo + error?.code)
   return me.call([user.userId], { video: true })
 }
-export function withMedia(me: Callsign, call: Call): CallMedia {
+export function attach(me: Callsign, call: Call): CallMedia {
   const newWorker = () => new Worker(new URL('callsign/app/media-worker'), { type: 'module' })
   const media = joinMedia(call, { codec: 'h264', relay: () => me.relay(), newWorker })
   media.on('participant', ({ userId, camera }) => new MediaStream(camera ? [camera.track] : []).id + userId)

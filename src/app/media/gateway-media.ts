@@ -107,6 +107,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #frames: FrameWorker
   readonly #tracks = new Map<StreamName, MediaStreamTrack>()
   readonly #epochs = new Set<number>()
+  #epoch: number | undefined
   readonly #undecryptable = new Map<string, FrameFailure>()
   #state: MediaState = 'off'
   #admission: Admission | undefined
@@ -138,6 +139,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     return this.#state
   }
 
+  /** Whose key frames are sealed with. */
+  get epoch(): number | undefined {
+    return this.#epoch
+  }
+
   get participants(): readonly MediaParticipant[] {
     return [...this.#participants.values()]
   }
@@ -153,6 +159,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   /** Frames are sealed with this epoch's key from now on; `setKey` comes before. */
   useKey(epoch: number): void {
     this.#frames.useKey(epoch)
+    this.#epoch = epoch
   }
 
   dropKey(epoch: number): void {
@@ -256,6 +263,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       onLost: again,
     })
     signal.addEventListener('abort', () => session.destroy())
+    // Else the other members would see a ghost for as long as a lost session is kept.
+    globalThis.addEventListener('pagehide', () => session.destroy(), { signal })
     try {
       await session.open()
       const { callId } = this.#options
