@@ -18,6 +18,7 @@ import {
   isJoined,
   isOver,
   joinedDevices,
+  joinedOn,
   participantOf,
 } from '../src/domain/calls/call.ts'
 import { withPresence } from '../src/domain/calls/call-attendance.ts'
@@ -37,6 +38,7 @@ import {
 import { nextDeadlineMs, recover } from '../src/domain/calls/call-deadline.ts'
 import { decide, refusalOfWatcher } from '../src/domain/calls/call-decision.ts'
 import { effectsOf, withheldBy } from '../src/domain/calls/call-effect.ts'
+import { entryOf, mediaOf } from '../src/domain/calls/call-media.ts'
 import { ended } from '../src/domain/calls/call-settlement.ts'
 import type { LiveCalls } from '../src/domain/calls/live-calls.ts'
 import type { RingRates } from '../src/domain/calls/unanswered-rings.ts'
@@ -48,7 +50,13 @@ import type { IdForm } from '../src/schema/json.ts'
 import type { CallFactsReader } from '../src/store/calls/call-facts.ts'
 import type { CallStore, KeptReply } from '../src/store/calls/call-store.ts'
 import { CallWatchers } from './call-watchers.ts'
-import type { CallCommandMessage, CallRoomMessage, CallSubscribeMessage } from './messages.ts'
+import { HELD_MS_MAX, HeldReplies } from './held-replies.ts'
+import type {
+  CallCommandMessage,
+  CallRoomMessage,
+  CallSubscribeMessage,
+  MediaRoomMessage,
+} from './messages.ts'
 
 export interface CallRoomDeps {
   readonly store: Pick<CallStore, 'open' | 'apply'>
@@ -63,6 +71,8 @@ export interface CallRoomDeps {
   readonly newEventId: () => string
   readonly idsAs: IdForm
   readonly monotonicMs: () => number
+  /** The call's room at the media gateway, by decimal id; left out where there is no gateway. */
+  readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
   /** Told of each decision once it is durable: for the metrics, and for the development console. */
   readonly onDecided?: (command: CallCommand, call: Call, effects: readonly CallEffect[]) => void
 }
@@ -96,6 +106,7 @@ interface CallLife {
   /** The wall clock less the monotonic clock, milliseconds. */
   readonly clockOffsetMs: number
   readonly watchers: CallWatchers
+  readonly held: HeldReplies
 }
 
 class CallRoom implements Actor<CallRoomMessage> {
@@ -131,6 +142,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     deps.index.put(this.#call)
     this.#setTimer()
     this.#tellMore()
+    this.#tellMedia(this.#call)
+    this.#answerLate()
   }
 
   receive(message: CallRoomMessage): void {
@@ -144,7 +157,11 @@ class CallRoom implements Actor<CallRoomMessage> {
       case 'media-lost':
         return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
       case 'media-admitted':
-        return this.#onOccurrence({ ...message, answered: [], nowMs: this.#nowMs() })
+        return this.#onAdmitted(message.devices)
+      case 'media-late':
+        return this.#answerLate()
+      case 'tell-media':
+        return this.#call && this.#tellMedia(this.#call)
       case 'subscribe':
         return this.#onSubscribe(message)
       case 'unsubscribe':
@@ -163,7 +180,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (refusal !== undefined) return this.#refuse(refusal, reply)
     const kept = idempotent && {
       request: idempotent,
-      reply: this.#deps.keptReply(command.kind, decision.reply),
+      reply: this.#deps.keptReply(command.kind, this.#asAdmitted(decision, command.by)),
     }
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, kept)
   }
@@ -195,9 +212,58 @@ class CallRoom implements Actor<CallRoomMessage> {
       : NOTHING_TO_WRITE
     this.#context.commit(durable, () => {
       this.#tell(call, effects, command.nowMs)
-      reply?.answer(answer)
+      if (this.#deps.mediaRoom !== undefined && call !== before) this.#tellMedia(call)
+      if (reply !== undefined) this.#answer(answer, command, reply)
       this.#deps.onDecided?.(command, call, effects)
     })
+  }
+
+  /** A device that comes into the call reads in the reply that the gateway lets it in, if that is soon. */
+  #answer(answer: CallReply, command: CallCommand, reply: Reply<CallReply>): void {
+    const isComing = command.kind === 'start' || command.kind === 'join' || command.kind === 'rejoin'
+    const isMet =
+      this.#deps.mediaRoom === undefined || answer.kind !== 'record' || answer.record.media.isReady
+    if (!isComing || isMet) return reply.answer(answer)
+    const untilMs = this.#deps.monotonicMs() + HELD_MS_MAX
+    this.#life.held.hold({ device: command.by, reply, answer, untilMs })
+    this.#answerLate()
+  }
+
+  #answerLate(): void {
+    const { held } = this.#life
+    for (const { reply, answer } of held.takeLate(this.#deps.monotonicMs())) reply.answer(answer)
+    const { nextMs } = held
+    if (nextMs === undefined) return
+    const ms = Math.max(1, nextMs - this.#deps.monotonicMs())
+    this.#context.startTimer(MEDIA_TIMER, ms, { kind: 'media-late' })
+  }
+
+  #onAdmitted(devices: readonly CallDeviceRef[]): void {
+    if (this.#call === undefined) return this.#context.stop()
+    const held = this.#life.held.takeOf(devices)
+    const answered = held.map(({ device }) => device)
+    const command = { kind: 'media-admitted', devices, answered, nowMs: this.#nowMs() } as const
+    this.#onOccurrence(command)
+    const call = this.#call
+    this.#context.commit(NOTHING_TO_WRITE, () => {
+      for (const { device, reply, answer } of held) {
+        reply.answer({ ...answer, record: { ...answer.record, media: mediaOf(call, device) } })
+      }
+    })
+  }
+
+  /** A reply that is repeated later finds the room open, or is followed by `media_ready`. */
+  #asAdmitted({ call, reply }: CallAccepted, by: CallDeviceRef): CallReply {
+    const isHeld = this.#deps.mediaRoom !== undefined && reply.kind === 'record' && joinedOn(call, by)
+    if (!isHeld) return reply
+    return { ...reply, record: { ...reply.record, media: { isReady: true, entry: entryOf(call, by) } } }
+  }
+
+  #tellMedia(call: Call): void {
+    const entries = isOver(call) ? [] : joinedDevices(call).map(device => entryOf(call, device))
+    const { roomId } = call
+    const room = this.#deps.mediaRoom?.(String(this.#callId))
+    room?.tellControl({ kind: 'wanted', roomId, entries, isOver: isOver(call) })
   }
 
   /** Tells those who watch, and may, of what happened live. */
@@ -212,6 +278,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (!isOver(call)) return
     this.#deps.index.forget(this.#callId)
     this.#context.cancelTimer(TIMER)
+    for (const { reply, answer } of this.#life.held.takeAll()) reply.answer(answer)
     this.#lives.delete(this.#callId)
   }
 
@@ -330,6 +397,7 @@ function newLife(deps: CallRoomDeps, context: Context<CallRoomMessage>, callId: 
   return {
     clockOffsetMs: context.nowMs() - deps.monotonicMs(),
     watchers: new CallWatchers(callId, deps.idsAs),
+    held: new HeldReplies(),
   }
 }
 
@@ -360,6 +428,7 @@ function callIdOf(id: string): CallId {
 }
 
 const TIMER = 'deadline'
+const MEDIA_TIMER = 'media'
 /** Commands that bring a device into a call, or to its key. */
 const COMING: ReadonlySet<CallRequest['kind']> = new Set(['start', 'join', 'request-rejoin', 'rejoin'])
 const DEVICE_REMOVED = refused('DEVICE_NOT_REGISTERED', 'the device was removed')

@@ -13,9 +13,11 @@
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { CallDeviceRef } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
+import type { RoomEntry } from '../src/domain/calls/call-media.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import type { LogHead } from '../src/keyserver/log-store.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
+import type { GatewayFailure } from '../src/media/gateway.ts'
 import type { Ref, Reply } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
@@ -41,6 +43,10 @@ export type CallRoomMessage =
   | { readonly kind: 'media-admitted'; readonly devices: readonly CallDeviceRef[] }
   /** The gateway lost the room, which is made again. */
   | { readonly kind: 'media-lost' }
+  /** Replies that wait for the gateway have waited long enough. */
+  | { readonly kind: 'media-late' }
+  /** The media room does not know who is in the call. */
+  | { readonly kind: 'tell-media' }
   | CallSubscribeMessage
   | UnsubscribeMessage
   | TellMoreMessage
@@ -62,6 +68,22 @@ export interface CallSubscribeMessage {
   readonly tag: number
   readonly reply: Reply<undefined>
 }
+
+// Media room: one per live call, where there is a media gateway.
+
+export type MediaRoomMessage =
+  /** The devices that are in the call now; none once it has ended. */
+  | {
+      readonly kind: 'wanted'
+      readonly roomId: number
+      readonly entries: readonly RoomEntry[]
+      readonly isOver: boolean
+    }
+  /** The gateway did what it was asked for, or did not. */
+  | { readonly kind: 'stepped'; readonly failure: GatewayFailure | undefined }
+  /** The gateway had no such room when it was asked, or began anew. */
+  | { readonly kind: 'missing'; readonly askedAtMs: number }
+  | { readonly kind: 'retry' }
 
 // Live topics: what a call room or a topic of the development surface says to its subscribers.
 

@@ -24,7 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/schema': ['src/domain:types'],
   'src/delivery': ['src/domain:types'],
   'src/identity': [],
-  'src/media': ['src/domain:types'],
+  'src/media': ['src/domain'],
   'src/transport': ['src/stomp'],
   'src/store/engine': [],
   'src/store': ['src/store/engine', 'src/domain', 'src/log:types'],
@@ -64,6 +64,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/store/engine',
     'src/keyserver',
     'src/delivery',
+    'src/media',
   ],
 }
 

@@ -69,6 +69,26 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly mediaRequests = new Counter({
+    name: 'callsign_media_requests_total',
+    help: 'Requests to the media gateway, by outcome',
+    labelNames: ['outcome'],
+    registers: [this.#registry],
+  })
+
+  readonly mediaEvents = new Counter({
+    name: 'callsign_media_events_total',
+    help: 'Posts with events of the media gateway, by status of the answer',
+    labelNames: ['status'],
+    registers: [this.#registry],
+  })
+
+  readonly mediaStrangers = new Counter({
+    name: 'callsign_media_strangers_total',
+    help: 'Rooms of the media gateway that were closed because no live call had them',
+    registers: [this.#registry],
+  })
+
   readonly registrations = new Counter({
     name: 'callsign_log_registrations_total',
     help: 'Registrations answered with an index, new and repeated',

@@ -19,6 +19,7 @@ import { IdentityProvider, type ProviderOptions } from '../identity/identity-tok
 import { BUNDLE_ID_PATTERN } from '../schema/device.ts'
 import type { IdForm } from '../schema/json.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
+import { type JanusSettings, readJanusSettings } from './janus-settings.ts'
 
 export interface ApplicationConfig {
   readonly idsAs: IdForm
@@ -40,6 +41,7 @@ export interface ApplicationConfig {
   readonly bundleId?: string | undefined
   readonly fcm?: FcmOptions
   readonly turn?: TurnRelay
+  readonly janus?: JanusSettings
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
   /** Scheme of the links that open the app. */
@@ -115,6 +117,7 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
     ),
     ...fcm(reader),
     ...turn(reader),
+    ...readJanusSettings(reader),
     providers: providers(reader),
     ...apple(reader),
     deepLinkScheme: deepLinkScheme(reader),

@@ -43,6 +43,7 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Rates } from '../domain/rates.ts'
 import { AppleSignIn } from '../identity/apple.ts'
 import { IdentityProvider } from '../identity/identity-token.ts'
+import { RoomTokens } from '../media/room-tokens.ts'
 import { AccountErasure, type EraseOf } from '../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../store/accounts/account-letters.ts'
 import { AppleConsents } from '../store/accounts/apple-consents.ts'
@@ -106,6 +107,11 @@ export interface Application {
   /** Forgets counts of the past. */
   readonly sweep: () => void
   readonly close: () => void
+}
+
+/** What admits devices to the rooms of a gateway, in every process: tokens follow from the settings. */
+export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['admit'] {
+  return janus && new RoomTokens(janus).admit
 }
 
 export function openApplication(deps: ApplicationDeps): Application {

@@ -1,6 +1,6 @@
 /** The rooms of calls put together: what they work on, who asks them, and what durable changes have them do. */
 
-import { callRoomKind, resumeCalls } from '../../actors/call-room.ts'
+import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { keptCallReply } from '../api/calls/calls.ts'
 import type { ApiDeps, AskRoom } from '../api/deps.ts'
@@ -26,6 +26,8 @@ export interface CallRoomsDeps {
   readonly system: Pick<ActorSystem, 'define'>
   readonly stores: Pick<Stores, 'database' | 'calls' | 'accounts' | 'devices' | 'deviceLists' | 'contacts'>
   readonly presence: Presence
+  /** By default one of its own. */
+  readonly index?: CallIndex
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
   readonly idsAs: IdForm
@@ -34,12 +36,14 @@ export interface CallRoomsDeps {
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   readonly metrics: Pick<Metrics, 'callCommands'>
+  /** See `CallRoomDeps`. */
+  readonly mediaRoom?: CallRoomDeps['mediaRoom']
   /** Told what is decided; absent but in development. */
   readonly devConsole?: Pick<DevConsole, 'onDecided'> | undefined
 }
 
 export class CallRooms {
-  readonly index = new CallIndex()
+  readonly index: CallIndex
   /** The room of a call, by decimal id. */
   readonly of: (callId: string) => Ref<CallRoomMessage>
   readonly #stores: CallRoomsDeps['stores']
@@ -47,7 +51,8 @@ export class CallRooms {
   constructor(deps: CallRoomsDeps) {
     const { system, stores, presence, rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole } =
       deps
-    const { index } = this
+    const { index = new CallIndex() } = deps
+    this.index = index
     this.#stores = stores
     this.of = system.define<CallRoomMessage>(
       callRoomKind({
@@ -59,6 +64,7 @@ export class CallRooms {
         ...(rateLimits && {
           rings: new UnansweredRings(new TokenBuckets(rateLimits['call-ring'], RATE_KEYS_MAX)),
         }),
+        mediaRoom: deps.mediaRoom,
         newEventId: () => newEventId(randomBytes),
         idsAs,
         monotonicMs,

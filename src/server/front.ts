@@ -44,7 +44,7 @@ import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/route.ts'
 import { alsoOnLoopback, isOnLanOnly, ownUrlOf } from './addresses.ts'
-import { type Application, openApplication } from './application.ts'
+import { type Application, admitOf, openApplication } from './application.ts'
 import { openStores } from './application-stores.ts'
 import { askRoom } from './call-rooms.ts'
 import { CatchUp } from './catch-up.ts'
@@ -220,6 +220,7 @@ class Front {
       stores,
       rateLimits,
       idsAs,
+      admit: admitOf(config.application),
       isDevelopment,
       nowMs: world.nowMs,
       monotonicMs: world.monotonicMs,

@@ -14,12 +14,14 @@ import type { WitnessRounds } from '../keyserver/witness-rounds.ts'
 import { APPEND_DEADLINE_MS } from '../limits.ts'
 import type { Ref } from '../runtime/actor.ts'
 import type { ActorSystem } from '../runtime/system.ts'
+import { CallIndex } from '../store/calls/call-index.ts'
 import type { Newcomers } from '../transport/newcomers.ts'
 import { isOnLanOnly } from './addresses.ts'
-import { type Application, openApplication } from './application.ts'
+import { type Application, admitOf, openApplication } from './application.ts'
 import { openStores } from './application-stores.ts'
 import { CallRooms } from './call-rooms.ts'
 import type { Register, StartedApplication } from './listeners.ts'
+import { Media } from './media.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
@@ -135,8 +137,12 @@ async function startApplication(
     randomBytes: pooledRandomBytes,
     metrics,
     devConsole,
+    admit: admitOf(config.application),
   }
-  const rooms = new CallRooms({ ...shared, presence: connections })
+  const index = new CallIndex()
+  const { janus } = config.application
+  const media = janus && new Media({ ...shared, settings: janus, secrets: stores.secrets, index, logger })
+  const rooms = new CallRooms({ ...shared, index, mediaRoom: media?.roomOf, presence: connections })
   const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
   const signalling = new Signalling({
     ...shared,
@@ -167,6 +173,7 @@ async function startApplication(
     },
     askRoom: rooms.ask,
     callIndex: rooms.index,
+    admit: shared.admit,
     ...(devConsole === undefined
       ? {}
       : { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
@@ -215,7 +222,19 @@ async function startApplication(
     () => stores.inbox.dropped,
   )
   rooms.resume()
-  return { ...application, stores, rooms, liveConnections: connections, authentication, signalling }
+  if (media !== undefined) {
+    await media.listen()
+    media.sweep().catch(host.onFault)
+    forEver(host, MEDIA_SWEEP_MS, () => media.sweep())
+    world.every(MEDIA_SEEN_MS, () => {
+      for (const { userId, deviceId } of media.present()) rooms.onSeen(userId, deviceId)
+    })
+  }
+  const close = () => {
+    media?.close()
+    application.close()
+  }
+  return { ...application, close, stores, rooms, liveConnections: connections, authentication, signalling }
 }
 
 /** Acts so often, unless the last time is still under way. */
@@ -270,5 +289,8 @@ const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
 const EXPIRE_MS = 1_000
 const LATE_LISTS_MS = 5_000
+const MEDIA_SWEEP_MS = 60_000
+/** A third of the time after which a device without a sign of life is lost. */
+const MEDIA_SEEN_MS = 30_000
 /** Rows ended in one change: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000

@@ -16,6 +16,7 @@ export const WITH_FRONTS = [
   'development',
   'kill',
   'lookup-refusals',
+  'media-gateway',
   'openapi',
   'public-files',
   'push-takeover',

@@ -13,7 +13,7 @@ import { skipWithout, spawnBound } from './programs.ts'
 export const skipWithoutJanus = skipWithout([JANUS_PROGRAM], 'janus')
 
 export interface JanusOptions {
-  /** Where its events go; by default where nothing listens. */
+  /** Where its events go; by default to a server with the `environment` of this Janus. */
   readonly eventsUrl?: string
 }
 
@@ -26,12 +26,12 @@ export async function startJanus(t: Test, folder: string, options: JanusOptions 
     tokenSecret: randomText(),
     eventsPassword: randomText(),
   }
-  const ports = { ws: await freePort(), admin: await freePort() }
+  const ports = { ws: await freePort(), admin: await freePort(), events: await freePort() }
   writeJanusFiles(folder, {
     JANUS_ADMIN_SECRET: secrets.adminSecret,
     JANUS_ADMIN_KEY: secrets.adminKey,
     JANUS_TOKEN_SECRET: secrets.tokenSecret,
-    JANUS_EVENTS_URL: options.eventsUrl ?? 'http://127.0.0.1:9/events',
+    JANUS_EVENTS_URL: options.eventsUrl ?? `http://127.0.0.1:${ports.events}/events`,
     JANUS_EVENTS_USER: EVENTS_USER,
     JANUS_EVENTS_PASSWORD: secrets.eventsPassword,
     JANUS_WS_IP: '127.0.0.1',
@@ -58,14 +58,16 @@ export class Janus {
   readonly url: string
   readonly adminUrl: string
   readonly secrets: JanusSecrets
+  readonly eventsPort: number
   readonly #folder: string
   #child: ChildProcess | undefined
   #log = ''
 
-  constructor(folder: string, ports: { ws: number; admin: number }, secrets: JanusSecrets) {
+  constructor(folder: string, ports: { ws: number; admin: number; events: number }, secrets: JanusSecrets) {
     this.#folder = folder
     this.url = `ws://127.0.0.1:${ports.ws}`
     this.adminUrl = `http://127.0.0.1:${ports.admin}/admin`
+    this.eventsPort = ports.events
     this.secrets = secrets
   }
 
@@ -77,6 +79,9 @@ export class Janus {
       CALLSIGN_JANUS_ADMIN_KEY: this.secrets.adminKey,
       CALLSIGN_JANUS_TOKEN_SECRET: this.secrets.tokenSecret,
       CALLSIGN_JANUS_CLIENT_URL: this.url,
+      CALLSIGN_JANUS_EVENTS_PORT: String(this.eventsPort),
+      CALLSIGN_JANUS_EVENTS_USER: EVENTS_USER,
+      CALLSIGN_JANUS_EVENTS_PASSWORD: this.secrets.eventsPassword,
     }
   }
 

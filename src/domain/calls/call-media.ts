@@ -5,7 +5,7 @@
 
 import { type Call, type CallDeviceRef, isJoined, joinedOn } from './call.ts'
 
-/** A device's entry to a room. What proves it follows from these alone, so it is the same each time it is made. */
+/** A device's entry to a room. Its tokens follow from these members alone, and are the same each time. */
 export interface RoomEntry {
   readonly roomId: number
   readonly device: CallDeviceRef

@@ -81,6 +81,11 @@ export class CallIndex implements LiveCalls {
     return undefined
   }
 
+  /** Every live call with its room. */
+  rooms(): { readonly callId: CallId; readonly roomId: number }[] {
+    return Array.from(this.#calls, ([callId, { roomId }]) => ({ callId, roomId }))
+  }
+
   /** The live call whose room it is. */
   callInRoom(roomId: number): CallId | undefined {
     return this.#callInRoom.get(roomId)

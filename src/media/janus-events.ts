@@ -1,0 +1,186 @@
+/**
+ * What Janus says of its sessions: which device each is of, by the token that it was opened with, and whether it is in a room
+ * and sends. Events are hints from outside: they may be lost or made up, so each is checked for what is read of it, what is
+ * kept has bounds, and nothing rests on them alone.
+ */
+
+import { listOf, type Members, membersOf } from './janus-admin.ts'
+import type { RoomTokens, TokenDevice } from './room-tokens.ts'
+
+export interface JanusEventsDeps {
+  readonly tokens: Pick<RoomTokens, 'deviceOf'>
+  readonly monotonicMs: () => number
+  /** Janus began anew, without a room or session. */
+  readonly onRestarted: () => void
+}
+
+interface Session {
+  readonly device: TokenDevice
+  readonly handles: Map<number, Handle>
+}
+
+interface Handle {
+  /** In the room under this id, as a publisher. */
+  feed: string | undefined
+  /** By its number in the session description: whether packets come. */
+  readonly media: Map<string, boolean>
+  silentSinceMs: number | undefined
+}
+
+export class JanusEvents {
+  readonly #deps: JanusEventsDeps
+  readonly #sessions = new Map<number, Session>()
+  /** By name; an empty set for a device whose sessions have ended. */
+  readonly #ofDevice = new Map<string, Set<number>>()
+  readonly #handleOfFeed = new Map<string, Handle>()
+
+  constructor(deps: JanusEventsDeps) {
+    this.#deps = deps
+  }
+
+  /** One event or a list of them, parsed. */
+  take(events: unknown): void {
+    for (const each of Array.isArray(events) ? events.slice(0, EVENTS_MAX) : [events]) {
+      const event = membersOf(each)
+      if (event !== undefined) this.#take(event)
+    }
+  }
+
+  /** The device's sessions; undefined for a device that no event told of. */
+  readonly sessionsOf = (device: TokenDevice): readonly number[] | undefined => {
+    const sessions = this.#ofDevice.get(nameOf(device))
+    return sessions && [...sessions]
+  }
+
+  /** Devices that are in a room and have not been silent for ten seconds. */
+  present(): TokenDevice[] {
+    const sinceMs = this.#deps.monotonicMs() - SILENT_MS
+    return [...this.#sessions.values()]
+      .filter(({ handles }) => [...handles.values()].some(handle => isPresent(handle, sinceMs)))
+      .map(({ device }) => device)
+  }
+
+  /** Forgets sessions that are not among these: the word of their end was lost. */
+  keepOnly(sessionIds: ReadonlySet<number>): void {
+    for (const id of [...this.#sessions.keys()]) if (!sessionIds.has(id)) this.#forget(id)
+  }
+
+  #take({ type, subtype, session_id, handle_id, event }: Members): void {
+    const members = membersOf(event)
+    if (members === undefined) return
+    if (type === CORE && subtype === STARTED) return this.#restart()
+    const data = membersOf(members.data)
+    if (type === PLUGIN && data?.event === 'leaving') return this.#leave(data)
+    if (!isId(session_id) || !isId(handle_id)) return
+    if (type === HANDLE) return this.#onHandle(session_id, handle_id, members)
+    const handle = this.#sessions.get(session_id)?.handles.get(handle_id)
+    if (handle === undefined) return
+    if (type === PLUGIN && data?.event === 'joined') this.#join(handle, data)
+    if (type === MEDIA && subtype === MEDIA_STATE) this.#onMedia(handle, members)
+  }
+
+  #onHandle(sessionId: number, handleId: number, { name, token }: Members): void {
+    if (name === 'detached') return this.#detach(sessionId, handleId)
+    if (name !== 'attached' || typeof token !== 'string') return
+    const device = this.#deps.tokens.deviceOf(token)
+    if (device === undefined) return
+    const session = this.#sessions.get(sessionId) ?? this.#open(sessionId, device)
+    if (session.handles.size >= HANDLES_MAX) return
+    session.handles.set(handleId, { feed: undefined, media: new Map(), silentSinceMs: undefined })
+  }
+
+  #open(sessionId: number, device: TokenDevice): Session {
+    if (this.#sessions.size >= SESSIONS_MAX) this.#forget(firstOf(this.#sessions)!)
+    const session: Session = { device, handles: new Map() }
+    this.#sessions.set(sessionId, session)
+    const name = nameOf(device)
+    const sessions = this.#ofDevice.get(name) ?? new Set()
+    sessions.add(sessionId)
+    // The newest last.
+    this.#ofDevice.delete(name)
+    this.#ofDevice.set(name, sessions)
+    if (this.#ofDevice.size > SESSIONS_MAX) this.#ofDevice.delete(firstOf(this.#ofDevice)!)
+    return session
+  }
+
+  #join(handle: Handle, { room, id }: Members): void {
+    if (!isId(room) || !isId(id)) return
+    handle.feed = `${room} ${id}`
+    this.#handleOfFeed.set(handle.feed, handle)
+  }
+
+  /** Comes without the session. */
+  #leave({ room, id }: Members): void {
+    const feed = `${room} ${id}`
+    const handle = this.#handleOfFeed.get(feed)
+    this.#handleOfFeed.delete(feed)
+    if (handle !== undefined) handle.feed = undefined
+  }
+
+  #onMedia(handle: Handle, { mid, receiving }: Members): void {
+    if (typeof mid !== 'string' || mid.length > MID_CHARACTERS_MAX || typeof receiving !== 'boolean') return
+    if (handle.media.size >= MEDIA_MAX && !handle.media.has(mid)) return
+    handle.media.set(mid, receiving)
+    const isSilent = [...handle.media.values()].every(comes => !comes)
+    handle.silentSinceMs = isSilent ? (handle.silentSinceMs ?? this.#deps.monotonicMs()) : undefined
+  }
+
+  #detach(sessionId: number, handleId: number): void {
+    const session = this.#sessions.get(sessionId)
+    const handle = session?.handles.get(handleId)
+    if (session === undefined || handle === undefined) return
+    if (handle.feed !== undefined) this.#handleOfFeed.delete(handle.feed)
+    session.handles.delete(handleId)
+    if (session.handles.size === 0) this.#forget(sessionId)
+  }
+
+  #forget(sessionId: number): void {
+    const session = this.#sessions.get(sessionId)
+    if (session === undefined) return
+    for (const { feed } of session.handles.values()) if (feed !== undefined) this.#handleOfFeed.delete(feed)
+    this.#sessions.delete(sessionId)
+    this.#ofDevice.get(nameOf(session.device))?.delete(sessionId)
+  }
+
+  #restart(): void {
+    this.#sessions.clear()
+    this.#ofDevice.clear()
+    this.#handleOfFeed.clear()
+    this.#deps.onRestarted()
+  }
+}
+
+/** The ids of `list_sessions`. */
+export function sessionIdsOf(answer: Members): ReadonlySet<number> {
+  return new Set(listOf(answer.sessions).filter(isId))
+}
+
+function isPresent({ feed, silentSinceMs }: Handle, sinceMs: number): boolean {
+  return feed !== undefined && (silentSinceMs === undefined || silentSinceMs > sinceMs)
+}
+
+function isId(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value)
+}
+
+function firstOf<Key>(map: ReadonlyMap<Key, unknown>): Key | undefined {
+  return map.keys().next().value
+}
+
+function nameOf({ userId, deviceId }: TokenDevice): string {
+  return `${userId}_${deviceId}`
+}
+
+/** Types of events, and subtypes, as the manual of Janus has them. */
+const HANDLE = 2
+const MEDIA = 32
+const MEDIA_STATE = 1
+const PLUGIN = 64
+const CORE = 256
+const STARTED = 1
+const SILENT_MS = 10_000
+const EVENTS_MAX = 10_000
+const SESSIONS_MAX = 50_000
+const HANDLES_MAX = 16
+const MEDIA_MAX = 16
+const MID_CHARACTERS_MAX = 16

@@ -1,0 +1,66 @@
+/**
+ * Tokens for Janus: texts that it checks by itself, with the secret that both know. A token names a device beside what it
+ * is good for, which Janus passes on in its events, so that a session is known to be that device's.
+ *
+ *     <end>,janus,janus.plugin.videoroom,device=42_1:<HMAC-SHA1>              every request
+ *     <end>,janus.plugin.videoroom,room=<id>,device=42_1:<HMAC-SHA1>          joining the room
+ */
+
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { RoomEntry } from '../domain/calls/call-media.ts'
+import { type DeviceId, parseUint64, type UserId } from '../domain/ids.ts'
+
+export interface RoomTokensOptions {
+  readonly tokenSecret: string
+  /** Where clients reach the gateway. */
+  readonly clientUrl: string
+}
+
+export type TokenDevice = RoomEntry['device']
+
+export class RoomTokens {
+  readonly #options: RoomTokensOptions
+
+  constructor(options: RoomTokensOptions) {
+    this.#options = options
+  }
+
+  /** Returns what a device needs to enter its room: the same each time for the same entry. */
+  readonly admit = (entry: RoomEntry) => ({
+    url: this.#options.clientUrl,
+    roomToken: this.roomToken(entry),
+    pluginToken: this.#signed(`${entry.untilS},janus,${VIDEO_ROOM},${deviceText(entry.device)}`),
+  })
+
+  roomToken({ roomId, device, untilS }: RoomEntry): string {
+    return this.#signed(`${untilS},${VIDEO_ROOM},room=${roomId},${deviceText(device)}`)
+  }
+
+  /** The device that a token was made for; undefined for a text that was not signed here. */
+  deviceOf(token: string): TokenDevice | undefined {
+    const at = token.lastIndexOf(':')
+    if (at < 0 || token.length > TOKEN_CHARACTERS_MAX || !isSame(token, this.#signed(token.slice(0, at)))) {
+      return undefined
+    }
+    const [, userText = '', deviceText = ''] = /,device=(\d{1,20})_(\d{1,20})$/.exec(token.slice(0, at)) ?? []
+    const [userId, deviceId] = [parseUint64(userText), parseUint64(deviceText)]
+    if (userId === undefined || deviceId === undefined) return undefined
+    return { userId: userId as UserId, deviceId: deviceId as DeviceId }
+  }
+
+  #signed(text: string): string {
+    return `${text}:${createHmac('sha1', this.#options.tokenSecret).update(text).digest('base64')}`
+  }
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function deviceText({ userId, deviceId }: TokenDevice): string {
+  return `device=${userId}_${deviceId}`
+}
+
+export const VIDEO_ROOM = 'janus.plugin.videoroom'
+const TOKEN_CHARACTERS_MAX = 512

@@ -1,0 +1,211 @@
+/** Calls whose rooms the server makes at a real Janus: who gets in, who is put out, and what happens when Janus fails. */
+
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { RoomTokens } from '../../src/media/room-tokens.ts'
+import { befriend, newCallKey, type Person } from '../support/call-people.ts'
+import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
+import { JanusClient } from '../support/janus-client.ts'
+import type { WirePeer } from '../support/wire-peer.ts'
+import { deviceOf, WireServer } from '../support/wire-server.ts'
+
+/** A device with a connection that hears of calls. */
+interface Phone extends Person {
+  readonly peer: WirePeer
+}
+
+interface House {
+  readonly janus: Janus
+  readonly server: WireServer
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of any form
+type Body = any
+
+async function open(t: Test, environment: Readonly<Record<string, string>> = {}): Promise<House> {
+  const folder = t.testdir({ data: {} })
+  const janus = await startJanus(t, join(folder, 'janus'))
+  const server = await WireServer.start(t, {
+    people: 9,
+    dataFolder: join(folder, 'data'),
+    environment: { ...janus.environment, ...environment },
+  })
+  return { janus, server }
+}
+
+async function meet(server: WireServer, count: number): Promise<Phone[]> {
+  const people = await Promise.all(Array.from({ length: count }, () => server.signIn()))
+  for (const other of people.slice(1)) await befriend(people[0]!, other)
+  return Promise.all(
+    people.map(async person => {
+      const peer = await server.connect('websocket', deviceOf(person))
+      await peer.subscribe('/user/queue/calls', 'calls')
+      return { ...person, peer }
+    }),
+  )
+}
+
+async function start({ app }: Phone, callees: readonly Phone[], more: object = {}) {
+  const names = callees.map(({ userId, deviceId }) => `${userId}_${deviceId}`)
+  return app.send('POST /app/api/call/start', {
+    calleeIds: callees.map(({ userId }) => userId),
+    encryptedAESKeys: Object.fromEntries(names.map(name => [name, newCallKey()])),
+    isVideo: false,
+    ...more,
+  })
+}
+
+const NO_SUCH_SESSION = 458
+
+/** The next event of this type. */
+async function heard({ peer }: Phone, type: string): Promise<Body> {
+  const frame = await peer.frame(({ body }) => String(body).includes(`"type":"${type}"`))
+  return JSON.parse(String(frame.body))
+}
+
+async function enter(t: Test, { roomId, media }: Body): Promise<JanusClient> {
+  const client = await JanusClient.open(media)
+  t.teardown(() => client.close())
+  t.match(await client.join(roomId, media.roomToken), { videoroom: 'joined', room: roomId })
+  return client
+}
+
+async function roomsOf({ janus }: Pick<House, 'janus'>): Promise<number[]> {
+  const { list } = await janus.videoRoom({ request: 'list', admin_key: janus.secrets.adminKey })
+  return (list as { room: number }[]).map(({ room }) => room)
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise(resolve => setImmediate(resolve))
+}
+
+t.test('with Janus', { skip: skipWithoutJanus }, async t => {
+  const house = await open(t)
+  const { janus, server } = house
+  const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
+
+  await t.test('each device in the call enters its room, and nothing is left at the end', async t => {
+    t.match(await ann.app.get(200, 'GET /app/api/meta'), { features: { media: 'janus' } })
+    const { status, body: call } = await start(ann, [bob, cid])
+    t.equal(status, 201)
+    t.match(call, { media: { kind: 'janus', state: 'ready', url: janus.url } })
+    t.ok(call.roomId >= 2 ** 32, 'a number that nobody guesses')
+    await enter(t, call)
+    await heard(bob, 'call_invitation')
+    const { items } = await bob.app.get(200, 'GET /app/api/call/pending')
+    t.same(items[0].media, { kind: 'janus', state: 'ready' }, 'not in the call, no token')
+    const joined = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
+    await enter(t, joined)
+    const read = await bob.app.get(200, `GET /app/api/call/${call.callId}`)
+    t.same(read.media, joined.media, 'and each time when it is read')
+    t.not(joined.media.roomToken, call.media.roomToken)
+    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+    await until(async () => (await roomsOf(house)).length === 0)
+  })
+
+  await t.test('a room takes no token of another room, of another device, or without the list', async t => {
+    const { body: call } = await start(ann, [bob])
+    const { media, roomId, callId } = call
+    const tokens = new RoomTokens({ tokenSecret: janus.secrets.tokenSecret, clientUrl: janus.url })
+    const untilS = Math.floor(Date.now() / 1000) + 3_600
+    const [userId, deviceId] = [BigInt(bob.userId), BigInt(bob.deviceId)] as Body
+    const device = { userId, deviceId }
+    for (const token of [
+      tokens.roomToken({ roomId: roomId + 1, device, untilS }),
+      tokens.roomToken({ roomId, device, untilS }),
+      'nothing',
+    ]) {
+      const client = await JanusClient.open(media)
+      t.match(await client.join(roomId, token), { error_code: 433 })
+      client.close()
+    }
+    const expired = tokens.admit({ roomId, device, untilS: Math.floor(Date.now() / 1000) - 1 })
+    const client = await JanusClient.open(expired)
+    t.match(await client.join(roomId, media.roomToken), { error_code: 403 })
+    client.close()
+    await ann.app.get(200, `POST /app/api/call/${callId}/end`)
+  })
+
+  await t.test('a token outlasts the longest call', async t => {
+    const { body: call } = await start(ann, [bob])
+    for (const token of [call.media.roomToken, call.media.pluginToken]) {
+      const endsAtMs = Number(/^\d+/.exec(token)![0]) * 1000
+      t.ok(endsAtMs > Date.parse(call.createdAt) + 24 * 3_600_000)
+    }
+    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+  })
+
+  await t.test('a device that is removed is put out, and its tokens are worth nothing', async t => {
+    const { body: call } = await start(ann, [bob, cid])
+    const { callId, roomId } = call
+    const host = await enter(t, call)
+    const joined = await bob.app.get(200, `POST /app/api/call/${callId}/join`)
+    const client = await enter(t, joined)
+    await ann.app.get(204, `POST /app/api/call/${callId}/remove`, { userId: bob.userId })
+    const isFarewell = ({ plugindata }: Body) => plugindata?.data?.kicked ?? plugindata?.data?.leaving
+    await host.next(isFarewell)
+    await until(async () => (await client.request({ janus: 'keepalive' })).error?.code === NO_SUCH_SESSION)
+    const again = await JanusClient.open(joined.media)
+    t.match(await again.join(roomId, joined.media.roomToken), { error_code: 433 })
+    again.close()
+    await ann.app.get(200, `POST /app/api/call/${callId}/end`)
+  })
+
+  await t.test('a room that a live call has is in use, also by the number', async t => {
+    const { body: call } = await start(ann, [bob], { roomId: 4_711 })
+    t.equal(call.roomId, 4_711)
+    t.match(await start(cid, [ann], { roomId: 4_711 }), { status: 409, body: { code: 'ROOM_IN_USE' } })
+    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+  })
+
+  await t.test('Janus dies in the middle and comes back: the same room is there again', async t => {
+    const { body: call } = await start(ann, [bob])
+    const joined = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
+    await janus.restart()
+    const restartedAtMs = performance.now()
+    const ready = await heard(bob, 'media_ready')
+    t.match(ready, { callId: call.callId, roomId: call.roomId, media: joined.media })
+    await enter(t, ready)
+    t.ok(performance.now() - restartedAtMs < 10_000, 'not by the next sweep, which is a minute away')
+    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+  })
+
+  await t.test('Janus hangs at the start: it rings, and the media follows', async t => {
+    janus.stop()
+    const startedAtMs = performance.now()
+    const starting = start(ann, [bob])
+    await heard(bob, 'call_invitation')
+    const rungMs = performance.now() - startedAtMs
+    const { status, body: call } = await starting
+    t.equal(status, 201)
+    t.same(call.media, { kind: 'janus', state: 'pending' })
+    t.ok(rungMs < 1_500, `${rungMs} ms`)
+    const joined = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
+    t.same(joined.media, { kind: 'janus', state: 'pending' })
+    janus.continue()
+    const ready = await heard(bob, 'media_ready')
+    await enter(t, ready)
+    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+    await until(async () => (await roomsOf(house)).length === 0)
+  })
+
+  await t.test('log and faults hold no secret', async t => {
+    const text = server.running.stderr() + janus.log
+    for (const secret of Object.values(janus.secrets)) t.notOk(text.includes(secret))
+    t.notMatch(text, /janus\.plugin\.videoroom,/)
+    t.same(server.faults(), [])
+  })
+})
+
+t.test('rooms that no live call has are closed at the start', { skip: skipWithoutJanus }, async t => {
+  const folder = t.testdir()
+  const janus = await startJanus(t, join(folder, 'janus'))
+  const create = { request: 'create', admin_key: janus.secrets.adminKey, is_private: true }
+  await janus.videoRoom({ ...create, room: 99 })
+  await janus.videoRoom({ ...create, room: 100, secret: 'of somebody else' })
+  const dataFolder = join(folder, 'data')
+  const server = await WireServer.start(t, { people: 1, dataFolder, environment: janus.environment })
+  await until(async () => !(await roomsOf({ janus })).includes(99))
+  t.same(await roomsOf({ janus }), [100], 'a room with a secret of its own stays')
+  t.equal(await server.figure('callsign_media_strangers_total'), 1)
+})

@@ -1,0 +1,98 @@
+/** The memory of the gateway's events: who is there, by which session, and nothing of what is made up. */
+
+import t from 'tap'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { JanusEvents } from '../../src/media/janus-events.ts'
+import { RoomTokens } from '../../src/media/room-tokens.ts'
+
+const tokens = new RoomTokens({ tokenSecret: 'secret', clientUrl: 'ws://127.0.0.1' })
+const BOB = { userId: 42n as UserId, deviceId: 1n as DeviceId }
+const { pluginToken } = tokens.admit({ roomId: 7, device: BOB, untilS: 2_000_000_000 })
+
+const attached = (session_id: number, handle_id: number, token = pluginToken) => ({
+  type: 2,
+  session_id,
+  handle_id,
+  event: { name: 'attached', plugin: 'janus.plugin.videoroom', token },
+})
+const joined = (session_id: number, handle_id: number, id: number) => ({
+  type: 64,
+  session_id,
+  handle_id,
+  event: { plugin: 'janus.plugin.videoroom', data: { event: 'joined', room: 7, id } },
+})
+const media = (mid: string, receiving: boolean) => ({
+  type: 32,
+  subtype: 1,
+  session_id: 5,
+  handle_id: 6,
+  event: { media: 'audio', mid, receiving },
+})
+
+function open() {
+  const clock = { nowMs: 0, restarts: 0 }
+  const events = new JanusEvents({
+    tokens,
+    monotonicMs: () => clock.nowMs,
+    onRestarted: () => clock.restarts++,
+  })
+  return { clock, events }
+}
+
+t.test('a session is the device’s that its token names, and of no other', async t => {
+  const { events } = open()
+  events.take([attached(5, 6), attached(8, 9, pluginToken.replace('42_1', '42_2')), attached(10, 11, 'x')])
+  t.same(events.sessionsOf(BOB), [5])
+  t.equal(events.sessionsOf({ ...BOB, deviceId: 2n as DeviceId }), undefined, 'the signature does not hold')
+  t.same(events.present(), [], 'in no room yet')
+})
+
+t.test('a device is present from its join to its farewell', async t => {
+  const { events } = open()
+  events.take([attached(5, 6), joined(5, 6, 77)])
+  t.same(events.present(), [BOB])
+  events.take({ type: 64, event: { data: { event: 'leaving', room: 7, id: 77 } } })
+  t.same(events.present(), [])
+  events.take({ type: 2, session_id: 5, handle_id: 6, event: { name: 'detached' } })
+  t.same(events.sessionsOf(BOB), [], 'known to have none')
+})
+
+t.test('a device is absent once all of its media were silent for ten seconds', async t => {
+  const { clock, events } = open()
+  events.take([attached(5, 6), joined(5, 6, 77), media('0', true), media('1', true)])
+  events.take(media('0', false))
+  clock.nowMs += 20_000
+  t.same(events.present(), [BOB], 'the picture comes')
+  events.take(media('1', false))
+  t.same(events.present(), [BOB])
+  clock.nowMs += 10_000
+  t.same(events.present(), [])
+  events.take(media('0', true))
+  t.same(events.present(), [BOB])
+})
+
+t.test('sessions whose end was not told are forgotten, all of them after a restart', async t => {
+  const { clock, events } = open()
+  events.take([attached(5, 6), joined(5, 6, 77), attached(8, 9)])
+  events.keepOnly(new Set([8]))
+  t.same(events.sessionsOf(BOB), [8])
+  events.take({ type: 256, subtype: 1, event: { status: 'started' } })
+  t.equal(clock.restarts, 1)
+  t.equal(events.sessionsOf(BOB), undefined)
+})
+
+t.test('events of any other form are passed over', async t => {
+  const { events } = open()
+  for (const event of [null, 1, 'x', [], [[]], {}, { type: 2 }, { type: 2, event: null }]) events.take(event)
+  events.take([
+    { ...attached(5, 6), session_id: '5' },
+    { ...attached(5, 6), handle_id: 2 ** 60 },
+    attached(5, 6, ':'),
+    joined(5, 6, 77),
+    { ...media('0', false), event: { mid: 1, receiving: 'no' } },
+    { type: 64, event: { data: { event: 'leaving' } } },
+  ])
+  t.equal(events.sessionsOf(BOB), undefined)
+  for (let handle = 0; handle < 1_000; handle++) events.take([attached(5, handle), media(`${handle}`, true)])
+  t.same(events.sessionsOf(BOB), [5])
+})
