@@ -168,9 +168,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A reviver of JSON: some operators' servers send ids as numbers. */
+/** A reviver of JSON: some operators' servers send ids as numbers. A room's is one always. */
 export function withTextIds(name: string, value: unknown): unknown {
-  if (typeof value === 'number' && /^id$|Id$/.test(name)) return String(value)
+  if (typeof value === 'number' && /^id$|(?<!^room)Id$/.test(name)) return String(value)
   if (Array.isArray(value) && /Ids$|^unavailable$/.test(name)) return value.map(String)
   return value
 }

@@ -54,6 +54,7 @@ t.test('the caller gives up, and it rings no more', async t => {
   const [ann, bob] = await newFriends(t)
   const rung = bob!.me.once('ringing')
   const call = await ann!.me.call([bob!.me.userId!])
+  t.type(call.roomId, 'number', 'as the media gateway takes it')
   const ended = (await rung).once('ended')
   await call.end()
   t.same(await ended, { reason: 'cancelled' })

@@ -36,7 +36,7 @@ export async function startCoturn(
   const tls = join(PROJECT_ROOT, 'test/support/tls')
   const options = [
     'listening-ip=127.0.0.1',
-    'relay-ip=127.0.0.1',
+    ...(further.some(option => option.startsWith('relay-ip=')) ? [] : ['relay-ip=127.0.0.1']),
     `listening-port=${port}`,
     `tls-listening-port=${tlsPort}`,
     'use-auth-secret',

@@ -3,14 +3,20 @@
  * say whether it came through: a browser counts garbage as decoded.
  */
 
+import { createHmac } from 'node:crypto'
+import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import { skipWithoutChromium } from '../../support/browser.ts'
+import { skipWithoutCoturn, startCoturn } from '../../support/coturn.ts'
 import { skipWithoutJanus } from '../../support/janus.ts'
 import { MediaTab, openMediaHouse, openRoom, type Room } from '../../support/media-tabs.ts'
 
 const skip = skipWithoutChromium || skipWithoutJanus
 /** So many frames of 30 a second find a fault that one of some hundred frames has. */
 const H264_FRAMES = Number(process.env.CALLSIGN_MEDIA_H264_FRAMES ?? 100)
+const address = Object.values(networkInterfaces())
+  .flatMap(all => all ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 const REJOINS = Number(process.env.CALLSIGN_MEDIA_REJOINS ?? 3)
 
 if (skip) t.plan(0, skip)
@@ -194,6 +200,26 @@ async function runTests(): Promise<void> {
       await tab.join(await again.admit(name))
     for (const tab of [ann, bob]) await tab.receives(1, 3)
   })
+
+  await t.test(
+    'media goes by a relay alone, over UDP and TCP',
+    { skip: skipWithoutCoturn || (address === undefined && 'needs an address besides loopback') },
+    async t => {
+      const secret = 'relay'
+      // The gateway's own address, as it can't be reached from loopback.
+      const coturn = await startCoturn(t, t.testdir(), [secret], [`relay-ip=${address}`])
+      const username = `${Math.floor(Date.now() / 1000) + 3_600}:42`
+      const credential = createHmac('sha1', secret).update(username).digest('base64')
+      const room = await openRoom(janus)
+      const tabs: MediaTab[] = []
+      for (const transport of ['udp', 'tcp']) {
+        const urls = `turn:127.0.0.1:${coturn.port}?transport=${transport}`
+        const iceServers = [{ urls, username, credential }]
+        tabs.push(await joined(t, room, `${tabs.length}:Tab`, { iceServers, iceTransportPolicy: 'relay' }))
+      }
+      for (const tab of tabs) await tab.receives(1, 5)
+    },
+  )
 
   await t.test('a tab without a way to encrypt refuses', async t => {
     const tab = await openTab(t)
