@@ -54,10 +54,12 @@ export function readShareFragment(fragment: string, origin: string): SharedPerso
   const [user, list, packed] = [members.get('u='), members.get('l='), members.get('n=')]
   if (user === undefined && list === undefined) return undefined
   if (user === undefined || list === undefined || !USER_ID.test(user)) throw malformed()
+  const userId = BigInt(user)
+  if (userId !== BigInt.asUintN(64, userId)) throw malformed()
   const listHash = fromUrl(list)
   if (decodeBase64(listHash).length !== HASH_BYTES) throw malformed()
   const note = packed === undefined ? undefined : readCheckpoint(decodeBase64(fromUrl(packed)), origin)
-  return { userId: BigInt(user), listHash, ...(note !== undefined && { note }) }
+  return { userId, listHash, ...(note !== undefined && { note }) }
 }
 
 /** 30 digits, of 240 bits of SHA-256: to find another list with the same ones takes 2^99 tries. */

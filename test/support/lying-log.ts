@@ -87,7 +87,7 @@ export class LyingLog {
   }
 
   root(treeSize = this.size): Uint8Array {
-    return this.#tiles().tree.root(0, treeSize)
+    return this.tiles.tree.root(0, treeSize)
   }
 
   note(treeSize = this.size, rootHash = this.root(treeSize)): string {
@@ -95,7 +95,7 @@ export class LyingLog {
   }
 
   path(index: number, treeSize = this.size): Uint8Array[] {
-    return this.#tiles().tree.inclusion(index, treeSize)
+    return this.tiles.tree.inclusion(index, treeSize)
   }
 
   /** The honest answer for a leaf, but for what is given. */
@@ -127,7 +127,7 @@ export class LyingLog {
   }
 
   tile({ level, index, width }: Tile): Uint8Array {
-    return this.#tiles().hashTile(level as number, index, width)
+    return this.tiles.hashTile(level as number, index, width)
   }
 
   /** A `fetch` of this log's server; `lie` may answer in its place. It distinguishes requests by path and body. */
@@ -158,7 +158,8 @@ export class LyingLog {
     return isThere ? this.tile(tile) : new Response('not in the log', { status: 404 })
   }
 
-  #tiles(): TileLog {
+  /** Its entries as trees and tiles. */
+  get tiles(): TileLog {
     this.#served ??= new TileLog(
       this.#leaves.map(({ vrfHash, publicKey }) => formatEntry(Buffer.from(vrfHash, 'base64'), publicKey)),
     )

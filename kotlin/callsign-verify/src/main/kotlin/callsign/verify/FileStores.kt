@@ -10,8 +10,6 @@ import java.nio.file.StandardCopyOption
 import java.nio.file.StandardOpenOption
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.withContext
-import kotlinx.serialization.SerializationException
-import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
@@ -107,11 +105,7 @@ private class AtomicFiles(private val folder: File) {
     suspend fun read(name: String): JsonObject? = withContext(Dispatchers.IO) {
         val file = fileOf(name)
         if (!file.exists()) return@withContext null
-        try {
-            Json.parseToJsonElement(file.readText()) as? JsonObject
-        } catch (_: SerializationException) {
-            null
-        } ?: throw damaged()
+        parseJson(file.readText()) as? JsonObject ?: throw damaged()
     }
 
     suspend fun write(name: String, members: JsonObject): Unit = withContext(Dispatchers.IO) {

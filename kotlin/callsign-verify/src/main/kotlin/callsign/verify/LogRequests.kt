@@ -3,8 +3,6 @@ package callsign.verify
 
 import java.io.IOException
 import kotlinx.coroutines.withTimeoutOrNull
-import kotlinx.serialization.SerializationException
-import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 
@@ -20,7 +18,7 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
     /** The JSON that answers a POST of [body]. */
     suspend fun post(path: String, body: JsonElement): JsonElement {
         val answer = request(path, body.toString(), ANSWER_OCTETS_MAX)
-        val json = parseJson(answer.body)
+        val json = parseJson(textIn(answer.body))
         if (answer.status != 200) {
             val code = textOf((json as? JsonObject)?.get("code"))
             throw NoAnswer("$path answers ${answer.status}", answer.status, code)
@@ -56,12 +54,6 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         if (answer == null) throw NoAnswer("$path was not answered in $timeoutMs ms")
         if (answer.body.size > octetsMax) throw NoAnswer("an answer has more than $octetsMax bytes", answer.status)
         return answer
-    }
-
-    private fun parseJson(octets: ByteArray): JsonElement? = try {
-        Json.parseToJsonElement(textIn(octets))
-    } catch (_: SerializationException) {
-        null
     }
 
     /** A byte order mark before a text is no part of it. */

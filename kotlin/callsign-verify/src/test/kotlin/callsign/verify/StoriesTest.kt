@@ -1,0 +1,184 @@
+package callsign.verify
+
+import java.io.File
+import java.io.IOException
+import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.jsonArray
+import kotlinx.serialization.json.jsonPrimitive
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Assumptions.assumeTrue
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.io.TempDir
+
+/**
+ * Both implementations ask a log the same questions and make the same of its answers, step by step with what they remember:
+ * stories of `test/support/verdict-stories.ts`, in which logs fork, lie and fall silent. Both stores are files here.
+ */
+class StoriesTest {
+    @TempDir
+    lateinit var folder: File
+
+    @Test
+    fun `the frozen stories end as in the TypeScript client`() {
+        val told = tell(File(projectRoot, "test/vectors/client-stories.jsonl"))
+        assertTrue(told >= 14, "$told stories")
+    }
+
+    /** Made by `node dist/test/support/verdict-stories.js`. */
+    @Test
+    fun `stories that the environment names do so too`() {
+        val path = System.getenv("CALLSIGN_STORIES")
+        assumeTrue(path != null, "CALLSIGN_STORIES names no file")
+        println("callsign-verify: ${tell(File(path))} stories ended alike")
+    }
+
+    private fun tell(file: File): Int {
+        val lines = file.readLines().map(Json::parseToJsonElement)
+        val head = lines.first()
+        val keys = head["keys"].let { LogKeys.ofVerifierKey(it.text("vkey"), it.text("vrfPublicKey")) }
+        for (line in lines.drop(1)) {
+            val story = Story(keys, File(folder, line.text("story")))
+            line.list("steps").forEachIndexed { at, step ->
+                val outcome = runBlocking { story.step(step) }
+                assertEquals(step.text("outcome"), outcome, "seed ${head.text("seed")}, story ${line.text("story")}, step $at")
+            }
+        }
+        return lines.size - 1
+    }
+}
+
+private class Story(private val keys: LogKeys, folder: File) {
+    private val checkpoints = FileCheckpointStore(File(folder, "checkpoints"))
+    private val users = FileKnownUserStore(File(folder, "users"))
+    private var exchanges: List<JsonElement> = emptyList()
+    private var client = newClient()
+    private var contacts = ContactDevices(client, users)
+
+    private fun newClient() = LogClient(keys, "https://log.example", checkpoints, ::answer)
+
+    private suspend fun answer(request: LogRequest): LogAnswer {
+        val path = request.url.removePrefix("https://log.example/")
+        val found = exchanges.find { it.text("path") == path && it.textOrNull("body") == request.body }
+            ?: error("the other client did not ask for $path ${request.body}")
+        if (found.find("status") == null) throw IOException("no network")
+        return LogAnswer(found.small("status"), found.base64("answer"))
+    }
+
+    suspend fun step(step: JsonElement): String {
+        exchanges = step.list("exchanges")
+        val outcome = try {
+            act(step.text("act"), step["given"])
+        } catch (error: LogException) {
+            "rejected ${error.code}"
+        }
+        return outcome + memory()
+    }
+
+    private suspend fun act(act: String, given: JsonElement): String = when (act) {
+        "lookUp" -> {
+            val (userId, deviceId) = listOf("userId", "deviceId").map { given.text(it).toULong() }
+            val device = DeviceToLookUp(userId, deviceId, given.text("vrfHash"))
+            client.lookUpAll(listOf(device)).joinToString("; ", transform = ::lookupText)
+        }
+        "checkOwnKeys" -> {
+            val (userId, deviceId) = listOf("userId", "deviceId").map { given.text(it).toULong() }
+            ownKeysText(client.checkOwnKeys(OwnDevice(userId, deviceId, given.text("vrfHash"), given.texts("publicKeys"))))
+        }
+        "refresh" -> headText(client.refreshCheckpoint())
+        "compareWith" -> headText(client.compareWith(given.jsonPrimitive.content))
+        "plantPending" -> {
+            val pending = given.jsonArray.map { it.jsonPrimitive.content }
+            checkpoints.get(keys.origin)?.let { checkpoints.put(it.copy(pending = pending)) }
+            ""
+        }
+        "restart" -> {
+            client = newClient()
+            contacts = ContactDevices(client, users)
+            ""
+        }
+        "checkOwnList" -> ownKeysText(contacts.checkOwnList(given.jsonPrimitive.content))
+        "verifyShared" -> {
+            val user = namedUser(given["user"])
+            devicesText(contacts.verifyShared(user, ListedPerson(user.userId.toULong(), given.text("listHash"))))
+        }
+        "verify" -> devicesText(contacts.verify(namedUser(given)))
+        "verifyAndShow" -> {
+            val user = namedUser(given)
+            val outcome = contacts.verify(user)
+            contacts.shown(user.userId, (outcome as? VerifiedDevices)?.events.orEmpty())
+            devicesText(outcome)
+        }
+        else -> error("no act is called $act")
+    }
+
+    private suspend fun memory(): String {
+        val kept = checkpoints.get(keys.origin)
+        val known = users.get("7")
+        val pending = kept?.pending.orEmpty().joinToString(" ", transform = ::sizeIn)
+        val list = known?.list?.let { ", list ${it.index} since ${it.sinceIndex} ${it.sinceSeq}" }.orEmpty()
+        val events = known?.let { ", ${eventsText(it.events)}" }.orEmpty()
+        return " | ${kept?.checkpoint?.treeSize ?: "none"}, pending $pending$list$events"
+    }
+}
+
+private fun namedUser(user: JsonElement) = NamedUser(
+    user.text("userId"),
+    user.list("devices").map {
+        NamedDevice(it.text("deviceId"), it.text("keyAlgorithm"), it.text("publicKey"), it.text("publicKeyHash"))
+    },
+    user.textOrNull("deviceList"),
+    user.textOrNull("deviceListHash"),
+)
+
+private fun refusalText(refusal: Refusal): String = "refused at ${refusal.check.wireName}${evidenceText(refusal.evidence)}"
+
+private fun unansweredText(unanswered: Unanswered): String =
+    "unanswered ${unanswered.status ?: "-"} ${unanswered.code ?: "-"}${evidenceText(unanswered.evidence)}"
+
+private fun evidenceText(evidence: Evidence?): String =
+    if (evidence == null) "" else " by ${sizeIn(evidence.known)} and ${sizeIn(evidence.seen)}"
+
+private fun lookupText(outcome: LookupOutcome): String = when (outcome) {
+    is VerifiedKey -> "verified ${outcome.index} of ${outcome.checkpoint.treeSize}"
+    is Refusal -> refusalText(outcome)
+    is Unanswered -> unansweredText(outcome)
+}
+
+private fun headText(outcome: CheckpointOutcome): String = when (outcome) {
+    is VerifiedCheckpoint -> "verified ${outcome.checkpoint.treeSize}"
+    is Refusal -> refusalText(outcome)
+    is Unanswered -> unansweredText(outcome)
+}
+
+private fun ownKeysText(outcome: OwnKeysOutcome): String = when (outcome) {
+    is Refusal -> refusalText(outcome)
+    is Unanswered -> unansweredText(outcome)
+    is OwnKeysReport -> {
+        fun leaves(keys: List<LoggedKey>) = keys.joinToString(" ") { "${it.index}" }
+        val entries = leaves(outcome.entries)
+        when (val own = outcome.ownKeys) {
+            is OwnKeys.Clean -> "clean, $entries"
+            is OwnKeys.Alert ->
+                "alert, foreign ${leaves(own.foreign)}, missing ${own.missing.joinToString(" ")}, " +
+                    "outdated ${leaves(own.outdated)}, $entries"
+        }
+    }
+}
+
+private fun devicesText(outcome: DevicesOutcome): String = when (outcome) {
+    is Refusal -> refusalText(outcome)
+    is Unanswered -> unansweredText(outcome)
+    is VerifiedDevices -> {
+        val devices = outcome.devices.joinToString(" ") { "${it.device.deviceId}${if (it.signingKey == null) "" else "+"}" }
+        "verified by ${outcome.basis.wireName}: $devices; ${eventsText(outcome.events)}"
+    }
+}
+
+private fun eventsText(events: List<DeviceEvent>): String =
+    "events ${events.joinToString(" ") { "${it.kind.wireName}:${it.deviceId ?: "all"}" }}"
+
+/** The second line of a note is its tree size. */
+private fun sizeIn(note: String): String = note.split('\n').getOrElse(1) { note }

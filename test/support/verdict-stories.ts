@@ -1,0 +1,392 @@
+/**
+ * Stories of an app and its log, with every exchange and what `callsign/client` made of it: an implementation that is given
+ * the same answers asks the same questions, remembers the same, and comes to the same outcomes. JSON lines, one per story.
+ *
+ *     node dist/test/support/verdict-stories.js > stories.jsonl
+ *
+ * `CALLSIGN_CORPUS_CASES` says how many, `CALLSIGN_SEED` from which seed. `test/vectors/client-stories.jsonl` is that of
+ * `FROZEN_STORIES`; the tests in `kotlin/` read it, and the file that `CALLSIGN_STORIES` names.
+ */
+import { pathToFileURL } from 'node:url'
+import {
+  ContactDevices,
+  type DeviceEvent,
+  type Fetch,
+  type KeptCheckpoint,
+  type KnownUser,
+  LogClient,
+  type LookupOutcome,
+  type NamedUser,
+  type OwnKeysReport,
+  type Refusal,
+  signDeviceList,
+  type Unanswered,
+  type VerifiedCheckpoint,
+  type VerifiedDevices,
+} from '../../src/client/client.ts'
+import { deviceListHash, parseDeviceList } from '../../src/log/device-list.ts'
+import { fromBase64, fromUtf8, toBase64 } from './bytes.ts'
+import { type ListSigner, listedDevice, listSigner, signWith } from './device-lists.ts'
+import { LyingLog, numberedKey } from './lying-log.ts'
+import { randomFrom, seedOf } from './seed.ts'
+import { type Json, Mutator } from './verdict-edits.ts'
+
+export const FROZEN_STORIES = { seed: 1, stories: 14 } as const
+
+interface Exchange {
+  readonly path: string
+  readonly body?: string
+  /** Left out where there was no answer. */
+  readonly status?: number
+  /** Base64. */
+  readonly answer?: string
+}
+
+interface Step {
+  readonly act: string
+  readonly given: Json
+  readonly exchanges: readonly Exchange[]
+  /** With the memory after it. */
+  readonly outcome: string
+}
+
+export async function* storyLines({
+  seed,
+  stories,
+}: {
+  seed: number
+  stories: number
+}): AsyncGenerator<string> {
+  yield JSON.stringify({ seed, keys: new LyingLog().published })
+  for (let at = 0; at < stories; at++) {
+    const story = new Story(new Mutator(randomFrom(seed + 7_919 * at)))
+    yield JSON.stringify({ story: at, steps: await story.tell() })
+  }
+}
+
+const ANN = 7n
+const DEVICES = [1n, 2n, 3n].map(number => 2n ** 32n + number)
+const GHOST = 2n ** 32n + 7_777n
+
+const signerOf = (deviceId: bigint): ListSigner => listSigner(`device ${deviceId}`)
+const keyOf = (deviceId: bigint): string => toBase64(fromUtf8(`public key ${deviceId}`))
+
+class Story {
+  readonly #mutator: Mutator
+  #log = new LyingLog()
+  /** Branches that went their own way. */
+  readonly #forks: LyingLog[] = []
+  readonly #kept = new Map<string, KeptCheckpoint>()
+  readonly #known = new Map<string, KnownUser>()
+  readonly #lists: Uint8Array[] = []
+  #nowMs = 1_790_000_000_000
+  #exchanges: Exchange[] = []
+  #client!: LogClient
+  #contacts!: ContactDevices
+  /** Answers the requests of one step. */
+  #serve: Fetch = () => Promise.reject(new Error('no network'))
+
+  constructor(mutator: Mutator) {
+    this.#mutator = mutator
+    this.#log.grow(3)
+    this.#log.register(1n, 1n)
+    // Some logs begin where a second tile does.
+    this.#log.grow(mutator.below(8) === 0 ? 235 : 5 + mutator.below(20))
+    this.#restart()
+  }
+
+  async tell(): Promise<Step[]> {
+    const steps: Step[] = []
+    for (let turn = 0; turn < 12; turn++) {
+      await this.#change()
+      this.#serve = this.#server() as Fetch
+      this.#exchanges = []
+      const { act, given, outcome } = await this.#act()
+      steps.push({ act, given, exchanges: this.#exchanges, outcome: `${outcome}${this.#memory()}` })
+    }
+    return steps
+  }
+
+  /** The log grows, by Ann's devices and lists too, or another branch begins. */
+  async #change(): Promise<void> {
+    const mutator = this.#mutator
+    const way = mutator.below(10)
+    if (way < 3) this.#log.grow(this.#log.size + mutator.below(25))
+    if (way === 3)
+      this.#log.register(1n, 1n, mutator.below(2) === 0 ? numberedKey(3) : numberedKey(this.#log.size))
+    if (way === 4) {
+      const fork = this.#log.fork(3 + mutator.below(this.#log.size - 3))
+      fork.register(66n, BigInt(mutator.below(1_000)))
+      fork.grow(fork.size + mutator.below(40))
+      this.#forks.push(fork)
+    }
+    if (way > 6 || this.#lists.length === 0) {
+      for (const deviceId of [...DEVICES, GHOST])
+        if (this.#log.indexesOf(this.#log.identity(ANN, deviceId).vrfHash).length === 0)
+          this.#log.register(ANN, deviceId, keyOf(deviceId))
+      await this.#nextList()
+    }
+  }
+
+  async #nextList(): Promise<void> {
+    const mutator = this.#mutator
+    const deviceIds = DEVICES.filter(() => mutator.below(3) > 0)
+    if (deviceIds.length === 0) return
+    const previous = this.#lists.at(-1)
+    const listed =
+      previous === undefined ? [] : parseDeviceList(previous).devices.map(({ deviceId }) => deviceId)
+    const able = deviceIds.filter(deviceId => listed.includes(deviceId))
+    const startsOver = able.length === 0 || mutator.below(6) === 0
+    this.#nowMs += 60_000
+    const signerDeviceId = mutator.pick(startsOver ? deviceIds : able)
+    const list = await this.#signed(deviceIds, signerDeviceId, startsOver ? undefined : previous)
+    this.#lists.push(list)
+    this.#log.register(ANN, 0n, toBase64(deviceListHash(list)))
+  }
+
+  #signed(deviceIds: readonly bigint[], signerDeviceId: bigint, previous: Uint8Array | undefined) {
+    const devices = deviceIds.map(id => listedDevice(id, fromBase64(keyOf(id)), signerOf(id)))
+    const next = { userId: ANN, devices, signerDeviceId, createdAtMs: this.#nowMs }
+    return signDeviceList({ ...next, ...(previous && { previous }) }, async bytes =>
+      signWith(signerOf(signerDeviceId), bytes),
+    )
+  }
+
+  #server() {
+    const mutator = this.#mutator
+    const answer = (text: string, status: number) => new Response(text, { status })
+    const way = mutator.below(20)
+    const fork = this.#forks.at(-1)
+    if (way < 3 && fork !== undefined) return fork.fetch()
+    if (way === 3) return this.#log.fork(3 + mutator.below(this.#log.size - 3)).fetch()
+    const ofTiles = (lie: (path: string) => unknown) =>
+      this.#log.fetch(path => (path.startsWith('tile/') ? lie(path) : undefined))
+    if (way === 4) return ofTiles(() => answer('busy', 503))
+    if (way === 5) return ofTiles(() => answer('not there', 404))
+    if (way === 6 && fork !== undefined)
+      return ofTiles(path =>
+        fork
+          .fetch()(`https://log.example/${path}`)
+          .catch(() => answer('not there', 404)),
+      )
+    if (way === 7) return this.#log.fetch(() => answer('<html>', 200))
+    if (way === 8) return this.#log.fetch(() => answer('{"code":"RATE_LIMITED"}', 429))
+    if (way === 9) return this.#log.fetch(() => answer('{"code":"UNKNOWN_PUBLIC_KEY_HASH"}', 404))
+    if (way === 10) return () => Promise.reject(new Error('no network'))
+    if (way === 11) return this.#spoilt()
+    return this.#log.fetch()
+  }
+
+  /** One answer has a text changed. */
+  #spoilt() {
+    const fetch = this.#log.fetch()
+    return async (url: string, init?: { readonly body?: string }) => {
+      const answer = await fetch(url, init)
+      if (url.includes('/tile/')) return answer
+      const text = await answer.text()
+      const value: Json = url.endsWith('/checkpoint') ? { text } : JSON.parse(text)
+      const [edit] = this.#mutator.edits(value, value)
+      if (edit === undefined || !('cut' in edit)) return new Response(text)
+      const [from, removed, inserted] = edit.cut
+      const parents = edit.at.slice(0, -1)
+      const parent = parents.reduce((at, step) => (at as Record<string | number, Json>)[step]!, value)
+      const members = parent as Record<string | number, string>
+      const last = edit.at.at(-1)!
+      members[last] = members[last]!.slice(0, from) + inserted + members[last]!.slice(from + removed)
+      // The answer travels as UTF-8, which has no lone surrogates.
+      const whole = url.endsWith('/checkpoint') ? (value as { text: string }).text : JSON.stringify(value)
+      return new Response(Buffer.from(whole, 'utf8'))
+    }
+  }
+
+  async #act(): Promise<{ act: string; given: Json; outcome: string }> {
+    const mutator = this.#mutator
+    const way = mutator.below(20)
+    const device = { userId: '1', deviceId: '1', vrfHash: this.#log.leaf(3).vrfHash }
+    if (way < 4) {
+      const outcomes = await settled(this.#client.lookUpAll([device]), all => all.map(lookupText).join('; '))
+      return { act: 'lookUp', given: device, outcome: outcomes }
+    }
+    if (way < 7) {
+      const publicKeys = [3, ...this.#log.indexesOf(device.vrfHash).slice(1, 1 + mutator.below(3))].map(
+        numberedKey,
+      )
+      const given = { ...device, publicKeys }
+      return {
+        act: 'checkOwnKeys',
+        given,
+        outcome: await settled(this.#client.checkOwnKeys(given), ownKeysText),
+      }
+    }
+    if (way < 10)
+      return {
+        act: 'refresh',
+        given: null,
+        outcome: await settled(this.#client.refreshCheckpoint(), headText),
+      }
+    if (way < 12) {
+      const branch = mutator.pick([this.#log, ...this.#forks])
+      const note = branch.note(1 + mutator.below(branch.size))
+      return {
+        act: 'compareWith',
+        given: note,
+        outcome: await settled(this.#client.compareWith(note), headText),
+      }
+    }
+    if (way === 12) {
+      const kept = this.#kept.get(this.#log.signer.name)
+      const pending = mutator.below(2) === 0 ? [] : ['planted', ...(kept?.pending ?? [])]
+      if (kept !== undefined) this.#kept.set(kept.origin, { ...kept, pending })
+      return { act: 'plantPending', given: pending, outcome: '' }
+    }
+    if (way === 13) {
+      this.#restart()
+      return { act: 'restart', given: null, outcome: '' }
+    }
+    if (way === 14)
+      return { act: 'checkOwnList', given: `${ANN}`, outcome: await settled(this.#ownList(), ownKeysText) }
+    if (way === 15 && this.#lists.length > 0) {
+      const shared = { userId: ANN, listHash: toBase64(deviceListHash(mutator.pick(this.#lists))) }
+      const user = this.#named()
+      const outcome = await settled(this.#contacts.verifyShared(user, shared), devicesText)
+      return {
+        act: 'verifyShared',
+        given: { user: user as unknown as Json, listHash: shared.listHash },
+        outcome,
+      }
+    }
+    const user = this.#named()
+    let events: readonly DeviceEvent[] = []
+    const outcome = await settled(this.#contacts.verify(user), verdict => {
+      if (verdict.kind === 'verified') events = verdict.events
+      return devicesText(verdict)
+    })
+    if (mutator.below(3) > 0) return { act: 'verify', given: user as unknown as Json, outcome }
+    await this.#contacts.shown(user.userId, events)
+    return { act: 'verifyAndShow', given: user as unknown as Json, outcome }
+  }
+
+  #ownList() {
+    return this.#contacts.checkOwnList(`${ANN}`)
+  }
+
+  /** Ann as her server names her, which may lie. */
+  #named(): NamedUser {
+    const mutator = this.#mutator
+    const way = mutator.below(12)
+    const newest = this.#lists.at(-1)
+    const list = way === 0 ? mutator.pick([undefined, ...this.#lists]) : newest
+    const listed =
+      list === undefined ? DEVICES.slice(0, 1) : parseDeviceList(list).devices.map(each => each.deviceId)
+    const deviceIds = way === 1 ? [...listed, GHOST] : way === 2 ? listed.slice(1) : listed
+    const vrfHashOf = (deviceId: bigint) => this.#log.identity(ANN, deviceId).vrfHash
+    const devices = deviceIds.map((deviceId, at) => ({
+      deviceId: `${deviceId}`,
+      keyAlgorithm: way === 3 && at === 0 ? 'RSA-2048' : 'P-256',
+      publicKey: keyOf(way === 4 && at === 0 ? GHOST : deviceId),
+      publicKeyHash: vrfHashOf(deviceId),
+    }))
+    const isUnlisted = way === 5
+    if (list === undefined || isUnlisted) return { userId: `${ANN}`, devices }
+    const octets = way === 6 ? list.with(mutator.below(list.length), mutator.below(256)) : list
+    const whole = { userId: `${ANN}`, devices, deviceList: toBase64(octets), deviceListHash: vrfHashOf(0n) }
+    if (way !== 7) return whole
+    const { deviceListHash: _, ...half } = whole
+    return half
+  }
+
+  #restart(): void {
+    const store = {
+      get: (origin: string) => this.#kept.get(origin),
+      put: (kept: KeptCheckpoint) => void this.#kept.set(kept.origin, kept),
+    }
+    const { published } = this.#log
+    const fetch = (async (url: string, init: { readonly body?: string }) =>
+      this.#exchange(url, init)) as unknown as Fetch
+    this.#client = new LogClient({ ...published, url: 'https://log.example', store, fetch })
+    this.#contacts = new ContactDevices(this.#client, {
+      get: userId => this.#known.get(userId),
+      put: known => void this.#known.set(known.userId, known),
+    })
+  }
+
+  async #exchange(url: string, init: { readonly body?: string }): Promise<Response> {
+    const path = url.slice('https://log.example/'.length)
+    const asked = { path, ...(init.body !== undefined && { body: init.body }) }
+    let answer: Response
+    try {
+      answer = (await this.#serve(url, init as never)) as unknown as Response
+    } catch (error) {
+      this.#exchanges.push(asked)
+      throw error
+    }
+    const bytes = new Uint8Array(await answer.arrayBuffer())
+    this.#exchanges.push({ ...asked, status: answer.status, answer: toBase64(bytes) })
+    return new Response(bytes, { status: answer.status })
+  }
+
+  #memory(): string {
+    const kept = this.#kept.get(this.#log.signer.name)
+    const pending = kept?.pending ?? []
+    const known = this.#known.get(`${ANN}`)
+    const list =
+      known?.list && `, list ${known.list.index} since ${known.list.since.index} ${known.list.since.seq}`
+    return ` | ${kept?.treeSize ?? 'none'}, pending ${pending.map(sizeIn).join(' ')}${list ?? ''}${
+      known === undefined ? '' : `, ${eventsText(known.events)}`
+    }`
+  }
+}
+
+async function settled<Value>(outcome: Promise<Value>, textOf: (value: Value) => string): Promise<string> {
+  try {
+    return textOf(await outcome)
+  } catch (error) {
+    return `rejected ${(error as { code?: string }).code ?? (error as Error).name}`
+  }
+}
+
+function failureText(verdict: Refusal | Unanswered): string {
+  const evidence = verdict.evidence === undefined ? '' : ` by ${verdict.evidence.map(sizeIn).join(' and ')}`
+  if (verdict.kind === 'refused') return `refused at ${verdict.check}${evidence}`
+  return `unanswered ${verdict.status ?? '-'} ${verdict.code ?? '-'}${evidence}`
+}
+
+function lookupText(outcome: LookupOutcome): string {
+  if (outcome.kind !== 'verified') return failureText(outcome)
+  return `verified ${outcome.index} of ${outcome.checkpoint.treeSize}`
+}
+
+function headText(outcome: VerifiedCheckpoint | Refusal | Unanswered): string {
+  return outcome.kind === 'verified' ? `verified ${outcome.checkpoint.treeSize}` : failureText(outcome)
+}
+
+function ownKeysText(report: OwnKeysReport | Refusal | Unanswered): string {
+  if (report.kind === 'refused' || report.kind === 'unanswered') return failureText(report)
+  const entries = report.entries.map(({ index }) => index).join(' ')
+  if (report.kind === 'clean') return `clean, ${entries}`
+  const { foreign, missing, outdated } = report
+  const leaves = (keys: typeof foreign) => keys.map(({ index }) => index).join(' ')
+  return `alert, foreign ${leaves(foreign)}, missing ${missing.join(' ')}, outdated ${leaves(outdated)}, ${entries}`
+}
+
+function devicesText(verdict: VerifiedDevices | Refusal | Unanswered): string {
+  if (verdict.kind !== 'verified') return failureText(verdict)
+  const devices = verdict.devices.map(({ deviceId, signingKey }) => `${deviceId}${signingKey ? '+' : ''}`)
+  return `verified by ${verdict.basis}: ${devices.join(' ')}; ${eventsText(verdict.events)}`
+}
+
+function eventsText(events: readonly DeviceEvent[]): string {
+  return `events ${events.map(({ kind, deviceId }) => `${kind}:${deviceId ?? 'all'}`).join(' ')}`
+}
+
+/** The second line of a note is its tree size. */
+function sizeIn(note: string): string {
+  return note.split('\n')[1] ?? note
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]!).href) {
+  const isFrozen = process.env.CALLSIGN_CORPUS_CASES === undefined
+  const stories = Number(process.env.CALLSIGN_CORPUS_CASES ?? FROZEN_STORIES.stories)
+  for await (const line of storyLines({ seed: isFrozen ? FROZEN_STORIES.seed : seedOf(), stories }))
+    console.log(line)
+}
