@@ -11,6 +11,7 @@ import { formatTilePath } from '../../src/log/tile.ts'
 import { fromHex, toBase64, toHex } from './bytes.ts'
 import { contentAfter, listedDevice, listSigner, signedList } from './device-lists.ts'
 import { LyingLog, numberedKey } from './lying-log.ts'
+import { ed25519Bases, p256Bases } from './verdict-curve-bases.ts'
 import type { Json, Shape } from './verdict-edits.ts'
 import type { NamedKeys } from './verdict-judges.ts'
 
@@ -311,6 +312,8 @@ export async function allBases(): Promise<Readonly<Record<string, Bases>>> {
       },
     },
     list: { shape: { fixed: ['userId', 'previous'], hex: ['next'] }, share: 12, values: lists() },
+    ed25519: { shape: { hex: ['publicKey', 'message', 'signature'] }, share: 2, values: ed25519Bases() },
+    p256: { shape: { hex: ['publicKey', 'message', 'signature'] }, share: 2, values: p256Bases() },
     keys: { shape: {}, share: 4, values: published },
     consistency: { shape: {}, share: 5, values: consistencies() },
     tiles: { shape: { hex: ['tiles'] }, share: 3, values: await tilePairs() },

@@ -21,7 +21,8 @@ import {
 import { consistencyFromTiles } from '../../src/client/tile-consistency.ts'
 import { verifyConsistency } from '../../src/log/consistency.ts'
 import { judgeDeviceList } from '../../src/log/device-list.ts'
-import { decodeBase64 } from '../../src/log/primitives-node.ts'
+import * as node from '../../src/log/primitives-node.ts'
+import * as portable from '../../src/log/primitives-portable.ts'
 import { formatTilePath } from '../../src/log/tile.ts'
 import { fromHex, toHex } from './bytes.ts'
 import { codeOf } from './codes.ts'
@@ -68,6 +69,12 @@ export const JUDGES: Readonly<Record<string, Judge>> = {
     const verdict = judgeDeviceList(BigInt(userId as string), before, fromHex(next as string))
     return verdict.kind === 'refused' ? verdict.reason : verdict.kind
   },
+  ed25519({ publicKey, message, signature }) {
+    return signatureText(each => each.ed25519Verify, [publicKey, message, signature])
+  },
+  p256({ publicKey, message, signature }) {
+    return signatureText(each => each.p256Verify, [publicKey, message, signature])
+  },
   keys(value) {
     return codeOf(() => parseLogKeys(value as unknown as PublishedKeys))
   },
@@ -75,17 +82,17 @@ export const JUDGES: Readonly<Record<string, Judge>> = {
     return codeOf(() =>
       verifyConsistency({
         oldSize: oldSize as number,
-        oldRoot: decodeBase64(oldRoot as string),
+        oldRoot: node.decodeBase64(oldRoot as string),
         newSize: newSize as number,
-        newRoot: decodeBase64(newRoot as string),
-        proof: (proof as string[]).map(decodeBase64),
+        newRoot: node.decodeBase64(newRoot as string),
+        proof: (proof as string[]).map(node.decodeBase64),
       }),
     )
   },
   async tiles({ older, newer, tiles }) {
     const headOf = ({ treeSize, rootHash }: Members) => ({
       treeSize: treeSize as number,
-      rootHash: decodeBase64(rootHash as string),
+      rootHash: node.decodeBase64(rootHash as string),
     })
     const bytesOf = (tiles ?? {}) as Record<string, string>
     const fetchTile = async (tile: Parameters<typeof formatTilePath>[0]) =>
@@ -116,6 +123,17 @@ export const JUDGES: Readonly<Record<string, Judge>> = {
     })
     return result(() => comparisonCode(personOf(one as Members), personOf(other)))
   },
+}
+
+/** By Node's library and by the portable code, which have to agree. */
+function signatureText(
+  verifyOf: (primitives: typeof node | typeof portable) => typeof node.p256Verify,
+  hexes: readonly (Json | undefined)[],
+): string {
+  const [publicKey, message, signature] = hexes.map(hex => fromHex(hex as string))
+  const holds = [node, portable].map(each => verifyOf(each)(publicKey!, message!, signature!))
+  if (holds[0] !== holds[1]) return 'the two builds disagree'
+  return holds[0] ? 'holds' : 'does not hold'
 }
 
 function ofIds(act: () => string): string {

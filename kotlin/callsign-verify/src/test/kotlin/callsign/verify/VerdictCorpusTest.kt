@@ -82,6 +82,8 @@ private class Judge(private val keys: Map<String, LogKeys>) {
         "witnesses" -> witnesses(value)
         "comparison" -> comparison(value)
         "list" -> list(value)
+        "ed25519" -> signature(value, ::ed25519Verify)
+        "p256" -> signature(value, ::p256Verify)
         "keys" -> codeNameOf { keysOf(value) }
         "consistency" -> consistency(value)
         "tiles" -> tiles(value)
@@ -144,6 +146,11 @@ private class Judge(private val keys: Map<String, LogKeys>) {
             is TakenList -> verdict.kind.wireName
             is RefusedList -> verdict.reason.wireName
         }
+    }
+
+    private fun signature(value: JsonElement, verify: (ByteArray, ByteArray, ByteArray) -> Boolean): String {
+        val holds = verify(value.hex("publicKey"), value.hex("message"), value.hex("signature"))
+        return if (holds) "holds" else "does not hold"
     }
 
     private fun consistency(value: JsonElement): String = codeNameOf {
