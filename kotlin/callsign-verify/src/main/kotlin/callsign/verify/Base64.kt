@@ -7,10 +7,10 @@ package callsign.verify
 import java.util.Base64
 
 /** The canonical base64 of [bytes]. */
-internal fun encodeBase64(bytes: ByteArray): String = Base64.getEncoder().encodeToString(bytes)
+public fun encodeBase64(bytes: ByteArray): String = Base64.getEncoder().encodeToString(bytes)
 
 /** The bytes of a base64 text. Throws `MALFORMED` unless the text is canonical. */
-internal fun decodeBase64(text: String): ByteArray =
+public fun decodeBase64(text: String): ByteArray =
     decodedOrNull(text) ?: throw malformed("text is not canonical base64")
 
 /** Whether [decodeBase64] would take the text. The empty text is canonical: it stands for no bytes. */

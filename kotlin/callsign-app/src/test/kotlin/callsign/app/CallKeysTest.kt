@@ -1,0 +1,184 @@
+/** Device keys and sealed call keys, by the values of docs/crypto.md and the vectors. */
+package callsign.app
+
+import callsign.verify.decodeBase64
+import callsign.verify.encodeBase64
+import callsign.verify.isSigningKey
+import callsign.verify.readCallKey
+import java.io.File
+import java.math.BigInteger
+import java.security.InvalidKeyException
+import java.security.KeyFactory
+import java.security.KeyPair
+import java.security.Signature
+import java.security.interfaces.ECPublicKey
+import java.security.spec.ECPoint
+import java.security.spec.ECPrivateKeySpec
+import java.security.spec.ECPublicKeySpec
+import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
+import org.junit.jupiter.api.Assertions.assertArrayEquals
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertNotEquals
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+private val projectRoot: File =
+    generateSequence(File("").absoluteFile, File::getParentFile).first { File(it, "test/vectors").isDirectory }
+
+private val page = File(projectRoot, "docs/crypto.md").readText()
+
+private fun valueIn(row: String): String =
+    checkNotNull(Regex("^\\| $row.*`([^`]+)` \\|$", RegexOption.MULTILINE).find(page)).groupValues[1]
+
+private fun fromHex(hex: String): ByteArray = hex.chunked(2).map { it.toInt(16).toByte() }.toByteArray()
+
+/** A pair with this private scalar, in hexadecimal, and this public key. */
+private fun pairOf(scalar: String, publicKey: String): KeyPair {
+    val parameters = (newPair().public as ECPublicKey).params
+    val point = decodeBase64(publicKey).takeLast(POINT_OCTETS).toByteArray()
+    val (x, y) = listOf(1, 33).map { BigInteger(1, point.copyOfRange(it, it + 32)) }
+    val factory = KeyFactory.getInstance("EC")
+    return KeyPair(
+        factory.generatePublic(ECPublicKeySpec(ECPoint(x, y), parameters)),
+        factory.generatePrivate(ECPrivateKeySpec(BigInteger(scalar, 16), parameters)),
+    )
+}
+
+private fun codeOf(act: suspend () -> Unit): String? = try {
+    runBlocking { act() }
+    null
+} catch (error: CallsignException) {
+    error.code
+}
+
+class CallKeysTest {
+    private fun documented(userId: ULong, deviceId: ULong, row: String): OwnKeyHolder {
+        val publicKey = page.substringAfter(valueIn(row)).substringAfter("public key | `").substringBefore('`')
+        return OwnKeyHolder(userId, deviceId, JcaDeviceKeys(pairOf(valueIn(row), publicKey), newPair()))
+    }
+
+    private val ann = documented(1u, 11u, "sender \\| `1_11`")
+    private val bob = documented(2u, 22u, "receiver \\| `2_22`")
+
+    @Test
+    fun `the values of the page come out`() {
+        val callKey = runBlocking { openCallKey(valueIn("sealed"), ann.holder, bob) }
+        assertArrayEquals(fromHex(valueIn("call key")), callKey)
+        assertEquals(valueIn("fingerprint"), fingerprintOf(callKey, "6117204471893025", 1))
+    }
+
+    @Test
+    fun `a sealed key opens at its receiver, with its checkpoint`() = runBlocking {
+        val callKey = makeCallKey()
+        val sealed = sealCallKey(callKey, ann, bob.holder)
+        assertEquals(113, decodeBase64(sealed).size)
+        assertArrayEquals(callKey, openCallKey(sealed, ann.holder, bob))
+        assertNotEquals(sealed, sealCallKey(callKey, ann, bob.holder))
+
+        val vector = Json.parseToJsonElement(File(projectRoot, "test/vectors/call-key-checkpoint.json").readText())
+        fun text(name: String) = vector.jsonObject.getValue(name).jsonPrimitive.content
+        val noted = sealCallKey(fromHex(text("opened_hex")), ann, bob.holder)
+        assertEquals(222, decodeBase64(noted).size)
+        val read = readCallKey(openCallKey(noted, ann.holder, bob), text("note").substringBefore('\n'))
+        assertArrayEquals(fromHex(text("call_key_hex")), read.callKey)
+        assertEquals(text("note"), read.note)
+    }
+
+    @Test
+    fun `a key is opened by the device it was sealed for, as coming from the one that sealed it`() {
+        val eve = OwnKeyHolder(3u, 33u, JcaDeviceKeys.generate())
+        val sealed = runBlocking { sealCallKey(makeCallKey(), ann, bob.holder) }
+        val octets = decodeBase64(sealed)
+        fun opening(text: String = sealed, from: KeyHolder = ann.holder, to: OwnKeyHolder = bob): suspend () -> Unit =
+            { openCallKey(text, from, to) }
+        val wrong = mapOf(
+            "from another device" to opening(from = eve.holder),
+            "for another device" to opening(to = eve),
+            "for another name" to opening(to = OwnKeyHolder(2u, 3u, bob.keys)),
+            "from another name" to opening(from = KeyHolder.of(1u, 2u, ann.keys.publicKey)),
+            "cut off" to opening(sealed.take(60)),
+            "too short" to opening(encodeBase64(octets.copyOf(80))),
+            "no base64" to opening("?"),
+            "empty" to opening(""),
+        )
+        for ((what, open) in wrong) assertEquals("CALL_KEY_INVALID", codeOf(open), what)
+        for (at in octets.indices) {
+            val changed = octets.copyOf().also { it[at] = (it[at].toInt() xor 1).toByte() }
+            assertEquals("CALL_KEY_INVALID", codeOf(opening(encodeBase64(changed))), "octet $at")
+        }
+    }
+
+    @Test
+    fun `a receiver without a point of P-256 is sealed for by none`() {
+        for (publicKey in listOf("", "?", "AAAA"))
+            assertEquals("KEY_UNSUPPORTED", codeOf { KeyHolder.of(1u, 2u, publicKey) }, publicKey)
+        val off = decodeBase64(bob.keys.publicKey).also { it[it.size - 1] = (it[it.size - 1].toInt() xor 1).toByte() }
+        val strange = KeyHolder.of(2u, 22u, encodeBase64(off))
+        assertEquals("KEY_UNSUPPORTED", codeOf { sealCallKey(makeCallKey(), ann, strange) })
+    }
+}
+
+class DeviceKeysTest {
+    private val keys = JcaDeviceKeys.generate()
+
+    @Test
+    fun `two devices agree on a secret, and on none with a point off the curve`() = runBlocking {
+        val other = JcaDeviceKeys.generate()
+        fun pointIn(of: DeviceKeys) = decodeBase64(of.publicKey).takeLast(POINT_OCTETS).toByteArray()
+        assertEquals(91, decodeBase64(keys.publicKey).size)
+        assertArrayEquals(keys.agree(pointIn(other)), other.agree(pointIn(keys)))
+        val off = pointIn(other).also { it[64] = (it[64].toInt() xor 1).toByte() }
+        for (point in listOf(off, ByteArray(65), ByteArray(0), off.copyOf(64)))
+            assertThrows(InvalidKeyException::class.java) { runBlocking { keys.agree(point) } }
+    }
+
+    @Test
+    fun `signatures are r and s, and verify`() = runBlocking {
+        val message = "message".toByteArray()
+        assertTrue(isSigningKey(decodeBase64(keys.signingKey)))
+        val signed = mutableSetOf<String>()
+        repeat(200) {
+            val signature = keys.sign(message)
+            assertEquals(64, signature.size)
+            signed += encodeBase64(signature)
+            assertTrue(verifies(signature, message))
+        }
+        assertEquals(200, signed.size)
+        assertFalse(verifies(keys.sign("another".toByteArray()), message))
+    }
+
+    @Test
+    fun `keys come back from what was exported, and from nothing else`() = runBlocking {
+        val exported = checkNotNull(keys.export())
+        val again = JcaDeviceKeys.import(exported)
+        assertEquals(keys.publicKey to keys.signingKey, again.publicKey to again.signingKey)
+        assertTrue(verifies(again.sign("message".toByteArray()), "message".toByteArray()))
+        val (agreement, signing, privateAgreement, privateSigning) = exported.split(' ')
+        val wrong = listOf(
+            "",
+            "?",
+            "AAAA AAAA AAAA AAAA",
+            exported.substringBeforeLast(' '),
+            "$agreement $signing $privateSigning $privateAgreement",
+            "$signing $signing $privateAgreement $privateSigning",
+        )
+        for (text in wrong) assertEquals("STORAGE_CORRUPT", codeOf { JcaDeviceKeys.import(text) }, text.take(20))
+    }
+
+    private fun verifies(signature: ByteArray, message: ByteArray): Boolean {
+        val point = decodeBase64(keys.signingKey)
+        val parameters = (newPair().public as ECPublicKey).params
+        val (x, y) = listOf(1, 33).map { BigInteger(1, point.copyOfRange(it, it + 32)) }
+        val publicKey = KeyFactory.getInstance("EC").generatePublic(ECPublicKeySpec(ECPoint(x, y), parameters))
+        return Signature.getInstance("SHA256withECDSAinP1363Format").run {
+            initVerify(publicKey)
+            update(message)
+            verify(signature)
+        }
+    }
+}
