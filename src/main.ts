@@ -10,6 +10,7 @@ import { createLogger } from './operations/log.ts'
 import { listeningAsBefore } from './server/addresses.ts'
 import { readFlags } from './server/command-line.ts'
 import { type Config, ConfigError, readConfig, warningsOf } from './server/config.ts'
+import { withDevelopmentJanus } from './server/development-janus.ts'
 import { endProcess } from './server/end-process.ts'
 import { chooseLanAddress } from './server/lan-address.ts'
 import { assertOwnBinaries } from './server/process.ts'
@@ -20,11 +21,12 @@ async function main(): Promise<void> {
   // A reader of the log that has gone, or a full disk under it, costs lines and not calls.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
   const lanAddress = chooseLanAddress(networkInterfaces())
-  const config = readConfig(process.env, { ...flags, lanAddress })
-  assertOwnBinaries(config)
+  const settings = readConfig(process.env, { ...flags, lanAddress })
+  assertOwnBinaries(settings)
+  const say = (text: string) => void process.stderr.write(text)
+  const config = flags.janus ? await withDevelopmentJanus(settings, say) : settings
   const logger = createLogger(config.logLevel)
   for (const warning of warningsOf(config)) logger.warn(warning)
-  const say = (text: string) => void process.stderr.write(text)
   const run = (settings: Config, knownCheckpoint?: string) =>
     start(settings, { logger, say, knownCheckpoint, onReset: () => void startAnew() }).catch(error => {
       // The last line is the reason.

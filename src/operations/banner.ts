@@ -27,7 +27,10 @@ export interface BannerFacts {
     readonly apns: boolean
     readonly fcm: boolean
     readonly turn: boolean
+    readonly media: boolean
   }
+  /** Where devices reach the media gateway, if there is one. */
+  readonly mediaUrl?: string | undefined
 }
 
 export type ReadyFacts = Pick<BannerFacts, 'http' | 'grpc' | 'admin' | 'origin'>
@@ -43,6 +46,9 @@ export function formatBanner(facts: BannerFacts): string {
     `  API            ${column(`${http}/docs`)}and what is told by STOMP: /docs/events`,
     `  registration   ${column(grpc)}gRPC kt.v1.KTService/Register`,
     `  operators      ${column(`${admin}/metrics`)}also /healthz, /readyz`,
+    ...(facts.mediaUrl === undefined
+      ? []
+      : [`  media          ${column(facts.mediaUrl)}Janus, for encrypted group calls`]),
     `  log            ${column(`${http}/checkpoint`)}${origin}, ${treeSize} entries`,
     `  verify with    ${vkey}`,
     `  data           ${dataFolder}`,
@@ -133,5 +139,11 @@ const SERVICES = [
     name: 'TURN',
     settings: 'CALLSIGN_TURN_URL, _TLS_URL, _SECRETS',
     meanwhile: 'a coturn on this machine, if any',
+  },
+  {
+    feature: 'media',
+    name: 'group media',
+    settings: 'CALLSIGN_JANUS_..., or apt install janus',
+    meanwhile: 'calls of two, from device to device',
   },
 ] as const

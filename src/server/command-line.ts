@@ -8,6 +8,8 @@ export interface ServerFlags {
   readonly dev: boolean
   /** Whether a development server serves phones on the same network. */
   readonly lan: boolean
+  /** Whether a development server starts a Janus of its own. */
+  readonly janus: boolean
   /** The settings file. */
   readonly config?: string
   /** A file with the newest checkpoint that anybody has seen. */
@@ -18,8 +20,8 @@ export interface ServerFlags {
 export function readFlags(argv: readonly string[]): ServerFlags {
   try {
     const { values } = parseArgs({ args: [...argv], options: OPTIONS })
-    const { help, version, dev = false, lan = false, ...others } = values
-    if (help !== true && version !== true) return { dev, lan, ...others }
+    const { help, version, dev = false, lan = false, janus = false, ...others } = values
+    if (help !== true && version !== true) return { dev, lan, janus, ...others }
     process.stdout.write(help === true ? USAGE : `${VERSION}\n`)
     process.exit(0)
   } catch (error) {
@@ -31,18 +33,20 @@ export function readFlags(argv: readonly string[]): ServerFlags {
 const OPTIONS = {
   dev: { type: 'boolean' },
   lan: { type: 'boolean' },
+  janus: { type: 'boolean' },
   config: { type: 'string' },
   'known-checkpoint': { type: 'string' },
   version: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
-const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev [--lan]] [--config FILE] [--known-checkpoint FILE]
+const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev [--lan] [--janus]] [--config FILE] [--known-checkpoint FILE]
 
 Serves until SIGTERM. Its settings are environment variables and those of a file; \`callsign config reference\` and
 docs/operator/settings.md list them. \`callsign config check\` looks for faults, \`callsign doctor\` tries them.
 
   --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
   --lan                     with --dev: for phones on the same network, too
+  --janus                   with --dev: starts a Janus with it, if the program is installed
   --config FILE             settings as lines NAME=value or as a JSON object; the environment wins
   --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen
   --version                 prints the version

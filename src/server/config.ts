@@ -34,6 +34,8 @@ export interface Config {
   readonly lanAddress?: string
   /** Absolute path. */
   readonly dataFolder: string
+  /** Whether a development server starts a Janus of its own, if it is to. */
+  readonly developmentJanus: 'auto' | 'off'
   readonly http: Listener & {
     /** Paths of PEM files; absent: a proxy ends TLS, or there is none. */
     readonly tls?: { readonly certificateFile: string; readonly keyFile: string }
@@ -145,6 +147,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     isExposed: isDevelopment && isExposed && !isLoopback(http.host),
     ...(lanAddress === undefined ? {} : { lanAddress }),
     dataFolder,
+    developmentJanus: reader.oneOf('CALLSIGN_DEV_JANUS', ['auto', 'off'], 'auto'),
     http: { ...http, ...httpAccess(reader) },
     grpc: { ...grpc, ...grpcAccess(reader) },
     admin,

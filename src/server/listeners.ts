@@ -168,6 +168,7 @@ function consoleSources(
     publicUrl,
     isExposed: config.isExposed,
     corsOrigins: config.http.corsOrigins,
+    mediaUrl: config.application.janus?.clientUrl,
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
     requests: requestReader([...operations, ...plainOperations(config.application.lookupsNeedToken)]),

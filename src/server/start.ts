@@ -189,7 +189,8 @@ function announce(
     areKeysNew: keys.areNew,
     ...(config.isExposed ? { phones: config.publicUrl ?? ownUrlOf(config, ready) } : {}),
     isTerminal: process.stderr.isTTY,
-    features,
+    features: { ...features, media: features.media === 'janus' },
+    mediaUrl: config.application.janus?.clientUrl,
   })
   process.stderr.write(banner)
 }

@@ -1,11 +1,14 @@
 /** Calls whose rooms the server makes at a real Janus: who gets in, who is put out, and what happens when Janus fails. */
 
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { JanusClient } from '../support/janus-client.ts'
+import { startServer } from '../support/server.ts'
 import type { WirePeer } from '../support/wire-peer.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
 
@@ -53,6 +56,10 @@ async function start({ app }: Phone, callees: readonly Phone[], more: object = {
     isVideo: false,
     ...more,
   })
+}
+
+async function metaOf(http: string): Promise<Body> {
+  return (await fetch(`${http}/app/api/meta`)).json()
 }
 
 const NO_SUCH_SESSION = 458
@@ -208,4 +215,32 @@ t.test('rooms that no live call has are closed at the start', { skip: skipWithou
   await until(async () => !(await roomsOf({ janus })).includes(99))
   t.same(await roomsOf({ janus }), [100], 'a room with a secret of its own stays')
   t.equal(await server.figure('callsign_media_strangers_total'), 1)
+})
+
+t.test('a development server starts a Janus and ends it', { skip: skipWithoutJanus }, async t => {
+  const folder = t.testdir()
+  const server = await startServer({ dataFolder: join(folder, 'with'), args: ['--janus'] })
+  t.teardown(() => server.end('SIGKILL'))
+  t.match(await metaOf(server.http), { features: { media: 'janus' } })
+  const [, url = ''] = / media +(ws:\S+) +Janus/.exec(server.stderr()) ?? []
+  const isThere = async () => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.on('error', () => undefined).destroy()
+    return isOpen
+  }
+  t.ok(await isThere())
+  const page = await fetch(`${server.http}/dev/client`)
+  t.match(page.headers.get('content-security-policy'), `connect-src 'self' ${url}`)
+  t.equal(await server.end('SIGKILL'), 'SIGKILL')
+  await until(async () => !(await isThere()))
+
+  const environment = { CALLSIGN_DEV_JANUS: 'off' }
+  const without = await startServer({ dataFolder: join(folder, 'off'), args: ['--janus'], environment })
+  t.teardown(() => without.end('SIGKILL'))
+  t.match(await metaOf(without.http), { features: { media: 'client' } })
+  t.match(without.stderr(), /group media .*apt install janus/)
 })

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { type BannerFacts, formatBanner } from '../../src/operations/banner.ts'
 
-const ALL = { mail: true, sms: true, apns: true, fcm: true, turn: true }
+const ALL = { mail: true, sms: true, apns: true, fcm: true, turn: true, media: true }
 const FACTS: BannerFacts = {
   version: '1.2.3',
   http: 'http://127.0.0.1:8080',
@@ -50,6 +50,7 @@ t.test('names the settings of each service that is missing, and of no other', as
     apns: 'CALLSIGN_APNS_KEY',
     fcm: 'CALLSIGN_FCM_SERVICE_ACCOUNT',
     turn: 'CALLSIGN_TURN_URL',
+    media: 'CALLSIGN_JANUS_',
   }
   t.notMatch(formatBanner(FACTS), /CALLSIGN_/)
   for (const [feature, setting] of Object.entries(settings)) {
@@ -60,7 +61,7 @@ t.test('names the settings of each service that is missing, and of no other', as
 })
 
 t.test('fits a usual terminal when everything is missing', async t => {
-  const features = { mail: false, sms: false, apns: false, fcm: false, turn: false }
+  const features = { mail: false, sms: false, apns: false, fcm: false, turn: false, media: false }
   const lines = formatBanner({ ...FACTS, features, areKeysNew: true }).split('\n')
   t.ok(lines.length <= 30, `${lines.length} lines`)
   t.same(

@@ -37,6 +37,8 @@ export interface DevConsoleDeps {
 
 /** Facts the console reads from other parts on demand. */
 export interface ConsoleSources extends GuardOptions {
+  /** Where devices reach the media gateway, if there is one. */
+  readonly mediaUrl?: string | undefined
   readonly version: string
   readonly addresses: () => ConsoleState['addresses']
   readonly requests: RequestReader
@@ -124,7 +126,7 @@ export class DevConsole {
       simulator,
       resetRoute(sources.reset),
     ]
-    const pages = [...docsRoutes(), ...pageRoutes()]
+    const pages = [...docsRoutes(), ...pageRoutes(undefined, sources.mediaUrl)]
     return [
       entrance(sources),
       ...pages.map(route => (route.path === '/dev' ? guardPlace : guardHost)(route, sources)),

@@ -6,6 +6,7 @@ import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 
 /**
  * Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them.
+ * `connectTo`: other servers that it may connect to.
  * It counts against nothing: a page loads some ninety modules, and without one of them stays empty, so that the fifth tab
  * of a minute would.
  */
@@ -13,10 +14,12 @@ export function pageRoute(
   path: string,
   contentType: string,
   read: () => string | Uint8Array,
-  scripts: readonly string[] = [],
+  { scripts = [], connectTo = [] }: { scripts?: readonly string[]; connectTo?: readonly string[] } = {},
 ): HttpRoute {
+  const sources = (others: readonly string[]) => ["'self'", ...others].join(' ')
+  const policy = [...POLICY, `connect-src ${sources(connectTo)}`, `script-src ${sources(scripts)}`]
   const headers = [
-    ['Content-Security-Policy', [...POLICY, `script-src ${["'self'", ...scripts].join(' ')}`].join('; ')],
+    ['Content-Security-Policy', policy.join('; ')],
     ['Cache-Control', 'no-cache'],
   ] as const
   const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers })
@@ -34,7 +37,6 @@ const POLICY = [
   "style-src 'self'",
   "img-src 'self' data: blob:",
   "media-src 'self' blob:",
-  "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",

@@ -43,10 +43,14 @@ const IMPORT_MAP = JSON.stringify({
   },
 })
 
-/** `built` is the folder of the compiled project. */
-export function pageRoutes(built = BUILT): readonly HttpRoute[] {
+/** `built` is the folder of the compiled project. `mediaUrl`: where calls of the client have their media. */
+export function pageRoutes(built = BUILT, mediaUrl?: string): readonly HttpRoute[] {
+  const connectTo = mediaUrl === undefined ? [] : [new URL(mediaUrl).origin]
   const pages = PAGES.map(page =>
-    pageRoute(page.path, 'text/html; charset=utf-8', () => shellOf(page), [IMPORT_MAP_HASH]),
+    pageRoute(page.path, 'text/html; charset=utf-8', () => shellOf(page), {
+      scripts: [IMPORT_MAP_HASH],
+      connectTo,
+    }),
   )
   const single = SERVED_FILES.filter(name => existsSync(join(built, name)))
   const names = [...SERVED_FOLDERS.flatMap(folder => filesIn(built, folder)), ...single]
