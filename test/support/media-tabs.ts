@@ -12,7 +12,7 @@ import { openBrowser } from './browser.ts'
 import { type Janus, startJanus } from './janus.ts'
 import { builtProgram } from './programs.ts'
 
-const MEDIA_SWITCHES = [
+export const MEDIA_SWITCHES = [
   '--use-fake-device-for-media-stream',
   '--use-fake-ui-for-media-stream',
   '--autoplay-policy=no-user-gesture-required',

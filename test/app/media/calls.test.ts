@@ -1,0 +1,139 @@
+/** Calls with sound and picture, whole: the real server, the SDK in three tabs of a real browser, and a real Janus. */
+
+import { build } from 'esbuild'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { openBrowser, skipWithoutChromium } from '../../support/browser.ts'
+import { CODE, emailOf, settingsFor } from '../../support/call-people.ts'
+import { skipWithoutJanus, startJanus } from '../../support/janus.ts'
+import { MEDIA_SWITCHES } from '../../support/media-tabs.ts'
+import { openServer } from '../../support/open-server.ts'
+import { builtProgram } from '../../support/programs.ts'
+
+const SCRIPT = `
+window.failed = []
+const newWorker = () => new Worker(URL.createObjectURL(new Blob([workerCode])))
+window.begin = async (pins, address, code) => {
+  const me = new app.Callsign({ server: location.origin, pins, storage: app.indexedDbStorage() })
+  window.me = me
+  window.follow = call => {
+    window.call = call
+    window.media = app.joinMedia(call, { relay: () => me.relay(), newWorker })
+    media.on('undecryptable', ({ reason }) => failed.push(reason))
+    window.errors = []
+    media.on('error', ({ code, message }) => errors.push([code, message]))
+  }
+  me.on('ringing', async call => {
+    await call.answer()
+    follow(call)
+  })
+  me.on('resumed', follow)
+  if ((await me.resume()) === undefined) await me.signIn(address, () => code)
+  while (me.connection !== 'connected') await me.once('connection')
+  return me.userId
+}
+// Sound and picture of so many members came since the last look.
+let before = new Map()
+window.look = async () => { before = (await media.statistics()).participants }
+window.receives = async (count, frames) => {
+  const { participants } = await media.statistics()
+  const came = (feed, opened, name) => (opened[name] ?? 0) >= (before.get(feed)?.opened[name] ?? 0) + frames
+  const full = [...participants].filter(([feed, { opened }]) => came(feed, opened, 'microphone') && came(feed, opened, 'camera'))
+  return full.length === count
+}
+`
+
+/** The SDK with its media, and the worker, as scripts for a page of the server. */
+async function bundle(): Promise<string> {
+  const entry = ['app', 'media/media'].map(name => `export * from '${builtProgram(`src/app/${name}`)}'`)
+  const options = { bundle: true, platform: 'browser', write: false, logLevel: 'silent' } as const
+  const stdin = { contents: entry.join('\n'), resolveDir: import.meta.dirname }
+  const app = await build({ ...options, stdin, format: 'iife', globalName: 'app' })
+  const worker = await build({ ...options, entryPoints: [builtProgram('src/app/media/worker')] })
+  const workerCode = JSON.stringify(worker.outputFiles[0]!.text)
+  return `${app.outputFiles[0]!.text}\nconst workerCode = ${workerCode}\n${SCRIPT}\n;Object.assign(window, { app })`
+}
+
+async function until(page: Page, script: string, withinMs = 30_000): Promise<void> {
+  const isSo = await page.evaluate(`(async () => {
+    const began = performance.now()
+    while (!(await (${script}))) {
+      if (performance.now() - began > ${withinMs}) return false
+      await new Promise(resolve => setTimeout(resolve, 30))
+    }
+    return true
+  })()`)
+  if (isSo) return
+  const situation = await page.evaluate(`(async () => JSON.stringify({
+    call: [call.state, call.ending, call.media, call.keys.map(({ epoch }) => epoch)],
+    media: [media.state, media.epoch, media.participants, [...(await media.statistics()).participants], failed, errors],
+  }))()`)
+  throw new Error(`not within ${withinMs} ms: ${script}; ${situation}`)
+}
+
+async function allReceive(pages: readonly Page[], frames: number): Promise<void> {
+  for (const page of pages) await page.evaluate('look()')
+  for (const page of pages) await until(page, `receives(${pages.length - 1}, ${frames})`)
+}
+
+t.test(
+  'three people are in an encrypted call, through a new key, a reload, a gateway that restarts, and a removal',
+  { skip: skipWithoutChromium || skipWithoutJanus },
+  async t => {
+    const janus = await startJanus(t, t.testdir({ janus: {}, server: {} }))
+    const environment = { ...settingsFor(3), ...janus.environment }
+    const server = await openServer({ dataFolder: `${t.testdirName}/server`, environment })
+    t.teardown(() => server.end())
+    const browser = (await openBrowser(t, { args: MEDIA_SWITCHES }))!
+    const script = await bundle()
+    const pins = JSON.stringify({ vkey: server.vkey, vrfPublicKey: server.vrfPublicKey })
+    const begin = async (page: Page, at: number) => {
+      await page.goto(`${server.http}/app/api/meta`)
+      return page.evaluate<string>(
+        `(() => { ${script}; return begin(${pins}, '${emailOf(at)}', '${CODE}') })()`,
+      )
+    }
+    const open = async (at: number) => {
+      const page = await (await browser.newContext()).newPage()
+      return { page, userId: await begin(page, at) }
+    }
+    const [ann, bob, cat] = [await open(0), await open(1), await open(2)]
+    for (const { page, userId } of [bob, cat]) {
+      await ann.page.evaluate(`me.contacts.request({ userId: '${userId}' })`)
+      await page.evaluate(`me.contacts.accept('${ann.userId}')`)
+    }
+    const pages = [ann.page, bob.page, cat.page]
+    await ann.page.evaluate(`me.call(['${bob.userId}', '${cat.userId}'], { video: true }).then(follow)`)
+    for (const page of pages) await until(page, `window.call?.state === 'active'`)
+    await allReceive(pages, 5)
+    const names = await bob.page.evaluate('media.participants.map(({ userId }) => userId).sort()')
+    t.same(names, [ann.userId, cat.userId].sort(), 'each is shown by their user')
+
+    await ann.page.evaluate('call.renewKey()')
+    for (const page of pages) await until(page, 'media.epoch === 2')
+    await allReceive(pages, 5)
+    for (const page of pages) t.same(await page.evaluate('failed'), [], 'no frame was lost')
+
+    await begin(cat.page, 2)
+    await until(cat.page, `window.call?.state === 'active'`)
+    await allReceive(pages, 5)
+
+    await janus.restart()
+    const restarted = performance.now()
+    for (const page of pages) await until(page, `media.state === 'connected'`)
+    await allReceive(pages, 5)
+    t.comment(`back ${Math.round(performance.now() - restarted)} ms after the gateway`)
+
+    await ann.page.evaluate(`call.remove('${cat.userId}')`)
+    await until(cat.page, `call.ending === 'removed' && media.state === 'closed' && media.own.size === 0`)
+    for (const page of [ann.page, bob.page]) await until(page, 'media.participants.length === 1')
+    await allReceive([ann.page, bob.page], 3)
+
+    await ann.page.evaluate('call.end()')
+    await until(bob.page, `call.state === 'ended' && media.state === 'closed'`)
+    t.same(
+      await janus.videoRoom({ request: 'list', admin_key: janus.secrets.adminKey }).then(({ list }) => list),
+      [],
+    )
+  },
+)
