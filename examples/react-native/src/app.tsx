@@ -1,0 +1,174 @@
+/** Sign-in, people, and the call with the fingerprint of its key. There is no sound or picture yet. */
+
+import type { Question } from 'callsign/app'
+import type { CallView } from 'callsign/react'
+import { useCalls, useCallsign, useContacts, useDevices } from 'callsign/react'
+import { useEffect, useState } from 'react'
+import { Button, SafeAreaView, ScrollView, Share, Text, TextInput } from 'react-native'
+import { me } from './me.ts'
+import { beReachable, call as callPerson } from './ringing.ts'
+
+interface Asked extends Question {
+  readonly answer: (code: string) => void
+}
+
+export function App() {
+  const { userId, user, connection } = useCallsign(me)
+  const calls = useCalls(me)
+  const [notice, setNotice] = useState('')
+  const [asked, setAsked] = useState<Asked>()
+  const act = (work: () => Promise<unknown>) => {
+    setNotice('')
+    work().catch((error: unknown) => setNotice(error instanceof Error ? error.message : String(error)))
+  }
+
+  useEffect(() => {
+    const stops = [
+      me.on('error', ({ message }) => setNotice(message)),
+      me.on('signed-out', ({ message }) => setNotice(message)),
+      me.on('keys', ({ kind }) =>
+        setNotice(`Devices of a contact have changed, or their keys do not hold (${kind}).`),
+      ),
+    ]
+    me.resume().catch((error: unknown) => setNotice(String(error)))
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }, [])
+
+  useEffect(() => {
+    if (userId !== undefined) beReachable().catch((error: unknown) => setNotice(String(error)))
+  }, [userId])
+
+  const askCode = (question: Question) =>
+    new Promise<string>(resolve => setAsked({ ...question, answer: resolve }))
+  const signIn = (address: string) =>
+    act(async () => {
+      try {
+        await me.signIn(address, askCode, { displayName: address.split('@')[0] ?? address })
+      } finally {
+        setAsked(undefined)
+      }
+    })
+
+  return (
+    <SafeAreaView>
+      <ScrollView keyboardShouldPersistTaps="handled">
+        {notice !== '' && <Text>{notice}</Text>}
+        {userId === undefined && asked === undefined && (
+          <Line label="Email address" action="Send a code" onSubmit={signIn} />
+        )}
+        {asked !== undefined && (
+          <>
+            <Text>{asked.error?.message ?? `A code is on its way to ${asked.sentTo}.`}</Text>
+            <Line label="Code" action="Go on" onSubmit={asked.answer} />
+          </>
+        )}
+        {userId !== undefined && (
+          <>
+            <Text>
+              {user?.displayName ?? 'You'}, {connection}
+            </Text>
+            {calls.map(view => (
+              <CallCard key={view.callId} view={view} act={act} />
+            ))}
+            <People act={act} />
+            <Approval act={act} />
+            <Button title="Sign out" onPress={() => act(() => me.signOut())} />
+          </>
+        )}
+      </ScrollView>
+    </SafeAreaView>
+  )
+}
+
+type Act = (work: () => Promise<unknown>) => void
+
+function CallCard({ view, act }: { view: CallView; act: Act }) {
+  const { call, caller, isIncoming, isVerified, isHost, state, fingerprint } = view
+  const isRinging = isIncoming && state === 'ringing'
+  const verified = isVerified === undefined ? 'checking the key' : isVerified ? 'verified' : 'not verified'
+  const hangUp = () => (isRinging ? call.decline() : isHost ? call.end() : call.leave())
+  return (
+    <>
+      <Text>{isRinging ? `${caller.displayName} calls, ${verified}` : state}</Text>
+      {fingerprint !== undefined && <Text>{fingerprint}</Text>}
+      {isRinging && <Button title="Answer" onPress={() => act(() => call.answer())} />}
+      <Button title={isRinging ? 'Decline' : 'Hang up'} onPress={() => act(hangUp)} />
+    </>
+  )
+}
+
+function People({ act }: { act: Act }) {
+  const { contacts, requests, error } = useContacts(me)
+  const share = async () => {
+    const { link } = await me.contacts.shareLink()
+    await Share.share({ message: link })
+  }
+  return (
+    <>
+      {error !== undefined && <Text>{error.message}</Text>}
+      {requests.map(({ requestId, user }) => (
+        <Button
+          key={requestId}
+          title={`Accept ${user.displayName}`}
+          onPress={() => act(() => me.contacts.accept(user.userId))}
+        />
+      ))}
+      {contacts.map(({ userId, displayName }) => (
+        <Button
+          key={userId}
+          title={`Call ${displayName}`}
+          onPress={() => act(() => callPerson(userId, displayName))}
+        />
+      ))}
+      <Button title="Share a link" onPress={() => act(share)} />
+      <Line
+        label="A link that you were given"
+        action="Add"
+        onSubmit={link => act(() => me.contacts.request({ link }))}
+      />
+    </>
+  )
+}
+
+/** A new phone waits until an old one approves it, with the same code on both screens. */
+function Approval({ act }: { act: Act }) {
+  const { listState } = useDevices(me)
+  if (listState?.kind === 'waiting')
+    return <Text>Approve this phone on another device: {listState.code}</Text>
+  if (listState?.kind !== 'listed') return null
+  return listState.waiting.map(device => (
+    <Button
+      key={device.deviceId}
+      title={`Approve ${device.name} with the code ${device.code}`}
+      onPress={() => act(() => me.devices.approve(device))}
+    />
+  ))
+}
+
+interface LineProps {
+  readonly label: string
+  readonly action: string
+  readonly onSubmit: (value: string) => void
+}
+
+function Line({ label, action, onSubmit }: LineProps) {
+  const [value, setValue] = useState('')
+  const submit = () => {
+    setValue('')
+    onSubmit(value.trim())
+  }
+  return (
+    <>
+      <TextInput
+        placeholder={label}
+        value={value}
+        onChangeText={setValue}
+        autoCapitalize="none"
+        autoCorrect={false}
+      />
+      <Button title={action} onPress={submit} disabled={value.trim() === ''} />
+    </>
+  )
+}
