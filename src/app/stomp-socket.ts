@@ -12,7 +12,7 @@ export interface WebSocketLike {
   onmessage: ((event: never) => unknown) | null
   onclose: ((event: never) => unknown) | null
   onerror: ((event: never) => unknown) | null
-  send(text: string): void
+  send(data: string | Uint8Array<ArrayBuffer>): void
   close(): void
   /** Ends it without waiting for the other side, where that is possible. */
   terminate?(): void
@@ -54,6 +54,8 @@ export class StompSocket {
   readonly #webSocket: WebSocketLike
   /** Requests without an answer so far, by receipt. */
   readonly #waiting = new Map<string, Waiting>()
+  /** React Native up to 0.85 cuts a text at its NUL. The server answers octets by octets. */
+  readonly #sendsOctets = globalThis.navigator?.product === 'ReactNative'
   #receipts = 0
   #stage: 'opening' | 'connected' | 'over' = 'opening'
   #frameBytesMax = 0
@@ -135,11 +137,12 @@ export class StompSocket {
     if (this.#stage === 'over') return
     if (this.#stage === 'connected') this.#allowSilence(this.#silenceMs)
     // A lone line end is a heart-beat. Bodies that are no text come in binary messages; an app has no use for them.
-    if (typeof data !== 'string' || data === '\n') return
+    const text = this.#sendsOctets && data instanceof ArrayBuffer ? textOf(data) : data
+    if (typeof text !== 'string' || text === '\n') return
     try {
-      if (data.length > MESSAGE_CHARS_MAX)
+      if (text.length > MESSAGE_CHARS_MAX)
         throw new CallsignError('ANSWER_INVALID', 'The frame is too large.')
-      this.#onFrame(parseFrame(data))
+      this.#onFrame(parseFrame(text))
     } catch (cause) {
       const sentence = 'The server sent a frame that makes no sense here.'
       this.#end(1002, '', new CallsignError('ANSWER_INVALID', sentence, { cause }))
@@ -187,7 +190,7 @@ export class StompSocket {
 
   #send(text: string): void {
     try {
-      this.#webSocket.send(text)
+      this.#webSocket.send(this.#sendsOctets ? new TextEncoder().encode(text) : text)
     } catch {
       this.#end()
     }
@@ -233,6 +236,16 @@ function problemIn({ headers, body }: StompFrame): CallsignError {
   } catch {}
   const code = headers.get('reason')?.toUpperCase() ?? 'ANSWER_INVALID'
   return errorOf(problem, code, 'The server ended the connection.')
+}
+
+/** Hermes has no TextDecoder. Undefined for what is no text. */
+function textOf(octets: ArrayBuffer): string | undefined {
+  const escaped = Array.from(new Uint8Array(octets), octet => `%${octet.toString(16).padStart(2, '0')}`)
+  try {
+    return decodeURIComponent(escaped.join(''))
+  } catch {
+    return undefined
+  }
 }
 
 /** The id of the subscription to refusals. */
