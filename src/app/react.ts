@@ -81,7 +81,7 @@ interface LoadedDeps<Lists> {
   readonly reloadAt: readonly (keyof CallsignEvents)[]
 }
 
-/** What the server has of the user, loaded while a component shows it. */
+/** Lists that the server keeps, loaded while a component shows them. */
 class Loaded<Lists> {
   readonly #me: Callsign
   readonly #deps: LoadedDeps<Lists>

@@ -1,4 +1,4 @@
-/** The SDK with a WebSocket like that of React Native up to 0.85, which cuts texts at a NUL. */
+/** The SDK with a WebSocket like the one in React Native up to 0.85, which cuts texts at a NUL. */
 
 import t from 'tap'
 import { WebSocket } from 'ws'
