@@ -19,7 +19,8 @@ const setUp = (t: Test, browser = shared) => openHouse(t, browser)
 
 /** The key's digits, once it is the key of this epoch. */
 async function digitsOf(page: Page, epoch: number): Promise<string> {
-  await page.locator('.epoch').getByText(String(epoch), { exact: true }).waitFor()
+  // Among several it is behind a shield.
+  await page.locator('.epoch').getByText(String(epoch), { exact: true }).waitFor({ state: 'attached' })
   return (await page.locator('.digits').textContent()) ?? ''
 }
 
@@ -236,6 +237,8 @@ t.test(
     await cleo.getByText('invites you into a call').waitFor()
     await button(cleo, 'Answer').click()
     t.equal(await digitsOf(cleo, 1), digits, 'the third has the same key')
+    await cleo.getByText('Encrypted', { exact: true }).click()
+    await cleo.getByText(digits).waitFor()
     await Promise.all([isConnectedTo(bob, 'Cleo'), isConnectedTo(cleo, 'Ann'), isConnectedTo(cleo, 'Bob')])
     await button(cleo, 'Leave').click()
     t.not(await digitsOf(bob, 2), digits, 'the host has made a new key')

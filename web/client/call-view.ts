@@ -44,18 +44,32 @@ function statusText(call: Call, others: readonly CallParticipant[], { nowMs }: A
   }
 }
 
-function picturesView({ media, user }: State, { participants }: Call): View {
+/** A tile for each other person who is there, and what they show of their screens before all. */
+function picturesView({ media, user }: State, { participants, state }: Call): View {
   const { local, peers, isSoundOn, isCameraOff } = media
-  const other = participants.find(({ userId }) => userId !== user?.userId)
+  const others = participants.filter(({ userId }) => userId !== user?.userId)
+  const present = others.filter(one => one.state === 'joined')
+  const screens = peers.filter(({ screen }) => screen !== undefined)
   const hasOwn = local !== undefined && local.getVideoTracks().length > 0 && !isCameraOff
-  return html`<div class="pictures count${Math.min(peers.length, 4)}">
-      ${peers.map(peer => peerView(peer, participants, isSoundOn))}
+  // While it rings there is nobody yet: one's own picture has the window, or the first of those who are called.
+  const shown = state === 'ringing' ? (hasOwn ? [] : others.slice(0, 1)) : present
+  const tiles = shown.map(one =>
+    tileView(
+      one,
+      peers.find(({ userId }) => userId === one.userId),
+      isSoundOn,
+    ),
+  )
+  const othersShown = screens.length + tiles.length
+  // One's own picture lies over that of one other, and has a place among several.
+  const places = hasOwn && othersShown > 1 ? othersShown + 1 : othersShown
+  return html`<div class="pictures count${Math.min(places, TILES_MAX)}">
+      ${screens.map(({ userId }) => screenView(userId, participants))} ${tiles}
       ${
         hasOwn
           ? html`<video class="own" aria-label="Your camera" data-stream="own" .muted=${true} autoplay playsinline></video>`
           : nothing
       }
-      ${peers.length === 0 && !hasOwn && other !== undefined ? html`<div class="tile">${avatar(other)}</div>` : nothing}
     </div>`
 }
 
@@ -66,23 +80,30 @@ function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
     ${isSilent ? html`<p class="quiet">Sound is off: two tabs of one computer would hear each other.</p>` : nothing}`
 }
 
-function peerView(
-  { userId, state, stream }: MediaPeer,
-  participants: readonly CallParticipant[],
-  isSoundOn: boolean,
-) {
-  const displayName = participants.find(one => one.userId === userId)?.displayName ?? '…'
+function tileView(participant: CallParticipant, peer: MediaPeer | undefined, isSoundOn: boolean) {
+  const { userId, displayName } = participant
+  const { stream, isMuted, isSpeaking } = peer ?? {}
+  const link = peer?.state ?? 'connecting'
   // A device that is gone would leave its last picture standing.
-  const hasPicture = state !== 'gone' && stream !== undefined && stream.getVideoTracks().length > 0
-  return html`<figure class="tile">
-    ${hasPicture ? nothing : avatar({ displayName })}
+  const hasPicture = peer?.hasPicture === true && link !== 'gone'
+  return html`<figure class=${isSpeaking ? 'tile speaking' : 'tile'}>
+    ${hasPicture ? nothing : avatar(participant)}
     ${
       stream === undefined
         ? nothing
         : html`<video class=${hasPicture ? 'remote' : 'sound'} aria-label=${`${displayName}’s camera`}
           data-stream=${userId} .muted=${!isSoundOn} autoplay playsinline></video>`
     }
-    <figcaption>${displayName}${state === 'connected' ? nothing : html` · ${LINK_STATES[state]}`}</figcaption>
+    <figcaption>${isMuted ? iconView('microphone', true) : nothing}${displayName}${link === 'connected' ? nothing : html` · ${LINK_STATES[link]}`}</figcaption>
+  </figure>`
+}
+
+function screenView(userId: string, participants: readonly CallParticipant[]): TemplateResult {
+  const displayName = participants.find(one => one.userId === userId)?.displayName ?? '…'
+  return html`<figure class="tile screen">
+    <video class="remote" aria-label=${`${displayName}’s screen`} data-stream=${`${userId} screen`}
+      .muted=${true} autoplay playsinline></video>
+    <figcaption>${displayName}’s screen</figcaption>
   </figure>`
 }
 
@@ -93,8 +114,9 @@ function peerView(
  */
 export function playStreams(root: ParentNode, { local, peers }: MediaView, onSilence: () => void): void {
   for (const video of root.querySelectorAll<HTMLVideoElement>('video[data-stream]')) {
-    const { stream: of } = video.dataset
-    const stream = of === 'own' ? local : peers.find(({ userId }) => userId === of)?.stream
+    const [of, isScreen] = (video.dataset.stream ?? '').split(' ')
+    const peer = peers.find(({ userId }) => userId === of)
+    const stream = of === 'own' ? local : isScreen === undefined ? peer?.stream : peer?.screen
     if (stream === undefined) continue
     if (video.srcObject !== stream) video.srcObject = stream
     if (!video.paused) continue
@@ -125,11 +147,14 @@ function keyAsksView({ keyAsks, user, doing }: State, app: App): View {
   )}`
 }
 
-function fingerprintView({ fingerprint, keys }: Call): View {
+/** Open while there are two, who compare it most; a shield among many. */
+function fingerprintView({ fingerprint, keys, participants }: Call): View {
   if (fingerprint === undefined) return nothing
-  return html`<p class="fingerprint" title="The others see the same digits when they have the same key.">
-    ${iconView('shield')}<span class="digits mono" aria-label="Fingerprint of the call’s key">${fingerprint}</span>
-    <span class="quiet">key <span class="epoch">${keys[0]?.epoch}</span></span></p>`
+  return html`<details class="fingerprint" ?open=${participants.length <= 2}>
+    <summary title="The others see the same digits when they have the same key.">${iconView('shield')} Encrypted</summary>
+    <p><span class="digits mono" aria-label="Fingerprint of the call’s key">${fingerprint}</span>
+      <span class="quiet">key <span class="epoch">${keys[0]?.epoch}</span></span></p>
+  </details>`
 }
 
 function keylessView({ state, callId }: Call, doing: ReadonlySet<string>, app: App): View {
@@ -140,7 +165,7 @@ function keylessView({ state, callId }: Call, doing: ReadonlySet<string>, app: A
 
 function controlsView(state: State, call: Call, app: App): TemplateResult {
   const { media, doing } = state
-  const { isMuted, isCameraOff, isSoundOn, local, peers } = media
+  const { isMuted, isCameraOff, isSoundOn, local, peers, screen, canShareScreen } = media
   const hasSound = (local?.getAudioTracks().length ?? 0) > 0
   const hasCamera = (local?.getVideoTracks().length ?? 0) > 0
   const canEnd = call.isHost || call.participants.length === 2
@@ -150,6 +175,7 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
   return html`<p class="controls">
     ${hasSound ? toggle('Microphone', 'microphone', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
     ${hasCamera ? toggle('Camera', 'camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
+    ${canShareScreen ? toggle('Screen', 'screen', screen !== undefined, () => app.act('screen', () => app.calls.media.shareScreen(screen === undefined))) : nothing}
     ${peers.length > 0 ? toggle('Sound', 'sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
     ${
       call.state === 'ringing'
@@ -229,4 +255,7 @@ const LINK_STATES: Readonly<Record<MediaPeer['state'], string>> = {
   interrupted: 'connection lost',
   gone: 'gone',
   unreachable: 'no way to each other: a relay may be needed',
+  undecryptable: 'cannot be decrypted: the key is missing',
 }
+/** The grid has columns for so many; more make further rows. */
+const TILES_MAX = 8

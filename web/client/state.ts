@@ -79,6 +79,9 @@ export type Connection = ConnectionState | 'blocked' | 'unanswered'
 
 export interface MediaView {
   readonly local: MediaStream | undefined
+  /** The own screen, while it is shown to the others. */
+  readonly screen: MediaStream | undefined
+  readonly canShareScreen: boolean
   /** Why there is no picture or sound of one's own. */
   readonly problem: string | undefined
   readonly isMuted: boolean
@@ -90,13 +93,22 @@ export interface MediaView {
 
 export interface MediaPeer {
   readonly userId: string
-  /** `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try. */
-  readonly state: 'connecting' | 'connected' | 'interrupted' | 'gone' | 'unreachable'
+  /**
+   * `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try;
+   * `undecryptable`: what it sends does not open with the call's keys.
+   */
+  readonly state: 'connecting' | 'connected' | 'interrupted' | 'gone' | 'unreachable' | 'undecryptable'
   readonly stream: MediaStream | undefined
+  readonly hasPicture: boolean
+  readonly screen?: MediaStream | undefined
+  readonly isMuted?: boolean
+  readonly isSpeaking?: boolean
 }
 
 export const NO_MEDIA: MediaView = {
   local: undefined,
+  screen: undefined,
+  canShareScreen: false,
   problem: undefined,
   isMuted: false,
   isCameraOff: false,
