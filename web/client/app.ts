@@ -340,7 +340,7 @@ export class App {
     if (isInVain) return void this.#tellWhy(me)
     this.#store.update({ connection })
     if (connection !== 'connected') return
-    calls.media.hello()
+    calls.media.onConnected()
     void this.#load().catch(error => this.#store.sayFailure(error))
   }
 

@@ -4,20 +4,23 @@
  */
 
 import type { Call, Callsign } from '../../src/app/app.ts'
+import { Group } from './group.ts'
 import { Mesh } from './mesh.ts'
 import { type MediaPeer, NO_MEDIA, type Store } from './state.ts'
 
 /** Brings one's own tracks to the others in one call, and theirs here. */
 export interface Carrier {
-  open(iceServers: RTCIceServer[]): Promise<void>
   /** Sends what one's camera and microphone give, from now on. */
   send(local: MediaStream): void
-  /** Someone has come or gone. */
-  onParticipants(): void
-  onKey(): void
-  /** The page is connected again. */
-  hello(): void
   close(): void
+  mute?(isMuted: boolean): void
+  coverCamera?(camera: MediaStreamTrack | undefined): void
+  shareScreen?(screen: MediaStreamTrack | undefined): void
+  /** Someone has come or gone. */
+  onParticipants?(): void
+  onKey?(): void
+  /** The page is connected again. */
+  onConnected?(): void
 }
 
 export class Media {
@@ -41,34 +44,47 @@ export class Media {
     if (this.#call !== undefined && this.#call !== call) this.#close()
     if (call?.fingerprint === undefined) return
     if (this.#call === undefined) void this.#open(call)
-    this.#carrier?.onParticipants()
+    this.#carrier?.onParticipants?.()
   }
 
   onKey(): void {
-    this.#carrier?.onKey()
+    this.#carrier?.onKey?.()
   }
 
-  /** The page is connected again. */
-  hello(): void {
-    this.#carrier?.hello()
+  onConnected(): void {
+    this.#carrier?.onConnected?.()
   }
 
   mute(isMuted: boolean): void {
     for (const track of this.#local?.getAudioTracks() ?? []) track.enabled = !isMuted
+    this.#carrier?.mute?.(isMuted)
     this.#store.updateMedia({ isMuted })
   }
 
   coverCamera(isCameraOff: boolean): void {
-    for (const track of this.#local?.getVideoTracks() ?? []) track.enabled = !isCameraOff
+    const [camera] = this.#local?.getVideoTracks() ?? []
+    if (camera === undefined) return
+    camera.enabled = !isCameraOff
+    this.#carrier?.coverCamera?.(isCameraOff ? undefined : camera)
     this.#store.updateMedia({ isCameraOff })
+  }
+
+  /** Shows a screen or window, which the browser asks for, or none any more. */
+  async shareScreen(isOn: boolean): Promise<void> {
+    for (const track of this.#store.state.media.screen?.getTracks() ?? []) track.stop()
+    const screen = isOn ? await navigator.mediaDevices.getDisplayMedia({ video: true }) : undefined
+    const [track] = screen?.getVideoTracks() ?? []
+    // The browser has a button of its own that ends it.
+    if (track !== undefined) track.onended = () => void this.shareScreen(false)
+    this.#carrier?.shareScreen?.(track)
+    this.#store.updateMedia({ screen })
   }
 
   playSound(isSoundOn: boolean): void {
     this.#store.updateMedia({ isSoundOn })
   }
 
-  async shareScreen(_isOn: boolean): Promise<void> {}
-
+  /** A question of the browser for the camera may stay open for long: nothing waits for its answer. */
   async #open(call: Call): Promise<void> {
     this.#call = call
     const { callId, isVideo } = call
@@ -76,12 +92,15 @@ export class Media {
     const onPeers = (peers: readonly MediaPeer[]) => {
       if (this.#call === call) this.#store.updateMedia({ peers })
     }
-    const carrier = new Mesh(this.#me, call, onPeers)
-    this.#carrier = carrier
-    // A question of the browser for the camera may stay open for long: nothing waits for its answer.
-    void this.#openDevices(call, isVideo)
-    const iceServers = await this.#relays()
-    if (this.#call === call) await carrier.open(iceServers)
+    try {
+      const relay = () => this.#me.relay()
+      const isGroup = call.media?.kind === 'janus'
+      this.#carrier = isGroup ? new Group(call, relay, onPeers) : new Mesh(this.#me, call, onPeers)
+    } catch (error) {
+      this.#store.sayFailure(error)
+    }
+    this.#store.updateMedia({ canShareScreen: this.#carrier?.shareScreen !== undefined })
+    await this.#openDevices(call, isVideo)
   }
 
   #close(): void {
@@ -89,7 +108,8 @@ export class Media {
     this.#call = undefined
     this.#carrier?.close()
     this.#carrier = undefined
-    for (const track of this.#local?.getTracks() ?? []) track.stop()
+    const { screen } = this.#store.state.media
+    for (const stream of [this.#local, screen]) for (const track of stream?.getTracks() ?? []) track.stop()
     this.#local = undefined
     this.#store.update({ media: NO_MEDIA })
   }
@@ -103,20 +123,6 @@ export class Media {
     this.#local = stream
     this.#store.updateMedia({ local: stream, problem })
     if (stream !== undefined) this.#carrier?.send(stream)
-  }
-
-  async #relays(): Promise<RTCIceServer[]> {
-    try {
-      const relay = await this.#me.relay()
-      const { turnUsername: username, turnPassword: credential, uris, stunUrl } = relay
-      return [
-        { urls: [...uris], username, credential },
-        ...(stunUrl === undefined ? [] : [{ urls: stunUrl }]),
-      ]
-    } catch {
-      // No relay is configured: devices of one network, as two tabs are, reach one another without.
-      return []
-    }
   }
 
   /** Two tabs of one browser in a call would hear themselves: both stay silent until unmuted. */

@@ -42,15 +42,17 @@ export class Mesh implements Carrier {
     this.#me = me
     this.#call = call
     this.#onPeers = onPeers
+    void this.#open()
   }
 
-  async open(iceServers: RTCIceServer[]): Promise<void> {
-    this.#iceServers = iceServers
+  async #open(): Promise<void> {
+    this.#iceServers = await this.#relays()
+    if (this.#isClosed) return
     const onMessage = (message: unknown) => this.#onSealed(message as SealedSignal)
     const unwatch = await this.#me.watch(topicOf(this.#call), onMessage).catch(() => () => {})
     if (this.#isClosed) return unwatch()
     this.#unwatch = unwatch
-    this.hello()
+    this.onConnected()
   }
 
   onParticipants(): void {
@@ -65,7 +67,7 @@ export class Mesh implements Carrier {
   }
 
   /** Says hello on the topic; again after each reconnection. */
-  hello(): void {
+  onConnected(): void {
     void this.#send({ ...this.#sender, kind: 'hello' })
   }
 
@@ -78,6 +80,20 @@ export class Mesh implements Carrier {
     this.#isClosed = true
     this.#unwatch?.()
     for (const name of this.#peers.keys()) this.#drop(name)
+  }
+
+  async #relays(): Promise<RTCIceServer[]> {
+    try {
+      const relay = await this.#me.relay()
+      const { turnUsername: username, turnPassword: credential, uris, stunUrl } = relay
+      return [
+        { urls: [...uris], username, credential },
+        ...(stunUrl === undefined ? [] : [{ urls: stunUrl }]),
+      ]
+    } catch {
+      // No relay is configured: devices of one network, as two tabs are, reach one another without.
+      return []
+    }
   }
 
   get #sender() {

@@ -1,0 +1,92 @@
+/** A call by way of the server's gateway, which can't open what it carries: `callsign/app/media` does the work. */
+
+import type { Call } from '../../src/app/app.ts'
+import { type CallMedia, joinMedia, type MediaParticipant } from '../../src/app/media/media.ts'
+import type { Carrier } from './media.ts'
+import type { MediaPeer } from './state.ts'
+
+export class Group implements Carrier {
+  readonly #media: CallMedia
+  readonly #onPeers: (peers: readonly MediaPeer[]) => void
+  /** A stream for each set of tracks, so that a picture which goes on is not set anew. */
+  readonly #streams = new Map<string, MediaStream>()
+  #speaking: ReadonlySet<string> = new Set()
+  #timer: ReturnType<typeof setInterval>
+
+  /** Throws `MEDIA_UNSUPPORTED`. */
+  constructor(call: Call, relay: () => Promise<Relay>, onPeers: (peers: readonly MediaPeer[]) => void) {
+    this.#onPeers = onPeers
+    this.#media = joinMedia(call, { relay, microphone: false, camera: false })
+    for (const name of ['participant', 'gone', 'state'] as const) this.#media.on(name, () => this.#show())
+    // The next attempt follows, and the tiles say that they connect.
+    this.#media.on('error', () => {})
+    this.#timer = setInterval(() => void this.#listen(), LISTEN_MS)
+  }
+
+  send(local: MediaStream): void {
+    const [microphone] = local.getAudioTracks()
+    const [camera] = local.getVideoTracks()
+    if (microphone !== undefined) void this.#media.send('microphone', microphone)
+    if (camera !== undefined) void this.#media.send('camera', camera)
+  }
+
+  mute(isMuted: boolean): void {
+    void this.#media.mute(isMuted)
+  }
+
+  coverCamera(camera: MediaStreamTrack | undefined): void {
+    void this.#media.send('camera', camera)
+  }
+
+  shareScreen(screen: MediaStreamTrack | undefined): void {
+    void this.#media.send('screen', screen)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#media.leave()
+  }
+
+  /** Whoever is loud enough has the ring. */
+  async #listen(): Promise<void> {
+    const { participants } = await this.#media.statistics()
+    const loud = [...participants].filter(([, { level }]) => level > LOUD).map(([feed]) => feed)
+    if (loud.length === this.#speaking.size && loud.every(feed => this.#speaking.has(feed))) return
+    this.#speaking = new Set(loud)
+    this.#show()
+  }
+
+  #show(): void {
+    this.#onPeers(this.#media.participants.map(one => this.#peerOf(one)))
+  }
+
+  #peerOf({ userId, feed, microphone, camera, screen, undecryptable }: MediaParticipant): MediaPeer {
+    const picture = camera?.isOn ? camera : undefined
+    const isLinked = this.#media.state === 'connected'
+    return {
+      userId,
+      state: undecryptable !== undefined ? 'undecryptable' : isLinked ? 'connected' : 'interrupted',
+      stream: this.#streamOf(`${feed} person`, [microphone?.track, picture?.track]),
+      hasPicture: picture !== undefined,
+      screen: this.#streamOf(`${feed} screen`, [screen?.isOn ? screen.track : undefined]),
+      isMuted: microphone?.isOn === false,
+      isSpeaking: this.#speaking.has(feed),
+    }
+  }
+
+  #streamOf(name: string, tracks: readonly (MediaStreamTrack | undefined)[]): MediaStream | undefined {
+    const present = tracks.filter(track => track !== undefined)
+    if (present.length === 0) return undefined
+    const known = this.#streams.get(name) ?? new MediaStream()
+    this.#streams.set(name, known)
+    for (const track of known.getTracks()) if (!present.includes(track)) known.removeTrack(track)
+    for (const track of present) known.addTrack(track)
+    return known
+  }
+}
+
+type Relay = Awaited<ReturnType<NonNullable<NonNullable<Parameters<typeof joinMedia>[1]>['relay']>>>
+
+const LISTEN_MS = 300
+/** Of a level from 0 to 1: speech, not the noise of a room. */
+const LOUD = 0.03
