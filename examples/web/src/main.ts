@@ -1,6 +1,7 @@
-/** A calling app: sign-in, contacts by link, calls. Media comes with `call.roomId` and `call.keys`. */
+/** A calling app: sign-in, contacts by link, calls with sound and picture. */
 
 import { type Call, Callsign, indexedDbStorage, type Question } from 'callsign/app'
+import { showMedia } from './media.ts'
 import { pins, server } from './pins.ts'
 import { button, form, item, section, text } from './view.ts'
 
@@ -45,6 +46,14 @@ async function load(): Promise<void> {
   draw()
 }
 
+function follow(call: Call): void {
+  showMedia(me, call)
+  call.on('ended', ({ reason }) => {
+    notice = `The call has ended: ${reason}.`
+    draw()
+  })
+}
+
 function callView(call: Call): HTMLElement {
   const { caller, state, isIncoming, isVerified, participants, fingerprint } = call
   const others = participants.filter(({ userId }) => userId !== me.userId).map(one => one.displayName)
@@ -76,7 +85,7 @@ function draw(): void {
   const people = contacts.map(({ userId, displayName }) =>
     item(
       displayName,
-      button('Call', () => act(() => me.call([userId], { video: true }))),
+      button('Call', () => act(async () => follow(await me.call([userId], { video: true })))),
     ),
   )
   const asking = requests.map(({ userId, displayName }) =>
@@ -127,14 +136,7 @@ me.on('keys', event => {
   notice = `The devices of a contact have changed, or their keys do not hold (${event.kind}).`
   draw()
 })
-for (const name of ['ringing', 'resumed'] as const) {
-  me.on(name, call => {
-    call.on('ended', ({ reason }) => {
-      notice = `The call has ended: ${reason}.`
-      draw()
-    })
-  })
-}
+for (const name of ['ringing', 'resumed'] as const) me.on(name, follow)
 void act(async () => {
   if ((await me.resume()) !== undefined) await load()
 })

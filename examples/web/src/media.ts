@@ -1,0 +1,51 @@
+/** Sound and picture of a call: a tile for each person, and for oneself. */
+
+import type { Call, Callsign } from 'callsign/app'
+import { joinMedia } from 'callsign/app/media'
+import { text } from './view.ts'
+
+const tiles = document.querySelector('#tiles')!
+
+/** Goes along with the call from when it is active to its end. */
+export function showMedia(me: Callsign, call: Call): void {
+  let hasBegun = false
+  const begin = () => {
+    if (hasBegun || call.state !== 'active') return
+    hasBegun = true
+    // The server has no media gateway, such as Janus: people see who is there, and hear nothing.
+    if (call.media?.kind !== 'janus') return
+    const media = joinMedia(call, { relay: () => me.relay() })
+    const showOwn = () => show('You', [media.own.get('camera')], true)
+    media.on('own', showOwn)
+    media.on('participant', ({ userId, microphone, camera }) =>
+      show(nameOf(call, userId), [microphone?.track, camera?.isOn ? camera.track : undefined], false),
+    )
+    media.on('gone', ({ userId }) =>
+      tiles.querySelector(`[data-name="${CSS.escape(nameOf(call, userId))}"]`)?.remove(),
+    )
+    showOwn()
+  }
+  call.on('state', begin)
+  call.on('ended', () => tiles.replaceChildren())
+  begin()
+}
+
+function nameOf({ participants }: Call, userId: string): string {
+  return participants.find(one => one.userId === userId)?.displayName ?? 'Somebody'
+}
+
+function show(name: string, tracks: readonly (MediaStreamTrack | undefined)[], isOwn: boolean): void {
+  const known = tiles.querySelector<HTMLElement>(`[data-name="${CSS.escape(name)}"]`)
+  const tile = known ?? document.createElement('figure')
+  if (known === null) {
+    const video = document.createElement('video')
+    video.autoplay = true
+    video.playsInline = true
+    video.muted = isOwn
+    tile.dataset.name = name
+    tile.append(video, text(name))
+    tiles.append(tile)
+  }
+  const present = tracks.filter(track => track !== undefined)
+  tile.querySelector('video')!.srcObject = new MediaStream(present)
+}
