@@ -1,0 +1,64 @@
+/** Three tabs of the development client in one call by way of a real Janus, as a newcomer has it. */
+
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import t from 'tap'
+import { DESKTOP, openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { befriend, button, newTab, openHouse } from '../support/client-page.ts'
+import { skipWithoutJanus, startJanus } from '../support/janus.ts'
+import { openServer } from '../support/open-server.ts'
+
+const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
+
+/** Resolves when so many others have moving pictures. */
+async function sees(page: Page, count: number): Promise<void> {
+  const areMoving = (wanted: number) => {
+    const { document } = globalThis as unknown as {
+      document: { querySelectorAll(of: string): Iterable<{ videoWidth: number; currentTime: number }> }
+    }
+    const videos = [...document.querySelectorAll('.tile video.remote')]
+    return videos.filter(({ videoWidth, currentTime }) => videoWidth > 0 && currentTime > 1).length === wanted
+  }
+  await page.waitForFunction(areMoving, count, { polling: 100 })
+}
+
+t.test(
+  'three tabs see and hear one another; one that is removed is gone; the gateway comes back',
+  { skip: skipWithoutChromium || skipWithoutJanus },
+  async t => {
+    const folder = t.testdir({ data: {}, janus: {} })
+    const janus = await startJanus(t, join(folder, 'janus'))
+    const server = await openServer({ dataFolder: join(folder, 'data'), environment: janus.environment })
+    const browser = (await openBrowser(t, { args: FAKE_CAMERA })) as Browser
+    const { url, newContext } = await openHouse(t, browser, server)
+    const [ann, bob, cleo] = [
+      await newTab(await newContext({ viewport: DESKTOP }), url, 'Ann'),
+      await newTab(await newContext({ viewport: DESKTOP }), url, 'Bob'),
+      await newTab(await newContext(), url, 'Cleo'),
+    ] as const
+    await befriend(ann, bob, 'Bob')
+    await ann.getByText('Add somebody').click()
+    await befriend(ann, cleo, 'Cleo')
+    await ann.getByLabel('Mark Bob').check()
+    await ann.getByLabel('Mark Cleo').check()
+    await button(ann, 'Video call with 2').click()
+    for (const page of [bob, cleo]) await button(page, 'Answer').click()
+    await Promise.all([ann, bob, cleo].map(page => sees(page, 2)))
+    await ann.locator('.tile.speaking').first().waitFor()
+    await button(bob, 'Camera').click()
+    await Promise.all([sees(ann, 1), sees(cleo, 1), sees(bob, 2)])
+    await button(bob, 'Camera').click()
+    await sees(ann, 2)
+    if (process.env.CALLSIGN_SCREENSHOT) await ann.screenshot({ path: process.env.CALLSIGN_SCREENSHOT })
+
+    await janus.kill()
+    await ann.locator('figcaption').getByText('connection lost').first().waitFor()
+    await janus.start()
+    await Promise.all([ann, bob, cleo].map(page => sees(page, 2)))
+
+    await ann.getByText('3 people').click()
+    await button(ann, 'Remove Cleo').click()
+    await cleo.getByText('The host has removed you').waitFor()
+    await Promise.all([sees(ann, 1), sees(bob, 1)])
+  },
+)
