@@ -49,7 +49,6 @@ t.test(
     await Promise.all([sees(ann, 1), sees(cleo, 1), sees(bob, 2)])
     await button(bob, 'Camera').click()
     await sees(ann, 2)
-    if (process.env.CALLSIGN_SCREENSHOT) await ann.screenshot({ path: process.env.CALLSIGN_SCREENSHOT })
 
     await janus.kill()
     await ann.locator('figcaption').getByText('connection lost').first().waitFor()

@@ -175,7 +175,7 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
   return html`<p class="controls">
     ${hasSound ? toggle('Microphone', 'microphone', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
     ${hasCamera ? toggle('Camera', 'camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
-    ${canShareScreen ? toggle('Screen', 'screen', screen !== undefined, () => app.act('screen', () => app.calls.media.shareScreen(screen === undefined))) : nothing}
+    ${canShareScreen ? screenToggle(screen !== undefined, app) : nothing}
     ${peers.length > 0 ? toggle('Sound', 'sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
     ${
       call.state === 'ringing'
@@ -189,6 +189,13 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
 function toggle(name: string, icon: Icon, isOn: boolean, act: () => void): TemplateResult {
   return html`<button class="round" aria-pressed=${isOn} aria-label=${name} title=${`Turn the ${name.toLowerCase()} ${isOn ? 'off' : 'on'}`}
     @click=${act}><span class="disc">${iconView(icon, !isOn)}</span><span aria-hidden="true">${name}</span></button>`
+}
+
+/** Shown to the others is the exception here. */
+function screenToggle(isOn: boolean, app: App): TemplateResult {
+  const share = () => app.act('screen', () => app.calls.media.shareScreen(!isOn))
+  return html`<button class="round quiet-off" aria-pressed=${isOn} aria-label="Share the screen" title=${isOn ? 'Stop sharing' : 'Share the screen'}
+    @click=${share}><span class="disc">${iconView('screen')}</span><span aria-hidden="true">Screen</span></button>`
 }
 
 function wayOut(

@@ -72,7 +72,7 @@ export class Media {
   /** Shows a screen or window, which the browser asks for, or none any more. */
   async shareScreen(isOn: boolean): Promise<void> {
     for (const track of this.#store.state.media.screen?.getTracks() ?? []) track.stop()
-    const screen = isOn ? await navigator.mediaDevices.getDisplayMedia({ video: true }) : undefined
+    const screen = isOn ? await openScreen() : undefined
     const [track] = screen?.getVideoTracks() ?? []
     // The browser has a button of its own that ends it.
     if (track !== undefined) track.onended = () => void this.shareScreen(false)
@@ -131,6 +131,11 @@ export class Media {
     this.playSound(false)
     if (isAsking) this.#siblings.postMessage({ callId, isAsking: false })
   }
+}
+
+/** Undefined where the person chose none. */
+function openScreen(): Promise<MediaStream | undefined> {
+  return navigator.mediaDevices.getDisplayMedia({ video: true }).catch(() => undefined)
 }
 
 /** Camera and microphone, or what there is of both; else why there is none. */
