@@ -1,4 +1,4 @@
-/** Three tabs of the development client in one call by way of a real Janus, as a newcomer has it. */
+/** Three tabs of the development client in one call by way of a real Janus. */
 
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -10,7 +10,7 @@ import { openServer } from '../support/open-server.ts'
 
 const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
 
-/** Resolves when so many others have moving pictures. */
+/** Resolves when so many tiles have moving pictures. */
 async function sees(page: Page, count: number): Promise<void> {
   const areMoving = (wanted: number) => {
     const { document } = globalThis as unknown as {

@@ -51,7 +51,7 @@ function picturesView({ media, user }: State, { participants, state }: Call): Vi
   const present = others.filter(one => one.state === 'joined')
   const screens = peers.filter(({ screen }) => screen !== undefined)
   const hasOwn = local !== undefined && local.getVideoTracks().length > 0 && !isCameraOff
-  // While it rings there is nobody yet: one's own picture has the window, or the first of those who are called.
+  // While it rings one's own picture has the window, or the first person who is called.
   const shown = state === 'ringing' ? (hasOwn ? [] : others.slice(0, 1)) : present
   const tiles = shown.map(one =>
     tileView(
@@ -61,7 +61,7 @@ function picturesView({ media, user }: State, { participants, state }: Call): Vi
     ),
   )
   const othersShown = screens.length + tiles.length
-  // One's own picture lies over that of one other, and has a place among several.
+  // One's own picture lies over a single other one, and has a place among several.
   const places = hasOwn && othersShown > 1 ? othersShown + 1 : othersShown
   return html`<div class="pictures count${Math.min(places, TILES_MAX)}">
       ${screens.map(({ userId }) => screenView(userId, participants))} ${tiles}
@@ -191,7 +191,7 @@ function toggle(name: string, icon: Icon, isOn: boolean, act: () => void): Templ
     @click=${act}><span class="disc">${iconView(icon, !isOn)}</span><span aria-hidden="true">${name}</span></button>`
 }
 
-/** Shown to the others is the exception here. */
+/** Off is the usual state. */
 function screenToggle(isOn: boolean, app: App): TemplateResult {
   const share = () => app.act('screen', () => app.calls.media.shareScreen(!isOn))
   return html`<button class="round quiet-off" aria-pressed=${isOn} aria-label="Share the screen" title=${isOn ? 'Stop sharing' : 'Share the screen'}

@@ -2,7 +2,7 @@
 
 import type { Call } from '../../src/app/app.ts'
 import { type CallMedia, joinMedia, type MediaParticipant } from '../../src/app/media/media.ts'
-import type { Carrier } from './media.ts'
+import type { Carrier } from './carrier.ts'
 import type { MediaPeer } from './state.ts'
 
 export class Group implements Carrier {
@@ -47,7 +47,7 @@ export class Group implements Carrier {
     this.#media.leave()
   }
 
-  /** Whoever is loud enough has the ring. */
+  /** A person who is loud enough has the ring. */
   async #listen(): Promise<void> {
     const { participants } = await this.#media.statistics()
     const loud = [...participants].filter(([, { level }]) => level > LOUD).map(([feed]) => feed)
@@ -88,5 +88,5 @@ export class Group implements Carrier {
 type Relay = Awaited<ReturnType<NonNullable<NonNullable<Parameters<typeof joinMedia>[1]>['relay']>>>
 
 const LISTEN_MS = 300
-/** Of a level from 0 to 1: speech, not the noise of a room. */
+/** Between 0 and 1: speech, not the noise of a room. */
 const LOUD = 0.03

@@ -1,27 +1,13 @@
 /**
- * Picture and sound of a call: one's own camera, microphone and screen, and what carries them to the others, which is the
+ * Picture and sound of a call: one's own camera, microphone and screen, and what carries them to other people, which is the
  * server's gateway or, without one, a mesh.
  */
 
 import type { Call, Callsign } from '../../src/app/app.ts'
+import type { Carrier } from './carrier.ts'
 import { Group } from './group.ts'
 import { Mesh } from './mesh.ts'
 import { type MediaPeer, NO_MEDIA, type Store } from './state.ts'
-
-/** Brings one's own tracks to the others in one call, and theirs here. */
-export interface Carrier {
-  /** Sends what one's camera and microphone give, from now on. */
-  send(local: MediaStream): void
-  close(): void
-  mute?(isMuted: boolean): void
-  coverCamera?(camera: MediaStreamTrack | undefined): void
-  shareScreen?(screen: MediaStreamTrack | undefined): void
-  /** Someone has come or gone. */
-  onParticipants?(): void
-  onKey?(): void
-  /** The page is connected again. */
-  onConnected?(): void
-}
 
 export class Media {
   readonly #me: Callsign

@@ -4,7 +4,7 @@
  */
 
 import type { Call, Callsign } from '../../src/app/app.ts'
-import type { Carrier } from './media.ts'
+import type { Carrier } from './carrier.ts'
 import { type LinkSignal, PeerLink } from './peer-link.ts'
 import { openSignal, type SealedSignal, sealSignal } from './signals.ts'
 import type { MediaPeer } from './state.ts'

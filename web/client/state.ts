@@ -79,7 +79,7 @@ export type Connection = ConnectionState | 'blocked' | 'unanswered'
 
 export interface MediaView {
   readonly local: MediaStream | undefined
-  /** The own screen, while it is shown to the others. */
+  /** The own screen, while it is shown. */
   readonly screen: MediaStream | undefined
   readonly canShareScreen: boolean
   /** Why there is no picture or sound of one's own. */
