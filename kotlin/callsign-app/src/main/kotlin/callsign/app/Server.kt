@@ -1,0 +1,156 @@
+/** Requests to the server: their problems as errors, and repeated when the server is busy or does not answer. */
+package callsign.app
+
+import callsign.app.CallsignException.LocalCode
+import java.io.IOException
+import java.util.UUID
+import java.util.concurrent.TimeUnit
+import kotlin.coroutines.resume
+import kotlin.coroutines.resumeWithException
+import kotlin.random.Random
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.suspendCancellableCoroutine
+import kotlinx.serialization.SerializationException
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import okhttp3.Call
+import okhttp3.Callback
+import okhttp3.MediaType.Companion.toMediaType
+import okhttp3.OkHttpClient
+import okhttp3.Request
+import okhttp3.RequestBody.Companion.toRequestBody
+import okhttp3.Response
+
+/**
+ * One server as an app sees it.
+ *
+ * @param url such as `https://call.example.org`.
+ * @param http the client of OkHttp, to share one with the app or to pin certificates.
+ * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
+ * @param nowMs the clock, POSIX time in milliseconds.
+ */
+public class Server(
+    url: String,
+    http: OkHttpClient = OkHttpClient(),
+    private val clientVersion: String? = null,
+    internal val nowMs: () -> Long = System::currentTimeMillis,
+) {
+    private val prefix = url.trimEnd('/')
+    private val http = http.newBuilder().callTimeout(ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS).build()
+
+    /**
+     * The JSON that answers [operation], such as `login` or `call/start`; null for an empty answer. All attempts of a POST have
+     * one `Idempotency-Key`, which is among [headers] where the caller repeats it too. Throws the server's refusal, or
+     * `NO_ANSWER` or `ANSWER_INVALID`.
+     */
+    public suspend fun request(
+        method: String,
+        operation: String,
+        body: JsonObject? = null,
+        headers: Map<String, String> = emptyMap(),
+    ): JsonElement? {
+        val key = if (method == "POST") mapOf("idempotency-key" to UUID.randomUUID().toString()) else emptyMap()
+        var attempt = 0
+        while (true) {
+            val failure = when (val outcome = attempt(method, operation, body, key + headers)) {
+                is Outcome.Reply -> return outcome.value
+                is Outcome.Failure -> outcome
+            }
+            val waitMs = waitMs(failure, attempt++, "$method $operation" !in COUNTED) ?: throw failure.error
+            delay(waitMs)
+        }
+    }
+
+    private sealed interface Outcome {
+        class Reply(val value: JsonElement?) : Outcome
+
+        class Failure(val error: CallsignException, val retryAfterS: Long? = null) : Outcome
+    }
+
+    /** How long to wait before the next attempt; null for none. */
+    private fun waitMs(failure: Outcome.Failure, attempt: Int, canRepeatLost: Boolean): Long? {
+        val error = failure.error
+        if (attempt + 1 >= ATTEMPTS_MAX || error.code == "OTP_COOLDOWN") return null
+        val isBusy = error.status == 429 || error.status == 503
+        val isLost = error.code == LocalCode.NO_ANSWER || error.status == 502 || error.status == 504
+        if (!isBusy && !(isLost && canRepeatLost)) return null
+        val retryAfterS = failure.retryAfterS
+        if (retryAfterS != null)
+            return if (retryAfterS > RETRY_AFTER_MAX_S) null else 1_000 * retryAfterS + Random.nextLong(1_000)
+        return Random.nextLong(minOf(WAIT_MAX_MS, WAIT_MS shl attempt))
+    }
+
+    private suspend fun attempt(
+        method: String,
+        operation: String,
+        body: JsonObject?,
+        headers: Map<String, String>,
+    ): Outcome {
+        val content = body?.toString() ?: if (method == "POST" || method == "PUT") "" else null
+        val request = Request.Builder()
+            .url("$prefix/app/api/$operation")
+            .method(method, content?.toByteArray()?.toRequestBody(if (body == null) null else JSON))
+            .apply { clientVersion?.let { header("x-client-version", it) } }
+            .apply { headers.forEach(::header) }
+            .build()
+        return try {
+            http.newCall(request).answered().use { outcomeOf(it, it.body.string()) }
+        } catch (cause: IOException) {
+            Outcome.Failure(CallsignException(LocalCode.NO_ANSWER, "The server does not answer.", cause))
+        }
+    }
+
+    private fun outcomeOf(answer: Response, text: String): Outcome {
+        val status = answer.code
+        val value = parsed(text)
+        if (answer.isSuccessful && (value != null || text.isEmpty())) return Outcome.Reply(value)
+        if (answer.isSuccessful) {
+            val sentence = "The server answered with no valid JSON."
+            return Outcome.Failure(CallsignException(LocalCode.ANSWER_INVALID, sentence, status = status))
+        }
+        val problem = value as? JsonObject ?: JsonObject(emptyMap())
+        val sentence = problem.text("detail") ?: problem.text("title") ?: "The server answered with status $status."
+        val code = problem.text("code") ?: "HTTP_$status"
+        val error = CallsignException(code, sentence, status = status, members = problem)
+        return Outcome.Failure(error, answer.header("retry-after")?.toLongOrNull())
+    }
+
+    private fun parsed(text: String): JsonElement? = try {
+        if (text.isEmpty()) null else Json.parseToJsonElement(text)
+    } catch (_: SerializationException) {
+        null
+    }
+
+    private companion object {
+        val JSON = "application/json".toMediaType()
+        const val ATTEMPTS_MAX = 6
+        const val ANSWER_WITHIN_MS = 15_000L
+
+        /** Bounds of the first wait and of all further ones, without `Retry-After`. */
+        const val WAIT_MS = 500L
+        const val WAIT_MAX_MS = 10_000L
+
+        /** An app says so to its user rather than wait longer. */
+        const val RETRY_AFTER_MAX_S = 20
+
+        /** Each attempt counts: a repeated one could use up codes or tries. */
+        val COUNTED = setOf("POST resend-otp", "POST verify-login", "POST verify", "POST user/login-methods")
+    }
+}
+
+/** The text of a member, of a number too: some operators' servers send ids as numbers. */
+internal fun JsonObject.text(name: String): String? = (this[name] as? JsonPrimitive)?.content?.takeIf { it != "null" }
+
+internal fun JsonObject.number(name: String): Long? = text(name)?.toLongOrNull()
+
+private suspend fun Call.answered(): Response = suspendCancellableCoroutine { waiting ->
+    waiting.invokeOnCancellation { cancel() }
+    enqueue(object : Callback {
+        override fun onFailure(call: Call, e: IOException) = waiting.resumeWithException(e)
+
+        override fun onResponse(call: Call, response: Response) =
+            waiting.resume(response) { _, unread, _ -> unread.close() }
+    })
+}

@@ -1,0 +1,255 @@
+/** One sign-in: its tokens, kept before they are used, and requests with them. */
+package callsign.app
+
+import callsign.app.CallsignException.LocalCode
+import callsign.verify.LogException
+import callsign.verify.decodeBase64
+import java.util.UUID
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.flow.MutableSharedFlow
+import kotlinx.coroutines.flow.SharedFlow
+import kotlinx.coroutines.flow.asSharedFlow
+import kotlinx.coroutines.sync.Mutex
+import kotlinx.coroutines.sync.withLock
+import kotlinx.serialization.SerializationException
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
+
+/** A code is on its way to [sentTo]. It has [otpLength] digits; another one can be had after [resendInS] seconds. */
+public class CodeSent internal constructor(
+    public val challengeId: String,
+    public val sentTo: String,
+    public val otpLength: Int,
+    public val resendInS: Long,
+)
+
+/**
+ * The session of one user on [server]. Safe to share between coroutines; one for each [AppStorage]. Made by [open].
+ */
+public class Session private constructor(
+    private val server: Server,
+    private val storage: AppStorage,
+    @Volatile private var kept: Kept?,
+) {
+    private val refreshing = Mutex()
+    private val endings = MutableSharedFlow<CallsignException>(extraBufferCapacity = 1)
+
+    /** The server has ended the session. A sign-out by [logout] is not among them. */
+    public val ended: SharedFlow<CallsignException> = endings.asSharedFlow()
+
+    /** The user who is signed in. */
+    public val userId: ULong? get() = signedIn?.userId
+
+    /** 32 octets, which the device signs to show that it has its signing key (`possessionMessage`). */
+    public val challenge: ByteArray? get() = signedIn?.let { decodeBase64(it.challenge) }
+
+    /** Asks for a code to an email address. [displayName] counts for a newcomer. */
+    public suspend fun requestCode(email: String, displayName: String? = null): CodeSent =
+        requestCode(mapOf("email" to email, "displayName" to displayName))
+
+    /** Asks for a code to a phone number; [country], two letters, is for a number without calling code. */
+    public suspend fun requestCodeByPhone(phone: String, country: String? = null, displayName: String? = null): CodeSent =
+        requestCode(mapOf("phone" to phone, "country" to country, "displayName" to displayName))
+
+    private suspend fun requestCode(members: Map<String, String?>): CodeSent = codeSent("login", members)
+
+    /** Sends another code of this challenge; the last one is void then. */
+    public suspend fun resendCode(challengeId: String): CodeSent =
+        codeSent("resend-otp", mapOf("challengeId" to challengeId))
+
+    /** Signs in by a code. `OTP_INVALID` has `attemptsLeft` among its members. */
+    public suspend fun verifyCode(challengeId: String, otp: String) {
+        begin(replyOf("verify-login", bodyOf(mapOf("challengeId" to challengeId, "otp" to otp))))
+    }
+
+    /**
+     * A request of the user who is signed in, as [Server.request]. Throws `SIGNED_OUT` without one. Expired tokens are renewed
+     * once on the way.
+     */
+    public suspend fun request(method: String, operation: String, body: JsonObject? = null): JsonElement? {
+        val key = if (method == "POST") mapOf("idempotency-key" to UUID.randomUUID().toString()) else emptyMap()
+        var hasRefreshed = false
+        while (true) {
+            val token = accessToken()
+            try {
+                return server.request(method, operation, body, key + ("authorization" to "Bearer $token"))
+            } catch (error: CallsignException) {
+                if (hasRefreshed || error.code != "TOKEN_EXPIRED") {
+                    if (error.code in OVER_CODES && signedIn?.accessToken == token) end(error)
+                    throw error
+                }
+                refresh(token)
+                hasRefreshed = true
+            }
+        }
+    }
+
+    /** A token that is good for a while, for a connection. Throws `SIGNED_OUT`, or what the renewal of a spent one throws. */
+    public suspend fun accessToken(): String {
+        val held = assertSignedIn()
+        if (server.nowMs() < held.renewAtMs) return held.accessToken
+        try {
+            refresh(held.accessToken)
+        } catch (error: CallsignException) {
+            // The token at hand is still good.
+            if (signedIn == null || server.nowMs() >= held.expiresAtMs) throw error
+        }
+        return assertSignedIn().accessToken
+    }
+
+    /** Ends the session on the server. Throws, and leaves it as it is, where the server can't be asked. */
+    public suspend fun logout(allDevices: Boolean = false) {
+        request("POST", "logout", JsonObject(mapOf("allDevices" to JsonPrimitive(allDevices))))
+        forget()
+    }
+
+    private val signedIn: Kept.SignedIn? get() = kept as? Kept.SignedIn
+
+    private fun assertSignedIn(): Kept.SignedIn =
+        signedIn ?: throw CallsignException(LocalCode.SIGNED_OUT, "You are signed out.")
+
+    private suspend fun codeSent(operation: String, members: Map<String, String?>): CodeSent {
+        // By the last token the server knows this app's user: strangers can't use up their codes.
+        val reply = replyOf(operation, bodyOf(members + ("refreshToken" to kept?.refreshToken)))
+        return CodeSent(
+            reply.text("challengeId") ?: throw invalid(),
+            reply.text("sentTo") ?: throw invalid(),
+            reply.number("otpLength")?.toInt() ?: throw invalid(),
+            reply.number("resendIn") ?: throw invalid(),
+        )
+    }
+
+    private suspend fun replyOf(operation: String, body: JsonObject): JsonObject =
+        server.request("POST", operation, body) as? JsonObject ?: throw invalid()
+
+    private suspend fun begin(reply: JsonObject) {
+        val user = reply["user"] as? JsonObject ?: throw invalid()
+        take(user.text("userId")?.toULongOrNull() ?: throw invalid(), reply)
+    }
+
+    /** Tokens are in the storage before anything is done with them. */
+    private suspend fun take(userId: ULong, pair: JsonObject) {
+        val expiresInS = pair.number("expiresIn") ?: throw invalid()
+        val expiresAtMs = server.nowMs() + 1_000 * expiresInS
+        val taken = Kept.SignedIn(
+            userId,
+            pair.text("accessToken") ?: throw invalid(),
+            pair.text("refreshToken") ?: throw invalid(),
+            pair.text("challenge") ?: throw invalid(),
+            expiresAtMs - 200 * expiresInS,
+            expiresAtMs,
+        )
+        storage.put(SESSION, taken.toText())
+        kept = taken
+    }
+
+    /** Gets a new pair in place of the one with this access token, once for all who wait for it. */
+    private suspend fun refresh(accessToken: String): Unit = refreshing.withLock {
+        val held = assertSignedIn()
+        if (held.accessToken != accessToken) return
+        try {
+            take(held.userId, replyOf("refresh-token", bodyOf(mapOf("refreshToken" to held.refreshToken))))
+        } catch (error: CallsignException) {
+            if (error.code in OVER_CODES) end(error)
+            throw error
+        }
+    }
+
+    /** Signed out even where the storage fails: the next start then hears it from the server. */
+    private suspend fun end(error: CallsignException) {
+        try {
+            forget()
+        } catch (cancelled: CancellationException) {
+            throw cancelled
+        } catch (_: Exception) {
+            // Nothing is left to do.
+        }
+        endings.tryEmit(error)
+    }
+
+    /** The refresh token stays, for the next sign-in. */
+    private suspend fun forget() {
+        val signedOut = Kept.SignedOut(assertSignedIn().refreshToken)
+        kept = signedOut
+        storage.put(SESSION, signedOut.toText())
+    }
+
+    public companion object {
+        /** Goes on with the session in the storage, if there is one. Throws `STORAGE_CORRUPT`, and what the storage throws. */
+        public suspend fun open(server: Server, storage: AppStorage): Session =
+            Session(server, storage, storage.get(SESSION)?.let(::keptIn))
+
+        private const val SESSION = "session"
+
+        /** Codes by which the server ends the session (docs/app.md, "Tokens"). */
+        private val OVER_CODES = setOf(
+            "TOKEN_MISSING",
+            "TOKEN_INVALID",
+            "SESSION_REVOKED",
+            "REFRESH_TOKEN_INVALID",
+            "REFRESH_TOKEN_REUSED",
+        )
+    }
+}
+
+private sealed interface Kept {
+    val refreshToken: String
+
+    class SignedIn(
+        val userId: ULong,
+        val accessToken: String,
+        override val refreshToken: String,
+        val challenge: String,
+        val renewAtMs: Long,
+        val expiresAtMs: Long,
+    ) : Kept
+
+    class SignedOut(override val refreshToken: String) : Kept
+}
+
+private fun Kept.toText(): String = when (this) {
+    is Kept.SignedOut -> bodyOf(mapOf("refreshToken" to refreshToken))
+    is Kept.SignedIn -> buildJsonObject {
+        put("userId", JsonPrimitive("$userId"))
+        put("accessToken", JsonPrimitive(accessToken))
+        put("refreshToken", JsonPrimitive(refreshToken))
+        put("challenge", JsonPrimitive(challenge))
+        put("renewAtMs", JsonPrimitive(renewAtMs))
+        put("expiresAtMs", JsonPrimitive(expiresAtMs))
+    }
+}.toString()
+
+private fun keptIn(text: String): Kept {
+    val members = try {
+        Json.parseToJsonElement(text) as? JsonObject
+    } catch (_: SerializationException) {
+        null
+    } ?: throw corrupt()
+    val refreshToken = members.text("refreshToken") ?: throw corrupt()
+    if ("accessToken" !in members) return Kept.SignedOut(refreshToken)
+    val challenge = members.text("challenge") ?: throw corrupt()
+    try {
+        decodeBase64(challenge)
+    } catch (_: LogException) {
+        throw corrupt()
+    }
+    return Kept.SignedIn(
+        members.text("userId")?.toULongOrNull() ?: throw corrupt(),
+        members.text("accessToken") ?: throw corrupt(),
+        refreshToken,
+        challenge,
+        members.number("renewAtMs") ?: throw corrupt(),
+        members.number("expiresAtMs") ?: throw corrupt(),
+    )
+}
+
+private fun bodyOf(members: Map<String, String?>): JsonObject =
+    JsonObject(members.mapNotNull { (name, text) -> text?.let { name to JsonPrimitive(it) } }.toMap())
+
+private fun invalid() = CallsignException(LocalCode.ANSWER_INVALID, "The server answered with something else than it says.")
+
+private fun corrupt() =
+    CallsignException(LocalCode.STORAGE_CORRUPT, "The stored session is damaged. Remove it to start without it.")

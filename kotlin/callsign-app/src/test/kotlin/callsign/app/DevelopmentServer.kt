@@ -1,0 +1,58 @@
+/** The built server of this project as a process of its own, in development: its inbox has the codes. */
+package callsign.app
+
+import java.io.File
+import java.util.concurrent.TimeUnit
+import kotlinx.coroutines.delay
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.jsonArray
+import kotlinx.serialization.json.jsonObject
+import okhttp3.OkHttpClient
+import okhttp3.Request
+
+class DevelopmentServer(dataFolder: File) : AutoCloseable {
+    private val process: Process = ProcessBuilder("node", program.path, "--dev").apply {
+        environment() += mapOf(
+            "CALLSIGN_DATA_DIR" to dataFolder.path,
+            "CALLSIGN_HTTP_PORT" to "0",
+            "CALLSIGN_GRPC_PORT" to "0",
+            "CALLSIGN_ADMIN_PORT" to "0",
+            "CALLSIGN_RATE_LIMITS" to "off",
+            "CALLSIGN_FRONTS" to "0",
+        )
+        redirectError(File(dataFolder, "stderr"))
+    }.start()
+
+    /** Its first line says that it is ready. */
+    private val ready: JsonObject =
+        process.inputStream.bufferedReader().readLine()?.let { Json.parseToJsonElement(it).jsonObject }
+            ?: error("the server ended: ${File(dataFolder, "stderr").readText()}")
+
+    val url: String = checkNotNull(ready.text("http"))
+
+    /** The code leaves after the answer to the request that asked for it. */
+    suspend fun codeFor(email: String): String {
+        while (true) {
+            val request = Request.Builder().url("$url/dev/inbox?to=$email").build()
+            val inbox = OkHttpClient().newCall(request).execute().use { Json.parseToJsonElement(it.body.string()) }
+            val letters = inbox.jsonObject.getValue("items").jsonArray
+            if (letters.isNotEmpty()) return checkNotNull(letters.first().jsonObject.text("otp"))
+            delay(10)
+        }
+    }
+
+    override fun close() {
+        process.destroy()
+        process.waitFor(10, TimeUnit.SECONDS)
+    }
+
+    companion object {
+        private val root = generateSequence(File("").absoluteFile, File::getParentFile)
+            .first { File(it, "test/vectors").isDirectory }
+        private val program = File(root, "dist/src/main.js")
+
+        /** After `npm ci` and a build. */
+        val isBuilt: Boolean get() = program.exists() && File(root, "node_modules").isDirectory
+    }
+}
