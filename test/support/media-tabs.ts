@@ -194,6 +194,22 @@ window.WebSocket = class extends WebSocket {
     sockets.push(this)
   }
 }
+const connections = []
+window.RTCPeerConnection = class extends RTCPeerConnection {
+  constructor(configuration) {
+    super(configuration)
+    connections.push(this)
+  }
+}
+// Header extensions of what this tab sends.
+window.extensions = () => connections.flatMap(each => each.getSenders().flatMap(sender => sender.getParameters().headerExtensions.map(({ uri }) => uri)))
+// As Chromium does now and then: the worker never hears of these transforms.
+window.isLosing = false
+const Transform = RTCRtpScriptTransform
+const deaf = new Worker(URL.createObjectURL(new Blob([''])))
+window.RTCRtpScriptTransform = function (worker, options) {
+  return new Transform(isLosing ? deaf : worker, options)
+}
 // As a member who changed the client has it: frames go as they are.
 const PLAIN = \`
   onrtctransform = ({ transformer }) => transformer.readable.pipeTo(transformer.writable)

@@ -307,6 +307,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         clearTimeout(timer)
         if (state === 'failed') again()
         if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
+        if (state === 'connecting') timer = setTimeout(again, CONNECTING_MS)
       },
     }
   }
@@ -463,5 +464,7 @@ const PAUSE_MS = 250
 const PAUSE_MAX_MS = 5_000
 /** A connection that has been away for so long is made anew. */
 const DISCONNECTED_MS = 4_000
+/** As is one that never came to be. */
+const CONNECTING_MS = 10_000
 const WATCH_MS = 2_000
 const MENDED_MAX = 20
