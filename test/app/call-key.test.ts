@@ -68,6 +68,8 @@ t.test('the code of docs/crypto.md opens what the SDK has sealed, and the other 
   t.equal(Buffer.from(sealed, 'base64').length, 222)
   const opened = readCallKey(await openCallKey(sealed, ann, bob), vector.note!.split('\n')[0]!)
   t.same(opened, { callKey: fromHex(vector.call_key_hex!), note: vector.note })
+  const byKotlin = await openCallKey(vector.sealed_base64!, ann, bob)
+  t.equal(toHex(byKotlin), vector.opened_hex, 'as the Kotlin package sealed it')
 })
 
 t.test('a key is opened by the device it was sealed for, as coming from the one that sealed it', async t => {

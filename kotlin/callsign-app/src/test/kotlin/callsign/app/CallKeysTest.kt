@@ -82,6 +82,7 @@ class CallKeysTest {
 
         val vector = Json.parseToJsonElement(File(projectRoot, "test/vectors/call-key-checkpoint.json").readText())
         fun text(name: String) = vector.jsonObject.getValue(name).jsonPrimitive.content
+        assertArrayEquals(fromHex(text("opened_hex")), openCallKey(text("sealed_base64"), ann.holder, bob))
         val noted = sealCallKey(fromHex(text("opened_hex")), ann, bob.holder)
         assertEquals(222, decodeBase64(noted).size)
         val read = readCallKey(openCallKey(noted, ann.holder, bob), text("note").substringBefore('\n'))
