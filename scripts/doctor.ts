@@ -6,6 +6,7 @@ import { type Check, type Finding, fails, ok, type Patient } from './doctor/find
 import { checkLog } from './doctor/log.ts'
 import { checkMachine, judgeClock } from './doctor/machine.ts'
 import { checkMail } from './doctor/mail.ts'
+import { checkMedia } from './doctor/media.ts'
 import { checkProviders } from './doctor/providers.ts'
 import { checkApns, checkFcm } from './doctor/push.ts'
 import { checkRunning } from './doctor/running.ts'
@@ -18,7 +19,7 @@ import { type Flags, optional, runCommand } from './support/command.ts'
 const USAGE = `usage: node --env-file=callsign.env dist/scripts/doctor.js [--dev] [--config FILE] [--mail-to A] [--sms-to N] [--push-token T [--bundle-id B]] [--json]
 
 Tries what a server with these settings needs: keys, store, head file, witnesses, disk, ports, certificates, public address, clock,
-mail, SMS, push, relay, identity providers. Writes nothing, and sends nothing but what is asked for. May run beside the
+mail, SMS, push, relay, media gateway, identity providers. Writes nothing, and sends nothing but what is asked for. May run beside the
 server; run it as the server's user.
 
   --config FILE     settings as the server takes them, besides the environment
@@ -109,6 +110,7 @@ const CHECKS: readonly Check[] = [
   checkApns,
   checkFcm,
   checkTurn,
+  checkMedia,
   checkProviders,
 ]
 const CHECK_CHARS = 'sign in with apple'.length

@@ -38,10 +38,11 @@ export class Media {
   #listener: EventsListener | undefined
   /** Undefined before the first answer. */
   #isUp: boolean | undefined
-  #rooms = 0
+  /** As the last look found them. */
+  roomCount = 0
 
   constructor(deps: MediaDeps) {
-    const { settings, secrets, system, monotonicMs, metrics, logger } = deps
+    const { settings, secrets, system, monotonicMs, logger } = deps
     const { adminUrl, adminSecret, adminKey } = settings
     const tokens = new RoomTokens(settings)
     this.#deps = deps
@@ -65,14 +66,6 @@ export class Media {
         },
       }),
     )
-    metrics.gauge('callsign_media_gateway_up', 'Whether the media gateway answered last: 1 or 0', () =>
-      Number(this.#isUp ?? true),
-    )
-    metrics.gauge(
-      'callsign_media_rooms',
-      'Rooms that the media gateway had at the last look',
-      () => this.#rooms,
-    )
   }
 
   /** Takes the gateway's events, where the settings say so. */
@@ -90,6 +83,11 @@ export class Media {
     this.#listener?.close()
   }
 
+  /** Whether the gateway answered last. */
+  get isUp(): boolean {
+    return this.#isUp ?? true
+  }
+
   /** Devices that the gateway's events say are there. */
   present(): readonly CallDeviceRef[] {
     return this.#events.present()
@@ -101,7 +99,7 @@ export class Media {
     const askedAtMs = monotonicMs()
     const found = await this.#gateway.rooms().catch(error => this.#noteFailure(error))
     if (found === undefined) return
-    this.#rooms = found.length
+    this.roomCount = found.length
     if (this.#listener !== undefined) await this.#compareSessions()
     const here = new Set(found.map(({ roomId }) => roomId))
     for (const { callId, roomId } of index.rooms()) {

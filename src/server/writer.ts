@@ -221,6 +221,14 @@ async function startApplication(
     'reason',
     () => stores.inbox.dropped,
   )
+  metrics.gauge(
+    'callsign_media_gateway_up',
+    'Whether the media gateway answered last, or there is none: 1 or 0',
+    () => Number(media?.isUp ?? true),
+  )
+  metrics.gauge('callsign_media_rooms', 'Rooms that the media gateway had at the last look', () =>
+    media === undefined ? 0 : media.roomCount,
+  )
   rooms.resume()
   if (media !== undefined) {
     await media.listen()

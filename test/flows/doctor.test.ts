@@ -13,6 +13,7 @@ import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.
 import { formatVerifierKey, parseSignerKey } from '../../src/log/note.ts'
 import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
 import { freePort } from '../support/free-port.ts'
+import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { openServer } from '../support/open-server.ts'
 import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
 import { runProgram } from '../support/programs.ts'
@@ -101,13 +102,14 @@ function turnSettings(
 
 t.test(
   'beside a server with everything set, all is well and real messages arrive',
-  { skip: skipWithoutCoturn },
+  { skip: skipWithoutCoturn || skipWithoutJanus },
   async t => {
     const folder = t.testdir({ coturn: {}, head: {}, witness: {} })
     const world = await startOutsideWorld(t)
     world.apns.decide = ({ token }) =>
       token === PUSH_TOKEN ? { status: 200 } : { status: 400, reason: 'BadDeviceToken' }
     const coturn = await startCoturn(t, join(folder, 'coturn'), ['relay-secret'], DENIED)
+    const janus = await startJanus(t, join(folder, 'janus'))
     const plain = await settings(join(folder, 'data'))
     const vkey = vkeyOf(plain)
     const witness = await startWitness(t, {
@@ -121,6 +123,7 @@ t.test(
       ...plain,
       ...world.environment,
       ...turnSettings(coturn, 'relay-secret'),
+      ...janus.environment,
       CALLSIGN_WITNESS_POLICY: policy,
       CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
       CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
@@ -153,6 +156,7 @@ t.test(
       'smtp-password',
       'sms-key',
       'relay-secret',
+      ...Object.values(janus.secrets),
       plain.KT_PRIVATE_KEY!,
       plain.CALLSIGN_SECRET!,
     ]
@@ -182,7 +186,7 @@ t.test('before the first start nothing fails that is only not set, and nothing i
   )
   t.match(
     unset.map(({ check }) => check).join(),
-    /head file,witnesses,server,public url,tls,mail,sms,apns,fcm,turn,providers,sign in with apple,clock/,
+    /head file,witnesses,server,public url,tls,mail,sms,apns,fcm,turn,media,providers,sign in with apple,clock/,
   )
   t.notOk(existsSync(dataFolder), 'the data directory is still not there')
 })

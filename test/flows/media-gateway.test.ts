@@ -8,6 +8,7 @@ import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { JanusClient } from '../support/janus-client.ts'
+import { builtProgram, runProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import type { WirePeer } from '../support/wire-peer.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
@@ -243,4 +244,32 @@ t.test('a development server starts a Janus and ends it', { skip: skipWithoutJan
   t.teardown(() => without.end('SIGKILL'))
   t.match(await metaOf(without.http), { features: { media: 'client' } })
   t.match(without.stderr(), /group media .*apt install janus/)
+})
+
+t.test('the doctor tries secrets, key and a client’s way', { skip: skipWithoutJanus }, async t => {
+  const folder = t.testdir()
+  const janus = await startJanus(t, join(folder, 'janus'))
+  const consult = async (changed: Readonly<Record<string, string>> = {}) => {
+    const environment = { CALLSIGN_DATA_DIR: join(folder, 'data'), ...janus.environment, ...changed }
+    const flags = [builtProgram('scripts/doctor'), '--dev', '--json']
+    const { stdout } = await runProgram(process.execPath, flags, { environment })
+    for (const secret of Object.values(janus.secrets)) t.notOk(stdout.includes(secret))
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as Body)
+    return Object.fromEntries(lines.map(({ check, ...others }) => [check, others]))
+  }
+  t.match(await consult(), { 'media admin': { ok: true }, 'media client': { ok: true } })
+  for (const [name, check, advice] of [
+    ['CALLSIGN_JANUS_ADMIN_SECRET', 'media admin', /CALLSIGN_JANUS_ADMIN_SECRET with its admin_secret/],
+    ['CALLSIGN_JANUS_ADMIN_KEY', 'media admin', /CALLSIGN_JANUS_ADMIN_KEY with admin_key/],
+    ['CALLSIGN_JANUS_TOKEN_SECRET', 'media client', /CALLSIGN_JANUS_TOKEN_SECRET/],
+  ] as const) {
+    t.match((await consult({ [name]: 'wrong' }))[check], { ok: false, detail: advice })
+  }
+  await janus.kill()
+  const found = await consult()
+  t.match(found['media admin'], { ok: false, detail: /can't be reached \(network\)/ })
+  t.match(found['media client'], { ok: false, detail: /can't be reached \(ECONNREFUSED\)/ })
 })

@@ -41,6 +41,15 @@ t.test('the relay finds its certificates where the documented lines look for the
   )
 })
 
+t.test('the relay’s file has the documented lines', async t => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/operator.md'), 'utf8')
+  const [, documented = ''] = /^```\n(listening-port=[\s\S]*?)^```$/m.exec(page) ?? []
+  const lines = read('turnserver.conf.example')
+    .split('\n')
+    .filter(line => !line.startsWith('#'))
+  t.equal(lines.join('\n'), documented)
+})
+
 t.test('the relay may have the one right that its program carries, or it could not be run', async t => {
   t.match(relay, /cap_drop: \[ALL\]/)
   t.match(relay, /cap_add: \[NET_BIND_SERVICE\]/)

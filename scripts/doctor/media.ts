@@ -1,0 +1,113 @@
+/**
+ * The media gateway: its Admin API with secret and key, and a client's way to it with a token signed like the server's.
+ * Reads only; the session that the token opens ends with its connection.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { request as beginHttp, type IncomingMessage } from 'node:http'
+import { request as beginHttps } from 'node:https'
+import type { Duplex } from 'node:stream'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { GatewayError } from '../../src/media/gateway.ts'
+import { JanusAdmin } from '../../src/media/janus-admin.ts'
+import { RoomTokens } from '../../src/media/room-tokens.ts'
+import type { JanusSettings } from '../../src/server/janus-settings.ts'
+import { type Check, type Finding, fails, off, ok, reasonOf } from './finding.ts'
+
+export const checkMedia: Check = async ({ config }) => {
+  const { janus } = config.application
+  if (janus === undefined) {
+    return [
+      off('media', 'set CALLSIGN_JANUS_ADMIN_URL and its companions, for group calls through a gateway'),
+    ]
+  }
+  return Promise.all([tryAdmin(janus), tryClient(janus)])
+}
+
+async function tryAdmin({ adminUrl, adminSecret, adminKey }: JanusSettings): Promise<Finding> {
+  const check = 'media admin'
+  const { host } = new URL(adminUrl)
+  const admin = new JanusAdmin({ adminUrl, adminSecret })
+  try {
+    await admin.request({ janus: 'list_sessions' })
+  } catch (error) {
+    return fails(check, `${host} ${adviceOn(error, 'CALLSIGN_JANUS_ADMIN_SECRET with its admin_secret')}`)
+  }
+  try {
+    const { list } = await admin.videoRoom({ request: 'list', admin_key: adminKey })
+    return ok(check, `${host} takes secret and key, and has ${Array.isArray(list) ? list.length : 0} rooms`)
+  } catch (error) {
+    return fails(
+      check,
+      `${host} ${adviceOn(error, 'CALLSIGN_JANUS_ADMIN_KEY with admin_key of its VideoRoom')}`,
+    )
+  }
+}
+
+function adviceOn(error: unknown, pair: string): string {
+  const failure = error instanceof GatewayError ? error.failure : undefined
+  if (failure === 'refused') return `refuses: compare ${pair}`
+  if (failure === 'malformed') return 'answers, but not as Janus: look at CALLSIGN_JANUS_ADMIN_URL'
+  return `can't be reached (${failure ?? reasonOf(error)}): look at CALLSIGN_JANUS_ADMIN_URL, and whether Janus runs`
+}
+
+async function tryClient({ clientUrl, tokenSecret }: JanusSettings): Promise<Finding> {
+  const check = 'media client'
+  const { host } = new URL(clientUrl)
+  const tokens = new RoomTokens({ tokenSecret, clientUrl })
+  const device = { userId: 0n as UserId, deviceId: 0n as DeviceId }
+  const untilS = Math.floor(Date.now() / 1000) + 60
+  const { pluginToken } = tokens.admit({ roomId: 1, device, untilS })
+  try {
+    const answer = await askOnce(clientUrl, { janus: 'create', token: pluginToken, transaction: 'doctor' })
+    if (answer.includes('"success"')) return ok(check, `${host} takes the server's tokens`)
+    return fails(
+      check,
+      `${host} refuses a token: compare CALLSIGN_JANUS_TOKEN_SECRET with its token_auth_secret, and the clocks`,
+    )
+  } catch (error) {
+    return fails(
+      check,
+      `${host} can't be reached (${reasonOf(error)}): look at CALLSIGN_JANUS_CLIENT_URL and the proxy in front`,
+    )
+  }
+}
+
+/** One message by WebSocket (RFC 6455), and the first answer to it. */
+function askOnce(clientUrl: string, message: object): Promise<string> {
+  const isTls = clientUrl.startsWith('wss:')
+  const begin = isTls ? beginHttps : beginHttp
+  const headers = {
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': randomBytes(16).toString('base64'),
+    'sec-websocket-protocol': 'janus-protocol',
+  }
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const request = begin(clientUrl.replace(/^ws/, 'http'), { headers, signal })
+    request.on('error', reject)
+    request.on('response', ({ statusCode }) =>
+      reject(Object.assign(new Error('no upgrade'), { code: `status ${statusCode}` })),
+    )
+    request.on('upgrade', (_: IncomingMessage, socket: Duplex) => {
+      socket.on('error', reject)
+      socket.on('data', (bytes: Buffer) => {
+        resolve(bytes.toString('utf8'))
+        socket.destroy()
+      })
+      socket.write(textFrame(JSON.stringify(message)))
+    })
+    request.end()
+  })
+}
+
+/** Masked with zeros. */
+function textFrame(text: string): Uint8Array {
+  const payload = Buffer.from(text)
+  const head = Buffer.from([0x81, 0x80 | 126, payload.length >> 8, payload.length & 255, 0, 0, 0, 0])
+  return Buffer.concat([head, payload])
+}
+
+const PATIENCE_MS = 5_000
