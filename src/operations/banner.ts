@@ -143,7 +143,7 @@ const SERVICES = [
   {
     feature: 'media',
     name: 'group media',
-    settings: 'CALLSIGN_JANUS_..., or apt install janus',
+    settings: 'CALLSIGN_JANUS_..., or apt: janus',
     meanwhile: 'calls of two, from device to device',
   },
 ] as const

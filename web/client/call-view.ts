@@ -173,10 +173,10 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
   const end = () => app.act('end', () => call.end())
   const leave = () => app.act('end', () => call.leave())
   return html`<p class="controls">
-    ${hasSound ? toggle('Microphone', 'microphone', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
-    ${hasCamera ? toggle('Camera', 'camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
+    ${hasSound ? toggle('Microphone', 'microphone', 'Mic', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
+    ${hasCamera ? toggle('Camera', 'camera', 'Camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
     ${canShareScreen ? screenToggle(screen !== undefined, app) : nothing}
-    ${peers.length > 0 ? toggle('Sound', 'sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
+    ${peers.length > 0 ? toggle('Sound', 'sound', 'Sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
     ${
       call.state === 'ringing'
         ? wayOut('Cancel the call', 'Cancel', 'hangUp', isEnding, end)
@@ -186,9 +186,9 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
   </p>`
 }
 
-function toggle(name: string, icon: Icon, isOn: boolean, act: () => void): TemplateResult {
+function toggle(name: string, icon: Icon, caption: string, isOn: boolean, act: () => void): TemplateResult {
   return html`<button class="round" aria-pressed=${isOn} aria-label=${name} title=${`Turn the ${name.toLowerCase()} ${isOn ? 'off' : 'on'}`}
-    @click=${act}><span class="disc">${iconView(icon, !isOn)}</span><span aria-hidden="true">${name}</span></button>`
+    @click=${act}><span class="disc">${iconView(icon, !isOn)}</span><span aria-hidden="true">${caption}</span></button>`
 }
 
 /** Off is the usual state. */

@@ -70,7 +70,7 @@ export class Group implements Carrier {
       hasPicture: picture !== undefined,
       screen: this.#streamOf(`${feed} screen`, [screen?.isOn ? screen.track : undefined]),
       isMuted: microphone?.isOn === false,
-      isSpeaking: this.#speaking.has(feed),
+      isSpeaking: microphone?.isOn === true && this.#speaking.has(feed),
     }
   }
 
