@@ -17,6 +17,16 @@ import { bundleId } from './pins.ts'
 const { FAILED, REMOTE_ENDED, UNANSWERED, ANSWERED_ELSEWHERE, DECLINED_ELSEWHERE } =
   CONSTANTS.END_CALL_REASONS
 const isIos = Platform.OS === 'ios'
+const OPTIONS = {
+  ios: { appName: 'My phone app', supportsVideo: true },
+  android: {
+    alertTitle: 'Calls',
+    alertDescription: 'Calls ring on the screen of the phone. That needs a phone account.',
+    cancelButton: 'Not now',
+    okButton: 'Go on',
+    additionalPermissions: [],
+  },
+}
 /** Names of calls that the system shows. */
 const shown = new Set<string>()
 /** Answered on the system's screen before the call was here. */
@@ -43,6 +53,9 @@ export function listen(): void {
       }
     })
   } else {
+    // A push starts the app without a screen, and `setup` has not run then.
+    CallKeep.registerPhoneAccount(OPTIONS)
+    CallKeep.registerAndroidEvents()
     const messaging = getMessaging()
     setBackgroundMessageHandler(messaging, ({ data = {} }) => onPush(data))
     onMessage(messaging, ({ data = {} }) => onPush(data))
@@ -51,16 +64,7 @@ export function listen(): void {
 
 /** Asks for permissions, and tells the server how this phone is woken. At each start and after each sign-in. */
 export async function beReachable(): Promise<void> {
-  await CallKeep.setup({
-    ios: { appName: 'My phone app', supportsVideo: true },
-    android: {
-      alertTitle: 'Calls',
-      alertDescription: 'Calls ring on the screen of the phone. That needs a phone account.',
-      cancelButton: 'Not now',
-      okButton: 'Go on',
-      additionalPermissions: [],
-    },
-  })
+  await CallKeep.setup(OPTIONS)
   if (isIos) {
     VoipPush.addEventListener(
       'register',
@@ -68,6 +72,7 @@ export async function beReachable(): Promise<void> {
     )
     VoipPush.registerVoipToken()
   } else {
+    CallKeep.setAvailable(true)
     const messaging = getMessaging()
     onTokenRefresh(messaging, token => void me.devices.putPushTokens({ fcmToken: token }))
     await me.devices.putPushTokens({ fcmToken: await getToken(messaging) })
