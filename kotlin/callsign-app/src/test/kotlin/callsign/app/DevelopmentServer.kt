@@ -13,6 +13,8 @@ import okhttp3.Request
 
 class DevelopmentServer(dataFolder: File) : AutoCloseable {
     private val process: Process = ProcessBuilder("node", program.path, "--dev").apply {
+        // The server refuses settings that it does not know, such as those of these tests.
+        environment().keys.retainAll(setOf("PATH", "HOME"))
         environment() += mapOf(
             "CALLSIGN_DATA_DIR" to dataFolder.path,
             "CALLSIGN_HTTP_PORT" to "0",
