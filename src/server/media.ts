@@ -68,15 +68,20 @@ export class Media {
     )
   }
 
-  /** Takes the gateway's events, where the settings say so. */
+  /** Takes the gateway's events, where the settings say so. Calls go on without: the sweep finds the same, later. */
   async listen(): Promise<void> {
-    const { settings, metrics } = this.#deps
+    const { settings, metrics, logger } = this.#deps
     if (settings.events === undefined) return
-    this.#listener = await listenForEvents({
-      ...settings.events,
-      take: events => this.#events.take(events),
-      onAnswered: status => metrics.mediaEvents.inc({ status: String(status) }),
-    })
+    try {
+      this.#listener = await listenForEvents({
+        ...settings.events,
+        take: events => this.#events.take(events),
+        onAnswered: status => metrics.mediaEvents.inc({ status: String(status) }),
+      })
+    } catch (error) {
+      const { host, port } = settings.events
+      logger.error({ event: 'media-events-not-taken', host, port, ...reasonOf(error) })
+    }
   }
 
   close(): void {

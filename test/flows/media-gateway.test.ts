@@ -1,7 +1,7 @@
 /** Calls whose rooms the server makes at a real Janus: who gets in, who is put out, and what happens when Janus fails. */
 
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
@@ -216,6 +216,19 @@ t.test('rooms that no live call has are closed at the start', { skip: skipWithou
   await until(async () => !(await roomsOf({ janus })).includes(99))
   t.same(await roomsOf({ janus }), [100], 'a room with a secret of its own stays')
   t.equal(await server.figure('callsign_media_strangers_total'), 1)
+})
+
+t.test('a taken port of the events costs hints, and no call', { skip: skipWithoutJanus }, async t => {
+  const folder = t.testdir()
+  const janus = await startJanus(t, join(folder, 'janus'))
+  const squatter = createServer().listen(janus.eventsPort, '127.0.0.1')
+  t.teardown(() => squatter.close())
+  await once(squatter, 'listening')
+  const dataFolder = join(folder, 'data')
+  const server = await WireServer.start(t, { people: 2, dataFolder, environment: janus.environment })
+  await until(async () => server.running.stderr().includes('"event":"media-events-not-taken"'))
+  const [ann, bob] = (await meet(server, 2)) as [Phone, Phone]
+  t.match((await start(ann, [bob])).body.media, { state: 'ready' })
 })
 
 t.test('a development server starts a Janus and ends it', { skip: skipWithoutJanus }, async t => {
