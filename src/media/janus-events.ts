@@ -12,6 +12,8 @@ export interface JanusEventsDeps {
   readonly monotonicMs: () => number
   /** Janus began anew, without a room or session. */
   readonly onRestarted: () => void
+  /** A device has entered a room under the name of another user. */
+  readonly onImpostor: (device: TokenDevice, roomId: number) => void
 }
 
 interface Session {
@@ -73,9 +75,10 @@ export class JanusEvents {
     if (type === PLUGIN && data?.event === 'leaving') return this.#leave(data)
     if (!isId(session_id) || !isId(handle_id)) return
     if (type === HANDLE) return this.#onHandle(session_id, handle_id, members)
-    const handle = this.#sessions.get(session_id)?.handles.get(handle_id)
-    if (handle === undefined) return
-    if (type === PLUGIN && data?.event === 'joined') this.#join(handle, data)
+    const session = this.#sessions.get(session_id)
+    const handle = session?.handles.get(handle_id)
+    if (session === undefined || handle === undefined) return
+    if (type === PLUGIN && data?.event === 'joined') this.#join(session.device, handle, data)
     if (type === MEDIA && subtype === MEDIA_STATE) this.#onMedia(handle, members)
   }
 
@@ -103,8 +106,12 @@ export class JanusEvents {
     return session
   }
 
-  #join(handle: Handle, { room, id }: Members): void {
+  #join(device: TokenDevice, handle: Handle, { room, id, display }: Members): void {
     if (!isId(room) || !isId(id)) return
+    // `<userId>:<displayName>`: apps show whose sound it is by that.
+    if (typeof display === 'string' && !display.startsWith(`${device.userId}:`)) {
+      return this.#deps.onImpostor(device, room)
+    }
     handle.feed = `${room} ${id}`
     this.#handleOfFeed.set(handle.feed, handle)
   }

@@ -47,7 +47,12 @@ export class Media {
     const tokens = new RoomTokens(settings)
     this.#deps = deps
     this.#admin = new JanusAdmin({ adminUrl, adminSecret, onRequest: this.#onRequest })
-    this.#events = new JanusEvents({ tokens, monotonicMs, onRestarted: () => this.#onRestarted() })
+    this.#events = new JanusEvents({
+      tokens,
+      monotonicMs,
+      onRestarted: () => this.#onRestarted(),
+      onImpostor: this.#onImpostor,
+    })
     this.#gateway = new JanusGateway({
       admin: this.#admin,
       adminKey,
@@ -117,6 +122,16 @@ export class Media {
       const isClosed = await this.#close(stranger)
       if (isClosed) metrics.mediaStrangers.inc()
     }
+  }
+
+  readonly #onImpostor = (device: CallDeviceRef, roomId: number): void => {
+    const { index, logger } = this.#deps
+    const callId = index.callInRoom(roomId)
+    if (callId === undefined) return
+    const { userId, deviceId } = device
+    const ids = { callId: String(callId), userId: String(userId), deviceId: String(deviceId) }
+    logger.warn({ event: 'media-name-refused', ...ids })
+    this.#gateway.putOut({ callId, roomId }, device).catch(error => this.#noteFailure(error))
   }
 
   async #compareSessions(): Promise<void> {

@@ -159,6 +159,23 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
     await ann.app.get(200, `POST /app/api/call/${callId}/end`)
   })
 
+  await t.test('a device that enters under the name of another user is put out at once', async t => {
+    const { body: call } = await start(ann, [bob])
+    const { media, roomId } = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
+    const client = await JanusClient.open(media)
+    t.teardown(() => client.close())
+    const enterAs = (display: string) => client.join(roomId, media.roomToken, { display })
+    t.match(await enterAs(`${ann.userId}:Ann`), { videoroom: 'joined' })
+    await until(async () => (await client.request({ janus: 'keepalive' })).error?.code === NO_SUCH_SESSION)
+    const honest = await JanusClient.open(media)
+    t.teardown(() => honest.close())
+    t.match(await honest.join(roomId, media.roomToken, { display: `${bob.userId}:Bob` }), {
+      videoroom: 'joined',
+    })
+    t.match(await honest.request({ janus: 'keepalive' }), { janus: 'ack' })
+    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+  })
+
   await t.test('a room that a live call has is in use, also by the number', async t => {
     const { body: call } = await start(ann, [bob], { roomId: 4_711 })
     t.equal(call.roomId, 4_711)

@@ -15,11 +15,11 @@ const attached = (session_id: number, handle_id: number, token = pluginToken) =>
   handle_id,
   event: { name: 'attached', plugin: 'janus.plugin.videoroom', token },
 })
-const joined = (session_id: number, handle_id: number, id: number) => ({
+const joined = (session_id: number, handle_id: number, id: number, display?: string) => ({
   type: 64,
   session_id,
   handle_id,
-  event: { plugin: 'janus.plugin.videoroom', data: { event: 'joined', room: 7, id } },
+  event: { plugin: 'janus.plugin.videoroom', data: { event: 'joined', room: 7, id, display } },
 })
 const media = (mid: string, receiving: boolean) => ({
   type: 32,
@@ -31,12 +31,14 @@ const media = (mid: string, receiving: boolean) => ({
 
 function open() {
   const clock = { nowMs: 0, restarts: 0 }
+  const impostors: unknown[] = []
   const events = new JanusEvents({
     tokens,
     monotonicMs: () => clock.nowMs,
     onRestarted: () => clock.restarts++,
+    onImpostor: (device, roomId) => impostors.push([device, roomId]),
   })
-  return { clock, events }
+  return { clock, events, impostors }
 }
 
 t.test('a session is the device’s that its token names, and of no other', async t => {
@@ -55,6 +57,17 @@ t.test('a device is present from its join to its farewell', async t => {
   t.same(events.present(), [])
   events.take({ type: 2, session_id: 5, handle_id: 6, event: { name: 'detached' } })
   t.same(events.sessionsOf(BOB), [], 'known to have none')
+})
+
+t.test('a device that enters under the name of another user is told of, and is not present', async t => {
+  const { events, impostors } = open()
+  events.take([attached(5, 6), joined(5, 6, 77, '42:Bob')])
+  t.same([events.present(), impostors], [[BOB], []])
+  events.take([attached(8, 9), joined(8, 9, 78, '4:Ann'), attached(10, 11), joined(10, 11, 79, '421:Cid')])
+  t.same(impostors, [
+    [BOB, 7],
+    [BOB, 7],
+  ])
 })
 
 t.test('a device is absent once all of its media were silent for ten seconds', async t => {
