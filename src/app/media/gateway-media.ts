@@ -118,6 +118,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #participants: ReadonlyMap<string, MediaParticipant> = new Map()
   #watchdog: ReturnType<typeof setInterval> | undefined
   #mended = 0
+  /** Longer after each time that it was not enough: a device or gateway may be busy. */
+  #connectingMs = CONNECTING_MS
 
   /** Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt frames: nothing is ever sent in the clear. */
   constructor(options: GatewayMediaOptions) {
@@ -294,6 +296,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     }
     if (signal.aborted) return
     this.#setState('connected')
+    // A track may have come while the others were published.
+    void this.#describe()
     clearInterval(this.#watchdog)
     this.#watchdog = setInterval(() => void this.#mendTransforms(), WATCH_MS)
   }
@@ -307,7 +311,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         clearTimeout(timer)
         if (state === 'failed') again()
         if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
-        if (state === 'connecting') timer = setTimeout(again, CONNECTING_MS)
+        if (state === 'connected') this.#connectingMs = CONNECTING_MS
+        if (state === 'connecting') {
+          timer = setTimeout(() => {
+            this.#connectingMs = Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
+            again()
+          }, this.#connectingMs)
+        }
       },
     }
   }
@@ -466,5 +476,6 @@ const PAUSE_MAX_MS = 5_000
 const DISCONNECTED_MS = 4_000
 /** As is one that never came to be. */
 const CONNECTING_MS = 10_000
+const CONNECTING_MAX_MS = 60_000
 const WATCH_MS = 2_000
 const MENDED_MAX = 20

@@ -243,6 +243,25 @@ async function runTests(): Promise<void> {
     },
   )
 
+  await t.test('a camera that opens while its tab enters is on for the others', async t => {
+    const room = await openRoom(janus)
+    const ann = await joined(t, room, '1:Ann')
+    const bob = await openTab(t)
+    await bob.evaluate(`{
+      await media.send('camera', undefined)
+      const { send } = WebSocket.prototype
+      WebSocket.prototype.send = function (text) {
+        send.call(this, text)
+        if (!text.includes('"publish"')) return
+        WebSocket.prototype.send = send
+        void media.send('camera', source)
+      }
+    }`)
+    await bob.join(await room.admit('2:Bob'))
+    await ann.until(`media.participants.find(one => one.userId === '2')?.camera?.isOn`)
+    await ann.receives(1, 10)
+  })
+
   await t.test('a tab without a way to encrypt refuses', async t => {
     const tab = await openTab(t)
     const code = await tab.evaluate(`{
