@@ -148,7 +148,7 @@ t.test('each checkpoint served while registering is a prefix of the tree', async
   const forks = seen.filter(({ size, rootHash }) => !crawled.rootAt(size).equals(rootHash))
   const sizes = seen.map(({ size }) => size)
   t.same(forks, [])
-  // Another front may show a new checkpoint a moment later, but not after what it covers was acknowledged.
+  // The known fault of docs/operator/fronts.md: another front may show a new checkpoint a moment later.
   if (process.env.CALLSIGN_FRONTS === undefined) {
     t.same(
       sizes,
