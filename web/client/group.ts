@@ -1,6 +1,6 @@
 /** A call by way of the server's gateway, which can't open what it carries: `callsign/app/media` does the work. */
 
-import type { Call } from '../../src/app/app.ts'
+import type { Call, Callsign } from '../../src/app/app.ts'
 import { type CallMedia, joinMedia, type MediaParticipant } from '../../src/app/media/media.ts'
 import type { Carrier } from './carrier.ts'
 import type { MediaPeer } from './state.ts'
@@ -11,12 +11,12 @@ export class Group implements Carrier {
   /** A stream for each set of tracks, so that a picture which goes on is not set anew. */
   readonly #streams = new Map<string, MediaStream>()
   #speaking: ReadonlySet<string> = new Set()
-  #timer: ReturnType<typeof setInterval>
+  readonly #timer: ReturnType<typeof setInterval>
 
   /** Throws `MEDIA_UNSUPPORTED`. */
-  constructor(call: Call, relay: () => Promise<Relay>, onPeers: (peers: readonly MediaPeer[]) => void) {
+  constructor(me: Callsign, call: Call, onPeers: (peers: readonly MediaPeer[]) => void) {
     this.#onPeers = onPeers
-    this.#media = joinMedia(call, { relay, microphone: false, camera: false })
+    this.#media = joinMedia(call, { relay: () => me.relay(), microphone: false, camera: false })
     for (const name of ['participant', 'gone', 'state'] as const) this.#media.on(name, () => this.#show())
     // The next attempt follows, and the tiles say that they connect.
     this.#media.on('error', () => {})
@@ -84,8 +84,6 @@ export class Group implements Carrier {
     return known
   }
 }
-
-type Relay = Awaited<ReturnType<NonNullable<NonNullable<Parameters<typeof joinMedia>[1]>['relay']>>>
 
 const LISTEN_MS = 300
 /** Between 0 and 1: speech, not the noise of a room. */

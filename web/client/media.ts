@@ -79,9 +79,8 @@ export class Media {
       if (this.#call === call) this.#store.updateMedia({ peers })
     }
     try {
-      const relay = () => this.#me.relay()
-      const isGroup = call.media?.kind === 'janus'
-      this.#carrier = isGroup ? new Group(call, relay, onPeers) : new Mesh(this.#me, call, onPeers)
+      const Carrying = call.media?.kind === 'janus' ? Group : Mesh
+      this.#carrier = new Carrying(this.#me, call, onPeers)
     } catch (error) {
       this.#store.sayFailure(error)
     }
