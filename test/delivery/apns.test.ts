@@ -173,7 +173,8 @@ for (const failure of ['goaway', 'close', 'reset'] as const) {
 
 t.test('a silent session is replaced, and none is left behind', async t => {
   const apns = await start(t)
-  const sender = senderTo(t, apns, { timeoutMs: 150 })
+  // Long enough for an answer on a busy machine.
+  const sender = senderTo(t, apns, { timeoutMs: 1_500 })
   const push = pushOf({ pushType: 'alert' })
   await sender.send(push)
   apns.answerNext('silence')

@@ -8,6 +8,7 @@ import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { JanusClient } from '../support/janus-client.ts'
+import { until } from '../support/nodes.ts'
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import type { WirePeer } from '../support/wire-peer.ts'
@@ -81,10 +82,6 @@ async function enter(t: Test, { roomId, media }: Body): Promise<JanusClient> {
 async function roomsOf({ janus }: Pick<House, 'janus'>): Promise<number[]> {
   const { list } = await janus.videoRoom({ request: 'list', admin_key: janus.secrets.adminKey })
   return (list as { room: number }[]).map(({ room }) => room)
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(resolve => setImmediate(resolve))
 }
 
 t.test('with Janus', { skip: skipWithoutJanus }, async t => {
@@ -253,7 +250,10 @@ t.test('a development server starts a Janus and ends it', { skip: skipWithoutJan
   const server = await startServer({ dataFolder: join(folder, 'with'), args: ['--janus'] })
   t.teardown(() => server.end('SIGKILL'))
   t.match(await metaOf(server.http), { features: { media: 'janus' } })
-  const [, url = ''] = / media +(ws:\S+) +Janus/.exec(server.stderr()) ?? []
+  // The banner follows the line that says that it is ready.
+  const named = / media +(ws:\S+) +Janus/
+  await until(async () => named.test(server.stderr()))
+  const [, url = ''] = named.exec(server.stderr())!
   const isThere = async () => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     const isOpen = await once(socket, 'connect').then(
@@ -273,7 +273,7 @@ t.test('a development server starts a Janus and ends it', { skip: skipWithoutJan
   const without = await startServer({ dataFolder: join(folder, 'off'), args: ['--janus'], environment })
   t.teardown(() => without.end('SIGKILL'))
   t.match(await metaOf(without.http), { features: { media: 'client' } })
-  t.match(without.stderr(), /group media .*apt: janus/)
+  await until(async () => /group media .*apt: janus/.test(without.stderr()))
 })
 
 t.test('the doctor tries secrets, key and a client’s way', { skip: skipWithoutJanus }, async t => {

@@ -18,6 +18,7 @@ import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { freePort } from '../support/free-port.ts'
+import { until } from '../support/nodes.ts'
 import { runProgram } from '../support/programs.ts'
 import { freshPublicKey, postJson, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -230,7 +231,8 @@ t.test('in development each server takes the next port instead, and says so', as
       `^callsign: port ${port} is taken: using (\\d+) \\(${name} chooses another\\)$`,
       'm',
     )
-    const [, used] = said.exec(server.stderr()) ?? []
+    await until(async () => said.test(server.stderr()))
+    const [, used] = said.exec(server.stderr())!
     t.ok(Number(used) > port && Number(used) <= port + 20, `${name}: ${used}`)
     const addresses = [server.http, server.grpc, server.admin, server.stompTcp ?? '']
     t.ok(
