@@ -7,7 +7,7 @@ import { parseSimulatorCommand } from '../src/operations/console/simulator-comma
 import { sentenceOf } from './simulate/phone.ts'
 import { formatDeed, formatPeople, formatSecond, formatSummary, StateLines } from './simulate/report.ts'
 import { FLAGS, type Load, readSettings, type Settings, USAGE } from './simulate/settings.ts'
-import { NoServer, Simulation } from './simulate/simulation.ts'
+import { CannotBegin, Simulation } from './simulate/simulation.ts'
 import { runCommand } from './support/command.ts'
 
 const SECOND_MS = 1_000
@@ -23,7 +23,7 @@ await runCommand({
     try {
       return await simulate(settings)
     } catch (error) {
-      if (!(error instanceof NoServer)) throw error
+      if (!(error instanceof CannotBegin)) throw error
       process.stderr.write(`simulate: ${error.message}\n`)
       return 2
     }
@@ -33,10 +33,10 @@ await runCommand({
 setTimeout(() => process.exit(), EXIT_MS).unref()
 
 async function simulate(settings: Settings): Promise<number> {
-  const { isJson, isControlled, load, url, pace, callsYouAfterMs } = settings
+  const { isJson, isControlled, load, url, pace, callsYouAfterMs, media } = settings
   let lines: StateLines | undefined
   const simulation = await Simulation.open({
-    ...{ url, pace, callsYouAfterMs },
+    ...{ url, pace, callsYouAfterMs, media },
     onDeed: (name, deed) => void (isJson || say(formatDeed(name, deed))),
     onTrouble: sentence => void process.stderr.write(`simulate: ${sentence}\n`),
     onChange: () => lines?.onChange(),

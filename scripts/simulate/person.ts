@@ -13,6 +13,10 @@ export interface PersonObserver {
   onTrouble(sentence: string): void
   onCount(what: 'started' | 'answered' | 'ended' | 'failed'): void
   onContact(person: Person, userId: string): void
+  /** The person's app is in this call, or rings for it. */
+  onCall(person: Person, call: Call): void
+  /** It is in none any more. */
+  onNoCall(person: Person): void
 }
 
 /** A person's part in one call, which outlives restarts of their app. */
@@ -130,6 +134,12 @@ export class Person {
     await this.phone.disconnect()
   }
 
+  /** The gateway has what this person sends. */
+  onMedia(): void {
+    const { call } = this.#part ?? {}
+    if (call !== undefined) this.#say(`sends silence${call.isVideo ? ' and a moving mark' : ''}`)
+  }
+
   // A behaviour's acts.
 
   async answer(part: CallPart): Promise<void> {
@@ -154,6 +164,7 @@ export class Person {
   /** The connection is lost, with all that the app knew. */
   drop(): void {
     this.#does('offline', 'loses the connection and the key')
+    this.#observer.onNoCall(this)
     this.phone.drop({ isForgetful: this.behaviour === 'drop' })
     this.#showConnection()
   }
@@ -201,6 +212,7 @@ export class Person {
   }
 
   #follow(part: CallPart, call: Call): void {
+    this.#observer.onCall(this, call)
     call.on('key', ({ epoch, fingerprint, fromUserId }) => {
       const has = fromUserId === this.phone.userId ? 'has made a' : 'has the'
       this.#say(`${has} key, epoch ${epoch}, fingerprint ${fingerprint}`)
@@ -239,6 +251,7 @@ export class Person {
     if (part.isOver) return
     part.end()
     this.#part = undefined
+    this.#observer.onNoCall(this)
     this.#observer.onCount('ended')
     this.#does('idle', `is out of the call: ${how}`)
   }

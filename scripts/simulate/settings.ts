@@ -15,6 +15,8 @@ one person with one phone sees every screen; the second lets many call one anoth
                             unless given
   --befriend LINK           a share link of yours: everybody asks you to be a contact. They accept your requests, too
   --calls-you-after SECONDS the first of them calls you so long after you have become contacts
+  --media WHEN              yes: in a call they send silence and a moving mark by the server's gateway, which needs Janus
+                            and Chromium; if-there: where these are
   --pace FACTOR             their pauses last so many times as long (1)
 
   --users N                 so many users, in groups of six who know each other
@@ -32,6 +34,7 @@ export const FLAGS = {
   people: 'value',
   befriend: 'value',
   'calls-you-after': 'value',
+  media: 'value',
   pace: 'value',
   users: 'value',
   'calls-per-second': 'value',
@@ -48,6 +51,7 @@ export interface Settings {
   readonly shareToken: string | undefined
   readonly callsYouAfterMs: number | undefined
   readonly pace: number
+  readonly media: 'no' | 'if-there' | 'yes'
   readonly load: Load | undefined
   readonly isJson: boolean
   readonly isControlled: boolean
@@ -67,7 +71,7 @@ export function readSettings(flags: Flags): Settings {
   const shareToken = optional(flags, 'befriend')
   const callsYouAfter = number(flags, 'calls-you-after', 0, SECONDS_MAX)
   if (load !== undefined) {
-    for (const name of ['people', 'befriend', 'calls-you-after']) {
+    for (const name of ['people', 'befriend', 'calls-you-after', 'media']) {
       if (flags[name] !== undefined) throw new UsageError(`--${name} and --users don't go together`)
     }
   }
@@ -78,15 +82,16 @@ export function readSettings(flags: Flags): Settings {
     shareToken: shareToken === undefined ? undefined : shareTokenIn(shareToken),
     callsYouAfterMs: callsYouAfter === undefined ? undefined : callsYouAfter * 1_000,
     pace: number(flags, 'pace', 0, 100) ?? 1,
+    media: readMedia(optional(flags, 'media')),
     load,
     isJson: flags.json === true,
     isControlled,
   }
 }
 
-/** The token of a share link, or of itself. Throws `UsageError` for a text that has none. */
+/** The token of a share link, of the development client's link, or of itself. Throws `UsageError` for a text that has none. */
 export function shareTokenIn(text: string): string {
-  const token = /(?:^|\/)(c_[\w-]+)(?:[?#].*)?$/.exec(text)?.[1]
+  const token = /(?:^|\/|#c=)(c_[\w-]+)(?:[?#&].*)?$/.exec(text)?.[1]
   if (token === undefined) throw new UsageError(`${text} is no share link: it would end in /c/c_…`)
   return token
 }
@@ -110,6 +115,12 @@ function readBehaviours(text: string): Behaviour[] {
     if (Object.hasOwn(BEHAVIOURS, name)) return name as Behaviour
     throw new UsageError(`--people: ${name} is none of ${Object.keys(BEHAVIOURS).join(', ')}`)
   })
+}
+
+function readMedia(text: string | undefined): Settings['media'] {
+  if (text === undefined) return 'no'
+  if (text === 'yes' || text === 'if-there') return text
+  throw new UsageError(`--media ${text} is neither yes nor if-there`)
 }
 
 function readUrl(text: string): string {

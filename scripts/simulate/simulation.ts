@@ -1,12 +1,14 @@
 /** All fake users of one run, and the commands to them. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Call } from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
 import { messageOf } from '../../src/errors.ts'
 import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'
 import { BEHAVIOURS, pausesAt } from './behaviour.ts'
 import { Crowd } from './crowd.ts'
 import { Gate } from './gate.ts'
+import { PeopleMedia } from './people-media.ts'
 import { Person, type PersonObserver } from './person.ts'
 import { Phone, sentenceOf, type World } from './phone.ts'
 import { shareTokenIn } from './settings.ts'
@@ -16,6 +18,8 @@ export interface SimulationOptions {
   readonly url: string
   readonly pace: number
   readonly callsYouAfterMs: number | undefined
+  /** Whether people send sound and picture; `if-there`: where gateway and Chromium are. */
+  readonly media: 'no' | 'if-there' | 'yes'
   /** A sentence about a person. */
   readonly onDeed: (name: string, deed: string) => void
   readonly onTrouble: (sentence: string) => void
@@ -35,6 +39,7 @@ export class Simulation implements PersonObserver {
   /** The last real user who has become a fake user's contact. */
   #you: string | undefined = undefined
   #hasCalledYou = false
+  #media: PeopleMedia | undefined = undefined
 
   private constructor(options: SimulationOptions, world: World, stop: AbortController) {
     this.#options = options
@@ -42,7 +47,7 @@ export class Simulation implements PersonObserver {
     this.#stop = stop
   }
 
-  /** Throws a sentence unless a development server is there. */
+  /** Rejects with a `CannotBegin` unless a development server is there, and what media needs. */
   static async open(options: SimulationOptions): Promise<Simulation> {
     const { url } = options
     await assertDevelopmentServer(url)
@@ -51,6 +56,7 @@ export class Simulation implements PersonObserver {
     const trouble = (sentence: string) => simulation.onTrouble(sentence)
     const world: World = { url, pins, gate: new Gate(AT_ONCE), stop: stop.signal, trouble }
     const simulation = new Simulation(options, world, stop)
+    await simulation.#openMedia(options.media)
     return simulation
   }
 
@@ -104,6 +110,7 @@ export class Simulation implements PersonObserver {
   async close(): Promise<void> {
     await this.end()
     this.#stop.abort()
+    await this.#media?.close()
   }
 
   /** Leaving does not wait for a server that is gone. */
@@ -141,6 +148,29 @@ export class Simulation implements PersonObserver {
     setTimeout(() => {
       person.call(userId, true).catch(error => this.onTrouble(sentenceOf(error)))
     }, callsYouAfterMs).unref()
+  }
+
+  onCall({ phone: { userId }, name }: Person, call: Call): void {
+    this.#media?.follow(userId, name, call)
+  }
+
+  onNoCall({ phone: { userId } }: Person): void {
+    this.#media?.leave(userId)
+  }
+
+  async #openMedia(wish: SimulationOptions['media']): Promise<void> {
+    if (wish === 'no') return
+    const missing = await PeopleMedia.missing(this.#world.url)
+    if (missing !== undefined && wish === 'yes') throw new CannotBegin(missing)
+    if (missing !== undefined) return
+    const personOf = (userId?: string) => this.#people.find(({ phone }) => phone.userId === userId)
+    this.#media = new PeopleMedia({
+      onConnected: userId => personOf(userId)?.onMedia(),
+      onTrouble: (sentence, userId) => {
+        const { name } = personOf(userId) ?? {}
+        this.onTrouble(name === undefined ? sentence : `${name}: ${sentence}`)
+      },
+    })
   }
 
   async #carryOut(command: SimulatorCommand): Promise<void> {
@@ -211,8 +241,8 @@ export class Simulation implements PersonObserver {
   }
 }
 
-/** No server that the simulator can use. */
-export class NoServer extends Error {}
+/** Something is missing that the simulator needs. */
+export class CannotBegin extends Error {}
 
 /** Only a development server shows codes, and signing in needs them. */
 async function assertDevelopmentServer(url: string): Promise<void> {
@@ -221,12 +251,12 @@ async function assertDevelopmentServer(url: string): Promise<void> {
     answer = await fetch(`${url}/dev/inbox?to=nobody`, { signal: AbortSignal.timeout(ANSWER_MS_MAX) })
     await answer.arrayBuffer()
   } catch (error) {
-    throw new NoServer(
+    throw new CannotBegin(
       `nothing answers at ${url} (${messageOf(error instanceof Error ? (error.cause ?? error) : error)}): start a server with npm start`,
     )
   }
   if (answer.status !== 200) {
-    throw new NoServer(`${url} is no development server: /dev/inbox answers ${answer.status}`)
+    throw new CannotBegin(`${url} is no development server: /dev/inbox answers ${answer.status}`)
   }
 }
 

@@ -180,7 +180,7 @@ function consoleSources(
     reset: resetOf(config, onReset),
     simulatorProgram: () => ({
       file: SIMULATOR,
-      args: ['--json', '--control', '--url', localUrl()],
+      args: ['--json', '--control', '--media', 'if-there', '--url', localUrl()],
     }),
   }
 }

@@ -1,26 +1,14 @@
 /** Three tabs of the development client in one call by way of a real Janus. */
 
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import t from 'tap'
 import { DESKTOP, openBrowser, skipWithoutChromium } from '../support/browser.ts'
-import { befriend, button, newTab, openHouse } from '../support/client-page.ts'
+import { befriend, button, newTab, openHouse, seesPictures } from '../support/client-page.ts'
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { openServer } from '../support/open-server.ts'
 
 const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
-
-/** Resolves when so many tiles have moving pictures. */
-async function sees(page: Page, count: number): Promise<void> {
-  const areMoving = (wanted: number) => {
-    const { document } = globalThis as unknown as {
-      document: { querySelectorAll(of: string): Iterable<{ videoWidth: number; currentTime: number }> }
-    }
-    const videos = [...document.querySelectorAll('.tile video.remote')]
-    return videos.filter(({ videoWidth, currentTime }) => videoWidth > 0 && currentTime > 1).length === wanted
-  }
-  await page.waitForFunction(areMoving, count, { polling: 100 })
-}
 
 t.test(
   'three tabs see and hear one another; one that is removed is gone; the gateway comes back',
@@ -45,21 +33,21 @@ t.test(
     await ann.getByLabel('Mark Cleo').check()
     await button(ann, 'Video call with 2').click()
     for (const page of [bob, cleo]) await button(page, 'Answer').click()
-    await Promise.all([ann, bob, cleo].map(page => sees(page, 2)))
+    await Promise.all([ann, bob, cleo].map(page => seesPictures(page, 2)))
     await ann.locator('.tile.speaking').first().waitFor()
     await button(bob, 'Camera').click()
-    await Promise.all([sees(ann, 1), sees(cleo, 1), sees(bob, 2)])
+    await Promise.all([seesPictures(ann, 1), seesPictures(cleo, 1), seesPictures(bob, 2)])
     await button(bob, 'Camera').click()
-    await sees(ann, 2)
+    await seesPictures(ann, 2)
 
     await janus.kill()
     await ann.locator('figcaption').getByText('connection lost').first().waitFor()
     await janus.start()
-    await Promise.all([ann, bob, cleo].map(page => sees(page, 2)))
+    await Promise.all([ann, bob, cleo].map(page => seesPictures(page, 2)))
 
     await ann.getByText('3 people').click()
     await button(ann, 'Remove Cleo').click()
     await cleo.getByText('The host has removed you').waitFor()
-    await Promise.all([sees(ann, 1), sees(bob, 1)])
+    await Promise.all([seesPictures(ann, 1), seesPictures(bob, 1)])
   },
 )

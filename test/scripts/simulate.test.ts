@@ -12,6 +12,7 @@ t.test('a share link is as good as its token', async t => {
     `http://127.0.0.1:8080/c/${token}`,
     `callsign://c/${token}`,
     `https://a.b/c/${token}?x=1`,
+    `http://127.0.0.1:8080/dev/client#c=${token}&u=1`,
   ]) {
     t.equal(shareTokenIn(text), token)
   }

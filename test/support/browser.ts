@@ -1,23 +1,12 @@
 /** Chromium for tests of pages, where one is installed. It is the system's own; nothing is fetched. */
 
-import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 import type { Test } from 'tap'
-
-const PROGRAMS = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/usr/bin/google-chrome-stable',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-]
-
-const { CALLSIGN_CHROMIUM } = process.env
-const executablePath = (CALLSIGN_CHROMIUM ? [CALLSIGN_CHROMIUM] : PROGRAMS).find(path => existsSync(path))
+import { CHROMIUM } from '../../scripts/support/chromium.ts'
 
 /** The `skip` of a test that needs a browser: false where there is one, else the reason. */
 export const skipWithoutChromium: string | false =
-  executablePath === undefined && 'needs Chromium: the Debian package chromium, or CALLSIGN_CHROMIUM=PATH'
+  CHROMIUM === undefined && 'needs Chromium: the Debian package chromium, or CALLSIGN_CHROMIUM=PATH'
 
 /** Phone and desktop, as the pages are looked at. */
 export const PHONE = { width: 390, height: 844 } as const
@@ -34,12 +23,12 @@ export interface BrowserOptions {
  * test is better skipped by `skipWithoutChromium`.
  */
 export async function openBrowser(t: Test, { args = [] }: BrowserOptions = {}): Promise<Browser | undefined> {
-  if (executablePath === undefined) {
+  if (CHROMIUM === undefined) {
     t.comment(skipWithoutChromium)
     return undefined
   }
   const switches = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args]
-  const browser = await chromium.launch({ executablePath, args: switches })
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: switches })
   browser.on('context', context => watch(t, context))
   t.teardown(() => browser.close())
   return browser

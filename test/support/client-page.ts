@@ -73,3 +73,15 @@ export async function contacts({ url, newContext }: ClientHouse): Promise<[ann: 
 export function widthsOf(page: Page): Promise<unknown> {
   return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
 }
+
+/** Resolves when so many tiles have moving pictures. */
+export async function seesPictures(page: Page, count: number): Promise<void> {
+  const areMoving = (wanted: number) => {
+    const { document } = globalThis as unknown as {
+      document: { querySelectorAll(of: string): Iterable<{ videoWidth: number; currentTime: number }> }
+    }
+    const videos = [...document.querySelectorAll('.tile video.remote')]
+    return videos.filter(({ videoWidth, currentTime }) => videoWidth > 0 && currentTime > 1).length === wanted
+  }
+  await page.waitForFunction(areMoving, count, { polling: 100 })
+}

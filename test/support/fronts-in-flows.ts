@@ -93,6 +93,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'python-grpc': GRPC,
   'register-refusals': GRPC,
   simulate: 'the simulator is a client like those of call-story and stomp-calls',
+  'simulate-media': PAGE,
   'stomp-clock': 'a clock that is moved in one process alone',
   'stomp-slow':
     'measures the memory of one process, and how soon a topic of the development surface tells its sender',

@@ -25,16 +25,22 @@ export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | '
   readonly camera?: boolean | string
 }
 
+/** A call as far as its media needs it. */
+export interface MediaCall
+  extends Pick<Call, 'callId' | 'isVideo' | 'state' | 'keys' | 'roomId' | 'media' | 'on'> {
+  readonly self: { readonly mediaName: string } | undefined
+}
+
 /**
  * Brings media to a call, whichever state it is in. Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt it. A call
  * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there.
  */
-export function joinMedia(call: Call, options: CallMediaOptions = {}): CallMedia {
+export function joinMedia(call: MediaCall, options: CallMediaOptions = {}): CallMedia {
   return new CallMedia(call, options)
 }
 
 export class CallMedia extends GatewayMedia {
-  readonly #call: Call
+  readonly #call: MediaCall
   /** Fingerprints by epoch. */
   readonly #held = new Map<number, string>()
   readonly #timers = new Set<ReturnType<typeof setTimeout>>()
@@ -45,7 +51,7 @@ export class CallMedia extends GatewayMedia {
   #wasAway = false
   #hasLeft = false
 
-  constructor(call: Call, { relay, microphone, camera, ...options }: CallMediaOptions) {
+  constructor(call: MediaCall, { relay, microphone, camera, ...options }: CallMediaOptions) {
     super({ ...options, callId: call.callId, ...(relay && { iceServers: () => serversOf(relay) }) })
     this.#call = call
     this.#stops = [

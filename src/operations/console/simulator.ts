@@ -78,9 +78,9 @@ export class Simulator {
   }
 
   #start({ file, args }: SimulatorProgram): Run {
-    const { PATH, HOME, NODE_EXTRA_CA_CERTS } = process.env
     // Not the server's secrets.
-    const env = { PATH, HOME, ...(NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS }) }
+    const { PATH, HOME, NODE_EXTRA_CA_CERTS, CALLSIGN_CHROMIUM } = process.env
+    const env = { PATH, HOME, NODE_EXTRA_CA_CERTS, CALLSIGN_CHROMIUM }
     const child = spawn(process.execPath, [file, ...args], { stdio: 'pipe', env })
     const run: Run = { child, state: IDLE, line: '', complaint: '', isToldToStop: false }
     this.#run = run
