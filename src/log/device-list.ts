@@ -164,7 +164,10 @@ export function withLowS(signature: Uint8Array): Uint8Array {
   return low
 }
 
-/** Judges the bytes of a list of `userId` by those of the list that was the newest so far. Never throws. */
+/**
+ * Judges the bytes of a list of `userId` by those of the list that was the newest so far. No `next` makes it throw. Throws
+ * `MALFORMED` when `next` could follow a `previous` that is no list: the caller's own memory is damaged.
+ */
 export function judgeDeviceList(
   userId: bigint,
   previous: Uint8Array | undefined,

@@ -55,6 +55,17 @@ t.test('each list is judged as the vectors say', async t => {
   }
 })
 
+t.test('a damaged list of before is an error of its keeper, not a verdict on the next list', async t => {
+  const [before, next] = [listOf('first'), listOf('second adds the tablet')]
+  const { userId } = parseDeviceList(next)
+  for (const damaged of [before.with(0, 0), before.subarray(1), new Uint8Array()])
+    t.equal(
+      codeOf(() => judgeDeviceList(userId, damaged, next)),
+      'MALFORMED',
+    )
+  t.equal(judgeDeviceList(userId, before.with(0, 0), next.with(0, 0)).kind, 'refused')
+})
+
 t.test('with any octet changed, a list is refused', async t => {
   const seed = seedOf()
   const random = randomFrom(seed)

@@ -141,7 +141,10 @@ internal fun withLowS(signature: ByteArray): ByteArray {
     return signature.copyOf(64 - low.size).also { it.fill(0, 32, it.size) } + low
 }
 
-/** Judges the octets of a list of [userId] by those of the list that was the newest so far. */
+/**
+ * Judges the octets of a list of [userId] by those of the list that was the newest so far. No [next] makes it throw. Throws
+ * `MALFORMED` when [next] could follow a [previous] that is no list: the caller's own memory is damaged.
+ */
 internal fun judgeDeviceList(userId: ULong, previous: ByteArray?, next: ByteArray): DeviceListVerdict {
     val list = try {
         parseDeviceList(next)

@@ -134,6 +134,16 @@ class DeviceListVectorsTest {
     }
 
     @Test
+    fun `a damaged list of before is an error of its keeper, not a verdict on the next list`() {
+        val (before, next) = listOf(listOf("first"), listOf("second adds the tablet"))
+        val userId = parseDeviceList(next).userId
+        val damaged = before.copyOf().also { it[0] = 0 }
+        for (previous in listOf(damaged, before.drop(1).toByteArray(), ByteArray(0)))
+            assertEquals(MALFORMED, codeOf { judgeDeviceList(userId, previous, next) })
+        assertTrue(judgeDeviceList(userId, damaged, next.copyOf().also { it[0] = 0 }) is RefusedList)
+    }
+
+    @Test
     fun `with any octet changed, a list is refused`() {
         for (case in vectors.list("judged").take(6)) {
             val octets = listOf(case.text("next"))
