@@ -2,14 +2,6 @@
 package callsign.verify
 
 import java.io.File
-import java.io.FileOutputStream
-import java.io.IOException
-import java.nio.channels.FileChannel
-import java.nio.file.Files
-import java.nio.file.StandardCopyOption
-import java.nio.file.StandardOpenOption
-import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.withContext
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
@@ -21,7 +13,7 @@ import kotlinx.serialization.json.buildJsonObject
  * `MALFORMED` for a damaged file. Exclude the folder from backups: it belongs to this installation.
  */
 public class FileCheckpointStore(folder: File) : CheckpointStore {
-    private val files = AtomicFiles(folder)
+    private val files = JsonFiles(folder)
 
     override suspend fun get(origin: String): KeptCheckpoint? {
         val members = files.read(origin) ?: return null
@@ -48,7 +40,7 @@ public class FileCheckpointStore(folder: File) : CheckpointStore {
 
 /** Keeps what is known of contacts in [folder], as [FileCheckpointStore] keeps checkpoints. */
 public class FileKnownUserStore(folder: File) : KnownUserStore {
-    private val files = AtomicFiles(folder)
+    private val files = JsonFiles(folder)
 
     override suspend fun get(userId: String): KnownUser? {
         val members = files.read(userId) ?: return null
@@ -100,38 +92,20 @@ public class FileKnownUserStore(folder: File) : KnownUserStore {
     }
 }
 
-/** JSON files that are replaced whole: written beside, forced to the disk, then renamed. */
-private class AtomicFiles(private val folder: File) {
-    suspend fun read(name: String): JsonObject? = withContext(Dispatchers.IO) {
-        val file = fileOf(name)
-        if (!file.exists()) return@withContext null
-        parseJson(file.readText()) as? JsonObject ?: throw damaged()
+/** One JSON file for each name. */
+private class JsonFiles(folder: File) {
+    private val files = AtomicFiles(folder)
+
+    suspend fun read(name: String): JsonObject? {
+        val octets = files.read(fileOf(name)) ?: return null
+        return parseJson(String(octets)) as? JsonObject ?: throw damaged()
     }
 
-    suspend fun write(name: String, members: JsonObject): Unit = withContext(Dispatchers.IO) {
-        folder.mkdirs()
-        val file = fileOf(name)
-        val beside = File(folder, "${file.name}.new")
-        FileOutputStream(beside).use { stream ->
-            stream.write(members.toString().toByteArray())
-            stream.fd.sync()
-        }
-        Files.move(beside.toPath(), file.toPath(), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING)
-        syncFolder()
-    }
-
-    /** The rename itself has to outlast a power cut. Not every system lets a folder be opened. */
-    private fun syncFolder() {
-        try {
-            FileChannel.open(folder.toPath(), StandardOpenOption.READ).use { it.force(true) }
-        } catch (_: IOException) {
-            return
-        }
-    }
+    suspend fun write(name: String, members: JsonObject) = files.write(fileOf(name), members.toString().toByteArray())
 
     /** Origins hold characters that no file name can. */
-    private fun fileOf(name: String): File =
-        File(folder, sha256(name.toByteArray()).joinToString("") { "%02x".format(it) } + ".json")
+    private fun fileOf(name: String): String =
+        sha256(name.toByteArray()).joinToString("") { "%02x".format(it) } + ".json"
 }
 
 private fun JsonObject.text(name: String): String = textOf(this[name]) ?: throw damaged()
