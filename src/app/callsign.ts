@@ -18,9 +18,8 @@ import { Devices } from './devices.ts'
 import { Emitter } from './emitter.ts'
 import { KeyExchange } from './key-exchange.ts'
 import { type KeyEvent, KeyLog } from './key-log.ts'
-import { ringsForMs } from './live-call.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './operations.ts'
-import { callShown, callUuid, invitationIn, type PushAction, pushMembers } from './push.ts'
+import { invitationIn, isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
 import { Server, type ServerOptions } from './server.ts'
 import { Session } from './session.ts'
 import { type Confirm, confirmed } from './sign-in.ts'
@@ -232,28 +231,21 @@ export class Callsign extends Emitter<CallsignEvents> {
   /** Says how to show a push. Does not wait for the network; the connection is made beside. */
   async onPush(payload: Readonly<Record<string, unknown>>): Promise<PushAction> {
     const members = pushMembers(payload)
-    const { type = '', eventId = '', deviceId, callId = '' } = members
     await this.resume()
-    const isOfOther = deviceId !== undefined && CALL_PUSHES.includes(type) && deviceId !== this.deviceId
-    if (this.#active === undefined || isOfOther) return { show: 'nothing' }
-    const { connection, calls } = this.#active
+    const active = this.#active
+    if (active === undefined || isOfOtherDevice(members, active.device.deviceId)) return { show: 'nothing' }
+    const { eventId = '' } = members
+    const { connection, calls } = active
     connection.connect()
-    const isSeen = this.#pushesSeen.has(eventId)
+    const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
     this.#pushesSeen.add(eventId)
-    if (type === 'call_invitation') {
-      const { expiresAt = '', sentAt } = members
-      const forMs = ringsForMs({ expiresAt, sentAt: Number(sentAt) }, this.#server)
+    if (action.show === 'ringing') {
       const invitation = invitationIn(members)
-      // iOS wants to hear of each, also where it rings already.
-      if (!(forMs > 0)) return { ...callShown(members), show: 'over' }
       if (invitation !== undefined) calls.onInvitation(invitation)
-      return { ...callShown(members), show: 'ringing', forMs }
+    } else if (action.show === 'stop-ringing') {
+      calls.onCancelled(action.callId, action.reason === 'ended' ? 'unknown' : action.reason)
     }
-    if (isSeen) return { show: 'nothing' }
-    if (type !== 'call_cancel') return { show: 'notice', type, members }
-    const reason = members.reason as 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended'
-    calls.onCancelled(callId, reason === 'ended' ? 'unknown' : reason)
-    return { show: 'stop-ringing', callId, uuid: callUuid(callId), reason }
+    return action
   }
 
   /** Connects here in place of another tab, which has the state `elsewhere` then; also comes back from there. */
@@ -431,7 +423,6 @@ function normalized(address: string): string {
 }
 
 const ADDRESS = 'address'
-const CALL_PUSHES: readonly string[] = ['call_invitation', 'call_cancel', 'missed_call']
 const DEVICE_EVENTS: readonly string[] = [
   'device_added',
   'device_removed',

@@ -2,6 +2,8 @@
 
 import { sha256 } from '#primitives'
 import type { Invitation } from './calls.ts'
+import { ringsForMs } from './live-call.ts'
+import type { Server } from './server.ts'
 
 /** `uuid` is CallKit's name of the call, the same for each push and message of it. */
 interface CallShown {
@@ -38,6 +40,31 @@ export function pushMembers(payload: Readonly<Record<string, unknown>>): PushMem
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
 }
 
+/** Whether a call's push is for another device of this phone's past. */
+export function isOfOtherDevice({ type = '', deviceId }: PushMembers, own: string): boolean {
+  return deviceId !== undefined && CALL_PUSHES.includes(type) && deviceId !== own
+}
+
+/** Judges a push for this device. `isSeen` says that its event was judged before. */
+export function judgePush(
+  members: PushMembers,
+  isSeen: boolean,
+  server: Pick<Server, 'nowMs' | 'isTimeKnown'>,
+): PushAction {
+  const { type = '', callId = '', expiresAt = '', sentAt } = members
+  if (type === 'call_invitation') {
+    const forMs = ringsForMs({ expiresAt, sentAt: Number(sentAt) }, server)
+    // iOS wants to hear of each, also where it rings already.
+    return forMs > 0
+      ? { ...callShown(members), show: 'ringing', forMs }
+      : { ...callShown(members), show: 'over' }
+  }
+  if (isSeen) return { show: 'nothing' }
+  if (type !== 'call_cancel') return { show: 'notice', type, members }
+  const reason = members.reason as Extract<PushAction, { show: 'stop-ringing' }>['reason']
+  return { show: 'stop-ringing', callId, uuid: callUuid(callId), reason }
+}
+
 /** The invitation of a push. Undefined where the key was too long for a push: the call rings with the next connection. */
 export function invitationIn(members: PushMembers): Invitation | undefined {
   const { callId = '', callerId = '', callerName = '', encryptedAESKey, expiresAt = '' } = members
@@ -48,7 +75,7 @@ export function invitationIn(members: PushMembers): Invitation | undefined {
   return { callId, callerId, callerName, encryptedAESKey, expiresAt, isVideo, isOnGoing, ...numbers }
 }
 
-export function callShown({ callId = '', callerId = '', callerName = '', isVideo }: PushMembers): CallShown {
+function callShown({ callId = '', callerId = '', callerName = '', isVideo }: PushMembers): CallShown {
   return { callId, uuid: callUuid(callId), callerId, callerName, isVideo: isVideo === 'true' }
 }
 
@@ -58,3 +85,5 @@ export function callUuid(callId: string): string {
   const hex = [...digest].map(octet => octet.toString(16).padStart(2, '0')).join('')
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
+
+const CALL_PUSHES: readonly string[] = ['call_invitation', 'call_cancel', 'missed_call']

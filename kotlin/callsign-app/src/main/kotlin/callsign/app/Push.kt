@@ -1,0 +1,99 @@
+/** How a push is shown, judged by the server's time (docs/push.md). */
+package callsign.app
+
+import java.nio.ByteBuffer
+import java.security.MessageDigest
+import java.time.DateTimeException
+import java.time.Instant
+import java.util.UUID
+
+/** The call of a push. [uuid] is the system's name of it, the same for each push and message of the call. */
+public data class PushedCall(
+    public val callId: String,
+    public val uuid: UUID,
+    public val callerId: String,
+    public val callerName: String,
+    public val isVideo: Boolean,
+)
+
+/** What to do with a push. */
+public sealed interface PushAction {
+    /** Ring with a full-screen notification or by ConnectionService, [forMs] at the longest. */
+    public data class Ringing(public val call: PushedCall, public val forMs: Long) : PushAction
+
+    /** It has rung out: show nothing. */
+    public data class Over(public val call: PushedCall) : PushAction
+
+    public data class StopRinging(
+        public val callId: String,
+        public val uuid: UUID,
+        public val reason: StopReason,
+    ) : PushAction
+
+    /** Shown by the system, or by the app: [type] and [members] as docs/push.md has them. */
+    public data class Notice(public val type: String, public val members: Map<String, String>) : PushAction
+
+    /** For another device of this phone's past, or shown before. */
+    public data object Nothing : PushAction
+}
+
+/** Why a call rings no longer. [wireName] is its name in the push. */
+public enum class StopReason(public val wireName: String) {
+    CANCELLED("cancelled"),
+    ANSWERED_ELSEWHERE("answered_elsewhere"),
+    DECLINED_ELSEWHERE("declined_elsewhere"),
+
+    /** Also for a reason that is newer than this package. */
+    ENDED("ended"),
+}
+
+/**
+ * Judges a push: [members] are the `data` of an FCM message, and [deviceId] is this device, null where there is none.
+ * [serverNowMs] is the time by the server's clock, null until it has named it. [isSeen] says that the push's `eventId` was judged
+ * before.
+ */
+public fun judgePush(members: Map<String, String>, deviceId: ULong?, serverNowMs: Long?, isSeen: Boolean): PushAction {
+    val type = members["type"].orEmpty()
+    val isOfOther = "deviceId" in members && type in CALL_PUSHES && members["deviceId"] != "$deviceId"
+    if (deviceId == null || isOfOther) return PushAction.Nothing
+    if (type == "call_invitation") {
+        val forMs = ringsForMs(members, serverNowMs)
+        val call = pushedCall(members)
+        return if (forMs > 0) PushAction.Ringing(call, forMs) else PushAction.Over(call)
+    }
+    if (isSeen) return PushAction.Nothing
+    if (type != "call_cancel") return PushAction.Notice(type, members)
+    val callId = members["callId"].orEmpty()
+    val reason = StopReason.entries.find { it.wireName == members["reason"] } ?: StopReason.ENDED
+    return PushAction.StopRinging(callId, callUuid(callId), reason)
+}
+
+/** The first sixteen octets of SHA-256 of the call's id. */
+public fun callUuid(callId: String): UUID {
+    val digest = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(callId.toByteArray()))
+    return UUID(digest.getLong(), digest.getLong())
+}
+
+private fun pushedCall(members: Map<String, String>): PushedCall {
+    val callId = members["callId"].orEmpty()
+    return PushedCall(
+        callId,
+        callUuid(callId),
+        members["callerId"].orEmpty(),
+        members["callerName"].orEmpty(),
+        members["isVideo"] == "true",
+    )
+}
+
+/** How much longer the call rings: until the server has named its time, by the length of its ringing alone. */
+private fun ringsForMs(members: Map<String, String>, serverNowMs: Long?): Long {
+    val sentAtMs = members["sentAt"]?.toLongOrNull() ?: return 0
+    val expiresAtMs = try {
+        Instant.parse(members["expiresAt"].orEmpty()).toEpochMilli()
+    } catch (_: DateTimeException) {
+        return 0
+    }
+    return minOf(expiresAtMs - sentAtMs, expiresAtMs - (serverNowMs ?: sentAtMs))
+}
+
+private val CALL_PUSHES = setOf("call_invitation", "call_cancel", "missed_call")
