@@ -12,7 +12,6 @@ import java.security.GeneralSecurityException
 import java.security.MessageDigest
 import java.security.SecureRandom
 import javax.crypto.Cipher
-import javax.crypto.Mac
 import javax.crypto.spec.GCMParameterSpec
 import javax.crypto.spec.SecretKeySpec
 
@@ -91,26 +90,11 @@ public fun fingerprintOf(callKey: ByteArray, callId: String, epoch: Long): Strin
 /** AES-256-GCM by a key and nonce of HKDF over both secrets, bound to sender, receiver, and all keys that took part. */
 private fun cipher(mode: Int, shared: ByteArray, ephemeral: ByteArray, from: KeyHolder, to: KeyHolder): Cipher {
     val info = "callsign call key v1 ${from.name} ${to.name} ".toByteArray() + ephemeral + from.point + to.point
-    val octets = hkdf(shared, info, KEY_OCTETS + IV_OCTETS)
+    val octets = hkdf("HmacSHA256", shared, info, KEY_OCTETS + IV_OCTETS)
     return Cipher.getInstance("AES/GCM/NoPadding").apply {
         val key = SecretKeySpec(octets, 0, KEY_OCTETS, "AES")
         init(mode, key, GCMParameterSpec(8 * TAG_OCTETS, octets, KEY_OCTETS, IV_OCTETS))
     }
-}
-
-/** HKDF-SHA256 (RFC 5869) without salt, which stands for 32 zero octets. */
-private fun hkdf(secret: ByteArray, info: ByteArray, length: Int): ByteArray {
-    fun hmac(key: ByteArray, message: ByteArray) =
-        Mac.getInstance("HmacSHA256").apply { init(SecretKeySpec(key, "HmacSHA256")) }.doFinal(message)
-    val pseudorandom = hmac(ByteArray(32), secret)
-    var block = ByteArray(0)
-    var octets = ByteArray(0)
-    var counter: Byte = 1
-    while (octets.size < length) {
-        block = hmac(pseudorandom, block + info + counter++)
-        octets += block
-    }
-    return octets.copyOf(length)
 }
 
 private fun notSealed(cause: Exception): CallsignException {
@@ -120,5 +104,4 @@ private fun notSealed(cause: Exception): CallsignException {
 
 private const val KEY_OCTETS = 32
 private const val IV_OCTETS = 12
-private const val TAG_OCTETS = 16
 private const val SEALED_OCTETS_MIN = POINT_OCTETS + TAG_OCTETS

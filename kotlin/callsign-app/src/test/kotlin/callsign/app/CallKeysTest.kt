@@ -16,9 +16,6 @@ import java.security.spec.ECPoint
 import java.security.spec.ECPrivateKeySpec
 import java.security.spec.ECPublicKeySpec
 import kotlinx.coroutines.runBlocking
-import kotlinx.serialization.json.Json
-import kotlinx.serialization.json.jsonObject
-import kotlinx.serialization.json.jsonPrimitive
 import org.junit.jupiter.api.Assertions.assertArrayEquals
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
@@ -27,15 +24,10 @@ import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
-private val projectRoot: File =
-    generateSequence(File("").absoluteFile, File::getParentFile).first { File(it, "test/vectors").isDirectory }
-
 private val page = File(projectRoot, "docs/crypto.md").readText()
 
 private fun valueIn(row: String): String =
     checkNotNull(Regex("^\\| $row.*`([^`]+)` \\|$", RegexOption.MULTILINE).find(page)).groupValues[1]
-
-private fun fromHex(hex: String): ByteArray = hex.chunked(2).map { it.toInt(16).toByte() }.toByteArray()
 
 /** A pair with this private scalar, in hexadecimal, and this public key. */
 private fun pairOf(scalar: String, publicKey: String): KeyPair {
@@ -80,8 +72,8 @@ class CallKeysTest {
         assertArrayEquals(callKey, openCallKey(sealed, ann.holder, bob))
         assertNotEquals(sealed, sealCallKey(callKey, ann, bob.holder))
 
-        val vector = Json.parseToJsonElement(File(projectRoot, "test/vectors/call-key-checkpoint.json").readText())
-        fun text(name: String) = vector.jsonObject.getValue(name).jsonPrimitive.content
+        val vector = readVectors("call-key-checkpoint")
+        fun text(name: String) = vector.word(name)
         assertArrayEquals(fromHex(text("opened_hex")), openCallKey(text("sealed_base64"), ann.holder, bob))
         val noted = sealCallKey(fromHex(text("opened_hex")), ann, bob.holder)
         assertEquals(222, decodeBase64(noted).size)
