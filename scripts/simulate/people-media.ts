@@ -5,6 +5,7 @@ import { messageOf } from '../../src/errors.ts'
 import type { MediaReport, MediaRequest, SeenCall } from '../../web/simulator/messages.ts'
 import { CHROMIUM } from '../support/chromium.ts'
 import { MediaBrowser } from './media-browser.ts'
+import { sentenceOf } from './phone.ts'
 
 export interface PeopleMediaOptions {
   /** The person's sound and picture are in the room, for the first time or again. */
@@ -13,10 +14,16 @@ export interface PeopleMediaOptions {
   readonly onTrouble: (sentence: string, userId?: string) => void
 }
 
+interface Followed {
+  readonly call: Call
+  /** They end the listening to it. */
+  readonly stops: readonly (() => void)[]
+}
+
 export class PeopleMedia {
   readonly #options: PeopleMediaOptions
-  /** By user id: they end the listening to the person's call. */
-  readonly #stops = new Map<string, readonly (() => void)[]>()
+  /** By user id. */
+  readonly #followed = new Map<string, Followed>()
   /** Opened when the first person has a key. */
   #browser: Promise<MediaBrowser> | undefined
   #isClosing = false
@@ -44,15 +51,15 @@ export class PeopleMedia {
       show()
       this.#tell({ kind: 'admitted', person: userId })
     }
-    this.#stops.set(userId, [call.on('changed', show), call.on('media', admit)])
+    this.#followed.set(userId, { call, stops: [call.on('changed', show), call.on('media', admit)] })
     show()
   }
 
   leave(userId: string): void {
-    const stops = this.#stops.get(userId)
-    if (stops === undefined) return
-    this.#stops.delete(userId)
-    for (const stop of stops) stop()
+    const followed = this.#followed.get(userId)
+    if (followed === undefined) return
+    this.#followed.delete(userId)
+    for (const stop of followed.stops) stop()
     this.#tell({ kind: 'gone', person: userId })
   }
 
@@ -79,8 +86,18 @@ export class PeopleMedia {
 
   #onReport(report: MediaReport): void {
     const { onConnected, onTrouble } = this.#options
-    if (report.kind === 'error') onTrouble(`${report.code}: ${report.message}`, report.person)
-    else if (report.state === 'connected') onConnected(report.person)
+    const { person } = report
+    switch (report.kind) {
+      case 'key-wanted':
+        return void this.#followed
+          .get(person)
+          ?.call.askForKey()
+          .catch(error => onTrouble(sentenceOf(error), person))
+      case 'error':
+        return onTrouble(`${report.code}: ${report.message}`, person)
+      case 'state':
+        return report.state === 'connected' ? onConnected(person) : undefined
+    }
   }
 }
 

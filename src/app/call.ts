@@ -118,6 +118,11 @@ export interface Call {
   renewKey(): Promise<void>
   /** The present key once more for all, for a device that can't decrypt. */
   resendKey(): Promise<void>
+  /**
+   * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
+   * on meanwhile. `CallMedia` does it by itself; the host's key is the right one, so the host asks for none.
+   */
+  askForKey(): Promise<void>
   /** Gives the key to a device that has asked for it. Rejects unless it is on the list of its user. */
   grantKey(ask: KeyAsk): Promise<void>
 }

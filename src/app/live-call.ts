@@ -204,6 +204,10 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     })
   }
 
+  askForKey(): Promise<void> {
+    return this.#rejoining.askBeside()
+  }
+
   grantKey(ask: KeyAsk): Promise<void> {
     return this.#rejoining.grant(ask)
   }

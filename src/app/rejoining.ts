@@ -17,7 +17,8 @@ export interface RejoiningDeps {
 }
 
 /** The call as far as this needs it. */
-export interface RejoinedCall extends Pick<Call, 'state' | 'isHost' | 'participants' | 'renewKey'> {
+export interface RejoinedCall
+  extends Pick<Call, 'state' | 'isHost' | 'hostUserId' | 'participants' | 'renewKey'> {
   /** Values for the path of a request. */
   readonly at: { readonly callId: string }
   readonly isPresent: boolean
@@ -35,6 +36,8 @@ export class Rejoining {
   readonly #deps: RejoiningDeps
   readonly #call: RejoinedCall
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** Asks in a call that goes on. */
+  #isAskingBeside = false
   /** Users who asked for the key while this device did not have it either. */
   readonly #askers = new Set<string>()
 
@@ -97,12 +100,26 @@ export class Rejoining {
     await session.request('POST call/{callId}/accept-rejoin', answer, this.#call.at)
   }
 
-  /** Takes the first answer that opens. */
+  /** Asks while the call goes on: the key that this device has does not open what a member sends. The host's key is the right one. */
+  async askBeside(): Promise<void> {
+    if (this.#call.state !== 'active' || this.#call.isHost) return
+    this.#isAskingBeside = true
+    await this.#deps.session.request('POST call/{callId}/request-rejoin', undefined, this.#call.at)
+  }
+
+  /** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
   async onGranted(event: ParticipantAcceptRejoinEvent): Promise<void> {
-    if (!this.isAsking) return
     const { encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
+    const isWanted = () => {
+      const { state, newestKey, hostUserId } = this.#call
+      const held = newestKey?.epoch ?? 0
+      const isBetter = keyEpoch > held || (keyEpoch === held && fromUserId === hostUserId)
+      return this.isAsking || (this.#isAskingBeside && state === 'active' && isBetter)
+    }
+    if (!isWanted()) return
     const key = await this.#deps.exchange.open(encryptedAESKey, fromUserId, fromDeviceId)
-    if (!this.isAsking) return
+    if (!isWanted()) return
+    this.#isAskingBeside = false
     await this.comeBack(keyEpoch, { key, userId: fromUserId, deviceId: fromDeviceId })
   }
 

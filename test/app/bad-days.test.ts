@@ -1,6 +1,7 @@
 /** `callsign/app` with the real server on bad days: restarts, cut networks, wrong clocks, full storage, lies, late pushes. */
 
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { type AppStorage, type Call, type KeyEvent, memoryStorage } from '../../src/app/app.ts'
 import { newPublicKey } from '../support/app.ts'
 import { settingsFor } from '../support/call-people.ts'
@@ -216,6 +217,33 @@ t.test('a device that can not open a new key asks for it', async t => {
   await until(bobs, ({ state, keys }) => state === 'active' && keys[0]?.epoch === 2)
   t.equal(bobs.fingerprint, call.fingerprint)
 })
+
+t.test('a device that missed a new key asks for it while the call goes on', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, server.http, 1, { webSocket: withoutKeyUpdates })
+  await befriend(ann, bob)
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const bobs = await rung
+  await bobs.answer()
+  await until(call, ({ state }) => state === 'active')
+  const states: string[] = []
+  bobs.on('state', state => states.push(state))
+  await call.renewKey()
+  await bobs.askForKey()
+  await until(bobs, ({ keys }) => keys[0]?.epoch === 2)
+  t.equal(bobs.fingerprint, call.fingerprint)
+  t.same(states, [], 'it was never out of the call')
+})
+
+/** The server's news of new keys get lost. */
+const withoutKeyUpdates = class extends WebSocket {
+  override emit(name: string, ...parts: unknown[]): boolean {
+    const isKeyUpdate = name === 'message' && String(parts[0]).includes('"type":"key_update"')
+    return isKeyUpdate || super.emit(name, ...parts)
+  }
+}
 
 for (const aheadMs of [600_000, -600_000]) {
   t.test(`a clock that is ${aheadMs} ms ahead shortens no ring`, async t => {

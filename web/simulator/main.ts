@@ -11,10 +11,12 @@ import { Portrait } from './portrait.ts'
 
 /** A call of the simulator, as it said last. */
 class FollowedCall extends Emitter<CallEvents> implements MediaCall {
+  readonly #person: string
   #seen: SeenCall
 
-  constructor(seen: SeenCall) {
+  constructor(person: string, seen: SeenCall) {
     super()
+    this.#person = person
     this.#seen = seen
   }
 
@@ -44,6 +46,10 @@ class FollowedCall extends Emitter<CallEvents> implements MediaCall {
 
   get keys() {
     return this.#seen.keys.map(held => ({ ...held, key: Uint8Array.from(held.key) }))
+  }
+
+  async askForKey(): Promise<void> {
+    report({ kind: 'key-wanted', person: this.#person })
   }
 
   follow(seen: SeenCall): void {
@@ -86,7 +92,7 @@ function onRequest(request: MediaRequest): void {
 }
 
 function join(person: string, name: string, seen: SeenCall): void {
-  const call = new FollowedCall(seen)
+  const call = new FollowedCall(person, seen)
   const media = joinMedia(call, { microphone: false, camera: false })
   const portrait = seen.isVideo ? new Portrait(name) : undefined
   parts.set(person, { call, media, portrait })

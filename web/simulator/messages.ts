@@ -13,6 +13,7 @@ export type MediaRequest =
 
 /** From the page. */
 export type MediaReport =
+  | { readonly kind: 'key-wanted'; readonly person: string }
   | { readonly kind: 'state'; readonly person: string; readonly state: MediaState }
   | { readonly kind: 'error'; readonly person: string; readonly code: string; readonly message: string }
 

@@ -5,6 +5,7 @@
 
 import type { Call } from '../call.ts'
 import { CallsignError } from '../callsign-error.ts'
+import type { FrameFailure } from './frame-cryptor.ts'
 import { GatewayMedia, type GatewayMediaOptions } from './gateway-media.ts'
 import type { StreamName } from './publisher.ts'
 
@@ -27,7 +28,7 @@ export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | '
 
 /** A call as far as its media needs it. */
 export interface MediaCall
-  extends Pick<Call, 'callId' | 'isVideo' | 'state' | 'keys' | 'roomId' | 'media' | 'on'> {
+  extends Pick<Call, 'callId' | 'isVideo' | 'state' | 'keys' | 'roomId' | 'media' | 'on' | 'askForKey'> {
   readonly self: { readonly mediaName: string } | undefined
 }
 
@@ -43,6 +44,8 @@ export class CallMedia extends GatewayMedia {
   readonly #call: MediaCall
   /** Fingerprints by epoch. */
   readonly #held = new Map<number, string>()
+  /** Users whose frames did not open with the newest key, and it was asked for. */
+  readonly #askedFor = { epoch: 0, userIds: new Set<string>() }
   readonly #timers = new Set<ReturnType<typeof setTimeout>>()
   readonly #stops: readonly (() => void)[]
   readonly #own = new Map<StreamName, MediaStreamTrack>()
@@ -60,6 +63,7 @@ export class CallMedia extends GatewayMedia {
       call.on('media', () => this.#enter()),
       call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
     ]
+    this.on('undecryptable', ({ participant, reason }) => this.#askForKey(participant.userId, reason))
     this.#follow()
     if (microphone !== false) this.#openQuietly('microphone', microphone)
     if (camera ?? call.isVideo) this.#openQuietly('camera', camera)
@@ -142,6 +146,20 @@ export class CallMedia extends GatewayMedia {
     this.dropKey(epoch)
   }
 
+  /** Once for each member and epoch: the key may not be what is wrong. */
+  async #askForKey(userId: string, reason: FrameFailure): Promise<void> {
+    const epoch = this.#call.keys[0]?.epoch ?? 0
+    const asked = this.#askedFor
+    if (asked.epoch !== epoch) {
+      asked.epoch = epoch
+      asked.userIds.clear()
+    }
+    if (reason !== 'no-key' && reason !== 'not-authentic') return
+    if (asked.userIds.has(userId) || asked.userIds.size >= ASKS_MAX) return
+    asked.userIds.add(userId)
+    await this.#call.askForKey()
+  }
+
   #enter(): void {
     const { media, roomId, self } = this.#call
     const { url, roomToken, pluginToken } = media ?? {}
@@ -199,5 +217,7 @@ async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
   }
 }
 
+/** In one epoch. The names of those who send are the gateway's word. */
+const ASKS_MAX = 8
 /** From a key's arrival to its use, and from its use to the end of the one before. */
 const SPREAD_MS = 5_000

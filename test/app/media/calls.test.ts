@@ -32,6 +32,19 @@ window.begin = async (pins, address, code) => {
   while (me.connection !== 'connected') await me.once('connection')
   return me.userId
 }
+// Requests for the key; and news of new keys get lost while it is deaf.
+window.asked = []
+window.isDeaf = false
+const { fetch: ask } = window
+window.fetch = (url, init) => {
+  if (String(url).endsWith('/request-rejoin')) asked.push(String(url))
+  return ask(url, init)
+}
+window.WebSocket = class extends WebSocket {
+  set onmessage(listener) {
+    super.onmessage = listener && (event => isDeaf && String(event.data).includes('"key_update"') ? undefined : listener(event))
+  }
+}
 // Sound and picture of so many members came since the last look.
 let before = new Map()
 window.look = async () => { before = (await media.statistics()).participants }
@@ -113,6 +126,14 @@ t.test(
     for (const page of pages) await until(page, 'media.epoch === 2')
     await allReceive(pages, 5)
     for (const page of pages) t.same(await page.evaluate('failed'), [], 'no frame was lost')
+
+    await cat.page.evaluate('asked.length = 0, isDeaf = true')
+    await ann.page.evaluate('call.renewKey()')
+    for (const page of pages) await until(page, 'media.epoch === 3')
+    await allReceive(pages, 5)
+    t.same(await cat.page.evaluate('failed.slice(0, 1)'), ['no-key'])
+    const asked = await cat.page.evaluate<string[]>('asked')
+    t.ok(asked.length === 1 || asked.length === 2, `${asked.length} asks for two members`)
 
     await begin(cat.page, 2)
     await until(cat.page, `window.call?.state === 'active'`)
