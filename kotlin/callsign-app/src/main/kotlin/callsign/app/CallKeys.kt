@@ -78,10 +78,14 @@ public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder
 }
 
 /** The fingerprint of the key that people read to each other: twenty digits in groups of five. */
-public fun fingerprintOf(callKey: ByteArray, callId: String, epoch: Long): String {
+public fun fingerprintOf(callKey: ByteArray, callId: String, epoch: Long): String =
+    spokenCode("callsign call fingerprint v1 $callId $epoch ", callKey)
+
+/** Twenty digits in groups of five: of SHA-256, the first four 32-bit words, each modulo 100,000. */
+internal fun spokenCode(text: String, octets: ByteArray = ByteArray(0)): String {
     val digest = MessageDigest.getInstance("SHA-256").run {
-        update("callsign call fingerprint v1 $callId $epoch ".toByteArray())
-        ByteBuffer.wrap(digest(callKey))
+        update(text.toByteArray())
+        ByteBuffer.wrap(digest(octets))
     }
     return List(4) { digest.getInt(4 * it).toUInt() % 100_000u }
         .joinToString(" ") { it.toString().padStart(5, '0') }

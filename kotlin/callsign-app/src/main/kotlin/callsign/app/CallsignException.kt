@@ -1,5 +1,6 @@
 package callsign.app
 
+import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 
 /**
@@ -27,6 +28,33 @@ public class CallsignException(
         /** The storage has a value that this app did not put there. */
         public const val STORAGE_CORRUPT: String = "STORAGE_CORRUPT"
 
+        /** The storage could not be read or written. */
+        public const val STORAGE_FAILED: String = "STORAGE_FAILED"
+
+        /** This device is registered with other keys than the ones in its storage. Without the value `members.key` it starts over. */
+        public const val DEVICE_KEYS_LOST: String = "DEVICE_KEYS_LOST"
+
+        /** Another user is signed in. */
+        public const val ALREADY_SIGNED_IN: String = "ALREADY_SIGNED_IN"
+
+        /** This device does not have the key of the call yet. */
+        public const val KEY_MISSING: String = "KEY_MISSING"
+
+        /** The server or the key log has named keys that do not hold: nothing is encrypted for them. */
+        public const val KEYS_REFUSED: String = "KEYS_REFUSED"
+
+        /** A user has no keys, or not for this user to see. */
+        public const val KEYS_UNAVAILABLE: String = "KEYS_UNAVAILABLE"
+
+        /** The key log could not be asked. */
+        public const val LOG_UNANSWERED: String = "LOG_UNANSWERED"
+
+        /** There is no connection to the server, or it broke before the answer came. */
+        public const val OFFLINE: String = "OFFLINE"
+
+        /** Another device of the user has removed this one. */
+        public const val DEVICE_REMOVED: String = "DEVICE_REMOVED"
+
         /** The call's key was not sealed by the device that is said to have sent it, or not for this one. */
         public const val CALL_KEY_INVALID: String = "CALL_KEY_INVALID"
 
@@ -34,3 +62,21 @@ public class CallsignException(
         public const val KEY_UNSUPPORTED: String = "KEY_UNSUPPORTED"
     }
 }
+
+/** Whether the error is a [CallsignException] with one of these codes. */
+internal fun Throwable.hasCode(vararg codes: String): Boolean = this is CallsignException && code in codes
+
+/** The error that a problem (RFC 9457) tells of. A value of another form has the code and the sentence given here. */
+internal fun errorOf(problem: JsonElement?, code: String, sentence: String, status: Int? = null): CallsignException {
+    val members = problem as? JsonObject ?: JsonObject(emptyMap())
+    val message = members.text("detail") ?: members.text("title") ?: sentence
+    return CallsignException(members.text("code") ?: code, message, status = status, members = members)
+}
+
+internal fun answerInvalid(cause: Throwable? = null): CallsignException {
+    val sentence = "The server answered with something else than it says."
+    return CallsignException(CallsignException.LocalCode.ANSWER_INVALID, sentence, cause)
+}
+
+internal fun offline(): CallsignException =
+    CallsignException(CallsignException.LocalCode.OFFLINE, "There is no connection to the server now.")

@@ -7,6 +7,7 @@ import java.util.UUID
 import java.util.concurrent.TimeUnit
 import kotlin.coroutines.resume
 import kotlin.coroutines.resumeWithException
+import kotlin.math.abs
 import kotlin.random.Random
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.suspendCancellableCoroutine
@@ -14,7 +15,6 @@ import kotlinx.serialization.SerializationException
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
 import okhttp3.Call
 import okhttp3.Callback
 import okhttp3.MediaType.Companion.toMediaType
@@ -37,8 +37,26 @@ public class Server(
     private val clientVersion: String? = null,
     internal val nowMs: () -> Long = System::currentTimeMillis,
 ) {
-    private val prefix = url.trimEnd('/')
-    private val http = http.newBuilder().callTimeout(ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS).build()
+    internal val prefix = url.trimEnd('/')
+    internal val http = http.newBuilder().callTimeout(ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS).build()
+
+    /** How much the server's clock is ahead of this one. */
+    @Volatile
+    private var aheadMs = 0L
+
+    /** Whether the server has named its time yet. */
+    @Volatile
+    internal var isTimeKnown = false
+        private set
+
+    /** The time by the server's clock, which the times in its answers are of. */
+    public fun serverTimeMs(): Long = nowMs() + aheadMs
+
+    /** Takes a time that the server has just named, such as `server-time` of a STOMP connection. */
+    internal fun hearTime(serverMs: Long, toleranceMs: Long = 0) {
+        isTimeKnown = true
+        if (abs(serverMs - serverTimeMs()) > toleranceMs) aheadMs = serverMs - nowMs()
+    }
 
     /**
      * The JSON that answers [operation], such as `login` or `call/start`; null for an empty answer. All attempts of a POST have
@@ -104,16 +122,14 @@ public class Server(
 
     private fun outcomeOf(answer: Response, text: String): Outcome {
         val status = answer.code
+        answer.headers.getDate("date")?.let { hearTime(it.time, DATE_TOLERANCE_MS) }
         val value = parsed(text)
         if (answer.isSuccessful && (value != null || text.isEmpty())) return Outcome.Reply(value)
         if (answer.isSuccessful) {
             val sentence = "The server answered with no valid JSON."
             return Outcome.Failure(CallsignException(LocalCode.ANSWER_INVALID, sentence, status = status))
         }
-        val problem = value as? JsonObject ?: JsonObject(emptyMap())
-        val sentence = problem.text("detail") ?: problem.text("title") ?: "The server answered with status $status."
-        val code = problem.text("code") ?: "HTTP_$status"
-        val error = CallsignException(code, sentence, status = status, members = problem)
+        val error = errorOf(value, "HTTP_$status", "The server answered with status $status.", status)
         return Outcome.Failure(error, answer.header("retry-after")?.toLongOrNull())
     }
 
@@ -135,17 +151,15 @@ public class Server(
         /** An app says so to its user rather than wait longer. */
         const val RETRY_AFTER_MAX_S = 20
 
+        /** `Date` counts whole seconds, and the answer has been on its way. */
+        const val DATE_TOLERANCE_MS = 5_000L
+
         /** Each attempt counts: a repeated one could use up codes or tries. */
         val COUNTED = setOf("POST resend-otp", "POST verify-login", "POST verify", "POST user/login-methods")
     }
 }
 
-/** The text of a member, of a number too: some operators' servers send ids as numbers. */
-internal fun JsonObject.text(name: String): String? = (this[name] as? JsonPrimitive)?.content?.takeIf { it != "null" }
-
-internal fun JsonObject.number(name: String): Long? = text(name)?.toLongOrNull()
-
-private suspend fun Call.answered(): Response = suspendCancellableCoroutine { waiting ->
+internal suspend fun Call.answered(): Response = suspendCancellableCoroutine { waiting ->
     waiting.invokeOnCancellation { cancel() }
     enqueue(object : Callback {
         override fun onFailure(call: Call, e: IOException) = waiting.resumeWithException(e)

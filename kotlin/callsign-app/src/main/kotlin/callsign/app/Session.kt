@@ -6,11 +6,13 @@ import callsign.verify.LogException
 import callsign.verify.decodeBase64
 import java.util.UUID
 import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.asSharedFlow
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
+import kotlinx.coroutines.withContext
 import kotlinx.serialization.SerializationException
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonElement
@@ -46,6 +48,10 @@ public class Session private constructor(
     /** 32 octets, which the device signs to show that it has its signing key (`possessionMessage`). */
     public val challenge: ByteArray? get() = signedIn?.let { decodeBase64(it.challenge) }
 
+    /** Asks for a code to either kind of address. */
+    internal suspend fun requestCodeFor(address: String, displayName: String?, country: String?): CodeSent =
+        requestCode(mapOf("identifier" to address, "displayName" to displayName, "country" to country))
+
     /** Asks for a code to an email address. [displayName] counts for a newcomer. */
     public suspend fun requestCode(email: String, displayName: String? = null): CodeSent =
         requestCode(mapOf("email" to email, "displayName" to displayName))
@@ -61,21 +67,36 @@ public class Session private constructor(
         codeSent("resend-otp", mapOf("challengeId" to challengeId))
 
     /** Signs in by a code. `OTP_INVALID` has `attemptsLeft` among its members. */
-    public suspend fun verifyCode(challengeId: String, otp: String) {
-        begin(replyOf("verify-login", bodyOf(mapOf("challengeId" to challengeId, "otp" to otp))))
+    public suspend fun verifyCode(challengeId: String, otp: String): User =
+        begin("verify-login", mapOf("challengeId" to challengeId, "otp" to otp))
+
+    /** Signs in by what an identity provider has signed, such as Google's ID token. */
+    public suspend fun verifyProvider(
+        provider: String,
+        idToken: String,
+        nonce: String? = null,
+        displayName: String? = null,
+    ): User {
+        val members = mapOf("platform" to provider, "idToken" to idToken, "nonce" to nonce, "displayName" to displayName)
+        return begin("platform-login", members)
     }
 
     /**
      * A request of the user who is signed in, as [Server.request]. Throws `SIGNED_OUT` without one. Expired tokens are renewed
      * once on the way.
      */
-    public suspend fun request(method: String, operation: String, body: JsonObject? = null): JsonElement? {
+    public suspend fun request(
+        method: String,
+        operation: String,
+        body: JsonObject? = null,
+        headers: Map<String, String> = emptyMap(),
+    ): JsonElement? {
         val key = if (method == "POST") mapOf("idempotency-key" to UUID.randomUUID().toString()) else emptyMap()
         var hasRefreshed = false
         while (true) {
             val token = accessToken()
             try {
-                return server.request(method, operation, body, key + ("authorization" to "Bearer $token"))
+                return server.request(method, operation, body, key + headers + ("authorization" to "Bearer $token"))
             } catch (error: CallsignException) {
                 if (hasRefreshed || error.code != "TOKEN_EXPIRED") {
                     if (error.code in OVER_CODES && signedIn?.accessToken == token) end(error)
@@ -106,6 +127,22 @@ public class Session private constructor(
         forget()
     }
 
+    /** A request of [request] whose answer is an object. */
+    internal suspend fun ask(
+        method: String,
+        operation: String,
+        body: JsonObject? = null,
+        headers: Map<String, String> = emptyMap(),
+    ): JsonObject = request(method, operation, body, headers) as? JsonObject ?: throw answerInvalid()
+
+    /** Gets new tokens in place of the pair with this access token, which the server calls expired. */
+    internal suspend fun renew(accessToken: String): Unit = refresh(accessToken)
+
+    /** The server has ended the session, and said so elsewhere than in an answer to a request. */
+    internal suspend fun endBy(error: CallsignException) {
+        if (signedIn != null) end(error)
+    }
+
     private val signedIn: Kept.SignedIn? get() = kept as? Kept.SignedIn
 
     private fun assertSignedIn(): Kept.SignedIn =
@@ -115,30 +152,33 @@ public class Session private constructor(
         // By the last token the server knows this app's user: strangers can't use up their codes.
         val reply = replyOf(operation, bodyOf(members + ("refreshToken" to kept?.refreshToken)))
         return CodeSent(
-            reply.text("challengeId") ?: throw invalid(),
-            reply.text("sentTo") ?: throw invalid(),
-            reply.number("otpLength")?.toInt() ?: throw invalid(),
-            reply.number("resendIn") ?: throw invalid(),
+            reply.text("challengeId") ?: throw answerInvalid(),
+            reply.text("sentTo") ?: throw answerInvalid(),
+            reply.number("otpLength")?.toInt() ?: throw answerInvalid(),
+            reply.number("resendIn") ?: throw answerInvalid(),
         )
     }
 
     private suspend fun replyOf(operation: String, body: JsonObject): JsonObject =
-        server.request("POST", operation, body) as? JsonObject ?: throw invalid()
+        server.request("POST", operation, body) as? JsonObject ?: throw answerInvalid()
 
-    private suspend fun begin(reply: JsonObject) {
-        val user = reply["user"] as? JsonObject ?: throw invalid()
-        take(user.text("userId")?.toULongOrNull() ?: throw invalid(), reply)
+    /** A caller that gives up does not take the new session with it. */
+    private suspend fun begin(operation: String, members: Map<String, String?>): User = withContext(NonCancellable) {
+        val reply = replyOf(operation, bodyOf(members))
+        val user = userOf(reply.member("user"))
+        take(user.userId, reply)
+        user
     }
 
     /** Tokens are in the storage before anything is done with them. */
     private suspend fun take(userId: ULong, pair: JsonObject) {
-        val expiresInS = pair.number("expiresIn") ?: throw invalid()
+        val expiresInS = pair.number("expiresIn") ?: throw answerInvalid()
         val expiresAtMs = server.nowMs() + 1_000 * expiresInS
         val taken = Kept.SignedIn(
             userId,
-            pair.text("accessToken") ?: throw invalid(),
-            pair.text("refreshToken") ?: throw invalid(),
-            pair.text("challenge") ?: throw invalid(),
+            pair.text("accessToken") ?: throw answerInvalid(),
+            pair.text("refreshToken") ?: throw answerInvalid(),
+            pair.text("challenge") ?: throw answerInvalid(),
             expiresAtMs - 200 * expiresInS,
             expiresAtMs,
         )
@@ -151,7 +191,10 @@ public class Session private constructor(
         val held = assertSignedIn()
         if (held.accessToken != accessToken) return
         try {
-            take(held.userId, replyOf("refresh-token", bodyOf(mapOf("refreshToken" to held.refreshToken))))
+            // A pair that is lost between the answer and the storage would end the session.
+            withContext(NonCancellable) {
+                take(held.userId, replyOf("refresh-token", bodyOf(mapOf("refreshToken" to held.refreshToken))))
+            }
         } catch (error: CallsignException) {
             if (error.code in OVER_CODES) end(error)
             throw error
@@ -246,10 +289,8 @@ private fun keptIn(text: String): Kept {
     )
 }
 
-private fun bodyOf(members: Map<String, String?>): JsonObject =
+internal fun bodyOf(members: Map<String, String?>): JsonObject =
     JsonObject(members.mapNotNull { (name, text) -> text?.let { name to JsonPrimitive(it) } }.toMap())
-
-private fun invalid() = CallsignException(LocalCode.ANSWER_INVALID, "The server answered with something else than it says.")
 
 private fun corrupt() =
     CallsignException(LocalCode.STORAGE_CORRUPT, "The stored session is damaged. Remove it to start without it.")

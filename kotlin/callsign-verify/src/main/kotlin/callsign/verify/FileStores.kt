@@ -15,81 +15,93 @@ import kotlinx.serialization.json.buildJsonObject
 public class FileCheckpointStore(folder: File) : CheckpointStore {
     private val files = JsonFiles(folder)
 
-    override suspend fun get(origin: String): KeptCheckpoint? {
-        val members = files.read(origin) ?: return null
-        val checkpoint = SignedCheckpoint(
-            members.text("origin"),
-            members.number("treeSize"),
-            members.text("rootHash"),
-            members.text("note"),
-        )
-        return KeptCheckpoint(checkpoint, members.list("pending").map { textOf(it) ?: throw damaged() })
-    }
+    override suspend fun get(origin: String): KeptCheckpoint? = files.read(origin)?.let(::keptCheckpointOf)
 
-    override suspend fun put(kept: KeptCheckpoint) {
-        val checkpoint = kept.checkpoint
-        files.write(checkpoint.origin, buildJsonObject {
-            put("origin", JsonPrimitive(checkpoint.origin))
-            put("treeSize", JsonPrimitive(checkpoint.treeSize))
-            put("rootHash", JsonPrimitive(checkpoint.rootHash))
-            put("note", JsonPrimitive(checkpoint.note))
-            put("pending", JsonArray(kept.pending.map(::JsonPrimitive)))
-        })
-    }
+    override suspend fun put(kept: KeptCheckpoint): Unit = files.write(kept.checkpoint.origin, jsonOf(kept))
 }
 
 /** Keeps what is known of contacts in [folder], as [FileCheckpointStore] keeps checkpoints. */
 public class FileKnownUserStore(folder: File) : KnownUserStore {
     private val files = JsonFiles(folder)
 
-    override suspend fun get(userId: String): KnownUser? {
-        val members = files.read(userId) ?: return null
-        return KnownUser(
-            members.text("userId"),
-            members.list("devices").map { (it as? JsonObject ?: throw damaged()).toKnownDevice() },
-            (members["list"] as? JsonObject)?.toKnownList(),
-            members.list("events").map { (it as? JsonObject ?: throw damaged()).toEvent() },
-        )
-    }
+    override suspend fun get(userId: String): KnownUser? = files.read(userId)?.let(::knownUserOf)
 
-    override suspend fun put(known: KnownUser) {
-        val list = known.list
-        files.write(known.userId, buildJsonObject {
-            put("userId", JsonPrimitive(known.userId))
-            put("devices", JsonArray(known.devices.map(::jsonOf)))
-            if (list != null) put("list", jsonOf(list))
-            put("events", JsonArray(known.events.map(::jsonOf)))
-        })
-    }
+    override suspend fun put(known: KnownUser): Unit = files.write(known.userId, jsonOf(known))
+}
 
-    private fun jsonOf(device: KnownDevice): JsonObject = buildJsonObject {
-        put("deviceId", JsonPrimitive(device.deviceId))
-        put("keyHash", JsonPrimitive(device.keyHash))
-    }
+/** A text for a store of the app's own. */
+public fun formatKeptCheckpoint(kept: KeptCheckpoint): String = jsonOf(kept).toString()
 
-    private fun jsonOf(list: KnownList): JsonObject = buildJsonObject {
-        put("list", JsonPrimitive(list.list))
-        put("vrfHash", JsonPrimitive(list.vrfHash))
-        put("index", JsonPrimitive(list.index))
-        put("sinceIndex", JsonPrimitive(list.sinceIndex))
-        put("sinceSeq", JsonPrimitive(list.sinceSeq))
-    }
+/** Reads what [formatKeptCheckpoint] gave. Throws `MALFORMED` for another text. */
+public fun parseKeptCheckpoint(text: String): KeptCheckpoint = keptCheckpointOf(objectIn(text))
 
-    private fun jsonOf(event: DeviceEvent): JsonObject = buildJsonObject {
-        put("kind", JsonPrimitive(event.kind.wireName))
-        event.deviceId?.let { put("deviceId", JsonPrimitive(it)) }
-    }
+/** A text for a store of the app's own. */
+public fun formatKnownUser(known: KnownUser): String = jsonOf(known).toString()
 
-    private fun JsonObject.toKnownDevice() = KnownDevice(text("deviceId"), text("keyHash"))
+/** Reads what [formatKnownUser] gave. Throws `MALFORMED` for another text. */
+public fun parseKnownUser(text: String): KnownUser = knownUserOf(objectIn(text))
 
-    private fun JsonObject.toKnownList() =
-        KnownList(text("list"), text("vrfHash"), number("index"), number("sinceIndex"), number("sinceSeq"))
+private fun objectIn(text: String): JsonObject = parseJson(text) as? JsonObject ?: throw damaged()
 
-    private fun JsonObject.toEvent(): DeviceEvent {
-        val kind = text("kind")
-        val known = DeviceEvent.Kind.entries.find { it.wireName == kind } ?: throw damaged()
-        return DeviceEvent(known, textOf(this["deviceId"]))
-    }
+private fun keptCheckpointOf(members: JsonObject): KeptCheckpoint {
+    val checkpoint = SignedCheckpoint(
+        members.text("origin"),
+        members.number("treeSize"),
+        members.text("rootHash"),
+        members.text("note"),
+    )
+    return KeptCheckpoint(checkpoint, members.list("pending").map { textOf(it) ?: throw damaged() })
+}
+
+private fun jsonOf(kept: KeptCheckpoint): JsonObject = buildJsonObject {
+    put("origin", JsonPrimitive(kept.checkpoint.origin))
+    put("treeSize", JsonPrimitive(kept.checkpoint.treeSize))
+    put("rootHash", JsonPrimitive(kept.checkpoint.rootHash))
+    put("note", JsonPrimitive(kept.checkpoint.note))
+    put("pending", JsonArray(kept.pending.map(::JsonPrimitive)))
+}
+
+private fun knownUserOf(members: JsonObject) = KnownUser(
+    members.text("userId"),
+    members.list("devices").map { (it as? JsonObject ?: throw damaged()).toKnownDevice() },
+    (members["list"] as? JsonObject)?.toKnownList(),
+    members.list("events").map { (it as? JsonObject ?: throw damaged()).toEvent() },
+)
+
+private fun jsonOf(known: KnownUser): JsonObject = buildJsonObject {
+    put("userId", JsonPrimitive(known.userId))
+    put("devices", JsonArray(known.devices.map(::jsonOf)))
+    known.list?.let { put("list", jsonOf(it)) }
+    put("events", JsonArray(known.events.map(::jsonOf)))
+}
+
+private fun jsonOf(device: KnownDevice): JsonObject = buildJsonObject {
+    put("deviceId", JsonPrimitive(device.deviceId))
+    put("keyHash", JsonPrimitive(device.keyHash))
+}
+
+private fun jsonOf(list: KnownList): JsonObject = buildJsonObject {
+    put("list", JsonPrimitive(list.list))
+    put("vrfHash", JsonPrimitive(list.vrfHash))
+    put("index", JsonPrimitive(list.index))
+    put("sinceIndex", JsonPrimitive(list.sinceIndex))
+    put("sinceSeq", JsonPrimitive(list.sinceSeq))
+}
+
+private fun jsonOf(event: DeviceEvent): JsonObject = buildJsonObject {
+    put("kind", JsonPrimitive(event.kind.wireName))
+    event.deviceId?.let { put("deviceId", JsonPrimitive(it)) }
+}
+
+private fun JsonObject.toKnownDevice() = KnownDevice(text("deviceId"), text("keyHash"))
+
+private fun JsonObject.toKnownList() =
+    KnownList(text("list"), text("vrfHash"), number("index"), number("sinceIndex"), number("sinceSeq"))
+
+private fun JsonObject.toEvent(): DeviceEvent {
+    val kind = text("kind")
+    val known = DeviceEvent.Kind.entries.find { it.wireName == kind } ?: throw damaged()
+    return DeviceEvent(known, textOf(this["deviceId"]))
 }
 
 /** One JSON file for each name. */
@@ -98,7 +110,7 @@ private class JsonFiles(folder: File) {
 
     suspend fun read(name: String): JsonObject? {
         val octets = files.read(fileOf(name)) ?: return null
-        return parseJson(String(octets)) as? JsonObject ?: throw damaged()
+        return objectIn(String(octets))
     }
 
     suspend fun write(name: String, members: JsonObject) = files.write(fileOf(name), members.toString().toByteArray())

@@ -5,6 +5,11 @@ package callsign.verify
  * [ofVerifierKey] or [ofPolicy]; safe to share between threads.
  */
 public class LogKeys private constructor(
+    /**
+     * Names what an app remembers of the log: its origin, with the key's id where no policy lets the log change its key. A
+     * development server that starts anew has another log of the same origin.
+     */
+    public val name: String,
     /** A checkpoint is signed by one of them; all have one name, the origin. */
     internal val verifiers: List<VerifierKey>,
     internal val vrfPublicKey: ByteArray,
@@ -31,7 +36,8 @@ public class LogKeys private constructor(
          */
         public fun ofVerifierKey(vkey: String, vrfPublicKey: String): LogKeys {
             val vrfKey = parseVrfPublicKey(vrfPublicKey)
-            return LogKeys(listOf(parseVerifierKey(vkey)), vrfKey, null)
+            val verifier = parseVerifierKey(vkey)
+            return LogKeys(vkey.split('+').take(2).joinToString("+"), listOf(verifier), vrfKey, null)
         }
 
         /**
@@ -44,7 +50,7 @@ public class LogKeys private constructor(
             val read = parsePolicy(policy)
             val origins = read.logs.distinctBy(VerifierKey::name).size
             if (origins != 1) throw malformed("policy has $origins logs, not one")
-            return LogKeys(read.logs, vrfKey, read.quorum)
+            return LogKeys(read.logs.first().name, read.logs, vrfKey, read.quorum)
         }
     }
 }

@@ -1,0 +1,178 @@
+/** A call as an app sees it: its state, its people, its key's fingerprint, and what can be done. */
+package callsign.app
+
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.StateFlow
+
+public enum class CallState {
+    /** It rings: here if it is incoming, else at the callees. */
+    RINGING,
+
+    /** This device has answered, and gets the key. */
+    JOINING,
+    ACTIVE,
+
+    /** This device has no key, after a restart or a long loss of the network, and asks the devices in the call for it. */
+    REJOINING,
+
+    /** No device could give the key: the call goes on once its host makes a new one. */
+    KEYLESS,
+    ENDED,
+}
+
+/** Why a call has ended for this device. */
+public enum class CallEnding {
+    HANGUP,
+    CANCELLED,
+    DECLINED,
+    UNANSWERED,
+    CALLER_LOST,
+    EMPTY,
+    ALONE,
+    LIMIT,
+    REMOVED,
+    INTERNAL,
+
+    /** The user has left it or signed out, or the app was closed. */
+    LEFT,
+
+    /** It goes on on another device of the user. */
+    MOVED,
+    ANSWERED_ELSEWHERE,
+    DECLINED_ELSEWHERE,
+    BUSY_ELSEWHERE,
+
+    /** It rang without an answer. */
+    MISSED,
+
+    /** The app restarted while it rang at the callees, and the key was gone. */
+    KEY_LOST,
+
+    /** It had ended before this device was told why. */
+    UNKNOWN,
+}
+
+/** How a call is declined: with [TIMEOUT] it counts as missed. */
+public enum class DeclineReason { DECLINED, BUSY, TIMEOUT }
+
+/** A device asks for the key that is not the one its user is in the call with. */
+public data class KeyAsk(
+    public val userId: ULong,
+    public val deviceId: ULong,
+    public val displayName: String,
+    public val publicKeyHash: String,
+)
+
+/**
+ * A key of the call. [key] has 32 octets, wiped when the call ends here; [fingerprint] is twenty digits that are the same on all
+ * devices in the call.
+ */
+public class EpochKey internal constructor(
+    public val epoch: Long,
+    public val key: ByteArray,
+    public val fingerprint: String,
+)
+
+/** News of a call, in order. The members of [Call] have changed already. */
+public sealed interface CallEvent {
+    public data class StateChanged(public val state: CallState) : CallEvent
+
+    /** There is a key, or a newer one. */
+    public data class KeyChanged(
+        public val epoch: Long,
+        public val fingerprint: String,
+        public val fromUserId: ULong,
+    ) : CallEvent
+
+    /** A person was invited, rings, joined, left or declined. */
+    public data class ParticipantChanged(public val participant: CallParticipant) : CallEvent
+
+    /** The gateway lets this device in, also again after it has lost its rooms. */
+    public data class MediaReady(public val gateway: CallGateway) : CallEvent
+
+    /** Show the person, who may answer by [Call.grantKey]. */
+    public data class KeyAsked(public val ask: KeyAsk) : CallEvent
+
+    /** The last one. */
+    public data class Ended(public val ending: CallEnding) : CallEvent
+
+    /** Something that the call does by itself has failed, such as a new key. */
+    public data class Failed(public val error: CallsignException) : CallEvent
+}
+
+/** Safe to use from any thread. An operation goes on to its end where its caller is cancelled. */
+public interface Call {
+    public val callId: String
+    public val isIncoming: Boolean
+    public val isVideo: Boolean
+
+    /** Whether it had begun when this user was invited. */
+    public val isOnGoing: Boolean
+
+    /** The person who has invited this user; this user for an outgoing call. */
+    public val caller: Person
+    public val state: StateFlow<CallState>
+
+    /** Whether the caller's devices and the key that they sent hold; null while that is checked. */
+    public val isVerified: Boolean?
+    public val participants: StateFlow<List<CallParticipant>>
+
+    /** This user among them. */
+    public val self: CallParticipant?
+    public val hostUserId: ULong?
+    public val isHost: Boolean
+
+    /** The media gateway's room. */
+    public val roomId: Long?
+
+    /** The media gateway, and this device's admission. */
+    public val media: CallGateway?
+
+    /** When the first callee joined, by the server's clock. */
+    public val startedAtMs: Long?
+
+    /** The newest key; null before there is one, and once the call has ended. */
+    public val key: StateFlow<EpochKey?>
+
+    /** The newest key and the one before, for media. */
+    public val keys: List<EpochKey>
+
+    /** The one of [key]. */
+    public val fingerprint: String? get() = key.value?.fingerprint
+
+    /** Once the state is `ENDED`. */
+    public val ending: CallEnding?
+
+    /** Ends with [CallEvent.Ended]. A collector that is more than 64 behind misses the oldest. */
+    public val events: Flow<CallEvent>
+
+    /**
+     * Answers, once the key is verified and opened; the call that this device is in is left for it. Throws `KEYS_REFUSED` when
+     * the caller does not verify: it may be answered again.
+     */
+    public suspend fun answer()
+
+    /** For all devices of the user. */
+    public suspend fun decline(reason: DeclineReason = DeclineReason.DECLINED)
+
+    /** Ends it for all: the host, either of two, the caller while it rings. Else it throws `NOT_HOST`. */
+    public suspend fun end()
+
+    /** The call goes on without this user. */
+    public suspend fun leave()
+
+    /** Brings contacts in, with the present key sealed for their verified devices. */
+    public suspend fun invite(userIds: List<ULong>)
+
+    /** The host's right. */
+    public suspend fun remove(userId: ULong)
+
+    /** A new key for all; the host makes one by itself in time and after a person has left. */
+    public suspend fun renewKey()
+
+    /** The present key once more for all, for a device that can't decrypt. */
+    public suspend fun resendKey()
+
+    /** Gives the key to a device that has asked for it. Throws unless it is on the list of its user. */
+    public suspend fun grantKey(ask: KeyAsk)
+}

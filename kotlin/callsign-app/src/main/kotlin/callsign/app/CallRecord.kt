@@ -1,0 +1,104 @@
+/** A call as the server has it. */
+package callsign.app
+
+import kotlinx.serialization.json.JsonObject
+
+public enum class ParticipantState {
+    INVITED,
+    RINGING,
+    JOINED,
+    LEFT,
+    LOST,
+    DECLINED,
+    BUSY,
+    MISSED,
+    REMOVED,
+
+    /** A newer server's. */
+    UNKNOWN,
+}
+
+/**
+ * One person of a call. [deviceId] is the device that is in the call, or was last; [mediaName] is `<userId>:<displayName>`, for
+ * the media room.
+ */
+public data class CallParticipant(
+    public val userId: ULong,
+    public val displayName: String,
+    public val state: ParticipantState,
+    public val isHost: Boolean,
+    public val invitedBy: ULong,
+    public val deviceId: ULong?,
+    public val mediaName: String,
+    internal val invitedAtMs: Long,
+)
+
+/** Which media gateway the call has, and this device's tokens for it: see docs/media.md. */
+public data class CallGateway(
+    public val kind: String,
+    public val state: String? = null,
+    public val url: String? = null,
+    public val roomToken: String? = null,
+    public val pluginToken: String? = null,
+)
+
+internal data class CallRecord(
+    val callId: String,
+    val roomId: Long,
+    val status: String,
+    val isVideo: Boolean,
+    val isOnGoing: Boolean,
+    val initiatorId: ULong,
+    val hostUserId: ULong,
+    val startedAtMs: Long?,
+    val endReason: String?,
+    val ringTimeoutMs: Long,
+    val keyEpoch: Long,
+    val keyRotationMs: Long,
+    val participants: List<CallParticipant>,
+    val media: CallGateway,
+    val encryptedAESKey: String?,
+) {
+    fun participant(userId: ULong): CallParticipant? = participants.find { it.userId == userId }
+
+    fun person(userId: ULong): Person = Person(userId, participant(userId)?.displayName.orEmpty())
+}
+
+internal fun callRecordOf(members: JsonObject) = CallRecord(
+    callId = members.needText("callId"),
+    roomId = members.needNumber("roomId"),
+    status = members.needText("status"),
+    isVideo = members.flag("isVideo"),
+    isOnGoing = members.flag("isOnGoing"),
+    initiatorId = members.needId("initiatorId"),
+    hostUserId = members.needId("hostUserId"),
+    startedAtMs = members.text("startedAt")?.let(::timeMsOf),
+    endReason = members.text("endReason"),
+    ringTimeoutMs = 1_000 * members.needNumber("ringTimeoutIn"),
+    keyEpoch = members.needNumber("keyEpoch"),
+    keyRotationMs = 1_000 * members.needNumber("keyRotationIn"),
+    participants = members.members("participants").map(::participantOf),
+    media = gatewayOf(members.member("media")),
+    encryptedAESKey = members.text("encryptedAESKey"),
+)
+
+internal fun participantOf(members: JsonObject) = CallParticipant(
+    userId = members.needId("userId"),
+    displayName = members.text("displayName").orEmpty(),
+    state = namedOrNull<ParticipantState>(members.text("state")) ?: ParticipantState.UNKNOWN,
+    isHost = members.flag("isHost"),
+    invitedBy = members.needId("invitedBy"),
+    deviceId = members.text("deviceId")?.toULongOrNull(),
+    mediaName = members.text("mediaName").orEmpty(),
+    invitedAtMs = members.needTimeMs("invitedAt"),
+)
+
+internal fun gatewayOf(members: JsonObject) = CallGateway(
+    members.needText("kind"),
+    members.text("state"),
+    members.text("url"),
+    members.text("roomToken"),
+    members.text("pluginToken"),
+)
+
+internal fun isOver(status: String): Boolean = status != "ringing" && status != "active"

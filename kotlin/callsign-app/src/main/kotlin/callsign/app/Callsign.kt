@@ -1,0 +1,387 @@
+/** One user of a calling app on one device: sign-in, contacts, devices and calls. */
+package callsign.app
+
+import callsign.app.CallsignException.LocalCode
+import callsign.verify.LogKeys
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.cancel
+import kotlinx.coroutines.channels.BufferOverflow
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.MutableSharedFlow
+import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.SharedFlow
+import kotlinx.coroutines.flow.StateFlow
+import kotlinx.coroutines.flow.asSharedFlow
+import kotlinx.coroutines.flow.asStateFlow
+import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.job
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.sync.Mutex
+import kotlinx.coroutines.sync.withLock
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+import okhttp3.OkHttpClient
+
+/**
+ * A code is on its way. [error] is why the last one was refused; its member `attemptsLeft` says how many more may be tried.
+ * [resend] sends another code, after `sent.resendInS` seconds.
+ */
+public class CodeQuestion internal constructor(
+    public val sent: CodeSent,
+    public val error: CallsignException?,
+    public val resend: suspend () -> CodeSent,
+)
+
+/** News beside those of the calls. */
+public sealed interface CallsignEvent {
+    /** After each connection: the user, calls and devices are as the server has them now. */
+    public data object Ready : CallsignEvent
+
+    /** A call of before a restart goes on. */
+    public data class Resumed(public val call: Call) : CallsignEvent
+
+    /** Show it: a contact has new devices, or keys were refused. */
+    public data class KeysChanged(public val event: KeyEvent) : CallsignEvent
+
+    /** A message of the server, such as `friend_request`, after the SDK has done its part: docs/reference.md has the types. */
+    public data class Message(public val type: String, public val members: JsonObject) : CallsignEvent
+
+    /** The server has ended the session. */
+    public data class SignedOut(public val error: CallsignException) : CallsignEvent
+
+    /** Something that goes on by itself has failed. */
+    public data class Failed(public val error: CallsignException) : CallsignEvent
+}
+
+/**
+ * Safe to use from any thread; one for each [storage]. An operation goes on to its end where its caller is cancelled.
+ *
+ * @param server such as `https://call.example.org`.
+ * @param pins the keys of the server's log, or its policy, built into the app.
+ * @param keysOf the device's keys, where they are kept elsewhere than in [storage], such as in Android's Keystore.
+ * @param device facts about the device and its push token, sent at each start.
+ * @param http the client of OkHttp, to share one with the app or to pin certificates.
+ * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
+ */
+public class Callsign(
+    private val server: Server,
+    private val pins: LogKeys,
+    private val storage: AppStorage,
+    private val keysOf: DeviceKeysOf = softwareKeys(storage),
+    private val device: DeviceDetails = DeviceDetails(),
+) {
+    public constructor(
+        server: String,
+        pins: LogKeys,
+        storage: AppStorage,
+        keysOf: DeviceKeysOf = softwareKeys(storage),
+        device: DeviceDetails = DeviceDetails(),
+        http: OkHttpClient = OkHttpClient(),
+        clientVersion: String? = null,
+    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device)
+
+    /** The parts of one signed-in user. */
+    private class Active(
+        val scope: CoroutineScope,
+        val device: RegisteredDevice,
+        val connection: Connection,
+        val calls: Calls,
+        val contacts: Contacts,
+        val devices: Devices,
+    )
+
+    private val operations = Operations(::report)
+    private val beginning = Mutex()
+    private var session: Session? = null
+
+    @Volatile
+    private var active: Active? = null
+    private val users = MutableStateFlow<User?>(null)
+    private val badges = MutableStateFlow<Badge?>(null)
+    private val connections = MutableStateFlow(ConnectionState.OFF)
+    private val live = MutableStateFlow<List<Call>>(emptyList())
+    private val news = MutableSharedFlow<CallsignEvent>(extraBufferCapacity = 256, onBufferOverflow = BufferOverflow.DROP_OLDEST)
+
+    /** Null until it was read from the server. */
+    public val user: StateFlow<User?> = users.asStateFlow()
+
+    /** For the badge of the app; null until the server has said it. */
+    public val badge: StateFlow<Badge?> = badges.asStateFlow()
+    public val connection: StateFlow<ConnectionState> = connections.asStateFlow()
+
+    /** Those that ring, and the one that this device is in. */
+    public val calls: StateFlow<List<Call>> = live.asStateFlow()
+
+    /** Incoming calls, each once. One that rings already comes at once. */
+    public val ringing: Flow<Call> = flow {
+        val told = HashSet<Call>()
+        calls.collect { all ->
+            told.retainAll(all.toSet())
+            for (call in all)
+                if (call.isIncoming && call.state.value == CallState.RINGING && told.add(call)) emit(call)
+        }
+    }
+
+    /** A collector that is more than 256 behind misses the oldest. */
+    public val events: SharedFlow<CallsignEvent> = news.asSharedFlow()
+
+    /** Attempts to connect that failed in a row: after a few, say that there is no connection. */
+    @Volatile
+    public var connectionFailures: Int = 0
+        private set
+
+    public val userId: ULong? get() = active?.device?.userId
+    public val deviceId: ULong? get() = active?.device?.deviceId
+
+    /** Throws `SIGNED_OUT`. */
+    public val contacts: Contacts get() = assertActive().contacts
+
+    /** Throws `SIGNED_OUT`. */
+    public val devices: Devices get() = assertActive().devices
+
+    /**
+     * Goes on with the session in the storage. Returns the user's id, null without one. Works without a network, too, once this
+     * device is registered.
+     */
+    public suspend fun resume(): ULong? = operations.run {
+        val session = openSession()
+        if (session.userId == null) null else begin(session).device.userId
+    }
+
+    /**
+     * Signs in by a code to an email address or phone number, makes this device's keys and registers them. [confirm] asks the
+     * user for the code, as often as it may be tried. Goes on with the session in the storage where it is of the same address;
+     * throws `ALREADY_SIGNED_IN` where it is of another. [displayName] counts for a newcomer, [country] for a phone number
+     * without calling code.
+     */
+    public suspend fun signIn(
+        address: String,
+        displayName: String? = null,
+        country: String? = null,
+        confirm: suspend (CodeQuestion) -> String,
+    ): User {
+        val session = operations.run { openSession() }
+        if (session.userId != null) return operations.run { goOn(session, address) }
+        val sent = session.requestCodeFor(address, displayName, country)
+        val user = confirmed(session, sent, confirm)
+        return operations.run { welcome(session, user, address) }
+    }
+
+    /** Signs in by what an identity provider has signed, such as Google's ID token. */
+    public suspend fun signInByProvider(
+        provider: String,
+        idToken: String,
+        nonce: String? = null,
+        displayName: String? = null,
+    ): User = operations.run {
+        val session = openSession()
+        if (session.userId != null) goOn(session, provider)
+        else welcome(session, session.verifyProvider(provider, idToken, nonce, displayName), provider)
+    }
+
+    /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
+    public suspend fun signOut(allDevices: Boolean = false): Unit = operations.run {
+        val session = openSession()
+        if (session.userId != null) session.logout(allDevices)
+        end()
+    }
+
+    /** Calls contacts. Throws, and nothing rings, unless all their devices verify. [roomId] is one that the app has made. */
+    public suspend fun call(userIds: List<ULong>, isVideo: Boolean = false, roomId: Long? = null): Call =
+        operations.run { assertActive().calls.start(userIds, isVideo, roomId) }
+
+    public suspend fun call(userId: ULong, isVideo: Boolean = false): Call = call(listOf(userId), isVideo)
+
+    /** Brings a call of the user to this device: from another device, or one that they had left or missed. */
+    public suspend fun join(callId: String): Call = operations.run { assertActive().calls.join(callId) }
+
+    /** Any operation of docs/openapi.json, such as `GET` and `call/history`, also before this device is registered. */
+    public suspend fun request(method: String, operation: String, body: JsonObject? = null): JsonElement? =
+        operations.run { openSession() }.request(method, operation, body)
+
+    /**
+     * Ends the pause before the next attempt to connect: say it when the network is back. Also comes back from
+     * [ConnectionState.ELSEWHERE].
+     */
+    public suspend fun connect(): Unit = operations.run { assertActive().connection.connect() }
+
+    /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
+    public suspend fun close(): Unit = operations.run { end() }
+
+    /** An invitation by push: the call, null where it has rung out or no one is signed in. */
+    internal suspend fun onInvitation(invitation: Invitation): Call? =
+        operations.run { active?.calls?.onInvitation(invitation) }
+
+    /** The end of a call that rings, by push. */
+    internal suspend fun onCancelled(callId: String, ending: CallEnding): Unit =
+        operations.run { active?.calls?.onCancelled(callId, ending) }
+
+    private fun assertActive(): Active = active ?: throw signedOut()
+
+    private suspend fun openSession(): Session = beginning.withLock {
+        session ?: Session.open(server, storage).also { opened ->
+            session = opened
+            operations.scope.launch(start = CoroutineStart.UNDISPATCHED) {
+                opened.ended.collect { error ->
+                    end()
+                    tell(CallsignEvent.SignedOut(error))
+                }
+            }
+        }
+    }
+
+    private suspend fun confirmed(session: Session, first: CodeSent, confirm: suspend (CodeQuestion) -> String): User {
+        var sent = first
+        var error: CallsignException? = null
+        while (true) {
+            val question = CodeQuestion(sent, error) { session.resendCode(sent.challengeId).also { sent = it } }
+            val code = confirm(question).filterNot(Char::isWhitespace)
+            try {
+                return session.verifyCode(sent.challengeId, code)
+            } catch (refused: CallsignException) {
+                if (refused.code != "OTP_INVALID" || refused.members.number("attemptsLeft") == 0L) throw refused
+                error = refused
+            }
+        }
+    }
+
+    private suspend fun goOn(session: Session, address: String): User {
+        val kept = storage.read(ADDRESS) { kept -> kept.text("address")?.let { kept.text("userId") to it } }
+        if (kept != "${session.userId}" to normalized(address)) {
+            val sentence = "Another user is signed in. Sign out first, or resume."
+            throw CallsignException(LocalCode.ALREADY_SIGNED_IN, sentence)
+        }
+        begin(session)
+        return users.value ?: readUser(session)
+    }
+
+    private suspend fun welcome(session: Session, user: User, address: String): User {
+        storage.write(ADDRESS, bodyOf(mapOf("userId" to "${user.userId}", "address" to normalized(address))))
+        users.value = user
+        begin(session)
+        return user
+    }
+
+    /** Once for all who ask at the same time. */
+    private suspend fun begin(session: Session): Active = beginning.withLock { active ?: beginNow(session) }
+
+    private suspend fun beginNow(session: Session): Active {
+        val registration = DeviceRegistration(server, session, storage, keysOf)
+        val known = registration.known()
+        // A device that is known can ring without a network, or an answer.
+        if (known != null) operations.scope.launch { reporting { registration.register(device) } }
+        val begun = activate(session, registration, known ?: registration.register(device))
+        active = begun
+        begun.connection.connect()
+        return begun
+    }
+
+    private fun activate(session: Session, registration: DeviceRegistration, registered: RegisteredDevice): Active {
+        val context = operations.scope.coroutineContext
+        val scope = CoroutineScope(context + SupervisorJob(context.job))
+        val transport = OkHttpTransport(server.http)
+        val keyLog = KeyLog(session, storage, registered, pins, server.prefix, transport) {
+            tell(CallsignEvent.KeysChanged(it))
+        }
+        val ownList = OwnDeviceList(server, session, keyLog, registered)
+        val exchange = KeyExchange(keyLog, registered.userId)
+        val listener = Listener(session, registration)
+        val connection = Connection(scope, server, session, listener)
+        val calls = Calls(
+            scope = scope,
+            operations = operations,
+            server = server,
+            session = session,
+            connection = connection,
+            exchange = exchange,
+            device = registered,
+            storage = storage,
+            onResumed = { tell(CallsignEvent.Resumed(it)) },
+            onChanged = { live.value = active?.calls?.all.orEmpty() },
+        )
+        scope.launch { reporting { keyLog.checkOwn() } }
+        val contacts = Contacts(session, keyLog, operations)
+        return Active(scope, registered, connection, calls, contacts, Devices(session, keyLog, ownList, operations))
+    }
+
+    private inner class Listener(
+        private val session: Session,
+        private val registration: DeviceRegistration,
+    ) : ConnectionListener {
+        override fun onState(state: ConnectionState, failures: Int) {
+            connectionFailures = failures
+            connections.value = state
+            if (state == ConnectionState.ELSEWHERE) active?.calls?.closeAll(CallEnding.MOVED)
+        }
+
+        override suspend fun onConnected(): Unit = reporting {
+            val begun = assertActive()
+            begun.calls.onConnected()
+            users.value = readUser(session)
+            begun.devices.load()
+            tell(CallsignEvent.Ready)
+        }
+
+        override suspend fun onEvent(event: JsonObject) {
+            val begun = assertActive()
+            val type = event.needText("type")
+            if (type == "profile_changed") users.value = userOf(event)
+            if (type == "badge") badges.value = badgeOf(event)
+            else (event["badge"] as? JsonObject)?.let { badges.value = badgeOf(it) }
+            try {
+                begun.calls.onMessage(event)
+                if (type in DEVICE_EVENTS) begun.devices.load()
+            } finally {
+                tell(CallsignEvent.Message(type, event))
+            }
+        }
+
+        override suspend fun onDeviceMissing() {
+            registration.register(device)
+        }
+
+        override fun onTrouble(error: Throwable) = report(error)
+    }
+
+    private suspend fun readUser(session: Session): User = userOf(session.ask("GET", "user"))
+
+    private suspend fun end() {
+        val ended = active ?: return
+        active = null
+        users.value = null
+        badges.value = null
+        ended.calls.closeAll(CallEnding.LEFT)
+        live.value = emptyList()
+        ended.connection.disconnect()
+        ended.scope.cancel()
+    }
+
+    private fun tell(event: CallsignEvent) {
+        news.tryEmit(event)
+    }
+
+    private suspend fun reporting(act: suspend () -> Unit) {
+        try {
+            act()
+        } catch (cancelled: CancellationException) {
+            throw cancelled
+        } catch (error: Exception) {
+            report(error)
+        }
+    }
+
+    private fun report(error: Throwable) {
+        if (!error.hasCode(LocalCode.SIGNED_OUT, LocalCode.OFFLINE)) tell(CallsignEvent.Failed(asCallsign(error)))
+    }
+
+    private companion object {
+        /** By whom, and how, the session was begun. */
+        const val ADDRESS = "address"
+        val DEVICE_EVENTS = setOf("device_added", "device_removed", "device_list_changed", "device_list_reset")
+
+        fun normalized(address: String): String = address.trim().lowercase()
+    }
+}

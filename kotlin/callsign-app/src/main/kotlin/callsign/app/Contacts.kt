@@ -1,0 +1,137 @@
+/** The user's contacts: found by link, id or address, asked, accepted, removed, blocked. */
+package callsign.app
+
+import callsign.app.CallsignException.LocalCode
+import callsign.verify.ListedPerson
+import kotlinx.serialization.json.JsonObject
+
+/** A contact; [devices] is how many they have. */
+public data class Contact(public val person: Person, public val devices: Int)
+
+/** A person who asks this user, or whom this user has asked. */
+public data class ContactRequest(public val requestId: String, public val person: Person, public val message: String?)
+
+/** A part of a list, newest first; [nextCursor] is null behind the last. */
+public data class Page<Item>(public val items: List<Item>, public val nextCursor: String?)
+
+/** What became of a request. By an address it is `SUBMITTED`, also where no user has it. */
+public enum class RequestStatus { PENDING, ACCEPTED, SUBMITTED }
+
+/**
+ * The owner of a link. [relation] is how this user knows them already. [isNamed]: the link itself names the person, so that no
+ * server can put another one in their place.
+ */
+public data class LinkOwner(
+    public val displayName: String,
+    public val relation: String?,
+    public val isNamed: Boolean,
+)
+
+public class Contacts internal constructor(private val session: Session, private val keyLog: KeyLog, private val operations: Operations) {
+    public suspend fun list(cursor: String? = null): Page<Contact> = page("friend", cursor) { item ->
+        Contact(personOf(item), item.number("devices")?.toInt() ?: 0)
+    }
+
+    /** Those of other people. */
+    public suspend fun requests(cursor: String? = null): Page<ContactRequest> = page("friend-request", cursor) { item ->
+        ContactRequest(item.needText("requestId"), personOf(item.member("user")), item.text("message"))
+    }
+
+    /**
+     * A link by which people ask to become contacts. It names this user and the device list, so that their apps verify both;
+     * without a list it does not.
+     */
+    public suspend fun shareLink(): String = operations.run {
+        val url = session.ask("POST", "share-token", JsonObject(emptyMap())).needText("url")
+        try {
+            url + keyLog.shareFragment()
+        } catch (error: CallsignException) {
+            if (error.code != LocalCode.KEYS_UNAVAILABLE) throw error
+            url
+        }
+    }
+
+    /** Whom a link leads to, before they are asked. Throws `MALFORMED` for what is no link. */
+    public suspend fun resolve(link: String): LinkOwner = operations.run {
+        val shared = keyLog.openShared(fragmentOf(link))
+        val reply = session.ask("POST", "share-token/resolve", bodyOf(mapOf("token" to tokenOf(link))))
+        LinkOwner(reply.text("displayName").orEmpty(), reply.text("relation"), shared != null)
+    }
+
+    /** Asks a person to become a contact, or accepts what they have asked. */
+    public suspend fun request(userId: ULong, message: String? = null): RequestStatus =
+        statusOf(session.ask("POST", "friend-request/by-id", bodyOf(mapOf("targetUserId" to "$userId", "message" to message))))
+
+    /** The same by an email address that its owner has opened to searches. */
+    public suspend fun requestByEmail(email: String, message: String? = null): RequestStatus =
+        statusOf(session.ask("POST", "friend-request", bodyOf(mapOf("email" to email, "message" to message))))
+
+    /** The same by a link. One that names another user than the server does is refused with `KEYS_REFUSED`. */
+    public suspend fun requestByLink(link: String, message: String? = null): RequestStatus = operations.run {
+        val person = keyLog.openShared(fragmentOf(link))?.person
+        // Before the server hears of it: an app that ends now still knows whom to expect.
+        if (person != null) keyLog.expect(person)
+        val body = bodyOf(mapOf("token" to tokenOf(link), "message" to message))
+        val reply = session.ask("POST", "friend-request/by-token", body)
+        if (person != null) assertNamed(person, reply)
+        statusOf(reply)
+    }
+
+    /** Accepts what the user has asked. */
+    public suspend fun accept(userId: ULong): Unit = post("friend-request/accept", userId)
+
+    /** They do not hear of it. */
+    public suspend fun decline(userId: ULong): Unit = post("friend-request/decline", userId)
+
+    /** Takes back what this user has asked them. */
+    public suspend fun cancel(userId: ULong): Unit = post("friend-request/cancel", userId)
+
+    public suspend fun remove(userId: ULong) {
+        session.request("DELETE", "friend/$userId")
+    }
+
+    /** They do not hear of it. */
+    public suspend fun block(userId: ULong): Unit = post("block", userId)
+
+    public suspend fun unblock(userId: ULong) {
+        session.request("DELETE", "block/$userId")
+    }
+
+    /** Sixty digits that both people compare, to be sure of one another's devices. */
+    public suspend fun comparisonCode(userId: ULong): String = operations.run { keyLog.codeWith(userId) }
+
+    private suspend fun post(operation: String, userId: ULong) {
+        session.request("POST", operation, bodyOf(mapOf("userId" to "$userId")))
+    }
+
+    private suspend fun <Item> page(operation: String, cursor: String?, read: (JsonObject) -> Item): Page<Item> {
+        val query = cursor?.let { "?cursor=${java.net.URLEncoder.encode(it, "UTF-8")}" }.orEmpty()
+        val reply = session.ask("GET", operation + query)
+        return Page(reply.members("items").map(read), reply.text("nextCursor"))
+    }
+
+    private suspend fun assertNamed(person: ListedPerson, reply: JsonObject) {
+        val userId = personOf(reply.member("user")).userId
+        if (userId == person.userId) return
+        if (statusOf(reply) == RequestStatus.ACCEPTED) remove(userId)
+        else session.request("POST", "friend-request/cancel", bodyOf(mapOf("requestId" to reply.needText("requestId"))))
+        val sentence = "The server names another user than the link does. They were not added."
+        throw CallsignException(LocalCode.KEYS_REFUSED, sentence, members = bodyOf(mapOf("userId" to "$userId")))
+    }
+
+    private fun statusOf(reply: JsonObject): RequestStatus =
+        namedOrNull<RequestStatus>(reply.text("status")) ?: throw answerInvalid()
+
+    /** From a link of any form, or the token by itself. */
+    private fun tokenOf(link: String): String =
+        TOKEN.find(link)?.value ?: throw CallsignException("MALFORMED", "That is no link of a contact.")
+
+    private fun fragmentOf(link: String): String {
+        tokenOf(link)
+        return if ('#' in link) link.substring(link.indexOf('#')) else ""
+    }
+
+    private companion object {
+        val TOKEN = Regex("c_[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])")
+    }
+}

@@ -1,0 +1,170 @@
+/** Registers this device, with the user's first device list where it is their only one. */
+package callsign.app
+
+import callsign.app.CallsignException.LocalCode
+import callsign.verify.encodeBase64
+import callsign.verify.possessionMessage
+import java.security.SecureRandom
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
+
+/** Gives the keys of a user on this device, made now if there are none. */
+public fun interface DeviceKeysOf {
+    public suspend fun of(userId: ULong): DeviceKeys
+}
+
+/** Software keys in the app's storage, under `keys.<userId>`. Throws `STORAGE_CORRUPT` for keys that do not belong together. */
+public fun softwareKeys(storage: AppStorage): DeviceKeysOf = DeviceKeysOf { userId ->
+    val key = "keys.$userId"
+    val kept = storage.get(key)
+    if (kept != null) JcaDeviceKeys.import(kept)
+    else JcaDeviceKeys.generate().also { storage.put(key, it.export()) }
+}
+
+/** Facts about the device that are sent at each start, and its token of Firebase Cloud Messaging. */
+public data class DeviceDetails(
+    public val platform: String = "android",
+    public val name: String? = null,
+    public val model: String? = null,
+    public val osVersion: String? = null,
+    public val appVersion: String? = null,
+    public val locale: String? = null,
+    public val fcmToken: String? = null,
+)
+
+/** This device as the server knows it. [publicKeyHash] is the name of its entry in the log. */
+internal class RegisteredDevice(
+    val userId: ULong,
+    val deviceId: ULong,
+    val publicKeyHash: String,
+    val keys: DeviceKeys,
+)
+
+internal class DeviceRegistration(
+    private val server: Server,
+    private val session: Session,
+    private val storage: AppStorage,
+    private val keysOf: DeviceKeysOf,
+) {
+    /**
+     * Registers the keys of the user who is signed in; the same keys again are the same device. Call it at each start and after
+     * each sign-in. Throws `DEVICE_KEYS_LOST` where the keys of the device that was registered are gone.
+     */
+    suspend fun register(details: DeviceDetails = DeviceDetails()): RegisteredDevice {
+        val (userId, keys, known) = read()
+        // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
+        val deviceList = if (known == null) firstListOf(userId, keys) else null
+        val reply = send(keys, details, deviceList)
+        val device = RegisteredDevice(userId, reply.needId("deviceId"), reply.needText("publicKeyHash"), keys)
+        storage.write(deviceKey(userId), buildJsonObject {
+            put("publicKey", JsonPrimitive(keys.publicKey))
+            put("deviceId", JsonPrimitive("${device.deviceId}"))
+            put("publicKeyHash", JsonPrimitive(device.publicKeyHash))
+        })
+        storage.write(firstListKey(userId), null)
+        return device
+    }
+
+    /** The user's device as it was registered last, without asking the server. Null where it was not. Throws `DEVICE_KEYS_LOST`. */
+    suspend fun known(): RegisteredDevice? {
+        val (userId, keys, known) = read()
+        return known?.let { RegisteredDevice(userId, it.deviceId, it.publicKeyHash, keys) }
+    }
+
+    private data class Read(val userId: ULong, val keys: DeviceKeys, val known: KnownRegistration?)
+
+    private class KnownRegistration(val publicKey: String, val deviceId: ULong, val publicKeyHash: String)
+
+    private suspend fun read(): Read {
+        val userId = session.userId ?: throw signedOut()
+        val known = storage.read(deviceKey(userId)) { kept ->
+            val deviceId = kept.text("deviceId")?.toULongOrNull() ?: return@read null
+            KnownRegistration(
+                kept.text("publicKey") ?: return@read null,
+                deviceId,
+                kept.text("publicKeyHash") ?: return@read null,
+            )
+        }
+        val keys = keysOf.of(userId)
+        if (known != null && known.publicKey != keys.publicKey) {
+            val sentence = "The keys of this device are gone from its storage. Start over as a new device."
+            throw CallsignException(LocalCode.DEVICE_KEYS_LOST, sentence, members = keyMember(deviceKey(userId)))
+        }
+        return Read(userId, keys, known)
+    }
+
+    private suspend fun send(keys: DeviceKeys, details: DeviceDetails, deviceList: String?): JsonObject {
+        val challenge = session.challenge ?: throw signedOut()
+        val members = mapOf(
+            "publicKey" to JsonPrimitive(keys.publicKey),
+            "signingKey" to JsonPrimitive(keys.signingKey),
+            "possession" to JsonPrimitive(encodeBase64(keys.sign(possessionMessage(challenge)))),
+        ) + membersOf(details)
+        if (deviceList == null) return session.ask("POST", "register_device", JsonObject(members))
+        return try {
+            session.ask("POST", "register_device", JsonObject(members + ("deviceList" to JsonPrimitive(deviceList))))
+        } catch (error: CallsignException) {
+            if (!isListRefused(error)) throw error
+            // Another device of the user has been faster.
+            session.ask("POST", "register_device", JsonObject(members))
+        }
+    }
+
+    private fun membersOf(details: DeviceDetails): Map<String, JsonObject> {
+        val info = bodyOf(
+            mapOf(
+                "platform" to details.platform,
+                "name" to details.name,
+                "model" to details.model,
+                "osVersion" to details.osVersion,
+                "appVersion" to details.appVersion,
+                "locale" to details.locale,
+            ),
+        )
+        val push = details.fcmToken?.let { mapOf("push" to bodyOf(mapOf("fcmToken" to it))) }
+        return mapOf("deviceInfo" to info) + push.orEmpty()
+    }
+
+    /**
+     * Base64 of the list, null where the user has one or has other devices. A list that may have reached the server stays in the
+     * storage, and is sent again until there is an answer.
+     */
+    private suspend fun firstListOf(userId: ULong, keys: DeviceKeys): String? {
+        val users = session.ask("GET", "user/publicKeys").members("users").map(::publishedUserOf)
+        val own = users.find { it.userId == userId } ?: return null
+        if (own.named.deviceList != null || own.named.devices.any { it.publicKey != keys.publicKey }) return null
+        val kept = storage.read(firstListKey(userId)) { kept ->
+            val list = kept.text("list") ?: return@read null
+            (kept.text("publicKey") ?: return@read null) to list
+        }
+        if (kept?.first == keys.publicKey) return kept.second
+        val deviceId = own.named.devices.firstOrNull()?.deviceId?.toULongOrNull() ?: randomDeviceId()
+        val device = listedDevice(deviceId, keys.publicKey, keys.signingKey)
+        val list = signedList(ListSigner(userId, deviceId, keys), listOf(device), server.serverTimeMs())
+        storage.write(firstListKey(userId), bodyOf(mapOf("publicKey" to keys.publicKey, "list" to list)))
+        return list
+    }
+}
+
+/** From 2^32 up to 2^53. */
+private fun randomDeviceId(): ULong {
+    val random = SecureRandom()
+    while (true) {
+        val deviceId = random.nextLong().toULong() shr 11
+        if (deviceId >= (1uL shl 32)) return deviceId
+    }
+}
+
+private fun isListRefused(error: CallsignException): Boolean {
+    if (error.code == "DEVICE_LIST_CONFLICT") return true
+    if (error.code != "VALIDATION_FAILED") return false
+    return (error.members["errors"] as? JsonArray).orEmpty().any { (it as? JsonObject)?.text("pointer") == "/deviceList" }
+}
+
+internal fun signedOut() = CallsignException(LocalCode.SIGNED_OUT, "You are signed out.")
+
+private fun deviceKey(userId: ULong) = "device.$userId"
+
+private fun firstListKey(userId: ULong) = "first-list.$userId"

@@ -1,0 +1,520 @@
+/** One call of this device, from the first ring to its end. Its keys are made or opened here and never stored. */
+package callsign.app
+
+import callsign.app.CallsignException.LocalCode
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.Deferred
+import kotlinx.coroutines.Job
+import kotlinx.coroutines.async
+import kotlinx.coroutines.channels.BufferOverflow
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.MutableSharedFlow
+import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.StateFlow
+import kotlinx.coroutines.flow.asStateFlow
+import kotlinx.coroutines.flow.onSubscription
+import kotlinx.coroutines.flow.transformWhile
+import kotlinx.coroutines.launch
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
+
+internal class CallDeps(
+    /** Where calls act by themselves, one step at a time; it ends with the session. */
+    val scope: CoroutineScope,
+    /** Where what the app asks for is carried out to its end. */
+    val operations: Operations,
+    val server: Server,
+    val session: Session,
+    val connection: Connection,
+    val exchange: KeyExchange,
+    val userId: ULong,
+    val deviceId: ULong,
+    /** Notes the call that this device is in, for the next start. */
+    val keepPresent: suspend (callId: String) -> Unit,
+    /** Leaves the other call that this device is in. */
+    val leaveOther: suspend (call: LiveCall) -> Unit,
+    val onChanged: () -> Unit,
+    val onEnded: (call: LiveCall) -> Unit,
+)
+
+/** Members that never change. */
+internal class CallFacts(val callId: String, val isVideo: Boolean, val isOnGoing: Boolean)
+
+/** A key that came sealed for this device. [opened] fails when it does not open, or its sender does not verify. */
+private class SealedKey(val epoch: Long, val sealed: String, val opened: Deferred<OpenedKey>)
+
+internal class LiveCall(
+    private val deps: CallDeps,
+    facts: CallFacts,
+    override val caller: Person,
+    initial: CallState,
+) : Call {
+    override val callId = facts.callId
+    override val isVideo = facts.isVideo
+    override val isOnGoing = facts.isOnGoing
+    override val isIncoming = caller.userId != deps.userId
+    private val epochKeys = EpochKeys(callId)
+    private val rejoining = Rejoining(deps, this)
+    private val states = MutableStateFlow(initial)
+    private val people = MutableStateFlow<List<CallParticipant>>(emptyList())
+    private val newest = MutableStateFlow<EpochKey?>(null)
+    private val news = MutableSharedFlow<CallEvent>(extraBufferCapacity = 64, onBufferOverflow = BufferOverflow.DROP_OLDEST)
+
+    @Volatile
+    private var record: CallRecord? = null
+
+    /** From `media_ready`, which may come before the reply to `join` that does not have it yet. */
+    @Volatile
+    private var admission: CallGateway? = null
+
+    /** While it rings here. */
+    private var invited: SealedKey? = null
+    private var ringTimer: Job? = null
+    private var rotationTimer: Job? = null
+    private var unwatch: (() -> Unit)? = null
+    private var isWatching = false
+
+    override val state: StateFlow<CallState> = states.asStateFlow()
+    override val participants: StateFlow<List<CallParticipant>> = people.asStateFlow()
+    override val key: StateFlow<EpochKey?> = newest.asStateFlow()
+    override val keys: List<EpochKey> get() = epochKeys.all
+    override val self: CallParticipant? get() = record?.participant(deps.userId)
+    override val hostUserId: ULong? get() = record?.hostUserId
+    override val isHost: Boolean get() = hostUserId == deps.userId
+    override val roomId: Long? get() = record?.roomId
+    override val startedAtMs: Long? get() = record?.startedAtMs
+    override val media: CallGateway?
+        get() = record?.media?.let { if (it.state == "pending") admission ?: it else it }
+
+    @Volatile
+    override var isVerified: Boolean? = null
+        private set
+
+    @Volatile
+    override var ending: CallEnding? = null
+        private set
+
+    override val events: Flow<CallEvent> = news
+        .onSubscription { ending?.let { emit(CallEvent.Ended(it)) } }
+        .transformWhile { event ->
+            emit(event)
+            event !is CallEvent.Ended
+        }
+
+    /** Whether this device takes part, or wants to come back. */
+    val isPresent: Boolean get() = !isClosed && !(isIncoming && states.value == CallState.RINGING)
+
+    /** The beginning of the paths of its operations. */
+    val path get() = "call/$callId"
+
+    override suspend fun answer() = deps.operations.run { answerHere() }
+
+    override suspend fun decline(reason: DeclineReason) = deps.operations.run { declineHere(reason) }
+
+    override suspend fun end() = deps.operations.run { endForAll() }
+
+    override suspend fun leave() = deps.operations.run { leaveHere() }
+
+    override suspend fun invite(userIds: List<ULong>) = deps.operations.run {
+        val reply = withFreshDevices {
+            val sealed = deps.exchange.sealForUsers(assertKey().key, userIds)
+            post("invite", JsonObject(mapOf("calleeIds" to idsOf(userIds), "encryptedAESKeys" to sealed)))
+        }
+        show(callRecordOf(reply))
+    }
+
+    override suspend fun remove(userId: ULong): Unit = deps.operations.run {
+        deps.session.request("POST", "$path/remove", bodyOf(mapOf("userId" to "$userId")))
+    }
+
+    override suspend fun renewKey() = deps.operations.run { makeNewKey("rotation") }
+
+    override suspend fun resendKey() = deps.operations.run {
+        withFreshDevices {
+            val held = assertKey()
+            sendKey(read(), held.epoch, held.key, "emergency")
+        }
+    }
+
+    override suspend fun grantKey(ask: KeyAsk) = deps.operations.run { rejoining.grant(ask) }
+
+    /** Rings here with the key of an invitation, [ringsForMs] longer. */
+    fun ring(sealed: String, epoch: Long, ringsForMs: Long) {
+        if (invited != null || isClosed) return
+        ringTimer = deps.scope.launch {
+            delay(ringsForMs)
+            if (states.value == CallState.RINGING) deps.scope.launch { quietly { declineHere(DeclineReason.TIMEOUT) } }
+        }
+        invite(epoch, sealed) { openInvitation(sealed) }
+        // The caller's screen can say so; that it rings does not hang on it.
+        deps.scope.launch { quietly { deps.connection.send("/app/call/$callId/ringing", JsonObject(emptyMap())) } }
+    }
+
+    /** Comes in without ringing: from another device of the user, or back. */
+    suspend fun join() {
+        setState(CallState.JOINING)
+        deps.leaveOther(this)
+        try {
+            enterJoined(postJoin())
+        } catch (error: CallsignException) {
+            if (error.hasCode("REJOIN_REQUIRED")) return rejoining.ask(read())
+            if (states.value == CallState.JOINING) close(CallEnding.UNKNOWN)
+            throw error
+        }
+    }
+
+    /** Goes on with a call that this device is in, or was before a restart. */
+    suspend fun resume(record: CallRecord) {
+        if (record.status == "active") return rejoining.ask(record)
+        // The key that was sent is gone with the app, and no other device has it.
+        deps.session.request("POST", "$path/end")
+        close(CallEnding.KEY_LOST)
+    }
+
+    /** With its key, the call goes on here. */
+    suspend fun enter(record: CallRecord, opened: OpenedKey, epoch: Long = record.keyEpoch) {
+        begin(record, if (record.status == "ringing") CallState.RINGING else CallState.ACTIVE)
+        if (!isClosed) hold(epoch, opened)
+    }
+
+    /** Shows the call as one that this device is in. */
+    suspend fun begin(record: CallRecord, state: CallState) {
+        // Without it the next start does not know of the call; this one does.
+        reporting { deps.keepPresent(callId) }
+        if (isClosed) return
+        take(record)
+        setState(state)
+        planRotation(record.keyRotationMs, "rotation")
+        deps.scope.launch { watch() }
+    }
+
+    /** After each connection: what this device has missed of the topic is in the record. */
+    suspend fun refresh() {
+        if (!isPresent) return
+        deps.scope.launch { watch() }
+        try {
+            show(read())
+        } catch (error: CallsignException) {
+            if (error.hasCode("CALL_ENDED", "CALL_NOT_FOUND", "NOT_PARTICIPANT")) closeSoon() else report(error)
+        }
+    }
+
+    /** A message of this device's queue. */
+    suspend fun onMessage(event: JsonObject) {
+        when (event.text("type")) {
+            "call_cancelled" -> close(CallEnding.CANCELLED)
+            "call_missed" -> close(CallEnding.MISSED)
+            "call_answered_elsewhere" -> close(endingOf("${event.text("reason")}_elsewhere"))
+            "call_moved" -> close(CallEnding.MOVED)
+            "call_ended" -> close(endingOf(event.text("endReason")))
+            "media_ready" -> onMediaReady(gatewayOf(event.member("media")))
+            "participant_request_rejoin" -> rejoining.onAsked(event)
+            "participant_accept_rejoin" -> rejoining.onGranted(event)
+            "key_update" -> onKeyUpdate(event)
+        }
+    }
+
+    /** Ends it for this device: keys are wiped. */
+    fun close(reason: CallEnding) {
+        if (isClosed) return
+        ringTimer?.cancel()
+        rotationTimer?.cancel()
+        rejoining.stop()
+        unwatch?.invoke()
+        invited = null
+        newest.value = null
+        epochKeys.wipe()
+        ending = reason
+        // An app that draws at the end of a call finds it gone from `calls`.
+        deps.onEnded(this)
+        setState(CallState.ENDED)
+        tell(CallEvent.Ended(reason))
+    }
+
+    /** The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. */
+    fun closeSoon() {
+        deps.scope.launch {
+            delay(REASON_WAIT_MS)
+            close(CallEnding.UNKNOWN)
+        }
+    }
+
+    fun setState(state: CallState) {
+        if (!isClosed && states.value != state) {
+            states.value = state
+            tell(CallEvent.StateChanged(state))
+        }
+        deps.onChanged()
+    }
+
+    fun askApp(ask: KeyAsk) = tell(CallEvent.KeyAsked(ask))
+
+    fun report(error: Throwable) {
+        if (!isClosed) tell(CallEvent.Failed(asCallsign(error)))
+    }
+
+    /** Reports what [act] throws. */
+    suspend fun reporting(act: suspend () -> Unit) {
+        try {
+            act()
+        } catch (cancelled: CancellationException) {
+            throw cancelled
+        } catch (error: Exception) {
+            report(error)
+        }
+    }
+
+    /** A key that was made here. */
+    fun own(key: ByteArray) = OpenedKey(key, deps.userId, deps.deviceId)
+
+    suspend fun read(): CallRecord = callRecordOf(deps.session.ask("GET", path))
+
+    suspend fun makeNewKey(reason: String) {
+        val made = makeCallKey()
+        withFreshDevices {
+            val record = read()
+            val epoch = record.keyEpoch + 1
+            sendKey(record, epoch, made, reason)
+            if (!isClosed) {
+                hold(epoch, own(made))
+                planRotation(record.keyRotationMs, "rotation")
+            }
+        }
+    }
+
+    suspend fun endForAll() {
+        val record = callRecordOf(post("end", null))
+        close(record.endReason?.let(::endingOf) ?: CallEnding.HANGUP)
+    }
+
+    suspend fun leaveHere() {
+        deps.session.request("POST", "$path/leave")
+        close(CallEnding.LEFT)
+    }
+
+    private val isClosed get() = states.value == CallState.ENDED
+
+    private suspend fun answerHere() {
+        val answered = assertRinging()
+        setState(CallState.JOINING)
+        try {
+            val opened = try {
+                answered.opened.await()
+            } catch (_: CallsignException) {
+                // The log may not have been reachable when it began to ring.
+                invite(answered.epoch, answered.sealed) { openInvitation(answered.sealed) }.opened.await()
+            }
+            deps.leaveOther(this)
+            val record = postJoin()
+            if (isClosed) return
+            ringTimer?.cancel()
+            // It may have been renewed while it rang.
+            val renewed = invited ?: answered
+            invited = null
+            when (record.keyEpoch) {
+                answered.epoch -> enter(record, opened)
+                renewed.epoch -> enter(record, renewed.opened.await())
+                else -> enterJoined(record)
+            }
+        } catch (error: Exception) {
+            if (error.hasCode("CALL_ENDED", "CALL_NOT_ACTIVE")) closeSoon()
+            if (states.value == CallState.JOINING && invited != null) setState(CallState.RINGING)
+            throw error
+        }
+    }
+
+    private suspend fun declineHere(reason: DeclineReason) {
+        assertRinging()
+        close(if (reason == DeclineReason.TIMEOUT) CallEnding.MISSED else CallEnding.DECLINED)
+        deps.session.request("POST", "$path/decline", bodyOf(mapOf("reason" to reason.name.lowercase())))
+    }
+
+    private fun assertRinging(): SealedKey =
+        invited?.takeIf { states.value == CallState.RINGING }
+            ?: throw CallsignException("CALL_NOT_ACTIVE", "The call does not ring here.")
+
+    private fun assertKey(): EpochKey =
+        epochKeys.newest ?: throw CallsignException(LocalCode.KEY_MISSING, "This device does not have the call's key yet.")
+
+    private suspend fun post(operation: String, body: JsonObject?): JsonObject =
+        deps.session.ask("POST", "$path/$operation", body)
+
+    private suspend fun openInvitation(sealed: String): OpenedKey =
+        deps.exchange.openFromAny(read(), sealed, caller.userId)
+
+    private fun invite(epoch: Long, sealed: String, open: suspend () -> OpenedKey): SealedKey {
+        val key = SealedKey(epoch, sealed, deps.scope.async { open() })
+        invited = key
+        deps.scope.launch {
+            val error = try {
+                key.opened.await()
+                null
+            } catch (failed: CallsignException) {
+                failed
+            }
+            if (invited === key) {
+                isVerified = error == null
+                deps.onChanged()
+            }
+            error?.let(::report)
+        }
+        return key
+    }
+
+    /** With the key that came for this device, or else with one that it asks for. */
+    private suspend fun enterJoined(record: CallRecord) {
+        val sealed = record.encryptedAESKey ?: return rejoining.ask(record)
+        enter(record, deps.exchange.openFromAny(record, sealed))
+    }
+
+    /** A call that this device is in and the app knows nothing of is left for it. */
+    private suspend fun postJoin(): CallRecord = try {
+        callRecordOf(post("join", null))
+    } catch (error: CallsignException) {
+        if (error.code != "ALREADY_IN_CALL") throw error
+        deps.session.request("POST", "call/${error.members.needText("callId")}/leave")
+        callRecordOf(post("join", null))
+    }
+
+    /** Subscribes to the call's topic, then reads the call: earlier events are in the record, later ones arrive. */
+    private suspend fun watch() {
+        if (isWatching) return
+        isWatching = true
+        try {
+            val stop = deps.connection.watch("/topic/call.$callId", ::onTopic)
+            if (isClosed) return stop()
+            unwatch = stop
+            refresh()
+        } catch (error: CallsignException) {
+            isWatching = false
+            report(error)
+        }
+    }
+
+    private fun take(record: CallRecord) {
+        this.record = record
+        people.value = record.participants
+    }
+
+    private suspend fun show(record: CallRecord) {
+        if (isClosed) return
+        if (isOver(record.status)) return close(endingOf(record.endReason))
+        take(record)
+        when {
+            self?.state == ParticipantState.REMOVED -> close(CallEnding.REMOVED)
+            self?.state == ParticipantState.LEFT && !rejoining.isAsking -> close(CallEnding.LEFT)
+            // The network was away for longer than the server waits.
+            self?.state == ParticipantState.LOST && states.value == CallState.ACTIVE ->
+                deps.scope.launch(start = CoroutineStart.UNDISPATCHED) { reporting { rejoining.ask(record) } }
+            states.value == CallState.RINGING && record.status == "active" -> setState(CallState.ACTIVE)
+            else -> deps.onChanged()
+        }
+    }
+
+    private fun onTopic(event: JsonObject) {
+        val present = record
+        if (isClosed || present == null) return
+        when (event.text("type")) {
+            "host_changed" -> take(present.copy(hostUserId = event.needId("hostUserId")))
+            "call_status" -> if (isOver(event.needText("status"))) closeSoon()
+            else -> onParticipant(present, participantOf(event.member("participant")))
+        }
+        deps.onChanged()
+    }
+
+    private fun onParticipant(present: CallRecord, participant: CallParticipant) {
+        val userId = participant.userId
+        val isFirst = states.value == CallState.RINGING && participant.state == ParticipantState.JOINED
+        val others = present.participants.filter { it.userId != userId }
+        val startedAtMs = if (isFirst) deps.server.serverTimeMs() else present.startedAtMs
+        take(present.copy(participants = others + participant, startedAtMs = startedAtMs))
+        tell(CallEvent.ParticipantChanged(participant))
+        if (isFirst) setState(CallState.ACTIVE)
+        if (userId != deps.userId && participant.state in GONE) planRotation(AFTER_LEAVING_MS, "leave")
+        if (userId == deps.userId && participant.state == ParticipantState.REMOVED) close(CallEnding.REMOVED)
+    }
+
+    private fun onMediaReady(gateway: CallGateway) {
+        admission = gateway
+        tell(CallEvent.MediaReady(gateway))
+    }
+
+    private fun hold(epoch: Long, opened: OpenedKey) {
+        val held = epochKeys.hold(epoch, opened.key) ?: return
+        newest.value = held
+        tell(CallEvent.KeyChanged(held.epoch, held.fingerprint, opened.userId))
+        deps.onChanged()
+    }
+
+    private suspend fun onKeyUpdate(event: JsonObject) {
+        val epoch = event.needNumber("epoch")
+        val sealed = event.needText("encryptedAESKey")
+        val from = event.needId("fromUserId")
+        val open = suspend { deps.exchange.open(sealed, from, event.needId("fromDeviceId")) }
+        // It still rings here: the invitation's key is not good any more.
+        if (!isPresent) {
+            if (!isClosed) invite(epoch, sealed, open)
+            return
+        }
+        val opened = try {
+            open()
+        } catch (error: CallsignException) {
+            report(error)
+            null
+        }
+        if (isClosed) return
+        // Another device may give the key in a way that can be verified.
+        if (opened == null) return rejoining.ask(read())
+        if (rejoining.isAsking) rejoining.comeBack(epoch, opened) else hold(epoch, opened)
+    }
+
+    private suspend fun sendKey(record: CallRecord, epoch: Long, key: ByteArray, reason: String) {
+        val sealed = deps.exchange.sealForCall(key, record)
+        val body = buildJsonObject {
+            put("epoch", JsonPrimitive(epoch))
+            put("reason", JsonPrimitive(reason))
+            put("encryptedAESKeys", sealed)
+        }
+        deps.session.request("POST", "$path/keys", body)
+    }
+
+    /**
+     * The host makes a new key when its time has run out, and a little after a participant left, for several who leave at once.
+     */
+    private fun planRotation(afterMs: Long, reason: String) {
+        rotationTimer?.cancel()
+        rotationTimer = deps.scope.launch {
+            delay(afterMs)
+            val hasOthers = people.value.any { it.state == ParticipantState.JOINED && it.userId != deps.userId }
+            if (isHost && states.value == CallState.ACTIVE && hasOthers)
+                deps.scope.launch { reporting { makeNewKey(reason) } }
+        }
+    }
+
+    private fun tell(event: CallEvent) {
+        news.tryEmit(event)
+    }
+
+    private suspend fun quietly(act: suspend () -> Unit) {
+        try {
+            act()
+        } catch (_: CallsignException) {
+            // The server finds out by itself.
+        }
+    }
+
+    private companion object {
+        val GONE = setOf(ParticipantState.LEFT, ParticipantState.LOST, ParticipantState.REMOVED)
+        const val AFTER_LEAVING_MS = 5_000L
+        const val REASON_WAIT_MS = 2_000L
+    }
+}
+
+internal fun endingOf(reason: String?): CallEnding = namedOrNull<CallEnding>(reason) ?: CallEnding.UNKNOWN
+
+internal fun asCallsign(error: Throwable): CallsignException =
+    error as? CallsignException ?: CallsignException("INTERNAL", "$error", error)

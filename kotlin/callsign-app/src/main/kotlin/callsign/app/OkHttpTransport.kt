@@ -1,0 +1,34 @@
+package callsign.app
+
+import callsign.verify.LogAnswer
+import callsign.verify.LogRequest
+import callsign.verify.LogTransport
+import java.io.IOException
+import okhttp3.MediaType.Companion.toMediaType
+import okhttp3.OkHttpClient
+import okhttp3.Request
+import okhttp3.RequestBody.Companion.toRequestBody
+import okio.Buffer
+
+/** Requests to the log by the app's own client, with its pinned certificates. */
+internal class OkHttpTransport(http: OkHttpClient) : LogTransport {
+    private val http = http.newBuilder().followRedirects(false).build()
+
+    override suspend fun send(request: LogRequest): LogAnswer {
+        val body = request.body?.toByteArray()?.toRequestBody("application/json".toMediaType())
+        val sent = Request.Builder().url(request.url).method(if (body == null) "GET" else "POST", body).build()
+        return http.newCall(sent).answered().use { answer ->
+            val octets = Buffer()
+            val source = answer.body.source()
+            while (source.read(octets, PIECE_OCTETS) >= 0) {
+                if (octets.size > request.answerOctetsMax)
+                    throw IOException("an answer has more than ${request.answerOctetsMax} bytes")
+            }
+            LogAnswer(answer.code, octets.readByteArray())
+        }
+    }
+
+    private companion object {
+        const val PIECE_OCTETS = 8_192L
+    }
+}

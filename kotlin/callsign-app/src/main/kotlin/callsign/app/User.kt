@@ -1,0 +1,28 @@
+package callsign.app
+
+import kotlinx.serialization.json.JsonObject
+
+/** The user who is signed in. */
+public data class User(
+    public val userId: ULong,
+    public val displayName: String,
+    public val email: String? = null,
+    public val phone: String? = null,
+)
+
+/** A person as the server names them. */
+public data class Person(public val userId: ULong, public val displayName: String)
+
+/** Numbers for the badge of the app. */
+public data class Badge(public val total: Int, public val friendRequests: Int, public val missedCalls: Int)
+
+internal fun userOf(members: JsonObject): User =
+    User(members.needId("userId"), members.text("displayName").orEmpty(), members.text("email"), members.text("phone"))
+
+internal fun personOf(members: JsonObject): Person =
+    Person(members.needId("userId"), members.text("displayName").orEmpty())
+
+internal fun badgeOf(members: JsonObject): Badge {
+    fun count(name: String) = members.needNumber(name).toInt()
+    return Badge(count("total"), count("friendRequests"), count("missedCalls"))
+}
