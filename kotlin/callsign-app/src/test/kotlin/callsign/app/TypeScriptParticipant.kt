@@ -1,0 +1,74 @@
+/** A user of `callsign/app`, as a program of Node: see src/test/node/participant.mjs. */
+package callsign.app
+
+import java.io.File
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicLong
+import kotlin.concurrent.thread
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
+
+class TypeScriptParticipant(url: String) : AutoCloseable {
+    private val process: Process = ProcessBuilder("node", PROGRAM.path).apply {
+        environment().keys.retainAll(setOf("PATH", "HOME"))
+        environment()["CALLSIGN_URL"] = url
+        redirectError(ProcessBuilder.Redirect.INHERIT)
+    }.start()
+    private val lines = process.outputStream.bufferedWriter()
+    private val waiting = ConcurrentHashMap<String, CompletableDeferred<JsonElement>>()
+    private val count = AtomicLong()
+
+    init {
+        thread(isDaemon = true) {
+            process.inputStream.bufferedReader().forEachLine(::take)
+            for (each in waiting.values) each.completeExceptionally(IllegalStateException("the participant has ended"))
+        }
+    }
+
+    /** What the act gives. Throws [IllegalStateException] with the code of its error. */
+    suspend fun tell(act: String, vararg args: Any): JsonElement {
+        val answer = CompletableDeferred<JsonElement>()
+        val id = "${count.incrementAndGet()}"
+        waiting[id] = answer
+        val each = args.map { if (it is Number) JsonPrimitive(it) else JsonPrimitive("$it") }
+        write(JsonObject(mapOf("id" to JsonPrimitive(id), "act" to JsonPrimitive(act), "args" to JsonArray(each))))
+        return answer.await().also { waiting.remove(id) }
+    }
+
+    @Synchronized
+    private fun write(line: JsonObject) {
+        lines.write("$line\n")
+        lines.flush()
+    }
+
+    suspend fun text(act: String, vararg args: Any): String = tell(act, *args).jsonPrimitive.content
+
+    /** State, fingerprint and epoch of a call. */
+    suspend fun view(act: String, vararg args: Any): JsonObject = tell(act, *args).jsonObject
+
+    private fun take(line: String) {
+        val members = Json.parseToJsonElement(line).jsonObject
+        val answer = waiting.getValue(members.getValue("id").jsonPrimitive.content)
+        val error = members["error"]
+        if (error == null) answer.complete(members.getValue("value"))
+        else answer.completeExceptionally(IllegalStateException(error.jsonPrimitive.content))
+    }
+
+    override fun close() {
+        lines.close()
+        if (!process.waitFor(10, TimeUnit.SECONDS)) process.destroyForcibly()
+    }
+
+    private companion object {
+        val PROGRAM = generateSequence(File("").absoluteFile, File::getParentFile)
+            .map { File(it, "kotlin/callsign-app/src/test/node/participant.mjs") }
+            .first(File::exists)
+    }
+}

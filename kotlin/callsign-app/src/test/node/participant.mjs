@@ -1,0 +1,94 @@
+// One user of `callsign/app`, told by lines of JSON what to do. Each line has an `id`, an `act` and its `args`; each answer the
+// same `id`, and a `value` or an `error`.
+import { createInterface } from 'node:readline'
+import { Callsign, memoryStorage } from 'callsign/app'
+import { developmentPins, sentCode } from 'callsign/app/development'
+import { WebSocket } from 'ws'
+
+const server = process.env.CALLSIGN_URL
+const pins = await developmentPins(server)
+const storage = memoryStorage()
+let me
+let keyEvents = []
+
+function open() {
+  keyEvents = []
+  me = new Callsign({ server, pins, storage, webSocket: WebSocket })
+  me.on('keys', event => keyEvents.push(event.kind))
+}
+
+function callOf(callId) {
+  const call = me.calls.find(one => one.callId === callId)
+  if (call === undefined) throw new Error(`no call ${callId}`)
+  return call
+}
+
+const viewOf = call => ({
+  callId: call.callId,
+  state: call.state,
+  fingerprint: call.fingerprint,
+  epoch: call.keys[0]?.epoch,
+  isVerified: call.isVerified,
+})
+
+const acts = {
+  async signIn(address, displayName) {
+    open()
+    return (await me.signIn(address, () => sentCode(server, address), { displayName })).userId
+  },
+  async befriend(userId) {
+    await me.contacts.request({ userId })
+  },
+  async befriendByLink(link) {
+    await me.contacts.request({ link })
+  },
+  shareLink: async () => (await me.contacts.shareLink()).link,
+  acceptFirst: async () => {
+    const event = await me.once('friend_request')
+    await me.contacts.accept(event.userId)
+    return event.userId
+  },
+  accept: userId => me.contacts.accept(userId),
+  code: userId => me.contacts.comparisonCode(userId),
+  call: async userId => viewOf(await me.call([userId])),
+  async ringing() {
+    const call = me.calls.find(one => one.isIncoming && one.state === 'ringing') ?? (await me.once('ringing'))
+    return call.callId
+  },
+  answer: async callId => {
+    const call = callOf(callId)
+    await call.answer()
+    return viewOf(call)
+  },
+  /** Waits for a state, and for a key of this epoch or later. */
+  async until(callId, state, epoch = 0) {
+    const call = callOf(callId)
+    while (call.state !== state || !(call.keys[0]?.epoch >= epoch)) await call.once('changed')
+    return viewOf(call)
+  },
+  renewKey: callId => callOf(callId).renewKey(),
+  async gone(callId) {
+    while (me.calls.some(one => one.callId === callId)) await me.once('changed')
+  },
+  end: callId => callOf(callId).end(),
+  /** As if the app were killed and started anew. */
+  async restart() {
+    await me.close()
+    open()
+    await me.resume()
+  },
+  keyEvents: () => keyEvents,
+  close: () => me.close(),
+}
+
+for await (const line of createInterface(process.stdin)) {
+  const { id, act, args } = JSON.parse(line)
+  Promise.resolve()
+    .then(() => acts[act](...args))
+    .then(
+      value => ({ id, value: value ?? null }),
+      error => ({ id, error: error.code ?? String(error) }),
+    )
+    .then(answer => process.stdout.write(`${JSON.stringify(answer)}\n`))
+}
+process.exit()
