@@ -6,8 +6,6 @@ import java.io.File
 import java.net.URLEncoder
 import java.security.MessageDigest
 import java.util.concurrent.ConcurrentHashMap
-import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
 
 /** A text survives a crash once [put] has returned. The texts are secrets: keep them encrypted, and out of backups. */
 public interface AppStorage {
@@ -40,7 +38,7 @@ public class FileAppStorage(folder: File) : AppStorage {
     override suspend fun get(key: String): String? {
         val content = String(files.read(fileOf(key)) ?: return null)
         val text = content.substringAfter('\n')
-        if (content != contentOf(text)) throw damaged(key)
+        if (content != contentOf(text)) throw storageCorrupt(key)
         return text
     }
 
@@ -54,11 +52,5 @@ public class FileAppStorage(folder: File) : AppStorage {
     private fun contentOf(text: String): String {
         val digest = MessageDigest.getInstance("SHA-256").digest(text.toByteArray())
         return "sha256 ${digest.joinToString("") { "%02x".format(it) }}\n$text"
-    }
-
-    private fun damaged(key: String): CallsignException {
-        val sentence = "The stored value \"$key\" is damaged. Remove it to start without it."
-        val members = JsonObject(mapOf("key" to JsonPrimitive(key)))
-        return CallsignException(CallsignException.LocalCode.STORAGE_CORRUPT, sentence, members = members)
     }
 }

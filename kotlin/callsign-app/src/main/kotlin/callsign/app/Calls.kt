@@ -33,6 +33,13 @@ internal fun invitationOf(members: JsonObject) = Invitation(
     expiresAtMs = members.needTimeMs("expiresAt"),
 )
 
+/**
+ * The invitation of a push, whose members are texts. Null where the key was too long for a push: the call rings with the next
+ * connection.
+ */
+internal fun invitationIn(members: Map<String, String>): Invitation? =
+    if ("encryptedAESKey" in members) invitationOf(bodyOf(members)) else null
+
 /** How much longer an invitation rings, by the server's clock; as long as it was meant to while that is not known. */
 internal fun Server.ringsForMs(sentAtMs: Long, expiresAtMs: Long): Long {
     val ringMs = expiresAtMs - sentAtMs

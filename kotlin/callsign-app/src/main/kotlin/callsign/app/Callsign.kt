@@ -103,6 +103,7 @@ public class Callsign(
     private val badges = MutableStateFlow<Badge?>(null)
     private val connections = MutableStateFlow(ConnectionState.OFF)
     private val live = MutableStateFlow<List<Call>>(emptyList())
+    private val pushesSeen = HashSet<String>()
     private val news = MutableSharedFlow<CallsignEvent>(extraBufferCapacity = 256, onBufferOverflow = BufferOverflow.DROP_OLDEST)
 
     /** Null until it was read from the server. */
@@ -211,13 +212,25 @@ public class Callsign(
     /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
     public suspend fun close(): Unit = operations.run { end() }
 
-    /** An invitation by push: the call, null where it has rung out or no one is signed in. */
-    internal suspend fun onInvitation(invitation: Invitation): Call? =
-        operations.run { active?.calls?.onInvitation(invitation) }
-
-    /** The end of a call that rings, by push. */
-    internal suspend fun onCancelled(callId: String, ending: CallEnding): Unit =
-        operations.run { active?.calls?.onCancelled(callId, ending) }
+    /**
+     * Says how to show a push: [members] are the `data` of an FCM message. Does not wait for the network where this device is
+     * registered; the connection is made beside. A call that rings by it comes out of [ringing], too.
+     */
+    public suspend fun onPush(members: Map<String, String>): PushAction = operations.run {
+        val session = openSession()
+        if (session.userId == null) return@run PushAction.Nothing
+        val begun = begin(session)
+        begun.connection.connect()
+        val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
+        val serverNowMs = if (server.isTimeKnown) server.serverTimeMs() else null
+        val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen)
+        when (action) {
+            is PushAction.Ringing -> invitationIn(members)?.let(begun.calls::onInvitation)
+            is PushAction.StopRinging -> begun.calls.onCancelled(action.callId, endingOf(action.reason.wireName))
+            else -> Unit
+        }
+        action
+    }
 
     private fun assertActive(): Active = active ?: throw signedOut()
 

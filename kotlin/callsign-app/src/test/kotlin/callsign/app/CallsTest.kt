@@ -12,6 +12,7 @@ import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.AfterAll
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Assumptions.assumeTrue
 import org.junit.jupiter.api.BeforeAll
 import org.junit.jupiter.api.Test
@@ -99,6 +100,14 @@ class CallsTest {
                 System.setOut(out)
             }
         }
+    }
+
+    @Test
+    fun `the README shows the first program`() {
+        val kotlin = generateSequence(File("").absoluteFile, File::getParentFile).first { File(it, "callsign-app").isDirectory }
+        val program = File(kotlin, "callsign-app/src/test/kotlin/callsign/example/FirstCall.kt").readText()
+        assertTrue(program.lines().size <= 41)
+        assertTrue("```kotlin\n$program```" in File(kotlin, "README.md").readText())
     }
 
     private companion object {
