@@ -31,16 +31,21 @@ class Rename {
     this.#work = [writing, ...Array.from({ length: READERS }, reading)]
   }
 
-  static async begin(at: TestNode, readAt: TestNode): Promise<Rename> {
+  /** Ends with the test, however that ends. */
+  static async begin(t: Test, at: TestNode, readAt: TestNode): Promise<Rename> {
     const { app } = await signInPerson(at.server.http, 0)
     const reader = await signInAgain(readAt.server.http, 0)
-    return new Rename(
+    const rename = new Rename(
       async number => (await app.send('PUT /app/api/user', { displayName: `Ann ${number}` })).status === 200,
       async () => {
         const { status, body } = await reader.send('GET /app/api/user')
         return status === 200 ? Number(/\d+$/.exec(body.displayName)?.[0] ?? 0) : undefined
       },
     )
+    t.teardown(() => {
+      rename.#isOver = true
+    })
+    return rename
   }
 
   /** Resolves when so many more changes were answered for. */
@@ -73,7 +78,7 @@ t.test('a node that hears nothing from PostgreSQL', { skip: skipWithoutPostgres 
   const { app } = await signInPerson(two.server.http, 1)
   const { socket } = await WirePeer.connect('websocket', two.server.http, app.accessToken!)
   const closed = once(socket, 'close')
-  const rename = await Rename.begin(one, two)
+  const rename = await Rename.begin(t, one, two)
   await rename.more(5)
   toDatabase.cut()
   await closed
@@ -90,16 +95,30 @@ t.test('a front that stands still', { skip: skipWithoutPostgres }, async t => {
   const { one, two, toDatabase } = await startCluster(t)
   // A write that did not wait for the node's only front is answered long before the copy has it.
   toDatabase.slow(150)
-  const rename = await Rename.begin(one, two)
+  const rename = await Rename.begin(t, one, two)
   await rename.more(5)
-  const front = two.frontPids.at(-1)!
-  process.kill(front, 'SIGSTOP')
+  let front = 0
+  // On a busy machine one may have ended, and the next not be there yet.
+  await until(async () => {
+    front = two.frontPids.at(-1)!
+    return sendSignal(front, 'SIGSTOP')
+  })
   await rename.during(10_000)
-  process.kill(front, 'SIGCONT')
+  // The server may have ended it.
+  sendSignal(front, 'SIGCONT')
   await rename.more(20)
   await rename.end()
   t.same(rename.stale, [])
 })
+
+/** False for a process that has ended. */
+function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}
 
 /** Two nodes, and the second one's way to PostgreSQL. */
 async function startCluster(t: Test) {
