@@ -3,12 +3,10 @@
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { DESKTOP, openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { DESKTOP, FAKE_CAMERA, openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { befriend, button, newTab, openHouse, seesPictures } from '../support/client-page.ts'
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { openServer } from '../support/open-server.ts'
-
-const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
 
 t.test(
   'three tabs see and hear one another; one that is removed is gone; the gateway comes back',

@@ -5,11 +5,10 @@
 
 import type { Browser, Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
+import { FAKE_CAMERA, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { befriend, button, contacts, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
 import { startServer } from '../support/server.ts'
 
-const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
 const LOOKUP = '**/api/get-public-keys'
 
 /** Without a camera; who wants one opens another. */

@@ -12,6 +12,9 @@ export const skipWithoutChromium: string | false =
 export const PHONE = { width: 390, height: 844 } as const
 export const DESKTOP = { width: 1280, height: 800 } as const
 
+/** A pretended camera of few pictures a second, for each is coded and decoded by the processor; and a microphone. */
+export const FAKE_CAMERA = ['--use-fake-device-for-media-stream=fps=5', '--use-fake-ui-for-media-stream']
+
 export interface BrowserOptions {
   /** Further switches, such as those of a pretended camera. */
   readonly args?: readonly string[]

@@ -8,15 +8,11 @@ import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
-import { openBrowser } from './browser.ts'
+import { FAKE_CAMERA, openBrowser } from './browser.ts'
 import { type Janus, startJanus } from './janus.ts'
 import { builtProgram } from './programs.ts'
 
-export const MEDIA_SWITCHES = [
-  '--use-fake-device-for-media-stream',
-  '--use-fake-ui-for-media-stream',
-  '--autoplay-policy=no-user-gesture-required',
-]
+export const MEDIA_SWITCHES = [...FAKE_CAMERA, '--autoplay-policy=no-user-gesture-required']
 
 export interface MediaHouse {
   readonly janus: Janus
