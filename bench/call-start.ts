@@ -157,7 +157,7 @@ async function runAgainst(
   }
   const load = { kind: 'rate', callsPerSecond, ends: 'meanwhile' } as const
   for (const side of [sides.limit, sides.project]) {
-    await side({ ...load, seconds: Math.ceil(warmUpSeconds) * (isSmoke ? 1 : WARM_UPS) })
+    if (!isSmoke) await side({ ...load, seconds: Math.ceil(warmUpSeconds) * WARM_UPS })
   }
   const seconds = turnSeconds * (isSmoke ? 1 : SECONDS_PER_TURN)
   for (const round of context.rounds()) {

@@ -90,7 +90,7 @@ export const fronts: Benchmark = { name: 'fronts', run }
 async function run(context: BenchmarkContext): Promise<void> {
   const { scale, storesFolder, folder } = context
   const entries = scale.isSmoke ? scale.entries : ENTRIES
-  const log = await prefilledLog(storesFolder, { entries, devices: LOG_DEVICES })
+  const log = await prefilledLog(storesFolder, { entries, devices: Math.min(LOG_DEVICES, scale.devices) })
   const dataFolder = join(folder, 'alone')
   cpSync(log.dataFolder, dataFolder, { recursive: true })
   const groups = await settle(dataFolder, scale.isSmoke ? PLAN_SMOKE : PLAN)
@@ -210,8 +210,8 @@ async function compare<Figure>(
   load: (side: Side, seconds: number) => Promise<Figure>,
   record: (round: number, turns: Turns<Turn<Figure>>) => void,
 ): Promise<void> {
-  const { turns, turnSeconds, warmUpSeconds } = context.scale
-  for (const side of [alone, fronts]) await load(side, Math.ceil(warmUpSeconds))
+  const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
+  for (const side of isSmoke ? [] : [alone, fronts]) await load(side, Math.ceil(warmUpSeconds))
   for (const round of context.rounds()) {
     const measured = await interleaved(
       round,

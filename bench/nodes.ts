@@ -253,9 +253,8 @@ async function compare(
   load: (side: Side, seconds: number) => Promise<CallLoadFigures>,
   record: (round: number, turns: Turns<Turn>) => void,
 ): Promise<void> {
-  const { turns, turnSeconds, warmUpSeconds } = context.scale
-  const warmUps = context.scale.isSmoke ? 1 : WARM_UPS
-  for (const side of [limit, project]) await load(side, warmUps * Math.ceil(warmUpSeconds))
+  const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
+  for (const side of isSmoke ? [] : [limit, project]) await load(side, WARM_UPS * Math.ceil(warmUpSeconds))
   const turnOf = async (side: Side): Promise<Turn> => {
     const before = side.cpuSeconds()
     const figure = await load(side, turnSeconds)

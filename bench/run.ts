@@ -4,7 +4,7 @@
  */
 
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { answeredCall } from './answered-call.ts'
@@ -87,7 +87,7 @@ const USAGE = `usage: npm run bench -- [NAME...] [options]
 
 Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some are given.
 
-  --smoke          tiny counts, to see that everything runs: the figures mean nothing
+  --smoke          tiny counts and several at once, to see that everything runs: the figures mean nothing
   --rounds N       rounds of each measurement (5; up to 15 when other programs disturb them or ratios scatter)
   --turns N        seconds of limit and project in each round, in turns (3)
   --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; Fastify; with Go also NATS, Centrifugo, Tessera
@@ -102,6 +102,7 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
 
 interface RunOptions {
   readonly folder: string
+  readonly storesFolder: string
   readonly scale: Scale
   /** Rounds that must be quiet, if they can be had. */
   readonly rounds: number
@@ -137,14 +138,22 @@ async function main(): Promise<void> {
   const scale = scaleOf(values)
   const rounds = Number(values.rounds ?? (values.smoke || values.profile ? 1 : 5))
   const chosen = BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
-  for (const benchmark of chosen) {
-    const { profile: isProfiled, peers: hasPeers, against } = values
-    const options = { folder, scale, rounds, isProfiled, hasPeers, against, onResult }
-    await runBenchmark(benchmark, options).catch(error => {
-      process.stderr.write(`${benchmark.name} can't run: ${error instanceof Error ? error.stack : error}\n`)
-      process.exitCode = 1
-    })
+  const waiting = [...chosen]
+  const work = async (stores: string) => {
+    const storesFolder = join(folder, stores)
+    for (let benchmark = waiting.shift(); benchmark !== undefined; benchmark = waiting.shift()) {
+      const { name } = benchmark
+      const { profile: isProfiled, peers: hasPeers, against } = values
+      const options = { folder, storesFolder, scale, rounds, isProfiled, hasPeers, against, onResult }
+      await runBenchmark(benchmark, options).catch(error => {
+        process.stderr.write(`${name} can't run: ${error instanceof Error ? error.stack : error}\n`)
+        process.exitCode = 1
+      })
+    }
   }
+  // Servers that run at the same time can't share a store.
+  if (values.smoke) await Promise.all(Array.from({ length: SMOKE_JOBS }, (_, job) => work(`smoke-${job}`)))
+  else await work('stores')
   // The figures of a smoke run are noise; a table of them would only mislead.
   if (!values.smoke) process.stderr.write(`\n${formatTable(results)}`)
   else if (process.exitCode === undefined) process.stderr.write(`${chosen.length} benchmarks can run\n`)
@@ -165,7 +174,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
       scale: options.scale,
       hasPeers: options.hasPeers,
       against: options.against,
-      storesFolder: join(options.folder, 'stores'),
+      storesFolder: options.storesFolder,
       folder,
       profilesFolder,
       after: end => void ends.push(end),
@@ -251,14 +260,14 @@ function scaleOf(values: {
 const SMOKE: Scale = {
   isSmoke: true,
   turns: 1,
-  turnSeconds: 1,
-  shortTurns: { turns: 1, turnSeconds: 1 },
-  warmUpSeconds: 0.2,
-  entries: 20_000,
-  devices: 10_000,
-  sizes: [2_000, 20_000],
-  userCounts: [100, 300],
-  appendedEntries: 2_000,
+  turnSeconds: 0.25,
+  shortTurns: { turns: 1, turnSeconds: 0.25 },
+  warmUpSeconds: 0.1,
+  entries: 2_000,
+  devices: 500,
+  sizes: [500, 2_000],
+  userCounts: [50, 100],
+  appendedEntries: 500,
   warmTargets: 100,
   coldWarmUpTargets: 100,
 }
@@ -278,6 +287,8 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const
 const TRIES_MAX = 3
+/** Each is several processes that wait for one another. */
+const SMOKE_JOBS = availableParallelism() + 1
 const PROFILE_ROWS = 16
 
 // Without a listener a signal would leave stores and servers behind; on exit both are removed.
