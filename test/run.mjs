@@ -11,6 +11,9 @@
  * With `--fronts` the servers of the tests have so many fronts (`CALLSIGN_FRONTS`). In the suite the stories of
  * `support/fronts-in-flows.ts` run a second time with two.
  *
+ * The suite saves time: no source maps, and programs of `support/joined-programs.ts`. Files that failed, and those that are named,
+ * run with source maps and programs as they were built.
+ *
  * As many files run at once as there are processors, and one more for those that wait; the longest begin first.
  * Prints a line per file, each skip with its reason, and what failed at the end. Exits with 0 when all passed.
  *
@@ -125,10 +128,14 @@ async function runSuite() {
   const names = readdirSync(folder, { recursive: true }).filter(name => name.endsWith('.test.js'))
   const files = new Set([...LONGEST, ...names.toSorted().map(name => join(folder, name))])
   const { WITH_FRONTS } = await import(join(folder, 'support', 'fronts-in-flows.js'))
-  const plain = Array.from(files, file => ({ file }))
+  const { joinPrograms } = await import(join(folder, 'support', 'joined-programs.js'))
+  const joined = join(ROOT, 'dist', 'joined')
+  await joinPrograms(joined)
+  const plain = Array.from(files, file => ({ file, joined }))
   const withFronts = WITH_FRONTS.map(name => ({
     file: join(folder, 'flows', `${name}.test.js`),
     fronts: '2',
+    joined,
   }))
   return runFiles([...plain, ...withFronts], { again: true })
 }
@@ -141,7 +148,7 @@ async function runFiles(runs, { again }) {
   const fromSource = STRIPS_TYPES && !sources.some(file => startsBuilt(file))
   if (sources.length > 0 && !fromSource && !(await succeeds('npm', ['run', '--silent', 'build'])))
     return false
-  const nodeArguments = ['--enable-source-maps', ...(fromSource ? ['--conditions=callsign-source'] : [])]
+  const conditions = fromSource ? ['--conditions=callsign-source'] : []
   const programOf = file =>
     fromSource || !sources.includes(file)
       ? file
@@ -155,7 +162,8 @@ async function runFiles(runs, { again }) {
     return at < 0 ? undefined : waiting.splice(at, 1)[0]
   }
   async function runOne(run) {
-    const { code, lines } = await runProgram([...nodeArguments, programOf(run.file)], run)
+    const maps = run.joined === undefined ? ['--enable-source-maps'] : []
+    const { code, lines } = await runProgram([...maps, ...conditions, programOf(run.file)], run)
     const report = new Report()
     for (const line of lines) report.read(line)
     return { run, report, passed: code === 0 }
@@ -179,7 +187,7 @@ async function runAgain(ended, runOne) {
   if (failed.length > AGAIN_MAX) return
   for (const first of failed) {
     print(`again, alone: ${nameOf(first.run)}`)
-    const second = await runOne(first.run)
+    const second = await runOne({ ...first.run, joined: undefined })
     ended[ended.indexOf(first)] = second
     if (second.passed)
       for (const text of first.report.failures) print(text.replace('FAILED', 'unsteady (passed alone):'))
@@ -200,11 +208,15 @@ function nameOf({ file, fronts }) {
 }
 
 /** Resolves with the exit code of the test program, and its TAP as a subtest's. */
-async function runProgram(args, { file, fronts }) {
+async function runProgram(args, { file, fronts, joined }) {
   const name = nameOf({ file, fronts })
   const lines = [`# Subtest: ${name}`]
   const startedAtMs = performance.now()
-  const child = start(process.execPath, args, fronts === undefined ? {} : { CALLSIGN_FRONTS: fronts })
+  const environment = {
+    ...(fronts === undefined ? {} : { CALLSIGN_FRONTS: fronts }),
+    ...(joined === undefined ? {} : { CALLSIGN_JOINED_PROGRAMS: joined }),
+  }
+  const child = start(process.execPath, args, environment)
   const timer = setTimeout(() => killGroup(child), (FILE_TIMEOUT_S + GRACE_S) * 1000)
   const code = await readTap(child, line => lines.push(`    ${line}`))
   clearTimeout(timer)
@@ -219,7 +231,7 @@ function startsBuilt(file, seen = new Set()) {
   if (seen.has(file)) return false
   seen.add(file)
   const text = readFileSync(file, 'utf8')
-  if (/builtProgram\(|['"/]dist['"/]/.test(text)) return true
+  if (/(?:built|started)Program\(|['"/]dist['"/]/.test(text)) return true
   const imports = [...text.matchAll(/from '(\.{1,2}\/[^']+)'/g)].map(([, path]) => join(dirname(file), path))
   return imports.filter(path => path.startsWith(join(ROOT, 'test/'))).some(path => startsBuilt(path, seen))
 }

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { WITH_FRONTS, WITHOUT_FRONTS } from './support/fronts-in-flows.ts'
+import { joinPrograms } from './support/joined-programs.ts'
 import { builtProgram } from './support/programs.ts'
+import { startServer } from './support/server.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
 interface Run {
@@ -130,6 +132,25 @@ t.test('a run with fronts says so beside the name, and the servers of its tests 
   )
   t.equal(code, 0)
   t.match(stdout, /^ok {2}\S*a\.test\.mjs with 2 fronts {2}\d+ms$/m)
+})
+
+t.test('a joined server starts joined fronts, and has the pages beside the built one', async t => {
+  const folder = t.testdir({ joined: {}, data: {} })
+  await joinPrograms(join(folder, 'joined'))
+  const server = await startServer({
+    dataFolder: join(folder, 'data'),
+    program: join(folder, 'joined/src/main.js'),
+    environment: { CALLSIGN_FRONTS: '1' },
+  })
+  t.teardown(() => server.end())
+  const { pid } = server.process
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ')
+  const commands = children.map(child => readFileSync(`/proc/${child}/cmdline`, 'latin1'))
+  t.ok(
+    commands.some(command => command.includes(join(folder, 'joined/src/front.js'))),
+    commands.join(),
+  )
+  t.equal((await fetch(`${server.http}/dev`)).status, 200)
 })
 
 t.test('every story runs with fronts, or it is said why not', async t => {

@@ -7,6 +7,7 @@ import { get } from 'node:https'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { startedProgram } from '../support/programs.ts'
 import { type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { weakCiphersOf } from '../support/weak-ciphers.ts'
@@ -30,7 +31,7 @@ async function opensslPin(certificateFile: string): Promise<string> {
 }
 
 function pin(...args: string[]): Promise<{ stdout: string }> {
-  return run(process.execPath, [join(PROJECT_ROOT, 'dist/scripts/callsign.js'), 'pin', ...args])
+  return run(process.execPath, [startedProgram('scripts/callsign'), 'pin', ...args])
 }
 
 function getTrusted(url: string): Promise<{ status: number | undefined; headers: IncomingHttpHeaders }> {

@@ -9,12 +9,11 @@ import { readSettings } from '../../scripts/audit/settings.ts'
 import { formatVerifierKey } from '../../src/log/note.ts'
 import { newStateFile } from '../support/audit.ts'
 import { type LiveLog, lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { runProgram, spawnBound } from '../support/programs.ts'
+import { runProgram, spawnBound, startedProgram } from '../support/programs.ts'
 import { entriesOf, logFilesOf, SIGNER, serveFiles } from '../support/served-log.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const AUDIT = join(PROJECT_ROOT, 'dist/scripts/audit.js')
-const CALLSIGN = join(PROJECT_ROOT, 'dist/scripts/callsign.js')
+const AUDIT = startedProgram('scripts/audit')
+const CALLSIGN = startedProgram('scripts/callsign')
 
 type Environment = Readonly<Record<string, string>>
 

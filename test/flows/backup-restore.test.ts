@@ -28,7 +28,7 @@ import { runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openServer } from '../support/open-server.ts'
-import { builtProgram, spawnBound } from '../support/programs.ts'
+import { spawnBound, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, type OpenServer, startRefused, startServer } from '../support/server.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
@@ -361,7 +361,7 @@ t.test('a backup that was killed is not taken for one', async t => {
   const target = join(folder, 'target')
   const watcher = watch(target)
   const begun = once(watcher, 'change')
-  const script = builtProgram('scripts/backup')
+  const script = startedProgram('scripts/backup')
   const child = spawnBound(process.execPath, [script, '--data-dir', dataFolder, '--to', target], {
     stdio: 'ignore',
   })

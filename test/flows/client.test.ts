@@ -11,7 +11,7 @@ import {
   registerUsers,
   startLog,
 } from '../support/live-log.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const PUBLIC_KEYS = ['vkey', 'vrfPublicKey'] as const
@@ -45,7 +45,7 @@ t.test('the example of the documentation works as pasted', async t => {
   symlinkSync(PROJECT_ROOT, join(folder, 'node_modules/callsign'))
   writeFileSync(join(folder, 'example.mjs'), example!)
   writeFileSync(join(folder, 'data/try/meta.json'), await (await fetch(`${log.http}/app/api/meta`)).text())
-  const register = [builtProgram('scripts/register'), '--user', '1', '--device', '1', '--address', log.grpc]
+  const register = [startedProgram('scripts/register'), '--user', '1', '--device', '1', '--address', log.grpc]
   const { stdout: device } = await runProgram(process.execPath, register)
   writeFileSync(join(folder, 'data/try/device.json'), device)
 

@@ -18,8 +18,8 @@ import type {
 } from '../../src/operations/console/events.ts'
 import { meetPeople, newCallKey, type Person, settingsFor } from '../support/call-people.ts'
 import { openServer } from '../support/open-server.ts'
+import { startedProgram } from '../support/programs.ts'
 import type { OpenServer } from '../support/server.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 import { WirePeer } from '../support/wire-peer.ts'
 
 function start(t: Test, environment: Record<string, string> = {}): Promise<OpenServer> {
@@ -303,7 +303,7 @@ t.test('the simulator is started from the console, and its people come and go', 
 })
 
 t.test('production has none of it', async t => {
-  const keygen = [join(PROJECT_ROOT, 'dist/scripts/keygen.js'), '--origin', 'kt.example.org']
+  const keygen = [startedProgram('scripts/keygen'), '--origin', 'kt.example.org']
   const { stdout } = await promisify(execFile)(process.execPath, keygen)
   const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(stdout) as Record<string, string>
   const local = { CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://kt.example.org' }

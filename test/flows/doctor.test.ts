@@ -16,14 +16,14 @@ import { freePort } from '../support/free-port.ts'
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { openServer } from '../support/open-server.ts'
 import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
-import { runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { freshPublicKey } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { startWitness } from '../support/witness-process.ts'
 
 const TLS = join(PROJECT_ROOT, 'test/support/tls')
-const DOCTOR = join(PROJECT_ROOT, 'dist/scripts/doctor.js')
+const DOCTOR = startedProgram('scripts/doctor')
 
 interface Line {
   readonly check: string

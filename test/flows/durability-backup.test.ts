@@ -11,9 +11,8 @@ import { Database } from '../../src/store/engine/database.ts'
 import { runScript } from '../support/commands.ts'
 import { KillLoad } from '../support/kill-load.ts'
 import { headerOf } from '../support/naive-stomp.ts'
-import { runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { auditStore } from '../support/store-audit.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 import { tableDigests } from '../support/whole-application.ts'
 import { WirePeer } from '../support/wire-peer.ts'
 
@@ -57,7 +56,7 @@ t.test('a backup that finds no room names its folder, and leaves none of it', as
   const folder = t.testdir({ to: {} })
   const [dataFolder, to] = [join(folder, 'data'), join(folder, 'to')]
   await Database.open(dataFolder).close()
-  const script = join(PROJECT_ROOT, 'dist/scripts/backup.js')
+  const script = startedProgram('scripts/backup')
   const full = ['-c', 'ulimit -f 4; exec "$@"', '-', process.execPath, script]
   const { code, stderr } = await runProgram('/bin/sh', [...full, '--data-dir', dataFolder, '--to', to])
   t.equal(code, 2)

@@ -6,9 +6,8 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
-import { runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, startRefused, startServer } from '../support/server.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 
 interface Story {
   readonly dataFolder: string
@@ -36,7 +35,7 @@ function runAsAnother({ dataFolder, environment }: Story, ...args: readonly stri
   return runProgram(program, rest, { environment: { ...environment, CALLSIGN_DATA_DIR: dataFolder } })
 }
 
-const script = (name: string) => join(PROJECT_ROOT, 'dist/scripts', `${name}.js`)
+const script = (name: string) => startedProgram(`scripts/${name}`)
 
 t.test('a file of the store that another user made is named, whichever it is', async t => {
   const story = await ownedByAll(t)

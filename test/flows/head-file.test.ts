@@ -15,8 +15,8 @@ import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openServer } from '../support/open-server.ts'
+import { startedProgram } from '../support/programs.ts'
 import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)
 
@@ -159,7 +159,7 @@ t.test('a second server that signs on from a copy is noticed and the process sto
 
 t.test('production without a head file says so in one line, and with one is quiet', async t => {
   const { dataFolder, headFile } = foldersOf(t)
-  const keygen = join(PROJECT_ROOT, 'dist/scripts/keygen.js')
+  const keygen = startedProgram('scripts/keygen')
   const { stdout } = await run(process.execPath, [keygen, '--origin', 'kt.example.org/log'])
   const keys = parseEnv(stdout) as Record<string, string>
   const local = { CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://kt.example.org' }

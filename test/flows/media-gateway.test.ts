@@ -9,7 +9,7 @@ import { befriend, newCallKey, type Person } from '../support/call-people.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { JanusClient } from '../support/janus-client.ts'
 import { until } from '../support/nodes.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import type { WirePeer } from '../support/wire-peer.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
@@ -281,7 +281,7 @@ t.test('the doctor tries secrets, key and a client’s way', { skip: skipWithout
   const janus = await startJanus(t, join(folder, 'janus'))
   const consult = async (changed: Readonly<Record<string, string>> = {}) => {
     const environment = { CALLSIGN_DATA_DIR: join(folder, 'data'), ...janus.environment, ...changed }
-    const flags = [builtProgram('scripts/doctor'), '--dev', '--json']
+    const flags = [startedProgram('scripts/doctor'), '--dev', '--json']
     const { stdout } = await runProgram(process.execPath, flags, { environment })
     for (const secret of Object.values(janus.secrets)) t.notOk(stdout.includes(secret))
     const lines = stdout

@@ -18,7 +18,7 @@ import { fillStore } from '../support/filled-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { lookUp, registerUsers, startLog } from '../support/live-log.ts'
 import { PASSWORD, type PostgresServer, skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
-import { builtProgram, spawnBound } from '../support/programs.ts'
+import { spawnBound, startedProgram } from '../support/programs.ts'
 import { acquireNext, openRecord, rowsIn } from '../support/record.ts'
 import { type OpenServer, type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { storedTable } from '../support/stored-table.ts'
@@ -360,7 +360,7 @@ async function killWaiting(
 }
 
 function spawnMigrate(url: string, args: readonly string[]): ChildProcess {
-  return spawnBound(process.execPath, [builtProgram('scripts/migrate'), ...args], {
+  return spawnBound(process.execPath, [startedProgram('scripts/migrate'), ...args], {
     stdio: 'ignore',
     env: { PATH: process.env.PATH, CALLSIGN_DATABASE_URL: url },
   })

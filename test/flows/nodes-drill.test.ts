@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { Cluster, type TestNode } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
-import { builtProgram, type Outcome, runProgram } from '../support/programs.ts'
+import { type Outcome, runProgram, startedProgram } from '../support/programs.ts'
 
 const IDENTIFIERS = { 'person0@example.org': '424242', 'person1@example.org': '424242' }
 /** How long a node takes is not what these tests are about. */
@@ -48,7 +48,7 @@ async function drill(
   ])
   const outcome = await runProgram(
     process.execPath,
-    [builtProgram('scripts/callsign'), 'drill', '--json', ...named, ...args],
+    [startedProgram('scripts/callsign'), 'drill', '--json', ...named, ...args],
     { environment: { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(IDENTIFIERS) } },
   )
   const lines = outcome.stdout

@@ -19,12 +19,11 @@ import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/nodes.ts'
-import { runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, postJson, startRefused, startServer } from '../support/server.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)
-const KEYGEN = join(PROJECT_ROOT, 'dist/scripts/keygen.js')
+const KEYGEN = startedProgram('scripts/keygen')
 
 async function keysOf(origin: string): Promise<Record<string, string>> {
   const { stdout } = await run(process.execPath, [KEYGEN, '--origin', origin])
@@ -465,7 +464,7 @@ t.test('--dev on data of a server in production says that it never had developme
 
 t.test('usage is what is asked for, or answered to what is no command or no flag', async t => {
   const callsign = (...args: string[]) =>
-    runProgram(process.execPath, [join(PROJECT_ROOT, 'dist/scripts/callsign.js'), ...args])
+    runProgram(process.execPath, [startedProgram('scripts/callsign'), ...args])
   const help = await callsign('serve', '--help')
   t.match(help, { code: 0, stdout: /^usage: .*--dev.*--known-checkpoint FILE/, stderr: '' })
   const flag = await callsign('serve', '--hlep')
@@ -506,7 +505,7 @@ t.test('config check tells every fault of file and environment, and touches noth
   const folder = t.testdir()
   const path = join(folder, 'settings.json')
   const check = (environment = {}) => {
-    const args = [join(PROJECT_ROOT, 'dist/scripts/callsign.js'), 'config', 'check', '--config', path]
+    const args = [startedProgram('scripts/callsign'), 'config', 'check', '--config', path]
     return runProgram(process.execPath, args, { environment })
   }
   const keys = await keysOf('kt.example.org/log')

@@ -8,7 +8,7 @@ import { button, newTab, openHouse, seesPictures } from '../support/client-page.
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { MEDIA_SWITCHES } from '../support/media-tabs.ts'
 import { openServer } from '../support/open-server.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { RunningSimulator } from '../support/simulator.ts'
 
 t.test(
@@ -53,7 +53,7 @@ t.test('without a gateway, or without a browser, it says so at once', async t =>
     [{ CALLSIGN_CHROMIUM: '/nowhere' }, /--media needs a Chromium: apt install chromium/],
   ] as const) {
     const args = [
-      builtProgram('scripts/simulate'),
+      startedProgram('scripts/simulate'),
       '--url',
       server.http,
       '--people',

@@ -6,10 +6,10 @@ import t, { type Test } from 'tap'
 import type { SimulatorCommand } from '../../src/operations/console/events.ts'
 import { Simulator } from '../../src/operations/console/simulator.ts'
 import { parseSimulatorCommand } from '../../src/operations/console/simulator-command.ts'
-import { builtProgram, spawnBound } from '../support/programs.ts'
+import { builtProgram, spawnBound, startedProgram } from '../support/programs.ts'
 import { routeAnswer } from '../support/route-answer.ts'
 
-const STAND_IN = builtProgram('test/support/simulator-program')
+const STAND_IN = startedProgram('test/support/simulator-program')
 const HOST = builtProgram('test/support/simulator-host')
 const PEOPLE: SimulatorCommand = { kind: 'people', behaviours: ['answer'] }
 

@@ -7,7 +7,7 @@ import { judgeEvidence } from '../../scripts/audit/evidence.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import { audit, newStateFile } from '../support/audit.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { entriesOf, logFilesOf, SIGNER, serveFiles } from '../support/served-log.ts'
 
 const OTHER = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
@@ -31,7 +31,7 @@ async function keptOf(
 }
 
 function explain(...args: readonly string[]) {
-  return runProgram(process.execPath, [builtProgram('scripts/audit'), 'explain', ...args])
+  return runProgram(process.execPath, [startedProgram('scripts/audit'), 'explain', ...args])
 }
 
 t.test('a fork is proven by the file alone, for sizes alike and apart', async t => {

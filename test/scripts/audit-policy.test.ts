@@ -9,7 +9,7 @@ import { cosignatureLine, formatWitnessKey, witnessKeyFromSeed } from '../../src
 import { formatVerifierKey, type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import { audit, newStateFile } from '../support/audit.ts'
 import { registerUsers, startLog } from '../support/live-log.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 import { entriesOf, integrate, logFilesOf, SIGNER, serveFiles, setCheckpoint } from '../support/served-log.ts'
 import { quorumOf, startWitnessOf, witnessedLog } from '../support/witnessed-log.ts'
 
@@ -70,14 +70,14 @@ t.test('a server’s log that two witnesses cosign holds by its own policy, and 
   const file = join(dirname(newStateFile(t)), 'policy')
   writeFileSync(file, policy)
   const args = ['--url', server.http, '--policy', file, '--max-age', '600', '--state', newStateFile(t)]
-  const good = await runProgram(process.execPath, [builtProgram('scripts/audit'), ...args])
+  const good = await runProgram(process.execPath, [startedProgram('scripts/audit'), ...args])
   t.equal(good.code, 0, good.stdout)
   t.match(good.stdout, /"check":"witnesses","ok":true/)
   t.match(good.stdout, /20 entries from 0 on/)
   // Another reader's policy asks for a witness that this log has not.
   const stranger = formatWitnessKey(witnessKeyFromSeed('three.example', new Uint8Array(32).fill(3)))
   writeFileSync(file, `log ${log.vkey}\nwitness three ${stranger}\nquorum three\n`)
-  const bad = await runProgram(process.execPath, [builtProgram('scripts/audit'), ...args])
+  const bad = await runProgram(process.execPath, [startedProgram('scripts/audit'), ...args])
   t.equal(bad.code, 1)
   t.match(bad.stdout, /"check":"witnesses","ok":false/)
 })

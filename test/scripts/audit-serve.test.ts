@@ -9,7 +9,7 @@ import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, openNote, parseVerifierKey } from '../../src/log/note.ts'
 import { audit, newStateFile } from '../support/audit.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { builtProgram, spawnBound } from '../support/programs.ts'
+import { spawnBound, startedProgram } from '../support/programs.ts'
 import { entriesOf, logFilesOf, SIGNER, serveFiles } from '../support/served-log.ts'
 
 const NO_HASH = Buffer.alloc(64, 9).toString('base64')
@@ -24,7 +24,7 @@ interface Followed {
 /** The program following a log, once it serves. */
 async function serveAudit(t: Test, url: string, vkey: string, stateFile: string): Promise<Followed> {
   const args = ['--url', url, '--vkey', vkey, '--state', stateFile, '--follow', '0.05', '--serve', '0']
-  const child = spawnBound(process.execPath, [builtProgram('scripts/audit'), ...args], {
+  const child = spawnBound(process.execPath, [startedProgram('scripts/audit'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -182,7 +182,7 @@ t.test('a port that is taken, or a key file that is none: 2', async t => {
   const { port } = new URL(log.url)
   const args = ['--url', log.url, '--vkey', formatVerifierKey(SIGNER), '--state', stateFile, '--follow', '1']
   const run = async (serve: string) => {
-    const program = [builtProgram('scripts/audit'), ...args, '--serve', serve]
+    const program = [startedProgram('scripts/audit'), ...args, '--serve', serve]
     const child = spawnBound(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] })
     let text = ''
     const code = new Promise(resolve => child.once('close', resolve))

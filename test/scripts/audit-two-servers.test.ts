@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { newStateFile } from '../support/audit.ts'
 import { registerUsers, startLog } from '../support/live-log.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 
 interface Proxy {
   readonly url: string
@@ -37,7 +37,7 @@ async function proxyOf(t: Test, target: string): Promise<Proxy> {
 }
 
 function runAudit(args: readonly string[]) {
-  return runProgram(process.execPath, [builtProgram('scripts/audit'), ...args])
+  return runProgram(process.execPath, [startedProgram('scripts/audit'), ...args])
 }
 
 t.test('a fork between servers is pending while tiles are hidden, and proven by a mirror', async t => {

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { InboxLedger } from '../../scripts/drill/inbox-ledger.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 
 const NODES = [
   ...['--node', 'one=http://127.0.0.1:1,http://127.0.0.1:2'],
@@ -11,7 +11,7 @@ const NODES = [
 const CODES = '{"+15550100":"424242","+15550101":"535353"}'
 
 function drill(args: readonly string[], identifiers = CODES) {
-  return runProgram(process.execPath, [builtProgram('scripts/drill'), ...args], {
+  return runProgram(process.execPath, [startedProgram('scripts/drill'), ...args], {
     environment: { CALLSIGN_TEST_IDENTIFIERS: identifiers },
   })
 }

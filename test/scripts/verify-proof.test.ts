@@ -6,9 +6,9 @@ import t, { type Test } from 'tap'
 import { parseVerifierKey } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
 import { LyingLog, numberedKey } from '../support/lying-log.ts'
-import { builtProgram, type Outcome, runProgram, skipWithout } from '../support/programs.ts'
+import { type Outcome, runProgram, skipWithout, startedProgram } from '../support/programs.ts'
 
-const SCRIPT = builtProgram('scripts/verify-proof')
+const SCRIPT = startedProgram('scripts/verify-proof')
 const log = new LyingLog()
 log.grow(3)
 const { publicKey } = log.register(18446744073709551615n, 7n)
@@ -275,7 +275,7 @@ t.test(
 
 t.test('it is a command of callsign', async t => {
   const outcome = await runProgram(process.execPath, [
-    builtProgram('scripts/callsign'),
+    startedProgram('scripts/callsign'),
     'verify-proof',
     '--help',
   ])

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events'
 import t from 'tap'
-import { builtProgram, spawnBound } from '../support/programs.ts'
+import { spawnBound, startedProgram } from '../support/programs.ts'
 
 const MOMENTS = {
   idle: [1, null],
@@ -14,7 +14,7 @@ for (const [moment, outcome] of Object.entries(MOMENTS)) {
   t.test(`ending while the store is ${moment}`, async t => {
     const program = spawnBound(
       process.execPath,
-      [builtProgram('test/support/ending-program'), t.testdir(), moment],
+      [startedProgram('test/support/ending-program'), t.testdir(), moment],
       {
         stdio: 'ignore',
       },

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { TestWriter } from '../support/front-writer.ts'
-import { builtProgram, spawnBound } from '../support/programs.ts'
+import { spawnBound, startedProgram } from '../support/programs.ts'
 
 function startWriter(t: Test, count: number, ...args: string[]): TestWriter {
   const writer = new TestWriter({ count, args })
@@ -118,7 +118,7 @@ t.test('a front that does not stop is killed at the deadline', async t => {
 })
 
 t.test('a writer that is killed leaves no front behind', async t => {
-  const writer = spawnBound(process.execPath, [builtProgram('test/support/writer-program')], {
+  const writer = spawnBound(process.execPath, [startedProgram('test/support/writer-program')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''

@@ -1,6 +1,6 @@
 /** Runs an operator's command as a process of its own and reads the JSON lines it prints. */
 
-import { builtProgram, runProgram } from './programs.ts'
+import { runProgram, startedProgram } from './programs.ts'
 
 export interface CommandOutcome {
   readonly code: number | string
@@ -14,7 +14,7 @@ export async function runScript(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<CommandOutcome> {
-  const script = builtProgram(`scripts/${name}`)
+  const script = startedProgram(`scripts/${name}`)
   const { code, stdout, stderr } = await runProgram(process.execPath, [script, ...args], { environment })
   const lines = stdout.split('\n').filter(line => line.startsWith('{'))
   return { code, lines: lines.map(line => JSON.parse(line)), stderr }

@@ -5,7 +5,7 @@ import { Link } from '../../src/nodes/link.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { FrontProcesses, type FrontProcessesDeps } from '../../src/server/front-processes.ts'
 import { makeStage } from './actors.ts'
-import { builtProgram } from './programs.ts'
+import { startedProgram } from './programs.ts'
 import { FakeWorld } from './world.ts'
 
 interface Line {
@@ -28,7 +28,7 @@ export class TestWriter {
   constructor({
     count,
     args = [],
-    program = builtProgram('test/support/front-program'),
+    program = startedProgram('test/support/front-program'),
   }: Pick<FrontProcessesDeps, 'count'> & Partial<FrontProcessesDeps>) {
     const log = (line: Line) => {
       this.lines.push(line)

@@ -3,18 +3,16 @@
  * joins a server to it: SMTP, an SMS gateway, an identity provider, Sign in with Apple, APNs, FCM.
  */
 
-import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Test } from 'tap'
 import { type ApnsStandIn, startApnsStandIn } from './apns-stand-in.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
 import { type FcmStandIn, startFcmStandIn } from './fcm-stand-in.ts'
 import { OidcProvider } from './oidc-provider.ts'
-import { runProgram } from './programs.ts'
+import { runProgram, startedProgram } from './programs.ts'
 import { pushEnvironment } from './push-environment.ts'
 import { type SmsGateway, startSmsGateway } from './sms-gateway.ts'
 import { type SmtpSink, startSmtpSink } from './smtp-sink.ts'
-import { PROJECT_ROOT } from './vectors.ts'
 
 /** Our app's ids at the provider, at Apple's sign-in and at APNs. */
 export const GOOGLE_APP = 'callsign.google'
@@ -77,7 +75,7 @@ function environmentOf({
 
 /** A production server's settings, its keys fresh from `keygen`. */
 export async function productionEnvironment(): Promise<Readonly<Record<string, string>>> {
-  const keygen = join(PROJECT_ROOT, 'dist/scripts/keygen.js')
+  const keygen = startedProgram('scripts/keygen')
   const { stdout } = await runProgram(process.execPath, [keygen, '--origin', 'kt.example.org/log'])
   const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(stdout) as Record<string, string>
   return { ...keys, CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://call.example.org' }

@@ -2,7 +2,7 @@
 
 import { execFile, type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { PROJECT_ROOT } from './vectors.ts'
 
 export interface Outcome {
@@ -11,9 +11,15 @@ export interface Outcome {
   readonly stderr: string
 }
 
-/** The path of a built program, such as `scripts/doctor` or `test/support/store-holder`. */
+/** The path of a built program or module, such as `scripts/doctor` or `test/support/store-holder`. */
 export function builtProgram(name: string): string {
   return join(PROJECT_ROOT, 'dist', `${name}.js`)
+}
+
+/** The path of a program to start: of `joined-programs.ts` where the suite has made it, else as it was built. */
+export function startedProgram(name: string): string {
+  const joined = join(process.env.CALLSIGN_JOINED_PROGRAMS ?? '', `${name}.js`)
+  return isAbsolute(joined) && existsSync(joined) ? joined : builtProgram(name)
 }
 
 /** Starts a program that ends with the test process, however that ends: at its time limit tap kills it outright. */

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import type { Ready } from '../../src/server/running-server.ts'
-import { builtProgram, spawnBound } from './programs.ts'
+import { builtProgram, spawnBound, startedProgram } from './programs.ts'
 
 /** A server, in a process of its own or not (`openServer`). */
 export interface OpenServer extends Ready {
@@ -89,7 +89,10 @@ export function environmentOf({
 }
 
 function spawnServer(options: StartOptions) {
-  const { dev = true, args = [], wrapper = [], program = builtProgram('src/main') } = options
+  // A module that is loaded before a program, as that option has it, looks for the modules as they were built.
+  const isChanged = options.environment?.NODE_OPTIONS !== undefined
+  const ours = isChanged ? builtProgram('src/main') : startedProgram('src/main')
+  const { dev = true, args = [], wrapper = [], program = ours } = options
   // Without source maps, which take a tenth of a start: what a server says of a fault names the files of `dist`.
   const node = [process.execPath, program]
   const command = [...wrapper, ...node, ...(dev ? ['--dev'] : []), ...args]

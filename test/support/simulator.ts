@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import type { SimulatorCommand } from '../../src/operations/console/events.ts'
 import { type Answer, App } from './app.ts'
 import { fingerprintOf, type KeyHolder, type OwnDevice, openCallKey, sealCallKey } from './call-key.ts'
-import { builtProgram, spawnBound } from './programs.ts'
+import { spawnBound, startedProgram } from './programs.ts'
 
 export class RunningSimulator {
   readonly lines: string[] = []
@@ -18,7 +18,7 @@ export class RunningSimulator {
   #hasEnded = false
 
   constructor(t: Test, http: string, args: readonly string[]) {
-    const script = builtProgram('scripts/simulate')
+    const script = startedProgram('scripts/simulate')
     const child = spawnBound(process.execPath, ['--enable-source-maps', script, '--url', http, ...args], {})
     this.#child = child
     createInterface({ input: child.stdout }).on('line', line => {

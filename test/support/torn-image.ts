@@ -19,7 +19,7 @@ import {
   traceCommand,
 } from './disk-trace.ts'
 import { forcedLmdb, type LmdbFault } from './forced-lmdb.ts'
-import { builtProgram, spawnBound } from './programs.ts'
+import { spawnBound, startedProgram } from './programs.ts'
 
 export interface Recording {
   readonly calls: readonly SystemCall[]
@@ -163,7 +163,7 @@ interface Reader {
   readonly ended: Promise<Found>
 }
 
-const PROGRAM = builtProgram('test/support/counted-store-program')
+const PROGRAM = startedProgram('test/support/counted-store-program')
 /** Longer than what LMDB writes at once. */
 const STRING_BYTES = 4 * 1024 * 1024
 const SECTOR_BYTES = 512

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
-import { builtProgram, spawnBound } from './programs.ts'
+import { spawnBound, startedProgram } from './programs.ts'
 
 export interface WitnessFolder {
   readonly folder: string
@@ -36,7 +36,7 @@ export async function startWitness(
   writeFileSync(listFile, list ?? `${logs.map(vkey => `log ${vkey}\n`).join('')}quorum none\n`)
   const key = join(folder, 'key')
   const flags = ['--key', key, '--name', name, '--logs', listFile, '--data-dir', join(folder, 'data')]
-  const program = [builtProgram('scripts/witness'), ...flags, '--port', `${port}`]
+  const program = [startedProgram('scripts/witness'), ...flags, '--port', `${port}`]
   const child = spawnBound(process.execPath, program, { stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''
   child.stderr!.setEncoding('utf8').on('data', chunk => {

@@ -13,7 +13,7 @@ import { type Change, type Happening, recordTable, type View } from '../../../sr
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { FOLLOWED_ROWS, LOGGED_ROWS, ROW_KEYS } from '../../support/followed-rows.ts'
 import type { Seen, ToFollower } from '../../support/follower-program.ts'
-import { builtProgram, spawnBound } from '../../support/programs.ts'
+import { spawnBound, startedProgram } from '../../support/programs.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const ROWS = recordTable<number>('followed-store-test')
@@ -151,7 +151,7 @@ function hasHad(writings: History[number], change: number, number: number): bool
 }
 
 function startFollower(t: Test, folder: string) {
-  const child = spawnBound(process.execPath, [builtProgram('test/support/follower-program'), folder], {
+  const child = spawnBound(process.execPath, [startedProgram('test/support/follower-program'), folder], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
   })
