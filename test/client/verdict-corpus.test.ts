@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { lyingLines } from '../support/lying-stories.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { corpusLines, FROZEN } from '../support/verdict-corpus.ts'
 import { FROZEN_STORIES, storyLines } from '../support/verdict-stories.ts'
@@ -28,4 +29,8 @@ t.test('the frozen corpus is what its seed makes, with this client’s verdicts'
 
 t.test('the frozen stories are what their seed makes, with this client’s outcomes', t =>
   assertFrozen(t, 'client-stories.jsonl', storyLines(FROZEN_STORIES)),
+)
+
+t.test('the frozen lies are found out as this client finds them', t =>
+  assertFrozen(t, 'client-lies.jsonl', lyingLines()),
 )

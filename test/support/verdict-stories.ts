@@ -8,47 +8,16 @@
  * `FROZEN_STORIES`; the tests in `kotlin/` read it, and the file that `CALLSIGN_STORIES` names.
  */
 import { pathToFileURL } from 'node:url'
-import {
-  ContactDevices,
-  type DeviceEvent,
-  type Fetch,
-  type KeptCheckpoint,
-  type KnownUser,
-  LogClient,
-  type LookupOutcome,
-  type NamedUser,
-  type OwnKeysReport,
-  type Refusal,
-  signDeviceList,
-  type Unanswered,
-  type VerifiedCheckpoint,
-  type VerifiedDevices,
-} from '../../src/client/client.ts'
+import { type Fetch, type NamedUser, signDeviceList } from '../../src/client/client.ts'
 import { deviceListHash, parseDeviceList } from '../../src/log/device-list.ts'
 import { fromBase64, fromUtf8, toBase64 } from './bytes.ts'
 import { type ListSigner, listedDevice, listSigner, signWith } from './device-lists.ts'
 import { LyingLog, numberedKey } from './lying-log.ts'
 import { randomFrom, seedOf } from './seed.ts'
+import { type Step, ToldStory } from './told-story.ts'
 import { type Json, Mutator } from './verdict-edits.ts'
 
 export const FROZEN_STORIES = { seed: 1, stories: 14 } as const
-
-interface Exchange {
-  readonly path: string
-  readonly body?: string
-  /** Left out where there was no answer. */
-  readonly status?: number
-  /** Base64. */
-  readonly answer?: string
-}
-
-interface Step {
-  readonly act: string
-  readonly given: Json
-  readonly exchanges: readonly Exchange[]
-  /** With the memory after it. */
-  readonly outcome: string
-}
 
 export async function* storyLines({
   seed,
@@ -76,15 +45,9 @@ class Story {
   #log = new LyingLog()
   /** Branches that went their own way. */
   readonly #forks: LyingLog[] = []
-  readonly #kept = new Map<string, KeptCheckpoint>()
-  readonly #known = new Map<string, KnownUser>()
+  readonly #told: ToldStory
   readonly #lists: Uint8Array[] = []
   #nowMs = 1_790_000_000_000
-  #exchanges: Exchange[] = []
-  #client!: LogClient
-  #contacts!: ContactDevices
-  /** Answers the requests of one step. */
-  #serve: Fetch = () => Promise.reject(new Error('no network'))
 
   constructor(mutator: Mutator) {
     this.#mutator = mutator
@@ -92,19 +55,16 @@ class Story {
     this.#log.register(1n, 1n)
     // Some logs begin where a second tile does.
     this.#log.grow(mutator.below(8) === 0 ? 235 : 5 + mutator.below(20))
-    this.#restart()
+    this.#told = new ToldStory(this.#log.published, this.#log.signer.name, ANN)
   }
 
-  async tell(): Promise<Step[]> {
-    const steps: Step[] = []
+  async tell(): Promise<readonly Step[]> {
     for (let turn = 0; turn < 12; turn++) {
       await this.#change()
-      this.#serve = this.#server() as Fetch
-      this.#exchanges = []
-      const { act, given, outcome } = await this.#act()
-      steps.push({ act, given, exchanges: this.#exchanges, outcome: `${outcome}${this.#memory()}` })
+      this.#told.serve = this.#server() as Fetch
+      await this.#act()
     }
-    return steps
+    return this.#told.steps
   }
 
   /** The log grows, by Ann's devices and lists too, or another branch begins. */
@@ -199,75 +159,32 @@ class Story {
     }
   }
 
-  async #act(): Promise<{ act: string; given: Json; outcome: string }> {
+  #act(): Promise<string> {
     const mutator = this.#mutator
+    const told = this.#told
     const way = mutator.below(20)
     const device = { userId: '1', deviceId: '1', vrfHash: this.#log.leaf(3).vrfHash }
-    if (way < 4) {
-      const outcomes = await settled(this.#client.lookUpAll([device]), all => all.map(lookupText).join('; '))
-      return { act: 'lookUp', given: device, outcome: outcomes }
-    }
+    if (way < 4) return told.lookUp(device)
     if (way < 7) {
-      const publicKeys = [3, ...this.#log.indexesOf(device.vrfHash).slice(1, 1 + mutator.below(3))].map(
-        numberedKey,
-      )
-      const given = { ...device, publicKeys }
-      return {
-        act: 'checkOwnKeys',
-        given,
-        outcome: await settled(this.#client.checkOwnKeys(given), ownKeysText),
-      }
+      const own = [3, ...this.#log.indexesOf(device.vrfHash).slice(1, 1 + mutator.below(3))]
+      return told.checkOwnKeys({ ...device, publicKeys: own.map(numberedKey) })
     }
-    if (way < 10)
-      return {
-        act: 'refresh',
-        given: null,
-        outcome: await settled(this.#client.refreshCheckpoint(), headText),
-      }
+    if (way < 10) return told.refresh()
     if (way < 12) {
       const branch = mutator.pick([this.#log, ...this.#forks])
-      const note = branch.note(1 + mutator.below(branch.size))
-      return {
-        act: 'compareWith',
-        given: note,
-        outcome: await settled(this.#client.compareWith(note), headText),
-      }
+      return told.compareWith(branch.note(1 + mutator.below(branch.size)))
     }
     if (way === 12) {
-      const kept = this.#kept.get(this.#log.signer.name)
-      const pending = mutator.below(2) === 0 ? [] : ['planted', ...(kept?.pending ?? [])]
-      if (kept !== undefined) this.#kept.set(kept.origin, { ...kept, pending })
-      return { act: 'plantPending', given: pending, outcome: '' }
+      const kept = told.kept.get(this.#log.signer.name)
+      return told.plantPending(mutator.below(2) === 0 ? [] : ['planted', ...(kept?.pending ?? [])])
     }
-    if (way === 13) {
-      this.#restart()
-      return { act: 'restart', given: null, outcome: '' }
-    }
-    if (way === 14)
-      return { act: 'checkOwnList', given: `${ANN}`, outcome: await settled(this.#ownList(), ownKeysText) }
+    if (way === 13) return told.restart()
+    if (way === 14) return told.checkOwnList()
     if (way === 15 && this.#lists.length > 0) {
       const shared = { userId: ANN, listHash: toBase64(deviceListHash(mutator.pick(this.#lists))) }
-      const user = this.#named()
-      const outcome = await settled(this.#contacts.verifyShared(user, shared), devicesText)
-      return {
-        act: 'verifyShared',
-        given: { user: user as unknown as Json, listHash: shared.listHash },
-        outcome,
-      }
+      return told.verifyShared(this.#named(), shared)
     }
-    const user = this.#named()
-    let events: readonly DeviceEvent[] = []
-    const outcome = await settled(this.#contacts.verify(user), verdict => {
-      if (verdict.kind === 'verified') events = verdict.events
-      return devicesText(verdict)
-    })
-    if (mutator.below(3) > 0) return { act: 'verify', given: user as unknown as Json, outcome }
-    await this.#contacts.shown(user.userId, events)
-    return { act: 'verifyAndShow', given: user as unknown as Json, outcome }
-  }
-
-  #ownList() {
-    return this.#contacts.checkOwnList(`${ANN}`)
+    return told.verify(this.#named(), () => mutator.below(3) === 0)
   }
 
   /** Ann as her server names her, which may lie. */
@@ -294,94 +211,6 @@ class Story {
     const { deviceListHash: _, ...half } = whole
     return half
   }
-
-  #restart(): void {
-    const store = {
-      get: (origin: string) => this.#kept.get(origin),
-      put: (kept: KeptCheckpoint) => void this.#kept.set(kept.origin, kept),
-    }
-    const { published } = this.#log
-    const fetch = (async (url: string, init: { readonly body?: string }) =>
-      this.#exchange(url, init)) as unknown as Fetch
-    this.#client = new LogClient({ ...published, url: 'https://log.example', store, fetch })
-    this.#contacts = new ContactDevices(this.#client, {
-      get: userId => this.#known.get(userId),
-      put: known => void this.#known.set(known.userId, known),
-    })
-  }
-
-  async #exchange(url: string, init: { readonly body?: string }): Promise<Response> {
-    const path = url.slice('https://log.example/'.length)
-    const asked = { path, ...(init.body !== undefined && { body: init.body }) }
-    let answer: Response
-    try {
-      answer = (await this.#serve(url, init as never)) as unknown as Response
-    } catch (error) {
-      this.#exchanges.push(asked)
-      throw error
-    }
-    const bytes = new Uint8Array(await answer.arrayBuffer())
-    this.#exchanges.push({ ...asked, status: answer.status, answer: toBase64(bytes) })
-    return new Response(bytes, { status: answer.status })
-  }
-
-  #memory(): string {
-    const kept = this.#kept.get(this.#log.signer.name)
-    const pending = kept?.pending ?? []
-    const known = this.#known.get(`${ANN}`)
-    const list =
-      known?.list && `, list ${known.list.index} since ${known.list.since.index} ${known.list.since.seq}`
-    return ` | ${kept?.treeSize ?? 'none'}, pending ${pending.map(sizeIn).join(' ')}${list ?? ''}${
-      known === undefined ? '' : `, ${eventsText(known.events)}`
-    }`
-  }
-}
-
-async function settled<Value>(outcome: Promise<Value>, textOf: (value: Value) => string): Promise<string> {
-  try {
-    return textOf(await outcome)
-  } catch (error) {
-    return `rejected ${(error as { code?: string }).code ?? (error as Error).name}`
-  }
-}
-
-function failureText(verdict: Refusal | Unanswered): string {
-  const evidence = verdict.evidence === undefined ? '' : ` by ${verdict.evidence.map(sizeIn).join(' and ')}`
-  if (verdict.kind === 'refused') return `refused at ${verdict.check}${evidence}`
-  return `unanswered ${verdict.status ?? '-'} ${verdict.code ?? '-'}${evidence}`
-}
-
-function lookupText(outcome: LookupOutcome): string {
-  if (outcome.kind !== 'verified') return failureText(outcome)
-  return `verified ${outcome.index} of ${outcome.checkpoint.treeSize}`
-}
-
-function headText(outcome: VerifiedCheckpoint | Refusal | Unanswered): string {
-  return outcome.kind === 'verified' ? `verified ${outcome.checkpoint.treeSize}` : failureText(outcome)
-}
-
-function ownKeysText(report: OwnKeysReport | Refusal | Unanswered): string {
-  if (report.kind === 'refused' || report.kind === 'unanswered') return failureText(report)
-  const entries = report.entries.map(({ index }) => index).join(' ')
-  if (report.kind === 'clean') return `clean, ${entries}`
-  const { foreign, missing, outdated } = report
-  const leaves = (keys: typeof foreign) => keys.map(({ index }) => index).join(' ')
-  return `alert, foreign ${leaves(foreign)}, missing ${missing.join(' ')}, outdated ${leaves(outdated)}, ${entries}`
-}
-
-function devicesText(verdict: VerifiedDevices | Refusal | Unanswered): string {
-  if (verdict.kind !== 'verified') return failureText(verdict)
-  const devices = verdict.devices.map(({ deviceId, signingKey }) => `${deviceId}${signingKey ? '+' : ''}`)
-  return `verified by ${verdict.basis}: ${devices.join(' ')}; ${eventsText(verdict.events)}`
-}
-
-function eventsText(events: readonly DeviceEvent[]): string {
-  return `events ${events.map(({ kind, deviceId }) => `${kind}:${deviceId ?? 'all'}`).join(' ')}`
-}
-
-/** The second line of a note is its tree size. */
-function sizeIn(note: string): string {
-  return note.split('\n')[1] ?? note
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]!).href) {

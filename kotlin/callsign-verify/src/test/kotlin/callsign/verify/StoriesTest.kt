@@ -27,6 +27,13 @@ class StoriesTest {
         assertTrue(told >= 14, "$told stories")
     }
 
+    /** `test/support/lying-stories.ts` says what each lie is, and how it is found out. */
+    @Test
+    fun `a server that lies is found out as in the TypeScript client`() {
+        val told = tell(File(projectRoot, "test/vectors/client-lies.jsonl"))
+        assertTrue(told >= 22, "$told lies")
+    }
+
     /** Made by `node dist/test/support/verdict-stories.js`. */
     @Test
     fun `stories that the environment names do so too`() {

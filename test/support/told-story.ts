@@ -1,0 +1,231 @@
+/**
+ * One app's story with its log: each step has what was asked, every exchange, and what `callsign/client` made of it, with its
+ * memory afterwards.
+ */
+import {
+  ContactDevices,
+  type DeviceEvent,
+  type Fetch,
+  type KeptCheckpoint,
+  type KnownUser,
+  LogClient,
+  type LookupOutcome,
+  type NamedUser,
+  type OwnKeysReport,
+  type PublishedKeys,
+  type Refusal,
+  type Unanswered,
+  type VerifiedCheckpoint,
+  type VerifiedDevices,
+} from '../../src/client/client.ts'
+import { toBase64 } from './bytes.ts'
+import type { Json } from './verdict-edits.ts'
+
+interface Exchange {
+  readonly path: string
+  readonly body?: string
+  /** Left out where there was no answer. */
+  readonly status?: number
+  /** Base64. */
+  readonly answer?: string
+}
+
+export interface Step {
+  readonly act: string
+  readonly given: Json
+  readonly exchanges: readonly Exchange[]
+  /** With the memory after it. */
+  readonly outcome: string
+}
+
+interface Device {
+  readonly userId: string
+  readonly deviceId: string
+  readonly vrfHash: string
+}
+
+interface OwnDevice extends Device {
+  readonly publicKeys: string[]
+}
+
+export class ToldStory {
+  readonly kept = new Map<string, KeptCheckpoint>()
+  readonly steps: Step[] = []
+  /** Answers the requests of the next step. */
+  serve: Fetch = () => Promise.reject(new Error('no network'))
+  readonly #published: PublishedKeys
+  readonly #origin: string
+  readonly #userId: string
+  readonly #known = new Map<string, KnownUser>()
+  #exchanges: Exchange[] = []
+  #client!: LogClient
+  #contacts!: ContactDevices
+
+  /** Its memory is that of this log and this contact. */
+  constructor(published: PublishedKeys, origin: string, userId: bigint) {
+    this.#published = published
+    this.#origin = origin
+    this.#userId = `${userId}`
+    this.#start()
+  }
+
+  lookUp(device: Device): Promise<string> {
+    return this.#step('lookUp', { ...device }, () =>
+      settled(this.#client.lookUpAll([device]), all => all.map(lookupText).join('; ')),
+    )
+  }
+
+  checkOwnKeys(device: OwnDevice): Promise<string> {
+    return this.#step('checkOwnKeys', { ...device }, () =>
+      settled(this.#client.checkOwnKeys(device), ownKeysText),
+    )
+  }
+
+  refresh(): Promise<string> {
+    return this.#step('refresh', null, () => settled(this.#client.refreshCheckpoint(), headText))
+  }
+
+  compareWith(note: string): Promise<string> {
+    return this.#step('compareWith', note, () => settled(this.#client.compareWith(note), headText))
+  }
+
+  /** Puts notes among those that could not be compared yet. */
+  plantPending(pending: string[]): Promise<string> {
+    const kept = this.kept.get(this.#origin)
+    if (kept !== undefined) this.kept.set(kept.origin, { ...kept, pending })
+    return this.#step('plantPending', pending, async () => '')
+  }
+
+  restart(): Promise<string> {
+    this.#start()
+    return this.#step('restart', null, async () => '')
+  }
+
+  checkOwnList(): Promise<string> {
+    return this.#step('checkOwnList', this.#userId, () =>
+      settled(this.#contacts.checkOwnList(this.#userId), ownKeysText),
+    )
+  }
+
+  verifyShared(user: NamedUser, shared: { userId: bigint; listHash: string }): Promise<string> {
+    const given = { user: user as unknown as Json, listHash: shared.listHash }
+    return this.#step('verifyShared', given, () =>
+      settled(this.#contacts.verifyShared(user, shared), devicesText),
+    )
+  }
+
+  /** Events that are shown do not come again. */
+  verify(user: NamedUser, isShown: () => boolean = () => false): Promise<string> {
+    let act = 'verify'
+    return this.#step(
+      () => act,
+      user as unknown as Json,
+      async () => {
+        let events: readonly DeviceEvent[] = []
+        const outcome = await settled(this.#contacts.verify(user), verdict => {
+          if (verdict.kind === 'verified') events = verdict.events
+          return devicesText(verdict)
+        })
+        if (!isShown()) return outcome
+        act = 'verifyAndShow'
+        await this.#contacts.shown(user.userId, events)
+        return outcome
+      },
+    )
+  }
+
+  async #step(act: string | (() => string), given: Json, run: () => Promise<string>): Promise<string> {
+    this.#exchanges = []
+    const outcome = `${await run()}${this.#memory()}`
+    const name = typeof act === 'string' ? act : act()
+    this.steps.push({ act: name, given, exchanges: this.#exchanges, outcome })
+    return outcome
+  }
+
+  #start(): void {
+    const store = {
+      get: (origin: string) => this.kept.get(origin),
+      put: (kept: KeptCheckpoint) => void this.kept.set(kept.origin, kept),
+    }
+    const fetch = (async (url: string, init: { readonly body?: string }) =>
+      this.#exchange(url, init)) as unknown as Fetch
+    this.#client = new LogClient({ ...this.#published, url: 'https://log.example', store, fetch })
+    this.#contacts = new ContactDevices(this.#client, {
+      get: userId => this.#known.get(userId),
+      put: known => void this.#known.set(known.userId, known),
+    })
+  }
+
+  async #exchange(url: string, init: { readonly body?: string }): Promise<Response> {
+    const path = url.slice('https://log.example/'.length)
+    const asked = { path, ...(init.body !== undefined && { body: init.body }) }
+    let answer: Response
+    try {
+      answer = (await this.serve(url, init as never)) as unknown as Response
+    } catch (error) {
+      this.#exchanges.push(asked)
+      throw error
+    }
+    const bytes = new Uint8Array(await answer.arrayBuffer())
+    this.#exchanges.push({ ...asked, status: answer.status, answer: toBase64(bytes) })
+    return new Response(bytes, { status: answer.status })
+  }
+
+  #memory(): string {
+    const kept = this.kept.get(this.#origin)
+    const pending = kept?.pending ?? []
+    const known = this.#known.get(this.#userId)
+    const list =
+      known?.list && `, list ${known.list.index} since ${known.list.since.index} ${known.list.since.seq}`
+    return ` | ${kept?.treeSize ?? 'none'}, pending ${pending.map(sizeIn).join(' ')}${list ?? ''}${
+      known === undefined ? '' : `, ${eventsText(known.events)}`
+    }`
+  }
+}
+
+async function settled<Value>(outcome: Promise<Value>, textOf: (value: Value) => string): Promise<string> {
+  try {
+    return textOf(await outcome)
+  } catch (error) {
+    return `rejected ${(error as { code?: string }).code ?? (error as Error).name}`
+  }
+}
+
+function failureText(verdict: Refusal | Unanswered): string {
+  const evidence = verdict.evidence === undefined ? '' : ` by ${verdict.evidence.map(sizeIn).join(' and ')}`
+  if (verdict.kind === 'refused') return `refused at ${verdict.check}${evidence}`
+  return `unanswered ${verdict.status ?? '-'} ${verdict.code ?? '-'}${evidence}`
+}
+
+function lookupText(outcome: LookupOutcome): string {
+  if (outcome.kind !== 'verified') return failureText(outcome)
+  return `verified ${outcome.index} of ${outcome.checkpoint.treeSize}`
+}
+
+function headText(outcome: VerifiedCheckpoint | Refusal | Unanswered): string {
+  return outcome.kind === 'verified' ? `verified ${outcome.checkpoint.treeSize}` : failureText(outcome)
+}
+
+function ownKeysText(report: OwnKeysReport | Refusal | Unanswered): string {
+  if (report.kind === 'refused' || report.kind === 'unanswered') return failureText(report)
+  const entries = report.entries.map(({ index }) => index).join(' ')
+  if (report.kind === 'clean') return `clean, ${entries}`
+  const { foreign, missing, outdated } = report
+  const leaves = (keys: typeof foreign) => keys.map(({ index }) => index).join(' ')
+  return `alert, foreign ${leaves(foreign)}, missing ${missing.join(' ')}, outdated ${leaves(outdated)}, ${entries}`
+}
+
+function devicesText(verdict: VerifiedDevices | Refusal | Unanswered): string {
+  if (verdict.kind !== 'verified') return failureText(verdict)
+  const devices = verdict.devices.map(({ deviceId, signingKey }) => `${deviceId}${signingKey ? '+' : ''}`)
+  return `verified by ${verdict.basis}: ${devices.join(' ')}; ${eventsText(verdict.events)}`
+}
+
+function eventsText(events: readonly DeviceEvent[]): string {
+  return `events ${events.map(({ kind, deviceId }) => `${kind}:${deviceId ?? 'all'}`).join(' ')}`
+}
+
+/** The second line of a note is its tree size. */
+function sizeIn(note: string): string {
+  return note.split('\n')[1] ?? note
+}
