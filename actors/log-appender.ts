@@ -15,7 +15,8 @@
  *                 publishes; one after it leaves both equal. From here on a store without this tree is refused
  *   7. cosign     a quorum of witnesses, where a policy asks for one, and the cosigned checkpoint becomes durable: see
  *                 `witness-rounds.ts`. After a crash start-up goes on showing the last one that was cosigned
- *   8. publish    the checkpoint and the tree become visible together: start-up publishes what 5 and 6 left
+ *   8. publish    other processes hear that the checkpoint comes, then it and the tree become visible together: start-up
+ *                 publishes what 5 and 6 left
  *   9. reply      a caller that heard nothing asks again and gets the same index
  *
  * The next batch is made ready while the last one waits for the disk; its change starts by comparing the
@@ -78,6 +79,11 @@ export interface LogAppenderDeps {
     /** Whether registrations are refused. */
     readonly isQuorumLost: boolean
   }
+  /**
+   * Resolves when other processes are ready to show a durable checkpoint, undefined where there are none; `publish` is next. Does
+   * not reject. Left out, as for the cosigned ones, which are announced before they come: there is nobody to tell.
+   */
+  readonly announce?: (head: LogHead) => Promise<void> | undefined
   /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */
   readonly publish: (head: LogHead) => void
   /** Called when the appender can't say what the last tree is; must end the process. */
@@ -152,8 +158,10 @@ class LogAppender implements Actor<LogAppenderMessage> {
         `the log's tiles of size ${head.treeSize} have another root than its signed checkpoint`,
       )
     }
-    if (deps.record === undefined) this.#begin(head)
-    else context.commit(deps.record(head).catch(this.#onRecordFailed), () => this.#begin(head))
+    const recorded = deps.record?.(head).catch(this.#onRecordFailed)
+    const ready = recorded === undefined ? this.#announce(head) : recorded.then(() => this.#announce(head))
+    if (ready === undefined) this.#begin(head)
+    else context.commit(ready, () => this.#begin(head))
   }
 
   #isKnownDurable({ treeSize }: LogHead): boolean {
@@ -323,7 +331,13 @@ class LogAppender implements Actor<LogAppenderMessage> {
       () => this.#record(head),
       error => this.#onAppendFailed(error, predecessor),
     )
-    this.#context.commit(durable, () => this.#onCommitted(head, entries))
+    const ready = durable.then(() => this.#announce(head))
+    this.#context.commit(ready, () => this.#onCommitted(head, entries))
+  }
+
+  /** Witnesses see a head first. */
+  #announce(head: LogHead): Promise<void> | undefined {
+    return this.#deps.witnesses === undefined ? this.#deps.announce?.(head) : undefined
   }
 
   /** A later batch that becomes durable behind a failed one is left alone: the next appender object stops over it. */

@@ -9,6 +9,7 @@ import type { ForwardedRequest, PresenceMessage } from '../../actors/messages.ts
 import type { LiveConnections } from '../../actors/presence.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { SignalError } from '../errors.ts'
+import type { LogHead } from '../keyserver/log-store.ts'
 import type { PublishedLog } from '../keyserver/published-log.ts'
 import type { Registration } from '../keyserver/registration.ts'
 import { Link } from '../nodes/link.ts'
@@ -49,6 +50,8 @@ export class FrontDesks {
   readonly #silent = new Set<ToldFront>()
   readonly #routes: ReadonlyMap<string, HttpRoute>
   #isStopping = false
+  /** The last checkpoint that was announced. */
+  #coming: LogHead | undefined
 
   constructor(deps: FrontDesksDeps) {
     this.#deps = deps
@@ -72,6 +75,7 @@ export class FrontDesks {
   /** Serves a front of this machine until `leave`. */
   join(front: ToldFront): void {
     this.#near.add(front)
+    this.#announceTo(front)
   }
 
   leave(front: ToldFront, link: Link): void {
@@ -99,6 +103,7 @@ export class FrontDesks {
         sayAsOf()
         stopFollowing = database.follow(sayAsOf)
         front.say({ kind: 'published', head: published.head })
+        this.#announceTo(front)
       },
       onSaid: said => this.onSaid(front, said as SaidByFront),
       beforeAnswer: this.beforeAnswer,
@@ -131,8 +136,9 @@ export class FrontDesks {
         rooms.onSeen(said.userId as UserId, said.deviceId as DeviceId)
         return
       case 'renew-read-lease':
-        // Once this writer's own lease has run out another one may answer, which doesn't wait for this front.
-        if (this.#leaseLastsMs > READ_LEASE_MS && !this.#isStopping)
+        // Once this writer's own lease has run out another one may answer, which doesn't wait for this front. One that is late is
+        // not waited for either, when a checkpoint is announced.
+        if (this.#leaseLastsMs > READ_LEASE_MS && !this.#isStopping && !front.isLate)
           front.saySoon({ kind: 'read-lease', askedAtMs: said.askedAtMs })
         return
       case 'pair-used':
@@ -141,6 +147,27 @@ export class FrontDesks {
       default:
         throw new SignalError('MALFORMED', 'a front says what it may')
     }
+  }
+
+  /**
+   * Resolves when no front shows an older checkpoint any more, or none that counts: reads of the log wait there until this one is
+   * published, which is for the caller to do then.
+   */
+  async announce(head: LogHead): Promise<void> {
+    this.#coming = head
+    const waits: (Promise<void> | undefined)[] = []
+    for (const front of this.#all()) {
+      this.#announceTo(front)
+      // One that hangs would keep the rest from reading the log each time.
+      if (!front.isLate) waits.push(front.caughtUp())
+    }
+    await Promise.all(waits)
+  }
+
+  #announceTo(front: ToldFront): void {
+    const head = this.#coming
+    if (head === undefined || head.treeSize <= (this.#deps.published.size ?? 0)) return
+    front.say({ kind: 'published', head, isComing: true })
   }
 
   /** Call this when a checkpoint is published. Those of this machine hear it from its process. */

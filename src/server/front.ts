@@ -21,7 +21,7 @@ import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { shuffle } from '../domain/shuffle.ts'
 import { SignalError } from '../errors.ts'
-import { type LogHead, LogStore } from '../keyserver/log-store.ts'
+import { LogStore } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
 import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
 import { FRONT_STOP_MS, VRF_JOBS_WAITING_MAX } from '../limits.ts'
@@ -65,6 +65,7 @@ import { makerOf, readKeys } from './open-log.ts'
 import { assertOwnBinaries, Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
 import { ReadLease } from './read-lease.ts'
+import { ShownLog } from './shown-log.ts'
 import { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
 import { WriterLink } from './writer-link.ts'
@@ -109,18 +110,12 @@ class Following {
   readonly log: Omit<ServedLog, 'vrf'>
   readonly logStore: LogStore
 
-  constructor(config: Config, { lastChange, head }: Welcome, onFault: (error: unknown) => void) {
+  constructor(config: Config, { lastChange }: Welcome, onFault: (error: unknown) => void) {
     this.database = Database.openReadOnly(config.dataFolder)
     this.store = new FollowedStore({ database: this.database, lastChange, newsOf: inboxNewsOf, onFault })
     this.logStore = new LogStore(this.store)
     const keys = readKeys(config)
     this.log = { keys, maker: makerOf(keys), published: new PublishedLog(this.logStore, keys.signer) }
-    this.publish(head)
-  }
-
-  publish(head: LogHead): void {
-    this.logStore.follow(head.treeSize)
-    this.log.published.publish(head)
   }
 }
 
@@ -140,6 +135,7 @@ class Front {
   readonly #addresses: Welcome['addresses']
   /** In a node, whose copy may be older than the record. */
   readonly #readLease: ReadLease | undefined
+  readonly #shownLog: ShownLog
 
   constructor(system: ActorSystem, link: Link, name: string, welcome: Welcome) {
     const config: Config = deserialize(welcome.config)
@@ -164,6 +160,20 @@ class Front {
       this.#readLease = new ReadLease({ machineMs, world, look })
     }
     const readLease = this.#readLease
+    const { published } = following.log
+    const shownLog = new ShownLog(
+      {
+        size: () => published.size,
+        show: head => {
+          following.logStore.follow(head.treeSize)
+          published.publish(head)
+        },
+        lease: readLease,
+        world,
+      },
+      welcome.head,
+    )
+    this.#shownLog = shownLog
     this.#writer = new WriterLink({
       parent: link,
       self: { name: clusterName, version: VERSION },
@@ -175,6 +185,7 @@ class Front {
       onSaid: said => this.#onSaidAfar(said),
       onLost: () => {
         readLease?.end()
+        shownLog.onWriterLost()
         this.#signalling.onWriterLost(this.#connections)
       },
     })
@@ -264,7 +275,7 @@ class Front {
     const served = { ...this.#application, authentication, signalling: this.#signalling }
     const routes = publicRoutes(host, log, served, publicUrl).map(route =>
       isAnsweredHere(route) && !counted.has(nameOfRoute(route))
-        ? answeredHere(route, readLease)
+        ? answeredHere(route, route.isLookup ? shownLog : readLease)
         : forwarded(route, desk),
     )
     this.#http = publicServer(host, log, served, {
@@ -273,6 +284,7 @@ class Front {
       connections: this.#connections,
       newcomers: this.#newcomers,
       sharesPort: true,
+      mayReadFiles: () => shownLog.mayRead(),
       onServed: requests && (served => this.#show(requests, served, desk)),
     })
     observe(metrics, system, this.#vrf)
@@ -292,9 +304,10 @@ class Front {
       case 'changed':
         return this.following.store.apply(said)
       case 'published':
-        return this.following.publish(said.head)
+        return this.#shownLog.onStored(said.head, said.isComing === true)
       case 'writer':
         this.#writer.goTo(said.at)
+        this.#shownLog.goTo(said.at)
         if (said.at === 'here') this.#readLease?.needsNone()
         return
       case 'current':
@@ -315,7 +328,7 @@ class Front {
       case 'as-of':
         return this.following.store.applied(said.number)
       case 'published':
-        this.following.publish(said.head)
+        this.#shownLog.onPublished(said.head, said.isComing === true)
         return undefined
       case 'settle':
         this.#deviceInbox.settleCollected()
@@ -399,12 +412,13 @@ function isAnsweredHere(route: HttpRoute): boolean {
   return (route.method === 'GET' || route.isLookup === true) && !READ_AT_WRITER.has(route.path)
 }
 
-function answeredHere(route: HttpRoute, readLease: ReadLease | undefined): HttpRoute {
-  if (readLease === undefined) return route
+/** As soon as a read may be answered. */
+function answeredHere(route: HttpRoute, gate: Pick<ReadLease, 'mayRead'> | undefined): HttpRoute {
+  if (gate === undefined) return route
   return {
     ...route,
     handle(request) {
-      const until = readLease.mayRead()
+      const until = gate.mayRead()
       if (until === undefined) return route.handle(request)
       const kept = keptRequest(request)
       return until.then(() => route.handle(kept))

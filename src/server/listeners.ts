@@ -111,6 +111,7 @@ export interface PublicServerDeps {
   readonly connections: OpenConnections
   readonly newcomers: Newcomers
   readonly sharesPort?: boolean
+  readonly mayReadFiles?: () => Promise<void> | undefined
   /** Told of every answer; absent but in development. */
   readonly onServed?: ((served: ServedRequest) => void) | undefined
 }
@@ -119,7 +120,7 @@ export function publicServer(
   host: Process,
   { keys, published }: ServedLog,
   { signalling }: ServedApplication,
-  { routes, publicUrl, connections, newcomers, sharesPort = false, onServed }: PublicServerDeps,
+  { routes, publicUrl, connections, newcomers, sharesPort = false, mayReadFiles, onServed }: PublicServerDeps,
 ): HttpServer {
   const { config, world, metrics } = host
   const { minClientVersions } = config.http
@@ -129,6 +130,7 @@ export function publicServer(
   return new HttpServer({
     routes,
     sharesPort,
+    ...(mayReadFiles && { mayReadFiles }),
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(admission && { admit: admission.admit, admissionRates: rateLimits }),
     webSocket: { accept: signalling.accept, connections, publicUrl },

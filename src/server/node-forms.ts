@@ -42,7 +42,10 @@ export type SaidByWriter =
   | ({ readonly kind: 'changed' } & FollowedChange)
   /** To a front of another node: what comes next was said when the writer had this change. */
   | { readonly kind: 'as-of'; readonly number: number }
-  | { readonly kind: 'published'; readonly head: LogHead }
+  /**
+   * `isComing`: reads of the log wait until the same is said without it. (A program before this one shows the head at once.)
+   */
+  | { readonly kind: 'published'; readonly head: LogHead; readonly isComing?: true }
   /** The front says how much it has heeded of what was said before. */
   | { readonly kind: 'how-far' }
   /** The store has all that was recorded then, by `machineMs`. Said to the fronts of nodes. */

@@ -243,6 +243,7 @@ class Node implements RunningServer {
     const writer = await startWriter(host, system, log, {
       publicUrl,
       newcomers: new Newcomers(),
+      announce: head => this.#writing?.desks.announce(head),
       onPublished: () => {
         this.#fronts.onApplied()
         this.#writing?.desks.onPublished()

@@ -51,6 +51,7 @@ export async function start(config: Config, deps: StartDeps): Promise<RunningSer
   const { application, register } = await startWriter(host, system, log, {
     publicUrl,
     newcomers,
+    announce: head => desks?.announce(head),
     onPublished: () => fronts?.onPublished(),
     record: headFile && (head => headFile.record(head)),
   })

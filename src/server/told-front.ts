@@ -10,6 +10,8 @@ export class ToldFront {
   /** At the two ticks before, oldest first. */
   #saidAtTicks: readonly [number, number] = [0, 0]
   #heard = 0
+  /** Up to here it was not waited for any more. */
+  #givenUp = 0
   /** In the order of what they wait for. */
   #waiting: { readonly count: number; readonly resolve: () => void }[] = []
 
@@ -41,16 +43,24 @@ export class ToldFront {
   /** Releases all that have waited for two ticks, and some of the third. */
   onTick(): void {
     const [oldest, last] = this.#saidAtTicks
-    this.#release(oldest)
+    if (this.#release(oldest) && this.#heard < oldest) this.#givenUp = oldest
     this.#saidAtTicks = [last, this.#said]
+  }
+
+  /** It has not heeded yet what it was given up on. */
+  get isLate(): boolean {
+    return this.#heard < this.#givenUp
   }
 
   get isAwaited(): boolean {
     return this.#waiting.length > 0
   }
 
-  #release(count: number): void {
+  /** Whether anybody has waited for that. */
+  #release(count: number): boolean {
+    const before = this.#waiting.length
     while (this.#waiting.length > 0 && this.#waiting[0]!.count <= count) this.#waiting.shift()!.resolve()
+    return this.#waiting.length < before
   }
 
   /** Resolves when it has heeded all that was said so far; undefined where it has. */

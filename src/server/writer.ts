@@ -37,6 +37,8 @@ export interface Writer {
 export interface WriterDeps {
   readonly publicUrl: () => string
   readonly newcomers: Newcomers
+  /** Resolves when no process shows an older checkpoint any more; then this one is published. */
+  readonly announce: (head: LogHead) => Promise<void> | undefined
   /** Called after each checkpoint that is published. */
   readonly onPublished: () => void
   /** Resolves when a checkpoint is recorded outside the store; see `LogAppenderDeps`. */
@@ -48,10 +50,10 @@ export async function startWriter(
   host: Process,
   system: ActorSystem,
   log: OpenedLog,
-  { publicUrl, newcomers, onPublished, record }: WriterDeps,
+  { publicUrl, newcomers, announce, onPublished, record }: WriterDeps,
 ): Promise<Writer> {
   const witnesses = await startWitnessing(host, log, record)
-  const appender = await startAppender(host, system, log, { onPublished, record, witnesses })
+  const appender = await startAppender(host, system, log, { announce, onPublished, record, witnesses })
   const register = registrationOf(host, log, appender)
   const application = await startApplication(host, log, system, { publicUrl, register, newcomers })
   await log.guard.confirm()
@@ -63,7 +65,7 @@ export async function startWriter(
   return { application: { ...application, close }, register }
 }
 
-interface AppenderDeps extends Pick<WriterDeps, 'onPublished' | 'record'> {
+interface AppenderDeps extends Pick<WriterDeps, 'announce' | 'onPublished' | 'record'> {
   readonly witnesses: WitnessRounds | undefined
 }
 
@@ -71,7 +73,7 @@ async function startAppender(
   host: Process,
   system: ActorSystem,
   { store, keys, published }: OpenedLog,
-  { onPublished, record, witnesses }: AppenderDeps,
+  { announce, onPublished, record, witnesses }: AppenderDeps,
 ): Promise<Ref<LogAppenderMessage>> {
   const { fatal, metrics, logger, devConsole } = host
   const appenderKind = logAppenderKind({
@@ -81,6 +83,7 @@ async function startAppender(
     publishedSize: () => published.size,
     ...(record && { record }),
     ...(witnesses && { witnesses }),
+    announce,
     publish: head => {
       published.publish(head)
       onPublished()
@@ -92,8 +95,13 @@ async function startAppender(
     fatal,
   })
   const logAppender = system.define(appenderKind)('log')
+  let lastCosigned = Promise.resolve()
   witnesses?.listen({
-    onCosigned: head => logAppender.tellControl({ kind: 'cosigned', head }),
+    onCosigned: head => {
+      lastCosigned = lastCosigned
+        .then(() => announce(head))
+        .then(() => void logAppender.tellControl({ kind: 'cosigned', head }))
+    },
     onQuorumLost: () => logAppender.tellControl({ kind: 'quorum-lost' }),
   })
   // The appender checks the whole right edge of the log before it says what size it has.

@@ -56,6 +56,8 @@ export interface HttpServerDeps {
   readonly routes: readonly HttpRoute[]
   /** The public file at a path, undefined for none; absent where no files are served. */
   readonly findFile?: (path: string) => PublicFile | undefined
+  /** Undefined where files may be read now; else resolves when they may. A file that may not be read is refused as busy. */
+  readonly mayReadFiles?: () => Promise<void> | undefined
   /** Seconds to wait before the network (of `networkOf`) may ask again; 0 when it is admitted. */
   readonly admit?: (network: string, scope: AdmissionScope) => number
   /** The language for a peer whose Accept-Language this is; English where it is left out. */

@@ -32,10 +32,10 @@ export class HttpServer {
   #listening: Listening[] = []
 
   constructor(deps: HttpServerDeps) {
-    const { routes, findFile, trustedProxies = [], webSocket, tls } = deps
+    const { routes, findFile, mayReadFiles, trustedProxies = [], webSocket, tls } = deps
     const { corsOrigins = [], isLoopbackAllowed = false } = deps
     this.#deps = deps
-    this.#files = findFile && { find: findFile, isTls: tls !== undefined }
+    this.#files = findFile && { find: findFile, mayRead: mayReadFiles, isTls: tls !== undefined }
     this.#shared = {
       server: deps,
       router: new Router(webSocket === undefined ? routes : [...routes, webSocketRoute]),

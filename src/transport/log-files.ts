@@ -11,6 +11,8 @@ import type { PublicFile } from './route.ts'
 /** The files of one server, and how they reach it. */
 export interface FileSite {
   readonly find: (path: string) => PublicFile | undefined
+  /** See `HttpServerDeps.mayReadFiles`. */
+  readonly mayRead: (() => Promise<void> | undefined) | undefined
   /** Whether the server itself ends TLS; browsers are then told to stay with it. */
   readonly isTls: boolean
 }
@@ -21,29 +23,72 @@ export function serveFile(
   req: uWS.HttpRequest,
   method: string,
   path: string,
-  { find, isTls }: FileSite,
+  site: FileSite,
 ): void {
+  const { isTls } = site
   if (method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== '') return sendPreflight(res, isTls)
   if (method !== 'GET' && method !== 'HEAD')
     return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n', { method: 'GET', isTls })
   // One spelling per resource: a path with a query is another one (contract 9).
   const query = req.getQuery()
-  const file = query === '' || query === undefined ? find(path) : undefined
-  if (file === undefined) return sendText(res, '404 Not Found', 'not in the log\n', { method, isTls })
+  if (query !== '' && query !== undefined) return sendNone(res, { method, isTls })
+  const asked = {
+    method,
+    path,
+    ifNoneMatch: req.getHeader('if-none-match'),
+    acceptEncoding: req.getHeader('accept-encoding'),
+  }
+  let until: Promise<void> | undefined
+  try {
+    until = site.mayRead?.()
+  } catch {
+    return sendBusy(res, { method, isTls })
+  }
+  if (until === undefined) return answer(res, asked, site)
+  const client = abortable(res)
+  until
+    .then(() => client.isGone || answer(res, asked, site, client))
+    .catch(() => client.isGone || sendBusy(res, { method, isTls }))
+}
 
-  const ifNoneMatch = req.getHeader('if-none-match')
-  if (file.gzip === undefined || !acceptsGzip(req.getHeader('accept-encoding'))) {
+/** What the request says, which does not outlive its handler. */
+interface AskedFile {
+  readonly method: string
+  readonly path: string
+  readonly ifNoneMatch: string
+  readonly acceptEncoding: string
+}
+
+interface Client {
+  readonly isGone: boolean
+}
+
+/** For an answer that comes later; once for each. */
+function abortable(res: uWS.HttpResponse): Client {
+  const client = { isGone: false }
+  res.onAborted(() => {
+    client.isGone = true
+  })
+  return client
+}
+
+function answer(
+  res: uWS.HttpResponse,
+  { method, path, ifNoneMatch, acceptEncoding }: AskedFile,
+  { find, isTls }: FileSite,
+  known?: Client,
+): void {
+  const file = find(path)
+  if (file === undefined) return sendNone(res, { method, isTls })
+  if (file.gzip === undefined || !acceptsGzip(acceptEncoding)) {
     return sendFile(res, file, { method, isTls, ifNoneMatch })
   }
   const gzipped = file.gzip()
   if (gzipped instanceof Uint8Array) return sendFile(res, file, { method, isTls, ifNoneMatch, gzipped })
-  let isAborted = false
-  res.onAborted(() => {
-    isAborted = true
-  })
+  const client = known ?? abortable(res)
   gzipped.then(
-    late => isAborted || sendFile(res, file, { method, isTls, ifNoneMatch, gzipped: late }),
-    () => isAborted || res.close(),
+    late => client.isGone || sendFile(res, file, { method, isTls, ifNoneMatch, gzipped: late }),
+    () => client.isGone || res.close(),
   )
 }
 
@@ -87,12 +132,20 @@ export function endHead(res: uWS.HttpResponse, contentLength: number): void {
   res.endWithoutBody()
 }
 
-function sendText(
-  res: uWS.HttpResponse,
-  status: string,
-  text: string,
-  { method, isTls }: { readonly method: string; readonly isTls: boolean },
-): void {
+interface TextOptions {
+  readonly method: string
+  readonly isTls: boolean
+}
+
+function sendNone(res: uWS.HttpResponse, options: TextOptions): void {
+  sendText(res, '404 Not Found', 'not in the log\n', options)
+}
+
+function sendBusy(res: uWS.HttpResponse, options: TextOptions): void {
+  sendText(res, '503 Service Unavailable', 'the log cannot be read at the moment\n', options)
+}
+
+function sendText(res: uWS.HttpResponse, status: string, text: string, { method, isTls }: TextOptions): void {
   res.cork(() => {
     res.writeStatus(status)
     res.writeHeader('Content-Type', 'text/plain; charset=utf-8')
@@ -101,6 +154,7 @@ function sendText(
     res.writeHeader('X-Content-Type-Options', 'nosniff')
     if (isTls) res.writeHeader('Strict-Transport-Security', HSTS)
     if (status.startsWith('405')) res.writeHeader('Allow', 'GET, HEAD')
+    if (status.startsWith('503')) res.writeHeader('Retry-After', '1')
     if (method === 'HEAD') endHead(res, text.length)
     else res.end(text)
   })

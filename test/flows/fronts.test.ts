@@ -1,12 +1,17 @@
 /** Several processes that serve one port: the same server to its clients, also when one of the processes is killed. */
 
+import { once } from 'node:events'
 import { appendFileSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
 import { endStory, friends, startCall } from '../support/call-story.ts'
 import { DevPerson } from '../support/dev-person.ts'
+import { registerKey } from '../support/live-log.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
@@ -102,6 +107,34 @@ t.test('a key that was registered is found by the next lookup, whichever front t
   ])
 })
 
+t.test('a front shows a new checkpoint when every other one knows of it', async t => {
+  const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_FRONTS: '2' } })
+  t.teardown(() => server.end('SIGKILL'))
+  const client = new RegisterClient(server.grpc)
+  t.teardown(() => client.close())
+  const [stopped] = frontsOf(server.process.pid!)
+  for (let userId = 1; userId <= 3; userId++) {
+    process.kill(stopped!, 'SIGSTOP')
+    const front = await connectToRunning(server.http)
+    const before = await front.treeSize()
+    const registered = registerKey(client, BigInt(userId), 1n)
+    const seen: number[] = []
+    let isOver = false
+    const looking = (async () => {
+      while (!isOver) seen.push(await front.treeSize())
+    })()
+    await setTimeout(LOOKING_MS)
+    const newer = seen.filter(size => size > before)
+    t.same(newer, [], 'the other front would still show an older one')
+    process.kill(stopped!, 'SIGCONT')
+    await registered
+    t.equal(await front.treeSize(), before + 1)
+    isOver = true
+    await looking
+    front.close()
+  }
+})
+
 t.test('a message that was given at one front comes again at another, and says so', async t => {
   const server = await WireServer.start(t, { people: 1, environment: { CALLSIGN_FRONTS: '2' } })
   const [device] = await server.devices(1)
@@ -164,3 +197,26 @@ t.test('a front that has loaded a foreign native binary does not serve', async t
   while ((await ready()) !== 200);
   t.equal((await fetch(`${server.http}/app/api/meta`)).status, 200)
 })
+
+/** A connection to a front that is not stopped. */
+async function connectToRunning(http: string) {
+  for (;;) {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const treeSize = async (signal?: AbortSignal) => {
+      const request = get(`${http}/checkpoint`, { agent, ...(signal && { signal }) })
+      const [answer] = (await once(request, 'response')) as [IncomingMessage]
+      return Number((await text(answer)).split('\n')[1])
+    }
+    try {
+      await treeSize(AbortSignal.timeout(ANSWER_MS))
+      return { treeSize: () => treeSize(), close: () => agent.destroy() }
+    } catch {
+      agent.destroy()
+    }
+  }
+}
+
+/** Shorter than the writer waits for a front. */
+const LOOKING_MS = 500
+/** A stopped front answers nothing within it, and no other one later by chance alone. */
+const ANSWER_MS = 1_000

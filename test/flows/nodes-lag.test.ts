@@ -1,11 +1,12 @@
 /** A node that lags behind the record: its clients never read anything older than they have written. */
 
 import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { signInAgain, signInPerson } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
-import { Cluster, eventually, type TestNode, until } from '../support/nodes.ts'
-import { skipWithoutPostgres } from '../support/postgres.ts'
+import { Cluster, eventually, register, type TestNode, until } from '../support/nodes.ts'
+import { skipWithoutPostgres as skip } from '../support/postgres.ts'
 import { WirePeer } from '../support/wire-peer.ts'
 
 /** One person who changes their name at one node and reads it at another, again and again. */
@@ -73,7 +74,7 @@ class Rename {
   }
 }
 
-t.test('a node that hears nothing from PostgreSQL', { skip: skipWithoutPostgres }, async t => {
+t.test('a node that hears nothing from PostgreSQL', { skip }, async t => {
   const { one, two, toDatabase } = await startCluster(t)
   const { app } = await signInPerson(two.server.http, 1)
   const { socket } = await WirePeer.connect('websocket', two.server.http, app.accessToken!)
@@ -91,7 +92,7 @@ t.test('a node that hears nothing from PostgreSQL', { skip: skipWithoutPostgres 
   t.same(rename.stale, [])
 })
 
-t.test('a front that stands still', { skip: skipWithoutPostgres }, async t => {
+t.test('a front that stands still', { skip }, async t => {
   const { one, two, toDatabase } = await startCluster(t)
   // A write that did not wait for the node's only front is answered long before the copy has it.
   toDatabase.slow(150)
@@ -109,6 +110,37 @@ t.test('a front that stands still', { skip: skipWithoutPostgres }, async t => {
   await rename.more(20)
   await rename.end()
   t.same(rename.stale, [])
+})
+
+t.test('a new checkpoint is shown when the front of the other node knows of it', { skip }, async t => {
+  const { one, two } = await startCluster(t)
+  for (const [stopped, asked] of [
+    [two, one],
+    [one, two],
+  ] as const) {
+    const sizeNow = async () => {
+      const answer = await fetch(`${asked.server.http}/checkpoint`)
+      return Number((await answer.text()).split('\n')[1])
+    }
+    await register(one)
+    const before = await sizeNow()
+    const front = stopped.frontPids.at(-1)!
+    process.kill(front, 'SIGSTOP')
+    const registered = register(one)
+    const seen: number[] = []
+    let isOver = false
+    const looking = (async () => {
+      while (!isOver) seen.push(await sizeNow())
+    })()
+    await setTimeout(LOOKING_MS)
+    const newer = seen.filter(size => size > before)
+    t.same(newer, [], 'the other front would still show an older one')
+    process.kill(front, 'SIGCONT')
+    await registered
+    await until(async () => (await sizeNow()) > before)
+    isOver = true
+    await looking
+  }
 })
 
 /** False for a process that has ended. */
@@ -134,3 +166,5 @@ async function startCluster(t: Test) {
 }
 
 const READERS = 8
+/** Shorter than the writer waits for a front. */
+const LOOKING_MS = 500

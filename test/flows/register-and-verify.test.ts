@@ -148,14 +148,11 @@ t.test('each checkpoint served while registering is a prefix of the tree', async
   const forks = seen.filter(({ size, rootHash }) => !crawled.rootAt(size).equals(rootHash))
   const sizes = seen.map(({ size }) => size)
   t.same(forks, [])
-  // The known fault of docs/operator/fronts.md: another front may show a new checkpoint a moment later.
-  if (process.env.CALLSIGN_FRONTS === undefined) {
-    t.same(
-      sizes,
-      [...sizes].sort((a, b) => a - b),
-      'the tree never shrinks',
-    )
-  }
+  t.same(
+    sizes,
+    [...sizes].sort((a, b) => a - b),
+    'the tree never shrinks',
+  )
   t.ok(new Set(sizes).size > WAVES, `${new Set(sizes).size} different checkpoints were seen`)
 })
 
