@@ -81,7 +81,7 @@ export interface LogAppenderDeps {
   }
   /**
    * Resolves when other processes are ready to show a durable checkpoint, undefined where there are none; `publish` is next. Does
-   * not reject. Left out, as for the cosigned ones, which are announced before they come: there is nobody to tell.
+   * not reject. Left out: there are no other processes. Cosigned heads are announced before they come here.
    */
   readonly announce?: (head: LogHead) => Promise<void> | undefined
   /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */

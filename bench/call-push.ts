@@ -15,7 +15,7 @@ import { costFigures, type Usage, withUsage } from './support/usage.ts'
 
 const PUSHED: Row = {
   name: 'call-push',
-  project: 'processor time of a call that nobody answers, all devices with push tokens',
+  project: 'processor time of an unanswered call, all devices with push tokens',
   limit: 'the same call to devices without push tokens',
   unit: 'ms',
   goal: { of: 'ratio', is: 'at most', value: 1.3 },

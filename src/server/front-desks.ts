@@ -154,14 +154,11 @@ export class FrontDesks {
    * published, which is for the caller to do then.
    */
   async announce(head: LogHead): Promise<void> {
+    // Reads wait for as long as a word takes, not for as long as the slowest copy.
+    await inTime(this.#far)
     this.#coming = head
-    const waits: (Promise<void> | undefined)[] = []
-    for (const front of this.#all()) {
-      this.#announceTo(front)
-      // One that hangs would keep the rest from reading the log each time.
-      if (!front.isLate) waits.push(front.caughtUp())
-    }
-    await Promise.all(waits)
+    for (const front of this.#all()) this.#announceTo(front)
+    await inTime(this.#all())
   }
 
   #announceTo(front: ToldFront): void {
@@ -229,6 +226,11 @@ export class FrontDesks {
       user.tellControl({ kind: 'detached', connectionId: connection.ref.id })
     }
   }
+}
+
+/** As `caughtUp`, but one that hangs is waited for once: each time it would keep the rest from reading the log. */
+async function inTime(fronts: Iterable<ToldFront>): Promise<void> {
+  await Promise.all(Array.from(fronts, front => (front.isLate ? undefined : front.caughtUp())))
 }
 
 /** Two of them are longer than `COPY_AGE_MS_MAX`. */

@@ -1,7 +1,7 @@
 /**
  * In a front: which checkpoint it shows, and when it may. No client may see the tree shrink because it asks another front, so
  * before any process shows a new checkpoint every front has heard that it comes. From then on reads of the log wait until it is
- * published. Reads that came earlier left their clients before anybody had seen it.
+ * published. Reads that came earlier left their clients before it was seen anywhere.
  */
 
 import type { LogHead } from '../keyserver/log-store.ts'
@@ -24,7 +24,7 @@ interface WaitingRead {
 
 export class ShownLog {
   readonly #deps: ShownLogDeps
-  /** What the store of this machine has at least. In a copy it may be there before the writer has published it. */
+  /** The store of this machine has at least this one. In a copy it may be there before the writer has published it. */
   #stored: LogHead
   #isWriterHere = false
   #comingSize = 0
@@ -54,7 +54,7 @@ export class ShownLog {
     else this.#show(head)
   }
 
-  /** What the writer has announced will not be heard any more. */
+  /** A checkpoint that it has announced may not be published any more. */
   onWriterLost(): void {
     this.#goOn(Number.POSITIVE_INFINITY)
   }
@@ -102,5 +102,5 @@ export class ShownLog {
   }
 }
 
-/** A writer that announces a checkpoint and can't publish it keeps nobody for longer. It waits for no front this long. */
+/** A writer that announces a checkpoint and can't publish it holds reads up for no longer. It waits for no front this long. */
 const COMING_MS_MAX = 5_000

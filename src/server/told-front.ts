@@ -56,7 +56,7 @@ export class ToldFront {
     return this.#waiting.length > 0
   }
 
-  /** Whether anybody has waited for that. */
+  /** Whether there was anything to release. */
   #release(count: number): boolean {
     const before = this.#waiting.length
     while (this.#waiting.length > 0 && this.#waiting[0]!.count <= count) this.#waiting.shift()!.resolve()

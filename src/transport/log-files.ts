@@ -51,7 +51,7 @@ export function serveFile(
     .catch(() => client.isGone || sendBusy(res, { method, isTls }))
 }
 
-/** What the request says, which does not outlive its handler. */
+/** The request, which does not outlive its handler. */
 interface AskedFile {
   readonly method: string
   readonly path: string
