@@ -51,6 +51,8 @@ const acts = {
   accept: userId => me.contacts.accept(userId),
   code: userId => me.contacts.comparisonCode(userId),
   call: async userId => viewOf(await me.call([userId])),
+  /** As `call`, without waiting to see its key. */
+  start: async userId => (await me.call([userId])).callId,
   async ringing() {
     const call = me.calls.find(one => one.isIncoming && one.state === 'ringing') ?? (await me.once('ringing'))
     return call.callId
@@ -62,6 +64,7 @@ const acts = {
   },
   /** Waits for a state, and for a key of this epoch or later. */
   async until(callId, state, epoch = 0) {
+    while (!me.calls.some(one => one.callId === callId)) await me.once('changed')
     const call = callOf(callId)
     while (call.state !== state || !(call.keys[0]?.epoch >= epoch)) await call.once('changed')
     return viewOf(call)
@@ -71,6 +74,7 @@ const acts = {
     while (me.calls.some(one => one.callId === callId)) await me.once('changed')
   },
   end: callId => callOf(callId).end(),
+  leave: callId => callOf(callId).leave(),
   /** As if the app were killed and started anew. */
   async restart() {
     await me.close()

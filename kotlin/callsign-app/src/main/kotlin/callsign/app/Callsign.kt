@@ -103,7 +103,9 @@ public class Callsign(
     private val badges = MutableStateFlow<Badge?>(null)
     private val connections = MutableStateFlow(ConnectionState.OFF)
     private val live = MutableStateFlow<List<Call>>(emptyList())
-    private val pushesSeen = HashSet<String>()
+
+    /** Ids of events, the oldest first. */
+    private val pushesSeen = LinkedHashSet<String>()
     private val news = MutableSharedFlow<CallsignEvent>(extraBufferCapacity = 256, onBufferOverflow = BufferOverflow.DROP_OLDEST)
 
     /** Null until it was read from the server. */
@@ -222,6 +224,7 @@ public class Callsign(
         val begun = begin(session)
         begun.connection.connect()
         val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
+        if (pushesSeen.size > PUSHES_SEEN_MAX) pushesSeen.remove(pushesSeen.first())
         val serverNowMs = if (server.isTimeKnown) server.serverTimeMs() else null
         val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen)
         when (action) {
@@ -393,6 +396,7 @@ public class Callsign(
     private companion object {
         /** By whom, and how, the session was begun. */
         const val ADDRESS = "address"
+        const val PUSHES_SEEN_MAX = 500
         val DEVICE_EVENTS = setOf("device_added", "device_removed", "device_list_changed", "device_list_reset")
 
         fun normalized(address: String): String = address.trim().lowercase()

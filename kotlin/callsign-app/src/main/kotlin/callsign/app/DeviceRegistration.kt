@@ -18,9 +18,9 @@ public fun interface DeviceKeysOf {
 /** Software keys in the app's storage, under `keys.<userId>`. Throws `STORAGE_CORRUPT` for keys that do not belong together. */
 public fun softwareKeys(storage: AppStorage): DeviceKeysOf = DeviceKeysOf { userId ->
     val key = "keys.$userId"
-    val kept = storage.get(key)
+    val kept = storage.readText(key)
     if (kept != null) JcaDeviceKeys.import(kept)
-    else JcaDeviceKeys.generate().also { storage.put(key, it.export()) }
+    else JcaDeviceKeys.generate().also { storage.writeText(key, it.export()) }
 }
 
 /** Facts about the device that are sent at each start, and its token of Firebase Cloud Messaging. */

@@ -182,7 +182,7 @@ public class Session private constructor(
             expiresAtMs - 200 * expiresInS,
             expiresAtMs,
         )
-        storage.put(SESSION, taken.toText())
+        storage.writeText(SESSION, taken.toText())
         kept = taken
     }
 
@@ -217,13 +217,13 @@ public class Session private constructor(
     private suspend fun forget() {
         val signedOut = Kept.SignedOut(assertSignedIn().refreshToken)
         kept = signedOut
-        storage.put(SESSION, signedOut.toText())
+        storage.writeText(SESSION, signedOut.toText())
     }
 
     public companion object {
         /** Goes on with the session in the storage, if there is one. Throws `STORAGE_CORRUPT`, and what the storage throws. */
         public suspend fun open(server: Server, storage: AppStorage): Session =
-            Session(server, storage, storage.get(SESSION)?.let(::keptIn))
+            Session(server, storage, storage.readText(SESSION)?.let(::keptIn))
 
         private const val SESSION = "session"
 

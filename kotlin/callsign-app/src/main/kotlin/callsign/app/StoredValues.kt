@@ -6,19 +6,21 @@ import kotlinx.coroutines.CancellationException
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-/**
- * What [read] makes of the object under the key, if there is one. Throws `STORAGE_CORRUPT` where there is another text or
- * [read] gives null, and `STORAGE_FAILED` where the storage can't be read.
- */
+/** The text under the key, if there is one. Throws `STORAGE_FAILED` where the storage can't be read. */
+internal suspend fun AppStorage.readText(key: String): String? =
+    guarded("The value \"$key\" could not be read from the storage.") { get(key) }
+
+/** Null takes the text away. Throws `STORAGE_FAILED`, for example where the storage is full. */
+internal suspend fun AppStorage.writeText(key: String, text: String?): Unit =
+    guarded("The value \"$key\" could not be written to the storage.") { put(key, text) }
+
+/** What [read] makes of the object under the key. Throws `STORAGE_CORRUPT` where there is another text or [read] gives null. */
 internal suspend fun <Value : Any> AppStorage.read(key: String, read: (JsonObject) -> Value?): Value? {
-    val text = guarded("The value \"$key\" could not be read from the storage.") { get(key) } ?: return null
+    val text = readText(key) ?: return null
     return objectIn(text)?.let(read) ?: throw storageCorrupt(key)
 }
 
-/** Null takes the value away. Throws `STORAGE_FAILED`, for example where the storage is full. */
-internal suspend fun AppStorage.write(key: String, value: JsonObject?) {
-    guarded("The value \"$key\" could not be written to the storage.") { put(key, value?.toString()) }
-}
+internal suspend fun AppStorage.write(key: String, value: JsonObject?): Unit = writeText(key, value?.toString())
 
 internal fun storageCorrupt(key: String, cause: Throwable? = null): CallsignException {
     val sentence = "The stored value \"$key\" is damaged. Remove it to start without it."

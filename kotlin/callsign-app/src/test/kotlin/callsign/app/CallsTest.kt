@@ -4,13 +4,19 @@ import callsign.example.main as firstCall
 import java.io.ByteArrayOutputStream
 import java.io.File
 import java.io.PrintStream
+import java.util.Collections
+import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.flow.filterIsInstance
+import kotlinx.coroutines.flow.filterNotNull
 import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.JsonObject
 import org.junit.jupiter.api.AfterAll
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Assumptions.assumeTrue
@@ -77,6 +83,119 @@ class CallsTest {
         assertEquals(CallEnding.HANGUP, ringing.ended())
         assertEquals(ann.contacts.comparisonCode(bobId), bob.text("code", annId))
         assertEquals("[]", bob.tell("keyEvents").toString())
+    }
+
+    @Test
+    fun `the host's new key reaches the other side, whichever it is`() = withFriends {
+        val call = ann.call(bobId)
+        bob.view("answer", bob.text("ringing"))
+        call.state.first { it == CallState.ACTIVE }
+        val first = call.fingerprint
+        call.renewKey()
+        assertNotEquals(first, call.fingerprint)
+        assertEquals(2, call.key.value?.epoch)
+        assertEquals(call.fingerprint, bob.view("until", call.callId, "active", 2).text("fingerprint"))
+        assertEquals(listOf(2L, 1L), call.keys.map { it.epoch })
+        call.end()
+
+        val back = bob.text("start", annId)
+        val ringing = ann.ringing.first()
+        ringing.answer()
+        bob.view("until", back, "active")
+        bob.tell("renewKey", back)
+        val newest = ringing.key.filterNotNull().first { it.epoch == 2L }
+        assertEquals(newest.fingerprint, bob.view("until", back, "active", 2).text("fingerprint"))
+        ringing.leave()
+        assertEquals(CallEnding.LEFT, ringing.ending)
+    }
+
+    @Test
+    fun `an app that restarts in a call comes back into it with the key of the other side`() = withFriends {
+        val call = ann.call(bobId)
+        bob.view("answer", bob.text("ringing"))
+        call.state.first { it == CallState.ACTIVE }
+        val fingerprint = call.fingerprint
+        ann.close()
+        assertEquals(CallEnding.LEFT, call.ending)
+
+        val again = app(storage)
+        assertEquals(annId, again.resume())
+        val resumed = again.calls.first { it.isNotEmpty() }.single()
+        assertEquals(call.callId, resumed.callId)
+        resumed.state.first { it == CallState.ACTIVE }
+        assertEquals(fingerprint, resumed.key.filterNotNull().first().fingerprint)
+
+        bob.tell("restart")
+        assertEquals(fingerprint, bob.view("until", call.callId, "active", 1).text("fingerprint"))
+        resumed.end()
+        bob.tell("gone", call.callId)
+        again.close()
+    }
+
+    @Test
+    fun `a call outlasts a lost network, and a key that was made meanwhile arrives, once`() = runBlocking {
+        BreakableNetwork(url).use { network ->
+            val cat = Callsign(network.url, developmentPins(url), MemoryAppStorage())
+            val catId = cat.signInAs("Cat")
+            TypeScriptParticipant(url).use { bob ->
+                val bobId = bob.text("signIn", "Bob-${++people}@example.org", "Bob").toULong()
+                cat.contacts.request(bobId)
+                bob.tell("accept", catId)
+                val callId = bob.text("start", catId)
+                val call = cat.ringing.first()
+                call.answer()
+                val messages = Collections.synchronizedList(mutableListOf<JsonObject>())
+                val collecting = launch(start = CoroutineStart.UNDISPATCHED) {
+                    cat.events.filterIsInstance<CallsignEvent.Message>().collect { messages += it.members }
+                }
+                network.cut()
+                cat.connection.first { it == ConnectionState.CONNECTING }
+                bob.tell("renewKey", callId)
+                assertEquals(1, call.key.value?.epoch)
+                network.restore()
+                cat.connect()
+                val renewed = call.key.filterNotNull().first { it.epoch == 2L }
+                assertEquals(bob.view("until", callId, "active", 2).text("fingerprint"), renewed.fingerprint)
+                assertEquals(CallState.ACTIVE, call.state.value)
+                network.cut()
+                network.restore()
+                bob.tell("end", callId)
+                assertEquals(CallEnding.HANGUP, call.ended())
+                collecting.cancel()
+                assertEquals(messages.map { it.text("eventId") }.distinct().size, messages.size)
+            }
+            cat.close()
+        }
+    }
+
+    @Test
+    fun `a third person is invited, and the key changes after one has left`() = withFriends {
+        val cat = app()
+        val catId = cat.signInAs("Cat")
+        cat.contacts.request(annId)
+        ann.contacts.accept(catId)
+        val call = ann.call(listOf(bobId), isVideo = true)
+        bob.view("answer", bob.text("ringing"))
+        call.state.first { it == CallState.ACTIVE }
+        call.invite(listOf(catId))
+        val cats = cat.ringing.first()
+        assertTrue(cats.isOnGoing && cats.isVideo)
+        cats.answer()
+        assertEquals(call.fingerprint, cats.fingerprint)
+        bob.tell("leave", call.callId)
+        val renewed = cats.key.filterNotNull().first { it.epoch == 2L }
+        assertEquals(renewed.fingerprint, call.key.filterNotNull().first { it.epoch == 2L }.fingerprint)
+        call.end()
+        cats.ended()
+        cat.close()
+    }
+
+    @Test
+    fun `a call that is declined has ended for both`() = withFriends {
+        val back = bob.text("start", annId)
+        ann.ringing.first().decline(DeclineReason.BUSY)
+        bob.tell("gone", back)
+        assertEquals(emptyList<Call>(), ann.calls.value)
     }
 
     @Test
