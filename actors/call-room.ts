@@ -106,7 +106,6 @@ interface CallLife {
   /** The wall clock less the monotonic clock, milliseconds. */
   readonly clockOffsetMs: number
   readonly watchers: CallWatchers
-  readonly held: HeldReplies
 }
 
 class CallRoom implements Actor<CallRoomMessage> {
@@ -115,6 +114,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   readonly #callId: CallId
   readonly #lives: Map<CallId, CallLife>
   readonly #life: CallLife
+  readonly #held = new HeldReplies()
   /** As the last decision left it; undefined before the start, and for an id that no call has. */
   #call: Call | undefined
 
@@ -143,7 +143,6 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#setTimer()
     this.#tellMore()
     this.#tellMedia(this.#call)
-    this.#answerLate()
   }
 
   receive(message: CallRoomMessage): void {
@@ -225,12 +224,12 @@ class CallRoom implements Actor<CallRoomMessage> {
       this.#deps.mediaRoom === undefined || answer.kind !== 'record' || answer.record.media.isReady
     if (!isComing || isMet) return reply.answer(answer)
     const untilMs = this.#deps.monotonicMs() + HELD_MS_MAX
-    this.#life.held.hold({ device: command.by, reply, answer, untilMs })
+    this.#held.hold({ device: command.by, reply, answer, untilMs })
     this.#answerLate()
   }
 
   #answerLate(): void {
-    const { held } = this.#life
+    const held = this.#held
     for (const { reply, answer } of held.takeLate(this.#deps.monotonicMs())) reply.answer(answer)
     const { nextMs } = held
     if (nextMs === undefined) return
@@ -240,7 +239,7 @@ class CallRoom implements Actor<CallRoomMessage> {
 
   #onAdmitted(devices: readonly CallDeviceRef[]): void {
     if (this.#call === undefined) return this.#context.stop()
-    const held = this.#life.held.takeOf(devices)
+    const held = this.#held.takeOf(devices)
     const answered = held.map(({ device }) => device)
     const command = { kind: 'media-admitted', devices, answered, nowMs: this.#nowMs() } as const
     this.#onOccurrence(command)
@@ -278,7 +277,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (!isOver(call)) return
     this.#deps.index.forget(this.#callId)
     this.#context.cancelTimer(TIMER)
-    for (const { reply, answer } of this.#life.held.takeAll()) reply.answer(answer)
+    for (const { reply, answer } of this.#held.takeAll()) reply.answer(answer)
     this.#lives.delete(this.#callId)
   }
 
@@ -397,7 +396,6 @@ function newLife(deps: CallRoomDeps, context: Context<CallRoomMessage>, callId: 
   return {
     clockOffsetMs: context.nowMs() - deps.monotonicMs(),
     watchers: new CallWatchers(callId, deps.idsAs),
-    held: new HeldReplies(),
   }
 }
 
