@@ -86,7 +86,7 @@ class App {
     if (!found.startsWith(outcome)) throw new Error(`${this.#name}: ${found}, not ${outcome}`)
   }
 
-  /** What Ann's contact makes of her as her server names her. */
+  /** Shows Ann to her contact as her server names her. */
   see(outcome: string, user: NamedUser, fetch?: LyingFetch): Promise<void> {
     return this.expect(outcome, told => told.verify(user, () => true), fetch)
   }

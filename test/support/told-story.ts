@@ -61,7 +61,7 @@ export class ToldStory {
   #client!: LogClient
   #contacts!: ContactDevices
 
-  /** Its memory is that of this log and this contact. */
+  /** Remembers this log and this contact. */
   constructor(published: PublishedKeys, origin: string, userId: bigint) {
     this.#published = published
     this.#origin = origin

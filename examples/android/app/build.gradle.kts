@@ -1,0 +1,31 @@
+plugins {
+    id("com.android.application")
+    id("org.jetbrains.kotlin.android")
+    // Reads google-services.json, which Firebase's console gives.
+    id("com.google.gms.google-services")
+}
+
+android {
+    namespace = "org.example.calls"
+    compileSdk = 36
+
+    defaultConfig {
+        applicationId = "org.example.calls"
+        minSdk = 26
+        targetSdk = 36
+        versionCode = 1
+        versionName = "0.1.0"
+    }
+
+    compileOptions {
+        sourceCompatibility = JavaVersion.VERSION_17
+        targetCompatibility = JavaVersion.VERSION_17
+    }
+}
+
+dependencies {
+    implementation("callsign:callsign-app:0.1.0")
+    implementation("com.squareup.okhttp3:okhttp:5.5.1")
+    implementation("org.jetbrains.kotlinx:kotlinx-coroutines-android:1.11.0")
+    implementation("com.google.firebase:firebase-messaging:25.0.0")
+}
