@@ -19,7 +19,7 @@ import {
   traceCommand,
 } from './disk-trace.ts'
 import { forcedLmdb, type LmdbFault } from './forced-lmdb.ts'
-import { spawnBound, startedProgram } from './programs.ts'
+import { builtProgram, spawnBound } from './programs.ts'
 
 export interface Recording {
   readonly calls: readonly SystemCall[]
@@ -163,7 +163,8 @@ interface Reader {
   readonly ended: Promise<Found>
 }
 
-const PROGRAM = startedProgram('test/support/counted-store-program')
+// `forcedLmdb` finds the store among the modules as they were built.
+const PROGRAM = builtProgram('test/support/counted-store-program')
 /** Longer than what LMDB writes at once. */
 const STRING_BYTES = 4 * 1024 * 1024
 const SECTOR_BYTES = 512
