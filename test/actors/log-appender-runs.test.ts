@@ -31,7 +31,7 @@ const PLAY_WITNESSED = {
 }
 const PLAY = { module: import.meta.resolve('../support/appender-run.js'), play: 'playAppender' }
 
-t.setTimeout(60_000 + 40 * RUNS)
+t.setTimeout(300_000 + 40 * RUNS)
 
 t.test(`no order of ${RUNS} breaks a promise of the log`, async t => {
   const firstSeed = seedOf()

@@ -194,14 +194,16 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
 
   await t.test('Janus hangs at the start: it rings, and the media follows', async t => {
     janus.stop()
-    const startedAtMs = performance.now()
     const starting = start(ann, [bob])
+    let isAnswered = false
+    void starting.finally(() => {
+      isAnswered = true
+    })
     await heard(bob, 'call_invitation')
-    const rungMs = performance.now() - startedAtMs
+    t.notOk(isAnswered, 'the answer waits for Janus, the invitation does not')
     const { status, body: call } = await starting
     t.equal(status, 201)
     t.same(call.media, { kind: 'janus', state: 'pending' })
-    t.ok(rungMs < 1_500, `${rungMs} ms`)
     const joined = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
     t.same(joined.media, { kind: 'janus', state: 'pending' })
     janus.continue()

@@ -529,7 +529,7 @@ t.test('config check tells every fault of file and environment, and touches noth
     environment: { CALLSIGN_HTTP_HOST: '127.0.0.1' },
   })
   t.match(server, { origin: 'kt.example.org/log' })
-  t.match(server.stderr(), '"event":"nobody-can-sign-in"')
+  await until(async () => server.stderr().includes('"event":"nobody-can-sign-in"'))
   t.equal(await server.end(), 0)
 })
 

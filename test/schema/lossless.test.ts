@@ -206,7 +206,7 @@ t.test('hostile texts of half a megabyte are judged in linear time', async t => 
     `18446744073709551615${' '.repeat(size)}x`,
     ':'.repeat(size),
   ]
-  const startedAtMs = performance.now()
+  const before = process.cpuUsage()
   for (const text of texts) codeOf(() => parse(text))
-  t.ok(performance.now() - startedAtMs < 4_000)
+  t.ok(process.cpuUsage(before).user < 4_000_000)
 })

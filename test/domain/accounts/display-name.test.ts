@@ -95,7 +95,7 @@ t.test('a name of nothing that can be seen is none', async t => {
 })
 
 t.test('hostile lengths are refused at once', async t => {
-  const startedAtMs = performance.now()
+  const before = process.cpuUsage()
   const hostile = [
     'a'.repeat(10_000_000),
     ' '.repeat(10_000_000),
@@ -106,7 +106,7 @@ t.test('hostile lengths are refused at once', async t => {
   t.ok(
     hostile.every(text => normalizeDisplayName(text) === undefined && normalizeMessage(text) === undefined),
   )
-  t.ok(performance.now() - startedAtMs < 1_000)
+  t.ok(process.cpuUsage(before).user < 1_000_000)
 })
 
 t.test('what is kept is within its bounds and stays what it is', async t => {

@@ -176,10 +176,10 @@ t.test('lengths are bounded, and hostile ones are refused at once', async t => {
   t.notOk(parseEmail(`a@${'ü'.repeat(240)}.co`))
   t.ok(parseEmail(`a@${'ü.'.repeat(30)}co`))
   t.notOk(parseEmail(`a@${'ü.'.repeat(40)}co`), 'seven times as long in ASCII')
-  const startedAtMs = performance.now()
+  const before = process.cpuUsage()
   const hostile = ['a'.repeat(10_000_000), `${' '.repeat(10_000_000)}a@b.co`, `a@${'b.'.repeat(5_000_000)}`]
   t.same(taken(hostile), [])
-  t.ok(performance.now() - startedAtMs < 1_000)
+  t.ok(process.cpuUsage(before).user < 1_000_000)
 })
 
 const word = fc.string({

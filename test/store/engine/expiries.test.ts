@@ -211,9 +211,9 @@ t.test('a sweep does not look at what is not due, however much there is', async 
         expiries.add(change, KIND, 1_000_000 + id, idsKey(BigInt(id)))
     })
   }
-  const startMs = performance.now()
+  const before = process.cpuUsage()
   for (let nowMs = 0; nowMs < 1_000; nowMs++) await expiries.sweep(nowMs, 100)
-  const eachMs = (performance.now() - startMs) / 1_000
+  const eachMs = process.cpuUsage(before).user / 1_000 / 1_000
   t.equal(looked, 0)
   t.ok(eachMs < 1, `a sweep of nothing takes ${eachMs} ms`)
 })
