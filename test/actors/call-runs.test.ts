@@ -11,7 +11,7 @@ import { seedOf } from '../support/seed.ts'
 import { findViolation } from '../support/seed-search.ts'
 
 const IS_ONE = process.env.CALLSIGN_SEED !== undefined
-const RUNS = IS_ONE ? 1 : Number(process.env.CALLSIGN_CALL_SIM_RUNS ?? 600)
+const RUNS = IS_ONE ? 1 : Number(process.env.CALLSIGN_CALL_SIM_RUNS ?? 300)
 
 /** A planted bug must show within this many seeds. */
 const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
@@ -31,7 +31,7 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
 
 const PLAY = { module: import.meta.resolve('../support/call-run.js'), play: 'playCalls' }
 
-t.setTimeout(60_000 + 20 * RUNS)
+t.setTimeout(300_000 + 20 * RUNS)
 
 t.test(`no order of ${RUNS} breaks a promise of calls`, async t => {
   const firstSeed = seedOf()

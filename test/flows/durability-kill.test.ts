@@ -1,6 +1,6 @@
 /**
  * D2: kill -9 at any moment under load. Everything that was acknowledged is there in the server that comes after it, in
- * order, and of nothing is there only one half. `CALLSIGN_KILLS_UNDER_LOAD` sets the number of kills (3),
+ * order, and of nothing is there only one half. `CALLSIGN_KILLS_UNDER_LOAD` sets the number of kills (2),
  * `CALLSIGN_SEED` replays their moments.
  */
 
@@ -20,7 +20,7 @@ import { auditStore } from '../support/store-audit.ts'
 import { storedTable } from '../support/stored-table.ts'
 import { sendFrame, WirePeer } from '../support/wire-peer.ts'
 
-const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 3)
+const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 2)
 const ACKNOWLEDGED_MAX = 450
 const SETTINGS = { CALLSIGN_STOMP_TCP_PORT: '0', CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(2) }
 const QUEUE = '/user/queue/dev.durable'

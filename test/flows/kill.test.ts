@@ -1,7 +1,7 @@
 /**
  * kill -9 at any moment under load: every answered registration is at its index afterwards, every checkpoint ever served
  * is a prefix of the tree, and the head file is whole and never behind what was shown or answered. `CALLSIGN_KILLS` sets
- * the number of kills (6), `CALLSIGN_SEED` replays their moments.
+ * the number of kills (3), `CALLSIGN_SEED` replays their moments.
  */
 
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ interface Answered {
   readonly publicKey: string
 }
 
-const KILLS = Number(process.env.CALLSIGN_KILLS ?? 6)
+const KILLS = Number(process.env.CALLSIGN_KILLS ?? 3)
 const IN_FLIGHT = 24
 
 /** Registers until the server dies; keeps what was answered. */
