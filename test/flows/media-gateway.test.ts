@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
+import { fastClock } from '../support/fast-clock.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { JanusClient } from '../support/janus-client.ts'
 import { until } from '../support/nodes.ts'
@@ -220,6 +221,28 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
     t.same(server.faults(), [])
   })
 })
+
+t.test(
+  'a device that the gateway hears is not lost without a socket',
+  { skip: skipWithoutJanus },
+  async t => {
+    const { server } = await open(t, fastClock(10))
+    const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
+    const { body: call } = await start(ann, [bob, cid])
+    const path = `/app/api/call/${call.callId}`
+    const stateOf = async ({ userId }: Phone) => {
+      const { participants } = await ann.app.get(200, `GET ${path}`)
+      return participants.find((one: Body) => one.userId === userId).state
+    }
+    const bobs = await enter(t, await bob.app.get(200, `POST ${path}/join`))
+    await cid.app.get(200, `POST ${path}/join`)
+    for (const { peer } of [bob, cid]) peer.socket.destroy()
+    await until(async () => (await stateOf(cid)) === 'lost')
+    t.equal(await stateOf(bob), 'joined')
+    await bobs.request({ janus: 'destroy' })
+    await until(async () => (await stateOf(bob)) === 'lost')
+  },
+)
 
 t.test('rooms that no live call has are closed at the start', { skip: skipWithoutJanus }, async t => {
   const folder = t.testdir()

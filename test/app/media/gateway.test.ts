@@ -4,12 +4,15 @@
  */
 
 import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { skipWithoutChromium } from '../../support/browser.ts'
-import { skipWithoutCoturn, startCoturn } from '../../support/coturn.ts'
+import { type Coturn, skipWithoutCoturn, startCoturn } from '../../support/coturn.ts'
 import { skipWithoutJanus } from '../../support/janus.ts'
 import { MediaTab, openMediaHouse, openRoom, type Room } from '../../support/media-tabs.ts'
+import { PROJECT_ROOT } from '../../support/vectors.ts'
 
 const skip = skipWithoutChromium || skipWithoutJanus
 /** So many frames of 30 a second find a fault that one of some hundred frames has. */
@@ -17,6 +20,10 @@ const H264_FRAMES = Number(process.env.CALLSIGN_MEDIA_H264_FRAMES ?? 100)
 const address = Object.values(networkInterfaces())
   .flatMap(all => all ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+/** Those that the relay does not go to, as operators have them. */
+const DENIED = readFileSync(join(PROJECT_ROOT, 'deploy/turnserver.conf.example'), 'utf8')
+  .split('\n')
+  .filter(line => line.startsWith('denied-peer-ip='))
 const REJOINS = Number(process.env.CALLSIGN_MEDIA_REJOINS ?? 3)
 
 if (skip) t.plan(0, skip)
@@ -229,17 +236,27 @@ async function runTests(): Promise<void> {
     async t => {
       const secret = 'relay'
       // The gateway's own address, as it can't be reached from loopback.
-      const coturn = await startCoturn(t, t.testdir(), [secret], [`relay-ip=${address}`])
+      // As with a gateway on a private address.
+      const own = [...DENIED, `denied-peer-ip=${address}`, `relay-ip=${address}`]
+      const folder = t.testdir({ open: {}, closed: {} })
+      const exempt = [...own, `allowed-peer-ip=${address}`]
+      const coturn = await startCoturn(t, join(folder, 'open'), [secret], exempt)
       const username = `${Math.floor(Date.now() / 1000) + 3_600}:42`
       const credential = createHmac('sha1', secret).update(username).digest('base64')
       const room = await openRoom(janus)
+      const relayed = ({ port }: Coturn, transport: string) => {
+        const iceServers = [{ urls: `turn:127.0.0.1:${port}?transport=${transport}`, username, credential }]
+        return { iceServers, iceTransportPolicy: 'relay' } as const
+      }
       const tabs: MediaTab[] = []
       for (const transport of ['udp', 'tcp']) {
-        const urls = `turn:127.0.0.1:${coturn.port}?transport=${transport}`
-        const iceServers = [{ urls, username, credential }]
-        tabs.push(await joined(t, room, `${tabs.length}:Tab`, { iceServers, iceTransportPolicy: 'relay' }))
+        tabs.push(await joined(t, room, `${tabs.length}:Tab`, relayed(coturn, transport)))
       }
       for (const tab of tabs) await tab.receives(1, 5)
+      const closed = await startCoturn(t, join(folder, 'closed'), [secret], own)
+      const outside = await joined(t, room, '3:Outside', relayed(closed, 'udp'))
+      await closed.says(`A peer IP ${address} denied`)
+      t.equal(await outside.evaluate(`opened('0', 'microphone')`), 0)
     },
   )
 
