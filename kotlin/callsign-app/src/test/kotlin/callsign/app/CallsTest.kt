@@ -191,6 +191,21 @@ class CallsTest {
     }
 
     @Test
+    fun `a call rings at a phone whose clock is a day ahead`() = withFriends {
+        val server = Server(url, nowMs = { System.currentTimeMillis() + 86_400_000 })
+        val cat = Callsign(server, developmentPins(url), MemoryAppStorage())
+        val catId = cat.signInAs("Cat")
+        cat.contacts.request(bobId)
+        bob.tell("accept", catId)
+        val back = bob.text("start", catId)
+        val ringing = cat.ringing.first()
+        ringing.answer()
+        bob.view("until", back, "active")
+        ringing.end()
+        cat.close()
+    }
+
+    @Test
     fun `a call that is declined has ended for both`() = withFriends {
         val back = bob.text("start", annId)
         ann.ringing.first().decline(DeclineReason.BUSY)

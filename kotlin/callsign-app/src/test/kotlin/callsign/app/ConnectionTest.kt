@@ -1,0 +1,168 @@
+package callsign.app
+
+import java.io.File
+import java.util.concurrent.CopyOnWriteArrayList
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.cancel
+import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.runBlocking
+import kotlinx.serialization.json.JsonObject
+import org.junit.jupiter.api.AfterEach
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assumptions.assumeTrue
+import org.junit.jupiter.api.BeforeEach
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.Timeout
+import org.junit.jupiter.api.io.TempDir
+
+/** Connections to the built server; skipped where it is not built. */
+@Timeout(120)
+class ConnectionTest {
+    @TempDir
+    lateinit var folder: File
+    private var running: DevelopmentServer? = null
+    private val url get() = checkNotNull(running).url
+    private val storage = MemoryAppStorage()
+
+    @BeforeEach
+    fun start() {
+        assumeTrue(DevelopmentServer.isBuilt, "the server is not built")
+        running = DevelopmentServer(folder)
+    }
+
+    @AfterEach
+    fun stop() {
+        running?.close()
+    }
+
+    /** Ann's device, which is registered, as one run of her app. */
+    private inner class Run(session: Session, server: Server, private val onRequest: suspend Run.(JsonObject) -> Unit) {
+        val operations = Operations {}
+        val states = MutableStateFlow(ConnectionState.OFF)
+        val connections = MutableStateFlow(0)
+        private val listener = object : ConnectionListener {
+            override fun onState(state: ConnectionState, failures: Int) {
+                states.value = state
+            }
+
+            override suspend fun onConnected() {
+                connections.value++
+            }
+
+            override suspend fun onEvent(event: JsonObject) {
+                if (event.text("type") == "friend_request") onRequest(event)
+            }
+
+            override suspend fun onDeviceMissing() = error("the device is registered")
+
+            override fun onTrouble(error: Throwable) = throw error
+        }
+        private val connection = Connection(operations.scope, server, session, listener)
+
+        suspend fun connect() = operations.run { connection.connect() }
+
+        /** What was acknowledged is on the server's disk then. */
+        suspend fun disconnect() = operations.run { connection.disconnect() }
+
+        /** As if the app were killed: nothing more is acknowledged. */
+        fun kill() = operations.scope.cancel()
+    }
+
+    private suspend fun appRun(url: String = this.url, onRequest: suspend Run.(JsonObject) -> Unit): Run {
+        val server = Server(url)
+        val session = Session.open(server, storage)
+        if (session.userId == null) {
+            val sent = session.requestCode("ann@example.org", "Ann")
+            session.verifyCode(sent.challengeId, sentCode(url, "ann@example.org"))
+            DeviceRegistration(server, session, storage, softwareKeys(storage)).register()
+        }
+        return Run(session, server, onRequest)
+    }
+
+    private suspend fun annId() = checkNotNull(Session.open(Server(url), storage).userId)
+
+    private suspend fun askedBy(name: String) {
+        val other = Callsign(url, developmentPins(url), MemoryAppStorage())
+        other.signIn("$name@example.org", name) { sentCode(url, "$name@example.org") }
+        other.contacts.request(annId())
+        other.close()
+    }
+
+    private fun nameIn(event: JsonObject) = event.needText("displayName")
+
+    @Test
+    fun `a message whose acknowledgement was lost with the network is handled once`() = runBlocking {
+        BreakableNetwork(url).use { network ->
+            val handled = CopyOnWriteArrayList<String>()
+            val last = CompletableDeferred<Unit>()
+            val ann = appRun(network.url) { event ->
+                handled += nameIn(event)
+                if (nameIn(event) == "Cat") last.complete(Unit)
+                if (nameIn(event) != "Bob") return@appRun
+                network.cut()
+                states.first { it == ConnectionState.CONNECTING }
+                network.restore()
+            }
+            ann.connect()
+            askedBy("Bob")
+            ann.connections.first { it == 2 }
+            askedBy("Cat")
+            last.await()
+            assertEquals(listOf("Bob", "Cat"), handled)
+            ann.kill()
+        }
+    }
+
+    @Test
+    fun `a message comes again to the next run of an app that died before it was handled, and not after`() = runBlocking {
+        val begun = CompletableDeferred<Unit>()
+        val first = appRun {
+            begun.complete(Unit)
+            awaitCancellation()
+        }
+        first.connect()
+        askedBy("Bob")
+        begun.await()
+        first.kill()
+
+        val names = CopyOnWriteArrayList<String>()
+        val seen = MutableStateFlow(0)
+        val second = appRun {
+            names += nameIn(it)
+            seen.value++
+        }
+        second.connect()
+        seen.first { it == 1 }
+        askedBy("Cat")
+        seen.first { it == 2 }
+        second.disconnect()
+
+        val third = appRun {
+            names += nameIn(it)
+            seen.value++
+        }
+        third.connect()
+        askedBy("Dan")
+        seen.first { it == 3 }
+        assertEquals(listOf("Bob", "Cat", "Dan"), names)
+        third.kill()
+    }
+
+    @Test
+    fun `a newer connection of the device takes over, and the older one stays away`() = runBlocking {
+        val first = appRun {}
+        first.connect()
+        first.connections.first { it == 1 }
+        val second = appRun {}
+        second.connect()
+        first.states.first { it == ConnectionState.ELSEWHERE }
+        second.connections.first { it == 1 }
+        assertEquals(ConnectionState.CONNECTED, second.states.value)
+        first.connect()
+        second.states.first { it == ConnectionState.ELSEWHERE }
+        first.kill()
+        second.kill()
+    }
+}
