@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Assumptions.assumeTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
@@ -106,10 +107,8 @@ class FileAppStorageTest {
     /** Another process writes one text after another, and says so after each; it is killed at several moments. */
     @Test
     fun `a process that is killed while it writes leaves a whole text, at least the last one that was put`() {
-        val java = File(System.getProperty("java.home"), "bin/java").path
-        val classPath = System.getProperty("java.class.path")
-        for (puts in listOf(1, 2, 3, 5, 8, 13)) {
-            val process = ProcessBuilder(java, "-cp", classPath, "callsign.app.EndlessWriter", state.path).start()
+        for (puts in listOf(1, 3, 8)) {
+            val process = ProcessBuilder(java + listOf("callsign.app.EndlessWriter", state.path)).start()
             val last = process.inputStream.bufferedReader().use { lines ->
                 val last = List(puts) { lines.readLine() }.last()
                 process.destroyForcibly().waitFor()
@@ -120,6 +119,52 @@ class FileAppStorageTest {
             assertEquals(EndlessWriter.REST, rest)
         }
     }
+
+    /** A process that replaces "old" by "new" is killed as it enters each of its calls of the system. */
+    @Test
+    fun `a process that is killed at any step leaves the old text or the new one, and syncs before it renames`() {
+        assumeTrue(isThere("strace"), "strace is not there")
+        val steps = listOf("openat" to 1, "write" to 1, SYNC to 1, RENAME to 1, "openat" to 2, SYNC to 2)
+        val texts = steps.map { (call, time) ->
+            runBlocking { storage().put("a", "old") }
+            val calls = callsOfReplacement("-e", "inject=$call:signal=KILL:when=$time")
+            assertTrue("+++ killed by SIGKILL +++" in calls, calls)
+            runBlocking { storage().get("a") }
+        }
+        assertEquals(listOf("old", "old", "old"), texts.take(3))
+        assertTrue(texts[3] in setOf("old", "new"))
+        assertEquals(listOf("new", "new"), texts.drop(4))
+        val names = Regex("""^\d+ +(\w+)\(""", RegexOption.MULTILINE).findAll(callsOfReplacement()).map { it.groupValues[1] }
+        val order = Regex("openat write f(data)?sync rename(at2?)? openat f(data)?sync")
+        assertTrue(order.matches(names.joinToString(" ")), names.joinToString(" "))
+    }
+
+    private fun callsOfReplacement(vararg killing: String): String {
+        val log = File(folder, "calls")
+        val tracing = listOf("strace", "-f", "-o", log.path, "-e", "trace=openat,write,$SYNC,$RENAME") + killing
+        val paths = listOf(state, File(state, "a.txt"), File(state, "a.txt.new")).flatMap { listOf("-P", it.path) }
+        ProcessBuilder(tracing + paths + java + listOf("callsign.app.Replacement", state.path)).start().waitFor()
+        return log.readText()
+    }
+
+    private val java = listOf(
+        File(System.getProperty("java.home"), "bin/java").path,
+        "-cp",
+        System.getProperty("java.class.path"),
+    )
+
+    private fun isThere(program: String) =
+        System.getenv("PATH").split(File.pathSeparator).any { File(it, program).canExecute() }
+
+    private companion object {
+        const val SYNC = "fsync,fdatasync"
+        const val RENAME = "?rename,?renameat,?renameat2"
+    }
+}
+
+object Replacement {
+    @JvmStatic
+    fun main(arguments: Array<String>) = runBlocking { FileAppStorage(File(arguments.single())).put("a", "new") }
 }
 
 object EndlessWriter {
