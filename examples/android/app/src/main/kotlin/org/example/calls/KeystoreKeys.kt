@@ -35,11 +35,10 @@ private fun pairOf(alias: String, purpose: Int): KeyPair {
     val store = KeyStore.getInstance(KEYSTORE).apply { load(null) }
     val kept = store.getEntry(alias, null) as KeyStore.PrivateKeyEntry?
     if (kept != null) return KeyPair(kept.certificate.publicKey, kept.privateKey)
-    val spec = KeyGenParameterSpec.Builder(alias, purpose)
-        .setAlgorithmParameterSpec(ECGenParameterSpec("secp256r1"))
-        .setDigests(KeyProperties.DIGEST_SHA256)
-        .build()
-    return KeyPairGenerator.getInstance(KeyProperties.KEY_ALGORITHM_EC, KEYSTORE).apply { initialize(spec) }.generateKeyPair()
+    val spec = KeyGenParameterSpec.Builder(alias, purpose).setAlgorithmParameterSpec(ECGenParameterSpec("secp256r1"))
+    if (purpose == KeyProperties.PURPOSE_SIGN) spec.setDigests(KeyProperties.DIGEST_SHA256)
+    val generator = KeyPairGenerator.getInstance(KeyProperties.KEY_ALGORITHM_EC, KEYSTORE)
+    return generator.apply { initialize(spec.build()) }.generateKeyPair()
 }
 
 internal const val KEYSTORE = "AndroidKeyStore"
