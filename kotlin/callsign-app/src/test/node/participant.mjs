@@ -10,15 +10,21 @@ const pins = await developmentPins(server)
 const storage = memoryStorage()
 let me
 let keyEvents = []
+/** Calls by id, those that have ended too. */
+let known = new Map()
 
 function open() {
   keyEvents = []
+  known = new Map()
   me = new Callsign({ server, pins, storage, webSocket: WebSocket })
   me.on('keys', event => keyEvents.push(event.kind))
+  me.on('changed', () => {
+    for (const call of me.calls) known.set(call.callId, call)
+  })
 }
 
 function callOf(callId) {
-  const call = me.calls.find(one => one.callId === callId)
+  const call = known.get(callId)
   if (call === undefined) throw new Error(`no call ${callId}`)
   return call
 }
@@ -35,9 +41,6 @@ const acts = {
   async signIn(address, displayName) {
     open()
     return (await me.signIn(address, () => sentCode(server, address), { displayName })).userId
-  },
-  async befriend(userId) {
-    await me.contacts.request({ userId })
   },
   async befriendByLink(link) {
     await me.contacts.request({ link })
@@ -64,20 +67,22 @@ const acts = {
   },
   /** Waits for a state, and for a key of this epoch or later. */
   async until(callId, state, epoch = 0) {
-    while (!me.calls.some(one => one.callId === callId)) await me.once('changed')
+    while (!known.has(callId)) await me.once('changed')
     const call = callOf(callId)
     while (call.state !== state || !(call.keys[0]?.epoch >= epoch)) await call.once('changed')
     return viewOf(call)
   },
   renewKey: callId => callOf(callId).renewKey(),
-  async gone(callId) {
-    while (me.calls.some(one => one.callId === callId)) await me.once('changed')
+  /** Waits for its end, and says why it has ended. */
+  async ending(callId) {
+    const call = callOf(callId)
+    while (call.state !== 'ended') await call.once('changed')
+    return call.ending
   },
   end: callId => callOf(callId).end(),
   leave: callId => callOf(callId).leave(),
-  /** As if the app were killed and started anew. */
-  async restart() {
-    await me.close()
+  /** With `close` before: as if the app were killed and started anew. */
+  async resume() {
     open()
     await me.resume()
   },

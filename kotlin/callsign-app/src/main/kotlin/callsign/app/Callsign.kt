@@ -59,12 +59,9 @@ public sealed interface CallsignEvent {
 /**
  * Safe to use from any thread; one for each [storage]. An operation goes on to its end where its caller is cancelled.
  *
- * @param server such as `https://call.example.org`.
  * @param pins the keys of the server's log, or its policy, built into the app.
  * @param keysOf the device's keys, where they are kept elsewhere than in [storage], such as in Android's Keystore.
  * @param device facts about the device and its push token, sent at each start.
- * @param http the client of OkHttp, to share one with the app or to pin certificates.
- * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
  */
 public class Callsign(
     private val server: Server,
@@ -73,6 +70,11 @@ public class Callsign(
     private val keysOf: DeviceKeysOf = softwareKeys(storage),
     private val device: DeviceDetails = DeviceDetails(),
 ) {
+    /**
+     * @param server such as `https://call.example.org`.
+     * @param http the client of OkHttp, to share one with the app or to pin certificates.
+     * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
+     */
     public constructor(
         server: String,
         pins: LogKeys,

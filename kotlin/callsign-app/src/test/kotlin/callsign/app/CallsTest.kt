@@ -52,7 +52,7 @@ class CallsTest {
         val annId = ann.signInAs("Ann")
         TypeScriptParticipant(url).use { bob ->
             val bobId = bob.text("signIn", "Bob-${++people}@example.org", "Bob").toULong()
-            ann.contacts.request(bobId)
+            ann.contacts.requestByLink(bob.text("shareLink"))
             bob.tell("accept", annId)
             Pair(ann, annId, bob, bobId, storage).act()
         }
@@ -125,10 +125,32 @@ class CallsTest {
         resumed.state.first { it == CallState.ACTIVE }
         assertEquals(fingerprint, resumed.key.filterNotNull().first().fingerprint)
 
-        bob.tell("restart")
+        bob.tell("close")
+        bob.tell("resume")
         assertEquals(fingerprint, bob.view("until", call.callId, "active", 1).text("fingerprint"))
         resumed.end()
-        bob.tell("gone", call.callId)
+        assertEquals("hangup", bob.text("ending", call.callId))
+        again.close()
+    }
+
+    @Test
+    fun `the host makes a new key when no device has the old one any more`() = withFriends {
+        val call = ann.call(bobId)
+        bob.view("answer", bob.text("ringing"))
+        call.state.first { it == CallState.ACTIVE }
+        val lost = call.fingerprint
+        bob.tell("close")
+        ann.close()
+        val again = app(storage)
+        again.resume()
+        val resumed = again.calls.first { it.isNotEmpty() }.single()
+        resumed.state.first { it == CallState.REJOINING }
+        bob.tell("resume")
+        val key = resumed.key.filterNotNull().first()
+        assertEquals(2, key.epoch)
+        assertNotEquals(lost, key.fingerprint)
+        assertEquals(key.fingerprint, bob.view("until", call.callId, "active", 2).text("fingerprint"))
+        resumed.end()
         again.close()
     }
 
@@ -139,8 +161,8 @@ class CallsTest {
             val catId = cat.signInAs("Cat")
             TypeScriptParticipant(url).use { bob ->
                 val bobId = bob.text("signIn", "Bob-${++people}@example.org", "Bob").toULong()
-                cat.contacts.request(bobId)
-                bob.tell("accept", catId)
+                bob.tell("befriendByLink", cat.contacts.shareLink())
+                cat.contacts.accept(bobId)
                 val callId = bob.text("start", catId)
                 val call = cat.ringing.first()
                 call.answer()
@@ -209,7 +231,7 @@ class CallsTest {
     fun `a call that is declined has ended for both`() = withFriends {
         val back = bob.text("start", annId)
         ann.ringing.first().decline(DeclineReason.BUSY)
-        bob.tell("gone", back)
+        assertEquals("declined", bob.text("ending", back))
         assertEquals(emptyList<Call>(), ann.calls.value)
     }
 
