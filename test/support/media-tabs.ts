@@ -38,7 +38,12 @@ export interface Room {
 }
 
 /** A room as the server makes it, in which all that is sent is of one codec. */
-export async function openRoom(janus: Janus, videocodec = 'vp8', id = randomInt(2 ** 40)): Promise<Room> {
+export async function openRoom(
+  janus: Janus,
+  videocodec = 'vp8',
+  id = randomInt(2 ** 40),
+  bitrate = 300_000,
+): Promise<Room> {
   const secret = 'secret'
   const tokens: string[] = []
   const about = { room: id, secret }
@@ -54,7 +59,7 @@ export async function openRoom(janus: Janus, videocodec = 'vp8', id = randomInt(
     publishers: 32,
     audiocodec: 'opus',
     videocodec,
-    bitrate: 300_000,
+    bitrate,
     allowed: ['-'],
   })
   return {
@@ -77,6 +82,8 @@ export async function openRoom(janus: Janus, videocodec = 'vp8', id = randomInt(
 export interface TabOptions extends Omit<GatewayMediaOptions, 'callId'> {
   readonly callId?: string
   readonly fps?: number
+  /** Pixels of a square's side: 40 unless given, for a picture of 320 by 240. */
+  readonly side?: number
   /** Whether its frames go as they are, and what it receives too. */
   readonly isPlain?: boolean
   /** The call's key is 32 of it; 0 for no key yet. */
@@ -210,7 +217,7 @@ window.RTCRtpScriptTransform = function (worker, options) {
 const PLAIN = \`
   onrtctransform = ({ transformer }) => transformer.readable.pipeTo(transformer.writable)
   onmessage = ({ data }) => data.kind === 'counts' && postMessage({ kind: 'counts', tracks: new Map() })\`
-window.start = async ({ isPlain, ...options }, fps, keyByte) => {
+window.start = async ({ isPlain, side = 40, ...options }, fps, keyByte) => {
   if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
   const media = new GatewayMedia(options)
   window.media = media
@@ -218,7 +225,7 @@ window.start = async ({ isPlain, ...options }, fps, keyByte) => {
     media.on(name, event => events.push([name, event?.userId ?? event?.reason ?? event?.code]))
   media.on('participant', participant => play(participant))
   const sound = await navigator.mediaDevices.getUserMedia({ audio: true })
-  window.source = drawMarks(fps)
+  window.source = drawMarks(fps, side)
   await media.send('microphone', sound.getAudioTracks()[0])
   await media.send('camera', source)
   if (keyByte === 0) return
@@ -230,13 +237,13 @@ window.count = (name, what) => events.filter(event => event[0] === name && (what
 // A picture of squares that are the same everywhere, and one that changes with each frame.
 const [COLUMNS, ROWS, SIDE] = [8, 6, 40]
 const isWhite = at => (0x9d2c5680f3a7 / 2 ** at) % 2 >= 1
-function drawMarks(fps) {
+function drawMarks(fps, side) {
   const canvas = document.createElement('canvas')
-  ;[canvas.width, canvas.height] = [COLUMNS * SIDE, ROWS * SIDE]
+  ;[canvas.width, canvas.height] = [COLUMNS * side, ROWS * side]
   const context = canvas.getContext('2d')
   const square = (at, colour) => {
     context.fillStyle = colour
-    context.fillRect((at % COLUMNS) * SIDE, Math.floor(at / COLUMNS) * SIDE, SIDE, SIDE)
+    context.fillRect((at % COLUMNS) * side, Math.floor(at / COLUMNS) * side, side, side)
   }
   let frame = 0
   const draw = () => {
@@ -262,6 +269,7 @@ function play({ feed, userId, microphone, camera, screen }) {
 }
 const pictureOf = userId => [...playing.values()].findLast(one => one.userId === userId && one.name === 'camera')?.element
 window.picturesOf = userId => pictureOf(userId)?.getVideoPlaybackQuality().totalVideoFrames ?? 0
+window.widthOf = userId => pictureOf(userId)?.videoWidth
 // Which part of the squares a member's picture shows; half of them by chance.
 window.marksOf = userId => {
   const video = pictureOf(userId)

@@ -24,6 +24,11 @@ export interface GatewayMediaOptions {
   readonly callId: string
   /** The codec of this device's picture: VP8 unless given. */
   readonly codec?: VideoCodec
+  /**
+   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
+   * most pictures are small.
+   */
+  readonly simulcast?: boolean
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
@@ -108,6 +113,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #tracks = new Map<StreamName, MediaStreamTrack>()
   readonly #epochs = new Set<number>()
   #epoch: number | undefined
+  readonly #small = new Set<string>()
   readonly #undecryptable = new Map<string, FrameFailure>()
   #state: MediaState = 'off'
   #admission: Admission | undefined
@@ -201,6 +207,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     await this.#describe()
   }
 
+  /** The size of a member's camera that is sent here, where they send two. Large unless told. */
+  resize(feed: string, size: 'large' | 'small'): void {
+    if (size === 'small') this.#small.add(feed)
+    else this.#small.delete(feed)
+    this.#stay?.subscriber.resize(feed)
+  }
+
   async statistics(): Promise<MediaStatistics> {
     const stay = this.#stay
     const counts = await this.#frames.counts()
@@ -278,6 +291,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         ...this.#peerDeps(again, configuration),
         handle,
         join: { ...room, private_id: joined.data.private_id },
+        small: this.#small,
         onTracks: () => this.#show(),
         onError: again,
       })
@@ -285,6 +299,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         ...this.#peerDeps(again, configuration),
         handle: own,
         codec: this.#options.codec ?? 'vp8',
+        simulcast: this.#options.simulcast ?? false,
         tracks: this.#tracks,
       })
       this.#stay = { session, publisher, subscriber }

@@ -19,6 +19,7 @@ export interface PeerDeps {
 
 export interface PublisherDeps extends PeerDeps {
   readonly codec: VideoCodec
+  readonly simulcast: boolean
   /** Those that are on. */
   readonly tracks: ReadonlyMap<StreamName, MediaStreamTrack>
 }
@@ -74,9 +75,10 @@ export class Publisher {
   }
 
   #addSender(name: StreamName): RTCRtpSender {
-    const { frames, codec } = this.#deps
+    const { frames, codec, simulcast } = this.#deps
     const kind = name === 'microphone' ? 'audio' : 'video'
-    const transceiver = this.#connection.addTransceiver(kind, { direction: 'sendonly' })
+    const sendEncodings = simulcast && codec === 'vp8' && name === 'camera' ? LAYERS : []
+    const transceiver = this.#connection.addTransceiver(kind, { direction: 'sendonly', sendEncodings })
     if (kind === 'video') transceiver.setCodecPreferences(codecsFor(codec))
     frames.startTrack(sendingTrack(name), kind === 'audio' ? 'opus' : codec)
     this.#attach(name, transceiver.sender)
@@ -135,4 +137,9 @@ function codecsFor(codec: VideoCodec) {
   return codecs.filter(each => isWanted(each) || each.mimeType === 'video/rtx')
 }
 
+/** The best one first, as the gateway counts. Both together are within what the server lets a device send. */
+const LAYERS: RTCRtpEncodingParameters[] = [
+  { rid: 'large', maxBitrate: 400_000 },
+  { rid: 'small', maxBitrate: 100_000, scaleResolutionDownBy: 2 },
+]
 export const STREAMS = ['microphone', 'camera', 'screen'] as const

@@ -11,6 +11,8 @@ import { openConnection, type PeerDeps, parseDescription, type StreamName } from
 export interface SubscriberDeps extends PeerDeps {
   /** Members for the request that joins. */
   readonly join: object
+  /** Feeds whose camera is wanted small, where there is a choice. */
+  readonly small: ReadonlySet<string>
   readonly onTracks: () => void
   readonly onError: (error: unknown) => void
 }
@@ -101,6 +103,17 @@ export class Subscriber {
     )
   }
 
+  /** Has the gateway pass on the size that is wanted of a feed's camera. */
+  resize(feed: string): void {
+    const { handle, small, onError } = this.#deps
+    const substream = small.has(feed) ? 0 : 1
+    for (const [track, place] of this.#places) {
+      if (place.feed !== feed || place.name !== 'camera') continue
+      const mid = track.slice(receivingTrack('').length)
+      handle.message({ request: 'configure', streams: [{ mid, substream }] }).catch(onError)
+    }
+  }
+
   /** Lays the transform anew on a track whose frames do not come to the worker. */
   mend(track: string): void {
     const place = this.#places.get(track)
@@ -165,6 +178,7 @@ export class Subscriber {
       this.#deps.frames.startTrack(track, type === 'audio' ? 'opus' : formatOf(published?.codec))
     }
     this.#places.set(track, { receiver, track: receiver.track, feed, name })
+    if (before?.feed !== feed && this.#deps.small.has(feed)) this.resize(feed)
   }
 }
 

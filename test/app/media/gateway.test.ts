@@ -113,6 +113,25 @@ async function runTests(): Promise<void> {
     for (const tab of [ann, bob]) t.same(await tab.evaluate('failures()'), [])
   })
 
+  await t.test('a camera goes in two sizes, and each tab chooses one', async t => {
+    const room = await openRoom(janus, 'vp8', undefined, 1_000_000)
+    const ann = await joined(t, room, '1:Ann', { simulcast: true, side: 80 })
+    const bob = await joined(t, room, '2:Bob')
+    const cat = await joined(t, room, '3:Cat')
+    const feed = `media.participants.find(one => one.userId === '1').feed`
+    for (const tab of [bob, cat]) await tab.until(`widthOf('1') === 640`)
+    await bob.evaluate(`media.resize(${feed}, 'small')`)
+    await bob.until(`widthOf('1') === 320 && marksOf('1') > 0.9`)
+    t.equal(await cat.evaluate(`widthOf('1')`), 640)
+    await bob.evaluate('void media.join(admission)')
+    await bob.until(`media.state === 'connected' && widthOf('1') > 0`)
+    await bob.receives(2, 5)
+    await bob.until(`widthOf('1') === 320`)
+    await bob.evaluate(`media.resize(${feed}, 'large')`)
+    await bob.until(`widthOf('1') === 640 && marksOf('1') > 0.9`)
+    for (const tab of [ann, bob, cat]) t.same(await tab.evaluate('failures()'), [])
+  })
+
   await t.test(
     'without the key nothing is opened or shown, and a plain sender is heard by no tab',
     async t => {
