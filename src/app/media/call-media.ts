@@ -122,7 +122,8 @@ export class CallMedia extends GatewayMedia {
     if (state === 'rejoining' || state === 'keyless') this.#wasAway = true
     // The oldest first: the newest is used.
     for (const { epoch, key, fingerprint } of this.#call.keys.toReversed()) {
-      if (this.#held.get(epoch) === fingerprint) continue
+      // The call keeps the key before the newest longer than media does.
+      if (epoch < (this.epoch ?? 0) || this.#held.get(epoch) === fingerprint) continue
       const hasJoined = this.#wasAway || this.state === 'off'
       this.#held.set(epoch, fingerprint)
       this.setKey(epoch, key)
@@ -135,6 +136,8 @@ export class CallMedia extends GatewayMedia {
 
   /** All have this key by now; frames of the one before may still be on their way. */
   #use(epoch: number): void {
+    // A newer one may have been used at once, after a return to the call.
+    if (epoch < (this.epoch ?? 0)) return
     this.useKey(epoch)
     for (const before of this.#held.keys()) {
       if (before < epoch) this.#after(SPREAD_MS, () => this.#drop(before))

@@ -1,0 +1,93 @@
+/** The keys of a call as its media takes, uses and drops them. */
+
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
+import type { CallEvents } from '../../../src/app/app.ts'
+import { Emitter } from '../../../src/app/emitter.ts'
+import { type CallMediaOptions, joinMedia, type MediaCall } from '../../../src/app/media/media.ts'
+
+class UnansweredSocket {
+  close(): void {}
+}
+
+/** A call whose keys are those of these epochs, newest first. */
+class KeyedCall extends Emitter<CallEvents> implements MediaCall {
+  readonly callId = '42'
+  readonly isVideo = false
+  readonly roomId = 1
+  readonly self = { mediaName: '1:Ann' }
+  // No answer comes: it is on its way into the room for ever.
+  readonly media = {
+    kind: 'janus',
+    state: 'ready',
+    url: 'ws://127.0.0.1:9',
+    roomToken: 'a',
+    pluginToken: 'b',
+  } as const
+  state: MediaCall['state'] = 'active'
+  keys: MediaCall['keys'] = []
+  asked = 0
+
+  has(...epochs: readonly number[]): void {
+    this.keys = epochs.map(epoch => ({ epoch, key: new Uint8Array(32), fingerprint: `of ${epoch}` }))
+    this.emit('changed', undefined)
+  }
+
+  is(state: MediaCall['state']): void {
+    this.state = state
+    this.emit('changed', undefined)
+  }
+
+  async askForKey(): Promise<void> {
+    this.asked++
+  }
+}
+
+/** A call in which epoch 1 is used, and what the worker of the frames is told from now on. */
+function open(t: Test) {
+  Object.assign(globalThis, { RTCRtpScriptTransform: class {}, WebSocket: UnansweredSocket })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const told: string[] = []
+  const worker = {
+    postMessage: ({ kind, epoch }: { readonly kind: string; readonly epoch?: number }) =>
+      told.push(`${kind} ${epoch}`),
+    terminate: () => undefined,
+  }
+  const call = new KeyedCall()
+  call.has(1)
+  const newWorker = () => worker as unknown as ReturnType<NonNullable<CallMediaOptions['newWorker']>>
+  const media = joinMedia(call, { newWorker, microphone: false, camera: false })
+  t.teardown(() => media.leave())
+  told.length = 0
+  return { call, take: () => told.splice(0) }
+}
+
+t.test(
+  'a new key is used after five seconds, and the one before dropped after five more, for good',
+  async t => {
+    const { call, take } = open(t)
+    call.has(2, 1)
+    t.same(take(), ['set-key 2'])
+    mock.timers.tick(4_900)
+    t.same(take(), [])
+    mock.timers.tick(200)
+    t.same(take(), ['use-key 2'])
+    mock.timers.tick(5_000)
+    t.same(take(), ['drop-key 1'])
+    call.has(2, 1)
+    mock.timers.tick(20_000)
+    t.same(take(), [], 'the call has the old key still')
+  },
+)
+
+t.test('a device that comes back uses the newest key at once, and no older one afterwards', async t => {
+  const { call, take } = open(t)
+  call.has(2, 1)
+  call.is('rejoining')
+  call.has(3, 2)
+  t.same(take(), ['set-key 2', 'set-key 3', 'use-key 3'])
+  call.is('active')
+  mock.timers.tick(20_000)
+  t.same(take().sort(), ['drop-key 1', 'drop-key 2'])
+})
