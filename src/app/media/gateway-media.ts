@@ -105,6 +105,9 @@ interface Stay {
   readonly session: JanusSession
   readonly publisher: Publisher
   readonly subscriber: Subscriber
+  isLooking: boolean
+  /** What had come by track, at the last look for lost transforms. */
+  readonly looked: Map<string, { readonly packets: number; readonly frames: number }>
 }
 
 export class GatewayMedia extends Emitter<MediaEvents> {
@@ -302,7 +305,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         simulcast: this.#options.simulcast ?? false,
         tracks: this.#tracks,
       })
-      this.#stay = { session, publisher, subscriber }
+      this.#stay = { session, publisher, subscriber, isLooking: false, looked: new Map() }
       this.#follow()
       await publisher.publish()
     } catch (error) {
@@ -396,18 +399,23 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   /** Chromium loses a transform now and then: its frames come neither here nor to the other side. */
   async #mendTransforms(): Promise<void> {
     const stay = this.#stay
-    if (stay === undefined || this.#mended >= MENDED_MAX) return
+    // A look that takes longer than the pause goes on alone: a transform that is laid twice in a row may be lost again.
+    if (stay === undefined || stay.isLooking || this.#mended >= MENDED_MAX) return
+    stay.isLooking = true
     const counts = await this.#frames.counts()
-    const hasFrames = (track: string) => (counts.get(track)?.frames ?? 1) > 0
     const received = await stay.subscriber.received()
+    stay.isLooking = false
     if (this.#stay !== stay) return
     for (const name of this.#tracks.keys()) {
-      if (hasFrames(sendingTrack(name))) continue
+      if (counts.get(sendingTrack(name))?.frames !== 0) continue
       this.#mended++
       stay.publisher.mend(name)
     }
     for (const [track, { packets }] of received) {
-      if (packets === 0 || hasFrames(track)) continue
+      const frames = counts.get(track)?.frames ?? 0
+      const before = stay.looked.get(track) ?? { packets: 0, frames: 0 }
+      stay.looked.set(track, { packets, frames })
+      if (packets - before.packets < PACKETS_MIN || frames !== before.frames) continue
       this.#mended++
       stay.subscriber.mend(track)
     }
@@ -493,4 +501,6 @@ const DISCONNECTED_MS = 4_000
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
 const WATCH_MS = 2_000
+/** Without a frame among so many a track's transform is lost. */
+const PACKETS_MIN = 20
 const MENDED_MAX = 20
