@@ -317,7 +317,10 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     // A track may have come while the others were published.
     void this.#describe()
     clearInterval(this.#watchdog)
-    this.#watchdog = setInterval(() => void this.#mendTransforms(), WATCH_MS)
+    this.#watchdog = setInterval(() => {
+      this.#stay?.subscriber.resizeAgain()
+      void this.#mendTransforms()
+    }, WATCH_MS)
   }
 
   #peerDeps(again: () => void, configuration: RTCConfiguration): Omit<PeerDeps, 'handle'> {

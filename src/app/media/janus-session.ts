@@ -25,6 +25,8 @@ export interface VideoRoomData {
   readonly private_id?: number
   readonly publishers?: readonly PublisherData[]
   readonly streams?: readonly SubscribedStream[]
+  readonly mid?: string
+  readonly substream?: number
   readonly leaving?: number | string
   readonly unpublished?: number | string
   readonly kicked?: number | string

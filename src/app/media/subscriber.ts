@@ -36,6 +36,10 @@ export class Subscriber {
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
   /** By mid, which the gateway uses again for another feed. */
   readonly #places = new Map<string, Place>()
+  /** The size that the gateway passes on, by mid: 0 is small. It says so of cameras that come in two. */
+  readonly #substreams = new Map<string, number>()
+  /** How often the gateway may be asked again, by mid. */
+  readonly #asksLeft = new Map<string, number>()
   readonly #attached = new WeakSet<RTCRtpReceiver>()
   /** Streams of publishers, as the gateway has said last. */
   #subscribed: ReadonlyMap<string, StreamOfFeed> = new Map()
@@ -63,6 +67,7 @@ export class Subscriber {
 
   /** Hand it all events of the handle. */
   onEvent({ data, jsep }: HandleEvent): void {
+    if (data.mid !== undefined && data.substream !== undefined) this.#substreams.set(data.mid, data.substream)
     if (jsep === undefined) return
     const { streams = [] } = data
     this.#answers = this.#answers
@@ -105,13 +110,38 @@ export class Subscriber {
 
   /** Has the gateway pass on the size that is wanted of a feed's camera. */
   resize(feed: string): void {
-    const { handle, small, onError } = this.#deps
-    const substream = small.has(feed) ? 0 : 1
     for (const [track, place] of this.#places) {
       if (place.feed !== feed || place.name !== 'camera') continue
-      const mid = track.slice(receivingTrack('').length)
-      handle.message({ request: 'configure', streams: [{ mid, substream }] }).catch(onError)
+      this.#asksLeft.set(midOf(track), ASKS_MAX)
+      this.#configure(midOf(track), this.#wanted(feed))
     }
+  }
+
+  /**
+   * Asks again for sizes that the gateway does not pass on yet: a wish is lost while the connection is negotiated anew, or with a key
+   * frame that the sender leaves out because it has just made one.
+   */
+  resizeAgain(): void {
+    for (const [track, { feed, name }] of this.#places) {
+      const mid = midOf(track)
+      const [passedOn, wanted, left] = [
+        this.#substreams.get(mid),
+        this.#wanted(feed),
+        this.#asksLeft.get(mid) ?? 0,
+      ]
+      if (name !== 'camera' || passedOn === undefined || passedOn === wanted || left === 0) continue
+      this.#asksLeft.set(mid, left - 1)
+      this.#configure(mid, wanted)
+    }
+  }
+
+  #wanted(feed: string): number {
+    return this.#deps.small.has(feed) ? 0 : 1
+  }
+
+  #configure(mid: string, substream: number): void {
+    const { handle, onError } = this.#deps
+    handle.message({ request: 'configure', streams: [{ mid, substream }] }).catch(onError)
   }
 
   /** Lays the transform anew on a track whose frames do not come to the worker. */
@@ -159,6 +189,8 @@ export class Subscriber {
     )
     const mids = new Set(active.map(({ mid }) => receivingTrack(mid)))
     for (const track of this.#places.keys()) if (!mids.has(track)) this.#places.delete(track)
+    for (const mid of this.#substreams.keys())
+      if (!mids.has(receivingTrack(mid))) this.#substreams.delete(mid)
     for (const stream of active) this.#placeStream(stream)
     this.#deps.onTracks()
   }
@@ -178,12 +210,17 @@ export class Subscriber {
       this.#deps.frames.startTrack(track, type === 'audio' ? 'opus' : formatOf(published?.codec))
     }
     this.#places.set(track, { receiver, track: receiver.track, feed, name })
+    if (before !== undefined && before.feed !== feed) this.#substreams.delete(mid)
     if (before?.feed !== feed && this.#deps.small.has(feed)) this.resize(feed)
   }
 }
 
 function receivingTrack(mid: string): string {
-  return `receive ${mid}`
+  return `${RECEIVING}${mid}`
+}
+
+function midOf(track: string): string {
+  return track.slice(RECEIVING.length)
 }
 
 function nameOf(published: PublishedStream | undefined, type: string): StreamName {
@@ -194,4 +231,7 @@ function formatOf(codec: string | undefined): FrameFormat {
   return codec === 'h264' ? 'h264' : 'vp8'
 }
 
+const RECEIVING = 'receive '
 const NO_SUCH_FEED = 428
+/** A sender that is short of bandwidth sends one size alone. */
+const ASKS_MAX = 5
