@@ -48,7 +48,7 @@ public enum class CallEnding {
     /** The app restarted while it rang at the callees, and the key was gone. */
     KEY_LOST,
 
-    /** It had ended before this device was told why. */
+    /** The call had ended before this device heard why. */
     UNKNOWN,
 }
 

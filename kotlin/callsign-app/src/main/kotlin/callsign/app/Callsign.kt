@@ -396,7 +396,7 @@ public class Callsign(
     }
 
     private companion object {
-        /** By whom, and how, the session was begun. */
+        /** Under this key storage has who signed in last, and with which address. */
         const val ADDRESS = "address"
         const val PUSHES_SEEN_MAX = 500
         val DEVICE_EVENTS = setOf("device_added", "device_removed", "device_list_changed", "device_list_reset")

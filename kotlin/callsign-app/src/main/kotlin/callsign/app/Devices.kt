@@ -1,4 +1,4 @@
-/** The user's devices, and the list by which contacts know them. */
+/** The user's devices, and the signed list that contacts check them against. */
 package callsign.app
 
 import callsign.verify.OwnKeysReport
@@ -37,7 +37,7 @@ public class Devices internal constructor(
         session.request("DELETE", "devices/$deviceId")
     }
 
-    /** The token of Firebase Cloud Messaging by which this device is woken; an empty one is taken back. */
+    /** The token with which Firebase Cloud Messaging wakes this device. An empty one removes it. */
     public suspend fun putFcmToken(token: String) {
         session.request("PUT", "devices/current/push", bodyOf(mapOf("fcmToken" to token)))
     }

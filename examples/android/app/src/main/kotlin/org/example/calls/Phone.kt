@@ -81,7 +81,7 @@ class Phone(private val app: CallsApp) {
         notifications.notify(sentence, NEWS_ID, notification.build())
     }
 
-    /** Telecom asks for it; null where the call is over already. */
+    /** Telecom asks for it. Null once the call has ended. */
     fun connectionFor(callId: String, isIncoming: Boolean): CallConnection? {
         val entry = shown[callId] ?: return null
         return CallConnection(app, callId, entry.name).apply {
