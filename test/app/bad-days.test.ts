@@ -15,6 +15,17 @@ async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
   while (!isSo(call)) await call.once('changed')
 }
 
+/** Contacts in a call: as Ann has it, who called, and as Bob has it. */
+async function inCall(ann: AppPerson, bob: AppPerson): Promise<{ readonly call: Call; readonly bobs: Call }> {
+  await befriend(ann, bob)
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const bobs = await rung
+  await bobs.answer()
+  await until(call, ({ state }) => state === 'active')
+  return { call, bobs }
+}
+
 async function open(t: Test): Promise<OpenServer> {
   const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(2) })
   t.teardown(() => server.end())
@@ -145,12 +156,7 @@ t.test('a device that was away for too long asks for the key, and comes back', a
   }
   const ann = await newPerson(t, server.http, 0)
   const bob = await newPerson(t, `http://127.0.0.1:${proxy.port}`, 1, { fetch: losing })
-  await befriend(ann, bob)
-  const rung = bob.me.once('ringing')
-  const call = await ann.me.call([bob.me.userId!])
-  const bobs = await rung
-  await bobs.answer()
-  await until(call, ({ state }) => state === 'active')
+  const { call, bobs } = await inCall(ann, bob)
   const states: string[] = []
   bobs.on('state', state => states.push(state))
   proxy.cut()
@@ -177,12 +183,7 @@ t.test(
     }
     const ann = await newPerson(t, server.http, 0)
     const bob = await newPerson(t, away, 1, { fetch: losing })
-    await befriend(ann, bob)
-    const rung = bob.me.once('ringing')
-    const call = await ann.me.call([bob.me.userId!])
-    const bobs = await rung
-    await bobs.answer()
-    await until(call, ({ state }) => state === 'active')
+    const { call, bobs } = await inCall(ann, bob)
     proxy.cut()
     await call.renewKey()
     await bob.me.request('POST call/{callId}/leave', undefined, { callId: call.callId })
@@ -204,12 +205,7 @@ t.test('a device that can not open a new key asks for it', async t => {
   }
   const ann = await newPerson(t, server.http, 0)
   const bob = await newPerson(t, server.http, 1, { fetch: failing })
-  await befriend(ann, bob)
-  const rung = bob.me.once('ringing')
-  const call = await ann.me.call([bob.me.userId!])
-  const bobs = await rung
-  await bobs.answer()
-  await until(call, ({ state }) => state === 'active')
+  const { call, bobs } = await inCall(ann, bob)
   const told = bobs.once('error')
   isAway = true
   await call.renewKey()
@@ -222,12 +218,7 @@ t.test('a device that missed a new key asks for it while the call goes on', asyn
   const server = await open(t)
   const ann = await newPerson(t, server.http, 0)
   const bob = await newPerson(t, server.http, 1, { webSocket: withoutKeyUpdates })
-  await befriend(ann, bob)
-  const rung = bob.me.once('ringing')
-  const call = await ann.me.call([bob.me.userId!])
-  const bobs = await rung
-  await bobs.answer()
-  await until(call, ({ state }) => state === 'active')
+  const { call, bobs } = await inCall(ann, bob)
   const states: string[] = []
   bobs.on('state', state => states.push(state))
   await call.renewKey()
