@@ -43,6 +43,9 @@ export class Calls {
   /** When calls ended here, by the server's clock, the oldest first: an older invitation does not ring again. */
   readonly #endedAtMs = new Map<string, number>()
   #isClosing = false
+  /** Called when the call of before a restart is there again, if there is one. */
+  #onRestored!: () => void
+  readonly #restored = new Promise<void>(resolve => (this.#onRestored = resolve))
 
   constructor(deps: CallsDeps) {
     this.#deps = deps
@@ -85,15 +88,22 @@ export class Calls {
   /** After each connection: what rings, and the call that this device was in. */
   async onConnected(): Promise<void> {
     const { session } = this.#deps
-    const { items } = await session.request('GET call/pending', undefined)
-    for (const record of items) this.#onPending(record)
-    await Promise.all([...this.#live.values()].map(call => call.refresh()))
-    await this.#resume()
+    try {
+      const { items } = await session.request('GET call/pending', undefined)
+      for (const record of items) this.#onPending(record)
+      await Promise.all([...this.#live.values()].map(call => call.refresh()))
+      await this.#resume()
+    } finally {
+      this.#onRestored()
+    }
   }
 
   async onMessage(event: QueueEvent): Promise<void> {
-    if (event.type === 'call_invitation') this.onInvitation(event)
-    else if ('callId' in event) await this.#live.get(event.callId)?.onMessage(event)
+    if (event.type === 'call_invitation') return void this.onInvitation(event)
+    if (!('callId' in event)) return
+    // Such as another device that asks for the key, after a restart of both.
+    if (!this.#live.get(event.callId)?.isPresent) await this.#restored
+    await this.#live.get(event.callId)?.onMessage(event)
   }
 
   /** Gives the call, undefined where it has rung out. */

@@ -64,6 +64,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   #rotationTimer: ReturnType<typeof setTimeout> | undefined
   #unwatch: (() => void) | undefined
   #isWatching = false
+  /** What the topic tells while the call is read, by read. */
+  readonly #meanwhile = new Set<CallTopicEvent[]>()
 
   constructor(deps: CallDeps, { callId, isVideo, isOnGoing }: CallFacts, caller: CallPerson) {
     super()
@@ -172,12 +174,12 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   async invite(userIds: readonly string[]): Promise<void> {
     const { exchange, session } = this.#deps
-    const record = await withFreshDevices(async () => {
+    const invited = withFreshDevices(async () => {
       const { key } = this.#assertKey()
       const encryptedAESKeys = await exchange.sealForUsers(key, userIds)
       return session.request('POST call/{callId}/invite', { calleeIds: userIds, encryptedAESKeys }, this.at)
     })
-    this.#show(record)
+    this.#show(await this.#withTopic(invited))
   }
 
   async remove(userId: string): Promise<void> {
@@ -257,7 +259,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     this.#record = record
     this.#setState(state)
     this.#planRotation(record.keyRotationIn * 1000)
-    void this.#watch()
+    // The topic may have told of changes since the record was made.
+    void (this.#isWatching ? this.refresh() : this.#watch())
   }
 
   /** After each connection: what this device has missed of the topic is in the record. */
@@ -265,7 +268,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     if (!this.isPresent) return
     void this.#watch()
     try {
-      this.#show(await this.#read())
+      this.#show(await this.#withTopic(this.#read()))
     } catch (error) {
       if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) this.closeSoon()
       else this.report(error)
@@ -439,6 +442,17 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     }
   }
 
+  /** The answer of the server, which may be older than what the topic tells before it arrives. */
+  async #withTopic(answer: Promise<CallRecord>): Promise<CallRecord> {
+    const told: CallTopicEvent[] = []
+    this.#meanwhile.add(told)
+    try {
+      return told.reduce(withEvent, await answer)
+    } finally {
+      this.#meanwhile.delete(told)
+    }
+  }
+
   #show(record: CallRecord): void {
     if (this.#isOver) return
     if (isOver(record.status)) return this.close(record.endReason ?? 'unknown')
@@ -454,34 +468,24 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   #onTopic(event: CallTopicEvent): void {
     if (this.#isOver || this.#record === undefined) return
-    switch (event.type) {
-      case 'host_changed':
-        return this.#update({ hostUserId: event.hostUserId })
-      case 'call_status':
-        return isOver(event.status) ? this.closeSoon() : undefined
-      default:
-        return this.#onParticipant(event.participant)
-    }
+    for (const told of this.#meanwhile) told.push(event)
+    this.#record = withEvent(this.#record, event)
+    if ('participant' in event) this.#onParticipant(event.participant)
+    else if (event.type === 'call_status' && isOver(event.status)) this.closeSoon()
+    this.#changed()
   }
 
   #onParticipant(participant: CallParticipant): void {
     const { userId, state } = participant
-    const others = this.participants.filter(one => one.userId !== userId)
-    const isFirst = this.#state === 'ringing' && state === 'joined'
-    this.#update({
-      participants: [...others, participant],
-      ...(isFirst && { startedAt: new Date(this.#deps.server.nowMs()).toISOString() }),
-    })
     this.emit('participant', participant)
-    if (isFirst) this.#setState('active')
+    if (this.#state === 'ringing' && state === 'joined') {
+      const startedAt = new Date(this.#deps.server.nowMs()).toISOString()
+      this.#record = { ...this.#record!, startedAt }
+      this.#setState('active')
+    }
     if (userId === this.#deps.userId) {
       if (state === 'removed') this.close('removed')
     } else if (['left', 'lost', 'removed'].includes(state)) this.#planRotation(AFTER_LEAVING_MS, 'leave')
-  }
-
-  #update(members: Partial<CallRecord>): void {
-    this.#record = { ...this.#record!, ...members }
-    this.#changed()
   }
 
   #hold(epoch: number, { key, userId }: OpenedKey): void {
@@ -538,6 +542,14 @@ export function ringsForMs(
   const expiresAtMs = Date.parse(expiresAt)
   const ringMs = expiresAtMs - sentAt
   return server.isTimeKnown ? Math.min(ringMs, expiresAtMs - server.nowMs()) : ringMs
+}
+
+function withEvent(record: CallRecord, event: CallTopicEvent): CallRecord {
+  if (event.type === 'host_changed') return { ...record, hostUserId: event.hostUserId }
+  if (!('participant' in event)) return record
+  const { participant } = event
+  const others = record.participants.filter(({ userId }) => userId !== participant.userId)
+  return { ...record, participants: [...others, participant] }
 }
 
 export function isOver(status: CallStatus): boolean {

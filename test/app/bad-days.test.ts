@@ -27,7 +27,7 @@ async function inCall(ann: AppPerson, bob: AppPerson): Promise<{ readonly call: 
 }
 
 async function open(t: Test): Promise<OpenServer> {
-  const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(2) })
+  const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(3) })
   t.teardown(() => server.end())
   return server
 }
@@ -139,6 +139,47 @@ t.test('a network that is away for a while brings what has happened meanwhile', 
   proxy.mend()
   t.match(await key, { epoch: 2, fingerprint: call.fingerprint! })
   t.equal(bobs.state, 'active')
+})
+
+t.test('a slow answer takes back nothing that the topic has told meanwhile', async t => {
+  const server = await open(t)
+  const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
+  let hold = async (_url: string) => {}
+  const slow: typeof fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    await hold(String(url))
+    return answer
+  }
+  const ann = await newPerson(t, `http://127.0.0.1:${proxy.port}`, 0, { fetch: slow })
+  const { call } = await inCall(ann, await newPerson(t, server.http, 1))
+  const cat = await newPerson(t, server.http, 2)
+  await befriend(ann, cat)
+  const catIs = (state: string) => (shown: Call) =>
+    shown.participants.some(one => one.userId === cat.me.userId && one.state === state)
+
+  hold = async url => (url.endsWith('/invite') ? until(call, catIs('ringing')) : undefined)
+  const rung = cat.me.once('ringing')
+  await call.invite([cat.me.userId!])
+  t.ok(catIs('ringing')(call))
+
+  let goOn = () => {}
+  const held = new Promise<void>(isHeld => {
+    hold = url =>
+      new Promise(resolve => {
+        if (!url.endsWith(`/call/${call.callId}`)) return resolve()
+        goOn = resolve
+        isHeld()
+      })
+  })
+  proxy.cut()
+  proxy.mend()
+  await held
+  await (await rung).answer()
+  await until(call, catIs('joined'))
+  const shown = call.once('changed')
+  goOn()
+  await shown
+  t.ok(catIs('joined')(call))
 })
 
 t.test('a device that was away for too long asks for the key, and comes back', async t => {

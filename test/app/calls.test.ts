@@ -112,6 +112,27 @@ t.test('an app that starts again comes back into its call, with the same key', a
   await call.resendKey()
 })
 
+t.test('all start again, and the host makes a new key as soon as nobody has one', async t => {
+  const [ann, bob] = await newFriends(t)
+  const [call] = (await allIn([ann!, bob!])) as [Call, Call]
+  const { fingerprint } = call
+  await Promise.all([ann!.me.close(), bob!.me.close()])
+  const bobAgain = await restart(t, bob!)
+  const bobs = await bobAgain.me.once('resumed')
+  await until(bobs, ({ state }) => state === 'rejoining')
+  // Else it would ask in vain, for as long as the server says.
+  const patient: typeof fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    return String(url).endsWith('/request-rejoin') ? Response.json({ expiresIn: 3600 }) : answer
+  }
+  const annAgain = await restart(t, { ...ann!, options: { ...ann!.options, fetch: patient } })
+  const anns = await annAgain.me.once('resumed')
+  await until(anns, ({ state }) => state === 'active')
+  await until(bobs, ({ state }) => state === 'active')
+  t.not(anns.fingerprint, fingerprint)
+  t.equal(anns.fingerprint, bobs.fingerprint)
+})
+
 t.test('a caller that starts again while it rings gives the call up', async t => {
   const [ann, bob] = await newFriends(t)
   const rung = bob!.me.once('ringing')
