@@ -103,7 +103,11 @@ export class Calls {
     if (!('callId' in event)) return
     // Such as another device that asks for the key, after a restart of both.
     if (!this.#live.get(event.callId)?.isPresent) await this.#restored
-    await this.#live.get(event.callId)?.onMessage(event)
+    const call = this.#live.get(event.callId)
+    await call?.onMessage(event).catch(error => {
+      if (!hasCode(error, 'CALL_ENDED')) throw error
+      call.closeSoon()
+    })
   }
 
   /** Gives the call, undefined where it has rung out. */

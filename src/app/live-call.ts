@@ -331,6 +331,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   report(error: unknown): void {
     if (this.#isOver) return
+    // The answer was faster than the message that says why.
+    if (hasCode(error, 'CALL_ENDED')) return this.closeSoon()
     const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
     this.emit('error', told)
   }
@@ -395,7 +397,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     invited.opened.then(
       () => note(true),
       error => {
-        note(false)
+        if (!hasCode(error, 'CALL_ENDED')) note(false)
         this.report(error)
       },
     )

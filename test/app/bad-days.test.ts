@@ -141,6 +141,69 @@ t.test('a network that is away for a while brings what has happened meanwhile', 
   t.equal(bobs.state, 'active')
 })
 
+/** An app that hears by HTTP alone once its proxy is cut, and reads a call when it may. */
+async function lateReader(t: Test, { http }: OpenServer, at: number) {
+  const proxy = await DroppingProxy.open(t, Number(new URL(http).port))
+  const away = `http://127.0.0.1:${proxy.port}`
+  let isHeld = false
+  let read = () => {}
+  let onHeld = () => {}
+  const held = new Promise<void>(resolve => {
+    onHeld = resolve
+  })
+  const late: typeof fetch = async (url, init) => {
+    if (isHeld && /\/call\/\d+$/.test(String(url))) {
+      await new Promise<void>(resolve => {
+        read = resolve
+        onHeld()
+      })
+    }
+    return fetch(String(url).replace(away, http), init)
+  }
+  const hold = () => {
+    isHeld = true
+  }
+  const person = await newPerson(t, away, at, { fetch: late })
+  return { person, proxy, hold, held, read: () => read() }
+}
+
+t.test('a call that has ended before its key was opened is no fault', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const { person: bob, proxy, hold, held, read } = await lateReader(t, server, 1)
+  await befriend(ann, bob)
+  hold()
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const bobs = await rung
+  bobs.on('error', error => bob.errors.push(error))
+  await held
+  proxy.cut()
+  await call.end()
+  const ended = bobs.once('ended')
+  read()
+  t.same(await ended, { reason: 'unknown' })
+  t.same(bob.errors, [])
+  t.equal(bobs.isVerified, undefined)
+})
+
+t.test('a call that has ended before a device was given its key is no fault', async t => {
+  const server = await open(t)
+  const { person: ann, proxy, hold, held, read } = await lateReader(t, server, 0)
+  const bob = await newPerson(t, server.http, 1)
+  const { call } = await inCall(ann, bob)
+  await bob.me.close()
+  hold()
+  await restart(t, bob)
+  await held
+  proxy.cut()
+  await ann.me.request('POST call/{callId}/end', undefined, { callId: call.callId })
+  const ended = call.once('ended')
+  read()
+  t.same(await ended, { reason: 'unknown' })
+  t.same(ann.errors, [])
+})
+
 t.test('a slow answer takes back nothing that the topic has told meanwhile', async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
