@@ -38,7 +38,7 @@ export type Invitation = Pick<
 
 export class Calls {
   readonly #deps: CallsDeps
-  readonly #callDeps: CallDeps
+  readonly #callDeps: Omit<CallDeps, 'onEnded'>
   readonly #live = new Map<string, LiveCall>()
   /** When calls ended here, by the server's clock, the oldest first: an older invitation does not ring again. */
   readonly #endedAtMs = new Map<string, number>()
@@ -53,7 +53,6 @@ export class Calls {
       ...deps,
       keepPresent: callId => writeStored(deps.storage, this.#presentKey, { callId }),
       leaveOther: call => this.#leaveOther(call),
-      onEnded: call => this.#onEnded(call),
     }
   }
 
@@ -116,13 +115,8 @@ export class Calls {
     const forMs = ringsForMs(invitation, this.#deps.server)
     const known = this.#live.get(callId)
     if (known !== undefined || forMs <= 0 || this.#hasEnded(callId, invitation.sentAt)) return known
-    return this.#ring(
-      invitation,
-      { userId: callerId, displayName: callerName },
-      encryptedAESKey,
-      keyEpoch,
-      forMs,
-    )
+    const call = this.#add(invitation, { userId: callerId, displayName: callerName }, invitation.sentAt)
+    return this.#ring(call, encryptedAESKey, keyEpoch, forMs)
   }
 
   /** Told by push. */
@@ -163,19 +157,21 @@ export class Calls {
     const { callId, participants, encryptedAESKey, ringTimeoutIn, keyEpoch } = record
     const own = participants.find(({ userId }) => userId === this.#deps.userId)
     if (this.#live.has(callId) || own === undefined || encryptedAESKey === undefined) return
-    if (this.#hasEnded(callId, Date.parse(own.invitedAt))) return
-    this.#ring(record, personIn(record, own.invitedBy), encryptedAESKey, keyEpoch, ringTimeoutIn * 1000)
+    const invitedAtMs = Date.parse(own.invitedAt)
+    if (this.#hasEnded(callId, invitedAtMs)) return
+    const call = this.#add(record, personIn(record, own.invitedBy), invitedAtMs)
+    this.#ring(call, encryptedAESKey, keyEpoch, ringTimeoutIn * 1000)
   }
 
-  #ring(facts: CallFacts, caller: CallPerson, sealed: string, epoch: number, forMs: number): Call {
-    const call = this.#add(facts, caller)
+  #ring(call: LiveCall, sealed: string, epoch: number, forMs: number): Call {
     call.ring(sealed, epoch, forMs)
     this.#deps.onRinging(call)
     return call
   }
 
-  #add(facts: CallFacts, caller: CallPerson): LiveCall {
-    const call = new LiveCall(this.#callDeps, facts, caller)
+  #add(facts: CallFacts, caller: CallPerson, invitedAtMs = 0): LiveCall {
+    const deps = { ...this.#callDeps, onEnded: (call: LiveCall) => this.#onEnded(call, invitedAtMs) }
+    const call = new LiveCall(deps, facts, caller)
     this.#live.set(facts.callId, call)
     call.on('changed', this.#deps.onChanged)
     return call
@@ -213,9 +209,10 @@ export class Calls {
     return invitedAtMs <= (this.#endedAtMs.get(callId) ?? 0)
   }
 
-  #onEnded(call: LiveCall): void {
+  #onEnded(call: LiveCall, invitedAtMs: number): void {
     this.#live.delete(call.callId)
-    this.#endedAtMs.set(call.callId, this.#deps.server.nowMs())
+    // By this clock the invitation may not have been made yet.
+    this.#endedAtMs.set(call.callId, Math.max(invitedAtMs, this.#deps.server.nowMs()))
     if (this.#endedAtMs.size > ENDED_MAX) this.#endedAtMs.delete(this.#endedAtMs.keys().next().value!)
     const hasPresent = [...this.#live.values()].some(one => one.isPresent)
     // Should it fail, the next start finds that the call has ended.
