@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto'
+import { withTextIds } from '../../src/app/server.ts'
 
 /** The server said no. */
 export class Refusal extends Error {
@@ -84,7 +85,7 @@ export class Api {
     for (let isRepeated = false; ; isRepeated = true) {
       const answer = await this.#answerOf(path, init)
       const text = answer.text === '' ? '{}' : answer.text
-      if (answer.status < 300) return readJson(text) as Reply
+      if (answer.status < 300) return JSON.parse(text, withTextIds) as Reply
       const problem = problemOf(text)
       if (problem.code !== 'TOKEN_EXPIRED' || isRepeated) {
         throw new Refusal(methodAndPath, answer.status, problem.code, problem.detail)
@@ -126,11 +127,6 @@ export class Api {
   }
 }
 
-/** Reads the server's JSON, with ids as texts even where an operator has made them bare digits. */
-export function readJson(text: string): unknown {
-  return JSON.parse(text.replace(BARE_ID, '$1"$2"'))
-}
-
 /** An error's message with its causes: `fetch` alone says nothing. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -149,7 +145,6 @@ function problemOf(text: string): { readonly code: string; readonly detail: stri
 }
 
 const RATES = 'too many requests for the rates of the server; start it with CALLSIGN_RATE_LIMITS=off'
-const BARE_ID = /("(?:\w+I|i)d":)(\d+)/g
 const REQUEST_MS_MAX = 30_000
 /** A server that has not been back for so long is not coming back. */
 const PATIENCE_MS = 120_000

@@ -4,8 +4,8 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { makeCallKey } from '../../src/app/call-key.ts'
 import { causeOf, NoAnswer, Refusal } from './api.ts'
-import { newCallKey } from './call-key.ts'
 import { type DrillPhone, keyUpdateName } from './phone.ts'
 import type { RegisteredKey, Registrar } from './registrar.ts'
 
@@ -119,8 +119,9 @@ export class Load {
   }
 
   async #call(caller: DrillPhone, callee: DrillPhone): Promise<void> {
-    const callKey = newCallKey()
-    const keys = callee.deviceNames.map(name => [name, caller.seal(callKey, { ...callee.holder, name })])
+    const callKey = makeCallKey()
+    const sealed = (name: string) => caller.seal(callKey, { ...callee.holder, name })
+    const keys = await Promise.all(callee.deviceNames.map(async name => [name, await sealed(name)] as const))
     const started = await caller.change<{ callId: string }>('POST /app/api/call/start', {
       calleeIds: [callee.userId],
       encryptedAESKeys: Object.fromEntries(keys),
@@ -135,7 +136,7 @@ export class Load {
     await this.#change(call, callee, 'join')
     const endMs = performance.now() + CALL_MS
     for (let epoch = 2; this.#isOn && performance.now() < endMs && epoch < EPOCHS_MAX; epoch++) {
-      const sealed = caller.seal(newCallKey(), callee.holder)
+      const sealed = await caller.seal(makeCallKey(), callee.holder)
       const body = { epoch, reason: 'rotation', encryptedAESKeys: { [callee.name]: sealed } }
       await this.#change(call, caller, 'keys', body)
       this.#promise(callee, keyUpdateName(callId, epoch), sealed)

@@ -4,13 +4,18 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { WebSocket } from 'ws'
+import { type KeyHolder, keyHolder, sealCallKey } from '../../src/app/call-key.ts'
+import { type DeviceKeys, webCryptoKeys } from '../../src/app/device-keys.ts'
+import { withTextIds } from '../../src/app/server.ts'
+import type { StompFrame } from '../../src/app/stomp.ts'
+import { StompSocket } from '../../src/app/stomp-socket.ts'
+import { memoryStorage } from '../../src/app/storage.ts'
+import type { QueueEvent } from '../../src/app/wire.ts'
 import { Api, Refusal, type Tokens } from './api.ts'
-import { DeviceKeys, type KeyHolder } from './call-key.ts'
 import { InboxLedger } from './inbox-ledger.ts'
 import type { RegisteredKey } from './registrar.ts'
 import type { NodeAddresses, TestIdentifier } from './settings.ts'
-import { ConnectionLost, StompClient } from './stomp-client.ts'
-import type { Told } from './told.ts'
 
 export interface PhoneOptions {
   readonly nodes: readonly NodeAddresses[]
@@ -32,7 +37,7 @@ export class DrillPhone {
   readonly #api: PhoneApi
   readonly #keys: DeviceKeys
   readonly #away = new AbortController()
-  #client: StompClient | undefined
+  #socket: StompSocket | undefined
   #connecting: Promise<void> | undefined
 
   private constructor(api: PhoneApi, keys: DeviceKeys, userId: string, device: Registered, others: string[]) {
@@ -44,7 +49,7 @@ export class DrillPhone {
     this.key = {
       userId,
       deviceId: device.deviceId,
-      publicKey: keys.point.toString('base64'),
+      publicKey: keys.publicKey,
       vrfHash: device.publicKeyHash,
     }
   }
@@ -66,12 +71,13 @@ export class DrillPhone {
       if (name === DEVICE_NAME) await api.send(`DELETE /app/api/devices/${deviceId}`)
       else others.push(deviceId)
     }
-    const keys = new DeviceKeys()
+    const { userId } = reply.user
+    const keys = await webCryptoKeys(memoryStorage())(userId)
     const device = await api.send<Registered>('POST /app/api/register_device', {
-      publicKey: keys.point.toString('base64'),
+      publicKey: keys.publicKey,
       deviceInfo: { platform: 'drill', name: DEVICE_NAME },
     })
-    const phone = new DrillPhone(api, keys, reply.user.userId, device, others)
+    const phone = new DrillPhone(api, keys, userId, device, others)
     await phone.#hangUp()
     return phone
   }
@@ -82,7 +88,7 @@ export class DrillPhone {
   }
 
   get holder(): KeyHolder {
-    return { name: this.name, key: this.#keys.point }
+    return keyHolder(this.userId, this.deviceId, this.#keys.publicKey)
   }
 
   /** Unless they are contacts. */
@@ -98,8 +104,8 @@ export class DrillPhone {
     await other.#api.send('POST /app/api/friend-request/accept', { userId: this.userId })
   }
 
-  seal(callKey: Uint8Array, to: KeyHolder): string {
-    return this.#keys.seal(callKey, this.name, to)
+  seal(callKey: Uint8Array, to: KeyHolder): Promise<string> {
+    return sealCallKey(callKey, { ...this.holder, keys: this.#keys }, to)
   }
 
   /** Resolves with the reply, and when the request was sent that brought it. Throws `Refusal` and `NoAnswer`. */
@@ -120,13 +126,13 @@ export class DrillPhone {
   /** Loses the connection and connects to its own node: what was not acknowledged comes again. */
   reconnectAtHome(): void {
     this.#api.goHome()
-    this.#client?.drop()
+    this.#socket?.abandon()
   }
 
   /** Removes the device, which ends the session. */
   async leave(): Promise<void> {
     this.#away.abort()
-    this.#client?.drop()
+    this.#socket?.abandon()
     await this.#api.send(`DELETE /app/api/devices/${this.deviceId}`)
   }
 
@@ -135,30 +141,43 @@ export class DrillPhone {
     let url = this.#api.ownUrl
     while (!signal.aborted && !this.#api.stop.aborted) {
       try {
-        const client = await StompClient.open({
-          url: `${url.replace('http', 'ws')}/ws`,
-          accessToken: await this.#api.accessToken(),
-          onMessage: body => this.#onMessage(body as Told),
-          onSettled: body => this.inbox.settle(messageName(body as Told)),
-        })
-        this.#client = client
-        if (signal.aborted) client.drop()
-        await Promise.all(QUEUES.map(queue => client.subscribe(queue)))
-        const { reason } = await client.closed
+        const socket = this.#open(url, await this.#api.accessToken())
+        this.#socket = socket
+        if (signal.aborted) socket.abandon()
+        const { reason } = await socket.closed
         if (reason === 'token_expired') await this.#api.refresh()
-      } catch (error) {
-        if (error instanceof ConnectionLost && error.closing.reason === 'token_expired')
-          await this.#api.refresh().catch(() => {})
+      } catch {
+        // The next node is tried.
       }
       await sleep(PAUSE_MS * (0.5 + Math.random()))
       url = this.#api.nextUrl()
     }
   }
 
-  #onMessage(told: Told): void {
-    const message = messageName(told)
-    if ('encryptedAESKey' in told) this.sealed.set(message, told.encryptedAESKey)
+  #open(url: string, accessToken: string): StompSocket {
+    const socket: StompSocket = new StompSocket({
+      webSocket: WebSocket,
+      url: `${url.replace('http', 'ws')}/ws`,
+      accessToken,
+      heartBeatMs: [BEAT_MS, BEAT_MS],
+      answerWithinMs: READ_MS_MAX,
+      onConnected: () => {
+        const queue = { id: 'calls', destination: '/user/queue/calls', ack: 'client-individual' }
+        socket.request('SUBSCRIBE', queue).catch(() => {})
+      },
+      onMessage: frame => this.#onMessage(socket, frame),
+    })
+    return socket
+  }
+
+  #onMessage(socket: StompSocket, { headers, body }: StompFrame): void {
+    const event: QueueEvent = JSON.parse(body, withTextIds)
+    const message = messageName(event)
+    if ('encryptedAESKey' in event) this.sealed.set(message, event.encryptedAESKey)
     this.inbox.receive(message)
+    // Without an answer it comes again.
+    const acknowledged = socket.request('ACK', { id: headers.get('ack') ?? '' })
+    acknowledged.then(() => this.inbox.settle(message)).catch(() => {})
   }
 
   /** Ends calls that an earlier drill has left. */
@@ -175,10 +194,10 @@ export class DrillPhone {
 }
 
 /** Tells a message apart from every other one to the device. */
-function messageName(told: Told): string {
-  if (told.type === 'key_update') return keyUpdateName(told.callId, told.epoch)
-  if ('callId' in told && ONCE.has(told.type)) return `${told.type} of call ${told.callId}`
-  return `${told.type} ${told.eventId}`
+function messageName(event: QueueEvent): string {
+  if (event.type === 'key_update') return keyUpdateName(event.callId, event.epoch)
+  if ('callId' in event && ONCE.has(event.type)) return `${event.type} of call ${event.callId}`
+  return `${event.type} ${event.eventId}`
 }
 
 export function keyUpdateName(callId: string, epoch: number): string {
@@ -290,9 +309,9 @@ interface ListedDevice {
   readonly name?: string
 }
 
-const QUEUES = ['/user/queue/errors', '/user/queue/calls']
 const ONCE = new Set(['call_invitation', 'call_ended'])
 const DEVICE_NAME = 'callsign drill'
 /** Between attempts: what is measured is the cluster's pause, not the client's. */
 const PAUSE_MS = 250
 const READ_MS_MAX = 5_000
+const BEAT_MS = 10_000
