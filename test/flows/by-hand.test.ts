@@ -124,4 +124,4 @@ function late(): Promise<never> {
   return new Promise((_, reject) => setTimeout(reject, PATIENCE_MS, new Error('not shown')).unref())
 }
 
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 120_000

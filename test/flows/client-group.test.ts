@@ -22,8 +22,6 @@ t.test(
       await newTab(await newContext({ viewport: DESKTOP }), url, 'Bob'),
       await newTab(await newContext(), url, 'Cleo'),
     ] as const
-    // Six coders of video beside each other, on a machine that may have two cores.
-    for (const page of [ann, bob, cleo]) page.setDefaultTimeout(120_000)
     await befriend(ann, bob, 'Bob')
     await ann.getByText('Add somebody').click()
     await befriend(ann, cleo, 'Cleo')

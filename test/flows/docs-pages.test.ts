@@ -9,8 +9,6 @@ import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/bro
 import { openServer } from '../support/open-server.ts'
 
 const skip = skipWithoutChromium
-/** The tests share their cores; this measures nothing. */
-const PATIENCE_MS = 120_000
 
 interface AsyncApi {
   readonly channels: Readonly<Record<string, { readonly address: string; readonly messages: object }>>
@@ -26,7 +24,6 @@ async function open(t: Test, viewport: { readonly width: number; readonly height
   const permissions = ['clipboard-read', 'clipboard-write']
   const context = await browser!.newContext({ viewport, permissions })
   t.teardown(() => context.close())
-  context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   page.on('request', request => {
     const { protocol, origin } = new URL(request.url())

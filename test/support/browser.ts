@@ -15,6 +15,9 @@ export const DESKTOP = { width: 1280, height: 800 } as const
 /** A pretended camera of few pictures a second, for each is coded and decoded by the processor; and a microphone. */
 export const FAKE_CAMERA = ['--use-fake-device-for-media-stream=fps=5', '--use-fake-ui-for-media-stream']
 
+/** For a machine on which much else runs. A test has its own limit; this one says where it was. */
+export const PATIENCE_MS = 120_000
+
 export interface BrowserOptions {
   /** Further switches, such as those of a pretended camera. */
   readonly args?: readonly string[]
@@ -31,14 +34,19 @@ export async function openBrowser(t: Test, { args = [] }: BrowserOptions = {}): 
     return undefined
   }
   const switches = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args]
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: switches })
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: switches, timeout: PATIENCE_MS })
   browser.on('context', context => watch(t, context))
   t.teardown(() => browser.close())
   return browser
 }
 
 function watch(t: Test, context: BrowserContext): void {
-  context.on('weberror', event => t.fail(`the page throws: ${event.error().stack ?? event.error()}`))
+  context.setDefaultTimeout(PATIENCE_MS)
+  context.on('weberror', event => {
+    const { stack, name, message } = event.error()
+    // A DOMException has no stack.
+    t.fail(`the page throws: ${stack || `${name}: ${message}`}`)
+  })
   context.on('console', message => {
     if (message.type() === 'error' && /Content Security Policy/.test(message.text())) t.fail(message.text())
   })

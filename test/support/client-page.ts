@@ -20,7 +20,6 @@ export async function openHouse(t: Test, browser: Browser, started?: OpenServer)
   const newContext = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ viewport: PHONE, ...options })
     t.teardown(() => context.close())
-    context.setDefaultTimeout(30_000)
     return context
   }
   return { url: `${server.http}/dev/client`, newContext }

@@ -328,4 +328,4 @@ function tokenOf(kind: string, { name }: OwnDevice): string {
   return createHash('sha256').update(`${kind} ${name}`).digest('hex')
 }
 
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 120_000

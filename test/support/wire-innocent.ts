@@ -8,8 +8,6 @@ export class Innocent {
   readonly #peer: WirePeer
   readonly #topic: string
   rounds = 0
-  /** The longest that they had to wait. */
-  worstMs = 0
 
   static async join(house: WireServer, carrier: Carrier): Promise<Innocent> {
     const [device] = await house.devices(1)
@@ -25,12 +23,10 @@ export class Innocent {
   }
 
   async round(): Promise<void> {
-    const startMs = performance.now()
     const said = `${++this.rounds}`
     this.#peer.write(sendFrame(this.#topic, said))
     const { body } = await this.#peer.message()
     if (String(body) !== said) throw new Error(`${body} instead of ${said}`)
-    this.worstMs = Math.max(this.worstMs, performance.now() - startMs)
   }
 
   /** Says goodbye; nothing came that was not meant for them. */

