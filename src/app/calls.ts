@@ -189,9 +189,9 @@ export class Calls {
     })
     const own = record?.participants.find(one => one.userId === userId)
     const isIn = own?.deviceId === deviceId && (own.state === 'joined' || own.state === 'lost')
-    if (record === undefined || isOver(record.status) || !isIn) {
-      return writeStored(storage, this.#presentKey, null)
-    }
+    // Another connection may have been faster.
+    if (this.#live.has(present.callId)) return
+    if (record === undefined || isOver(record.status) || !isIn) return this.#forgetPresent()
     const call = this.#add(record, personIn(record, own.invitedBy))
     this.#deps.onResumed(call)
     await call.resume(record)
@@ -214,10 +214,13 @@ export class Calls {
     // By this clock the invitation may not have been made yet.
     this.#endedAtMs.set(call.callId, Math.max(invitedAtMs, this.#deps.server.nowMs()))
     if (this.#endedAtMs.size > ENDED_MAX) this.#endedAtMs.delete(this.#endedAtMs.keys().next().value!)
-    const hasPresent = [...this.#live.values()].some(one => one.isPresent)
     // Should it fail, the next start finds that the call has ended.
-    if (!hasPresent && !this.#isClosing)
-      void writeStored(this.#deps.storage, this.#presentKey, null).catch(() => {})
+    if (!this.#isClosing) void this.#forgetPresent().catch(() => {})
+  }
+
+  async #forgetPresent(): Promise<void> {
+    if ([...this.#live.values()].some(one => one.isPresent)) return
+    await writeStored(this.#deps.storage, this.#presentKey, null)
   }
 }
 

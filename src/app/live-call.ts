@@ -60,6 +60,12 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   #media: CallGateway | undefined
   /** While it rings here. */
   #invited: SealedKey | undefined
+  /** Once for all who ask at the same time. */
+  #joining: Promise<void> | undefined
+  /** The server may have this device in the call. */
+  #mayBeIn = false
+  /** Why it would have rung no more while it was answered here. */
+  #rungOut: CallEnding | undefined
   #ringTimer: ReturnType<typeof setTimeout> | undefined
   #rotationTimer: ReturnType<typeof setTimeout> | undefined
   #unwatch: (() => void) | undefined
@@ -136,24 +142,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   async answer(): Promise<void> {
     const invited = this.#assertRinging()
-    this.#setState('joining')
-    try {
-      const opened = await invited.opened.catch(() => this.#openAgain(invited))
-      await this.#deps.leaveOther(this)
-      const record = await this.#join()
-      if (this.#isOver) return
-      clearTimeout(this.#ringTimer)
-      // It may have been renewed while it rang.
-      const { epoch, opened: renewed } = this.#invited ?? invited
-      this.#invited = undefined
-      if (record.keyEpoch === invited.epoch) return await this.enter(record, opened)
-      if (record.keyEpoch === epoch) return await this.enter(record, await renewed)
-      await this.#enterJoined(record)
-    } catch (error) {
-      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) this.closeSoon()
-      if (this.#state === 'joining' && this.#invited !== undefined) this.#setState('ringing')
-      throw error
-    }
+    await this.#joinOnce(() => this.#answer(invited))
   }
 
   async decline(reason: 'declined' | 'busy' | 'timeout' = 'declined'): Promise<void> {
@@ -226,15 +215,19 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   /** Comes in without ringing: from another device of the user, or back. */
   async join(): Promise<void> {
-    this.#setState('joining')
-    await this.#deps.leaveOther(this)
-    try {
-      await this.#enterJoined(await this.#join())
-    } catch (error) {
-      if (hasCode(error, 'REJOIN_REQUIRED')) return this.#rejoining.ask(await this.#read())
-      if (this.#state === 'joining') this.close('unknown')
-      throw error
-    }
+    if (this.#record !== undefined) return
+    await this.#joinOnce(async () => {
+      try {
+        const record = await this.#join().catch(error => {
+          if (hasCode(error, 'REJOIN_REQUIRED')) return this.#read()
+          throw error
+        })
+        await this.#enterJoined(record)
+      } catch (error) {
+        if (this.#state === 'joining') this.close('unknown')
+        throw error
+      }
+    })
   }
 
   /** Goes on with a call that this device is in, or was before a restart. */
@@ -265,7 +258,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   /** After each connection: what this device has missed of the topic is in the record. */
   async refresh(): Promise<void> {
-    if (!this.isPresent) return
+    // While it joins, the server may not have this device in the call yet.
+    if (!this.isPresent || this.#record === undefined) return
     void this.#watch()
     try {
       this.#show(await this.#withTopic(this.#read()))
@@ -281,9 +275,9 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
       case 'call_cancelled':
         return this.close('cancelled')
       case 'call_missed':
-        return this.close('missed')
+        return this.#onRungOut('missed')
       case 'call_answered_elsewhere':
-        return this.close(`${event.reason}_elsewhere`)
+        return this.#onRungOut(`${event.reason}_elsewhere`)
       case 'call_moved':
         return this.close('moved')
       case 'call_ended':
@@ -382,6 +376,39 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     return this.#deps.session.request('GET call/{callId}', undefined, this.at)
   }
 
+  #joinOnce(join: () => Promise<void>): Promise<void> {
+    this.#setState('joining')
+    this.#joining ??= join().finally(() => {
+      this.#joining = undefined
+    })
+    return this.#joining
+  }
+
+  async #answer(invited: SealedKey): Promise<void> {
+    try {
+      const opened = await invited.opened.catch(() => this.#openAgain(invited))
+      const record = await this.#join()
+      clearTimeout(this.#ringTimer)
+      // It may have been renewed while it rang.
+      const { epoch, opened: renewed } = this.#invited ?? invited
+      this.#invited = undefined
+      if (record.keyEpoch === invited.epoch) return await this.enter(record, opened)
+      await this.#enterJoined(record, record.keyEpoch === epoch ? renewed : undefined)
+    } catch (error) {
+      if (this.#rungOut !== undefined) this.close(this.#rungOut)
+      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) this.closeSoon()
+      this.#mayBeIn = false
+      if (this.#state === 'joining') this.#setState('ringing')
+      throw error
+    }
+  }
+
+  /** Where this device asks to join, the answer says whether the call is here. */
+  #onRungOut(reason: CallEnding): void {
+    if (this.isPresent && (this.#mayBeIn || this.#state !== 'joining')) this.#rungOut = reason
+    else this.close(reason)
+  }
+
   async #openInvitation(sealed: string): Promise<OpenedKey> {
     return this.#deps.exchange.openFromAny(await this.#read(), sealed, this.caller.userId)
   }
@@ -410,21 +437,37 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   }
 
   /** With the key that came for this device, or else with one that it asks for. */
-  async #enterJoined(record: CallRecord): Promise<void> {
+  async #enterJoined(record: CallRecord, renewed?: Promise<OpenedKey>): Promise<void> {
     const { encryptedAESKey } = record
-    if (encryptedAESKey === undefined) return this.#rejoining.ask(record)
-    await this.enter(record, await this.#deps.exchange.openFromAny(record, encryptedAESKey))
+    const opening =
+      renewed ??
+      (encryptedAESKey === undefined ? undefined : this.#deps.exchange.openFromAny(record, encryptedAESKey))
+    // Another device may give the key in a way that can be verified.
+    const opened = await opening?.catch(error => this.report(error))
+    await (opened ? this.enter(record, opened) : this.#rejoining.ask(record))
   }
 
-  /** A call that this device is in and the app knows nothing of is left for it. */
+  /** Leaves the call that this device is in for it, also one that the app knows nothing of. */
   async #join(): Promise<CallRecord> {
-    const { session } = this.#deps
+    const { session, leaveOther } = this.#deps
+    this.#assertGoesOn()
+    await leaveOther(this)
+    this.#assertGoesOn()
+    this.#mayBeIn = true
     const join = () => session.request('POST call/{callId}/join', undefined, this.at)
-    return join().catch(async error => {
+    const record = await join().catch(async error => {
       if (!hasCode(error, 'ALREADY_IN_CALL')) throw error
       await session.request('POST call/{callId}/leave', undefined, { callId: String(error.members.callId) })
       return join()
     })
+    // The others would wait for this device.
+    if (this.#isOver) await session.request('POST call/{callId}/leave', undefined, this.at)
+    this.#assertGoesOn()
+    return record
+  }
+
+  #assertGoesOn(): void {
+    if (this.#isOver) throw new CallsignError('CALL_NOT_ACTIVE', 'The call has ended here.')
   }
 
   /** Subscribes to the call's topic, then reads the call: earlier events are in the record, later ones arrive. */
@@ -510,7 +553,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     })
     if (this.#isOver) return
     // Another device may give the key in a way that can be verified.
-    if (opened === undefined) return this.#rejoining.ask(await this.#read())
+    if (opened === undefined) return this.#joining ?? this.#rejoining.ask(await this.#read())
     if (this.#rejoining.isAsking) return this.#rejoining.comeBack(epoch, opened)
     this.#hold(epoch, opened)
   }

@@ -1,0 +1,225 @@
+/** What the server tells a device of `callsign/app` while a request of that device is under way, and calls that end meanwhile. */
+
+import t, { type Test } from 'tap'
+import type { Call, OwnListState } from '../../src/app/app.ts'
+import { settingsFor } from '../support/call-people.ts'
+import { DroppingProxy } from '../support/dropping-proxy.ts'
+import { HeldFetch } from '../support/held-fetch.ts'
+import { openServer } from '../support/open-server.ts'
+import type { OpenServer } from '../support/server.ts'
+import { type AppPerson, befriend, newPerson, restart } from '../support/whole-apps.ts'
+
+async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
+  while (!isSo(call)) await call.once('changed')
+}
+
+async function open(t: Test): Promise<OpenServer> {
+  const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(3) })
+  t.teardown(() => server.end())
+  return server
+}
+
+async function inCall(ann: AppPerson, bob: AppPerson): Promise<{ readonly call: Call; readonly bobs: Call }> {
+  await befriend(ann, bob)
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const bobs = await rung
+  await bobs.answer()
+  await until(call, ({ state }) => state === 'active')
+  return { call, bobs }
+}
+
+/** Reads from the state of the person's device list once that has what is asked for. */
+async function listed<Value>({ me }: AppPerson, read: (state: OwnListState) => Value | undefined) {
+  for (;;) {
+    const state = me.devices.listState
+    const value = state === undefined ? undefined : read(state)
+    if (value !== undefined) return value
+    await me.once('changed')
+  }
+}
+
+/** Another device of the person, which their first one has approved. */
+async function secondDevice(
+  t: Test,
+  first: AppPerson,
+  at: number,
+  options: Parameters<typeof newPerson>[3] = {},
+): Promise<AppPerson> {
+  const second = await newPerson(t, first.options.server, at, options)
+  const waiting = await listed(first, state => (state.kind === 'listed' ? state.waiting[0] : undefined))
+  await first.me.devices.approve(waiting)
+  await listed(second, state => state.kind === 'listed' || undefined)
+  return second
+}
+
+t.test('a call that was answered on another device meanwhile is not taken from it', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const phone = await newPerson(t, server.http, 1)
+  await befriend(ann, phone)
+  const slow = new HeldFetch()
+  const laptop = await secondDevice(t, phone, 1, { fetch: slow.fetch })
+  const ringing = [phone, laptop].map(({ me }) => me.once('ringing'))
+  const key = slow.answer(/publicKeys/)
+  const call = await ann.me.call([phone.me.userId!])
+  const [onPhone, onLaptop] = (await Promise.all(ringing)) as [Call, Call]
+  await key.came
+  const elsewhere = onLaptop.once('ended')
+  const answered = onLaptop.answer().catch(error => error)
+  await onPhone.answer()
+  t.same(await elsewhere, { reason: 'answered_elsewhere' })
+  key.release()
+  t.match(await answered, { code: 'CALL_NOT_ACTIVE' })
+  const { participants } = await ann.me.request('GET call/{callId}', undefined, { callId: call.callId })
+  t.equal(participants.find(one => one.userId === phone.me.userId)?.deviceId, phone.me.deviceId)
+  t.equal(onPhone.state, 'active')
+})
+
+t.test('a call that is answered on two devices at once goes on with one of them', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const phone = await newPerson(t, server.http, 1)
+  await befriend(ann, phone)
+  const slow = new HeldFetch()
+  const laptop = await secondDevice(t, phone, 1, { fetch: slow.fetch })
+  const ringing = [phone, laptop].map(({ me }) => me.once('ringing'))
+  await ann.me.call([phone.me.userId!])
+  const [onPhone, onLaptop] = (await Promise.all(ringing)) as [Call, Call]
+  const join = slow.request(/\/join$/)
+  const answered = onLaptop.answer()
+  await join.came
+  const told = laptop.me.once('call_answered_elsewhere')
+  await onPhone.answer()
+  await told
+  const moved = onPhone.once('ended')
+  join.release()
+  await answered
+  t.same(await moved, { reason: 'moved' })
+  t.equal(onLaptop.state, 'active')
+})
+
+t.test('an app that is closed while it answers does not join', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const slow = new HeldFetch()
+  const bob = await newPerson(t, server.http, 1, { fetch: slow.fetch })
+  await befriend(ann, bob)
+  const key = slow.answer(/publicKeys/)
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  await key.came
+  const answered = (await rung).answer().catch(error => error)
+  await bob.me.close()
+  key.release()
+  t.match(await answered, { code: 'CALL_NOT_ACTIVE' })
+  t.equal(call.state, 'ringing')
+})
+
+t.test('a call that is restored while the connection comes back is restored once', async t => {
+  const server = await open(t)
+  const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, `http://127.0.0.1:${proxy.port}`, 1, { fetch: slow.fetch })
+  const { call } = await inCall(ann, bob)
+  await bob.me.close()
+  const read = slow.answer(/call\/\d+$/)
+  const again = await restart(t, bob)
+  const resumed: Call[] = []
+  again.me.on('resumed', one => resumed.push(one))
+  await read.came
+  const secondRead = slow.answer(/call\/\d+$/)
+  proxy.mend()
+  await secondRead.came
+  read.release()
+  secondRead.release()
+  await again.me.once('ready')
+  t.equal(resumed.length, 1)
+  t.equal(again.me.calls.length, 1)
+  await until(resumed[0]!, ({ state }) => state === 'active')
+  t.equal(resumed[0]!.fingerprint, call.fingerprint)
+})
+
+t.test('a call that is joined twice at once is joined once', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const phone = await newPerson(t, server.http, 1)
+  const laptop = await secondDevice(t, phone, 1)
+  const { call } = await inCall(ann, phone)
+  const states: string[] = []
+  laptop.me.on('changed', () => states.push(...laptop.me.calls.map(({ state }) => state)))
+  const joined = await Promise.all([laptop.me.join(call.callId), laptop.me.join(call.callId)])
+  t.equal(joined[0], joined[1])
+  t.equal(await laptop.me.join(call.callId), joined[0])
+  t.same([...new Set(states)], ['joining', 'active'])
+})
+
+t.test('a user who left and joins again while the connection comes back is in the call', async t => {
+  const server = await open(t)
+  const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, `http://127.0.0.1:${proxy.port}`, 1, { fetch: slow.fetch })
+  const { call, bobs } = await inCall(ann, bob)
+  await bobs.leave()
+  const join = slow.request(/\/join$/)
+  const joined = bob.me.join(call.callId)
+  await join.came
+  const ready = bob.me.once('ready')
+  proxy.mend()
+  await ready
+  join.release()
+  const back = await joined
+  await until(back, ({ state }) => state !== 'rejoining')
+  t.equal(back.state, 'active')
+  t.equal(back.fingerprint, call.fingerprint)
+})
+
+t.test('a call that can not be joined now is not left half joined', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, server.http, 1, { fetch: slow.fetch })
+  const { call, bobs } = await inCall(ann, bob)
+  await bobs.leave()
+  slow.failure(/\/join$/)
+  await t.rejects(bob.me.join(call.callId), { code: 'HTTP_500' })
+  t.same(bob.me.calls, [])
+  const cat = await newPerson(t, server.http, 2)
+  await befriend(cat, bob)
+  const rung = cat.me.once('ringing')
+  await bob.me.call([cat.me.userId!])
+  await (await rung).answer()
+  slow.failure(/\/leave$/)
+  await t.rejects(bob.me.join(call.callId), { code: 'HTTP_500' })
+  t.equal(bob.me.calls.length, 1)
+})
+
+t.test('a key that is renewed while this device joins, and can not be read now, is asked for', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const [ann, bob, cat] = [
+    await newPerson(t, server.http, 0),
+    await newPerson(t, server.http, 1),
+    await newPerson(t, server.http, 2, { fetch: slow.fetch }),
+  ]
+  const { call } = await inCall(ann, bob)
+  await befriend(ann, cat)
+  const rung = cat.me.once('ringing')
+  await call.invite([cat.me.userId!])
+  const cats = await rung
+  while (cats.isVerified === undefined) await cats.once('changed')
+  const join = slow.request(/\/join$/)
+  const answered = cats.answer()
+  await join.came
+  const told = cats.once('error')
+  slow.failure(/publicKeys/)
+  await call.renewKey()
+  await told
+  slow.failure(/publicKeys/)
+  join.release()
+  await answered
+  await until(cats, ({ state }) => state === 'active')
+  t.equal(cats.fingerprint, call.fingerprint)
+})
