@@ -82,6 +82,8 @@ export class Callsign extends Emitter<CallsignEvents> {
   #active: Active | undefined
   #user: User | undefined
   #badge: Badge | undefined
+  /** The newest reading of the user, and what the queue tells meanwhile. */
+  #reading: { profile?: Partial<User> } | undefined
   readonly #pushesSeen = new Set<string>()
 
   constructor(options: CallsignOptions) {
@@ -239,6 +241,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     connection.connect()
     const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
     this.#pushesSeen.add(eventId)
+    if (this.#pushesSeen.size > PUSHES_SEEN_MAX) this.#pushesSeen.delete([...this.#pushesSeen][0]!)
     if (action.show === 'ringing') {
       const invitation = invitationIn(members)
       if (invitation !== undefined) calls.onInvitation(invitation)
@@ -255,6 +258,7 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
   async close(): Promise<void> {
+    await this.#session?.catch(() => {})
     await this.#beginning?.catch(() => {})
     await this.#end()
   }
@@ -366,15 +370,27 @@ export class Callsign extends Emitter<CallsignEvents> {
   async #onConnected(): Promise<void> {
     const { calls, account, devices } = this.#assertActive()
     await calls.onConnected()
-    this.#user = await account.read()
-    this.#changed()
+    await this.#readUser(account)
     await devices.load()
     this.emit('ready', undefined)
   }
 
+  async #readUser(account: Account): Promise<void> {
+    const reading: { profile?: Partial<User> } = {}
+    this.#reading = reading
+    const user = await account.read()
+    // A newer one is under way, or the user has signed out.
+    if (this.#reading !== reading) return
+    this.#user = { ...user, ...reading.profile }
+    this.#changed()
+  }
+
   async #onEvent(event: QueueEvent): Promise<void> {
     const { calls, devices } = this.#assertActive()
-    if (event.type === 'profile_changed') this.#user = { ...this.#user, ...event }
+    if (event.type === 'profile_changed') {
+      this.#user = { ...this.#user, ...event }
+      if (this.#reading !== undefined) this.#reading.profile = event
+    }
     if (event.type === 'badge') this.#badge = event
     else if ('badge' in event) this.#badge = event.badge
     try {
@@ -390,6 +406,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     const active = this.#active
     this.#active = undefined
     this.#beginning = undefined
+    this.#reading = undefined
     this.#user = undefined
     this.#badge = undefined
     active?.calls.closeAll('left')
@@ -423,6 +440,7 @@ function normalized(address: string): string {
 }
 
 const ADDRESS = 'address'
+const PUSHES_SEEN_MAX = 500
 const DEVICE_EVENTS: readonly string[] = [
   'device_added',
   'device_removed',

@@ -155,6 +155,44 @@ t.test('a call that is joined twice at once is joined once', async t => {
   t.same([...new Set(states)], ['joining', 'active'])
 })
 
+t.test('a slow answer takes back no change of the profile', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const read = slow.answer(/GET .*\/user$/)
+  const ann = await newPerson(t, server.http, 0, { fetch: slow.fetch })
+  await read.came
+  const changed = ann.me.once('profile_changed')
+  const laptop = await newPerson(t, server.http, 0)
+  await laptop.me.account.update({ displayName: 'Anna' })
+  await changed
+  t.equal(ann.me.user?.displayName, 'Anna')
+  const ready = ann.me.once('ready')
+  read.release()
+  await ready
+  t.equal(ann.me.user?.displayName, 'Anna')
+})
+
+t.test('an app that is closed stays so, whatever was under way', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, server.http, 0, { fetch: slow.fetch })
+  await ann.me.close()
+  const read = slow.answer(/GET .*\/user$/)
+  const again = await restart(t, ann)
+  await read.came
+  const closed = again.me.close()
+  read.release()
+  await closed
+  await new Promise(resolve => setTimeout(resolve, 200))
+  t.equal(again.me.user, undefined)
+
+  const resumed = again.me.resume()
+  await again.me.close()
+  await resumed
+  t.equal(again.me.userId, undefined)
+  t.equal(again.me.connection, 'off')
+})
+
 t.test('a user who left and joins again while the connection comes back is in the call', async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
