@@ -90,7 +90,7 @@ export class Calls {
     try {
       const { items } = await session.request('GET call/pending', undefined)
       for (const record of items) this.#onPending(record)
-      await Promise.all([...this.#live.values()].map(call => call.refresh()))
+      await Promise.all([...this.#live.values()].map(call => call.onConnected()))
       await this.#resume()
     } finally {
       this.#onRestored()

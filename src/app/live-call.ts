@@ -256,7 +256,13 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     void (this.#isWatching ? this.refresh() : this.#watch())
   }
 
-  /** After each connection: what this device has missed of the topic is in the record. */
+  /** After each connection. */
+  async onConnected(): Promise<void> {
+    await this.refresh()
+    await this.#rejoining.askAgain()
+  }
+
+  /** What this device has missed of the topic is in the record. */
   async refresh(): Promise<void> {
     // While it joins, the server may not have this device in the call yet.
     if (!this.isPresent || this.#record === undefined) return
@@ -515,6 +521,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     if (this.#isOver || this.#record === undefined) return
     for (const told of this.#meanwhile) told.push(event)
     this.#record = withEvent(this.#record, event)
+    if (event.type === 'host_changed') void this.#rejoining.onHostChanged()
     if ('participant' in event) this.#onParticipant(event.participant)
     else if (event.type === 'call_status' && isOver(event.status)) this.closeSoon()
     this.#changed()
@@ -566,15 +573,19 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   /**
    * The host makes a new key when its time has run out, and a little after a participant left, for several who leave
-   * at once.
+   * at once. Later, where it can't be made then.
    */
   #planRotation(afterMs: number, reason: 'rotation' | 'leave' = 'rotation'): void {
     clearTimeout(this.#rotationTimer)
-    this.#rotationTimer = setTimeout(() => {
+    this.#rotationTimer = setTimeout(async () => {
       const { userId: own } = this.#deps
       const hasOthers = this.participants.some(({ state, userId }) => state === 'joined' && userId !== own)
-      if (!this.isHost || this.#state !== 'active' || !hasOthers) return
-      this.renewKey(reason).catch(error => this.report(error))
+      try {
+        if (this.isHost && this.#state === 'active' && hasOthers) return await this.renewKey(reason)
+      } catch (error) {
+        this.report(error)
+      }
+      if (!this.#isOver) this.#planRotation(Math.min(2 * afterMs, ROTATION_AGAIN_MS), reason)
     }, afterMs)
   }
 }
@@ -603,4 +614,5 @@ export function isOver(status: CallStatus): boolean {
 
 const NOBODY: readonly CallParticipant[] = []
 const AFTER_LEAVING_MS = 5_000
+const ROTATION_AGAIN_MS = 60_000
 const REASON_WAIT_MS = 2_000

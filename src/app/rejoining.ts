@@ -52,24 +52,26 @@ export class Rejoining {
 
   async ask(record: CallRecord): Promise<void> {
     await this.#call.begin(record, 'rejoining')
-    try {
+    await this.askAgain()
+  }
+
+  /** Without a key it is asked for again after the next connection, and after a while. */
+  askAgain(): Promise<void> {
+    return this.#try(async () => {
       const { session } = this.#deps
       const { expiresIn } = await session.request(
         'POST call/{callId}/request-rejoin',
         undefined,
         this.#call.at,
       )
-      clearTimeout(this.#timer)
-      this.#timer = setTimeout(() => void this.#onNobodyGrants(), expiresIn * 1000)
+      this.#wait(expiresIn * 1000, () => this.#try(() => this.#onNobodyGrants()))
       await this.#giveUpWhenAllAsk()
-    } catch (error) {
-      if (hasCode(error, 'NO_ACTIVE_PARTICIPANT')) return this.#returnWithNewKey()
-      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) return this.#call.closeSoon()
-      this.#call.report(error)
-      // Without an answer it is asked again after the next connection, or after a while.
-      clearTimeout(this.#timer)
-      this.#timer = setTimeout(() => this.isAsking && void this.ask(record), AGAIN_MS)
-    }
+    })
+  }
+
+  /** Those who had the key may all be gone. */
+  async onHostChanged(): Promise<void> {
+    if (this.#call.state === 'keyless') await this.#try(() => this.#onNobodyGrants())
   }
 
   /**
@@ -137,17 +139,37 @@ export class Rejoining {
     this.#askers.clear()
   }
 
+  async #try(act: () => Promise<void>): Promise<void> {
+    if (!this.isAsking) return
+    try {
+      await act()
+    } catch (error) {
+      if (hasCode(error, 'NO_ACTIVE_PARTICIPANT')) return this.#try(() => this.#returnWithNewKey())
+      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) return this.#call.closeSoon()
+      this.#call.report(error)
+      this.#wait(AGAIN_MS, () => this.askAgain())
+    }
+  }
+
+  #wait(forMs: number, act: () => Promise<void>): void {
+    clearTimeout(this.#timer)
+    if (this.isAsking) this.#timer = setTimeout(() => void act(), forMs)
+  }
+
   async #onNobodyGrants(): Promise<void> {
-    if (this.#call.state !== 'rejoining') return
     this.#call.setState('keyless')
-    if (this.#call.isHost) await this.#returnWithNewKey().catch(error => this.#call.report(error))
+    if (this.#call.isHost) await this.#returnWithNewKey()
+    else this.#wait(AGAIN_MS, () => this.askAgain())
   }
 
   /** No device has the key any more: the host makes another one. */
   async #returnWithNewKey(): Promise<void> {
     const { session, userId } = this.#deps
     const record = await session.request('POST call/{callId}/rejoin', undefined, this.#call.at)
-    if (record.hostUserId !== userId) return this.#call.setState('keyless')
+    if (record.hostUserId !== userId) {
+      this.#call.setState('keyless')
+      return this.#wait(AGAIN_MS, () => this.askAgain())
+    }
     this.stop()
     await this.#call.renewKey()
     await this.#call.begin(record, 'active')
@@ -155,11 +177,11 @@ export class Rejoining {
 
   /** When all other devices ask too, none will answer: waiting is pointless. */
   async #giveUpWhenAllAsk(): Promise<void> {
-    if (this.#call.state !== 'rejoining') return
+    if (!this.isAsking) return
     const isOther = ({ state, userId }: { readonly state: string; readonly userId: string }) =>
       state === 'joined' && userId !== this.#deps.userId
     if (this.#call.participants.filter(isOther).every(({ userId }) => this.#askers.has(userId)))
-      await this.#onNobodyGrants()
+      await this.#try(() => this.#onNobodyGrants())
   }
 }
 

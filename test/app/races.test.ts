@@ -1,6 +1,7 @@
 /** What the server tells a device of `callsign/app` while a request of that device is under way, and calls that end meanwhile. */
 
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import type { Call, OwnListState } from '../../src/app/app.ts'
 import { settingsFor } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
@@ -260,4 +261,77 @@ t.test('a key that is renewed while this device joins, and can not be read now, 
   await answered
   await until(cats, ({ state }) => state === 'active')
   t.equal(cats.fingerprint, call.fingerprint)
+})
+
+t.test('a new key that could not be sent after a person left is made again', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const [ann, bob, cat] = [
+    await newPerson(t, server.http, 0, { fetch: slow.fetch }),
+    await newPerson(t, server.http, 1),
+    await newPerson(t, server.http, 2),
+  ]
+  const { call, bobs } = await inCall(ann, bob)
+  await befriend(ann, cat)
+  const rung = cat.me.once('ringing')
+  await call.invite([cat.me.userId!])
+  const cats = await rung
+  await cats.answer()
+  slow.failure(/\/keys$/)
+  const told = call.once('error')
+  const key = bobs.once('key')
+  await cats.leave()
+  t.match(await told, { code: 'HTTP_500' })
+  t.match(await key, { epoch: 2 })
+  t.equal(bobs.fingerprint, call.fingerprint)
+})
+
+t.test('a device that could not come back at once tries again', async t => {
+  const server = await open(t)
+  const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, `http://127.0.0.1:${proxy.port}`, 0, { fetch: slow.fetch })
+  const bob = await newPerson(t, server.http, 1)
+  const { bobs } = await inCall(ann, bob)
+  await bobs.leave()
+  await ann.me.close()
+  slow.failure(/\/rejoin$/)
+  const again = await restart(t, ann)
+  const back = await again.me.once('resumed')
+  t.match(await back.once('error'), { code: 'HTTP_500' })
+  proxy.mend()
+  await until(back, ({ state }) => state === 'active')
+  t.equal(back.keys.length, 1)
+})
+
+t.test('a device that becomes the host of a call without a key makes one', async t => {
+  const server = await open(t)
+  // The host never answers; the server would have the others wait for half a minute.
+  const deaf = class extends WebSocket {
+    override emit(name: string, ...parts: unknown[]): boolean {
+      const isAsk = name === 'message' && String(parts[0]).includes('"type":"participant_request_rejoin"')
+      return isAsk || super.emit(name, ...parts)
+    }
+  }
+  const impatient: typeof fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    return String(url).endsWith('/request-rejoin') ? Response.json({ expiresIn: 0.5 }) : answer
+  }
+  const [ann, bob, cat] = [
+    await newPerson(t, server.http, 0, { webSocket: deaf }),
+    await newPerson(t, server.http, 1, { fetch: impatient }),
+    await newPerson(t, server.http, 2, { fetch: impatient }),
+  ]
+  const { call } = await inCall(ann, bob)
+  await befriend(ann, cat)
+  const rung = cat.me.once('ringing')
+  await call.invite([cat.me.userId!])
+  await (await rung).answer()
+  await Promise.all([bob.me.close(), cat.me.close()])
+  const again = [await restart(t, bob), await restart(t, cat)]
+  const calls = await Promise.all(again.map(async ({ me }) => me.calls[0] ?? (await me.once('resumed'))))
+  for (const one of calls) await until(one, ({ state }) => state === 'keyless')
+  await call.leave()
+  for (const one of calls) await until(one, ({ state }) => state === 'active')
+  t.equal(calls[0]!.fingerprint, calls[1]!.fingerprint)
 })
