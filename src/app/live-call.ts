@@ -70,7 +70,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   #rotationTimer: ReturnType<typeof setTimeout> | undefined
   #unwatch: (() => void) | undefined
   #isWatching = false
-  /** What the topic tells while the call is read, by read. */
+  /** Events of the topic that come while the call is read, by read. */
   readonly #meanwhile = new Set<CallTopicEvent[]>()
 
   constructor(deps: CallDeps, { callId, isVideo, isOnGoing }: CallFacts, caller: CallPerson) {
@@ -262,7 +262,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     await this.#rejoining.askAgain()
   }
 
-  /** What this device has missed of the topic is in the record. */
+  /** Events of the topic that this device has missed are in the record. */
   async refresh(): Promise<void> {
     // While it joins, the server may not have this device in the call yet.
     if (!this.isPresent || this.#record === undefined) return
@@ -466,7 +466,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
       await session.request('POST call/{callId}/leave', undefined, { callId: String(error.members.callId) })
       return join()
     })
-    // The others would wait for this device.
+    // Else it would be shown as a participant.
     if (this.#isOver) await session.request('POST call/{callId}/leave', undefined, this.at)
     this.#assertGoesOn()
     return record

@@ -128,7 +128,7 @@ export class Rejoining {
   /** Into the call, with the key that this device was given. */
   async comeBack(epoch: number, opened: OpenedKey): Promise<void> {
     const record = await this.#deps.session.request('POST call/{callId}/rejoin', undefined, this.#call.at)
-    // It was sent before this device was lost, and the others have another one since.
+    // It was sent before this device was lost, and there is a newer one since.
     if (epoch < record.keyEpoch) return this.ask(record)
     this.stop()
     await this.#call.enter(record, opened, epoch)

@@ -1,4 +1,4 @@
-/** What the server tells a device of `callsign/app` while a request of that device is under way, and calls that end meanwhile. */
+/** Events that come to a device of `callsign/app` while a request of its own is under way, and requests that fail once. */
 
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -306,7 +306,7 @@ t.test('a device that could not come back at once tries again', async t => {
 
 t.test('a device that becomes the host of a call without a key makes one', async t => {
   const server = await open(t)
-  // The host never answers; the server would have the others wait for half a minute.
+  // The host never answers, and nobody waits for that as long as the server says.
   const deaf = class extends WebSocket {
     override emit(name: string, ...parts: unknown[]): boolean {
       const isAsk = name === 'message' && String(parts[0]).includes('"type":"participant_request_rejoin"')
