@@ -112,6 +112,11 @@ export class Connection {
     return this.#failures
   }
 
+  /** Undefined without a connection; another one with each. */
+  get connectedAtMs(): number | undefined {
+    return this.#connectedAtMs
+  }
+
   /** As the server knows it; undefined before the first connection. */
   get deviceId(): string | undefined {
     return this.#deviceId

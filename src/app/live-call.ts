@@ -68,6 +68,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   #rungOut: CallEnding | undefined
   #ringTimer: ReturnType<typeof setTimeout> | undefined
   #rotationTimer: ReturnType<typeof setTimeout> | undefined
+  #reasonTimer: ReturnType<typeof setTimeout> | undefined
   #unwatch: (() => void) | undefined
   #isWatching = false
   /** Events of the topic that come while the call is read, by read. */
@@ -305,6 +306,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     if (this.#isOver) return
     clearTimeout(this.#ringTimer)
     clearTimeout(this.#rotationTimer)
+    clearTimeout(this.#reasonTimer)
     this.#rejoining.stop()
     this.#unwatch?.()
     this.#invited = undefined
@@ -316,9 +318,20 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     this.emit('ended', { reason })
   }
 
-  /** The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. */
+  /**
+   * The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A connection
+   * that comes back meanwhile has as long: `refresh` calls this again.
+   */
   closeSoon(): void {
-    setTimeout(() => this.close('unknown'), REASON_WAIT_MS)
+    if (this.#isOver) return
+    const { connection } = this.#deps
+    const { connectedAtMs } = connection
+    const close = () => this.close('unknown')
+    clearTimeout(this.#reasonTimer)
+    this.#reasonTimer = setTimeout(() => {
+      if (connectedAtMs !== undefined && connection.connectedAtMs === connectedAtMs) return close()
+      this.#reasonTimer = setTimeout(close, RECONNECTION_WAIT_MS)
+    }, REASON_WAIT_MS)
   }
 
   setState(state: 'keyless'): void {
@@ -616,3 +629,4 @@ const NOBODY: readonly CallParticipant[] = []
 const AFTER_LEAVING_MS = 5_000
 const ROTATION_AGAIN_MS = 60_000
 const REASON_WAIT_MS = 2_000
+const RECONNECTION_WAIT_MS = 30_000

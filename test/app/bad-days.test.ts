@@ -216,6 +216,37 @@ t.test('a call that has ended before a device was given its key is no fault', as
   t.same(ann.errors, [])
 })
 
+const LONGER_THAN_IT_WAITS_MS = 3_000
+
+t.test(
+  'a call that ended while the connection was away ends for the reason that comes with the next one',
+  async t => {
+    const server = await open(t)
+    const { person: ann, proxy, hold, held, read } = await lateReader(t, server, 0)
+    const { call, bobs } = await inCall(ann, await newPerson(t, server.http, 1))
+    hold()
+    proxy.cut()
+    proxy.mend()
+    await held
+    proxy.cut()
+    proxy.mend()
+    while (ann.me.connection !== 'connecting') await ann.me.once('connection')
+    proxy.cut()
+    await bobs.end()
+    // The answer says that it has ended, and not why.
+    let ending: string | undefined
+    const ended = call.once('ended').then(({ reason }) => {
+      ending = reason
+    })
+    read()
+    await new Promise(resolve => setTimeout(resolve, LONGER_THAN_IT_WAITS_MS))
+    t.equal(ending, undefined)
+    proxy.mend()
+    await ended
+    t.equal(ending, 'hangup')
+  },
+)
+
 t.test('a slow answer takes back nothing that the topic has told meanwhile', async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
