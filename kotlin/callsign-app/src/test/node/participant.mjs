@@ -72,6 +72,10 @@ const acts = {
     while (call.state !== state || !(call.keys[0]?.epoch >= epoch)) await call.once('changed')
     return viewOf(call)
   },
+  /** Waits until it asks for the key. */
+  async asking(callId) {
+    while (known.get(callId)?.state !== 'rejoining') await me.once('changed')
+  },
   renewKey: callId => callOf(callId).renewKey(),
   /** Waits for its end, and says why it has ended. */
   async ending(callId) {

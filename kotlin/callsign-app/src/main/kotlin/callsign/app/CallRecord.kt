@@ -62,6 +62,14 @@ internal data class CallRecord(
     fun participant(userId: ULong): CallParticipant? = participants.find { it.userId == userId }
 
     fun person(userId: ULong): Person = Person(userId, participant(userId)?.displayName.orEmpty())
+
+    /** With what an event of the call's topic tells. */
+    fun changedBy(event: JsonObject): CallRecord {
+        if (event.text("type") == "host_changed") return copy(hostUserId = event.needId("hostUserId"))
+        if ("participant" !in event) return this
+        val changed = participantOf(event.member("participant"))
+        return copy(participants = participants.filter { it.userId != changed.userId } + changed)
+    }
 }
 
 internal fun callRecordOf(members: JsonObject) = CallRecord(

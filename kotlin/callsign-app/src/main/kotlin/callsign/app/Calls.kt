@@ -1,6 +1,7 @@
 /** The calls of this device: those that ring, and the one that it is in. */
 package callsign.app
 
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
@@ -64,6 +65,9 @@ internal class Calls(
     /** When calls ended here, by the server's clock, the oldest first: an older invitation does not ring again. */
     private val endedAtMs = LinkedHashMap<String, Long>()
     private var isClosing = false
+
+    /** Completes when the call of before a restart is there again, if there is one. */
+    private val restored = CompletableDeferred<Unit>()
     private val presentKey = "call.$userId"
     private val callDeps = CallDeps(
         scope = scope,
@@ -110,15 +114,31 @@ internal class Calls(
 
     /** After each connection: what rings, and the call that this device was in. */
     suspend fun onConnected() {
-        session.ask("GET", "call/pending").members("items").map(::callRecordOf).forEach(::onPending)
-        val refreshing = live.values.toList().map { scope.async(start = CoroutineStart.UNDISPATCHED) { it.refresh() } }
-        refreshing.awaitAll()
-        resume()
+        try {
+            session.ask("GET", "call/pending").members("items").map(::callRecordOf).forEach(::onPending)
+            val refreshing = live.values.toList().map { scope.async(start = CoroutineStart.UNDISPATCHED) { it.refresh() } }
+            refreshing.awaitAll()
+            resume()
+        } finally {
+            restored.complete(Unit)
+        }
     }
 
     suspend fun onMessage(event: JsonObject) {
-        if (event.text("type") == "call_invitation") onInvitation(invitationOf(event))
-        else event.text("callId")?.let { live[it]?.onMessage(event) }
+        if (event.text("type") == "call_invitation") {
+            onInvitation(invitationOf(event))
+            return
+        }
+        val callId = event.text("callId") ?: return
+        // Such as another device that asks for the key, after a restart of both.
+        if (live[callId]?.isPresent != true) restored.await()
+        val call = live[callId] ?: return
+        try {
+            call.onMessage(event)
+        } catch (error: CallsignException) {
+            if (error.code != "CALL_ENDED") throw error
+            call.closeSoon()
+        }
     }
 
     /** Gives the call, null where it has rung out. */
@@ -128,7 +148,9 @@ internal class Calls(
         val known = live[callId]
         if (known != null || forMs <= 0 || hasEnded(callId, invitation.sentAtMs)) return known
         val facts = CallFacts(callId, invitation.isVideo, invitation.isOnGoing)
-        return ring(facts, invitation.caller, invitation.encryptedAESKey, invitation.keyEpoch, forMs)
+        val call = add(facts, invitation.caller, CallState.RINGING, invitation.sentAtMs)
+        call.ring(invitation.encryptedAESKey, invitation.keyEpoch, forMs)
+        return call
     }
 
     /** Told by push. */
@@ -149,19 +171,12 @@ internal class Calls(
         val own = record.participant(userId) ?: return
         val sealed = record.encryptedAESKey ?: return
         if (record.callId in live || hasEnded(record.callId, own.invitedAtMs)) return
-        ring(factsOf(record), record.person(own.invitedBy), sealed, record.keyEpoch, record.ringTimeoutMs)
+        add(factsOf(record), record.person(own.invitedBy), CallState.RINGING, own.invitedAtMs)
+            .ring(sealed, record.keyEpoch, record.ringTimeoutMs)
     }
 
-    private fun ring(facts: CallFacts, caller: Person, sealed: String, epoch: Long, forMs: Long): Call {
-        val call = LiveCall(callDeps, facts, caller, CallState.RINGING)
-        live[facts.callId] = call
-        call.ring(sealed, epoch, forMs)
-        onChanged()
-        return call
-    }
-
-    private fun add(facts: CallFacts, caller: Person, initial: CallState): LiveCall {
-        val call = LiveCall(callDeps, facts, caller, initial)
+    private fun add(facts: CallFacts, caller: Person, initial: CallState, invitedAtMs: Long = 0): LiveCall {
+        val call = LiveCall(callDeps, facts, caller, initial, invitedAtMs)
         live[facts.callId] = call
         onChanged()
         return call
@@ -197,7 +212,8 @@ internal class Calls(
 
     private fun onEnded(call: LiveCall) {
         live.remove(call.callId)
-        endedAtMs[call.callId] = server.serverTimeMs()
+        // By this clock the invitation may not have been made yet.
+        endedAtMs[call.callId] = maxOf(call.invitedAtMs, server.serverTimeMs())
         if (endedAtMs.size > ENDED_MAX) endedAtMs.remove(endedAtMs.keys.first())
         if (isClosing || live.values.any { it.isPresent }) return
         scope.launch {

@@ -79,7 +79,10 @@ internal class Connection(
     private var life: Job? = null
     private var pausing: CompletableDeferred<Unit>? = null
     private var deviceId: String? = null
-    private var connectedAtMs: Long? = null
+
+    /** Null without a connection; another one with each. */
+    var connectedAtMs: Long? = null
+        private set
 
     /** By the pace of [ACK_EVERY_MS], when there were as many acknowledgements as were sent. */
     private var acksUntilMs = 0L

@@ -47,11 +47,18 @@ internal class CallFacts(val callId: String, val isVideo: Boolean, val isOnGoing
 /** A key that came sealed for this device. [opened] fails when it does not open, or its sender does not verify. */
 private class SealedKey(val epoch: Long, val sealed: String, val opened: Deferred<OpenedKey>)
 
+/** An answer of the server under way, which may be older than what the topic tells before it arrives. */
+private class Reading {
+    val told = ArrayList<JsonObject>()
+}
+
 internal class LiveCall(
     private val deps: CallDeps,
     facts: CallFacts,
     override val caller: Person,
     initial: CallState,
+    /** By the server's clock; zero where it does not ring here. */
+    val invitedAtMs: Long,
 ) : Call {
     override val callId = facts.callId
     override val isVideo = facts.isVideo
@@ -75,8 +82,10 @@ internal class LiveCall(
     private var invited: SealedKey? = null
     private var ringTimer: Job? = null
     private var rotationTimer: Job? = null
+    private var reasonTimer: Job? = null
     private var unwatch: (() -> Unit)? = null
     private var isWatching = false
+    private val readings = ArrayList<Reading>()
 
     override val state: StateFlow<CallState> = states.asStateFlow()
     override val participants: StateFlow<List<CallParticipant>> = people.asStateFlow()
@@ -120,11 +129,14 @@ internal class LiveCall(
     override suspend fun leave() = deps.operations.run { leaveHere() }
 
     override suspend fun invite(userIds: List<ULong>) = deps.operations.run {
-        val reply = withFreshDevices {
-            val sealed = deps.exchange.sealForUsers(assertKey().key, userIds)
-            post("invite", JsonObject(mapOf("calleeIds" to idsOf(userIds), "encryptedAESKeys" to sealed)))
+        val record = withTopic {
+            withFreshDevices {
+                val sealed = deps.exchange.sealForUsers(assertKey().key, userIds)
+                val body = JsonObject(mapOf("calleeIds" to idsOf(userIds), "encryptedAESKeys" to sealed))
+                callRecordOf(post("invite", body))
+            }
         }
-        show(callRecordOf(reply))
+        show(record)
     }
 
     override suspend fun remove(userId: ULong): Unit = deps.operations.run {
@@ -189,7 +201,8 @@ internal class LiveCall(
         take(record)
         setState(state)
         planRotation(record.keyRotationMs, "rotation")
-        deps.scope.launch { watch() }
+        // The topic may have told of changes since the record was made.
+        deps.scope.launch { if (isWatching) refresh() else watch() }
     }
 
     /** After each connection: what this device has missed of the topic is in the record. */
@@ -197,7 +210,7 @@ internal class LiveCall(
         if (!isPresent) return
         deps.scope.launch { watch() }
         try {
-            show(read())
+            show(withTopic(::read))
         } catch (error: CallsignException) {
             if (error.hasCode("CALL_ENDED", "CALL_NOT_FOUND", "NOT_PARTICIPANT")) closeSoon() else report(error)
         }
@@ -223,6 +236,7 @@ internal class LiveCall(
         if (isClosed) return
         ringTimer?.cancel()
         rotationTimer?.cancel()
+        reasonTimer?.cancel()
         rejoining.stop()
         unwatch?.invoke()
         invited = null
@@ -235,10 +249,17 @@ internal class LiveCall(
         tell(CallEvent.Ended(reason))
     }
 
-    /** The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. */
+    /**
+     * The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A connection that
+     * comes back meanwhile has as long: [refresh] calls this again.
+     */
     fun closeSoon() {
-        deps.scope.launch {
+        if (isClosed) return
+        val connectedAtMs = deps.connection.connectedAtMs
+        reasonTimer?.cancel()
+        reasonTimer = deps.scope.launch {
             delay(REASON_WAIT_MS)
+            if (connectedAtMs == null || deps.connection.connectedAtMs != connectedAtMs) delay(RECONNECTION_WAIT_MS)
             close(CallEnding.UNKNOWN)
         }
     }
@@ -254,7 +275,10 @@ internal class LiveCall(
     fun askApp(ask: KeyAsk) = tell(CallEvent.KeyAsked(ask))
 
     fun report(error: Throwable) {
-        if (!isClosed) tell(CallEvent.Failed(asCallsign(error)))
+        if (isClosed) return
+        // The answer was faster than the message that says why.
+        if (error.hasCode("CALL_ENDED")) return closeSoon()
+        tell(CallEvent.Failed(asCallsign(error)))
     }
 
     /** Reports what [act] throws. */
@@ -356,7 +380,7 @@ internal class LiveCall(
             } catch (failed: CallsignException) {
                 failed
             }
-            if (invited === key) {
+            if (invited === key && error?.code != "CALL_ENDED") {
                 isVerified = error == null
                 deps.onChanged()
             }
@@ -395,6 +419,17 @@ internal class LiveCall(
         }
     }
 
+    private suspend fun withTopic(answer: suspend () -> CallRecord): CallRecord {
+        val reading = Reading()
+        readings += reading
+        try {
+            val record = answer()
+            return reading.told.fold(record, CallRecord::changedBy)
+        } finally {
+            readings -= reading
+        }
+    }
+
     private fun take(record: CallRecord) {
         this.record = record
         people.value = record.participants
@@ -418,22 +453,20 @@ internal class LiveCall(
     private fun onTopic(event: JsonObject) {
         val present = record
         if (isClosed || present == null) return
-        when (event.text("type")) {
-            "host_changed" -> take(present.copy(hostUserId = event.needId("hostUserId")))
-            "call_status" -> if (isOver(event.needText("status"))) closeSoon()
-            else -> onParticipant(present, participantOf(event.member("participant")))
-        }
+        for (reading in readings) reading.told += event
+        take(present.changedBy(event))
+        if ("participant" in event) onParticipant(participantOf(event.member("participant")))
+        else if (event.text("type") == "call_status" && isOver(event.needText("status"))) closeSoon()
         deps.onChanged()
     }
 
-    private fun onParticipant(present: CallRecord, participant: CallParticipant) {
+    private fun onParticipant(participant: CallParticipant) {
         val userId = participant.userId
-        val isFirst = states.value == CallState.RINGING && participant.state == ParticipantState.JOINED
-        val others = present.participants.filter { it.userId != userId }
-        val startedAtMs = if (isFirst) deps.server.serverTimeMs() else present.startedAtMs
-        take(present.copy(participants = others + participant, startedAtMs = startedAtMs))
         tell(CallEvent.ParticipantChanged(participant))
-        if (isFirst) setState(CallState.ACTIVE)
+        if (states.value == CallState.RINGING && participant.state == ParticipantState.JOINED) {
+            record = record?.copy(startedAtMs = deps.server.serverTimeMs())
+            setState(CallState.ACTIVE)
+        }
         if (userId != deps.userId && participant.state in GONE) planRotation(AFTER_LEAVING_MS, "leave")
         if (userId == deps.userId && participant.state == ParticipantState.REMOVED) close(CallEnding.REMOVED)
     }
@@ -511,6 +544,7 @@ internal class LiveCall(
         val GONE = setOf(ParticipantState.LEFT, ParticipantState.LOST, ParticipantState.REMOVED)
         const val AFTER_LEAVING_MS = 5_000L
         const val REASON_WAIT_MS = 2_000L
+        const val RECONNECTION_WAIT_MS = 30_000L
     }
 }
 

@@ -14,28 +14,24 @@ import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonObject
-import org.junit.jupiter.api.AfterAll
+import kotlinx.serialization.json.JsonPrimitive
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.Assumptions.assumeTrue
-import org.junit.jupiter.api.BeforeAll
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
-import org.junit.jupiter.api.io.TempDir
+import org.junit.jupiter.api.extension.RegisterExtension
 
 /** Calls between this package and `callsign/app` on the built server; skipped where it is not built. */
 @Timeout(120)
 class CallsTest {
-    private val url get() = checkNotNull(server).url
+    private val url get() = server.url
 
-    private suspend fun app(storage: AppStorage = MemoryAppStorage()) = Callsign(url, developmentPins(url), storage)
+    private suspend fun Callsign.signInAs(name: String): ULong = server.signIn(this, name)
 
-    private suspend fun Callsign.signInAs(name: String): ULong {
-        val address = "$name-${++people}@example.org"
-        return signIn(address, name) { sentCode(url, address) }.userId
-    }
+    private suspend fun TypeScriptParticipant.signInAs(name: String): ULong =
+        text("signIn", server.newAddress(name), name).toULong()
 
     private class Pair(
         val ann: Callsign,
@@ -48,10 +44,10 @@ class CallsTest {
     /** Ann in Kotlin and Bob in TypeScript, who are contacts. */
     private fun withFriends(act: suspend Pair.() -> Unit) = runBlocking {
         val storage = MemoryAppStorage()
-        val ann = app(storage)
+        val ann = server.app(storage)
         val annId = ann.signInAs("Ann")
         TypeScriptParticipant(url).use { bob ->
-            val bobId = bob.text("signIn", "Bob-${++people}@example.org", "Bob").toULong()
+            val bobId = bob.signInAs("Bob")
             ann.contacts.requestByLink(bob.text("shareLink"))
             bob.tell("accept", annId)
             Pair(ann, annId, bob, bobId, storage).act()
@@ -118,7 +114,7 @@ class CallsTest {
         ann.close()
         assertEquals(CallEnding.LEFT, call.ending)
 
-        val again = app(storage)
+        val again = server.app(storage)
         assertEquals(annId, again.resume())
         val resumed = again.calls.first { it.isNotEmpty() }.single()
         assertEquals(call.callId, resumed.callId)
@@ -141,7 +137,7 @@ class CallsTest {
         val lost = call.fingerprint
         bob.tell("close")
         ann.close()
-        val again = app(storage)
+        val again = server.app(storage)
         again.resume()
         val resumed = again.calls.first { it.isNotEmpty() }.single()
         resumed.state.first { it == CallState.REJOINING }
@@ -155,12 +151,37 @@ class CallsTest {
     }
 
     @Test
+    fun `all start again, and the host makes a new key as soon as no device has one`() = withFriends {
+        val call = ann.call(bobId)
+        bob.view("answer", bob.text("ringing"))
+        call.state.first { it == CallState.ACTIVE }
+        val lost = call.fingerprint
+        bob.tell("close")
+        ann.close()
+        bob.tell("resume")
+        bob.tell("asking", call.callId)
+        val http = AlteredHttp(url)
+        // Else it would ask in vain, for as long as the server says.
+        http.alter = { operation, answer ->
+            if (operation.endsWith("/request-rejoin")) JsonObject(mapOf("expiresIn" to JsonPrimitive(3_600))) else answer
+        }
+        val again = server.app(storage, http.client)
+        again.resume()
+        val resumed = again.calls.first { it.isNotEmpty() }.single()
+        resumed.state.first { it == CallState.ACTIVE }
+        assertNotEquals(lost, resumed.fingerprint)
+        assertEquals(resumed.fingerprint, bob.view("until", call.callId, "active", 2).text("fingerprint"))
+        resumed.end()
+        again.close()
+    }
+
+    @Test
     fun `a call outlasts a lost network, and a key that was made meanwhile arrives, once`() = runBlocking {
         BreakableNetwork(url).use { network ->
-            val cat = Callsign(network.url, developmentPins(url), MemoryAppStorage())
+            val cat = server.app(through = network.url)
             val catId = cat.signInAs("Cat")
             TypeScriptParticipant(url).use { bob ->
-                val bobId = bob.text("signIn", "Bob-${++people}@example.org", "Bob").toULong()
+                val bobId = bob.signInAs("Bob")
                 bob.tell("befriendByLink", cat.contacts.shareLink())
                 cat.contacts.accept(bobId)
                 val callId = bob.text("start", catId)
@@ -192,7 +213,7 @@ class CallsTest {
 
     @Test
     fun `a third person is invited, and the key changes after one has left`() = withFriends {
-        val cat = app()
+        val cat = server.app()
         val catId = cat.signInAs("Cat")
         cat.contacts.request(annId)
         ann.contacts.accept(catId)
@@ -214,8 +235,8 @@ class CallsTest {
 
     @Test
     fun `a call rings at a phone whose clock is a day ahead`() = withFriends {
-        val server = Server(url, nowMs = { System.currentTimeMillis() + 86_400_000 })
-        val cat = Callsign(server, developmentPins(url), MemoryAppStorage())
+        val ahead = Server(url, nowMs = { System.currentTimeMillis() + 86_400_000 })
+        val cat = Callsign(ahead, developmentPins(url), MemoryAppStorage())
         val catId = cat.signInAs("Cat")
         cat.contacts.request(bobId)
         bob.tell("accept", catId)
@@ -238,12 +259,12 @@ class CallsTest {
     @Test
     fun `the first program calls a person and is called back`() = runBlocking {
         TypeScriptParticipant(url).use { bob ->
-            val bobId = bob.text("signIn", "Bob-${++people}@example.org", "Bob")
+            val bobId = bob.signInAs("Bob")
             val printed = ByteArrayOutputStream()
             val out = System.out
             System.setOut(PrintStream(printed, true))
             try {
-                val program = async(Dispatchers.IO) { firstCall(arrayOf(url, bobId)) }
+                val program = async(Dispatchers.IO) { firstCall(arrayOf(url, "$bobId")) }
                 val kimId = bob.text("acceptFirst")
                 val called = bob.view("answer", bob.text("ringing"))
                 bob.tell("end", called.needText("callId"))
@@ -267,23 +288,8 @@ class CallsTest {
     }
 
     private companion object {
-        @TempDir
-        @JvmStatic
-        lateinit var folder: File
-        var server: DevelopmentServer? = null
-        var people = 0
-
-        @BeforeAll
-        @JvmStatic
-        fun start() {
-            assumeTrue(DevelopmentServer.isBuilt, "the server is not built")
-            server = DevelopmentServer(folder)
-        }
-
-        @AfterAll
-        @JvmStatic
-        fun stop() {
-            server?.close()
-        }
+        @JvmField
+        @RegisterExtension
+        val server = ServerExtension()
     }
 }

@@ -1,6 +1,5 @@
 package callsign.app
 
-import java.io.File
 import java.util.concurrent.CopyOnWriteArrayList
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.awaitCancellation
@@ -9,33 +8,19 @@ import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonObject
-import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Assertions.assertEquals
-import org.junit.jupiter.api.Assumptions.assumeTrue
-import org.junit.jupiter.api.BeforeEach
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
-import org.junit.jupiter.api.io.TempDir
+import org.junit.jupiter.api.extension.RegisterExtension
 
 /** Connections to the built server; skipped where it is not built. */
 @Timeout(120)
 class ConnectionTest {
-    @TempDir
-    lateinit var folder: File
-    private var running: DevelopmentServer? = null
-    private val url get() = checkNotNull(running).url
+    @JvmField
+    @RegisterExtension
+    val server = ServerExtension()
+    private val url get() = server.url
     private val storage = MemoryAppStorage()
-
-    @BeforeEach
-    fun start() {
-        assumeTrue(DevelopmentServer.isBuilt, "the server is not built")
-        running = DevelopmentServer(folder)
-    }
-
-    @AfterEach
-    fun stop() {
-        running?.close()
-    }
 
     /** Ann's device, which is registered, as one run of her app. */
     private inner class Run(session: Session, server: Server, private val onRequest: suspend Run.(JsonObject) -> Unit) {

@@ -1,28 +1,20 @@
 package callsign.app
 
-import java.io.File
 import java.io.IOException
 import kotlinx.coroutines.flow.filterIsInstance
 import kotlinx.coroutines.flow.filterNotNull
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.runBlocking
-import org.junit.jupiter.api.AfterAll
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.Assumptions.assumeTrue
-import org.junit.jupiter.api.BeforeAll
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
-import org.junit.jupiter.api.io.TempDir
+import org.junit.jupiter.api.extension.RegisterExtension
 
 /** Devices and their lists on the built server; skipped where it is not built. */
 @Timeout(120)
 class DevicesTest {
-    private val url get() = checkNotNull(server).url
-
-    private suspend fun app(storage: AppStorage) = Callsign(url, developmentPins(url), storage)
-
-    private suspend fun Callsign.signIn(address: String) = signIn(address, "Ann") { sentCode(url, address) }
+    private suspend fun Callsign.signIn(address: String) = server.signIn(this, "Ann", address)
 
     /** Fails from a write on, as if the app had been killed before it. */
     private class DyingStorage(private val kept: AppStorage, private var writesLeft: Int) : AppStorage {
@@ -40,10 +32,10 @@ class DevicesTest {
         while (true) {
             val address = "ann-$writes@example.org"
             val storage = MemoryAppStorage()
-            val dying = app(DyingStorage(storage, writes))
+            val dying = server.app(DyingStorage(storage, writes))
             val failure = runCatching { dying.signIn(address) }.exceptionOrNull()
             runCatching { dying.close() }
-            val again = app(storage)
+            val again = server.app(storage)
             if (again.resume() == null) again.signIn(address)
             assertEquals(OwnListState.Listed(emptyList()), again.devices.listState.filterNotNull().first(), address)
             assertEquals(listOf(again.deviceId), again.devices.list().map { it.deviceId }, address)
@@ -58,9 +50,9 @@ class DevicesTest {
 
     @Test
     fun `a second device waits until the first one approves it, by a code that both show`() = runBlocking {
-        val first = app(MemoryAppStorage())
+        val first = server.app()
         first.signIn("bob@example.org")
-        val second = app(MemoryAppStorage())
+        val second = server.app()
         second.signIn("bob@example.org")
         val state = second.devices.listState.filterIsInstance<OwnListState.Waiting>().first()
         val waiting = first.devices.listState.filterIsInstance<OwnListState.Listed>().first { it.waiting.isNotEmpty() }
@@ -76,22 +68,8 @@ class DevicesTest {
     }
 
     private companion object {
-        @TempDir
-        @JvmStatic
-        lateinit var folder: File
-        var server: DevelopmentServer? = null
-
-        @BeforeAll
-        @JvmStatic
-        fun start() {
-            assumeTrue(DevelopmentServer.isBuilt, "the server is not built")
-            server = DevelopmentServer(folder)
-        }
-
-        @AfterAll
-        @JvmStatic
-        fun stop() {
-            server?.close()
-        }
+        @JvmField
+        @RegisterExtension
+        val server = ServerExtension()
     }
 }

@@ -1,49 +1,32 @@
 package callsign.app
 
-import java.io.File
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonObject
-import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.Assumptions.assumeTrue
-import org.junit.jupiter.api.BeforeEach
 import org.junit.jupiter.api.Test
-import org.junit.jupiter.api.io.TempDir
+import org.junit.jupiter.api.extension.RegisterExtension
 
 /** Sessions on the built server of this project; skipped where it is not built. */
 class SessionTest {
-    @TempDir
-    lateinit var folder: File
-    private var running: DevelopmentServer? = null
+    @JvmField
+    @RegisterExtension
+    val server = ServerExtension()
     private var aheadMs = 0L
     private val storage = MemoryAppStorage()
 
-    @BeforeEach
-    fun start() {
-        assumeTrue(DevelopmentServer.isBuilt, "the server is not built")
-        running = DevelopmentServer(folder)
-    }
-
-    @AfterEach
-    fun stop() {
-        running?.close()
-    }
-
-    private val development get() = checkNotNull(running)
-
     private suspend fun session(of: AppStorage = storage): Session =
-        Session.open(Server(development.url, nowMs = { System.currentTimeMillis() + aheadMs }), of)
+        Session.open(Server(server.url, nowMs = { System.currentTimeMillis() + aheadMs }), of)
 
     private suspend fun Session.signIn(email: String) {
         val sent = requestCode(email, "Ann")
-        verifyCode(sent.challengeId, development.codeFor(email))
+        verifyCode(sent.challengeId, server.codeFor(email))
     }
 
     private suspend fun Session.devices() = request("GET", "devices") as JsonObject
@@ -60,7 +43,7 @@ class SessionTest {
         val session = session()
         assertEquals("SIGNED_OUT", codeOf { session.devices() })
         val sent = session.requestCode("ann@example.org", "Ann")
-        val otp = development.codeFor("ann@example.org")
+        val otp = server.codeFor("ann@example.org")
         assertEquals(otp.length, sent.otpLength)
         val wrong = otp.map { if (it == '9') '0' else it + 1 }.joinToString("")
         assertEquals("OTP_INVALID", codeOf { session.verifyCode(sent.challengeId, wrong) })

@@ -1,0 +1,49 @@
+package callsign.app
+
+import java.net.URI
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.jsonObject
+import okhttp3.Interceptor
+import okhttp3.OkHttpClient
+import okhttp3.Response
+import okhttp3.ResponseBody.Companion.toResponseBody
+
+/**
+ * Requests go to the server itself, also where the app's sockets go another way. A test may hold them up before or after they
+ * are carried out, and alter their answers. Operations are such as `call/start`.
+ */
+class AlteredHttp(server: String) {
+    private val port = URI(server).port
+
+    @Volatile
+    var before: (operation: String) -> Unit = {}
+
+    @Volatile
+    var after: (operation: String) -> Unit = {}
+
+    @Volatile
+    var alter: (operation: String, answer: JsonObject) -> JsonObject = { _, answer -> answer }
+
+    val client: OkHttpClient = OkHttpClient.Builder().addInterceptor(::answer).build()
+
+    private fun answer(chain: Interceptor.Chain): Response {
+        val request = chain.request()
+        val path = request.url.encodedPath
+        if (!path.startsWith(API)) return chain.proceed(request)
+        val operation = path.removePrefix(API)
+        before(operation)
+        val direct = request.url.newBuilder().port(port).build()
+        val answer = chain.proceed(request.newBuilder().url(direct).build())
+        after(operation)
+        if (!answer.isSuccessful) return answer
+        val body = answer.body
+        val text = body.string()
+        val altered = if (text.startsWith("{")) "${alter(operation, Json.parseToJsonElement(text).jsonObject)}" else text
+        return answer.newBuilder().body(altered.toResponseBody(body.contentType())).build()
+    }
+
+    private companion object {
+        const val API = "/app/api/"
+    }
+}

@@ -1,0 +1,80 @@
+package callsign.app
+
+import java.io.File
+import java.nio.file.Files
+import okhttp3.OkHttpClient
+import org.junit.jupiter.api.Assumptions.assumeTrue
+import org.junit.jupiter.api.extension.AfterAllCallback
+import org.junit.jupiter.api.extension.AfterEachCallback
+import org.junit.jupiter.api.extension.BeforeAllCallback
+import org.junit.jupiter.api.extension.BeforeEachCallback
+import org.junit.jupiter.api.extension.ExtensionContext
+
+/**
+ * The built server: one for the class where this is a member of its companion, else one for each test. Where it is not built,
+ * tests are skipped.
+ */
+class ServerExtension : BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback {
+    private var folder = File("")
+    private var running: DevelopmentServer? = null
+    private var isShared = false
+    private var people = 0
+
+    private val server: DevelopmentServer get() = checkNotNull(running)
+    val url: String get() = server.url
+
+    suspend fun codeFor(email: String): String = server.codeFor(email)
+
+    suspend fun app(
+        storage: AppStorage = MemoryAppStorage(),
+        http: OkHttpClient = OkHttpClient(),
+        through: String = url,
+    ) = Callsign(through, developmentPins(url), storage, http = http)
+
+    /** A new person with this name. */
+    suspend fun signIn(app: Callsign, name: String): ULong = signIn(app, name, newAddress(name))
+
+    suspend fun signIn(app: Callsign, name: String, address: String): ULong =
+        app.signIn(address, name) { sentCode(url, address) }.userId
+
+    fun newAddress(name: String): String = "$name-${++people}@example.org"
+
+    /** Ends the server, and starts one with the same data whose clock is so far ahead. */
+    fun restart(clockAheadMs: Long) {
+        server.close()
+        running = DevelopmentServer(folder, clockAheadMs)
+    }
+
+    override fun beforeAll(context: ExtensionContext) {
+        isShared = true
+        start()
+    }
+
+    override fun beforeEach(context: ExtensionContext) {
+        if (!isShared) start()
+    }
+
+    override fun afterEach(context: ExtensionContext) {
+        if (!isShared) end()
+    }
+
+    override fun afterAll(context: ExtensionContext) = end()
+
+    private fun start() {
+        assumeTrue(DevelopmentServer.isBuilt, "the server is not built")
+        folder = Files.createTempDirectory("callsign").toFile()
+        running = DevelopmentServer(folder)
+    }
+
+    private fun end() {
+        running?.close()
+        running = null
+        folder.deleteRecursively()
+    }
+}
+
+/** Makes two people contacts. */
+suspend fun befriend(ann: Callsign, bob: Callsign) {
+    ann.contacts.requestByLink(bob.contacts.shareLink())
+    bob.contacts.accept(checkNotNull(ann.userId))
+}
