@@ -20,12 +20,14 @@ export async function leadTabs(name: string, life: AbortSignal, options: LeadOpt
   return new Promise(resolve => {
     let isLeading = false
     const hold = () => {
-      isLeading = true
       resolve()
+      // It has ended meanwhile: what is not held stays free.
+      if (life.aborted) return undefined
+      isLeading = true
       return new Promise<void>(release => life.addEventListener('abort', () => release()))
     }
     const holdOrWait = (lock: Lock | null) => {
-      if (lock !== null) return hold()
+      if (lock !== null || life.aborted) return hold()
       onWaiting()
       void request({ signal: life }, hold)
       return undefined

@@ -50,5 +50,11 @@ t.test(
     await hears(third, 'waiting', 'leads')
     t.same(await second.evaluate('heard'), ['leads'])
     t.same(await first.evaluate('heard'), ['leads', 'lost'])
+
+    await third.evaluate('life.abort()')
+    await second.evaluate('life = new AbortController(), heard.length = 0, lead(false), life.abort()')
+    await hears(second, 'leads')
+    await second.evaluate('life = new AbortController(), lead(false)')
+    await hears(second, 'leads', 'leads')
   },
 )
