@@ -9,6 +9,7 @@ export type Counts = ReadonlyMap<string, TrackCounts>
 export class FrameWorker {
   readonly #worker: Worker
   readonly #waiting: ((counts: Counts) => void)[] = []
+  #isOver = false
 
   /** Throws `MEDIA_UNSUPPORTED` where frames can't be encrypted: they are never sent in the clear. */
   constructor(
@@ -52,12 +53,14 @@ export class FrameWorker {
 
   counts(): Promise<Counts> {
     return new Promise(resolve => {
-      if (this.#waiting.push(resolve) === 1) this.#tell({ kind: 'counts' })
+      if (this.#isOver) resolve(new Map())
+      else if (this.#waiting.push(resolve) === 1) this.#tell({ kind: 'counts' })
     })
   }
 
   /** Keys go with it. */
   end(): void {
+    this.#isOver = true
     this.#worker.terminate()
     for (const resolve of this.#waiting.splice(0)) resolve(new Map())
   }

@@ -105,6 +105,8 @@ interface Stay {
   readonly session: JanusSession
   readonly publisher: Publisher
   readonly subscriber: Subscriber
+  /** Feeds of the other members who send. */
+  readonly feeds: () => Promise<readonly string[]>
   isLooking: boolean
   /** What had come by track, at the last look for lost transforms. */
   readonly looked: Map<string, { readonly packets: number; readonly frames: number }>
@@ -277,7 +279,10 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const session = new JanusSession({
       url,
       pluginToken,
-      onSocket: state => this.#setState(state === 'lost' ? 'reconnecting' : 'connected'),
+      onSocket: state => {
+        this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
+        if (state === 'back') void this.#catchUp().catch(again)
+      },
       onLost: again,
     })
     signal.addEventListener('abort', () => session.destroy())
@@ -305,7 +310,12 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         simulcast: this.#options.simulcast ?? false,
         tracks: this.#tracks,
       })
-      this.#stay = { session, publisher, subscriber, isLooking: false, looked: new Map() }
+      const feeds = async () => {
+        const { data } = await own.message({ request: 'listparticipants', room: roomId })
+        const sending = (data.participants ?? []).filter(one => one.publisher && one.id !== joined.data.id)
+        return sending.map(({ id }) => String(id))
+      }
+      this.#stay = { session, publisher, subscriber, feeds, isLooking: false, looked: new Map() }
       this.#follow()
       await publisher.publish()
     } catch (error) {
@@ -392,6 +402,14 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       ...Object.fromEntries(remote),
       ...(failing && { undecryptable: this.#undecryptable.get(failing[0])! }),
     }
+  }
+
+  /** The gateway keeps no events for a socket that is lost: where members came or went, this device joins anew. */
+  async #catchUp(): Promise<void> {
+    await this.#describe()
+    const feeds = await this.#stay?.feeds()
+    const known = [...this.#publishers.keys()]
+    if (feeds !== undefined && `${feeds.toSorted()}` !== `${known.toSorted()}`) this.#lose()
   }
 
   async #describe(): Promise<void> {

@@ -22,7 +22,9 @@ export interface VideoRoomData {
   readonly videoroom?: string
   readonly error_code?: number
   readonly error?: string
+  readonly id?: number | string
   readonly private_id?: number
+  readonly participants?: readonly { readonly id: number | string; readonly publisher: boolean }[]
   readonly publishers?: readonly PublisherData[]
   readonly streams?: readonly SubscribedStream[]
   readonly mid?: string

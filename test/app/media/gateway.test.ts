@@ -199,9 +199,9 @@ async function runTests(): Promise<void> {
       await bob.evaluate('isCut = true, sockets.at(-1).close()')
       await bob.until(`media.state === 'reconnecting' && sockets.length >= 3`)
       for (const tab of [ann, bob]) await tab.receives(1, 10)
+      await bob.evaluate('media.mute(true)')
       await bob.evaluate('isCut = false')
       await bob.until(`media.state === 'connected'`)
-      await bob.evaluate('media.mute(true)')
       t.equal(await bob.evaluate(`count('error')`), 0, 'answers come by the new socket')
       await ann.until(`media.participants[0].microphone.isOn === false`)
       t.equal(await ann.evaluate('media.participants[0].feed'), feed, 'the same session')
@@ -216,6 +216,24 @@ async function runTests(): Promise<void> {
       }
       t.comment(`the longest rejoin took ${Math.round(longestMs)} ms`)
       t.comment(`${await bob.evaluate('media.transformsMended')} transforms were laid anew`)
+      await bob.evaluate('media.leave()')
+      t.match(await bob.evaluate('media.statistics()'), { own: { sealed: 0 } })
+    },
+  )
+
+  await t.test(
+    'a tab whose socket was away hears and sees who has come meanwhile, and not who has gone',
+    async t => {
+      const room = await openRoom(janus)
+      const [ann, bob] = [await joined(t, room, '1:Ann'), await joined(t, room, '2:Bob')]
+      await bob.receives(1, 5)
+      await bob.evaluate('isCut = true, sockets.at(-1).close()')
+      await bob.until(`media.state === 'reconnecting'`)
+      await ann.evaluate('media.leave()')
+      const cat = await joined(t, room, '3:Cat')
+      await bob.evaluate('isCut = false')
+      await bob.until(`media.participants.map(one => one.userId).join() === '3'`)
+      for (const tab of [bob, cat]) await tab.receives(1, 5)
     },
   )
 
