@@ -17,6 +17,7 @@ import { RawTables } from '../support/damage.ts'
 import { fillStore } from '../support/filled-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { lookUp, registerUsers, startLog } from '../support/live-log.ts'
+import { until } from '../support/nodes.ts'
 import { PASSWORD, type PostgresServer, skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
 import { spawnBound, startedProgram } from '../support/programs.ts'
 import { acquireNext, openRecord, rowsIn } from '../support/record.ts'
@@ -92,8 +93,8 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
       const node = await startRefused({ dataFolder: other, environment: await nodeSettings(url) })
       t.equal(node.code, 1)
       t.match(node.stderr, /a store moves into it, and has not ended/)
-      refused(t, await migrateOnceFree('lmdb', join(other, 'back'), url), /has not ended: run/)
-      const again = await migrateOnceFree('postgres', folder, url)
+      refused(t, await migrateOnceFree(t, 'lmdb', join(other, 'back'), url), /has not ended: run/)
+      const again = await migrateOnceFree(t, 'postgres', folder, url)
       t.equal(again.code, 0)
       t.equal(again.stderr, 'migrate: an earlier move into this database did not end; it starts over\n')
       t.same(await rowsIn(postgres, url), await rowsOf(folder))
@@ -108,7 +109,7 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     const args = ['--to', 'postgres', '--data-dir', folder]
     await killWaiting(postgres, url, { lock, query: 'with opened as', args, isExecuted: true })
     t.equal(await stateOf(folder), undefined)
-    const again = await migrateOnceFree('postgres', folder, url)
+    const again = await migrateOnceFree(t, 'postgres', folder, url)
     t.same(again, { code: 0, stderr: '', lines: again.lines })
     const record = await openRecord(t, url)
     const { number, epoch } = await record.snapshot(() => {})
@@ -324,11 +325,10 @@ function migrate(to: string, folder: string, url: string): Promise<CommandOutcom
 }
 
 /** After the lease of a command that was killed has run out. */
-async function migrateOnceFree(to: string, folder: string, url: string): Promise<CommandOutcome> {
-  for (;;) {
-    const outcome = await migrate(to, folder, url)
-    if (!/five more seconds|has just ended: try again/.test(outcome.stderr)) return outcome
-  }
+async function migrateOnceFree(t: Test, to: string, folder: string, url: string): Promise<CommandOutcome> {
+  const record = await openRecord(t, url)
+  await until(async () => (await record.writer()).holder === undefined)
+  return migrate(to, folder, url)
 }
 
 function refused(t: Test, outcome: CommandOutcome, reason: RegExp, code = 2): void {
@@ -355,7 +355,7 @@ async function killWaiting(
   const ofCommand = `from pg_stat_activity where application_name = '${APPLICATION}'`
   if (!stop.isExecuted) await postgres.query(url, `select pg_terminate_backend(pid) ${ofCommand}`)
   else await release()
-  while ((await postgres.query(url, `select ${ofCommand}`)).length > 0);
+  await until(async () => (await postgres.query(url, `select ${ofCommand}`)).length === 0)
   await release()
 }
 

@@ -19,6 +19,7 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { freePort } from './free-port.ts'
@@ -97,7 +98,8 @@ export class PostgresServer {
           where application_name = $1 and wait_event_type = 'Lock' and ltrim(query, E' \\n') like $2 || '%'`,
         [applicationName, query],
       )
-    while ((await waiting()).length === 0);
+    // Each look is a connection, which is a process of PostgreSQL.
+    while ((await waiting()).length === 0) await setTimeout(20)
   }
 
   /** Resolves when connections are taken. */

@@ -1,5 +1,6 @@
 /** Records of the nodes of a test, and what their tables hold. */
 
+import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { WrittenRow } from '../../src/store/engine/change-record.ts'
 import type { Lease } from '../../src/store/postgres/lease.ts'
@@ -29,6 +30,7 @@ export async function acquireNext(record: PostgresRecord): Promise<Lease> {
   for (;;) {
     const lease = await record.acquire()
     if (lease !== undefined) return lease
+    await setTimeout(PAUSE_MS)
   }
 }
 
@@ -75,3 +77,6 @@ export class RowModel {
 export function bytesOf(text: string): Buffer {
   return Buffer.from(text)
 }
+
+/** Between two looks: a lease lasts for seconds, and each look is a statement of PostgreSQL. */
+const PAUSE_MS = 20

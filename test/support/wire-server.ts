@@ -123,4 +123,4 @@ export function deviceOf({ app, userId, deviceId }: Person): WireDevice {
   return { token: app.accessToken!, userId, deviceId }
 }
 
-const FIGURE_MS_MAX = 15_000
+const FIGURE_MS_MAX = 120_000
