@@ -8,7 +8,7 @@ export type ErrorCode = CoreErrorCode | ApplicationErrorCode | ConnectionErrorCo
 
 /** Codes of the log, the process and requests as such; gRPC speaks them too. */
 export type CoreErrorCode =
-  // What a peer sent is not of its form, or does not verify (parsers and verifiers of `log`).
+  // A peer sent something that is not of its form, or does not verify (parsers and verifiers of `log`).
   | 'MALFORMED'
   | 'KEY_INVALID'
   | 'SIGNATURE_INVALID'
@@ -122,7 +122,7 @@ export interface FieldError {
   readonly detail: string
 }
 
-/** What a problem body says beyond its code (contract 1.5); `retryIn`, in seconds, is also its `Retry-After`. */
+/** Members of a problem body beyond its code (contract 1.5); `retryIn`, in seconds, is also its `Retry-After`. */
 export type ProblemMembers = Readonly<Record<string, unknown>> & { readonly retryIn?: number }
 
 /** How many requests a rate admits in a time. */

@@ -44,11 +44,11 @@ export const GRPC_REQUEST_DEADLINE_MS = 30_000
 export const GRPC_CONNECTION_IDLE_MS = 5 * 60_000
 /** How long a gRPC connection lasts before it is asked to end; calls that run are answered first. */
 export const GRPC_CONNECTION_MS_MAX = 15 * 60_000
-/** Addresses, users or pairs of which one rate is remembered; beyond it those counted longest ago are forgotten. */
+/** Addresses, users or pairs that one rate remembers; beyond it those counted longest ago are forgotten. */
 export const RATE_KEYS_MAX = 100_000
 /** From SIGTERM to exit: a supervisor kills after about as long. */
 export const STOP_DEADLINE_MS = 10_000
-/** Of it, for the fronts. */
+/** The fronts' part of it. */
 export const FRONT_STOP_MS = STOP_DEADLINE_MS / 2
 /** Access tokens that were found genuine and are remembered: about 400 bytes each, so 26 MB. */
 export const TOKENS_KEPT_MAX = 65_536
@@ -58,7 +58,7 @@ export const SESSIONS_KEPT_MAX = 32_768
 export const USER_VIEWS_KEPT_MAX = 16_384
 /** Users whose devices were read and have not changed: about a kilobyte each, so 16 MB. */
 export const DEVICE_LISTS_KEPT_MAX = 16_384
-/** Users of whom name, number of devices and whether they are asked was read and has not changed: 350 bytes, so 23 MB. */
+/** Users whose name, number of devices and waiting requests were read and have not changed: 350 bytes each, so 23 MB. */
 export const PEOPLE_KEPT_MAX = 65_536
 /** From an ACK without a receipt until its commit begins: those of a call to many come within it. */
 export const SETTLED_WITHIN_MS = 20

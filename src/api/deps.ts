@@ -1,4 +1,4 @@
-/** What operations are given, each thing said once. A file takes what it needs of it. */
+/** Everything that operations are given, each thing said once. A file takes the members that it needs. */
 
 import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
 import type { LiveCalls } from '../domain/calls/live-calls.ts'

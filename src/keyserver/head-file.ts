@@ -24,7 +24,7 @@ export interface HeadFileOptions {
 
 export class HeadFile {
   readonly path: string
-  /** What it held when it was opened, or undefined when there was no such file. */
+  /** The checkpoint that it held when it was opened; undefined when there was no such file. */
   readonly checkpoint: Checkpoint | undefined
   readonly #write: typeof writeDurably
   readonly #retryMs: number

@@ -48,7 +48,7 @@ export const SHOWN = 'shown'
 /** Raised when a table changes its form; a store of another version is refused. */
 export const STORE_FORMAT_VERSION = 1
 
-/** What the store was made with; another origin or key must not write to it. */
+/** Origin and key that the store was made with; others must not write to it. */
 export interface LogMaker {
   readonly formatVersion: number
   readonly vkey: string
@@ -110,7 +110,7 @@ export class LogStore {
     this.#lookup = new LookupIndex(store, LOOKUP)
   }
 
-  /** Who made this store, or undefined for a new one. */
+  /** The maker of this store, or undefined for a new one. */
   maker(): LogMaker | undefined {
     return this.#store.view(view => view.get(MAKER, 'maker'))
   }
@@ -240,7 +240,7 @@ export class LogStore {
     return this.#lookup.newest(vrfHash)
   }
 
-  /** Who is behind a leaf, in batches being written too. */
+  /** The identity behind a leaf, in batches being written too. */
   identity(index: number): LoggedIdentity | undefined {
     return this.#identities.read(index)
   }

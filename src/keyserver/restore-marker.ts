@@ -17,7 +17,7 @@ export function writeRestoreMarker(dataFolder: string, marker: RestoreMarker): P
   return writeDurably(pathIn(dataFolder), `${JSON.stringify(marker)}\n`, 0o600)
 }
 
-/** What it says, or undefined when there is none. A marker that can't be read is one all the same. */
+/** Its text, or undefined when there is none. A marker that can't be read is one all the same. */
 export function readRestoreMarker(dataFolder: string): RestoreMarker | undefined {
   const path = pathIn(dataFolder)
   if (!existsSync(path)) return undefined

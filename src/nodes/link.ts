@@ -47,7 +47,7 @@ export interface LinkOptions {
    * they wait until it has resolved.
    */
   readonly onSaid?: (said: unknown) => Promise<void> | undefined
-  /** What the answer of an actor of this kind waits for before it goes to the other process, if anything. */
+  /** The answer of an actor of this kind waits for it before it goes to the other process. */
   readonly beforeAnswer?: (kind: string) => Promise<void> | undefined
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void

@@ -174,7 +174,7 @@ export function observeConnections(
   )
 }
 
-/** What a node of several says of itself. */
+/** The figures of a node of several. */
 export function observeNode(
   metrics: Metrics,
   figures: () => { readonly isWriter: boolean; readonly change: number; readonly silentMs: number },

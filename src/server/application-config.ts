@@ -37,7 +37,7 @@ export interface ApplicationConfig {
   readonly sms?: SmsOptions
   readonly smsBudgets: SmsBudgets
   readonly apns?: ApnsOptions
-  /** Of the app, for Apple devices that have not said theirs. */
+  /** The app's, for Apple devices that have not said theirs. */
   readonly bundleId?: string | undefined
   readonly fcm?: FcmOptions
   readonly turn?: TurnRelay

@@ -42,7 +42,7 @@ export interface StoresDeps {
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
   /** Where another process writes to inboxes. */
   readonly inboxWrites?: InboxWrites
-  /** Something of ours failed that nobody waits for. */
+  /** Called with the error of work that no caller waits for. */
   readonly onFault: (error: unknown) => void
 }
 

@@ -62,7 +62,7 @@ export interface Config {
   readonly fronts: number
   /** On loopback; absent: STOMP is spoken over WebSocket only. */
   readonly stompTcpPort?: number
-  /** What clients see, without a trailing slash; absent in development: the address listened on. */
+  /** The address for clients, without a trailing slash; absent in development: the address listened on. */
   readonly publicUrl?: string
   readonly log: {
     readonly isFrozen: boolean
@@ -94,7 +94,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** What the command line says, and what the machine says of itself. */
+/** Choices of the command line, and facts about the machine. */
 export interface StartFlags {
   readonly dev: boolean
   /** Path of the settings file. */

@@ -15,9 +15,9 @@ export interface Listener {
 /** One line of the reference. */
 export interface Setting {
   readonly name: string
-  /** What it may hold, with unit and bounds. */
+  /** Its values, with unit and bounds. */
   readonly takes: string
-  /** What counts where it is not set. */
+  /** Its value where it is not set. */
   readonly usual: string
   /** Whether `<name>_FILE` may name a file that holds it. */
   readonly isSecret: boolean
@@ -27,7 +27,7 @@ export interface IntegerForm {
   readonly usual: number
   readonly min: number
   readonly max: number
-  /** What is counted, such as `seconds`. */
+  /** The unit of a count, such as `seconds`. */
   readonly unit?: string
   /** The default in words, where machines differ. */
   readonly usualText?: string
@@ -51,7 +51,7 @@ export class EnvironmentReader {
     this.#settingsFile = file
   }
 
-  /** What has been read so far. */
+  /** Those read so far. */
   get settings(): readonly Setting[] {
     return [...this.#known.values()]
   }

@@ -71,7 +71,7 @@ export function readKeySettings(
   return { publicKeys }
 }
 
-/** What is wrong with keys that are all there, a sentence each. */
+/** The faults of keys that are all there, a sentence each. */
 function faultsOf(keys: Omit<LogKeys, 'secret'>): readonly string[] {
   const { origin, ktPrivateKey, secondKtPrivateKey, vrfPrivateKey } = keys
   const faults: string[] = []

@@ -136,7 +136,7 @@ class RowCheck {
       this.#report(name, check, key, NO_ENDING)
   }
 
-  /** Of rows whose endings may be at any time. */
+  /** Checks rows whose endings may be at any time. */
   #checkEndings(): void {
     const parts = partsFor(this.#sizes.get('expiries') ?? 0)
     for (let part = 0; part < parts; part++) {

@@ -54,7 +54,7 @@ export interface AuthenticationDeps {
   }
 }
 
-/** What is remembered of a genuine token. */
+/** A token that was found genuine, as it is remembered. */
 interface GenuineToken extends Omit<AccessToken, 'sessionId'> {
   readonly sessionName: string
 }

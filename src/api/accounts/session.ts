@@ -95,7 +95,7 @@ async function refresh(
   }
 }
 
-/** What the token does to its session. */
+/** The change that the token makes to its session. */
 function rotate(
   change: Change,
   deps: Deps,

@@ -128,7 +128,7 @@ function resend({ challenges }: Deps, { body, network, commit }: CheckedResend):
   }))
 }
 
-/** What is to be tried in the change: a challenge, or a login of the address that is named instead. */
+/** The attempt to make in the change: a challenge, or a login of the address that is named instead. */
 function readAttempt(
   { challenges, addresses }: Deps,
   body: VerifyBody,

@@ -35,7 +35,7 @@ export type SignInRequest = Pick<
 export interface ProvenUser {
   readonly userId: UserId
   readonly isNewUser: boolean
-  /** What they proved it by, for the session: `otp`, `social`, `apple`. */
+  /** The kind of proof, for the session: `otp`, `social`, `apple`. */
   readonly proof: string
 }
 
@@ -46,7 +46,7 @@ export class SignIns {
     this.#deps = deps
   }
 
-  /** A new account with its first login method, which nobody has yet. */
+  /** A new account with its first login method, which no other account has. */
   newUser(
     change: Change,
     displayName: string,

@@ -23,13 +23,13 @@ type Deps = Pick<ApiDeps, 'accounts' | 'challenges' | 'database' | 'identities' 
   readonly signIns: SignIns
 }
 
-/** What a request hands over; `attempt` is its `Idempotency-Key` where a retry gets the first reply. */
+/** The claim of a request; `attempt` is its `Idempotency-Key` where a retry gets the first reply. */
 export interface SocialSignInClaim extends SocialClaim {
   readonly displayName?: string | undefined
   readonly attempt?: string | undefined
 }
 
-/** What came of a token; it is kept as it is for the retry of a request whose reply was lost. */
+/** The outcome of a token; it is kept for the retry of a request whose reply was lost. */
 type Outcome =
   | { readonly kind: 'signed-in'; readonly reply: object }
   | { readonly kind: 'account-exists'; readonly challenge: ChallengeReply }
@@ -142,7 +142,7 @@ export class SocialSignIn {
     }
   }
 
-  /** What is new about a known identity: the address that its provider names, and Apple's latest refresh token. */
+  /** Brings a known identity up to date: the address that its provider names, and Apple's latest refresh token. */
   #renew(change: Change, owner: MethodOwner | undefined, identity: SocialIdentity): void {
     const { accounts } = this.#deps
     const method = owner === undefined ? undefined : accounts.method(change, owner)

@@ -32,7 +32,7 @@ type Deps = Pick<
 type VerifyBody = Static<typeof VerifyLoginRequest>
 type CheckedVerify = Pick<OperationRequest<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
 
-/** What came of an attempt; refusals were counted, so they are thrown after the change, not in it. */
+/** The outcome of an attempt; refusals were counted, so they are thrown after the change, not in it. */
 type Outcome = RefusedAttempt | MethodRefusal | { readonly kind: 'done'; readonly body: object }
 
 export function verifyOperations(deps: Deps): readonly Operation[] {

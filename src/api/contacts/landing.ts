@@ -8,7 +8,7 @@ import { parseShareToken } from '../../domain/contacts/share-token.ts'
 import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 
 export interface LandingSettings {
-  /** What the page calls the app. */
+  /** The app's name on the page. */
   readonly appName: string
   /** The app's own URL scheme, such as `callsign`. */
   readonly deepLinkScheme: string

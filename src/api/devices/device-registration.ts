@@ -81,7 +81,7 @@ export interface RegistrationCommand {
   readonly replacesDeviceId: DeviceId | undefined
 }
 
-/** What became of the registrations that the last process left unfinished. */
+/** How the registrations ended that the last process left unfinished. */
 export interface Repairs {
   finished: number
   /** Their sessions have ended since. */

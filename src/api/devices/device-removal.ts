@@ -34,7 +34,7 @@ export function removeDevice(change: Change, deps: Deps, removal: DeviceRemoval)
   return true
 }
 
-/** What other devices are told of a device. */
+/** The facts about a device that other devices get. */
 export function noticeOf({ deviceId, info, publicKeyHash }: Device) {
   return { deviceId, name: deviceName(info), platform: info.platform, publicKeyHash }
 }

@@ -13,7 +13,7 @@ import { DocumentSchemas } from './document-schemas.ts'
 import { PROBLEM } from './openapi.ts'
 
 export interface AsyncApiDeps {
-  /** Of the software. */
+  /** The software's. */
   readonly version: string
   /** Where clients reach the server over HTTP. */
   readonly serverUrl: string

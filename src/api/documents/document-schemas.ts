@@ -28,7 +28,7 @@ import { DeviceInfoBody, DeviceItem, KeyAlgorithm, PutPushRequest } from '../../
 import { LoginMethodView, MethodKind } from '../../schema/login-method.ts'
 import { VerifyReply } from '../../schema/profile.ts'
 
-/** What has a name, the parts before what they are parts of. */
+/** Schemas with a name, each behind its own parts. */
 const NAMED: Readonly<Record<string, TSchema>> = {
   KeyAlgorithm,
   LoginMethodKind: MethodKind,

@@ -160,5 +160,5 @@ const HEADERS: Record<number, object> = {
   },
   503: RETRY,
 }
-/** Of a user, a device, a call; every value in a path is one (contract 1.3). */
+/** The id of a user, a device or a call; every value in a path is one (contract 1.3). */
 export const ID = { type: 'string', format: 'uint64', pattern: '^(0|[1-9][0-9]{0,19})$' }

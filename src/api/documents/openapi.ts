@@ -17,7 +17,7 @@ export interface OpenApiDeps {
   /** Without the plain routes, which the document knows by itself. */
   readonly operations: readonly OperationForm[]
   readonly lookupsNeedToken: boolean
-  /** Of the software. */
+  /** The software's. */
   readonly version: string
   /** Where clients reach the server. */
   readonly serverUrl: string

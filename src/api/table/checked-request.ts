@@ -9,7 +9,7 @@ import type { Requester } from '../accounts/authentication.ts'
 import type { Idempotence } from './idempotence.ts'
 import type { OperationRequest } from './operation.ts'
 
-/** What the checks before the handler have found. */
+/** The findings of the checks before the handler. */
 export interface RequestChecks {
   readonly requester: Requester | undefined
   readonly body: unknown

@@ -27,7 +27,7 @@ export class Idempotence {
     this.#bodyText = bodyText
   }
 
-  /** What the reply is kept under, with a copy of the body; undefined where none is kept. Throws `VALIDATION_FAILED`. */
+  /** The key that the reply is kept under, with a copy of the body; undefined where none is kept. Throws `VALIDATION_FAILED`. */
   requestOf(
     { body, params, header }: HttpRequest,
     requester: Requester | undefined,

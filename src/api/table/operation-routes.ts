@@ -197,7 +197,7 @@ export function rateLimited(missingMs: number, scope: string, quota: Quota): Sig
 
 const ANYTHING_AUTHENTICATED: RateRule = { name: 'authenticated', by: 'user' }
 const HEADERS = ['authorization', 'idempotency-key', 'accept-language', 'user-agent']
-/** What only reads looks at nothing else, and each header that is copied costs a call into uWebSockets. */
+/** Operations that only read look at no other header, and each one that is copied costs a call into uWebSockets. */
 const READERS_HEADERS = ['authorization']
 const UNKNOWN_FIELDS_CHARS_MAX = 256
 const EMPTY_OBJECT = Buffer.from('{}')

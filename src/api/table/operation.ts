@@ -85,7 +85,7 @@ export interface OperationRules<Body, Query, A extends Access> {
   readonly access: A
   /** The form of the answer's body by status; null for none. */
   readonly replies: Readonly<Partial<Record<Reply['status'], TSchema | null>>>
-  /** What it refuses with, beyond what every operation of its access and form can. */
+  /** The codes that it refuses with, beyond those of every operation of its access and form. */
   readonly codes: readonly ErrorCode[]
   readonly rates?: readonly RateRule[]
   /** Whether it honours `Idempotency-Key`. */

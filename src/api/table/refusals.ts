@@ -6,7 +6,7 @@
 import type { ErrorCode } from '../../errors.ts'
 import type { Access, Operation } from './operation.ts'
 
-/** What there is to tell of an operation. */
+/** An operation as documents describe it. */
 export type OperationForm = Omit<Operation, 'handle'>
 
 /** Every code that an answer of the operation may have, in alphabetical order. */

@@ -108,7 +108,7 @@ interface Stay {
   /** Feeds of the other members who send. */
   readonly feeds: () => Promise<readonly string[]>
   isLooking: boolean
-  /** What had come by track, at the last look for lost transforms. */
+  /** Packets and frames by track, at the last look for lost transforms. */
   readonly looked: Map<string, { readonly packets: number; readonly frames: number }>
 }
 
@@ -324,7 +324,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     }
     if (signal.aborted) return
     this.#setState('connected')
-    // A track may have come while the others were published.
+    // A track may have come while the rest was published.
     void this.#describe()
     clearInterval(this.#watchdog)
     this.#watchdog = setInterval(() => {

@@ -14,7 +14,7 @@ import { removeRestoreMarker, writeRestoreMarker } from '../restore-marker.ts'
 import { checkInProcess } from './check-process.ts'
 import type { LogReport } from './fault.ts'
 
-/** What a checked copy holds. */
+/** The contents of a checked copy. */
 export interface CopiedLog {
   readonly report: LogReport
   /** The signed note. */

@@ -103,7 +103,7 @@ export class EntryBlock {
 
 interface CutBundle {
   readonly bundle: Uint8Array
-  /** What is wrong with the bundle as a whole. */
+  /** The fault of the bundle as a whole. */
   readonly fault?: { readonly offset: number | undefined; readonly detail: string }
 }
 

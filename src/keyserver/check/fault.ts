@@ -37,7 +37,7 @@ export interface CheckOutcome {
   readonly check: CheckName
   /** True when nothing was found, null when it could not be or was not to be checked. */
   readonly ok: boolean | null
-  /** What was looked at, as a sentence. */
+  /** The part that was looked at, as a sentence. */
   readonly detail: string
   readonly faults: number
   /** How many of them a repair does not put right. */

@@ -12,7 +12,7 @@ import { LOG_TABLES, SHOWN, STORE_FORMAT_VERSION } from '../log-store.ts'
 import type { Findings } from './fault.ts'
 import type { RawLog, RecordName } from './raw-log.ts'
 
-/** What of a key is known from outside the store. */
+/** Keys that are known from outside the store. */
 export interface KnownKeys {
   /** The log's verifier key, when one was given: it counts, and the maker record has to agree. */
   readonly verifier?: VerifierKey
@@ -52,7 +52,7 @@ export function checkMaker(raw: RawLog, known: KnownKeys, findings: Findings): V
 export interface StoredHead {
   /** The size that the record says beside the note. */
   readonly recordedSize: unknown
-  /** What the note says, when it is one at all. */
+  /** The note's checkpoint, when it is a note at all. */
   readonly claimed: Checkpoint | undefined
   /** The same, when the log's key has signed it. */
   readonly verified: Checkpoint | undefined
@@ -109,7 +109,7 @@ export function judgeHead(
   }
 }
 
-/** What is wrong with the head that was shown last, where witnesses cosign. */
+/** The fault of the head that was shown last, where witnesses cosign. */
 function shownFault(
   raw: RawLog,
   verifier: VerifierKey | undefined,

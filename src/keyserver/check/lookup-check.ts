@@ -68,7 +68,7 @@ export class LookupCheck {
     }
   }
 
-  /** To be called when all ranges have been checked. */
+  /** Call it when all ranges have been checked. */
   finish(): void {
     for (const key of this.#raw.keys(LOG_TABLES.lookup)) {
       const bytes = Buffer.from(key)

@@ -26,7 +26,7 @@ export interface AccountErasureDeps {
   readonly letters: AccountLetters
   readonly notices: Notices
   readonly appleConsents: AppleConsents
-  /** Of what this class does not know: devices, contacts and requests, share tokens. */
+  /** For the tables that this class does not know: devices, contacts and requests, share tokens. */
   readonly erasers: readonly EraseOf[]
 }
 

@@ -76,12 +76,12 @@ export class AccountStore {
   }
 }
 
-/** Of the table `users`. */
+/** Rows of the table `users`. */
 export const USER_SHAPES = [
   ['displayName', 'createdAtMs', 'settings', 'primaryMethodId', 'acceptLanguage'],
   ['discoverableByEmail', 'discoverableByPhone', 'callsFromContactsOnly'],
 ]
-/** Of the table `login-methods`. */
+/** Rows of the table `login-methods`. */
 export const METHOD_SHAPES = [['kind', 'key', 'shown', 'id', 'addedAtMs', 'lastUsedAtMs']]
 const USERS = recordTable<User>('users', USER_SHAPES)
 /** All of a user's in one record: they are few, and read together. */

@@ -125,7 +125,7 @@ interface Sending {
   readonly isPaid: boolean
 }
 
-/** Who tries a code, how the account knows them, and where the code was asked for. */
+/** The one who tries a code, how the account knows them, and where the code was asked for. */
 interface Trying {
   readonly trier: Trier
   readonly asker: Asker
@@ -307,7 +307,7 @@ export class ChallengeStore {
     return { code, counts: this.#counts.read(view, address), asker, isTest: this.#sender.isTest(address) }
   }
 
-  /** Who steps up holds a session of the account. */
+  /** A person who steps up holds a session of the account. */
   #askerOf(view: View, { purpose, address, ...traits }: ChallengeRequest, nowMs: number): Asker {
     if (purpose.kind === 'step-up') return 'token'
     return this.#deps.knownSignIns.askerOf(view, address, traits, nowMs)
@@ -417,6 +417,6 @@ const SENTENCES: Record<WaitCode, string> = {
   OTP_COOLDOWN: 'a code was sent a moment ago',
   RATE_LIMITED: 'too many codes for this address',
 }
-/** Of a mail address that may not be there. */
+/** Stands for a mail address that may not be there. */
 const MASK = '•••'
 const CHANNEL_OF: Record<AddressMethod['kind'], 'email' | 'sms'> = { email: 'email', phone: 'sms' }

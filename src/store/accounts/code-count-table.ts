@@ -1,4 +1,4 @@
-/** What is counted for each address (contract 2.2): one row each, gone when nothing in it matters any more. */
+/** The counts of each address (contract 2.2): one row each, gone when nothing in it matters any more. */
 
 import { addressIdentifier } from '../../domain/accounts/account.ts'
 import type { Address } from '../../domain/accounts/challenge.ts'

@@ -60,7 +60,7 @@ export class CodeSender {
     throw new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${kind} now`)
   }
 
-  /** What stops messages to numbers like this one; undefined when nothing does. */
+  /** The stop of messages to numbers like this one; undefined when there is none. */
   stopOf(change: Change, asked: Asked): SmsStop | undefined {
     return this.#isCharged(asked.address) ? this.#deps.smsBudget?.stopOf(change, paid(asked)) : undefined
   }

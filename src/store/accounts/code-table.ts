@@ -65,7 +65,7 @@ export class CodeTable {
     change.remove(CHALLENGES, id)
   }
 
-  /** What is left of a code that does not matter any more and was not swept yet. */
+  /** Removes the rest of a code that does not matter any more and was not swept yet. */
   forgetEnded(change: Change, key: Uint8Array): void {
     const code = change.get(CODES, key)
     if (code !== undefined) this.remove(change, { key, code })

@@ -1,4 +1,4 @@
-/** The sessions: one row each under its id, found by user too. Rows go when their time is over. */
+/** The sessions: one row each under its id, found by user too. Rows go when their time has run out. */
 
 import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
 import { expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
@@ -19,7 +19,7 @@ export class SessionStore {
   readonly #database: Store
   readonly #expiries: Expiries
   readonly #lifetimes: TokenLifetimes
-  /** What `current` has read, by `sessionName`. */
+  /** Sessions that `current` has read, by `sessionName`. */
   readonly #kept: WatchedCache<string, Session>
 
   constructor({ database, expiries, lifetimes }: SessionTables) {
@@ -45,7 +45,7 @@ export class SessionStore {
     return [...view.keys(SESSIONS_BY_USER, rangeOf(idsKey(userId)))].map(key => key.subarray(USER_BYTES))
   }
 
-  /** Devices of the user to which a session is bound that nobody has ended. */
+  /** Devices of the user that an open session is bound to. */
   devicesOf(view: View, userId: UserId): ReadonlySet<DeviceId> {
     const sessions = this.idsOf(view, userId).map(id => this.read(view, id))
     return new Set(sessions.filter(lasts).flatMap(({ deviceId }) => deviceId ?? []))
@@ -142,7 +142,7 @@ const SHAPE = [
   'methods',
   'userAgent',
 ]
-/** Of the table `sessions`: without a device, and bound to one. */
+/** Rows of the table `sessions`: without a device, and bound to one. */
 export const SESSION_SHAPES = [SHAPE, [...SHAPE, 'deviceId']]
 const SESSIONS = recordTable<Session>('sessions', SESSION_SHAPES)
 const SESSIONS_BY_USER = recordTable<0>('sessions-by-user')

@@ -50,7 +50,7 @@ export class SmsBudget {
     deps.database.subscribe('sms-refused', ({ stop }) => this.#tellOf(stop))
   }
 
-  /** What keeps the message from being sent; undefined when nothing does. */
+  /** The stop that keeps the message from being sent; undefined when there is none. */
   stopOf(change: Change, message: PaidMessage): SmsStop | undefined {
     const { nowMs } = change
     for (const [scope, name] of countersOf(message)) {
@@ -169,7 +169,7 @@ function tallyOfDay(row: OldDayCount | undefined): Tally {
 const ALL = 'all'
 const TODAY = 'today'
 const DAY_MS = 86_400_000
-/** Stops that are remembered, so that each is told of once; beyond it the one told of longest ago is told again. */
+/** Stops that are remembered, so that each is reported once; beyond it the one reported longest ago is reported again. */
 const STOPS_KEPT_MAX = 10_000
 /** By range and network. */
 const SMS_TALLIES = recordTable<Tally>('sms-tallies')

@@ -1,4 +1,4 @@
-/** What the rules of calling people have to know beyond the call: who they are, their devices, which rooms are free. */
+/** Facts that the rules of calling need beyond the call: the people, their devices, which rooms are free. */
 
 import { takesCallsFromStrangers } from '../../domain/accounts/account.ts'
 import type { CalleeFacts, CallFacts } from '../../domain/calls/call-command.ts'
@@ -20,7 +20,7 @@ export interface CallFactsDeps {
   readonly randomBytes: (length: number) => Uint8Array
 }
 
-/** Somebody calls people, in this call. */
+/** A user who calls people, in this call. */
 export interface Calling {
   readonly callId: CallId
   readonly callerId: UserId

@@ -240,7 +240,7 @@ export function placeInKey(key: Uint8Array): CallHistoryPlace {
   return { atMs: bytes.readUIntBE(TIME_AT, 6), id: bytes.readBigUInt64BE(CALL_AT) }
 }
 
-/** Of the records of `call-history`. */
+/** Records of `call-history`. */
 export const CALL_HISTORY_SHAPES = [
   [
     'callId',
@@ -270,7 +270,7 @@ export const CALL_HISTORY_SHAPES = [
     'people',
   ],
 ]
-/** Of the table `call-history-figures`. */
+/** Rows of the table `call-history-figures`. */
 export const FIGURES_SHAPES = [['count', 'missed']]
 /** In a key, behind the user. */
 const TIME_AT = 8

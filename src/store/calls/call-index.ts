@@ -24,7 +24,7 @@ export class CallIndex implements LiveCalls {
     return this.#calls.size
   }
 
-  /** The call as it is now; one that is over is forgotten. */
+  /** The call as it is now; one that has ended is forgotten. */
   put(call: Call): void {
     const { callId, roomId, participants } = call
     this.forget(callId)

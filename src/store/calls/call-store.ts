@@ -64,7 +64,7 @@ export class CallStore {
     return row instanceof Uint8Array ? this.#open(row) : undefined
   }
 
-  /** Who is invited to the call and has not answered. */
+  /** Users who are invited to the call and have not answered. */
   ringingAt(callId: CallId): ReadonlySet<UserId> {
     return this.#ringing.of(callId, () => {
       const { database } = this.#deps

@@ -48,7 +48,7 @@ export interface ContactStoreDeps extends StoreDeps {
   readonly missedCallsOf: (view: View, userId: UserId) => number
 }
 
-/** A request that somebody makes. */
+/** A user makes a request. */
 export interface RequestCommand {
   readonly requestId: RequestId
   readonly senderId: UserId
@@ -78,7 +78,7 @@ export class ContactStore {
     return this.linkOf(view, one, other) !== undefined
   }
 
-  /** What makes the other a contact of the one; undefined when they are none. */
+  /** The link that makes the other a contact of the one; undefined when they are none. */
   linkOf(view: View, one: UserId, other: UserId): Link | undefined {
     return view.get(CONTACTS, idsKey(one, other))
   }
@@ -92,7 +92,7 @@ export class ContactStore {
     return view.get(BLOCKS, idsKey(blocker, other))
   }
 
-  /** What the viewer may know that they have with the other. */
+  /** The viewer's relation with the other, as far as they may know it. */
   relationOf(view: View, viewerId: UserId, otherId: UserId, nowMs: number): Relation {
     if (viewerId === otherId) return 'self'
     return relationOf(this.#pairOf(view, viewerId, otherId, nowMs), nowMs)
@@ -232,7 +232,7 @@ export class ContactStore {
     return true
   }
 
-  /** What the block kept away stays away. */
+  /** Requests that the block kept away stay away. */
   unblock(change: Change, blockerId: UserId, otherId: bigint): void {
     const key = idsKey(blockerId, otherId)
     const atMs = change.get(BLOCKS, key)
@@ -283,7 +283,7 @@ export class ContactStore {
       createdAtMs: nowMs,
     }
     this.#requests.put(change, request)
-    // Whoever gets it is told later: how long that takes would tell a block.
+    // Its receiver hears of it later: how long that takes would give a block away.
     this.#deps.deferredTasks.leave(change, { kind: 'request_made', requestId })
     return request
   }
@@ -323,7 +323,7 @@ export class ContactStore {
     })
   }
 
-  /** What is over by now is not told: an acceptance has told more, and whoever declined it knows. */
+  /** A request that has ended by now is not told: an acceptance has told more, and a person who declined it knows. */
   #onMade(change: Change, requestId: RequestId): void {
     const request = this.#requests.read(change, requestId)
     if (request !== undefined && isOpenToReceiver(request, change.nowMs)) this.#tellRequest(change, request)
@@ -382,7 +382,7 @@ export class ContactStore {
   }
 }
 
-/** Of the table `contacts`. */
+/** Rows of the table `contacts`. */
 export const LINK_SHAPES = [['sinceMs']]
 /** Most are: each idle connection remembers the badge that it was told. */
 const NO_BADGE: Badge = { total: 0, friendRequests: 0, missedCalls: 0 }

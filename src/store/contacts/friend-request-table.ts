@@ -27,7 +27,7 @@ interface Row extends Omit<FriendRequest, 'message'> {
   readonly message?: Uint8Array | string
 }
 
-/** What one user has with another in one direction. */
+/** The requests of one user to another. */
 interface Direction {
   /** The newest request that is open to its sender. */
   readonly requestId?: RequestId

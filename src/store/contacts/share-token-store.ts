@@ -28,7 +28,7 @@ export interface ShareToken {
   readonly overAtMs?: number
 }
 
-/** What its owner says of a token. */
+/** The owner's terms for a token. */
 export type ShareTokenTerms = Pick<
   ShareToken,
   'userId' | 'tokenId' | 'label' | 'createdAtMs' | 'expiresAtMs' | 'usesMax'
@@ -48,12 +48,12 @@ export class ShareTokenStore {
     deps.expiries.define(EXPIRY.shareToken, (change, key) => this.#expire(change, key))
   }
 
-  /** The user's token of that id, also one that is over. */
+  /** The user's token of that id, also an expired one. */
   read(view: View, userId: UserId, tokenId: bigint): ShareToken | undefined {
     return view.get(SHARE_TOKENS, idsKey(userId, tokenId))
   }
 
-  /** The token of this text, also one that is over; undefined for a text that was never one, or long ago. */
+  /** The token of this text, also an expired one; undefined for a text that was never one, or long ago. */
   find(view: View, text: string): ShareToken | undefined {
     const bytes = parseShareToken(text)
     const key = bytes && view.get(TOKENS_BY_HASH, hashOf(bytes))
@@ -158,7 +158,7 @@ function hashOf(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(bytes).digest()
 }
 
-/** How long a token that is over answers that it is over. */
+/** How long an expired token answers that it has expired. */
 const OVER_KEPT_MS = 30 * 86_400_000
 
 const SHARE_TOKENS = recordTable<ShareToken>('share-tokens')

@@ -115,7 +115,7 @@ export class CommitQueue {
     try {
       if (this.#deps.record === undefined) await writing(this.#deps.environment.transaction(runAll))
       else {
-        // What this turn of the event loop asks for comes along.
+        // Changes that are asked for in this turn of the event loop come along.
         await setImmediate()
         runAll()
       }

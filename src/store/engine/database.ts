@@ -57,7 +57,7 @@ export interface StoreOptions {
    * all later changes are refused.
    */
   readonly onBroken?: OnBroken
-  /** Called with what a subscriber threw; the others still hear. */
+  /** Called with the error of a subscriber; the rest still hear. */
   readonly onFault?: (error: unknown) => void
   /** Looks at the store's file before anything is read from it; what it throws is thrown by `open`. */
   readonly inspect?: (path: string) => void

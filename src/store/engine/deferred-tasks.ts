@@ -37,7 +37,7 @@ export class DeferredTasks {
     this.#kinds.set(kind, run as unknown as RunDeferredTask<never>)
   }
 
-  /** Has it done by the next sweep. */
+  /** Leaves it for the next sweep. */
   leave(change: Change, task: DeferredTask): void {
     const key = nextKey(change)
     change.put(DEFERRED_TASKS, key, this.#sealed.seal(encode(task)))

@@ -1,4 +1,4 @@
-/** What most stores are given. */
+/** Members that most stores are given. */
 
 import type { Expiries } from './expiries.ts'
 import type { SealingSecrets } from './sealed.ts'

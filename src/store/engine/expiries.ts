@@ -75,7 +75,7 @@ export class Expiries {
   }
 }
 
-/** Of the table `expiries`. */
+/** A key of the table `expiries`. */
 export function endingKey(kind: number, endsAtMs: number, key: Uint8Array): Uint8Array {
   return Buffer.concat([timeBytes(endsAtMs), Uint8Array.of(kind), key])
 }

@@ -35,6 +35,6 @@ function isClosed(path: string): boolean {
   return (statSync(path).mode & 0o077) === 0
 }
 
-/** What the server and `restore` put into the data folder. */
+/** Names that the server and `restore` put into the data folder. */
 const OWN = new Set(['store', 'lock', 'restored.json', 'reset', 'development-keys.env'])
 const NOT_OURS = new Set<unknown>(['EPERM', 'EROFS'])

@@ -75,12 +75,12 @@ export const LIST = {
 
 export type List = (typeof LIST)[keyof typeof LIST]
 
-/** Of the table `id-lists`. */
+/** A key of the table `id-lists`. */
 export function entryKey(ownerId: bigint, list: List, { atMs, id }: ListEntry): Uint8Array {
   return Buffer.concat([timeKey(ownerId, list, atMs), idsKey(id)])
 }
 
-/** What the keys of all entries of a time begin with. */
+/** The beginning of the keys of all entries of a time. */
 function timeKey(ownerId: bigint, list: List, atMs: number): Uint8Array {
   const key = Buffer.allocUnsafe(TIME_AT + 6)
   key.writeBigUInt64BE(ownerId)

@@ -18,7 +18,7 @@ export interface IdempotentRequest {
   readonly scope: string
   /** The `Idempotency-Key`. */
   readonly key: string
-  /** What must be the same when the request comes again: the values in its path, and its body. */
+  /** The same when the request comes again: the values in its path, and its body. */
   readonly body: Uint8Array
 }
 
@@ -60,7 +60,7 @@ function rowKey({ scope, key }: IdempotentRequest): Uint8Array {
   return textKey(`${scope}\n${key}`)
 }
 
-/** Of the body as a text of a character for each byte, in UTF-8: the form that kept rows have. */
+/** Hashes the body as a text of a character for each byte, in UTF-8: the form that kept rows have. */
 function hashOf({ body }: IdempotentRequest): Uint8Array {
   return textKey(Buffer.from(body).toString('latin1'))
 }

@@ -30,7 +30,7 @@ export interface StoreFigures {
   commits: number
   puts: number
   removes: number
-  /** Of a row by its key, or of a range. */
+  /** Reads of a row by its key, or of a range. */
   reads: number
 }
 

@@ -47,7 +47,7 @@ interface Counts {
   entries: number
 }
 
-/** What the rows of a tree are: of a table, the tables themselves, or the lists of free pages. */
+/** The rows of a tree: those of a table, the tables themselves, or the lists of free pages. */
 type Kind = 'rows' | 'tables' | 'free'
 
 class Walk {
@@ -322,7 +322,7 @@ function treeAt(bytes: Buffer, at: number, table: string): Tree {
   }
 }
 
-/** Of 64 bits; what no store has becomes something that none has either. */
+/** A number of 64 bits; one that no store has becomes another one that none has. */
 function numberAt(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32
 }

@@ -27,7 +27,7 @@ export class RateStore {
     return waits.reduce((one, other) => (other.missingMs > one.missingMs ? other : one))
   }
 
-  /** Takes a token of each rate. To be called when none is missing. */
+  /** Takes a token of each rate. Call it when none is missing. */
   take(change: Change, name: string, rates: readonly BucketRate[]): void {
     const { nowMs } = change
     for (const [at, rate] of rates.entries()) {

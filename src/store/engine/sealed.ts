@@ -1,4 +1,4 @@
-/** What a store keeps sealed, for the one use that it names: opened as anything else, or by another secret, it is lost. */
+/** Bytes that a store keeps sealed, for the one use that it names: opened as anything else, or by another secret, it is lost. */
 
 import { IV_BYTES, openSealed, type Secrets, seal } from '../../domain/secrets.ts'
 

@@ -123,7 +123,7 @@ export interface RowWatcher {
   readonly onReplaced: (key: Uint8Array) => void
 }
 
-/** A row of a table that somebody watches. */
+/** A row of a watched table. */
 export interface WatchedRow {
   readonly table: string
   readonly key: Uint8Array

@@ -1,4 +1,4 @@
-/** Who hears of what durable changes say has happened. */
+/** Listeners to the happenings of durable changes. */
 
 import type { Happening, HappeningOf } from './store.ts'
 

@@ -71,5 +71,5 @@ const EIO = 5
 /** ENOSPC, EDQUOT, EFBIG, MDB_MAP_FULL, and `EIO`. */
 const OUT_OF_SPACE_CODES = new Set<unknown>([28, 122, 27, -30792, EIO])
 const NO_ROOM_NAMES = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG'])
-/** What LMDB writes at most in one call. */
+/** The most that LMDB writes in one call. */
 const PROBE_BYTES = 256 * 1024

@@ -14,15 +14,15 @@ import type { InboxHead } from './inbox-records.ts'
 import type { InboxMessage, InboxStore } from './inbox-store.ts'
 import type { DeliveredMarks, DevelopmentItem, InboxWrites, SentItems } from './inbox-writes.ts'
 
-/** What a frame, or a transaction of frames, does to an inbox. */
+/** The change that a frame, or a transaction of frames, makes to an inbox. */
 export interface InboxChange {
   /** Offsets the device is done with. */
   readonly settled: readonly number[]
-  /** What the device sent to its own queues. */
+  /** Messages that the device sent to its own queues. */
   readonly sent: readonly DevelopmentItem[]
 }
 
-/** What a device is done with. */
+/** Messages that a device is done with. */
 interface Settling {
   readonly userId: UserId
   readonly deviceId: DeviceId
@@ -39,13 +39,13 @@ export interface DeviceInboxDeps {
   readonly nowMs: () => number
   /** Calls `run` once, some milliseconds from now. */
   readonly soon: (run: () => void) => void
-  /** Something of ours failed that nobody waits for. */
+  /** Called with the error of work that no caller waits for. */
   readonly onFault: (error: unknown) => void
 }
 
 export class DeviceInbox {
   readonly #deps: DeviceInboxDeps
-  /** What is collected; those behind it are being written. */
+  /** The batch being collected; those before it are being written. */
   #batch: Batch = new Map()
   #collected = 0
   readonly #writing = new Set<Batch>()

@@ -2,11 +2,11 @@
 
 import type { GroupPlace } from './message-groups.ts'
 
-/** What is to be said of an inbox as a whole. */
+/** The record of an inbox as a whole. */
 export interface InboxHead {
   /** 32 random bits; 0 for an inbox that nothing was put into yet. */
   readonly epoch: number
-  /** Of the message that comes next; the first has 1. */
+  /** The offset of the message that comes next; the first has 1. */
   readonly nextOffset: number
   /** The last message that was dropped unsettled, for want of room or after seven days; 0 when none was. */
   readonly lostOffset: number
@@ -32,7 +32,7 @@ export interface Entry extends GroupPlace {
   readonly queue: string
   readonly atMs: number
   readonly expiresAtMs: number
-  /** Of an invitation. */
+  /** The call of an invitation. */
   readonly callId?: bigint
 }
 
@@ -64,7 +64,7 @@ export function rowKey(device: Uint8Array, offset: number): Uint8Array {
   return key
 }
 
-/** Of a key that `rowKey` has made. */
+/** The offset in a key that `rowKey` has made. */
 export function offsetIn(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(DEVICE_BYTES, 6)
 }
@@ -77,15 +77,15 @@ const ENTRY_SHAPES = [
   ['offset', 'queue', 'atMs', 'expiresAtMs', 'group', 'at'],
   ['offset', 'queue', 'atMs', 'expiresAtMs', 'callId', 'group', 'at'],
 ]
-/** Of the table `inbox`. */
+/** Rows of the table `inbox`. */
 export const ROW_SHAPES = [...ROW_SHAPES_OF_BEFORE, ...ENTRY_SHAPES]
-/** Of the table `inbox-heads`. */
+/** Rows of the table `inbox-heads`. */
 export const HEAD_SHAPES = [
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'delivered'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered'],
-  // What was delivered of each queue but a developer's, by name.
+  // The last delivered offset of each queue but a developer's, by name.
   ['account'],
   ['calls'],
   ['contacts'],

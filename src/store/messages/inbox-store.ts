@@ -139,7 +139,7 @@ export class InboxStore {
     return offset
   }
 
-  /** The device is done with these. What is gone already is passed over. */
+  /** The device is done with these. Those that are gone already are passed over. */
   settle(change: Change, userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
     const device = idsKey(userId, deviceId)
     const head = this.#headOf(change, device)
@@ -237,7 +237,7 @@ export class InboxStore {
     return waiting
   }
 
-  /** Ends what is over in an inbox; returns when to look again. */
+  /** Ends invitations of an inbox whose time has run out; returns when to look again. */
   #look(change: Change, device: Uint8Array): number | undefined {
     const { nowMs } = change
     const known = this.#read(change, device)
@@ -270,7 +270,7 @@ export class InboxStore {
       change.put(INBOX_HEADS, device, lost(change, head, entry.offset, 'expired'))
   }
 
-  /** What takes the place of an invitation on which its room has said nothing. */
+  /** The item in the place of an invitation on which its room has said nothing. */
   #tombstoneOf(change: Change, entry: Entry): InboxItem | undefined {
     const item = entry.callId === undefined ? undefined : this.#groups.open(change, entry)
     if (item?.kind !== 'notice') return undefined
@@ -470,5 +470,5 @@ const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
 
 const INBOX = recordTable<Entry | RowOfBefore>('inbox', ROW_SHAPES)
 export const INBOX_HEADS = recordTable<Head | HeadOfBefore>('inbox-heads', HEAD_SHAPES)
-/** What earlier versions kept; only erased. */
+/** Rows of earlier versions; only erased. */
 const INVITATIONS_OF_BEFORE = recordTable<number>('inbox-invitations')

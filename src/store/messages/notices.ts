@@ -26,7 +26,7 @@ export interface DeviceNotice {
   readonly userId: UserId
   readonly deviceId: DeviceId
   readonly body: CallNoticeBody
-  /** After that nobody needs it; without one the inbox's own time applies. */
+  /** After that no device needs it; without one the inbox's own time applies. */
   readonly expiresAtMs?: number | undefined
   /** The device's waiting invitation to the call is taken back. */
   readonly replaces?: 'invitation' | undefined

@@ -136,7 +136,7 @@ export class OutboxQueue {
     if (done.length > 0) await this.#settleRows(done)
   }
 
-  /** Messages were written, of which `firstKey` is the first: not always behind those that have been read. */
+  /** Messages were written, the first at `firstKey`: not always behind those that have been read. */
   onWritten(firstKey: Buffer): void {
     if (firstKey.compare(this.#place) < 0) this.#place = firstKey
     this.#readableMs = Math.min(this.#readableMs, dueMsOf(firstKey))

@@ -100,7 +100,7 @@ export class OutboxStore {
     const key = Buffer.allocUnsafe(KEY_BYTES)
     key[0] = LANE_BYTES[lane]
     key.set(timeBytes(dueMs), 1)
-    // Of one moment, in the order in which they were added.
+    // Those of one moment come in the order in which they were added.
     key.writeUIntBE(nextCount(change), 7, 6)
     key.set(this.#randomBytes(4), 13)
     return key
@@ -123,9 +123,9 @@ function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, rea
   return times
 }
 
-/** First byte of the keys. That of `apns` was once of all pushes. */
+/** First byte of the keys. The byte of `apns` once stood for all pushes. */
 const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, fcm: 5 }
-/** What a crash sends again together. */
+/** The most messages that are sent again after a crash. */
 const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, apple: 1 }
 /** Lane, time, count, and random bytes, since the count begins anew with each process. */
 const KEY_BYTES = 17

@@ -52,7 +52,7 @@ export const CALL_TABLES: Readonly<Record<string, TableCheck>> = {
         endedAtMs: count,
         talkedMs: count,
         people: bytes(),
-        // Of before.
+        // As earlier versions wrote it.
         peers: listOf(record({ userId: id }, { displayName: text })),
       },
     ),

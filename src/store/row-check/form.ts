@@ -1,4 +1,4 @@
-/** What a decoded value has to look like: small predicates, joined to the form of a row. Members they don't name are free. */
+/** The form of a decoded value: small predicates, joined to the form of a row. Members they don't name are free. */
 
 export type Form = (value: unknown) => boolean
 type Members = Readonly<Record<string, Form>>
@@ -57,7 +57,7 @@ export function recordOf(form: Form): Form {
   return value => isRecord(value) && Object.values(value).every(form)
 }
 
-/** What is sealed: an initialisation vector, anything, a tag. */
+/** Sealed bytes: an initialisation vector, anything, a tag. */
 export const sealed: Form = value => value instanceof Uint8Array && value.length >= SEALED_BYTES_MIN
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,4 @@
-/** What waits for devices, for senders and for later: inboxes, the outbox, deferred tasks, kept replies. */
+/** Tables of things that wait: inboxes, the outbox, deferred tasks, kept replies. */
 
 import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
 import { EXPIRY } from '../engine/expiries.ts'

@@ -1,4 +1,4 @@
-/** What is known of one table: how its rows look, and with which other rows they have to agree. */
+/** The rules of one table: how its rows look, and with which other rows they have to agree. */
 
 import type { TableForm } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'
@@ -6,7 +6,7 @@ import type { StoredRows } from './stored-rows.ts'
 export interface TableCheck<Value = unknown> extends TableForm {
   /** How a report names a row. Only the beginning is told of a key that is a hash or opens something. */
   readonly keyAs: KeyName
-  /** What disagrees, each as the beginning of a sentence. Called for rows whose key and value have their form. */
+  /** Disagreements, each as the beginning of a sentence. Called for rows whose key and value have their form. */
   readonly disagreements?: (key: Buffer, value: Value, rows: StoredRows) => Iterable<string>
   /** Its rows have an ending of this kind in `expiries`, without which they would stay for ever. */
   readonly ending?: {
@@ -14,13 +14,13 @@ export interface TableCheck<Value = unknown> extends TableForm {
     /** When exactly, if its time is known; undefined for a row that has no ending. Left out: at any time. */
     readonly atMs?: (value: Value) => number | undefined
   }
-  /** What a damaged row means, and what to do. */
+  /** The meaning of a damaged row, and what to do. */
   readonly remedy: string
 }
 
 export type KeyName = (key: Buffer) => string
 
-/** `7/12`: keys of ids and what follows them, which are told whole. */
+/** `7/12`: keys of ids and what follows them, shown whole. */
 export const byIds: KeyName = key => {
   const ids: string[] = []
   for (let at = 0; at + 8 <= key.length; at += 8) ids.push(`${key.readBigUInt64BE(at)}`)
