@@ -43,6 +43,7 @@ export class Calls {
   /** When calls ended here, by the server's clock, the oldest first: an older invitation does not ring again. */
   readonly #endedAtMs = new Map<string, number>()
   #isClosing = false
+  #closings = 0
   /** Called when the call of before a restart is there again, if there is one. */
   #onRestored!: () => void
   readonly #restored = new Promise<void>(resolve => (this.#onRestored = resolve))
@@ -64,13 +65,19 @@ export class Calls {
   async start(userIds: readonly string[], { video = false, roomId }: StartOptions = {}): Promise<Call> {
     const { exchange, session, userId } = this.#deps
     const key = makeCallKey()
+    const closings = this.#closings
     const record = await withFreshDevices(async () => {
       const encryptedAESKeys = await exchange.sealForUsers(key, userIds)
       const body = { calleeIds: userIds, encryptedAESKeys, isVideo: video }
       return session.request('POST call/start', roomId === undefined ? body : { ...body, roomId })
     })
     const call = this.#add(record, personIn(record, userId))
-    await call.enter(record, call.own(key))
+    if (closings === this.#closings) {
+      await call.enter(record, call.own(key))
+    } else {
+      call.close('left')
+      await call.end()
+    }
     return call
   }
 
@@ -144,6 +151,7 @@ export class Calls {
   /** The session has ended, the app is closed, or another tab goes on: the next start asks the server. */
   closeAll(reason: 'left' | 'moved'): void {
     this.#isClosing = true
+    this.#closings++
     for (const call of this.#live.values()) call.close(reason)
     this.#isClosing = false
   }
@@ -211,11 +219,13 @@ export class Calls {
 
   #onEnded(call: LiveCall, invitedAtMs: number): void {
     this.#live.delete(call.callId)
+    // The call may ring again when this tab comes back.
+    if (this.#isClosing) return
     // By this clock the invitation may not have been made yet.
     this.#endedAtMs.set(call.callId, Math.max(invitedAtMs, this.#deps.server.nowMs()))
     if (this.#endedAtMs.size > ENDED_MAX) this.#endedAtMs.delete(this.#endedAtMs.keys().next().value!)
     // Should it fail, the next start finds that the call has ended.
-    if (!this.#isClosing) void this.#forgetPresent().catch(() => {})
+    void this.#forgetPresent().catch(() => {})
   }
 
   async #forgetPresent(): Promise<void> {

@@ -82,6 +82,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   #active: Active | undefined
   #user: User | undefined
   #badge: Badge | undefined
+  #connections = 0
   /** The newest reading of the user, and what the queue tells meanwhile. */
   #reading: { profile?: Partial<User> } | undefined
   readonly #pushesSeen = new Set<string>()
@@ -368,11 +369,21 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   async #onConnected(): Promise<void> {
-    const { calls, account, devices } = this.#assertActive()
-    await calls.onConnected()
-    await this.#readUser(account)
-    await devices.load()
-    this.emit('ready', undefined)
+    const { connection, calls, account, devices } = this.#assertActive()
+    const turn = ++this.#connections
+    const isSame = () => turn === this.#connections && connection.state === 'connected'
+    for (let waitMs = READ_AGAIN_MS; isSame(); waitMs = Math.min(2 * waitMs, READ_AGAIN_MS_MAX)) {
+      try {
+        await calls.onConnected()
+        await this.#readUser(account)
+        await devices.load()
+        return this.emit('ready', undefined)
+      } catch (error) {
+        this.#report(error)
+        if (hasCode(error, 'KEYS_REFUSED')) return
+      }
+      await this.#server.platform.wait(waitMs)
+    }
   }
 
   async #readUser(account: Account): Promise<void> {
@@ -441,6 +452,7 @@ function normalized(address: string): string {
 
 const ADDRESS = 'address'
 const PUSHES_SEEN_MAX = 500
+const [READ_AGAIN_MS, READ_AGAIN_MS_MAX] = [10_000, 600_000]
 const DEVICE_EVENTS: readonly string[] = [
   'device_added',
   'device_removed',

@@ -335,3 +335,58 @@ t.test('a device that becomes the host of a call without a key makes one', async
   for (const one of calls) await until(one, ({ state }) => state === 'active')
   t.equal(calls[0]!.fingerprint, calls[1]!.fingerprint)
 })
+
+t.test('a call that is started while the app is closed ends', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, server.http, 0, { fetch: slow.fetch })
+  const bob = await newPerson(t, server.http, 1)
+  await befriend(ann, bob)
+  const answer = slow.answer(/call\/start$/)
+  const rung = bob.me.once('ringing')
+  const started = ann.me.call([bob.me.userId!])
+  await answer.came
+  const ended = (await rung).once('ended')
+  await ann.me.close()
+  answer.release()
+  t.match(await started, { state: 'ended', ending: 'left', keys: [] })
+  t.same(await ended, { reason: 'cancelled' })
+})
+
+t.test('a call that rings does so again in a tab that comes back', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, server.http, 1)
+  await befriend(ann, bob)
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const moved = (await rung).once('ended')
+  const other = await restart(t, bob)
+  t.same(await moved, { reason: 'moved' })
+  const rungThere = await other.me.once('ringing')
+  const again = bob.me.once('ringing')
+  bob.me.takeOver()
+  await (await again).answer()
+  await until(call, ({ state }) => state === 'active')
+  t.equal(rungThere.ending, 'moved')
+})
+
+t.test('a call of before a restart that could not be read is read again', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, server.http, 0)
+  const platform = {
+    nowMs: Date.now,
+    random: Math.random,
+    wait: () => new Promise<void>(resolve => setImmediate(resolve)),
+  }
+  const bob = await newPerson(t, server.http, 1, { fetch: slow.fetch, platform })
+  const { call } = await inCall(ann, bob)
+  await bob.me.close()
+  slow.failure(/call\/\d+$/)
+  const again = await restart(t, bob)
+  const back = await again.me.once('resumed')
+  await until(back, ({ state }) => state === 'active')
+  t.equal(back.fingerprint, call.fingerprint)
+  t.match(again.errors, [{ code: 'HTTP_500' }])
+})
