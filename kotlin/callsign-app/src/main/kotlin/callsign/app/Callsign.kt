@@ -3,7 +3,6 @@ package callsign.app
 
 import callsign.app.CallsignException.LocalCode
 import callsign.verify.LogKeys
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.SupervisorJob
@@ -290,7 +289,7 @@ public class Callsign(
         val registration = DeviceRegistration(server, session, storage, keysOf)
         val known = registration.known()
         // A device that is known can ring without a network, or an answer.
-        if (known != null) operations.scope.launch { reporting { registration.register(device) } }
+        if (known != null) operations.scope.launch { reporting(::report) { registration.register(device) } }
         val begun = activate(session, registration, known ?: registration.register(device))
         active = begun
         begun.connection.connect()
@@ -320,7 +319,7 @@ public class Callsign(
             onResumed = { tell(CallsignEvent.Resumed(it)) },
             onChanged = { live.value = active?.calls?.all.orEmpty() },
         )
-        scope.launch { reporting { keyLog.checkOwn() } }
+        scope.launch { reporting(::report) { keyLog.checkOwn() } }
         val contacts = Contacts(session, keyLog, operations)
         return Active(scope, registered, connection, calls, contacts, Devices(session, keyLog, ownList, operations))
     }
@@ -335,7 +334,7 @@ public class Callsign(
             if (state == ConnectionState.ELSEWHERE) active?.calls?.closeAll(CallEnding.MOVED)
         }
 
-        override suspend fun onConnected(): Unit = reporting {
+        override suspend fun onConnected(): Unit = reporting(::report) {
             val begun = assertActive()
             begun.calls.onConnected()
             users.value = readUser(session)
@@ -379,16 +378,6 @@ public class Callsign(
 
     private fun tell(event: CallsignEvent) {
         news.tryEmit(event)
-    }
-
-    private suspend fun reporting(act: suspend () -> Unit) {
-        try {
-            act()
-        } catch (cancelled: CancellationException) {
-            throw cancelled
-        } catch (error: Exception) {
-            report(error)
-        }
     }
 
     private fun report(error: Throwable) {

@@ -1,5 +1,6 @@
 package callsign.app
 
+import kotlinx.coroutines.CancellationException
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 
@@ -80,3 +81,17 @@ internal fun answerInvalid(cause: Throwable? = null): CallsignException {
 
 internal fun offline(): CallsignException =
     CallsignException(CallsignException.LocalCode.OFFLINE, "There is no connection to the server now.")
+
+internal fun asCallsign(error: Throwable): CallsignException =
+    error as? CallsignException ?: CallsignException("INTERNAL", "$error", error)
+
+/** Tells [report] what [act] throws. */
+internal suspend fun reporting(report: (Throwable) -> Unit, act: suspend () -> Unit) {
+    try {
+        act()
+    } catch (cancelled: CancellationException) {
+        throw cancelled
+    } catch (error: Exception) {
+        report(error)
+    }
+}

@@ -2,7 +2,6 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Deferred
@@ -19,8 +18,6 @@ import kotlinx.coroutines.flow.onSubscription
 import kotlinx.coroutines.flow.transformWhile
 import kotlinx.coroutines.launch
 import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
-import kotlinx.serialization.json.buildJsonObject
 
 internal class CallDeps(
     /** Where calls act by themselves, one step at a time; it ends with the session. */
@@ -66,6 +63,7 @@ internal class LiveCall(
     override val isIncoming = caller.userId != deps.userId
     private val epochKeys = EpochKeys(callId)
     private val rejoining = Rejoining(deps, this)
+    private val rotation = KeyRotation(deps, this)
     private val states = MutableStateFlow(initial)
     private val people = MutableStateFlow<List<CallParticipant>>(emptyList())
     private val newest = MutableStateFlow<EpochKey?>(null)
@@ -81,7 +79,6 @@ internal class LiveCall(
     /** While it rings here. */
     private var invited: SealedKey? = null
     private var ringTimer: Job? = null
-    private var rotationTimer: Job? = null
     private var reasonTimer: Job? = null
     private var unwatch: (() -> Unit)? = null
     private var isWatching = false
@@ -143,14 +140,9 @@ internal class LiveCall(
         deps.session.request("POST", "$path/remove", bodyOf(mapOf("userId" to "$userId")))
     }
 
-    override suspend fun renewKey() = deps.operations.run { makeNewKey("rotation") }
+    override suspend fun renewKey() = deps.operations.run { rotation.renew() }
 
-    override suspend fun resendKey() = deps.operations.run {
-        withFreshDevices {
-            val held = assertKey()
-            sendKey(read(), held.epoch, held.key, "emergency")
-        }
-    }
+    override suspend fun resendKey() = deps.operations.run { rotation.resend() }
 
     override suspend fun grantKey(ask: KeyAsk) = deps.operations.run { rejoining.grant(ask) }
 
@@ -196,11 +188,11 @@ internal class LiveCall(
     /** Shows the call as one that this device is in. */
     suspend fun begin(record: CallRecord, state: CallState) {
         // Without it the next start does not know of the call; this one does.
-        reporting { deps.keepPresent(callId) }
+        reporting(::report) { deps.keepPresent(callId) }
         if (isClosed) return
         take(record)
         setState(state)
-        planRotation(record.keyRotationMs, "rotation")
+        rotation.plan(record.keyRotationMs)
         // The topic may have told of changes since the record was made.
         deps.scope.launch { if (isWatching) refresh() else watch() }
     }
@@ -235,7 +227,7 @@ internal class LiveCall(
     fun close(reason: CallEnding) {
         if (isClosed) return
         ringTimer?.cancel()
-        rotationTimer?.cancel()
+        rotation.stop()
         reasonTimer?.cancel()
         rejoining.stop()
         unwatch?.invoke()
@@ -281,34 +273,12 @@ internal class LiveCall(
         tell(CallEvent.Failed(asCallsign(error)))
     }
 
-    /** Reports what [act] throws. */
-    suspend fun reporting(act: suspend () -> Unit) {
-        try {
-            act()
-        } catch (cancelled: CancellationException) {
-            throw cancelled
-        } catch (error: Exception) {
-            report(error)
-        }
-    }
-
     /** A key that was made here. */
     fun own(key: ByteArray) = OpenedKey(key, deps.userId, deps.deviceId)
 
     suspend fun read(): CallRecord = callRecordOf(deps.session.ask("GET", path))
 
-    suspend fun makeNewKey(reason: String) {
-        val made = makeCallKey()
-        withFreshDevices {
-            val record = read()
-            val epoch = record.keyEpoch + 1
-            sendKey(record, epoch, made, reason)
-            if (!isClosed) {
-                hold(epoch, own(made))
-                planRotation(record.keyRotationMs, "rotation")
-            }
-        }
-    }
+    suspend fun makeNewKey() = rotation.renew()
 
     suspend fun endForAll() {
         val record = callRecordOf(post("end", null))
@@ -320,7 +290,7 @@ internal class LiveCall(
         close(CallEnding.LEFT)
     }
 
-    private val isClosed get() = states.value == CallState.ENDED
+    val isClosed get() = states.value == CallState.ENDED
 
     private suspend fun answerHere() {
         val answered = assertRinging()
@@ -361,7 +331,7 @@ internal class LiveCall(
         invited?.takeIf { states.value == CallState.RINGING }
             ?: throw CallsignException("CALL_NOT_ACTIVE", "The call does not ring here.")
 
-    private fun assertKey(): EpochKey =
+    fun assertKey(): EpochKey =
         epochKeys.newest ?: throw CallsignException(LocalCode.KEY_MISSING, "This device does not have the call's key yet.")
 
     private suspend fun post(operation: String, body: JsonObject?): JsonObject =
@@ -444,7 +414,7 @@ internal class LiveCall(
             self?.state == ParticipantState.LEFT && !rejoining.isAsking -> close(CallEnding.LEFT)
             // The network was away for longer than the server waits.
             self?.state == ParticipantState.LOST && states.value == CallState.ACTIVE ->
-                deps.scope.launch(start = CoroutineStart.UNDISPATCHED) { reporting { rejoining.ask(record) } }
+                deps.scope.launch(start = CoroutineStart.UNDISPATCHED) { reporting(::report) { rejoining.ask(record) } }
             states.value == CallState.RINGING && record.status == "active" -> setState(CallState.ACTIVE)
             else -> deps.onChanged()
         }
@@ -467,7 +437,7 @@ internal class LiveCall(
             record = record?.copy(startedAtMs = deps.server.serverTimeMs())
             setState(CallState.ACTIVE)
         }
-        if (userId != deps.userId && participant.state in GONE) planRotation(AFTER_LEAVING_MS, "leave")
+        if (userId != deps.userId && participant.state in GONE) rotation.planAfterLeaving()
         if (userId == deps.userId && participant.state == ParticipantState.REMOVED) close(CallEnding.REMOVED)
     }
 
@@ -476,7 +446,7 @@ internal class LiveCall(
         tell(CallEvent.MediaReady(gateway))
     }
 
-    private fun hold(epoch: Long, opened: OpenedKey) {
+    fun hold(epoch: Long, opened: OpenedKey) {
         val held = epochKeys.hold(epoch, opened.key) ?: return
         newest.value = held
         tell(CallEvent.KeyChanged(held.epoch, held.fingerprint, opened.userId))
@@ -505,29 +475,6 @@ internal class LiveCall(
         if (rejoining.isAsking) rejoining.comeBack(epoch, opened) else hold(epoch, opened)
     }
 
-    private suspend fun sendKey(record: CallRecord, epoch: Long, key: ByteArray, reason: String) {
-        val sealed = deps.exchange.sealForCall(key, record)
-        val body = buildJsonObject {
-            put("epoch", JsonPrimitive(epoch))
-            put("reason", JsonPrimitive(reason))
-            put("encryptedAESKeys", sealed)
-        }
-        deps.session.request("POST", "$path/keys", body)
-    }
-
-    /**
-     * The host makes a new key when its time has run out, and a little after a participant left, for several who leave at once.
-     */
-    private fun planRotation(afterMs: Long, reason: String) {
-        rotationTimer?.cancel()
-        rotationTimer = deps.scope.launch {
-            delay(afterMs)
-            val hasOthers = people.value.any { it.state == ParticipantState.JOINED && it.userId != deps.userId }
-            if (isHost && states.value == CallState.ACTIVE && hasOthers)
-                deps.scope.launch { reporting { makeNewKey(reason) } }
-        }
-    }
-
     private fun tell(event: CallEvent) {
         news.tryEmit(event)
     }
@@ -542,13 +489,9 @@ internal class LiveCall(
 
     private companion object {
         val GONE = setOf(ParticipantState.LEFT, ParticipantState.LOST, ParticipantState.REMOVED)
-        const val AFTER_LEAVING_MS = 5_000L
         const val REASON_WAIT_MS = 2_000L
         const val RECONNECTION_WAIT_MS = 30_000L
     }
 }
 
 internal fun endingOf(reason: String?): CallEnding = namedOrNull<CallEnding>(reason) ?: CallEnding.UNKNOWN
-
-internal fun asCallsign(error: Throwable): CallsignException =
-    error as? CallsignException ?: CallsignException("INTERNAL", "$error", error)

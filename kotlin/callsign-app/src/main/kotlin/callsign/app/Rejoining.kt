@@ -91,14 +91,14 @@ internal class Rejoining(private val deps: CallDeps, private val call: LiveCall)
         timer = deps.scope.launch {
             delay(ms)
             // From here on, a new timer does not break it off.
-            deps.scope.launch { call.reporting(act) }
+            deps.scope.launch { reporting(call::report, act) }
         }
     }
 
     private suspend fun onNobodyGrants() {
         if (call.state.value != CallState.REJOINING) return
         call.setState(CallState.KEYLESS)
-        if (call.isHost) call.reporting { returnWithNewKey() }
+        if (call.isHost) reporting(call::report) { returnWithNewKey() }
     }
 
     /** No device has the key any more: the host makes another one. */
@@ -106,7 +106,7 @@ internal class Rejoining(private val deps: CallDeps, private val call: LiveCall)
         val record = callRecordOf(deps.session.ask("POST", "${call.path}/rejoin"))
         if (record.hostUserId != deps.userId) return call.setState(CallState.KEYLESS)
         stop()
-        call.makeNewKey("rotation")
+        call.makeNewKey()
         call.begin(record, CallState.ACTIVE)
     }
 
