@@ -5,9 +5,12 @@ import java.io.ByteArrayOutputStream
 import java.io.File
 import java.io.PrintStream
 import java.util.Collections
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
+import kotlinx.coroutines.flow.combine
 import kotlinx.coroutines.flow.filterIsInstance
 import kotlinx.coroutines.flow.filterNotNull
 import kotlinx.coroutines.flow.first
@@ -53,6 +56,30 @@ class CallsTest {
             Pair(ann, annId, bob, bobId, storage).act()
         }
         ann.close()
+    }
+
+    private val annsHttp by lazy { AlteredHttp(url) }
+
+    /** Ann, and Bob's first device with the address that he signs in by; they are contacts. */
+    private fun withPhone(act: suspend CoroutineScope.(ann: Callsign, phone: Callsign, address: String) -> Unit) = runBlocking {
+        val ann = server.app(http = annsHttp.client)
+        server.signIn(ann, "Ann")
+        val phone = server.app()
+        val address = server.newAddress("Bob")
+        server.signIn(phone, "Bob", address)
+        befriend(ann, phone)
+        act(ann, phone, address)
+        ann.close()
+        phone.close()
+    }
+
+    private suspend fun approvedDevice(first: Callsign, address: String): Callsign {
+        val device = server.app()
+        server.signIn(device, "Bob", address)
+        val listed = first.devices.listState.filterIsInstance<OwnListState.Listed>().first { it.waiting.isNotEmpty() }
+        first.devices.approve(listed.waiting.single())
+        device.devices.listState.first { it is OwnListState.Listed }
+        return device
     }
 
     private suspend fun Call.ended(): CallEnding = events.filterIsInstance<CallEvent.Ended>().first().ending
@@ -246,6 +273,47 @@ class CallsTest {
         bob.view("until", back, "active")
         ringing.end()
         cat.close()
+    }
+
+    @Test
+    fun `a call moves to another device of the user, and back with a key that a person gives`() = withPhone { ann, phone, address ->
+        val laptop = approvedDevice(phone, address)
+        val call = ann.call(checkNotNull(phone.userId))
+        val onPhone = phone.ringing.first()
+        val onLaptop = laptop.ringing.first()
+        onPhone.answer()
+        assertEquals(CallEnding.ANSWERED_ELSEWHERE, onLaptop.ended())
+        val moved = laptop.join(call.callId)
+        assertEquals(CallEnding.MOVED, onPhone.ended())
+        moved.state.first { it == CallState.ACTIVE }
+        assertEquals(call.fingerprint, moved.fingerprint)
+        moved.leave()
+        // A server could make up such a device: the person here is asked.
+        val asked = async(start = CoroutineStart.UNDISPATCHED) { call.events.filterIsInstance<CallEvent.KeyAsked>().first() }
+        val back = phone.join(call.callId)
+        val ask = asked.await().ask
+        assertEquals(phone.userId to phone.deviceId, ask.userId to ask.deviceId)
+        call.grantKey(ask)
+        back.state.first { it == CallState.ACTIVE }
+        // The host makes a new key meanwhile, as a person has left.
+        combine(call.key, back.key) { anns, bobs -> anns != null && anns.fingerprint == bobs?.fingerprint }.first { it }
+        call.end()
+        laptop.close()
+    }
+
+    @Test
+    fun `a device that is approved while a call is sealed rings, too`() = withPhone { ann, phone, address ->
+        val laptop = CompletableDeferred<Callsign>()
+        var starts = 0
+        annsHttp.before = {
+            if (it == "call/start" && starts++ == 0) laptop.complete(runBlocking { approvedDevice(phone, address) })
+        }
+        val call = ann.call(checkNotNull(phone.userId))
+        assertEquals(2, starts)
+        assertEquals(call.callId, laptop.await().ringing.first().callId)
+        assertEquals(call.callId, phone.ringing.first().callId)
+        call.end()
+        laptop.await().close()
     }
 
     @Test

@@ -2,6 +2,8 @@ package callsign.app
 
 import java.util.concurrent.CopyOnWriteArrayList
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.flow.MutableStateFlow
@@ -9,6 +11,7 @@ import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonObject
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 import org.junit.jupiter.api.extension.RegisterExtension
@@ -23,22 +26,24 @@ class ConnectionTest {
     private val storage = MemoryAppStorage()
 
     /** Ann's device, which is registered, as one run of her app. */
-    private inner class Run(session: Session, server: Server, private val onRequest: suspend Run.(JsonObject) -> Unit) {
+    private class Run(session: Session, server: Server, private val onEvent: suspend Run.(JsonObject) -> Unit) {
         val operations = Operations {}
         val states = MutableStateFlow(ConnectionState.OFF)
         val connections = MutableStateFlow(0)
+
+        /** Each state, and how many attempts had failed. */
+        val told = CopyOnWriteArrayList<String>()
         private val listener = object : ConnectionListener {
             override fun onState(state: ConnectionState, failures: Int) {
                 states.value = state
+                told += "$state $failures"
             }
 
             override suspend fun onConnected() {
                 connections.value++
             }
 
-            override suspend fun onEvent(event: JsonObject) {
-                if (event.text("type") == "friend_request") onRequest(event)
-            }
+            override suspend fun onEvent(event: JsonObject) = this@Run.onEvent(this@Run, event)
 
             override suspend fun onDeviceMissing() = error("the device is registered")
 
@@ -47,6 +52,9 @@ class ConnectionTest {
         private val connection = Connection(operations.scope, server, session, listener)
 
         suspend fun connect() = operations.run { connection.connect() }
+
+        suspend fun send(destination: String) =
+            operations.run { connection.send(destination, JsonObject(emptyMap())) }
 
         /** What was acknowledged is on the server's disk then. */
         suspend fun disconnect() = operations.run { connection.disconnect() }
@@ -63,7 +71,7 @@ class ConnectionTest {
             session.verifyCode(sent.challengeId, sentCode(url, "ann@example.org"))
             DeviceRegistration(server, session, storage, softwareKeys(storage)).register()
         }
-        return Run(session, server, onRequest)
+        return Run(session, server) { if (it.text("type") == "friend_request") onRequest(it) }
     }
 
     private suspend fun annId() = checkNotNull(Session.open(Server(url), storage).userId)
@@ -149,5 +157,46 @@ class ConnectionTest {
         second.states.first { it == ConnectionState.ELSEWHERE }
         first.kill()
         second.kill()
+    }
+
+    @Test
+    fun `a token that the server calls expired is renewed`() = runBlocking {
+        appRun {}.kill()
+        val before = storage.get("session")
+        server.restart(clockAheadMs = 7_200_000)
+        val ann = appRun {}
+        ann.connect()
+        ann.connections.first { it == 1 }
+        assertEquals(listOf("CONNECTING 0", "CONNECTING 1", "CONNECTED 1"), ann.told)
+        assertNotEquals(before, storage.get("session"))
+        ann.kill()
+    }
+
+    @Test
+    fun `a call whose invitation fell out of a full inbox rings after the next connection`() = runBlocking {
+        BreakableNetwork(url).use { network ->
+            val ann = server.app(storage, through = network.url)
+            val annId = server.signIn(ann, "Ann")
+            val bob = server.app()
+            server.signIn(bob, "Bob")
+            befriend(bob, ann)
+            network.cut()
+            ann.connection.first { it == ConnectionState.CONNECTING }
+            val call = bob.call(annId)
+            val filling = Run(Session.open(Server(url), storage), Server(url)) { awaitCancellation() }
+            filling.connect()
+            filling.connections.first { it == 1 }
+            List(INBOX_MESSAGES) { async { filling.send("/user/queue/dev.x") } }.awaitAll()
+            filling.kill()
+            network.restore()
+            ann.connect()
+            assertEquals(call.callId, ann.ringing.first().callId)
+            ann.close()
+            bob.close()
+        }
+    }
+
+    private companion object {
+        const val INBOX_MESSAGES = 500
     }
 }
