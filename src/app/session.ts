@@ -29,6 +29,8 @@ export class Session {
   readonly #storage: AppStorage
   readonly #listeners = new Set<(error: CallsignError) => void>()
   #kept: Kept | undefined
+  /** While this device signs out: that the server ends the session is no news then, whichever way it comes first. */
+  #isLeaving = false
   #refreshing: Promise<void> | undefined
 
   private constructor({ server, storage }: SessionDeps, kept: Kept | undefined) {
@@ -128,8 +130,15 @@ export class Session {
 
   /** Ends the session on the server. Rejects, and leaves it as it is, where the server can't be asked. */
   async logout(body: BodyOf<'POST logout'> = {}): Promise<void> {
-    await this.request('POST logout', body)
-    await this.#forget()
+    this.#isLeaving = true
+    try {
+      await this.request('POST logout', body)
+    } catch (error) {
+      if (this.#signedIn !== undefined) throw error
+    } finally {
+      this.#isLeaving = false
+    }
+    if (this.#signedIn !== undefined) await this.#forget()
   }
 
   get #signedIn(): SignedInState | undefined {
@@ -203,7 +212,7 @@ export class Session {
   /** Signed out even where the storage fails: the next start then hears it from the server. */
   async #end(error: CallsignError): Promise<void> {
     await this.#forget().catch(() => {})
-    this.#tellOver(error)
+    if (!this.#isLeaving) this.#tellOver(error)
   }
 
   #tellOver(error: CallsignError): void {

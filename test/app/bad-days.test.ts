@@ -247,6 +247,23 @@ t.test(
   },
 )
 
+t.test('a person who signs out is not told so by the server, which closes the connection first', async t => {
+  const server = await open(t)
+  const late: typeof fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    if (String(url).endsWith('/logout'))
+      while (ann.me.connection === 'connected') await ann.me.once('connection')
+    return answer
+  }
+  const ann = await newPerson(t, server.http, 0, { fetch: late })
+  await connected(ann)
+  const told: unknown[] = []
+  ann.me.on('signed-out', error => told.push(error))
+  await ann.me.signOut()
+  t.same(told, [])
+  t.equal(ann.me.userId, undefined)
+})
+
 t.test('a slow answer takes back nothing that the topic has told meanwhile', async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
