@@ -176,7 +176,17 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     await this.#deps.session.request('POST call/{callId}/remove', { userId }, this.at)
   }
 
-  async renewKey(reason: 'rotation' | 'leave' = 'rotation'): Promise<void> {
+  async renewKey(): Promise<void> {
+    try {
+      await this.#renewKey('rotation')
+    } catch (error) {
+      // The others may have it; then this device needs another one with them.
+      this.#planRotation(AFTER_LEAVING_MS)
+      throw error
+    }
+  }
+
+  async #renewKey(reason: 'rotation' | 'leave'): Promise<void> {
     const key = makeCallKey()
     await withFreshDevices(async () => {
       const record = await this.#read()
@@ -594,7 +604,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
       const { userId: own } = this.#deps
       const hasOthers = this.participants.some(({ state, userId }) => state === 'joined' && userId !== own)
       try {
-        if (this.isHost && this.#state === 'active' && hasOthers) return await this.renewKey(reason)
+        if (this.isHost && this.#state === 'active' && hasOthers) return await this.#renewKey(reason)
       } catch (error) {
         this.report(error)
       }

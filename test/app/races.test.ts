@@ -283,7 +283,7 @@ t.test('a new key that could not be sent after a person left is made again', asy
   await cats.leave()
   t.match(await told, { code: 'HTTP_500' })
   t.match(await key, { epoch: 2 })
-  t.equal(bobs.fingerprint, call.fingerprint)
+  await until(call, ({ fingerprint }) => fingerprint === bobs.fingerprint)
 })
 
 t.test('a device that could not come back at once tries again', async t => {
@@ -389,4 +389,17 @@ t.test('a call of before a restart that could not be read is read again', async 
   await until(back, ({ state }) => state === 'active')
   t.equal(back.fingerprint, call.fingerprint)
   t.match(again.errors, [{ code: 'HTTP_500' }])
+})
+
+t.test('a new key whose sending seemed to fail does not part the host from the call', async t => {
+  const server = await open(t)
+  const slow = new HeldFetch()
+  const ann = await newPerson(t, server.http, 0, { fetch: slow.fetch })
+  const { call, bobs } = await inCall(ann, await newPerson(t, server.http, 1))
+  slow.loss(/\/keys$/)
+  const key = bobs.once('key')
+  await t.rejects(call.renewKey(), { code: 'HTTP_500' })
+  t.match(await key, { epoch: 2 })
+  await until(bobs, ({ keys }) => keys[0]?.epoch === 3)
+  await until(call, ({ fingerprint }) => fingerprint === bobs.fingerprint)
 })
