@@ -65,6 +65,7 @@ internal class Calls(
     /** When calls ended here, by the server's clock, the oldest first: an older invitation does not ring again. */
     private val endedAtMs = LinkedHashMap<String, Long>()
     private var isClosing = false
+    private var closings = 0
 
     /** Completes when the call of before a restart is there again, if there is one. */
     private val restored = CompletableDeferred<Unit>()
@@ -89,6 +90,7 @@ internal class Calls(
     /** Throws unless every device of every callee verifies. */
     suspend fun start(userIds: List<ULong>, isVideo: Boolean, roomId: Long?): Call {
         val key = makeCallKey()
+        val closingsBefore = closings
         val record = withFreshDevices {
             val body = buildJsonObject {
                 put("calleeIds", idsOf(userIds))
@@ -99,7 +101,12 @@ internal class Calls(
             callRecordOf(session.ask("POST", "call/start", body))
         }
         val call = add(factsOf(record), record.person(userId), CallState.RINGING)
-        call.enter(record, call.own(key))
+        if (closings == closingsBefore) {
+            call.enter(record, call.own(key))
+        } else {
+            call.close(CallEnding.LEFT)
+            call.endForAll()
+        }
         return call
     }
 
@@ -116,7 +123,7 @@ internal class Calls(
     suspend fun onConnected() {
         try {
             session.ask("GET", "call/pending").members("items").map(::callRecordOf).forEach(::onPending)
-            val refreshing = live.values.toList().map { scope.async(start = CoroutineStart.UNDISPATCHED) { it.refresh() } }
+            val refreshing = live.values.toList().map { scope.async(start = CoroutineStart.UNDISPATCHED) { it.onConnected() } }
             refreshing.awaitAll()
             resume()
         } finally {
@@ -162,6 +169,7 @@ internal class Calls(
     /** The session has ended, the app is closed, or another installation goes on: the next start asks the server. */
     fun closeAll(reason: CallEnding) {
         isClosing = true
+        closings++
         for (call in live.values.toList()) call.close(reason)
         isClosing = false
     }
@@ -194,7 +202,9 @@ internal class Calls(
         }
         val own = record?.participant(userId)
         val isIn = own?.deviceId == device.deviceId && own.state in setOf(ParticipantState.JOINED, ParticipantState.LOST)
-        if (record == null || own == null || isOver(record.status) || !isIn) return storage.write(presentKey, null)
+        // Another connection may have been faster.
+        if (callId in live) return
+        if (record == null || own == null || isOver(record.status) || !isIn) return forgetPresent()
         val call = add(factsOf(record), record.person(own.invitedBy), CallState.REJOINING)
         onResumed(call)
         call.resume(record)
@@ -212,17 +222,22 @@ internal class Calls(
 
     private fun onEnded(call: LiveCall) {
         live.remove(call.callId)
+        // The call may ring again when this installation comes back.
+        if (isClosing) return
         // By this clock the invitation may not have been made yet.
         endedAtMs[call.callId] = maxOf(call.invitedAtMs, server.serverTimeMs())
         if (endedAtMs.size > ENDED_MAX) endedAtMs.remove(endedAtMs.keys.first())
-        if (isClosing || live.values.any { it.isPresent }) return
         scope.launch {
             try {
-                storage.write(presentKey, null)
+                forgetPresent()
             } catch (_: CallsignException) {
                 // The next start finds that the call has ended.
             }
         }
+    }
+
+    private suspend fun forgetPresent() {
+        if (live.values.none { it.isPresent }) storage.write(presentKey, null)
     }
 
     private fun factsOf(record: CallRecord) = CallFacts(record.callId, record.isVideo, record.isOnGoing)

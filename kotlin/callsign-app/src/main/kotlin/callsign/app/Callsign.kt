@@ -8,6 +8,7 @@ import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.channels.BufferOverflow
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.MutableStateFlow
@@ -94,6 +95,10 @@ public class Callsign(
         val devices: Devices,
     )
 
+    private class Reading {
+        var told: User? = null
+    }
+
     private val operations = Operations(::report)
     private val beginning = Mutex()
     private var session: Session? = null
@@ -102,6 +107,9 @@ public class Callsign(
     private var active: Active? = null
     private val users = MutableStateFlow<User?>(null)
     private val badges = MutableStateFlow<Badge?>(null)
+
+    /** The newest reading of the user, and what the queue tells meanwhile. */
+    private var reading: Reading? = null
     private val connections = MutableStateFlow(ConnectionState.OFF)
     private val live = MutableStateFlow<List<Call>>(emptyList())
 
@@ -150,10 +158,7 @@ public class Callsign(
      * Goes on with the session in the storage. Returns the user's id, null without one. Works without a network, too, once this
      * device is registered.
      */
-    public suspend fun resume(): ULong? = operations.run {
-        val session = openSession()
-        if (session.userId == null) null else begin(session).device.userId
-    }
+    public suspend fun resume(): ULong? = operations.run { resumed()?.device?.userId }
 
     /**
      * Signs in by a code to an email address or phone number, makes this device's keys and registers them. [confirm] asks the
@@ -213,16 +218,17 @@ public class Callsign(
     public suspend fun connect(): Unit = operations.run { assertActive().connection.connect() }
 
     /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
-    public suspend fun close(): Unit = operations.run { end() }
+    public suspend fun close(): Unit = operations.run {
+        // After a start that is under way.
+        beginning.withLock { end() }
+    }
 
     /**
      * Says how to show a push: [members] are the `data` of an FCM message. Does not wait for the network where this device is
      * registered; the connection is made beside. A call that rings by it comes out of [ringing], too.
      */
     public suspend fun onPush(members: Map<String, String>): PushAction = operations.run {
-        val session = openSession()
-        if (session.userId == null) return@run PushAction.Nothing
-        val begun = begin(session)
+        val begun = resumed() ?: return@run PushAction.Nothing
         begun.connection.connect()
         val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
         if (pushesSeen.size > PUSHES_SEEN_MAX) pushesSeen.remove(pushesSeen.first())
@@ -238,16 +244,22 @@ public class Callsign(
 
     private fun assertActive(): Active = active ?: throw signedOut()
 
-    private suspend fun openSession(): Session = beginning.withLock {
-        session ?: Session.open(server, storage).also { opened ->
-            session = opened
-            operations.scope.launch(start = CoroutineStart.UNDISPATCHED) {
-                opened.ended.collect { error ->
-                    end()
-                    tell(CallsignEvent.SignedOut(error))
-                }
+    private suspend fun openSession(): Session = beginning.withLock { openSessionNow() }
+
+    private suspend fun openSessionNow(): Session = session ?: Session.open(server, storage).also { opened ->
+        session = opened
+        operations.scope.launch(start = CoroutineStart.UNDISPATCHED) {
+            opened.ended.collect { error ->
+                end()
+                tell(CallsignEvent.SignedOut(error))
             }
         }
+    }
+
+    /** Null without a session in the storage. */
+    private suspend fun resumed(): Active? = beginning.withLock {
+        val session = openSessionNow()
+        if (session.userId == null) null else active ?: beginNow(session)
     }
 
     private suspend fun confirmed(session: Session, first: CodeSent, confirm: suspend (CodeQuestion) -> String): User {
@@ -334,18 +346,40 @@ public class Callsign(
             if (state == ConnectionState.ELSEWHERE) active?.calls?.closeAll(CallEnding.MOVED)
         }
 
-        override suspend fun onConnected(): Unit = reporting(::report) {
-            val begun = assertActive()
-            begun.calls.onConnected()
-            users.value = readUser(session)
-            begun.devices.load()
-            tell(CallsignEvent.Ready)
+        override suspend fun onConnected() {
+            val begun = active ?: return
+            val connectedAtMs = begun.connection.connectedAtMs
+            var waitMs = READ_AGAIN_MS
+            while (begun.connection.state == ConnectionState.CONNECTED && begun.connection.connectedAtMs == connectedAtMs) {
+                try {
+                    begun.calls.onConnected()
+                    showUser()
+                    begun.devices.load()
+                    return tell(CallsignEvent.Ready)
+                } catch (error: CallsignException) {
+                    report(error)
+                    if (error.hasCode(LocalCode.KEYS_REFUSED)) return
+                }
+                delay(waitMs)
+                waitMs = minOf(2 * waitMs, READ_AGAIN_MS_MAX)
+            }
+        }
+
+        private suspend fun showUser() {
+            val newest = Reading()
+            reading = newest
+            val user = readUser(session)
+            // A newer one is under way, or the user has signed out.
+            if (reading === newest) users.value = newest.told ?: user
         }
 
         override suspend fun onEvent(event: JsonObject) {
             val begun = assertActive()
             val type = event.needText("type")
-            if (type == "profile_changed") users.value = userOf(event)
+            if (type == "profile_changed") {
+                users.value = userOf(event)
+                reading?.told = userOf(event)
+            }
             if (type == "badge") badges.value = badgeOf(event)
             else (event["badge"] as? JsonObject)?.let { badges.value = badgeOf(it) }
             try {
@@ -368,6 +402,7 @@ public class Callsign(
     private suspend fun end() {
         val ended = active ?: return
         active = null
+        reading = null
         users.value = null
         badges.value = null
         ended.calls.closeAll(CallEnding.LEFT)
@@ -388,6 +423,8 @@ public class Callsign(
         /** Under this key storage has who signed in last, and with which address. */
         const val ADDRESS = "address"
         const val PUSHES_SEEN_MAX = 500
+        const val READ_AGAIN_MS = 10_000L
+        const val READ_AGAIN_MS_MAX = 600_000L
         val DEVICE_EVENTS = setOf("device_added", "device_removed", "device_list_changed", "device_list_reset")
 
         fun normalized(address: String): String = address.trim().lowercase()

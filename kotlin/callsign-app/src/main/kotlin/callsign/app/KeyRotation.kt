@@ -10,7 +10,7 @@ import kotlinx.serialization.json.buildJsonObject
 internal class KeyRotation(private val deps: CallDeps, private val call: LiveCall) {
     private var timer: Job? = null
 
-    /** The host makes a new key after so long. */
+    /** The host makes a new key after so long. Later, where it can't be made then. */
     fun plan(afterMs: Long) = plan(afterMs, "rotation")
 
     /** A little later, for several who leave at once. */
@@ -20,7 +20,17 @@ internal class KeyRotation(private val deps: CallDeps, private val call: LiveCal
         timer?.cancel()
     }
 
-    suspend fun renew(reason: String = "rotation") {
+    suspend fun renew() {
+        try {
+            renew("rotation")
+        } catch (error: CallsignException) {
+            // The others may have it; then this device needs another one with them.
+            plan(AFTER_LEAVING_MS)
+            throw error
+        }
+    }
+
+    private suspend fun renew(reason: String) {
         val made = makeCallKey()
         withFreshDevices {
             val record = call.read()
@@ -52,15 +62,24 @@ internal class KeyRotation(private val deps: CallDeps, private val call: LiveCal
         timer?.cancel()
         timer = deps.scope.launch {
             delay(afterMs)
-            val others = call.participants.value.filter { it.userId != deps.userId }
-            val hasOthers = others.any { it.state == ParticipantState.JOINED }
-            if (call.isHost && call.state.value == CallState.ACTIVE && hasOthers)
-                // From here on, a new timer does not break it off.
-                deps.scope.launch { reporting(call::report) { renew(reason) } }
+            // From here on, a new timer does not break it off.
+            deps.scope.launch { rotate(afterMs, reason) }
         }
+    }
+
+    private suspend fun rotate(afterMs: Long, reason: String) {
+        val others = call.participants.value.filter { it.userId != deps.userId }
+        val hasOthers = others.any { it.state == ParticipantState.JOINED }
+        try {
+            if (call.isHost && call.state.value == CallState.ACTIVE && hasOthers) return renew(reason)
+        } catch (error: CallsignException) {
+            call.report(error)
+        }
+        if (!call.isClosed) plan(minOf(2 * afterMs, AGAIN_MS), reason)
     }
 
     private companion object {
         const val AFTER_LEAVING_MS = 5_000L
+        const val AGAIN_MS = 60_000L
     }
 }

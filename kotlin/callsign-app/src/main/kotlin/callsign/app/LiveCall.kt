@@ -78,6 +78,15 @@ internal class LiveCall(
 
     /** While it rings here. */
     private var invited: SealedKey? = null
+
+    /** Once for all who ask at the same time. */
+    private var joining: Deferred<Unit>? = null
+
+    /** The server may have this device in the call. */
+    private var mayBeIn = false
+
+    /** Why it would have rung no more while it was answered here. */
+    private var rungOut: CallEnding? = null
     private var ringTimer: Job? = null
     private var reasonTimer: Job? = null
     private var unwatch: (() -> Unit)? = null
@@ -160,14 +169,14 @@ internal class LiveCall(
 
     /** Comes in without ringing: from another device of the user, or back. */
     suspend fun join() {
-        setState(CallState.JOINING)
-        deps.leaveOther(this)
-        try {
-            enterJoined(postJoin())
-        } catch (error: CallsignException) {
-            if (error.hasCode("REJOIN_REQUIRED")) return rejoining.ask(read())
-            if (states.value == CallState.JOINING) close(CallEnding.UNKNOWN)
-            throw error
+        if (record != null) return
+        joinOnce {
+            try {
+                enterJoined(joined())
+            } catch (error: CallsignException) {
+                if (states.value == CallState.JOINING) close(CallEnding.UNKNOWN)
+                throw error
+            }
         }
     }
 
@@ -197,9 +206,16 @@ internal class LiveCall(
         deps.scope.launch { if (isWatching) refresh() else watch() }
     }
 
-    /** After each connection: what this device has missed of the topic is in the record. */
+    /** After each connection. */
+    suspend fun onConnected() {
+        refresh()
+        rejoining.askAgain()
+    }
+
+    /** Events of the topic that this device has missed are in the record. */
     suspend fun refresh() {
-        if (!isPresent) return
+        // While it joins, the server may not have this device in the call yet.
+        if (!isPresent || record == null) return
         deps.scope.launch { watch() }
         try {
             show(withTopic(::read))
@@ -212,8 +228,8 @@ internal class LiveCall(
     suspend fun onMessage(event: JsonObject) {
         when (event.text("type")) {
             "call_cancelled" -> close(CallEnding.CANCELLED)
-            "call_missed" -> close(CallEnding.MISSED)
-            "call_answered_elsewhere" -> close(endingOf("${event.text("reason")}_elsewhere"))
+            "call_missed" -> onRungOut(CallEnding.MISSED)
+            "call_answered_elsewhere" -> onRungOut(endingOf("${event.text("reason")}_elsewhere"))
             "call_moved" -> close(CallEnding.MOVED)
             "call_ended" -> close(endingOf(event.text("endReason")))
             "media_ready" -> onMediaReady(gatewayOf(event.member("media")))
@@ -292,9 +308,25 @@ internal class LiveCall(
 
     val isClosed get() = states.value == CallState.ENDED
 
+    private suspend fun joinOnce(join: suspend () -> Unit) {
+        setState(CallState.JOINING)
+        val first = joining ?: deps.operations.scope.async {
+            try {
+                join()
+            } finally {
+                joining = null
+            }
+        }
+        joining = first
+        first.await()
+    }
+
     private suspend fun answerHere() {
         val answered = assertRinging()
-        setState(CallState.JOINING)
+        joinOnce { answer(answered) }
+    }
+
+    private suspend fun answer(answered: SealedKey) {
         try {
             val opened = try {
                 answered.opened.await()
@@ -302,23 +334,25 @@ internal class LiveCall(
                 // The log may not have been reachable when it began to ring.
                 invite(answered.epoch, answered.sealed) { openInvitation(answered.sealed) }.opened.await()
             }
-            deps.leaveOther(this)
             val record = postJoin()
-            if (isClosed) return
             ringTimer?.cancel()
             // It may have been renewed while it rang.
             val renewed = invited ?: answered
             invited = null
-            when (record.keyEpoch) {
-                answered.epoch -> enter(record, opened)
-                renewed.epoch -> enter(record, renewed.opened.await())
-                else -> enterJoined(record)
-            }
-        } catch (error: Exception) {
+            if (record.keyEpoch == answered.epoch) return enter(record, opened)
+            enterJoined(record, renewed.takeIf { it.epoch == record.keyEpoch }?.opened)
+        } catch (error: CallsignException) {
+            rungOut?.let(::close)
             if (error.hasCode("CALL_ENDED", "CALL_NOT_ACTIVE")) closeSoon()
-            if (states.value == CallState.JOINING && invited != null) setState(CallState.RINGING)
+            mayBeIn = false
+            if (states.value == CallState.JOINING) setState(CallState.RINGING)
             throw error
         }
+    }
+
+    /** Where this device asks to join, the answer says whether the call is here. */
+    private fun onRungOut(reason: CallEnding) {
+        if (isPresent && (mayBeIn || states.value != CallState.JOINING)) rungOut = reason else close(reason)
     }
 
     private suspend fun declineHere(reason: DeclineReason) {
@@ -341,7 +375,7 @@ internal class LiveCall(
         deps.exchange.openFromAny(read(), sealed, caller.userId)
 
     private fun invite(epoch: Long, sealed: String, open: suspend () -> OpenedKey): SealedKey {
-        val key = SealedKey(epoch, sealed, deps.scope.async { open() })
+        val key = SealedKey(epoch, sealed, deps.operations.scope.async { open() })
         invited = key
         deps.scope.launch {
             val error = try {
@@ -360,18 +394,45 @@ internal class LiveCall(
     }
 
     /** With the key that came for this device, or else with one that it asks for. */
-    private suspend fun enterJoined(record: CallRecord) {
-        val sealed = record.encryptedAESKey ?: return rejoining.ask(record)
-        enter(record, deps.exchange.openFromAny(record, sealed))
+    private suspend fun enterJoined(record: CallRecord, renewed: Deferred<OpenedKey>? = null) {
+        val sealed = record.encryptedAESKey
+        val opened = try {
+            renewed?.await() ?: sealed?.let { deps.exchange.openFromAny(record, it) }
+        } catch (error: CallsignException) {
+            // Another device may give the key in a way that can be verified.
+            report(error)
+            null
+        }
+        if (opened == null) rejoining.ask(record) else enter(record, opened)
     }
 
-    /** A call that this device is in and the app knows nothing of is left for it. */
-    private suspend fun postJoin(): CallRecord = try {
-        callRecordOf(post("join", null))
+    private suspend fun joined(): CallRecord = try {
+        postJoin()
     } catch (error: CallsignException) {
-        if (error.code != "ALREADY_IN_CALL") throw error
-        deps.session.request("POST", "call/${error.members.needText("callId")}/leave")
-        callRecordOf(post("join", null))
+        if (error.code == "REJOIN_REQUIRED") read() else throw error
+    }
+
+    /** Leaves the call that this device is in for it, also one that the app knows nothing of. */
+    private suspend fun postJoin(): CallRecord {
+        assertGoesOn()
+        deps.leaveOther(this)
+        assertGoesOn()
+        mayBeIn = true
+        val record = try {
+            callRecordOf(post("join", null))
+        } catch (error: CallsignException) {
+            if (error.code != "ALREADY_IN_CALL") throw error
+            deps.session.request("POST", "call/${error.members.needText("callId")}/leave")
+            callRecordOf(post("join", null))
+        }
+        // Else it would be shown as a participant.
+        if (isClosed) deps.session.request("POST", "$path/leave")
+        assertGoesOn()
+        return record
+    }
+
+    private fun assertGoesOn() {
+        if (isClosed) throw CallsignException("CALL_NOT_ACTIVE", "The call has ended here.")
     }
 
     /** Subscribes to the call's topic, then reads the call: earlier events are in the record, later ones arrive. */
@@ -414,7 +475,7 @@ internal class LiveCall(
             self?.state == ParticipantState.LEFT && !rejoining.isAsking -> close(CallEnding.LEFT)
             // The network was away for longer than the server waits.
             self?.state == ParticipantState.LOST && states.value == CallState.ACTIVE ->
-                deps.scope.launch(start = CoroutineStart.UNDISPATCHED) { reporting(::report) { rejoining.ask(record) } }
+                deps.scope.launch(start = CoroutineStart.UNDISPATCHED) { rejoining.ask(record) }
             states.value == CallState.RINGING && record.status == "active" -> setState(CallState.ACTIVE)
             else -> deps.onChanged()
         }
@@ -425,6 +486,7 @@ internal class LiveCall(
         if (isClosed || present == null) return
         for (reading in readings) reading.told += event
         take(present.changedBy(event))
+        if (event.text("type") == "host_changed") deps.scope.launch { rejoining.onHostChanged() }
         if ("participant" in event) onParticipant(participantOf(event.member("participant")))
         else if (event.text("type") == "call_status" && isOver(event.needText("status"))) closeSoon()
         deps.onChanged()
@@ -471,7 +533,7 @@ internal class LiveCall(
         }
         if (isClosed) return
         // Another device may give the key in a way that can be verified.
-        if (opened == null) return rejoining.ask(read())
+        if (opened == null) return joining?.await() ?: rejoining.ask(read())
         if (rejoining.isAsking) rejoining.comeBack(epoch, opened) else hold(epoch, opened)
     }
 

@@ -19,17 +19,19 @@ internal class Rejoining(private val deps: CallDeps, private val call: LiveCall)
 
     suspend fun ask(record: CallRecord) {
         call.begin(record, CallState.REJOINING)
-        try {
-            val reply = deps.session.ask("POST", "${call.path}/request-rejoin")
-            after(1_000 * reply.needNumber("expiresIn")) { onNobodyGrants() }
-            giveUpWhenAllAsk()
-        } catch (error: CallsignException) {
-            if (error.hasCode("NO_ACTIVE_PARTICIPANT")) return returnWithNewKey()
-            if (error.hasCode("CALL_ENDED", "CALL_NOT_FOUND", "NOT_PARTICIPANT")) return call.closeSoon()
-            call.report(error)
-            // Without an answer it is asked again after the next connection, or after a while.
-            after(AGAIN_MS) { if (isAsking) ask(record) }
-        }
+        askAgain()
+    }
+
+    /** Without a key it is asked for again after the next connection, and after a while. */
+    suspend fun askAgain(): Unit = attempt {
+        val reply = deps.session.ask("POST", "${call.path}/request-rejoin")
+        after(1_000 * reply.needNumber("expiresIn")) { attempt(::onNobodyGrants) }
+        giveUpWhenAllAsk()
+    }
+
+    /** Those who had the key may all be gone. */
+    suspend fun onHostChanged() {
+        if (call.state.value == CallState.KEYLESS) attempt(::onNobodyGrants)
     }
 
     /**
@@ -86,25 +88,40 @@ internal class Rejoining(private val deps: CallDeps, private val call: LiveCall)
         askers.clear()
     }
 
+    private suspend fun attempt(act: suspend () -> Unit) {
+        if (!isAsking) return
+        try {
+            act()
+        } catch (error: CallsignException) {
+            if (error.hasCode("NO_ACTIVE_PARTICIPANT")) return attempt(::returnWithNewKey)
+            if (error.hasCode("CALL_ENDED", "CALL_NOT_FOUND", "NOT_PARTICIPANT")) return call.closeSoon()
+            call.report(error)
+            after(AGAIN_MS, ::askAgain)
+        }
+    }
+
     private fun after(ms: Long, act: suspend () -> Unit) {
         timer?.cancel()
+        if (!isAsking) return
         timer = deps.scope.launch {
             delay(ms)
             // From here on, a new timer does not break it off.
-            deps.scope.launch { reporting(call::report, act) }
+            deps.scope.launch { act() }
         }
     }
 
     private suspend fun onNobodyGrants() {
-        if (call.state.value != CallState.REJOINING) return
         call.setState(CallState.KEYLESS)
-        if (call.isHost) reporting(call::report) { returnWithNewKey() }
+        if (call.isHost) returnWithNewKey() else after(AGAIN_MS, ::askAgain)
     }
 
     /** No device has the key any more: the host makes another one. */
     private suspend fun returnWithNewKey() {
         val record = callRecordOf(deps.session.ask("POST", "${call.path}/rejoin"))
-        if (record.hostUserId != deps.userId) return call.setState(CallState.KEYLESS)
+        if (record.hostUserId != deps.userId) {
+            call.setState(CallState.KEYLESS)
+            return after(AGAIN_MS, ::askAgain)
+        }
         stop()
         call.makeNewKey()
         call.begin(record, CallState.ACTIVE)
@@ -112,9 +129,9 @@ internal class Rejoining(private val deps: CallDeps, private val call: LiveCall)
 
     /** When all other devices ask too, none will answer: waiting is pointless. */
     private suspend fun giveUpWhenAllAsk() {
-        if (call.state.value != CallState.REJOINING) return
+        if (!isAsking) return
         val others = call.participants.value.filter { it.state == ParticipantState.JOINED && it.userId != deps.userId }
-        if (others.all { it.userId in askers }) onNobodyGrants()
+        if (others.all { it.userId in askers }) attempt(::onNobodyGrants)
     }
 
     private companion object {

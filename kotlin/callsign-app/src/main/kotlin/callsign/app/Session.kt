@@ -36,6 +36,9 @@ public class Session private constructor(
     private val storage: AppStorage,
     @Volatile private var kept: Kept?,
 ) {
+    /** While this device signs out: that the server ends the session is no news then, whichever way it comes first. */
+    @Volatile
+    private var isLeaving = false
     private val refreshing = Mutex()
     private val endings = MutableSharedFlow<CallsignException>(extraBufferCapacity = 1)
 
@@ -123,8 +126,15 @@ public class Session private constructor(
 
     /** Ends the session on the server. Throws, and leaves it as it is, where the server can't be asked. */
     public suspend fun logout(allDevices: Boolean = false) {
-        request("POST", "logout", JsonObject(mapOf("allDevices" to JsonPrimitive(allDevices))))
-        forget()
+        isLeaving = true
+        try {
+            request("POST", "logout", JsonObject(mapOf("allDevices" to JsonPrimitive(allDevices))))
+        } catch (error: CallsignException) {
+            if (signedIn != null) throw error
+        } finally {
+            isLeaving = false
+        }
+        if (signedIn != null) forget()
     }
 
     /** A request of [request] whose answer is an object. */
@@ -210,7 +220,7 @@ public class Session private constructor(
         } catch (_: Exception) {
             // Nothing is left to do.
         }
-        endings.tryEmit(error)
+        if (!isLeaving) endings.tryEmit(error)
     }
 
     /** The refresh token stays, for the next sign-in. */

@@ -1,17 +1,23 @@
 package callsign.app
 
 import java.net.URI
+import java.util.concurrent.atomic.AtomicBoolean
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.jsonObject
 import okhttp3.Interceptor
 import okhttp3.OkHttpClient
+import okhttp3.Protocol
+import okhttp3.Request
 import okhttp3.Response
 import okhttp3.ResponseBody.Companion.toResponseBody
 
 /**
  * Requests go to the server itself, also where the app's sockets go another way. A test may hold them up before or after they
- * are carried out, and alter their answers. Operations are such as `call/start`.
+ * are carried out, let them fail by a [ServerFailure], and alter their answers. Operations are such as `call/start`, with their
+ * query.
  */
 class AlteredHttp(server: String) {
     private val port = URI(server).port
@@ -31,11 +37,20 @@ class AlteredHttp(server: String) {
         val request = chain.request()
         val path = request.url.encodedPath
         if (!path.startsWith(API)) return chain.proceed(request)
-        val operation = path.removePrefix(API)
-        before(operation)
+        val operation = listOfNotNull(path.removePrefix(API), request.url.encodedQuery).joinToString("?")
+        try {
+            before(operation)
+        } catch (_: ServerFailure) {
+            return failed(request)
+        }
         val direct = request.url.newBuilder().port(port).build()
         val answer = chain.proceed(request.newBuilder().url(direct).build())
-        after(operation)
+        try {
+            after(operation)
+        } catch (_: ServerFailure) {
+            answer.close()
+            return failed(request)
+        }
         if (!answer.isSuccessful) return answer
         val body = answer.body
         val text = body.string()
@@ -43,7 +58,39 @@ class AlteredHttp(server: String) {
         return answer.newBuilder().body(altered.toResponseBody(body.contentType())).build()
     }
 
+    private fun failed(request: Request): Response = Response.Builder()
+        .request(request)
+        .protocol(Protocol.HTTP_1_1)
+        .code(500)
+        .message("")
+        .body("".toResponseBody())
+        .build()
+
     private companion object {
         const val API = "/app/api/"
     }
+}
+
+/** The answer has status 500, with which a request is not tried again. */
+class ServerFailure : RuntimeException()
+
+/** Acts at the first operation that is the one. */
+fun once(isOne: (operation: String) -> Boolean, act: () -> Unit): (String) -> Unit {
+    val isLeft = AtomicBoolean(true)
+    return { if (isOne(it) && isLeft.getAndSet(false)) act() }
+}
+
+/** Holds up what waits for it. */
+class Gate {
+    private val reached = CompletableDeferred<Unit>()
+    private val opened = CompletableDeferred<Unit>()
+
+    fun pass() {
+        reached.complete(Unit)
+        runBlocking { opened.await() }
+    }
+
+    suspend fun isReached() = reached.await()
+
+    fun open() = opened.complete(Unit)
 }

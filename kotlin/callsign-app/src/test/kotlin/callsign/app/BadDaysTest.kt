@@ -62,24 +62,7 @@ class BadDaysTest {
         }
     }
 
-    private suspend fun Call.ended(): CallEnding = events.filterIsInstance<CallEvent.Ended>().first().ending
-
     private fun Call.stateOf(userId: ULong) = participants.value.find { it.userId == userId }?.state
-
-    /** Holds up what waits for it. */
-    private class Gate {
-        private val reached = CompletableDeferred<Unit>()
-        private val opened = CompletableDeferred<Unit>()
-
-        fun pass() {
-            reached.complete(Unit)
-            runBlocking { opened.await() }
-        }
-
-        suspend fun isReached() = reached.await()
-
-        fun open() = opened.complete(Unit)
-    }
 
     @Test
     fun `a call that ended while the connection was away ends for the reason that comes with the next one`() = inCall {

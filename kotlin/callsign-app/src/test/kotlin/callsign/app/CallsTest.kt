@@ -73,17 +73,6 @@ class CallsTest {
         phone.close()
     }
 
-    private suspend fun approvedDevice(first: Callsign, address: String): Callsign {
-        val device = server.app()
-        server.signIn(device, "Bob", address)
-        val listed = first.devices.listState.filterIsInstance<OwnListState.Listed>().first { it.waiting.isNotEmpty() }
-        first.devices.approve(listed.waiting.single())
-        device.devices.listState.first { it is OwnListState.Listed }
-        return device
-    }
-
-    private suspend fun Call.ended(): CallEnding = events.filterIsInstance<CallEvent.Ended>().first().ending
-
     @Test
     fun `both call each other, with verified keys and one fingerprint`() = withFriends {
         val call = ann.call(bobId)
@@ -277,7 +266,7 @@ class CallsTest {
 
     @Test
     fun `a call moves to another device of the user, and back with a key that a person gives`() = withPhone { ann, phone, address ->
-        val laptop = approvedDevice(phone, address)
+        val laptop = server.approvedDevice(phone, address)
         val call = ann.call(checkNotNull(phone.userId))
         val onPhone = phone.ringing.first()
         val onLaptop = laptop.ringing.first()
@@ -306,7 +295,7 @@ class CallsTest {
         val laptop = CompletableDeferred<Callsign>()
         var starts = 0
         annsHttp.before = {
-            if (it == "call/start" && starts++ == 0) laptop.complete(runBlocking { approvedDevice(phone, address) })
+            if (it == "call/start" && starts++ == 0) laptop.complete(runBlocking { server.approvedDevice(phone, address) })
         }
         val call = ann.call(checkNotNull(phone.userId))
         assertEquals(2, starts)

@@ -2,6 +2,8 @@ package callsign.app
 
 import java.io.File
 import java.nio.file.Files
+import kotlinx.coroutines.flow.filterIsInstance
+import kotlinx.coroutines.flow.first
 import okhttp3.OkHttpClient
 import org.junit.jupiter.api.Assumptions.assumeTrue
 import org.junit.jupiter.api.extension.AfterAllCallback
@@ -36,6 +38,16 @@ class ServerExtension : BeforeAllCallback, BeforeEachCallback, AfterEachCallback
 
     suspend fun signIn(app: Callsign, name: String, address: String): ULong =
         app.signIn(address, name) { sentCode(url, address) }.userId
+
+    /** Another device of the user with this address, which their first one has approved. */
+    suspend fun approvedDevice(first: Callsign, address: String, http: OkHttpClient = OkHttpClient()): Callsign {
+        val device = app(http = http)
+        signIn(device, "Bob", address)
+        val listed = first.devices.listState.filterIsInstance<OwnListState.Listed>().first { it.waiting.isNotEmpty() }
+        first.devices.approve(listed.waiting.single())
+        device.devices.listState.first { it is OwnListState.Listed }
+        return device
+    }
 
     fun newAddress(name: String): String = "$name-${++people}@example.org"
 
@@ -78,3 +90,5 @@ suspend fun befriend(ann: Callsign, bob: Callsign) {
     ann.contacts.requestByLink(bob.contacts.shareLink())
     bob.contacts.accept(checkNotNull(ann.userId))
 }
+
+suspend fun Call.ended(): CallEnding = events.filterIsInstance<CallEvent.Ended>().first().ending
