@@ -1,13 +1,13 @@
 /** One call of this device, from the first ring to its end. Its keys are made or opened here and never stored. */
 
 import type { Call, CallEnding, CallEvents, CallGateway, CallPerson, CallState, KeyAsk } from './call.ts'
-import { makeCallKey } from './call-key.ts'
 import { CallKeys, type EpochKey } from './call-keys.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
 import type { Connection } from './connection.ts'
 import { Emitter } from './emitter.ts'
 import { withFreshDevices } from './fresh-devices.ts'
 import type { OpenedKey } from './key-exchange.ts'
+import { KeyRotation, type RotatedCall } from './key-rotation.ts'
 import { type RejoinedCall, Rejoining, type RejoiningDeps } from './rejoining.ts'
 import type { Server } from './server.ts'
 import type {
@@ -16,7 +16,6 @@ import type {
   CallRecord,
   CallStatus,
   CallTopicEvent,
-  KeysReason,
   KeyUpdateEvent,
   QueueEvent,
 } from './wire.ts'
@@ -43,7 +42,7 @@ interface SealedKey {
   readonly opened: Promise<OpenedKey>
 }
 
-export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall {
+export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall, RotatedCall {
   readonly callId: string
   readonly isIncoming: boolean
   readonly isVideo: boolean
@@ -51,6 +50,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   readonly caller: CallPerson
   readonly #deps: CallDeps
   readonly #keys: CallKeys
+  readonly #rotation: KeyRotation
   readonly #rejoining: Rejoining
   #state: CallState = 'ringing'
   #ending: CallEnding | undefined
@@ -67,7 +67,6 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   /** Why it would have rung no more while it was answered here. */
   #rungOut: CallEnding | undefined
   #ringTimer: ReturnType<typeof setTimeout> | undefined
-  #rotationTimer: ReturnType<typeof setTimeout> | undefined
   #reasonTimer: ReturnType<typeof setTimeout> | undefined
   #unwatch: (() => void) | undefined
   #isWatching = false
@@ -83,6 +82,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     this.caller = caller
     this.isIncoming = caller.userId !== deps.userId
     this.#keys = new CallKeys(callId)
+    this.#rotation = new KeyRotation(deps, this)
     this.#rejoining = new Rejoining(deps, this)
   }
 
@@ -165,7 +165,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   async invite(userIds: readonly string[]): Promise<void> {
     const { exchange, session } = this.#deps
     const invited = withFreshDevices(async () => {
-      const { key } = this.#assertKey()
+      const { key } = this.assertKey()
       const encryptedAESKeys = await exchange.sealForUsers(key, userIds)
       return session.request('POST call/{callId}/invite', { calleeIds: userIds, encryptedAESKeys }, this.at)
     })
@@ -176,34 +176,12 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     await this.#deps.session.request('POST call/{callId}/remove', { userId }, this.at)
   }
 
-  async renewKey(): Promise<void> {
-    try {
-      await this.#renewKey('rotation')
-    } catch (error) {
-      // The others may have it; then this device needs another one with them.
-      this.#planRotation(AFTER_LEAVING_MS)
-      throw error
-    }
+  renewKey(): Promise<void> {
+    return this.#rotation.renew()
   }
 
-  async #renewKey(reason: 'rotation' | 'leave'): Promise<void> {
-    const key = makeCallKey()
-    await withFreshDevices(async () => {
-      const record = await this.#read()
-      const epoch = record.keyEpoch + 1
-      await this.#sendKey(record, epoch, key, reason)
-      if (this.#isOver) return
-      this.#hold(epoch, this.own(key))
-      this.#planRotation(record.keyRotationIn * 1000)
-    })
-  }
-
-  async resendKey(): Promise<void> {
-    await withFreshDevices(async () => {
-      const record = await this.#read()
-      const { epoch, key } = this.#assertKey()
-      await this.#sendKey(record, epoch, key, 'emergency')
-    })
+  resendKey(): Promise<void> {
+    return this.#rotation.resend()
   }
 
   askForKey(): Promise<void> {
@@ -230,7 +208,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     await this.#joinOnce(async () => {
       try {
         const record = await this.#join().catch(error => {
-          if (hasCode(error, 'REJOIN_REQUIRED')) return this.#read()
+          if (hasCode(error, 'REJOIN_REQUIRED')) return this.read()
           throw error
         })
         await this.#enterJoined(record)
@@ -252,7 +230,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   /** With its key, the call goes on here. */
   async enter(record: CallRecord, opened: OpenedKey, epoch = record.keyEpoch): Promise<void> {
     await this.begin(record, record.status === 'ringing' ? 'ringing' : 'active')
-    if (!this.#isOver) this.#hold(epoch, opened)
+    if (!this.#isOver) this.hold(epoch, opened)
   }
 
   /** Shows the call as one that this device is in. */
@@ -262,7 +240,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     if (this.#isOver) return
     this.#record = record
     this.#setState(state)
-    this.#planRotation(record.keyRotationIn * 1000)
+    this.#rotation.plan(record)
     // The topic may have told of changes since the record was made.
     void (this.#isWatching ? this.refresh() : this.#watch())
   }
@@ -279,7 +257,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     if (!this.isPresent || this.#record === undefined) return
     void this.#watch()
     try {
-      this.#show(await this.#withTopic(this.#read()))
+      this.#show(await this.#withTopic(this.read()))
     } catch (error) {
       if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) this.closeSoon()
       else this.report(error)
@@ -315,8 +293,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   close(reason: CallEnding): void {
     if (this.#isOver) return
     clearTimeout(this.#ringTimer)
-    clearTimeout(this.#rotationTimer)
     clearTimeout(this.#reasonTimer)
+    this.#rotation.stop()
     this.#rejoining.stop()
     this.#unwatch?.()
     this.#invited = undefined
@@ -375,6 +353,23 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     return { key, userId, deviceId }
   }
 
+  assertKey(): EpochKey {
+    const { newest } = this.#keys
+    if (newest !== undefined) return newest
+    throw new CallsignError('KEY_MISSING', 'This device does not have the call’s key yet.')
+  }
+
+  read(): Promise<CallRecord> {
+    return this.#deps.session.request('GET call/{callId}', undefined, this.at)
+  }
+
+  hold(epoch: number, { key, userId }: OpenedKey): void {
+    const newest = this.#keys.hold(epoch, key)
+    if (newest === undefined) return
+    this.#changed()
+    this.emit('key', { epoch: newest.epoch, fingerprint: newest.fingerprint, fromUserId: userId })
+  }
+
   get #isOver(): boolean {
     return this.#state === 'ended'
   }
@@ -382,12 +377,6 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   #assertRinging(): SealedKey {
     if (this.#invited !== undefined && this.#state === 'ringing') return this.#invited
     throw new CallsignError('CALL_NOT_ACTIVE', 'The call does not ring here.')
-  }
-
-  #assertKey(): EpochKey {
-    const { newest } = this.#keys
-    if (newest !== undefined) return newest
-    throw new CallsignError('KEY_MISSING', 'This device does not have the call’s key yet.')
   }
 
   #setState(state: CallState): void {
@@ -399,10 +388,6 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
 
   #changed(): void {
     this.emit('changed', undefined)
-  }
-
-  #read(): Promise<CallRecord> {
-    return this.#deps.session.request('GET call/{callId}', undefined, this.at)
   }
 
   #joinOnce(join: () => Promise<void>): Promise<void> {
@@ -439,7 +424,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
   }
 
   async #openInvitation(sealed: string): Promise<OpenedKey> {
-    return this.#deps.exchange.openFromAny(await this.#read(), sealed, this.caller.userId)
+    return this.#deps.exchange.openFromAny(await this.read(), sealed, this.caller.userId)
   }
 
   #invite(epoch: number, sealed: string, open: () => Promise<OpenedKey>): SealedKey {
@@ -560,14 +545,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     }
     if (userId === this.#deps.userId) {
       if (state === 'removed') this.close('removed')
-    } else if (['left', 'lost', 'removed'].includes(state)) this.#planRotation(AFTER_LEAVING_MS, 'leave')
-  }
-
-  #hold(epoch: number, { key, userId }: OpenedKey): void {
-    const newest = this.#keys.hold(epoch, key)
-    if (newest === undefined) return
-    this.#changed()
-    this.emit('key', { epoch: newest.epoch, fingerprint: newest.fingerprint, fromUserId: userId })
+    } else if (['left', 'lost', 'removed'].includes(state)) this.#rotation.planAfterLeaving()
   }
 
   async #onKeyUpdate({ epoch, encryptedAESKey, fromUserId, fromDeviceId }: KeyUpdateEvent): Promise<void> {
@@ -583,33 +561,9 @@ export class LiveCall extends Emitter<CallEvents> implements Call, RejoinedCall 
     })
     if (this.#isOver) return
     // Another device may give the key in a way that can be verified.
-    if (opened === undefined) return this.#joining ?? this.#rejoining.ask(await this.#read())
+    if (opened === undefined) return this.#joining ?? this.#rejoining.ask(await this.read())
     if (this.#rejoining.isAsking) return this.#rejoining.comeBack(epoch, opened)
-    this.#hold(epoch, opened)
-  }
-
-  async #sendKey(record: CallRecord, epoch: number, key: Uint8Array, reason: KeysReason): Promise<void> {
-    const encryptedAESKeys = await this.#deps.exchange.sealForCall(key, record)
-    const body = { epoch, reason, encryptedAESKeys }
-    await this.#deps.session.request('POST call/{callId}/keys', body, this.at)
-  }
-
-  /**
-   * The host makes a new key when its time has run out, and a little after a participant left, for several who leave
-   * at once. Later, where it can't be made then.
-   */
-  #planRotation(afterMs: number, reason: 'rotation' | 'leave' = 'rotation'): void {
-    clearTimeout(this.#rotationTimer)
-    this.#rotationTimer = setTimeout(async () => {
-      const { userId: own } = this.#deps
-      const hasOthers = this.participants.some(({ state, userId }) => state === 'joined' && userId !== own)
-      try {
-        if (this.isHost && this.#state === 'active' && hasOthers) return await this.#renewKey(reason)
-      } catch (error) {
-        this.report(error)
-      }
-      if (!this.#isOver) this.#planRotation(Math.min(2 * afterMs, ROTATION_AGAIN_MS), reason)
-    }, afterMs)
+    this.hold(epoch, opened)
   }
 }
 
@@ -636,7 +590,5 @@ export function isOver(status: CallStatus): boolean {
 }
 
 const NOBODY: readonly CallParticipant[] = []
-const AFTER_LEAVING_MS = 5_000
-const ROTATION_AGAIN_MS = 60_000
 const REASON_WAIT_MS = 2_000
 const RECONNECTION_WAIT_MS = 30_000
