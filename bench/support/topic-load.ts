@@ -63,9 +63,13 @@ async function open(
     return client
   })
   message = sendOctets(protocol, destination, BODY)
-  const all = clients.map(client => client.nextMessage())
+  const all = Promise.all(clients.map(client => client.nextMessage()))
+  // With fronts, a message may be faster at the writer than the subscription of another front's client.
+  const again = setInterval(() => clients[0]!.send(message), AGAIN_MS)
   clients[0]!.send(message)
-  const [received] = await Promise.all(all)
+  const [received] = await all
+  clearInterval(again)
+  await sleep(AGAIN_MS)
   return { ...NOTHING, messageBytes: received!.length }
 }
 
@@ -135,4 +139,5 @@ function sleep(ms: number): Promise<void> {
 
 const NOTHING: TopicLoadFigures = { messageBytes: 0, framesPerSecond: 0, frames: 0, clientCores: 0 }
 const WARM_UP_MS = 300
+const AGAIN_MS = 1_000
 const BODY = JSON.stringify({ text: 'x'.repeat(300 - '{"text":""}'.length) })
