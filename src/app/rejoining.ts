@@ -36,6 +36,7 @@ export class Rejoining {
   readonly #deps: RejoiningDeps
   readonly #call: RejoinedCall
   #timer: ReturnType<typeof setTimeout> | undefined
+  #returning: Promise<void> | undefined
   /** Asks in a call that goes on. */
   #isAskingBeside = false
   /** Users who asked for the key while this device did not have it either. */
@@ -162,8 +163,15 @@ export class Rejoining {
     else this.#wait(AGAIN_MS, () => this.askAgain())
   }
 
-  /** No device has the key any more: the host makes another one. */
-  async #returnWithNewKey(): Promise<void> {
+  /** No device has the key any more: the host makes another one, once for all that say so. */
+  #returnWithNewKey(): Promise<void> {
+    this.#returning ??= this.#makeKey().finally(() => {
+      this.#returning = undefined
+    })
+    return this.#returning
+  }
+
+  async #makeKey(): Promise<void> {
     const { session, userId } = this.#deps
     const record = await session.request('POST call/{callId}/rejoin', undefined, this.#call.at)
     if (record.hostUserId !== userId) {

@@ -19,6 +19,15 @@ async function listed<Value>({ me }: AppPerson, read: (state: OwnListState) => V
   }
 }
 
+/** The call as an app that has started again has it. */
+async function present({ me }: AppPerson, { callId }: Call): Promise<Call> {
+  for (;;) {
+    const call = me.calls.find(one => one.callId === callId)
+    if (call !== undefined) return call
+    await me.once('changed')
+  }
+}
+
 /** The first person calls the rest, and all answer. Gives each one's call, in order. */
 async function allIn([caller, ...others]: readonly AppPerson[]): Promise<Call[]> {
   const ringing = others.map(other => other.me.once('ringing'))
@@ -131,6 +140,40 @@ t.test('all start again, and the host makes a new key as soon as nobody has one'
   await until(bobs, ({ state }) => state === 'active')
   t.not(anns.fingerprint, fingerprint)
   t.equal(anns.fingerprint, bobs.fingerprint)
+})
+
+t.test('the host makes one new key, however it hears that nobody has one', async t => {
+  const [ann, bob] = await newFriends(t)
+  const [call] = (await allIn([ann!, bob!])) as [Call, Call]
+  await Promise.all([ann!.me.close(), bob!.me.close()])
+  let returnCount = 0
+  let hasAsked = () => {}
+  let goOn = () => {}
+  const asked = new Promise<void>(resolve => (hasAsked = resolve))
+  const returns = new Promise<void>(resolve => (goOn = resolve))
+  // The answer to its own ask comes while it goes back into the call, since the other device has asked, too.
+  const slow: typeof fetch = async (url, init) => {
+    if (String(url).endsWith('/rejoin')) {
+      returnCount++
+      goOn()
+      await fetch(`${ann!.options.server}/app/api/meta`)
+    }
+    const answer = await fetch(url, init)
+    if (String(url).endsWith('/request-rejoin')) {
+      hasAsked()
+      await returns
+    }
+    return answer
+  }
+  const annAgain = await restart(t, { ...ann!, options: { ...ann!.options, fetch: slow } })
+  await asked
+  const bobAgain = await restart(t, bob!)
+  const [anns, bobs] = [await present(annAgain, call), await present(bobAgain, call)]
+  await until(anns, ({ state }) => state === 'active')
+  await until(bobs, ({ state }) => state === 'active')
+  t.equal(returnCount, 1)
+  t.equal(anns.keys[0]?.epoch, 2)
+  t.equal(bobs.fingerprint, anns.fingerprint)
 })
 
 t.test('a caller that starts again while it rings gives the call up', async t => {

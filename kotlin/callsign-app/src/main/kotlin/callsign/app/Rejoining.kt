@@ -11,6 +11,7 @@ import kotlinx.serialization.json.JsonObject
 
 internal class Rejoining(private val deps: CallDeps, private val call: LiveCall) {
     private var timer: Job? = null
+    private var isReturning = false
 
     /** Users who asked for the key while this device did not have it either. */
     private val askers = HashSet<ULong>()
@@ -115,8 +116,18 @@ internal class Rejoining(private val deps: CallDeps, private val call: LiveCall)
         if (call.isHost) returnWithNewKey() else after(AGAIN_MS, ::askAgain)
     }
 
-    /** No device has the key any more: the host makes another one. */
+    /** No device has the key any more: the host makes another one, once for all that say so. */
     private suspend fun returnWithNewKey() {
+        if (isReturning) return
+        isReturning = true
+        try {
+            makeKey()
+        } finally {
+            isReturning = false
+        }
+    }
+
+    private suspend fun makeKey() {
         val record = callRecordOf(deps.session.ask("POST", "${call.path}/rejoin"))
         if (record.hostUserId != deps.userId) {
             call.setState(CallState.KEYLESS)
