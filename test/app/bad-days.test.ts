@@ -9,22 +9,7 @@ import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
 import { type OpenServer, startServer } from '../support/server.ts'
-import { type AppPerson, befriend, newPerson, restart } from '../support/whole-apps.ts'
-
-async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
-  while (!isSo(call)) await call.once('changed')
-}
-
-/** Contacts in a call: as Ann has it, who called, and as Bob has it. */
-async function inCall(ann: AppPerson, bob: AppPerson): Promise<{ readonly call: Call; readonly bobs: Call }> {
-  await befriend(ann, bob)
-  const rung = bob.me.once('ringing')
-  const call = await ann.me.call([bob.me.userId!])
-  const bobs = await rung
-  await bobs.answer()
-  await until(call, ({ state }) => state === 'active')
-  return { call, bobs }
-}
+import { type AppPerson, befriend, inCall, newPerson, restart, until } from '../support/whole-apps.ts'
 
 function platformOf(nowMs: () => number) {
   const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))

@@ -1,23 +1,8 @@
 /** Calls of `callsign/app` with the real server: every way that they ring, are joined, left, renewed and come to an end. */
 
 import t from 'tap'
-import type { Call, OwnListState } from '../../src/app/app.ts'
-import { type AppPerson, newFriends, newPerson, restart } from '../support/whole-apps.ts'
-
-/** Resolves when the call is so, at once if it is. */
-async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
-  while (!isSo(call)) await call.once('changed')
-}
-
-/** Reads from the state of the person's device list once that has what is asked for. */
-async function listed<Value>({ me }: AppPerson, read: (state: OwnListState) => Value | undefined) {
-  for (;;) {
-    const state = me.devices.listState
-    const value = state === undefined ? undefined : read(state)
-    if (value !== undefined) return value
-    await me.once('changed')
-  }
-}
+import type { Call } from '../../src/app/app.ts'
+import { type AppPerson, listed, newFriends, newPerson, restart, until } from '../support/whole-apps.ts'
 
 /** The call as an app that has started again has it. */
 async function present({ me }: AppPerson, { callId }: Call): Promise<Call> {

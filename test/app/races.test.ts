@@ -2,42 +2,18 @@
 
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import type { Call, OwnListState } from '../../src/app/app.ts'
+import type { Call } from '../../src/app/app.ts'
 import { settingsFor } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { HeldFetch } from '../support/held-fetch.ts'
 import { openServer } from '../support/open-server.ts'
 import type { OpenServer } from '../support/server.ts'
-import { type AppPerson, befriend, newPerson, restart } from '../support/whole-apps.ts'
-
-async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
-  while (!isSo(call)) await call.once('changed')
-}
+import { type AppPerson, befriend, inCall, listed, newPerson, restart, until } from '../support/whole-apps.ts'
 
 async function open(t: Test): Promise<OpenServer> {
   const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(3) })
   t.teardown(() => server.end())
   return server
-}
-
-async function inCall(ann: AppPerson, bob: AppPerson): Promise<{ readonly call: Call; readonly bobs: Call }> {
-  await befriend(ann, bob)
-  const rung = bob.me.once('ringing')
-  const call = await ann.me.call([bob.me.userId!])
-  const bobs = await rung
-  await bobs.answer()
-  await until(call, ({ state }) => state === 'active')
-  return { call, bobs }
-}
-
-/** Reads from the state of the person's device list once that has what is asked for. */
-async function listed<Value>({ me }: AppPerson, read: (state: OwnListState) => Value | undefined) {
-  for (;;) {
-    const state = me.devices.listState
-    const value = state === undefined ? undefined : read(state)
-    if (value !== undefined) return value
-    await me.once('changed')
-  }
 }
 
 /** Another device of the person, which their first one has approved. */
@@ -184,7 +160,8 @@ t.test('an app that is closed stays so, whatever was under way', async t => {
   const closed = again.me.close()
   read.release()
   await closed
-  await new Promise(resolve => setTimeout(resolve, 200))
+  // Behind this answer the app has had the other one, too.
+  await fetch(`${server.http}/app/api/meta`)
   t.equal(again.me.user, undefined)
 
   const resumed = again.me.resume()
@@ -306,7 +283,7 @@ t.test('a device that could not come back at once tries again', async t => {
 
 t.test('a device that becomes the host of a call without a key makes one', async t => {
   const server = await open(t)
-  // The host never answers, and nobody waits for that as long as the server says.
+  // The host never answers, and this device gives up sooner than the server says.
   const deaf = class extends WebSocket {
     override emit(name: string, ...parts: unknown[]): boolean {
       const isAsk = name === 'message' && String(parts[0]).includes('"type":"participant_request_rejoin"')

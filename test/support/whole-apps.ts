@@ -2,7 +2,13 @@
 
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
-import { Callsign, type CallsignOptions, memoryStorage } from '../../src/app/app.ts'
+import {
+  type Call,
+  Callsign,
+  type CallsignOptions,
+  memoryStorage,
+  type OwnListState,
+} from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
 import { CODE, emailOf, settingsFor } from './call-people.ts'
 import { openServer } from './open-server.ts'
@@ -50,6 +56,35 @@ export async function befriend(ann: AppPerson, bob: AppPerson): Promise<void> {
   const { link } = await bob.me.contacts.shareLink()
   await ann.me.contacts.request({ link })
   await bob.me.contacts.accept(ann.me.userId!)
+}
+
+/** Resolves when the call is so, at once if it is. */
+export async function until(call: Call, isSo: (call: Call) => boolean): Promise<void> {
+  while (!isSo(call)) await call.once('changed')
+}
+
+/** Makes both contacts, in a call: as Ann has it, who called, and as Bob has it. */
+export async function inCall(
+  ann: AppPerson,
+  bob: AppPerson,
+): Promise<{ readonly call: Call; readonly bobs: Call }> {
+  await befriend(ann, bob)
+  const rung = bob.me.once('ringing')
+  const call = await ann.me.call([bob.me.userId!])
+  const bobs = await rung
+  await bobs.answer()
+  await until(call, ({ state }) => state === 'active')
+  return { call, bobs }
+}
+
+/** Reads from the state of the person's device list once that has what is asked for. */
+export async function listed<Value>({ me }: AppPerson, read: (state: OwnListState) => Value | undefined) {
+  for (;;) {
+    const state = me.devices.listState
+    const value = state === undefined ? undefined : read(state)
+    if (value !== undefined) return value
+    await me.once('changed')
+  }
 }
 
 function appOf(t: Test, options: CallsignOptions): AppPerson {

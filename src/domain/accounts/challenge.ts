@@ -234,7 +234,7 @@ function displacedBy({ network }: Challenge, challenges: readonly Challenge[]): 
   return candidates[1] ?? candidates[0]
 }
 
-/** The one who tries a code: a challenge's holder, or an asker who names the address. */
+/** Tries a code: a challenge's holder, or an asker who names the address. */
 export type Trier =
   | { readonly kind: 'holder'; readonly challengeId: Uint8Array }
   | { readonly kind: 'by-address'; readonly asker: Asker }

@@ -125,7 +125,7 @@ interface Sending {
   readonly isPaid: boolean
 }
 
-/** The one who tries a code, how the account knows them, and where the code was asked for. */
+/** An attempt at a code: how the account knows the person, and where the code was asked for. */
 interface Trying {
   readonly trier: Trier
   readonly asker: Asker

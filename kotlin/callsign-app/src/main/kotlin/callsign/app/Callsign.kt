@@ -420,7 +420,7 @@ public class Callsign(
     }
 
     private companion object {
-        /** Under this key storage has who signed in last, and with which address. */
+        /** The storage key of the user who signed in last, and their address. */
         const val ADDRESS = "address"
         const val PUSHES_SEEN_MAX = 500
         const val READ_AGAIN_MS = 10_000L

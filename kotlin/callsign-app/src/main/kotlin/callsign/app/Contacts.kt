@@ -38,7 +38,7 @@ public class Contacts internal constructor(private val session: Session, private
     }
 
     /**
-     * A link with which people ask to become contacts. It names this user and the device list, so their apps verify both;
+     * A link for people who want to become contacts. It names this user and the device list, so their apps verify both;
      * without a list it does not.
      */
     public suspend fun shareLink(): String = operations.run {

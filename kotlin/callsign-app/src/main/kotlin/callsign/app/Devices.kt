@@ -37,7 +37,7 @@ public class Devices internal constructor(
         session.request("DELETE", "devices/$deviceId")
     }
 
-    /** The token with which Firebase Cloud Messaging wakes this device. An empty one removes it. */
+    /** The token that Firebase Cloud Messaging needs to wake this device. An empty one removes it. */
     public suspend fun putFcmToken(token: String) {
         session.request("PUT", "devices/current/push", bodyOf(mapOf("fcmToken" to token)))
     }

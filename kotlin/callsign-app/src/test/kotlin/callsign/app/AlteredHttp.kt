@@ -71,7 +71,7 @@ class AlteredHttp(server: String) {
     }
 }
 
-/** The answer has status 500, with which a request is not tried again. */
+/** The answer has status 500, and the request is not tried again. */
 class ServerFailure : RuntimeException()
 
 /** Acts at the first operation that is the one. */

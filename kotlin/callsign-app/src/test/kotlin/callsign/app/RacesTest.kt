@@ -322,7 +322,7 @@ class RacesTest {
 
     @Test
     fun `a device that becomes the host of a call without a key makes one`() = racing {
-        // The host never answers, and nobody waits for that as long as the server says.
+        // The host never answers, and this device gives up sooner than the server says.
         val silent = AlteredHttp(server.url)
         silent.before = { if (it.endsWith("/accept-rejoin")) throw ServerFailure() }
         http.alter = { operation, answer ->
