@@ -36,7 +36,7 @@ function runTest(
   })
   const child = spawn(
     process.execPath,
-    [join(PROJECT_ROOT, 'test/run.mjs'), join(folder, 'a.test.mjs'), ...args],
+    [join(PROJECT_ROOT, 'test/runner/run.mjs'), join(folder, 'a.test.mjs'), ...args],
     {
       env: { PATH: process.env.PATH, TAP_TIMEOUT: `${timeoutS}` },
       stdio: ['ignore', 'pipe', 'ignore'],

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { DESKTOP, FAKE_CAMERA, openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { DESKTOP, openBrowser, skipWithoutChromium, WITH_CAMERA } from '../support/browser.ts'
 import { befriend, button, newTab, openHouse, seesPictures } from '../support/client-page.ts'
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { openServer } from '../support/open-server.ts'
@@ -15,12 +15,12 @@ t.test(
     const folder = t.testdir({ data: {}, janus: {} })
     const janus = await startJanus(t, join(folder, 'janus'))
     const server = await openServer({ dataFolder: join(folder, 'data'), environment: janus.environment })
-    const browser = (await openBrowser(t, { args: FAKE_CAMERA })) as Browser
+    const browser = (await openBrowser(t)) as Browser
     const { url, newContext } = await openHouse(t, browser, server)
     const [ann, bob, cleo] = [
-      await newTab(await newContext({ viewport: DESKTOP }), url, 'Ann'),
-      await newTab(await newContext({ viewport: DESKTOP }), url, 'Bob'),
-      await newTab(await newContext(), url, 'Cleo'),
+      await newTab(await newContext({ viewport: DESKTOP, ...WITH_CAMERA }), url, 'Ann'),
+      await newTab(await newContext({ viewport: DESKTOP, ...WITH_CAMERA }), url, 'Bob'),
+      await newTab(await newContext(WITH_CAMERA), url, 'Cleo'),
     ] as const
     await befriend(ann, bob, 'Bob')
     await ann.getByText('Add somebody').click()

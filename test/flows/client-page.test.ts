@@ -5,16 +5,15 @@
 
 import type { Browser, Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { FAKE_CAMERA, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
+import { openBrowser, PHONE, skipWithoutChromium, WITH_CAMERA } from '../support/browser.ts'
 import { befriend, button, contacts, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
 import { startServer } from '../support/server.ts'
 
 const LOOKUP = '**/api/get-public-keys'
 
-/** Without a camera; who wants one opens another. */
 const shared = (await openBrowser(t)) as Browser
 
-const setUp = (t: Test, browser = shared) => openHouse(t, browser)
+const setUp = (t: Test) => openHouse(t, shared)
 
 /** The key's digits, once it is the key of this epoch. */
 async function digitsOf(page: Page, epoch: number): Promise<string> {
@@ -91,8 +90,8 @@ t.test(
   'from an empty page to a call in two tabs, and back into it',
   { skip: skipWithoutChromium },
   async t => {
-    const { url, newContext } = await setUp(t, await openBrowser(t, { args: FAKE_CAMERA }))
-    const context = await newContext()
+    const { url, newContext } = await setUp(t)
+    const context = await newContext(WITH_CAMERA)
     const ann = await newTab(context, url, 'Ann')
     await ann.getByText('Verified.').waitFor()
     const opened = context.waitForEvent('page')
@@ -145,9 +144,9 @@ t.test('a user who closes the page is gone for the rest, at once', { skip: skipW
 })
 
 t.test('a call has the window, with every button on it', { skip: skipWithoutChromium }, async t => {
-  const { url, newContext } = await setUp(t, await openBrowser(t, { args: FAKE_CAMERA }))
-  const ann = await newTab(await newContext(), url, 'Ann')
-  const bob = await newTab(await newContext(), url, 'Bob')
+  const { url, newContext } = await setUp(t)
+  const ann = await newTab(await newContext(WITH_CAMERA), url, 'Ann')
+  const bob = await newTab(await newContext(WITH_CAMERA), url, 'Bob')
   await befriend(ann, bob, 'Bob')
   await button(ann, 'Video call to Bob').click()
   await button(bob, 'Answer').click()

@@ -18,14 +18,14 @@ import { fillStore } from '../support/filled-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { lookUp, registerUsers, startLog } from '../support/live-log.ts'
 import { until } from '../support/nodes.ts'
-import { PASSWORD, type PostgresServer, skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
+import { PASSWORD, type Postgres, sharedPostgres, skipWithoutPostgres } from '../support/postgres.ts'
 import { spawnBound, startedProgram } from '../support/programs.ts'
 import { acquireNext, openRecord, rowsIn } from '../support/record.ts'
 import { type OpenServer, type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { storedTable } from '../support/stored-table.ts'
 
 t.test('moving between one machine and several', { skip: skipWithoutPostgres }, async t => {
-  const postgres = await startPostgres(t)
+  const postgres = await sharedPostgres(t)
   const { folder: original, shown } = await makeStore(t)
 
   t.test('there and back, byte for byte, with the same log', async t => {
@@ -338,7 +338,7 @@ function refused(t: Test, outcome: CommandOutcome, reason: RegExp, code = 2): vo
 
 /** Kills the command as a statement of it that begins so waits for what `lock` has locked. */
 async function killWaiting(
-  postgres: PostgresServer,
+  postgres: Postgres,
   url: string,
   stop: {
     readonly lock: string

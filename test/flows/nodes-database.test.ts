@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { signInPerson } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { Cluster, eventually, finds, register, type TestNode, until } from '../support/nodes.ts'
-import { skipWithoutPostgres } from '../support/postgres.ts'
+import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
 import { WirePeer } from '../support/wire-peer.ts'
 
 const isReady = (node: TestNode) => eventually(() => node.isReady())
@@ -19,8 +19,9 @@ async function goesOn(cluster: Cluster, keys: Awaited<ReturnType<typeof register
 }
 
 t.test('PostgreSQL is killed, slow, and read-only', { skip: skipWithoutPostgres }, async t => {
-  const cluster = await Cluster.start(t)
-  const { postgres, nodes } = cluster
+  const postgres = await startPostgres(t)
+  const cluster = await Cluster.start(t, { postgres })
+  const { nodes } = cluster
   for (const node of nodes) node.supervise()
   const keys = [await register(cluster.one)]
 

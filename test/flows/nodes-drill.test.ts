@@ -6,7 +6,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { Cluster, type TestNode } from '../support/nodes.ts'
-import { skipWithoutPostgres } from '../support/postgres.ts'
+import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
 import { type Outcome, runProgram, startedProgram } from '../support/programs.ts'
 
 const IDENTIFIERS = { 'person0@example.org': '424242', 'person1@example.org': '424242' }
@@ -66,14 +66,15 @@ t.test(
   'a cluster passes: each failure, and all that was acknowledged',
   { skip: skipWithoutPostgres },
   async t => {
-    const cluster = await Cluster.start(t, { keepsAddresses: true })
+    const postgres = await startPostgres(t)
+    const cluster = await Cluster.start(t, { postgres, keepsAddresses: true })
     for (const node of cluster.nodes) node.supervise()
     const args = await commands(t, {
       kill: async name => nodeOf(cluster, name).kill('SIGKILL'),
       stop: async name => nodeOf(cluster, name).kill('SIGTERM'),
       'restart-postgres': async () => {
-        await cluster.postgres.stop()
-        await cluster.postgres.start()
+        await postgres.stop()
+        await postgres.start()
       },
     })
     const { code, lines, stdout, stderr } = await drill(cluster.nodes, [...PATIENT, ...args])

@@ -7,7 +7,7 @@ import t from 'tap'
 import { shuffle } from '../../src/domain/shuffle.ts'
 import { NodeLoad } from '../support/node-load.ts'
 import { Cluster, type TestNode, until } from '../support/nodes.ts'
-import { skipWithoutPostgres } from '../support/postgres.ts'
+import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
 const KILLS = Number(process.env.CALLSIGN_NODE_KILLS ?? 2)
@@ -25,7 +25,12 @@ const VICTIMS: readonly (readonly Victim[])[] = [
 ]
 
 /** Kills them at one moment, and has PostgreSQL started again. */
-async function kill({ nodes, postgres }: Cluster, writer: TestNode, victims: readonly Victim[]) {
+async function kill(
+  { nodes }: Cluster,
+  postgres: PostgresServer,
+  writer: TestNode,
+  victims: readonly Victim[],
+) {
   for (const victim of victims) {
     if (victim === 'writer') writer.kill('SIGKILL')
     if (victim === 'other') nodes.find(node => node !== writer)!.kill('SIGKILL')
@@ -42,7 +47,8 @@ t.test(
   async t => {
     const seed = seedOf()
     const random = randomFrom(seed)
-    const cluster = await Cluster.start(t, { environment: { CALLSIGN_RATE_LIMITS: 'off' } })
+    const postgres = await startPostgres(t)
+    const cluster = await Cluster.start(t, { postgres, environment: { CALLSIGN_RATE_LIMITS: 'off' } })
     for (const node of cluster.nodes) node.supervise()
     const load = await NodeLoad.start(cluster.nodes, random)
     let order: (readonly Victim[])[] = []
@@ -53,7 +59,7 @@ t.test(
       await load.acknowledged(1 + Math.floor(random() * ACKNOWLEDGED_MAX))
       const writer = (await cluster.writer()) ?? cluster.nodes[0]!
       killed.push(victims.join(' and '))
-      await kill(cluster, writer, victims)
+      await kill(cluster, postgres, writer, victims)
       await until(async () => (await Promise.all(cluster.nodes.map(node => node.isReady()))).every(Boolean))
       await load.acknowledged(ACKNOWLEDGED_MAX / 10)
     }

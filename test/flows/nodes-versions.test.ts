@@ -8,7 +8,7 @@ import { befriend, type Person, signInPerson, startCall } from '../support/call-
 import { Cluster, eventually, finds, register, type TestNode, until } from '../support/nodes.ts'
 import { buildPrevious, buildWith, type OtherConstant, skipWithoutPrevious } from '../support/other-builds.ts'
 import { productionEnvironment } from '../support/outside-world.ts'
-import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
+import { sharedPostgres, skipWithoutPostgres } from '../support/postgres.ts'
 import { WirePeer } from '../support/wire-peer.ts'
 
 /** A version without a release. */
@@ -126,7 +126,7 @@ const UNKNOWN: readonly Unknown[] = [
 ]
 
 t.test('a node beside one whose form it does not know', { skip: skipWithoutPostgres }, async t => {
-  const postgres = await startPostgres(t)
+  const postgres = await sharedPostgres(t)
   const refusals = UNKNOWN.map(async ({ what, refusal, ...constant }) => {
     const folder = newFolder(t)
     const { one, two } = await Cluster.start(t, { postgres, folder: join(folder, 'data'), running: 0 })

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { endStory, friends, startCall } from '../support/call-story.ts'
 import { freePort } from '../support/free-port.ts'
-import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
+import { sharedPostgres, skipWithoutPostgres } from '../support/postgres.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 
 async function nodeSettings(name: string) {
@@ -13,7 +13,7 @@ async function nodeSettings(name: string) {
 }
 
 async function startTwo(t: Test) {
-  const postgres = await startPostgres(t)
+  const postgres = await sharedPostgres(t)
   const environment = {
     CALLSIGN_DATABASE_URL: await postgres.newDatabase(),
     CALLSIGN_NODE_HOST: '127.0.0.1',

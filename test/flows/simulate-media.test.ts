@@ -3,10 +3,9 @@
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import t from 'tap'
-import { DESKTOP, openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { DESKTOP, openBrowser, skipWithoutChromium, WITH_CAMERA } from '../support/browser.ts'
 import { button, newTab, openHouse, seesPictures } from '../support/client-page.ts'
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
-import { MEDIA_SWITCHES } from '../support/media-tabs.ts'
 import { openServer } from '../support/open-server.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { RunningSimulator } from '../support/simulator.ts'
@@ -18,9 +17,9 @@ t.test(
     const folder = t.testdir({ data: {}, janus: {} })
     const janus = await startJanus(t, join(folder, 'janus'))
     const server = await openServer({ dataFolder: join(folder, 'data'), environment: janus.environment })
-    const browser = (await openBrowser(t, { args: MEDIA_SWITCHES })) as Browser
+    const browser = (await openBrowser(t)) as Browser
     const { url, newContext } = await openHouse(t, browser, server)
-    const ann = await newTab(await newContext({ viewport: DESKTOP }), url, 'Ann')
+    const ann = await newTab(await newContext({ viewport: DESKTOP, ...WITH_CAMERA }), url, 'Ann')
     const link = await ann.getByRole('textbox', { name: 'Your link' }).inputValue()
     const people = ['--people', 'answer,answer', '--befriend', link, '--pace', '0.2', '--media', 'yes']
     const simulator = new RunningSimulator(t, server.http, people)

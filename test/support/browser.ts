@@ -1,6 +1,6 @@
 /** Chromium for tests of pages, where one is installed. It is the system's own; nothing is fetched. */
 
-import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type LaunchOptions } from 'playwright-core'
 import type { Test } from 'tap'
 import { CHROMIUM } from '../../scripts/support/chromium.ts'
 
@@ -12,32 +12,41 @@ export const skipWithoutChromium: string | false =
 export const PHONE = { width: 390, height: 844 } as const
 export const DESKTOP = { width: 1280, height: 800 } as const
 
-/** A pretended camera of few pictures a second, for each is coded and decoded by the processor; and a microphone. */
-export const FAKE_CAMERA = ['--use-fake-device-for-media-stream=fps=5', '--use-fake-ui-for-media-stream']
+/** For a context whose pages may use camera and microphone, which are pretended. */
+export const WITH_CAMERA = { permissions: ['camera', 'microphone'] }
 
 /** For a machine on which much else runs. A test has its own limit; this one says where it was. */
 export const PATIENCE_MS = 120_000
 
-export interface BrowserOptions {
-  /** Further switches, such as those of a pretended camera. */
-  readonly args?: readonly string[]
-}
-
 /**
- * A headless browser that ends with the test. An error that a page does not catch, and whatever the content security
- * policy of a page refuses, fails the test. Without a Chromium it comments why and gives undefined; a whole
- * test is better skipped by `skipWithoutChromium`.
+ * A headless browser until the end of the test: the run's, or one of the test's own where a file runs alone. An error that a
+ * page does not catch, and whatever the content security policy of a page refuses, fails the test. Without a Chromium it
+ * comments why and gives undefined; a whole test is better skipped by `skipWithoutChromium`.
  */
-export async function openBrowser(t: Test, { args = [] }: BrowserOptions = {}): Promise<Browser | undefined> {
+export async function openBrowser(t: Test): Promise<Browser | undefined> {
   if (CHROMIUM === undefined) {
     t.comment(skipWithoutChromium)
     return undefined
   }
-  const switches = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args]
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: switches, timeout: PATIENCE_MS })
+  const endpoint = process.env[SHARED]
+  const browser = await (endpoint === undefined
+    ? chromium.launch(launchOptions(CHROMIUM))
+    : chromium.connect(endpoint, { timeout: PATIENCE_MS }))
   browser.on('context', context => watch(t, context))
+  // One of the run goes on, without the contexts of this test.
   t.teardown(() => browser.close())
   return browser
+}
+
+/** Starts the browser of a run, if there is one. Resolves with the environment of its tests, and what ends it. */
+export async function serveBrowser() {
+  if (CHROMIUM === undefined) return undefined
+  const server = await chromium.launchServer(launchOptions(CHROMIUM))
+  return { environment: { [SHARED]: server.wsEndpoint() }, end: () => server.close() }
+}
+
+function launchOptions(executablePath: string): LaunchOptions {
+  return { executablePath, args: SWITCHES, timeout: PATIENCE_MS }
 }
 
 function watch(t: Test, context: BrowserContext): void {
@@ -51,3 +60,13 @@ function watch(t: Test, context: BrowserContext): void {
     if (message.type() === 'error' && /Content Security Policy/.test(message.text())) t.fail(message.text())
   })
 }
+
+const SHARED = 'CALLSIGN_TEST_BROWSER'
+const SWITCHES = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-dev-shm-usage',
+  // Few pictures a second, for each is coded and decoded by the processor.
+  '--use-fake-device-for-media-stream=fps=5',
+  '--autoplay-policy=no-user-gesture-required',
+]

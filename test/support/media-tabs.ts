@@ -8,11 +8,9 @@ import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
-import { FAKE_CAMERA, openBrowser, PATIENCE_MS } from './browser.ts'
+import { openBrowser, PATIENCE_MS, WITH_CAMERA } from './browser.ts'
 import { type Janus, startJanus } from './janus.ts'
 import { builtProgram } from './programs.ts'
-
-export const MEDIA_SWITCHES = [...FAKE_CAMERA, '--autoplay-policy=no-user-gesture-required']
 
 export interface MediaHouse {
   readonly janus: Janus
@@ -23,7 +21,7 @@ export interface MediaHouse {
 /** One gateway and one browser for the tests of a file. */
 export async function openMediaHouse(t: Test): Promise<MediaHouse> {
   const janus = await startJanus(t, t.testdir())
-  const browser = (await openBrowser(t, { args: MEDIA_SWITCHES }))!
+  const browser = (await openBrowser(t))!
   return { janus, browser, url: await serveMedia(t) }
 }
 
@@ -103,7 +101,7 @@ export class MediaTab {
     house: MediaHouse,
     { fps = 10, keyByte = 1, ...options }: TabOptions = {},
   ): Promise<MediaTab> {
-    const context = await house.browser.newContext()
+    const context = await house.browser.newContext(WITH_CAMERA)
     const page = await context.newPage()
     await page.goto(house.url)
     const text = JSON.stringify({ callId: '42', ...options })

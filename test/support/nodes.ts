@@ -9,7 +9,7 @@ import { settingsFor } from './call-people.ts'
 import { freePort } from './free-port.ts'
 import { lookUp } from './live-log.ts'
 import { productionEnvironment } from './outside-world.ts'
-import { type PostgresServer, startPostgres } from './postgres.ts'
+import { type Postgres, sharedPostgres } from './postgres.ts'
 import { freshPublicKey, type RunningServer, type StartOptions, startServer } from './server.ts'
 
 type Environment = Readonly<Record<string, string>>
@@ -22,13 +22,11 @@ export interface ClusterOptions {
   /** Whether a node that starts again listens where it did, for clients that are given addresses once. */
   readonly keepsAddresses?: boolean
   /** The port by which the node reaches PostgreSQL, where it is not PostgreSQL's own. */
-  readonly databasePort?: (postgres: PostgresServer, node: string) => Promise<number>
-  /** One that runs already. */
-  readonly postgres?: PostgresServer
+  readonly databasePort?: (postgres: Postgres, node: string) => Promise<number>
+  /** Another server than the run's, for a test that kills it. */
+  readonly postgres?: Postgres
   /** For the data of the nodes. */
   readonly folder?: string
-  /** PostgreSQL's. */
-  readonly settings?: readonly string[]
 }
 
 export class TestNode {
@@ -123,10 +121,10 @@ interface LeaseRow {
 }
 
 export class Cluster {
-  readonly postgres: PostgresServer
+  readonly postgres: Postgres
   readonly databaseUrl: string
   readonly nodes: readonly TestNode[]
-  private constructor(postgres: PostgresServer, databaseUrl: string, nodes: readonly TestNode[]) {
+  private constructor(postgres: Postgres, databaseUrl: string, nodes: readonly TestNode[]) {
     this.postgres = postgres
     this.databaseUrl = databaseUrl
     this.nodes = nodes
@@ -141,11 +139,10 @@ export class Cluster {
       environment = {},
       keepsAddresses,
       databasePort,
-      settings,
       ...given
     }: ClusterOptions = {},
   ): Promise<Cluster> {
-    const postgres = given.postgres ?? (await startPostgres(t, settings))
+    const postgres = given.postgres ?? (await sharedPostgres(t))
     const databaseUrl = await postgres.newDatabase()
     const database = new URL(databaseUrl).pathname.slice(1)
     const shared = {

@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL of a test's own: a cluster in a temporary folder, on a free port of loopback, that can be killed and started
- * again. Any version from 15 on serves, from Debian's folders or from PATH.
+ * PostgreSQL for tests, in a temporary folder and on a free port of loopback. A run of the suite has one server, where each
+ * test makes databases of its own; a test that kills or configures the server starts another. Any version from 15 on serves,
+ * from Debian's folders or from PATH.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -21,36 +22,25 @@ import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import type { Test } from 'tap'
 import { freePort } from './free-port.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
 /** No error and no log line may have it. */
 export const PASSWORD = 'never-in-a-log-line'
 
-export class PostgresServer {
+let databases = 0
+
+/** A server that others use too. */
+export class Postgres {
   readonly port: number
-  readonly #bin: string
-  readonly #folder: string
-  readonly #settings: readonly string[]
-  #process: ChildProcess | undefined
-  #databases = 0
 
-  constructor(bin: string, folder: string, port: number, settings: readonly string[]) {
-    this.#bin = bin
-    this.#folder = folder
+  constructor(port: number) {
     this.port = port
-    this.#settings = settings
-  }
-
-  get pid(): number {
-    return this.#process?.pid ?? -1
   }
 
   /** The URL of a new, empty database. */
   async newDatabase(): Promise<string> {
-    this.#databases += 1
-    const name = `test${this.#databases}`
+    const name = `test_${process.pid}_${++databases}`
     await this.query(this.urlOf('postgres'), `create database ${name}`)
     return this.urlOf(name)
   }
@@ -95,11 +85,30 @@ export class PostgresServer {
       this.query(
         url,
         `select from pg_stat_activity
-          where application_name = $1 and wait_event_type = 'Lock' and ltrim(query, E' \\n') like $2 || '%'`,
+          where datname = current_database() and application_name = $1 and wait_event_type = 'Lock' and ltrim(query, E' \\n') like $2 || '%'`,
         [applicationName, query],
       )
     // Each look is a connection, which is a process of PostgreSQL.
     while ((await waiting()).length === 0) await setTimeout(20)
+  }
+}
+
+/** A server of a test's own, which can be killed and started again. */
+export class PostgresServer extends Postgres {
+  readonly #bin: string
+  readonly #folder: string
+  readonly #settings: readonly string[]
+  #process: ChildProcess | undefined
+
+  constructor(bin: string, folder: string, port: number, settings: readonly string[]) {
+    super(port)
+    this.#bin = bin
+    this.#folder = folder
+    this.#settings = settings
+  }
+
+  get pid(): number {
+    return this.#process?.pid ?? -1
   }
 
   /** Resolves when connections are taken. */
@@ -162,11 +171,26 @@ export class PostgresServer {
   }
 }
 
+interface Teardown {
+  teardown(run: () => Promise<void>): unknown
+}
+
+/** The server of the run, or one that lasts until the end of the test. See `skipWithoutPostgres`. */
+export async function sharedPostgres(t: Teardown): Promise<Postgres> {
+  const port = process.env[SHARED]
+  return port === undefined ? startPostgres(t) : new Postgres(Number(port))
+}
+
+/** Starts the server of a run, if PostgreSQL is there. Resolves with the environment of its tests, and what ends it. */
+export async function servePostgres() {
+  if (skipWithoutPostgres !== false) return undefined
+  const ends: (() => Promise<void>)[] = []
+  const server = await startPostgres({ teardown: end => ends.push(end) }, ['max_connections=200'])
+  return { environment: { [SHARED]: String(server.port) }, end: () => ends[0]!() }
+}
+
 /** Runs until the end of the test; `settings` are PostgreSQL's. See `skipWithoutPostgres`. */
-export async function startPostgres(
-  t: Pick<Test, 'teardown'>,
-  settings: readonly string[] = [],
-): Promise<PostgresServer> {
+export async function startPostgres(t: Teardown, settings: readonly string[] = []): Promise<PostgresServer> {
   const bin = binFolder()
   const folder = mkdtempSync(join(tmpdir(), 'callsign-postgres-'))
   const passwordFile = join(folder, 'password')
@@ -266,6 +290,8 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** The port of the run's server. */
+const SHARED = 'CALLSIGN_TEST_POSTGRES_PORT'
 const READY = /ready to accept (read-only )?connections/
 const TLS = join(PROJECT_ROOT, 'test/support/tls')
 const DEBIAN = '/usr/lib/postgresql'

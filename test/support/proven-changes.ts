@@ -26,6 +26,7 @@ export class ProvenChanges {
 
   constructor({ database, rehearsals }: Pick<TestWorld, 'database' | 'rehearsals'>) {
     rehearsals.faultsMax = Number.POSITIVE_INFINITY
+    rehearsals.faultEvery = 1
     rehearsals.fingerprint = fingerprintOf(database)
     const sitesOf = new WeakMap<object, readonly string[]>()
     const change = database.change.bind(database)

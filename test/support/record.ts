@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { WrittenRow } from '../../src/store/engine/change-record.ts'
 import type { Lease } from '../../src/store/postgres/lease.ts'
 import { PostgresRecord, type PostgresRecordDeps } from '../../src/store/postgres/record.ts'
-import type { PostgresServer } from './postgres.ts'
+import type { Postgres } from './postgres.ts'
 
 /** A node's record, until the end of the test. */
 export async function openRecord(
@@ -41,7 +41,7 @@ export interface ChangeInRecord {
 }
 
 /** All changes, bodies as text. */
-export async function changesIn(server: PostgresServer, url: string): Promise<ChangeInRecord[]> {
+export async function changesIn(server: Postgres, url: string): Promise<ChangeInRecord[]> {
   return await server.query<ChangeInRecord>(
     url,
     `select number::integer, epoch::float8, convert_from(body, 'UTF8') as body from callsign.changes order by number`,
@@ -49,7 +49,7 @@ export async function changesIn(server: PostgresServer, url: string): Promise<Ch
 }
 
 /** All rows, as text: table, key and value. */
-export async function rowsIn(server: PostgresServer, url: string): Promise<string[]> {
+export async function rowsIn(server: Postgres, url: string): Promise<string[]> {
   const rows = await server.query<{ row: string }>(
     url,
     `select concat_ws(' ', tbl, encode(k, 'hex'), encode(v, 'hex')) as row from callsign.rows`,

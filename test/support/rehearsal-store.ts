@@ -9,6 +9,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Happening } from '../../src/domain/happening.ts'
 import type { LmdbChange, RewrittenRow } from '../../src/store/engine/lmdb-change.ts'
 import type { Change } from '../../src/store/engine/store.ts'
+import { randomFrom, seedOf } from './seed.ts'
+import { bySize } from './size.ts'
 
 /** A change that wrote something. */
 export interface Rehearsed {
@@ -33,6 +35,8 @@ export class Rehearsals {
   injected = 0
   /** The first so many writes of a change fail once each. */
   faultsMax = FAULTS_MAX
+  /** One of so many writes fails: each in the long size, another one with each change and seed in the short one. */
+  faultEvery = bySize({ short: 3, long: 1 })
   /** Told of each change that wrote something. */
   onRehearsed: (rehearsed: Rehearsed) => void = () => undefined
   /** A text of the whole store, which no rehearsal may change; left out where rows that changes write are enough. */
@@ -64,8 +68,11 @@ export class Rehearsals {
     const before = this.fingerprint?.()
     const first = this.#run(begin(), write, Number.POSITIVE_INFINITY)
     if (first.writes === 0) return
-    const injected = Math.min(first.writes, this.faultsMax)
-    for (let faultAt = 1; faultAt <= injected; faultAt++) {
+    const last = Math.min(first.writes, this.faultsMax)
+    const every = Math.min(this.faultEvery, last)
+    let injected = 0
+    for (let faultAt = 1 + Math.floor(random() * every); faultAt <= last; faultAt += every) {
+      injected++
       this.#run(begin(), write, faultAt)
       if (this.fingerprint?.() !== before) this.faults.push(`a fault at write ${faultAt} leaves a trace`)
     }
@@ -131,10 +138,12 @@ function differenceOf(first: Run, second: Run): string | undefined {
 const FAULTS: string[] = []
 process.once('exit', () => {
   if (FAULTS.length === 0) return
-  process.stderr.write(`${[...new Set(FAULTS)].join('\n')}\n`)
+  process.stderr.write(`${[...new Set(FAULTS)].join('\n')}\nCALLSIGN_SEED=${SEED}\n`)
   process.exitCode = 1
 })
 
 const NONE = new Uint8Array(0)
+const SEED = seedOf()
+const random = randomFrom(SEED)
 /** Of one change: the longest writes some thousand rows. */
 const FAULTS_MAX = 40

@@ -3,10 +3,9 @@
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { openBrowser, PATIENCE_MS, skipWithoutChromium } from '../../support/browser.ts'
+import { openBrowser, PATIENCE_MS, skipWithoutChromium, WITH_CAMERA } from '../../support/browser.ts'
 import { CODE, emailOf, settingsFor } from '../../support/call-people.ts'
 import { skipWithoutJanus, startJanus } from '../../support/janus.ts'
-import { MEDIA_SWITCHES } from '../../support/media-tabs.ts'
 import { openServer } from '../../support/open-server.ts'
 import { builtProgram } from '../../support/programs.ts'
 
@@ -99,7 +98,7 @@ t.test(
     const environment = { ...settingsFor(3), ...janus.environment }
     const server = await openServer({ dataFolder: `${t.testdirName}/server`, environment })
     t.teardown(() => server.end())
-    const browser = (await openBrowser(t, { args: MEDIA_SWITCHES }))!
+    const browser = (await openBrowser(t))!
     const script = await bundle()
     const pins = JSON.stringify({ vkey: server.vkey, vrfPublicKey: server.vrfPublicKey })
     const begin = async (page: Page, at: number) => {
@@ -109,7 +108,7 @@ t.test(
       )
     }
     const open = async (at: number) => {
-      const page = await (await browser.newContext()).newPage()
+      const page = await (await browser.newContext(WITH_CAMERA)).newPage()
       return { page, userId: await begin(page, at) }
     }
     const [ann, bob, cat] = [await open(0), await open(1), await open(2)]

@@ -11,6 +11,7 @@ t.test(
   'rehearsals accept a change of the state alone, and name the row of one that counts by itself',
   async t => {
     const rehearsals = new Rehearsals()
+    rehearsals.faultEvery = 1
     const database = Database.open(t.testdir(), { rehearse: rehearsals.rehearse })
     t.teardown(() => database.close())
     const key = Buffer.of(1)

@@ -5,11 +5,11 @@ import t from 'tap'
 import { LeaseLost } from '../../../src/store/postgres/failure.ts'
 import type { Lease } from '../../../src/store/postgres/lease.ts'
 import { freePort } from '../../support/free-port.ts'
-import { PASSWORD, skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
+import { PASSWORD, sharedPostgres, skipWithoutPostgres } from '../../support/postgres.ts'
 import { acquireNext, bytesOf, changesIn, openRecord } from '../../support/record.ts'
 
 t.test('the lease', { skip: skipWithoutPostgres }, async t => {
-  const server = await startPostgres(t)
+  const server = await sharedPostgres(t)
 
   t.test('nodes that race for the lease: one gets it, and all see which', async t => {
     const url = await server.newDatabase()
