@@ -2,7 +2,7 @@
 
 /** Lets nodes of a staging cluster fail under load, and says in a line each whether what is promised holds: `drill`. */
 
-import { NoAnswer, Refusal } from './drill/api.ts'
+import { CallsignError } from '../src/app/callsign-error.ts'
 import { ClusterWatch } from './drill/cluster-watch.ts'
 import { Drills } from './drill/drills.ts'
 import { formatFinding, formatJson } from './drill/finding.ts'
@@ -21,8 +21,8 @@ async function drill(flags: Flags): Promise<number> {
   try {
     return await runDrills(settings, stop.signal)
   } catch (error) {
-    if (!(error instanceof Unfit || error instanceof Refusal || error instanceof NoAnswer)) throw error
-    say(error instanceof Refusal && error.status === 429 ? RATES : error.message)
+    if (!(error instanceof Unfit || error instanceof CallsignError)) throw error
+    say(error instanceof CallsignError && error.status === 429 ? RATES : error.message)
     return 2
   } finally {
     stop.abort()

@@ -5,7 +5,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCallKey } from '../../src/app/call-key.ts'
-import { causeOf, NoAnswer, Refusal } from './api.ts'
+import { CallsignError, hasCode } from '../../src/app/callsign-error.ts'
+import type { BodyOf } from '../../src/app/operations.ts'
+import { messageOf } from '../../src/errors.ts'
 import { type DrillPhone, keyUpdateName } from './phone.ts'
 import type { RegisteredKey, Registrar } from './registrar.ts'
 
@@ -13,8 +15,6 @@ export interface DrillCall {
   readonly callId: string
   readonly caller: DrillPhone
   isEnded: boolean
-  /** When its newest change that was acknowledged was sent (`performance.now()`). */
-  changedAtMs: number
 }
 
 /** An acknowledged change. */
@@ -122,36 +122,41 @@ export class Load {
     const callKey = makeCallKey()
     const sealed = (name: string) => caller.seal(callKey, { ...callee.holder, name })
     const keys = await Promise.all(callee.deviceNames.map(async name => [name, await sealed(name)] as const))
-    const started = await caller.change<{ callId: string }>('POST /app/api/call/start', {
+    const { reply, sentAtMs } = await caller.change('POST call/start', {
       calleeIds: [callee.userId],
       encryptedAESKeys: Object.fromEntries(keys),
       isVideo: false,
     })
-    const { callId } = started.reply
-    const call = { callId, caller, isEnded: false, changedAtMs: started.sentAtMs }
+    const { callId } = reply
+    const call = { callId, caller, isEnded: false }
     this.calls.push(call)
-    this.#acknowledge(started.sentAtMs)
+    this.#acknowledge(sentAtMs)
     this.#promise(callee, `call_invitation of call ${callId}`, keys[0]![1])
     await this.#arrival(callee, `call_invitation of call ${callId}`)
-    await this.#change(call, callee, 'join')
+    await this.#change(call, callee, 'POST call/{callId}/join', undefined)
     const endMs = performance.now() + CALL_MS
     for (let epoch = 2; this.#isOn && performance.now() < endMs && epoch < EPOCHS_MAX; epoch++) {
       const sealed = await caller.seal(makeCallKey(), callee.holder)
-      const body = { epoch, reason: 'rotation', encryptedAESKeys: { [callee.name]: sealed } }
-      await this.#change(call, caller, 'keys', body)
+      const encryptedAESKeys = { [callee.name]: sealed }
+      const body = { epoch, reason: 'rotation', encryptedAESKeys } as const
+      await this.#change(call, caller, 'POST call/{callId}/keys', body)
       this.#promise(callee, keyUpdateName(callId, epoch), sealed)
       await this.#arrival(callee, keyUpdateName(callId, epoch))
       await sleep(KEY_PAUSE_MS)
     }
-    await this.#change(call, caller, 'end')
+    await this.#change(call, caller, 'POST call/{callId}/end', undefined)
     call.isEnded = true
     this.#promise(callee, `call_ended of call ${callId}`)
     await this.#arrival(callee, `call_ended of call ${callId}`)
   }
 
-  async #change(call: DrillCall, phone: DrillPhone, command: string, body?: object): Promise<void> {
-    const { sentAtMs } = await phone.change(`POST /app/api/call/${call.callId}/${command}`, body)
-    call.changedAtMs = sentAtMs
+  async #change<Name extends CallChange>(
+    { callId }: DrillCall,
+    phone: DrillPhone,
+    operation: Name,
+    body: BodyOf<Name>,
+  ): Promise<void> {
+    const { sentAtMs } = await phone.change<CallChange>(operation, body, { callId })
     this.#acknowledge(sentAtMs)
   }
 
@@ -169,9 +174,9 @@ export class Load {
     try {
       await act()
     } catch (error) {
-      const isRate = error instanceof Refusal && error.status === 429
-      if (!isRate && !(error instanceof NoAnswer) && this.faults.length < FAULTS_MAX) {
-        this.faults.push(causeOf(error))
+      const isRate = error instanceof CallsignError && error.status === 429
+      if (!isRate && !hasCode(error, 'NO_ANSWER') && this.faults.length < FAULTS_MAX) {
+        this.faults.push(messageOf(error))
       }
       await sleep(isRate ? RATE_PAUSE_MS : REFUSED_PAUSE_MS)
     }
@@ -182,6 +187,8 @@ export class Load {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 }
+
+type CallChange = `POST call/{callId}/${'join' | 'keys' | 'end'}`
 
 /** A user may start 20 calls in ten minutes. */
 const CALL_MS = 15_000

@@ -19,7 +19,7 @@ export async function lostCalls(
   const faults: string[] = []
   for (const node of nodes) {
     for (const { callId, caller, isEnded } of calls) {
-      const outcome = await caller.outcomeAt(node, `/app/api/call/${callId}`)
+      const outcome = await caller.outcomeAt(node, 'GET call/{callId}', { callId })
       const fault = faultOfCall(callId, outcome, isEnded)
       if (fault !== undefined) faults.push(`${fault}, at ${node.name}`)
     }

@@ -6,23 +6,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { type KeyHolder, keyHolder, sealCallKey } from '../../src/app/call-key.ts'
+import { CallsignError } from '../../src/app/callsign-error.ts'
 import { type DeviceKeys, webCryptoKeys } from '../../src/app/device-keys.ts'
+import type { Addressed, BodyOf, OperationName, ReplyOf } from '../../src/app/operations.ts'
 import { withTextIds } from '../../src/app/server.ts'
+import { Session } from '../../src/app/session.ts'
 import type { StompFrame } from '../../src/app/stomp.ts'
 import { StompSocket } from '../../src/app/stomp-socket.ts'
 import { memoryStorage } from '../../src/app/storage.ts'
-import type { QueueEvent } from '../../src/app/wire.ts'
-import { Api, Refusal, type Tokens } from './api.ts'
+import type { QueueEvent, RegisterDeviceReply } from '../../src/app/wire.ts'
+import { ClusterFetch, type ClusterFetchOptions, serverAt, type Timed } from './cluster-fetch.ts'
 import { InboxLedger } from './inbox-ledger.ts'
 import type { RegisteredKey } from './registrar.ts'
 import type { NodeAddresses, TestIdentifier } from './settings.ts'
 
-export interface PhoneOptions {
-  readonly nodes: readonly NodeAddresses[]
-  /** Its place among the phones: it prefers one node, its neighbour the next. */
-  readonly place: number
+export interface PhoneOptions extends ClusterFetchOptions {
   readonly login: TestIdentifier
-  readonly stop: AbortSignal
 }
 
 export class DrillPhone {
@@ -34,20 +33,29 @@ export class DrillPhone {
   readonly inbox = new InboxLedger()
   /** Keys that came, by their message: whether they are what the caller sealed. */
   readonly sealed = new Map<string, string>()
-  readonly #api: PhoneApi
+  readonly #cluster: ClusterFetch
+  readonly #session: Session
   readonly #keys: DeviceKeys
+  readonly #stop: AbortSignal
   readonly #away = new AbortController()
+  #accessToken = ''
   #socket: StompSocket | undefined
   #connecting: Promise<void> | undefined
 
-  private constructor(api: PhoneApi, keys: DeviceKeys, userId: string, device: Registered, others: string[]) {
-    this.#api = api
+  private constructor(
+    { cluster, session, keys, stop }: PhoneDeps,
+    device: RegisterDeviceReply,
+    others: string[],
+  ) {
+    this.#cluster = cluster
+    this.#session = session
     this.#keys = keys
-    this.userId = userId
+    this.#stop = stop
+    this.userId = session.userId!
     this.deviceId = device.deviceId
-    this.deviceNames = [this.name, ...others.map(deviceId => `${userId}_${deviceId}`)]
+    this.deviceNames = [this.name, ...others.map(deviceId => `${this.userId}_${deviceId}`)]
     this.key = {
-      userId,
+      userId: this.userId,
       deviceId: device.deviceId,
       publicKey: keys.publicKey,
       vrfHash: device.publicKeyHash,
@@ -56,28 +64,30 @@ export class DrillPhone {
 
   /** Signs in, removes devices that an earlier drill has left, ends its calls, and registers a device. */
   static async signIn(options: PhoneOptions): Promise<DrillPhone> {
-    const api = new PhoneApi(options)
-    const { identifier, code } = options.login
-    const kind = identifier.includes('@') ? 'email' : 'phone'
-    const { challengeId } = await api.send<{ challengeId: string }>('POST /app/api/login', {
-      [kind]: identifier,
-      displayName: `Drill ${options.place + 1}`,
+    const { place, login, stop } = options
+    const cluster = new ClusterFetch(options)
+    const storage = memoryStorage()
+    const session = await Session.open({ server: cluster.server, storage })
+    const challenge = await session.login({
+      identifier: login.identifier,
+      displayName: `Drill ${place + 1}`,
     })
-    const reply = await api.send<SignedIn>('POST /app/api/verify-login', { challengeId, otp: code })
-    api.take(reply)
+    if (!challenge.verified) {
+      await session.verifyLogin({ challengeId: challenge.challengeId, otp: login.code })
+    }
     const others: string[] = []
-    const { items } = await api.send<{ items: readonly ListedDevice[] }>('GET /app/api/devices')
+    const { items } = await session.request('GET devices', undefined)
     for (const { deviceId, name } of items) {
-      if (name === DEVICE_NAME) await api.send(`DELETE /app/api/devices/${deviceId}`)
+      if (name === DEVICE_NAME) await session.request('DELETE devices/{deviceId}', undefined, { deviceId })
       else others.push(deviceId)
     }
-    const { userId } = reply.user
-    const keys = await webCryptoKeys(memoryStorage())(userId)
-    const device = await api.send<Registered>('POST /app/api/register_device', {
+    const keys = await webCryptoKeys(storage)(session.userId!)
+    // Not `registerDevice` of the SDK: its device list would outlast the drill, and shut out the user's other devices.
+    const device = await session.request('POST register_device', {
       publicKey: keys.publicKey,
       deviceInfo: { platform: 'drill', name: DEVICE_NAME },
     })
-    const phone = new DrillPhone(api, keys, userId, device, others)
+    const phone = new DrillPhone({ cluster, session, keys, stop }, device, others)
     await phone.#hangUp()
     return phone
   }
@@ -93,29 +103,46 @@ export class DrillPhone {
 
   /** Unless they are contacts. */
   async befriend(other: DrillPhone): Promise<void> {
-    const { items } = await this.#api.send<{ items: readonly { userId: string }[] }>('GET /app/api/friend')
+    const { items } = await this.#session.request('GET friend', undefined)
     if (items.some(({ userId }) => userId === other.userId)) return
     try {
-      await this.#api.send('POST /app/api/friend-request/by-id', { targetUserId: other.userId })
+      await this.#session.request('POST friend-request/by-id', { targetUserId: other.userId })
     } catch (error) {
       // An earlier drill may have ended between request and answer.
-      if (!(error instanceof Refusal) || error.status !== 409) throw error
+      if (!(error instanceof CallsignError) || error.status !== 409) throw error
     }
-    await other.#api.send('POST /app/api/friend-request/accept', { userId: this.userId })
+    await other.#session.request('POST friend-request/accept', { userId: this.userId })
   }
 
   seal(callKey: Uint8Array, to: KeyHolder): Promise<string> {
     return sealCallKey(callKey, { ...this.holder, keys: this.#keys }, to)
   }
 
-  /** Resolves with the reply, and when the request was sent that brought it. Throws `Refusal` and `NoAnswer`. */
-  change<Reply>(methodAndPath: string, body: object = {}): Promise<Changed<Reply>> {
-    return this.#api.change<Reply>(methodAndPath, body)
+  /** Resolves with the reply, and when the attempt that brought it was sent. Rejects with `CallsignError`. */
+  change<Name extends OperationName>(
+    operation: Name,
+    body: BodyOf<Name>,
+    ...addressed: Addressed<Name>
+  ): Promise<Timed<ReplyOf<Name>>> {
+    return this.#cluster.timed(() => this.#session.request(operation, body, ...addressed))
   }
 
   /** One request to one node: its status and code, such as `410 CALL_ENDED`. */
-  outcomeAt(node: NodeAddresses, path: string): Promise<string> {
-    return this.#api.outcomeAt(node, path)
+  async outcomeAt<Name extends 'GET user' | 'GET call/{callId}'>(
+    node: NodeAddresses,
+    operation: Name,
+    ...[params = {}]: Addressed<Name>
+  ): Promise<string> {
+    // A node that has lost the session is to say so itself, also after the SDK has heard it.
+    this.#accessToken = await this.#session.accessToken().catch(() => this.#accessToken)
+    const addressed = [params, { authorization: `Bearer ${this.#accessToken}` }] as Addressed<Name>
+    try {
+      await serverAt(node).request(operation, undefined, ...addressed)
+      return '200'
+    } catch (error) {
+      if (!(error instanceof CallsignError)) throw error
+      return error.code === 'NO_ANSWER' ? error.message : `${error.status} ${error.code}`
+    }
   }
 
   /** Connects, and again whenever the connection is lost, until `leave`. */
@@ -125,7 +152,7 @@ export class DrillPhone {
 
   /** Loses the connection and connects to its own node: what was not acknowledged comes again. */
   reconnectAtHome(): void {
-    this.#api.goHome()
+    this.#cluster.goHome()
     this.#socket?.abandon()
   }
 
@@ -133,24 +160,25 @@ export class DrillPhone {
   async leave(): Promise<void> {
     this.#away.abort()
     this.#socket?.abandon()
-    await this.#api.send(`DELETE /app/api/devices/${this.deviceId}`)
+    await this.#session.request('DELETE devices/{deviceId}', undefined, { deviceId: this.deviceId })
   }
 
   async #keepConnected(): Promise<void> {
     const { signal } = this.#away
-    let url = this.#api.ownUrl
-    while (!signal.aborted && !this.#api.stop.aborted) {
+    while (!signal.aborted && !this.#stop.aborted) {
       try {
-        const socket = this.#open(url, await this.#api.accessToken())
+        const { url } = this.#cluster
+        const accessToken = await this.#session.accessToken()
+        const socket = this.#open(url, accessToken)
         this.#socket = socket
         if (signal.aborted) socket.abandon()
         const { reason } = await socket.closed
-        if (reason === 'token_expired') await this.#api.refresh()
+        if (reason === 'token_expired') await this.#session.renew(accessToken)
       } catch {
         // The next node is tried.
       }
       await sleep(PAUSE_MS * (0.5 + Math.random()))
-      url = this.#api.nextUrl()
+      this.#cluster.moveOn()
     }
   }
 
@@ -160,7 +188,7 @@ export class DrillPhone {
       url: `${url.replace('http', 'ws')}/ws`,
       accessToken,
       heartBeatMs: [BEAT_MS, BEAT_MS],
-      answerWithinMs: READ_MS_MAX,
+      answerWithinMs: ANSWER_MS_MAX,
       onConnected: () => {
         const queue = { id: 'calls', destination: '/user/queue/calls', ack: 'client-individual' }
         socket.request('SUBSCRIBE', queue).catch(() => {})
@@ -182,13 +210,9 @@ export class DrillPhone {
 
   /** Ends calls that an earlier drill has left. */
   async #hangUp(): Promise<void> {
-    const { items } = await this.#api.send<{ items: readonly { callId: string; status: string }[] }>(
-      'GET /app/api/call/history',
-    )
+    const { items } = await this.#session.request('GET call/history', undefined)
     for (const { callId, status } of items) {
-      if (status === 'active' || status === 'ringing') {
-        await this.#api.send('POST /app/api/call/end', { callId }).catch(() => {})
-      }
+      if (status === 'active') await this.#session.request('POST call/end', { callId }).catch(() => {})
     }
   }
 }
@@ -204,114 +228,16 @@ export function keyUpdateName(callId: string, epoch: number): string {
   return `key_update ${epoch} of call ${callId}`
 }
 
-export interface Changed<Reply> {
-  readonly reply: Reply
-  /** `performance.now()` when the request that was answered left. */
-  readonly sentAtMs: number
-}
-
-/** Uses its own node, and the next one after each request without an answer. One request at a time. */
-class PhoneApi {
+interface PhoneDeps {
+  readonly cluster: ClusterFetch
+  readonly session: Session
+  readonly keys: DeviceKeys
   readonly stop: AbortSignal
-  readonly #api: Api
-  readonly #nodes: readonly NodeAddresses[]
-  readonly #place: number
-  #at: number
-  #isFirst = true
-  #sentAtMs = 0
-
-  constructor({ nodes, place, stop }: PhoneOptions) {
-    this.stop = stop
-    this.#nodes = nodes
-    this.#place = place
-    this.#at = place
-    this.#api = new Api({ url: () => this.#urlOfAttempt(), stop, pauseMsMax: PAUSE_MS })
-  }
-
-  take(tokens: Tokens): void {
-    this.#api.take(tokens)
-  }
-
-  send<Reply>(methodAndPath: string, body?: object): Promise<Reply> {
-    this.#isFirst = true
-    return this.#api.send<Reply>(methodAndPath, body)
-  }
-
-  async change<Reply>(methodAndPath: string, body: object): Promise<Changed<Reply>> {
-    const reply = await this.send<Reply>(methodAndPath, body)
-    return { reply, sentAtMs: this.#sentAtMs }
-  }
-
-  accessToken(): Promise<string> {
-    return this.#api.accessToken()
-  }
-
-  refresh(): Promise<void> {
-    return this.#api.refresh()
-  }
-
-  nextUrl(): string {
-    this.#at += 1
-    return this.#url
-  }
-
-  /** The next node is its own. */
-  goHome(): void {
-    this.#at = this.#place + this.#nodes.length - 1
-  }
-
-  get ownUrl(): string {
-    return this.#url
-  }
-
-  async outcomeAt({ url }: NodeAddresses, path: string): Promise<string> {
-    try {
-      const answer = await fetch(url + path, {
-        headers: { authorization: `Bearer ${await this.accessToken()}` },
-        redirect: 'error',
-        signal: AbortSignal.timeout(READ_MS_MAX),
-      })
-      const text = await answer.text()
-      const [, code] = /"code":"(\w+)"/.exec(text) ?? []
-      return answer.ok || code === undefined ? `${answer.status}` : `${answer.status} ${code}`
-    } catch (error) {
-      return isTimeout(error) ? `no answer in ${READ_MS_MAX / 1_000} s` : 'no connection'
-    }
-  }
-
-  get #url(): string {
-    return this.#nodes[this.#at % this.#nodes.length]!.url
-  }
-
-  #urlOfAttempt(): string {
-    if (!this.#isFirst) this.#at += 1
-    this.#isFirst = false
-    this.#sentAtMs = performance.now()
-    return this.#url
-  }
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === 'TimeoutError'
-}
-
-interface SignedIn extends Tokens {
-  readonly user: { readonly userId: string }
-}
-
-interface Registered {
-  readonly deviceId: string
-  readonly publicKeyHash: string
-}
-
-interface ListedDevice {
-  readonly deviceId: string
-  readonly name?: string
 }
 
 const ONCE = new Set(['call_invitation', 'call_ended'])
 const DEVICE_NAME = 'callsign drill'
 /** Between attempts: what is measured is the cluster's pause, not the client's. */
 const PAUSE_MS = 250
-const READ_MS_MAX = 5_000
+const ANSWER_MS_MAX = 5_000
 const BEAT_MS = 10_000

@@ -56,7 +56,7 @@ export class Readers {
   }
 
   async #readUser(node: NodeAddresses): Promise<string | undefined> {
-    const outcome = await this.#phone.outcomeAt(node, '/app/api/user')
+    const outcome = await this.#phone.outcomeAt(node, 'GET user')
     return outcome === '200' ? undefined : outcome
   }
 }

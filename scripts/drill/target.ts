@@ -1,7 +1,8 @@
 /** Whether the nodes are a cluster that may be made to fail: one log, and not in production. */
 
+import { hasCode } from '../../src/app/callsign-error.ts'
 import type { PublishedKeys } from '../../src/client/client.ts'
-import { causeOf } from './api.ts'
+import { serverAt } from './cluster-fetch.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 import type { NodeAddresses, Settings } from './settings.ts'
 
@@ -55,17 +56,13 @@ export async function assertStaging(
   )
 }
 
-async function readLog({ name, url }: NodeAddresses): Promise<LogOfCluster> {
+async function readLog(node: NodeAddresses): Promise<LogOfCluster> {
+  const { name, url } = node
   try {
-    const signal = AbortSignal.timeout(ANSWER_MS_MAX)
-    const answer = await fetch(`${url}/app/api/meta`, { signal, redirect: 'error' })
-    const { log } = (await answer.json()) as { log?: Partial<LogOfCluster> }
-    const { origin, vkey, vrfPublicKey } = log ?? {}
-    if (typeof origin === 'string' && typeof vkey === 'string' && typeof vrfPublicKey === 'string') {
-      return { origin, vkey, vrfPublicKey }
-    }
+    const { log } = await serverAt(node).request('GET meta', undefined)
+    if ([log?.origin, log?.vkey, log?.vrfPublicKey].every(each => typeof each === 'string')) return log
   } catch (error) {
-    throw new Unfit(`${name} does not answer at ${url}: ${causeOf(error)}`)
+    if (hasCode(error, 'NO_ANSWER')) throw new Unfit(`${name} does not answer at ${url}: ${error.message}`)
   }
   throw new Unfit(`${name} at ${url} is no server of this kind`)
 }
