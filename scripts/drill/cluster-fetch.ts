@@ -31,21 +31,24 @@ export interface Timed<Reply> {
 /** Asks its own node, and the next one after each attempt without an answer or with `503`. */
 export class ClusterFetch {
   readonly server: Server
-  readonly #options: ClusterFetchOptions
+  readonly stop: AbortSignal
+  readonly #nodes: readonly NodeAddresses[]
+  readonly #place: number
   /** The request whose attempts are timed. */
   readonly #timed = new AsyncLocalStorage<{ sentAtMs: number }>()
   #at: number
 
-  constructor(options: ClusterFetchOptions) {
-    this.#options = options
-    this.#at = options.place
+  constructor({ nodes, place, stop }: ClusterFetchOptions) {
+    this.#nodes = nodes
+    this.#place = place
+    this.#at = place
+    this.stop = stop
     // Addresses are paths alone: each attempt goes to another node.
     this.server = new Server({ url: '', fetch: this.#fetch, answerWithinMs: PATIENCE_MS })
   }
 
   get url(): string {
-    const { nodes } = this.#options
-    return nodes[this.#at % nodes.length]!.url
+    return this.#nodes[this.#at % this.#nodes.length]!.url
   }
 
   moveOn(): void {
@@ -54,8 +57,7 @@ export class ClusterFetch {
 
   /** `moveOn` leads to its own node. */
   goHome(): void {
-    const { nodes, place } = this.#options
-    this.#at = place + nodes.length - 1
+    this.#at = this.#place + this.#nodes.length - 1
   }
 
   /** Resolves with the reply to `request`, and when the answered attempt left. */
@@ -76,7 +78,7 @@ export class ClusterFetch {
       // Random: phones that were refused together ask one by one.
       await sleep(PAUSE_MS * Math.random())
       if (patience.aborted) return answer
-      if (this.#options.stop.aborted) return final(503, 'NO_ANSWER', 'given up')
+      if (this.stop.aborted) return final(503, 'NO_ANSWER', 'given up')
       this.moveOn()
     }
   }

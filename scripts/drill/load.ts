@@ -6,7 +6,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCallKey } from '../../src/app/call-key.ts'
 import { CallsignError, hasCode } from '../../src/app/callsign-error.ts'
-import type { BodyOf } from '../../src/app/operations.ts'
 import { messageOf } from '../../src/errors.ts'
 import { type DrillPhone, keyUpdateName } from './phone.ts'
 import type { RegisteredKey, Registrar } from './registrar.ts'
@@ -111,7 +110,7 @@ export class Load {
       const sentAtMs = performance.now()
       // A node that is down, or without a writer, is asked again.
       await registrar.register().then(
-        () => this.#acknowledge(sentAtMs),
+        () => this.#acknowledge({ sentAtMs }),
         () => {},
       )
       await sleep(REGISTER_PAUSE_MS)
@@ -122,42 +121,32 @@ export class Load {
     const callKey = makeCallKey()
     const sealed = (name: string) => caller.seal(callKey, { ...callee.holder, name })
     const keys = await Promise.all(callee.deviceNames.map(async name => [name, await sealed(name)] as const))
-    const { reply, sentAtMs } = await caller.change('POST call/start', {
+    const started = await caller.change('POST call/start', {
       calleeIds: [callee.userId],
       encryptedAESKeys: Object.fromEntries(keys),
       isVideo: false,
     })
-    const { callId } = reply
+    const { callId } = started.reply
     const call = { callId, caller, isEnded: false }
     this.calls.push(call)
-    this.#acknowledge(sentAtMs)
+    this.#acknowledge(started)
     this.#promise(callee, `call_invitation of call ${callId}`, keys[0]![1])
     await this.#arrival(callee, `call_invitation of call ${callId}`)
-    await this.#change(call, callee, 'POST call/{callId}/join', undefined)
+    this.#acknowledge(await callee.change('POST call/{callId}/join', undefined, { callId }))
     const endMs = performance.now() + CALL_MS
     for (let epoch = 2; this.#isOn && performance.now() < endMs && epoch < EPOCHS_MAX; epoch++) {
       const sealed = await caller.seal(makeCallKey(), callee.holder)
       const encryptedAESKeys = { [callee.name]: sealed }
       const body = { epoch, reason: 'rotation', encryptedAESKeys } as const
-      await this.#change(call, caller, 'POST call/{callId}/keys', body)
+      this.#acknowledge(await caller.change('POST call/{callId}/keys', body, { callId }))
       this.#promise(callee, keyUpdateName(callId, epoch), sealed)
       await this.#arrival(callee, keyUpdateName(callId, epoch))
       await sleep(KEY_PAUSE_MS)
     }
-    await this.#change(call, caller, 'POST call/{callId}/end', undefined)
+    this.#acknowledge(await caller.change('POST call/{callId}/end', undefined, { callId }))
     call.isEnded = true
     this.#promise(callee, `call_ended of call ${callId}`)
     await this.#arrival(callee, `call_ended of call ${callId}`)
-  }
-
-  async #change<Name extends CallChange>(
-    { callId }: DrillCall,
-    phone: DrillPhone,
-    operation: Name,
-    body: BodyOf<Name>,
-  ): Promise<void> {
-    const { sentAtMs } = await phone.change<CallChange>(operation, body, { callId })
-    this.#acknowledge(sentAtMs)
   }
 
   #promise(phone: DrillPhone, message: string, sealed?: string): void {
@@ -182,13 +171,11 @@ export class Load {
     }
   }
 
-  #acknowledge(sentAtMs: number): void {
+  #acknowledge({ sentAtMs }: Pick<Acknowledgement, 'sentAtMs'>): void {
     this.#acknowledgements.push({ sentAtMs, answeredAtMs: performance.now() })
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 }
-
-type CallChange = `POST call/{callId}/${'join' | 'keys' | 'end'}`
 
 /** A user may start 20 calls in ten minutes. */
 const CALL_MS = 15_000

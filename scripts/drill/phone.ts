@@ -36,45 +36,36 @@ export class DrillPhone {
   readonly #cluster: ClusterFetch
   readonly #session: Session
   readonly #keys: DeviceKeys
-  readonly #stop: AbortSignal
   readonly #away = new AbortController()
   #accessToken = ''
   #socket: StompSocket | undefined
   #connecting: Promise<void> | undefined
 
   private constructor(
-    { cluster, session, keys, stop }: PhoneDeps,
-    device: RegisterDeviceReply,
+    cluster: ClusterFetch,
+    session: Session,
+    keys: DeviceKeys,
+    { deviceId, publicKeyHash }: RegisterDeviceReply,
     others: string[],
   ) {
     this.#cluster = cluster
     this.#session = session
     this.#keys = keys
-    this.#stop = stop
     this.userId = session.userId!
-    this.deviceId = device.deviceId
-    this.deviceNames = [this.name, ...others.map(deviceId => `${this.userId}_${deviceId}`)]
-    this.key = {
-      userId: this.userId,
-      deviceId: device.deviceId,
-      publicKey: keys.publicKey,
-      vrfHash: device.publicKeyHash,
-    }
+    this.deviceId = deviceId
+    this.deviceNames = [deviceId, ...others].map(each => `${this.userId}_${each}`)
+    this.key = { userId: this.userId, deviceId, publicKey: keys.publicKey, vrfHash: publicKeyHash }
   }
 
   /** Signs in, removes devices that an earlier drill has left, ends its calls, and registers a device. */
   static async signIn(options: PhoneOptions): Promise<DrillPhone> {
-    const { place, login, stop } = options
+    const { place, login } = options
     const cluster = new ClusterFetch(options)
     const storage = memoryStorage()
     const session = await Session.open({ server: cluster.server, storage })
-    const challenge = await session.login({
-      identifier: login.identifier,
-      displayName: `Drill ${place + 1}`,
-    })
-    if (!challenge.verified) {
-      await session.verifyLogin({ challengeId: challenge.challengeId, otp: login.code })
-    }
+    const { identifier, code: otp } = login
+    const challenge = await session.login({ identifier, displayName: `Drill ${place + 1}` })
+    if (!challenge.verified) await session.verifyLogin({ challengeId: challenge.challengeId, otp })
     const others: string[] = []
     const { items } = await session.request('GET devices', undefined)
     for (const { deviceId, name } of items) {
@@ -87,7 +78,7 @@ export class DrillPhone {
       publicKey: keys.publicKey,
       deviceInfo: { platform: 'drill', name: DEVICE_NAME },
     })
-    const phone = new DrillPhone({ cluster, session, keys, stop }, device, others)
+    const phone = new DrillPhone(cluster, session, keys, device, others)
     await phone.#hangUp()
     return phone
   }
@@ -165,7 +156,7 @@ export class DrillPhone {
 
   async #keepConnected(): Promise<void> {
     const { signal } = this.#away
-    while (!signal.aborted && !this.#stop.aborted) {
+    while (!signal.aborted && !this.#cluster.stop.aborted) {
       try {
         const { url } = this.#cluster
         const accessToken = await this.#session.accessToken()
@@ -226,13 +217,6 @@ function messageName(event: QueueEvent): string {
 
 export function keyUpdateName(callId: string, epoch: number): string {
   return `key_update ${epoch} of call ${callId}`
-}
-
-interface PhoneDeps {
-  readonly cluster: ClusterFetch
-  readonly session: Session
-  readonly keys: DeviceKeys
-  readonly stop: AbortSignal
 }
 
 const ONCE = new Set(['call_invitation', 'call_ended'])

@@ -60,7 +60,10 @@ async function readLog(node: NodeAddresses): Promise<LogOfCluster> {
   const { name, url } = node
   try {
     const { log } = await serverAt(node).request('GET meta', undefined)
-    if ([log?.origin, log?.vkey, log?.vrfPublicKey].every(each => typeof each === 'string')) return log
+    const { origin, vkey, vrfPublicKey } = log
+    if ([origin, vkey, vrfPublicKey].every(each => typeof each === 'string')) {
+      return { origin, vkey, vrfPublicKey }
+    }
   } catch (error) {
     if (hasCode(error, 'NO_ANSWER')) throw new Unfit(`${name} does not answer at ${url}: ${error.message}`)
   }
