@@ -61,7 +61,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   const dataFolder = join(context.folder, 'data')
   const residents = isSmoke ? 10 : RESIDENTS
   let others: readonly Person[] = []
-  const groups = await settle(dataFolder, PLAN, undefined, async (folder, count, ...rest) => {
+  const groups = await settle(dataFolder, PLAN, async (folder, count, ...rest) => {
     const people = await prefillPeople(folder, count + residents + clients, ...rest)
     others = people.slice(count)
     return people.slice(0, count)

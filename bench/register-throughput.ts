@@ -32,11 +32,11 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { scale, profilesFolder } = context
   const server = await startServer({ dataFolder: join(context.folder, 'data'), profilesFolder })
   context.after(() => server.end())
-  const echo = await Program.start<EchoServerProtocol>('echo-server', { answer: undefined })
+  const echo = await Program.start<EchoServerProtocol>('echo-server', {})
   context.after(() => echo.end())
   const client = await Program.start<RegisterLoadProtocol>('register-load', {})
   context.after(() => client.end())
-  const echoAddress = (await echo.ask('addresses')).grpc
+  const echoAddress = await echo.ask('address')
 
   const measure = (address: string, pid: number, seconds: number) =>
     withUsage(pid, () => client.ask({ address, inFlight: IN_FLIGHT, seconds }))

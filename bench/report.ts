@@ -1,17 +1,16 @@
 /**
- * Turns the JSON lines of runs into what is shown: the table and the sentences of `bench/README.md`, and the chart.
+ * Turns the JSON lines of runs into what is shown: the table and the sentences of `bench/README.md`.
  *
  *     node dist/bench/report.js FILE [SECOND-FILE] [--publish]
  *
  * With a second file the last column has the medians of that run, to see how well they agree. `--publish` writes the
- * text between the marks, and the chart, instead of printing them.
+ * text between the marks instead of printing them.
  */
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Cost, Result } from './support/benchmark.ts'
-import { drawChart } from './support/chart.ts'
 import {
   formatFigure,
   formatGoal,
@@ -143,20 +142,14 @@ function main(): void {
   const occasion = formatOccasion(results)
   const table = formatTable(results, readResults(secondPath))
   const whole = `${occasion}\n${table}\n${formatNotShown(results)}`
-  if (!values.publish) {
-    process.stdout.write(whole)
-    return
-  }
-  writeMarked('bench/README.md', whole)
-  mkdirSync('docs/images', { recursive: true })
-  writeFileSync(CHART, drawChart(summarise(results)))
+  if (values.publish) writeMarked('bench/README.md', whole)
+  else process.stdout.write(whole)
 }
 
 const COST_HEADS = ['Processor time each', 'Written each', 'fdatasyncs each']
 /** Below it, an operation writes nothing but a line of the log now and then. */
 const KB_MIN = 20
 const SYNCS_MIN = 0.0005
-const CHART = 'docs/images/bench.svg'
 const START_MARK = '<!-- results -->'
 const END_MARK = '<!-- end of results -->'
 

@@ -7,23 +7,16 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'n
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { answeredCall } from './answered-call.ts'
 import { append } from './append.ts'
 import { audit } from './audit.ts'
 import { callCost } from './call-cost.ts'
-import { callPush } from './call-push.ts'
 import { callStart } from './call-start.ts'
-import { challenges } from './challenges.ts'
-import { checkpointLatency } from './checkpoint-latency.ts'
 import { connectRate } from './connect-rate.ts'
 import { connections } from './connections.ts'
 import { fanOut } from './fan-out.ts'
 import { fronts } from './fronts.ts'
 import { invitations } from './invitations.ts'
 import { lookup } from './lookup.ts'
-import { lookupGrowth } from './lookup-growth.ts'
-import { actorTell } from './micro/actor-tell.ts'
-import { lookupIndex } from './micro/lookup-index.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
 import { mixedLoad } from './mixed-load.ts'
 import { nodes } from './nodes.ts'
@@ -31,7 +24,6 @@ import { pushOutbox } from './push-outbox.ts'
 import { reconnectStorm } from './reconnect-storm.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable } from './report.ts'
-import { rooms } from './rooms.ts'
 import { registerDevice, verifyLogin } from './sign-in.ts'
 import { startup } from './startup.ts'
 import type { Benchmark, Result, Scale } from './support/benchmark.ts'
@@ -45,25 +37,18 @@ import { tokenCheck } from './token-check.ts'
 import { user } from './user.ts'
 import { userGrowth } from './user-growth.ts'
 import { websocketWrites } from './websocket-writes.ts'
-import { witnessed } from './witnessed.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   registerThroughput,
-  witnessed,
   append,
   lookup,
-  lookupGrowth,
   tile,
   user,
   userGrowth,
   verifyLogin,
   registerDevice,
-  challenges,
   startup,
   audit,
-  checkpointLatency,
-  lookupIndex,
-  actorTell,
   tokenCheck,
   stompCodec,
   websocketWrites,
@@ -73,14 +58,11 @@ const BENCHMARKS: readonly Benchmark[] = [
   reconnectStorm,
   invitations,
   callCost,
-  answeredCall,
   callStart,
-  callPush,
   mixedLoad,
   fronts,
   nodes,
   pushOutbox,
-  rooms,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]
@@ -93,7 +75,7 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
   --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; Fastify; with Go also NATS, Centrifugo, Tessera
   --users N        measure growth up to so many users with ten contacts each (100000)
   --entries N      measure growth up to a log of so many entries (1000000)
-  --against DIR    call-cost, call-start, answered-call: hold the server against that of another checkout, which is built
+  --against DIR    call-cost, call-start: hold the server against that of another checkout, which is built
   --out FILE       append the JSON lines to FILE (else last.jsonl in the folder below is written anew)
   --folder DIR     where stores are made and prefilled logs kept (the system's temporary folder)
   --profile        one round, with CPU profiles of the server printed as tables

@@ -3,7 +3,7 @@
  * of a callee has a STOMP connection, is told of both, and acknowledges.
  */
 
-import { startBody } from './call-body.ts'
+import { randomBytes } from 'node:crypto'
 import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
 import { targetOf } from './load-socket.ts'
@@ -37,10 +37,6 @@ export interface CallLoadProtocol {
       }
     /** Has so many calls at a time: starts each, awaits what its devices are told, ends it, awaits it again. */
     | { readonly kind: 'in-flight'; readonly calls: number; readonly seconds: number }
-    /** Starts so many calls, a few at a time, and leaves them ringing. */
-    | { readonly kind: 'start'; readonly calls: number }
-    /** Ends, a few at a time, those that ring. */
-    | { readonly kind: 'end' }
     /** The frames that a callee's device gets when a call starts and ends. */
     | { readonly kind: 'record' }
   readonly answer: CallLoadFigures
@@ -148,27 +144,6 @@ async function callInFlight(street: Street, { calls, seconds }: Asked<'in-flight
   return latencies
 }
 
-async function startCalls(street: Street, { calls }: Asked<'start'>): Promise<number[]> {
-  let left = calls
-  await aFewAtATime(async () => {
-    while (left-- > 0) street.ringing.push(await street.start(performance.now()))
-  })
-  return []
-}
-
-async function endCalls(street: Street): Promise<number[]> {
-  await aFewAtATime(async () => {
-    for (let call = street.ringing.pop(); call !== undefined; call = street.ringing.pop()) {
-      await street.end(call)
-    }
-  })
-  return []
-}
-
-async function aFewAtATime(run: () => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: A_FEW }, run))
-}
-
 interface Caller {
   readonly token: string
   readonly body: string
@@ -195,8 +170,6 @@ class Street {
   /** The server's processor time so far. */
   cpuMs: () => number = () => Number.NaN
   cpuLatencies: number[] = []
-  /** Calls that were started and left so. */
-  readonly ringing: Call[] = []
   readonly #places: Places
   readonly #server: CallServer
   readonly #idle: Caller[] = []
@@ -346,6 +319,17 @@ class Street {
   }
 }
 
+/** The body of `POST call/start`: it calls all of them, with a key for each of their devices. */
+function startBody(callees: readonly Person[]): string {
+  const names = callees.flatMap(({ userId, devices }) =>
+    devices.map(({ deviceId }) => `${userId}_${deviceId}`),
+  )
+  const encryptedAESKeys = Object.fromEntries(
+    names.map(name => [name, randomBytes(SEALED_KEY_BYTES).toString('base64')]),
+  )
+  return JSON.stringify({ calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys, isVideo: true })
+}
+
 function headerOf(message: string, name: string): string {
   const start = message.indexOf(`\n${name}:`) + name.length + 2
   return message.slice(start, message.indexOf('\n', start))
@@ -374,8 +358,9 @@ const NOTHING: CallLoadFigures = {
   clientCores: 0,
   recorded: { atStart: [], atEnd: [] },
 }
-const LOADS = { rate: callAtRate, 'in-flight': callInFlight, start: startCalls, end: endCalls }
-const A_FEW = 4
+const LOADS = { rate: callAtRate, 'in-flight': callInFlight }
+/** A point of P-256, a nonce, a key of 32 bytes and a tag. */
+const SEALED_KEY_BYTES = 125
 /** What a device is told of a call that is over before it answered. */
 const LAST_WORD = 'call_cancelled'
 const CALL_LASTS_MS = 1_000

@@ -8,7 +8,7 @@ import type { BenchmarkContext } from './benchmark.ts'
 import type { CallLimitProtocol } from './call-limit.ts'
 import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from './call-load.ts'
 import type { DeliveryServerProtocol } from './delivery-server.ts'
-import { type Person, type PushProvider, prefillPeople } from './people.ts'
+import { type Person, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
 import {
   hasProductionServer,
@@ -41,7 +41,7 @@ export interface Sides {
 }
 
 /** A server, and people in its store who call one another. */
-export interface CalledServer {
+interface CalledServer {
   readonly server: RunningServer
   readonly groups: readonly CallGroup[]
 }
@@ -49,21 +49,18 @@ export interface CalledServer {
 interface CalledOptions {
   /** Of the data, below that of the benchmark. */
   readonly folder: string
-  readonly mode?: ServerMode
-  readonly environment?: Readonly<Record<string, string>>
-  /** Whose push tokens all devices have. */
-  readonly provider?: PushProvider | undefined
+  readonly mode: ServerMode
   /** Another checkout, whose code also fills the store. */
   readonly checkout?: string | undefined
 }
 
-export async function openCalled(
+async function openCalled(
   context: BenchmarkContext,
   plan: StreetPlan,
-  { folder, provider, ...options }: CalledOptions,
+  { folder, ...options }: CalledOptions,
 ): Promise<CalledServer> {
   const dataFolder = join(context.folder, folder)
-  const groups = await settle(dataFolder, plan, provider, await prefillOf(options.checkout))
+  const groups = await settle(dataFolder, plan, await prefillOf(options.checkout))
   const server = await startServer({ dataFolder, ...options, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
   return { server, groups }
@@ -168,7 +165,6 @@ export function workOf(turns: readonly CallTurn[], operation: 'calls' | 'message
 export async function settle(
   dataFolder: string,
   { groups, callersEach, calleesEach, devices }: StreetPlan,
-  provider?: PushProvider,
   prefill = prefillPeople,
 ): Promise<CallGroup[]> {
   const each = callersEach + calleesEach
@@ -177,7 +173,7 @@ export async function settle(
     const firstCallee = at - (at % each) + callersEach
     return isCaller ? Array.from({ length: calleesEach }, (_, callee) => firstCallee + callee) : []
   })
-  const people = await prefill(dataFolder, groups * each, devices, contacts, provider)
+  const people = await prefill(dataFolder, groups * each, devices, contacts)
   return Array.from({ length: groups }, (_, group) => {
     const members: Person[] = people.slice(group * each, (group + 1) * each)
     return { callers: members.slice(0, callersEach), callees: members.slice(callersEach) }

@@ -1,9 +1,8 @@
 /**
  * Program, the limit of Register: a grpc-js server that parses the same request and answers the same response at
- * once. It also answers `GET /checkpoint` on the same event loop through bare uWebSockets.js.
+ * once.
  */
 
-import uWS from 'uWebSockets.js'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import {
@@ -11,25 +10,20 @@ import {
   RegisterRequestSchema,
   RegisterResponseSchema,
 } from '../../src/transport/kt_service_pb.ts'
-import { type RecordedAnswer, sendRecorded } from './http-answer.ts'
 import { serveParent } from './program.ts'
 
 export interface EchoServerProtocol {
-  /** The answer to GET. */
-  readonly setup: { readonly answer: RecordedAnswer | undefined }
-  readonly request: 'addresses'
-  readonly answer: { readonly grpc: string; readonly http: string }
+  readonly setup: Record<string, never>
+  readonly request: 'address'
+  readonly answer: string
 }
 
-serveParent<EchoServerProtocol>(async ({ answer }) => {
-  const addresses = {
-    grpc: `127.0.0.1:${await listenGrpc()}`,
-    http: `http://127.0.0.1:${await listenHttp(answer)}`,
-  }
-  return () => addresses
+serveParent<EchoServerProtocol>(async () => {
+  const address = `127.0.0.1:${await listen()}`
+  return () => address
 })
 
-function listenGrpc(): Promise<number> {
+function listen(): Promise<number> {
   const server = new grpc.Server()
   server.addService(SERVICE, {
     register: (
@@ -44,20 +38,6 @@ function listenGrpc(): Promise<number> {
     server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, port) =>
       error === null ? resolve(port) : reject(error),
     )
-  })
-}
-
-function listenHttp(answer: RecordedAnswer | undefined): Promise<number> {
-  return new Promise((resolve, reject) => {
-    uWS
-      .App()
-      .get('/*', res => {
-        if (answer === undefined) res.writeStatus('404 Not Found').end()
-        else sendRecorded(res, answer)
-      })
-      .listen('127.0.0.1', 0, token =>
-        token ? resolve(uWS.us_socket_local_port(token)) : reject(new Error('no port to listen on')),
-      )
   })
 }
 

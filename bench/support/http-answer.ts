@@ -1,7 +1,5 @@
 /** An answer of the server, recorded so that bare uWebSockets.js can send the same bytes. */
 
-import type uWS from 'uWebSockets.js'
-
 export interface RecordedAnswer {
   readonly status: string
   readonly headers: readonly (readonly [string, string])[]
@@ -26,13 +24,6 @@ export async function recordAnswer(url: string, body?: string, token?: string): 
     headers: [...answer.headers].filter(([name]) => !MADE_BY_UWS.has(name)),
     body: bytes,
   }
-}
-
-/** Must be called inside a callback of uWebSockets.js, where the socket is corked. */
-export function sendRecorded(res: uWS.HttpResponse, { status, headers, body }: RecordedAnswer): void {
-  res.writeStatus(status)
-  for (const [name, value] of headers) res.writeHeader(name, value)
-  res.end(body)
 }
 
 const MADE_BY_UWS = new Set(['date', 'uwebsockets', 'content-length', 'connection', 'keep-alive'])

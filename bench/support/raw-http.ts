@@ -4,7 +4,7 @@
  */
 
 import uWS from 'uWebSockets.js'
-import { type RecordedAnswer, sendRecorded } from './http-answer.ts'
+import type { RecordedAnswer } from './http-answer.ts'
 import { serveParent } from './program.ts'
 
 export interface RawHttpProtocol {
@@ -41,6 +41,13 @@ serveParent<RawHttpProtocol>(async ({ answers, isPipelined = false }) => {
   })
   return () => `http://127.0.0.1:${port}`
 })
+
+/** Must be called inside a callback of uWebSockets.js, where the socket is corked. */
+function sendRecorded(res: uWS.HttpResponse, { status, headers, body }: RecordedAnswer): void {
+  res.writeStatus(status)
+  for (const [name, value] of headers) res.writeHeader(name, value)
+  res.end(body)
+}
 
 function sendUnlessGone(res: uWS.HttpResponse, answer: RecordedAnswer): void {
   res.onAborted(() => undefined)

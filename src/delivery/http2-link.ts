@@ -1,6 +1,6 @@
 /**
  * POSTs to one server over HTTP/2: one session for all, opened by the first request and after one has ended. A request
- * costs a fraction of what it costs by `fetch`.
+ * costs a fraction of what it costs by `fetch` (`push-outbox` in `bench/`).
  *
  * A session that has fallen silent looks like one that waits. So a request without an answer in time takes its session
  * with it, and those that went down with a session are sent once more on a new one.

@@ -4,7 +4,8 @@
  * VRF hashes are uniform, so a B-tree row per entry would dirty one random page each. Here recent rows wait in
  * memory, in 256 partitions by the first byte of the hash; each time the log has grown by `ENTRIES_PER_STEP`, the next
  * partition in turn is written down into its node, and a node that would overflow pushes all its rows to its 16
- * children. A row is so rewritten a few times, but always together with its neighbours (a buffered trie).
+ * children. A row is so rewritten a few times, but always together with its neighbours (a buffered trie; `append` in
+ * `bench/` has its cost).
  *
  * The entry bundles are the truth and this index is derived from them: after a restart the entries from `nextIndex`
  * on are added again, and over an emptied table that is the whole log. Rows hold 16 bytes of the hash, so an answer is

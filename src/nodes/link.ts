@@ -1,6 +1,7 @@
 /**
  * One connection to another process of the same server, for the messages of all actors. The messages of one turn of the
- * event loop leave as one frame: each frame wakes the other process up, which costs more than to read it. Both ends first say which form they speak; an end that falls silent is given up.
+ * event loop leave as one frame: each frame wakes the other process up, which costs more than to read it (`fronts` in
+ * `bench/`). Both ends first say which form they speak; an end that falls silent is given up.
  *
  * Nothing here is for strangers: the other end is a process of ours. It may all the same be of another version, broken, or
  * slow, so frames are bounded, only kinds that are served are spoken to, and one mistake ends the link.
