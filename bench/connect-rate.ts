@@ -1,7 +1,6 @@
 /**
  * How many apps a second can come back: a WebSocket, CONNECT with a token, three subscriptions, all confirmed; held
- * against upgrades of bare uWebSockets.js. Peers are RabbitMQ, NATS and Centrifugo,
- * whose subscriptions are to topics. It decides how soon all clients are back after an outage.
+ * against upgrades of bare uWebSockets.js. The peer is RabbitMQ, with subscriptions to topics. It decides how soon all clients are back after an outage.
  */
 
 import { join } from 'node:path'
@@ -9,9 +8,9 @@ import { type Benchmark, type BenchmarkContext, peersOf, type Row } from './supp
 import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { ConnectLoadFigures, ConnectLoadProtocol } from './support/connect-load.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
-import { openMessagingPeers } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
+import { openRabbitMq } from './support/rabbitmq.ts'
 import { interleavedWith } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
@@ -43,7 +42,6 @@ async function run(context: BenchmarkContext): Promise<void> {
   context.after(() => server.end())
   const ours = await startLoad(context, {
     port: Number(new URL(server.http).port),
-    protocol: 'stomp',
     logins,
     to: 'queues',
   })
@@ -54,7 +52,6 @@ async function run(context: BenchmarkContext): Promise<void> {
   context.after(() => bareServer.end())
   const bare = await startLoad(context, {
     port: await bareServer.ask('port'),
-    protocol: 'stomp',
     logins: [],
     to: 'queues',
   })
@@ -105,9 +102,9 @@ async function startLoad(context: BenchmarkContext, setup: ConnectLoadProtocol['
 }
 
 async function openPeers(context: BenchmarkContext, devices: number) {
-  const loads = (await openMessagingPeers(context)).map(async ({ name, pid, port, protocol, loginOf }) => {
-    const logins = Array.from({ length: devices }, (_, at) => loginOf(at))
-    return { name, pid, load: await startLoad(context, { port, protocol, logins, to: 'topics' }) }
+  const loads = (await openRabbitMq(context)).map(async ({ name, pid, port, login }) => {
+    const logins = Array.from({ length: devices }, () => login)
+    return { name, pid, load: await startLoad(context, { port, logins, to: 'topics' }) }
   })
   return Promise.all(loads)
 }

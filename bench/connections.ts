@@ -1,7 +1,7 @@
 /**
  * What an idle connection weighs that is signed in, subscribed to the three queues of its device and beating: resident
  * bytes of the server, held against a bare WebSocket of uWebSockets.js; and whether it weighs the same however many there
- * are. Peers are RabbitMQ, NATS and Centrifugo, whose subscriptions are to topics.
+ * are. The peer is RabbitMQ, with subscriptions to topics.
  */
 
 import { readFileSync } from 'node:fs'
@@ -25,12 +25,10 @@ import type { SubscribingTo } from './support/device-queues.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import { runHttpLoad, writeRequests } from './support/http-load.ts'
 import type { IdleLoadFigures, IdleLoadProtocol } from './support/idle-load.ts'
-import type { ProtocolName } from './support/load-client.ts'
 import { residentMemory } from './support/machine.ts'
-import type { MessagingPeer } from './support/messaging-peer.ts'
-import { MESSAGING_PEERS } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
+import { openRabbitMq, type RabbitMq } from './support/rabbitmq.ts'
 import { startServer } from './support/server.ts'
 import { rounded } from './support/statistics.ts'
 import { bearerLogin, type Login } from './support/stomp-socket.ts'
@@ -192,7 +190,6 @@ async function bareWeights(scales: Scales, spans: readonly Span[]): Promise<Weig
   try {
     return await weigh(spans, {
       port: await server.ask('port'),
-      protocol: 'stomp',
       loginOf: () => [],
       to: 'queues',
       memory: () => collectedMemory(server.pid, scales),
@@ -214,7 +211,6 @@ async function serverWeights(
   try {
     const weighing = {
       port: Number(new URL(server.http).port),
-      protocol: 'stomp',
       loginOf: (at: number) => [logins[at]!],
       to: 'queues',
       memory: () => collectedMemory(server.pid, scales),
@@ -237,12 +233,7 @@ async function loadServer(
 ): Promise<void> {
   const seconds = scale.isSmoke ? LOAD_SECONDS_SMOKE : LOAD_SECONDS
   const port = Number(new URL(url).port)
-  const connects = await Program.start<ConnectLoadProtocol>('connect-load', {
-    port,
-    protocol: 'stomp',
-    logins,
-    to: 'queues',
-  })
+  const connects = await Program.start<ConnectLoadProtocol>('connect-load', { port, logins, to: 'queues' })
   await connects.ask({ inFlight: LOAD_IN_FLIGHT, seconds })
   await connects.end()
   const path = '/app/api/user'
@@ -256,19 +247,15 @@ async function loadServer(
 
 async function peersWeights(context: BenchmarkContext, counts: readonly number[]): Promise<Weighed['peers']> {
   const weighed: (readonly [string, readonly Weight[]])[] = []
-  for (const open of MESSAGING_PEERS) {
-    const peer = await open(context)
-    if (peer !== undefined) weighed.push([peer.name, await peerWeights(peer, counts)])
-  }
+  for (const peer of await openRabbitMq(context)) weighed.push([peer.name, await peerWeights(peer, counts)])
   return weighed
 }
 
-async function peerWeights(peer: MessagingPeer, counts: readonly number[]): Promise<Weight[]> {
+async function peerWeights(peer: RabbitMq, counts: readonly number[]): Promise<Weight[]> {
   try {
     return await weigh(counts.filter(count => count <= PEER_COUNT_MAX).map(ofLast), {
       port: peer.port,
-      protocol: peer.protocol,
-      loginOf: at => [peer.loginOf(at)],
+      loginOf: () => [peer.login],
       to: 'topics',
       async memory() {
         await peer.collectGarbage()
@@ -282,7 +269,6 @@ async function peerWeights(peer: MessagingPeer, counts: readonly number[]): Prom
 
 interface Weighing {
   readonly port: number
-  readonly protocol: ProtocolName
   /** None for bare uWebSockets.js. */
   readonly loginOf: (at: number) => readonly Login[]
   readonly to: SubscribingTo
@@ -291,11 +277,8 @@ interface Weighing {
 }
 
 /** Opens more and more connections, and weighs those of each span. */
-async function weigh(
-  spans: readonly Span[],
-  { port, protocol, loginOf, to, memory }: Weighing,
-): Promise<Weight[]> {
-  const load = await Program.start<IdleLoadProtocol>('idle-load', { port, protocol, to })
+async function weigh(spans: readonly Span[], { port, loginOf, to, memory }: Weighing): Promise<Weight[]> {
+  const load = await Program.start<IdleLoadProtocol>('idle-load', { port, to })
   try {
     const steps = [...new Set(spans.flatMap(({ first, count }) => [first, count]))].sort((a, b) => a - b)
     const memories = new Map<number, Memory>()

@@ -1,17 +1,15 @@
 /**
  * How many frames a second a topic gives out, one to each subscriber for every SEND, as people in a call hear of one
- * another; held against `publish` of bare uWebSockets.js with frames of the same length. Peers are RabbitMQ, NATS
- * and Centrifugo.
+ * another; held against `publish` of bare uWebSockets.js with frames of the same length. The peer is RabbitMQ.
  */
 
 import { join } from 'node:path'
 import { type Benchmark, type BenchmarkContext, peersOf, type Row } from './support/benchmark.ts'
 import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
-import type { ProtocolName } from './support/load-client.ts'
-import { openMessagingPeers } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
+import { openRabbitMq } from './support/rabbitmq.ts'
 import { interleavedWith } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
@@ -55,14 +53,14 @@ async function run(context: BenchmarkContext): Promise<void> {
     profilesFolder: context.profilesFolder,
   })
   context.after(() => server.end())
-  const ours = await startLoad(context, 'stomp', Number(new URL(server.http).port))
+  const ours = await startLoad(context, Number(new URL(server.http).port))
   const frameBytes = await messageBytes(ours, logins)
   const bareServer = await Program.start<FanOutServerProtocol>('fan-out-server', {
     by: 'publish',
     frameBytes,
   })
   context.after(() => bareServer.end())
-  const bare = await startLoad(context, 'stomp', await bareServer.ask('port'))
+  const bare = await startLoad(context, await bareServer.ask('port'))
   const loadedPeers = await openPeers(context)
 
   for (const [at, { receivers, inFlight }] of shapes.entries()) {
@@ -70,8 +68,8 @@ async function run(context: BenchmarkContext): Promise<void> {
     await bare.ask({ ...opening, logins: [] })
     await ours.ask({ ...opening, logins })
     const peers = PEER_RECEIVERS.has(receivers) ? loadedPeers : []
-    for (const { load, loginOf } of peers) {
-      await load.ask({ ...opening, logins: Array.from({ length: receivers }, (_, at) => loginOf(at)) })
+    for (const { load, login } of peers) {
+      await load.ask({ ...opening, logins: Array.from({ length: receivers }, () => login) })
     }
     const measure = (load: Program<TopicLoadProtocol>, pid: number) =>
       withUsage(pid, () => load.ask({ kind: 'run', inFlight, seconds: shortTurns.turnSeconds }))
@@ -108,20 +106,16 @@ async function run(context: BenchmarkContext): Promise<void> {
   }
 }
 
-async function startLoad(
-  context: BenchmarkContext,
-  protocol: ProtocolName,
-  port: number,
-): Promise<Program<TopicLoadProtocol>> {
-  const load = await Program.start<TopicLoadProtocol>('topic-load', { port, protocol })
+async function startLoad(context: BenchmarkContext, port: number): Promise<Program<TopicLoadProtocol>> {
+  const load = await Program.start<TopicLoadProtocol>('topic-load', { port })
   context.after(() => load.end())
   return load
 }
 
 async function openPeers(context: BenchmarkContext) {
-  const loads = (await openMessagingPeers(context)).map(async peer => ({
+  const loads = (await openRabbitMq(context)).map(async peer => ({
     ...peer,
-    load: await startLoad(context, peer.protocol, peer.port),
+    load: await startLoad(context, peer.port),
   }))
   return Promise.all(loads)
 }

@@ -280,7 +280,7 @@ async function compareConnects(
 ): Promise<void> {
   // A device that connects twice at a time loses the first connection.
   const inFlight = Math.min(CONNECTS_IN_FLIGHT, tokens.length / 2)
-  const clients = { protocol: 'stomp', logins: tokens.map(bearerLogin), to: 'queues' } as const
+  const clients = { logins: tokens.map(bearerLogin), to: 'queues' } as const
   const loads = await loadsOf(pair, ({ url }) =>
     Program.start<ConnectLoadProtocol>('connect-load', { ...targetOf(url), ...clients }),
   )
@@ -303,7 +303,7 @@ async function compareFrames(
   tokens: readonly string[],
 ): Promise<void> {
   const loads = await loadsOf(pair, ({ url }) =>
-    Program.start<TopicLoadProtocol>('topic-load', { port: targetOf(url).port, protocol: 'stomp' }),
+    Program.start<TopicLoadProtocol>('topic-load', { port: targetOf(url).port }),
   )
   const receivers = Math.min(RECEIVERS, tokens.length)
   const logins = tokens.slice(0, receivers).map(bearerLogin)

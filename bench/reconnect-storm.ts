@@ -128,7 +128,6 @@ async function openTown(
   })
   const idle = await Program.start<IdleLoadProtocol>('idle-load', {
     ...target,
-    protocol: 'stomp',
     to: 'queues',
   })
   await idle.ask({ connections: residents, logins: logins.slice(0, residents) })

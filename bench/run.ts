@@ -72,7 +72,7 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
   --smoke          tiny counts and several at once, to see that everything runs: the figures mean nothing
   --rounds N       rounds of each measurement (5; up to 15 when other programs disturb them or ratios scatter)
   --turns N        seconds of limit and project in each round, in turns (3)
-  --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; Fastify; with Go also NATS, Centrifugo, Tessera
+  --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; Tessera, with Go
   --users N        measure growth up to so many users with ten contacts each (100000)
   --entries N      measure growth up to a log of so many entries (1000000)
   --against DIR    call-cost, call-start: hold the server against that of another checkout, which is built

@@ -1,16 +1,13 @@
 /**
  * How fast an authenticated `GET /app/api/user` is answered: token, session and user are read for each; held against
- * bare uWebSockets.js that sends the same bytes. Its peer is Fastify.
+ * bare uWebSockets.js that sends the same bytes.
  */
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { deriveSecrets } from '../src/domain/secrets.ts'
-import { developmentKeys } from '../src/server/development-keys.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import type { FastifyServerProtocol } from './support/fastify-server.ts'
-import { type RecordedAnswer, recordAnswer } from './support/http-answer.ts'
-import { compareHttp, type HttpSide } from './support/http-comparison.ts'
+import { recordAnswer } from './support/http-answer.ts'
+import { compareHttp } from './support/http-comparison.ts'
 import { writeRequests } from './support/http-load.ts'
 import { Program } from './support/program.ts'
 import type { RawHttpProtocol } from './support/raw-http.ts'
@@ -43,9 +40,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   try {
     const tokens: string[] = []
     for (const [email, otp] of Object.entries(identifiers)) tokens.push(await signIn(server.http, email, otp))
-    const answers = new Map<string, RecordedAnswer>()
-    for (const token of tokens) answers.set(token, await recordAnswer(server.http + PATH, undefined, token))
-    const answer = answers.get(tokens[0]!)!
+    const answer = await recordAnswer(server.http + PATH, undefined, tokens[0])
     const raw = await Program.start<RawHttpProtocol>('raw-http', { answers: new Map([[PATH, answer]]) })
     context.after(() => raw.end())
     await compareHttp(context, USER, {
@@ -57,29 +52,8 @@ async function run(context: BenchmarkContext): Promise<void> {
         tokens.map(token => ({ path: PATH, token })),
       ),
       parameters: { users: USERS },
-      peers: await openFastify(context, dataFolder, answers),
     })
   } finally {
     await server.end()
   }
-}
-
-/** Fastify that checks the same tokens and answers with the same bytes; none when peers are not wanted. */
-async function openFastify(
-  context: BenchmarkContext,
-  dataFolder: string,
-  answers: ReadonlyMap<string, RecordedAnswer>,
-): Promise<ReadonlyMap<string, HttpSide>> {
-  if (!context.hasPeers) return new Map()
-  const { secret } = developmentKeys(dataFolder).keys
-  const [first] = answers.values()
-  const server = await Program.start<FastifyServerProtocol>('fastify-server', {
-    path: PATH,
-    secret: deriveSecrets(Buffer.from(secret, 'base64')).accessToken.export(),
-    tokens: [...answers].map(([token, { body }]) => [token, Buffer.from(body).toString()]),
-    headers: (first?.headers ?? []).filter(([name]) => name !== 'content-type'),
-  })
-  context.after(() => server.end())
-  const { url, name } = await server.ask('server')
-  return new Map([[name, { url, pid: server.pid }]])
 }

@@ -4,15 +4,13 @@
  */
 
 import { type SubscribingTo, subscribingsOf } from './device-queues.ts'
-import { openLoadClient, type ProtocolName } from './load-client.ts'
 import type { LoadTarget } from './load-socket.ts'
 import { serveParent } from './program.ts'
 import { latencyFigures } from './statistics.ts'
-import type { Login } from './stomp-socket.ts'
+import { type Login, StompSocket } from './stomp-socket.ts'
 
 export interface ConnectLoadProtocol {
   readonly setup: LoadTarget & {
-    readonly protocol: ProtocolName
     /** One for each device that connects in turn; none for bare uWebSockets.js. */
     readonly logins: readonly Login[]
     readonly to: SubscribingTo
@@ -30,10 +28,10 @@ export interface ConnectLoadFigures {
   readonly clientCores: number
 }
 
-serveParent<ConnectLoadProtocol>(async ({ protocol, logins, to, ...target }) => {
+serveParent<ConnectLoadProtocol>(async ({ logins, to, ...target }) => {
   let next = 0
   const connectOnce = async () => {
-    const client = await openLoadClient(protocol, target)
+    const client = await StompSocket.open(target)
     if (logins.length > 0) {
       const at = next++ % logins.length
       await client.signIn(logins[at]!, '10000,10000')

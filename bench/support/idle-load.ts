@@ -3,14 +3,13 @@
  */
 
 import { type SubscribingTo, subscribingsOf } from './device-queues.ts'
-import { type LoadClient, openLoadClient, type ProtocolName } from './load-client.ts'
 import type { LoadTarget } from './load-socket.ts'
 import { serveParent } from './program.ts'
-import type { Login } from './stomp-socket.ts'
+import { type Login, StompSocket } from './stomp-socket.ts'
 import { openMany, wireFrame } from './websocket-client.ts'
 
 export interface IdleLoadProtocol {
-  readonly setup: LoadTarget & { readonly protocol: ProtocolName; readonly to: SubscribingTo }
+  readonly setup: LoadTarget & { readonly to: SubscribingTo }
   readonly request: Opening
   readonly answer: IdleLoadFigures
 }
@@ -30,7 +29,7 @@ interface Opening {
   readonly logins: readonly Login[]
 }
 
-const clients: LoadClient[] = []
+const clients: StompSocket[] = []
 let next = 0
 
 // Ports of so many connections, closed in the usual way, would be kept from those who come next for a minute.
@@ -44,8 +43,8 @@ serveParent<IdleLoadProtocol>(async setup => {
     if (isBeating) for (const client of clients) client.send(BEAT)
   }, BEAT_EVERY_MS).unref()
   return async request => {
-    // Bare uWebSockets.js would answer each beat to everybody; other peers ask for a sign of life themselves.
-    isBeating ||= setup.protocol === 'stomp' && request.logins.length > 0
+    // Bare uWebSockets.js would answer each beat to everybody.
+    isBeating ||= request.logins.length > 0
     const [cpuBefore, startMs] = [process.cpuUsage(), performance.now()]
     await open(setup, request)
     const ms = performance.now() - startMs
@@ -59,12 +58,12 @@ serveParent<IdleLoadProtocol>(async setup => {
 })
 
 async function open(
-  { protocol, to, ...target }: IdleLoadProtocol['setup'],
+  { to, ...target }: IdleLoadProtocol['setup'],
   { connections, logins }: Opening,
 ): Promise<void> {
   await openMany(connections, async at => {
     const device = next++
-    const client = await openLoadClient(protocol, target)
+    const client = await StompSocket.open(target)
     const login = logins[at]
     if (login !== undefined) {
       await client.signIn(login, HEART_BEAT)

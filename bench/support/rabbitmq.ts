@@ -8,13 +8,27 @@ import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { BenchmarkContext } from './benchmark.ts'
-import type { MessagingPeer } from './messaging-peer.ts'
 import { findPeer, freePort, startPeer } from './peer.ts'
+import type { Login } from './stomp-socket.ts'
 
-/** Starts it for the time of the benchmark; undefined when peers are not wanted or it is not installed. */
-export async function openRabbitMq(context: BenchmarkContext): Promise<MessagingPeer | undefined> {
+export interface RabbitMq {
+  /** With its version. */
+  readonly name: string
+  /** The process that does the work. */
+  readonly pid: number
+  /** The WebSocket's. */
+  readonly port: number
+  /** Every client's. */
+  readonly login: Login
+  collectGarbage(): Promise<void>
+  /** Before the benchmark is over; may be asked again. */
+  end(): Promise<void>
+}
+
+/** Starts it for the time of the benchmark; none when peers are not wanted or it is not installed. */
+export async function openRabbitMq(context: BenchmarkContext): Promise<readonly RabbitMq[]> {
   const path = context.hasPeers ? findPeer(PACKAGE) : undefined
-  if (path === undefined) return undefined
+  if (path === undefined) return []
   const folder = mkdtempSync(join(context.folder, 'rabbitmq-'))
   const [port, namesPort, nodePort] = [await freePort(), await freePort(), await freePort()]
   const environment = writeNode(folder, port, namesPort, nodePort)
@@ -32,12 +46,11 @@ export async function openRabbitMq(context: BenchmarkContext): Promise<Messaging
     await names.end()
   }
   context.after(end)
-  return {
+  const rabbitMq: RabbitMq = {
     name: `RabbitMQ ${/rabbitmq_server-([\d.]+)/.exec(realpathSync(path))?.[1] ?? ''}`.trim(),
     pid: Number(readFileSync(join(folder, 'pid'), 'latin1')),
     port,
-    protocol: 'stomp',
-    loginOf: () => LOGIN,
+    login: LOGIN,
     async collectGarbage() {
       const control = join(dirname(path), 'rabbitmqctl')
       await promisify(execFile)(control, ['-n', NODE_NAME, 'eval', COLLECT], {
@@ -46,6 +59,7 @@ export async function openRabbitMq(context: BenchmarkContext): Promise<Messaging
     },
     end,
   }
+  return [rabbitMq]
 }
 
 /** Writes its settings; returns the environment that points to them. */

@@ -26,7 +26,7 @@ export class StompSocket extends WebSocketClient {
 
   /** Resolves when the upgrade is accepted. */
   static async open(target: LoadTarget): Promise<StompSocket> {
-    const client = new StompSocket(target, { path: '/ws', subprotocol: 'v12.stomp' })
+    const client = new StompSocket(target)
     await client.woken()
     return client
   }

@@ -1,14 +1,16 @@
 /**
  * Tessera as a peer: its log on files behind grpc-go, with the project's messages, VRF hash and entry
- * (`bench/peers/tessera`), once answering when an entry is integrated and once when a checkpoint covers it.
+ * (`bench/peers/tessera`), once answering when an entry is integrated and once when a checkpoint covers it. Without Go, or
+ * where its modules are not to be had, it is not measured, and the reason is said once on standard error.
  */
 
+import { execFile } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { generateVrfSecret } from '../../src/log/vrf.ts'
 import type { BenchmarkContext } from './benchmark.ts'
-import { buildGoProgram } from './go-program.ts'
 import { freePort, startPeer } from './peer.ts'
 
 export interface Tessera {
@@ -21,7 +23,7 @@ export interface Tessera {
 
 /** Starts it twice for the time of the benchmark; none when peers are not wanted or it cannot be built. */
 export async function openTessera(context: BenchmarkContext): Promise<readonly Tessera[]> {
-  const path = await buildGoProgram(context, SOURCE)
+  const path = context.hasPeers ? await build(context.storesFolder) : undefined
   if (path === undefined) return []
   return [
     await start(context, path, 'integrated', []),
@@ -50,8 +52,23 @@ async function start(
   return { name: `Tessera 1.0.4, ${when}`, pid: server.pid, address }
 }
 
-const SOURCE = {
-  name: 'Tessera',
-  folder: fileURLToPath(new URL('../../../bench/peers/tessera', import.meta.url)),
-  file: 'tessera',
+/** The program's path; undefined when it cannot be built. */
+async function build(storesFolder: string): Promise<string | undefined> {
+  const program = join(storesFolder, 'go', 'tessera')
+  process.stderr.write('Tessera is being built, which takes minutes the first time\n')
+  try {
+    await promisify(execFile)('go', ['build', '-o', program, '.'], { cwd: SOURCE })
+    return program
+  } catch (error) {
+    process.stderr.write(`Tessera is not measured: ${reasonOf(error)}\n`)
+    return undefined
+  }
 }
+
+function reasonOf(error: unknown): string {
+  const { code, stderr, message } = error as NodeJS.ErrnoException & { readonly stderr?: string }
+  if (code === 'ENOENT') return 'Go is not installed'
+  return stderr?.trim().split('\n').at(-1) ?? message
+}
+
+const SOURCE = fileURLToPath(new URL('../../../bench/peers/tessera', import.meta.url))

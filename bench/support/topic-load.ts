@@ -3,13 +3,12 @@
  * uWebSockets.js, which answers every message with one to every connection, it asks the same without signing in.
  */
 
-import { type LoadClient, openLoadClient, type ProtocolName, sendOctets } from './load-client.ts'
 import { serveParent } from './program.ts'
-import type { Login } from './stomp-socket.ts'
+import { type Login, StompSocket, stompSend } from './stomp-socket.ts'
 import { openMany } from './websocket-client.ts'
 
 export interface TopicLoadProtocol {
-  readonly setup: { readonly port: number; readonly protocol: ProtocolName }
+  readonly setup: { readonly port: number }
   readonly request:
     | {
         readonly kind: 'open'
@@ -33,7 +32,7 @@ export interface TopicLoadFigures {
   readonly clientCores: number
 }
 
-let clients: LoadClient[] = []
+let clients: StompSocket[] = []
 let message: Buffer = Buffer.alloc(0)
 
 serveParent<TopicLoadProtocol>(async setup => async request => {
@@ -51,18 +50,18 @@ serveParent<TopicLoadProtocol>(async setup => async request => {
 type Asked<Kind> = Extract<TopicLoadProtocol['request'], { kind: Kind }>
 
 async function open(
-  { port, protocol }: TopicLoadProtocol['setup'],
+  target: TopicLoadProtocol['setup'],
   { destination, receivers, logins }: Asked<'open'>,
 ): Promise<TopicLoadFigures> {
   clients = await openMany(receivers, async at => {
-    const client = await openLoadClient(protocol, { port })
+    const client = await StompSocket.open(target)
     const login = logins[at]
     if (login === undefined) return client
     await client.signIn(login)
     await client.subscribe([{ id: 'sub-0', destination, ack: 'auto' }])
     return client
   })
-  message = sendOctets(protocol, destination, BODY)
+  message = stompSend(destination, BODY)
   const all = Promise.all(clients.map(client => client.nextMessage()))
   // With fronts, a message may be faster at the writer than the subscription of another front's client.
   const again = setInterval(() => clients[0]!.send(message), AGAIN_MS)

@@ -7,11 +7,6 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { connectTo, cut, type LoadTarget } from './load-socket.ts'
 
-export interface Upgrade {
-  readonly path: string
-  readonly subprotocol?: string
-}
-
 export abstract class WebSocketClient {
   /** Called behind every chunk that was read. */
   onRead: (() => void) | undefined = undefined
@@ -26,7 +21,7 @@ export abstract class WebSocketClient {
   #left = 0
   #wake: ((error?: Error) => void) | undefined = undefined
 
-  protected constructor(target: LoadTarget, upgrade: Upgrade) {
+  protected constructor(target: LoadTarget) {
     const callback = (length: number) => {
       this.#take(READ_BUFFER.subarray(0, length))
       return true
@@ -34,7 +29,7 @@ export abstract class WebSocketClient {
     this.#socket = connectTo(target, { buffer: READ_BUFFER, callback })
     this.#socket.on('error', error => this.fail(error))
     this.#socket.on('close', () => this.fail(new Error('the server closed a connection')))
-    this.#socket.write(upgradeRequest(upgrade))
+    this.#socket.write(UPGRADE)
   }
 
   get isOpen(): boolean {
@@ -168,19 +163,16 @@ export async function openMany<Opened>(
   return opened
 }
 
-function upgradeRequest({ path, subprotocol }: Upgrade): string {
-  const lines = [
-    `GET ${path} HTTP/1.1`,
-    'Host: x',
-    'Upgrade: websocket',
-    'Connection: Upgrade',
-    ...(subprotocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${subprotocol}`]),
-    'Sec-WebSocket-Version: 13',
-    `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}`,
-  ]
-  return `${lines.join('\r\n')}\r\n\r\n`
-}
-
+const UPGRADE = [
+  'GET /ws HTTP/1.1',
+  'Host: x',
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Sec-WebSocket-Protocol: v12.stomp',
+  'Sec-WebSocket-Version: 13',
+  `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}`,
+  '\r\n',
+].join('\r\n')
 const OPENED_AT_ONCE = 64
 const READ_BUFFER = Buffer.alloc(256 * 1024)
 const NO_MASK = Buffer.alloc(4)
