@@ -127,10 +127,7 @@ async function main(): Promise<void> {
       const { name } = benchmark
       const { profile: isProfiled, peers: hasPeers, against } = values
       const options = { folder, storesFolder, scale, rounds, isProfiled, hasPeers, against, onResult }
-      await runBenchmark(benchmark, options).catch(error => {
-        process.stderr.write(`${name} can't run: ${error instanceof Error ? error.stack : error}\n`)
-        process.exitCode = 1
-      })
+      await runBenchmark(benchmark, options).catch(error => sayFailure(name, error))
     }
   }
   // Servers that run at the same time can't share a store.
@@ -180,11 +177,21 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
       },
     })
   } finally {
-    for (const end of ends.reverse()) await end()
+    // All of them, whatever fails: what is left running would keep this process.
+    for (const end of ends.reverse()) {
+      await Promise.resolve()
+        .then(end)
+        .catch(error => sayFailure(benchmark.name, error))
+    }
     if (profilesFolder !== undefined) printProfiles(profilesFolder)
     process.off('exit', removeFolder)
     removeFolder()
   }
+}
+
+function sayFailure(name: string, error: unknown): void {
+  process.stderr.write(`${name} can't run: ${error instanceof Error ? error.stack : error}\n`)
+  process.exitCode = 1
 }
 
 /**
