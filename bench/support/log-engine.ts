@@ -35,8 +35,9 @@ export interface AppendedKey {
 }
 
 export class LogEngine {
+  /** Whoever writes to it does so beside the log. */
+  readonly database: Database
   readonly #folder: string
-  readonly #database: Database
   readonly #system: ActorSystem
   readonly #appender: Ref<LogAppenderMessage>
   /** Entries of each batch committed so far. */
@@ -45,7 +46,7 @@ export class LogEngine {
 
   private constructor(folder: string, database: Database, store: LogAppenderDeps['store']) {
     this.#folder = folder
-    this.#database = database
+    this.database = database
     const fatal = (error: unknown) => {
       throw error
     }
@@ -78,7 +79,7 @@ export class LogEngine {
     return this.#publishedSize ?? 0
   }
 
-  /** Appends `count` keys with so many of them in flight; resolves when all are durable. */
+  /** Appends `count` keys, each by its leaf index, with so many of them in flight; resolves when all are durable. */
   async append(count: number, inFlight: number, nextKey: (index: number) => AppendedKey): Promise<void> {
     const first = this.treeSize
     let asked = 0
@@ -98,7 +99,7 @@ export class LogEngine {
 
   async close(): Promise<void> {
     await this.#system.drainAndStop(APPEND_DEADLINE_MS)
-    await this.#database.close()
+    await this.database.close()
   }
 
   #onPublished({ treeSize }: LogHead): void {

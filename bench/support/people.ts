@@ -1,4 +1,7 @@
-/** People in a store, as if they had signed in with their devices: written to it directly while no server runs. */
+/**
+ * People in a store, as if they had signed in with their devices: written to it directly while no server runs. The log has
+ * their keys, with random bytes for a VRF hash. `fsck` finds nothing wrong with such a store: see `server.ts`.
+ */
 
 import { randomBytes } from 'node:crypto'
 import { Authentication } from '../../src/api/accounts/authentication.ts'
@@ -14,16 +17,17 @@ import {
   type UserId,
 } from '../../src/domain/ids.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { VRF_HASH_BYTES } from '../../src/log/entry.ts'
 import { developmentKeys } from '../../src/server/development-keys.ts'
 import { AccountStore } from '../../src/store/accounts/account-store.ts'
 import { SessionStore } from '../../src/store/accounts/session-store.ts'
 import { ContactStore } from '../../src/store/contacts/contact-store.ts'
 import { ShareTokenStore } from '../../src/store/contacts/share-token-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
-import { Database } from '../../src/store/engine/database.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { IdLists } from '../../src/store/engine/id-lists.ts'
 import type { Change } from '../../src/store/engine/store.ts'
+import { LogEngine } from './log-engine.ts'
 import { startServer } from './server.ts'
 
 /** Whose push tokens a device has. */
@@ -50,7 +54,7 @@ export async function prefillPeople(
   // The server itself makes the store and its keys.
   const server = await startServer({ dataFolder })
   await server.end()
-  const town = new Town(dataFolder)
+  const town = await Town.open(dataFolder)
   const people: Person[] = []
   for (let at = 0; at < count; at += AT_ONCE) {
     people.push(...(await town.settle(Math.min(AT_ONCE, count - at), devicesEach, provider)))
@@ -68,7 +72,7 @@ export async function prefillPeople(
 
 /** A data folder that a server has made, opened while none runs. */
 export class Town {
-  readonly #database: Database
+  readonly #log: LogEngine
   readonly #accounts: AccountStore
   readonly #devices: DeviceStore
   readonly #sessions: SessionStore
@@ -77,9 +81,9 @@ export class Town {
   readonly #authentication: Authentication
   readonly #nowMs = Date.now()
 
-  constructor(dataFolder: string) {
-    this.#database = Database.open(dataFolder)
-    const database = this.#database
+  private constructor(dataFolder: string, log: LogEngine) {
+    this.#log = log
+    const { database } = log
     const expiries = new Expiries(database)
     this.#accounts = new AccountStore(database)
     this.#devices = new DeviceStore(database)
@@ -107,10 +111,14 @@ export class Town {
     })
   }
 
+  static async open(dataFolder: string): Promise<Town> {
+    return new Town(dataFolder, await LogEngine.open(dataFolder, 'all'))
+  }
+
   /** Tokens by which their owners are found, in the order of the people. */
   shareTokensOf(people: readonly Person[]): Promise<string[]> {
     const terms = { createdAtMs: this.#nowMs, expiresAtMs: this.#nowMs + SHARED_MS, usesMax: USES_MAX }
-    return this.#database.change(change =>
+    return this.#log.database.change(change =>
       people.map(({ userId }) => {
         const tokenId = newId(randomBytes) as TokenId
         return this.#shareTokens.create(change, { ...terms, userId: BigInt(userId) as UserId, tokenId }).text
@@ -118,25 +126,33 @@ export class Town {
     )
   }
 
-  settle(count: number, devicesEach: number, provider?: PushProvider): Promise<Person[]> {
-    return this.#database.change(change =>
-      Array.from({ length: count }, () => this.#newPerson(change, devicesEach, provider)),
+  async settle(count: number, devicesEach: number, provider?: PushProvider): Promise<Person[]> {
+    const [first, nowMs] = [this.#log.treeSize, this.#nowMs]
+    const keys = Array.from({ length: count }, () => newId(randomBytes) as UserId).flatMap(userId =>
+      Array.from({ length: devicesEach }, () => newKey(userId)),
     )
+    await this.#log.append(keys.length, KEYS_IN_FLIGHT, index => keys[index - first]!)
+    return this.#log.database.change(change => {
+      const devices = keys.map((key, at) => newDevice(key, first + at, nowMs, provider))
+      return Array.from({ length: count }, (_, at) => {
+        const own = at * devicesEach
+        return this.#addPerson(change, keys[own]!.userId, devices.slice(own, own + devicesEach))
+      })
+    })
   }
 
   link(pairs: readonly (readonly [Named, Named])[]): Promise<void> {
-    return this.#database.change(change => {
+    return this.#log.database.change(change => {
       for (const [one, other] of pairs) this.#makeContacts(change, BigInt(one.userId), BigInt(other.userId))
     })
   }
 
   close(): Promise<void> {
-    return this.#database.close()
+    return this.#log.close()
   }
 
-  #newPerson(change: Change, devicesEach: number, provider: PushProvider | undefined): Person {
+  #addPerson(change: Change, userId: UserId, devices: readonly Device[]): Person {
     const nowMs = this.#nowMs
-    const userId = newId(randomBytes) as UserId
     const id = newId(randomBytes) as MethodId
     const key = `user${userId}@bench.example`
     const method: AddressMethod = {
@@ -155,33 +171,22 @@ export class Town {
       acceptLanguage: 'en',
     })
     this.#accounts.putMethod(change, userId, method)
-    const devices = Array.from({ length: devicesEach }, () => this.#newDevice(change, userId, provider))
-    return { userId: String(userId), devices }
+    return { userId: String(userId), devices: devices.map(device => this.#addDevice(change, userId, device)) }
   }
 
-  #newDevice(change: Change, userId: UserId, provider: PushProvider | undefined): Person['devices'][number] {
-    const deviceId = newId(randomBytes) as DeviceId
-    const device: Device = {
-      deviceId,
-      info: { platform: 'ios', model: 'iPhone15,2', name: 'A telephone', appVersion: '1.4.2' },
-      publicKey: randomBytes(65).toString('base64'),
-      keyAlgorithm: 'P-256',
-      publicKeyIndex: 0,
-      publicKeyHash: randomBytes(64).toString('base64'),
-      ...(provider && { push: newPushTokens(provider, this.#nowMs) }),
-      createdAtMs: this.#nowMs,
-      lastSeenAtMs: this.#nowMs,
-    }
-    this.#devices.put(change, userId, device)
-    return { deviceId: String(deviceId), token: this.#newSession(change, userId, deviceId) }
-  }
-
-  #newSession(change: Change, userId: UserId, deviceId: DeviceId): string {
+  /** In the steps of a registration, which take the key for the user. */
+  #addDevice(change: Change, userId: UserId, device: Device): Person['devices'][number] {
+    const { deviceId, info, publicKey, keyAlgorithm, createdAtMs: startedAtMs } = device
     const sessionId = randomBytes(16)
     const session = sessionInUse(userId, this.#nowMs)
     this.#sessions.create(change, sessionId, session)
+    this.#devices.begin(change, userId, { deviceId, sessionId, info, publicKey, keyAlgorithm, startedAtMs })
+    this.#devices.finish(change, userId, device)
     this.#sessions.bind(change, sessionId, deviceId)
-    return this.#authentication.tokensOf(sessionId, session).accessToken
+    return {
+      deviceId: String(deviceId),
+      token: this.#authentication.tokensOf(sessionId, session).accessToken,
+    }
   }
 
   #makeContacts(change: Change, one: bigint, other: bigint): void {
@@ -190,6 +195,41 @@ export class Town {
     const command = { requestId, senderId, receiverId, route: 'token', message: undefined } as const
     this.#contacts.request(change, command, { kind: 'created', isDelivered: true, replaces: undefined })
     this.#contacts.accept(change, requestId, receiverId)
+  }
+}
+
+interface DeviceKey {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly vrfHash: Uint8Array
+  readonly publicKey: string
+}
+
+function newKey(userId: UserId): DeviceKey {
+  return {
+    userId,
+    deviceId: newId(randomBytes) as DeviceId,
+    vrfHash: randomBytes(VRF_HASH_BYTES),
+    publicKey: randomBytes(65).toString('base64'),
+  }
+}
+
+function newDevice(
+  { deviceId, publicKey, vrfHash }: DeviceKey,
+  publicKeyIndex: number,
+  nowMs: number,
+  provider: PushProvider | undefined,
+): Device {
+  return {
+    deviceId,
+    info: { platform: 'ios', model: 'iPhone15,2', name: 'A telephone', appVersion: '1.4.2' },
+    publicKey,
+    keyAlgorithm: 'P-256',
+    publicKeyIndex,
+    publicKeyHash: Buffer.from(vrfHash).toString('base64'),
+    ...(provider && { push: newPushTokens(provider, nowMs) }),
+    createdAtMs: nowMs,
+    lastSeenAtMs: nowMs,
   }
 }
 
@@ -219,6 +259,7 @@ export function sessionInUse(userId: UserId, nowMs: number): Session {
 
 const NAME = 'Ann Example'
 const AT_ONCE = 500
+const KEYS_IN_FLIGHT = 2_048
 const SHARED_MS = 30 * 86_400_000
 const USES_MAX = 100
 /** Those of the server. */

@@ -90,7 +90,7 @@ async function deviceHashes(folder: string, devices: number): Promise<Uint8Array
   }
 }
 
-/** Changes with the code that decides what a store looks like. */
+/** Changes with the code that decides what a store looks like, and with what fills it. */
 export function storeCodeTag(): string {
   const hash = createHash('sha256')
   const source = fileURLToPath(new URL('../../src', import.meta.url))
@@ -101,6 +101,9 @@ export function storeCodeTag(): string {
   )
   for (const name of [...stores, 'log/entry.js', 'log/tile.js', 'log/vrf-fast.js'].sort()) {
     hash.update(readFileSync(join(source, name)))
+  }
+  for (const name of ['prefill.js', 'prefilled-town.js', 'people.js']) {
+    hash.update(readFileSync(new URL(name, import.meta.url)))
   }
   return hash.digest('hex').slice(0, 8)
 }

@@ -81,7 +81,7 @@ async function fill(folder: string, users: number): Promise<void> {
   // The server itself makes the store and its keys.
   const server = await startServer({ dataFolder: folder })
   await server.end()
-  const town = new Town(folder)
+  const town = await Town.open(folder)
   const stride = Math.max(1, Math.floor(users / PEOPLE_ASKED_MAX))
   const userIds: string[] = []
   const people: Person[] = []

@@ -1,7 +1,7 @@
 /** Runs the built server in a process of its own, as an operator would, and waits for its ready line. */
 
 import { spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ export interface RunningServer {
   readonly admin: string
   /** From the start of the process to its ready line. */
   readonly startMs: number
-  /** Sends SIGTERM and resolves when the process has ended. */
+  /** Sends SIGTERM and resolves when the process has ended. Rejects when it began over damaged rows. May be asked again. */
   end(): Promise<void>
 }
 
@@ -66,6 +66,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     )
   })
   const startMs = performance.now() - startedAtMs
+  const end = async () => {
+    child.kill('SIGTERM')
+    await exited
+    process.off('exit', killWithUs)
+    if (options.checkout === undefined) assertRowsWhole(logPath)
+  }
+  let ended: Promise<void> | undefined
   const { http, grpc, admin }: { http: string; grpc: string; admin: string } = JSON.parse(line)
   return {
     pid: child.pid ?? -1,
@@ -73,12 +80,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     grpc,
     admin,
     startMs,
-    async end() {
-      child.kill('SIGTERM')
-      await exited
-      process.off('exit', killWithUs)
-    },
+    end: () => (ended ??= end()),
   }
+}
+
+/**
+ * Throws when the server found a row damaged as it started. It reads rows by the rules of `fsck`, those of a smoke run all,
+ * so no filled store has a form that the product's own never has.
+ */
+function assertRowsWhole(logPath: string): void {
+  const log = openSync(logPath, 'r')
+  const beginning = Buffer.alloc(LOG_BEGINNING_BYTES)
+  const length = readSync(log, beginning)
+  closeSync(log)
+  const lines = beginning.toString('utf8', 0, length).split('\n')
+  const damaged = lines.find(line => line.includes('"store-row-damaged"'))
+  if (damaged !== undefined) throw new Error(`a server began over a damaged store: ${damaged}`)
 }
 
 /** Whether another checkout can be measured as ours is. */
@@ -142,5 +159,7 @@ function productionEnvironment(dataFolder: string): NodeJS.ProcessEnv {
   }
 }
 
+/** The start's lines are among them. */
+const LOG_BEGINNING_BYTES = 65_536
 const OURS = fileURLToPath(new URL('../../..', import.meta.url))
 const PRODUCTION_SERVER = 'bench/support/production-server.js'
