@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { WITH_FRONTS, WITHOUT_FRONTS } from './support/fronts-in-flows.ts'
+import { WITH_FRONTS, WITH_FRONTS_LONG, WITHOUT_FRONTS } from './support/fronts-in-flows.ts'
 import { joinPrograms } from './support/joined-programs.ts'
 import { startServer } from './support/server.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
@@ -153,6 +153,7 @@ t.test('a joined server starts joined fronts, and has the pages beside the built
 t.test('every story runs with fronts, or it is said why not', async t => {
   const names = readdirSync(join(PROJECT_ROOT, 'test/flows'))
     .map(name => name.replace('.test.ts', ''))
-    .filter(name => !/^nodes(?:-|$)/.test(name))
-  t.same([...WITH_FRONTS, ...Object.keys(WITHOUT_FRONTS)].sort(), names.sort())
+    .filter(name => !/^nodes(?:-|$)|\.long$/.test(name))
+  const inLong = WITH_FRONTS_LONG.filter(name => !name.endsWith('.long'))
+  t.same([...WITH_FRONTS, ...inLong, ...Object.keys(WITHOUT_FRONTS)].sort(), names.sort())
 })

@@ -7,11 +7,13 @@
 import t from 'tap'
 import type { PlantedBug } from '../support/call-bugs.ts'
 import { playCalls } from '../support/call-run.ts'
-import { seedOf } from '../support/seed.ts'
+import { runsOf, seedOf } from '../support/seed.ts'
 import { findViolation } from '../support/seed-search.ts'
+import { long, sized } from '../support/size.ts'
 
-const IS_ONE = process.env.CALLSIGN_SEED !== undefined
-const RUNS = IS_ONE ? 1 : Number(process.env.CALLSIGN_CALL_SIM_RUNS ?? 300)
+const RUNS = runsOf('CALLSIGN_CALL_SIM_RUNS', { short: 100, long: 300 })
+/** The short size plants a bug that shows within as many seeds. */
+const SHORT_SEARCH = 100
 
 /** A planted bug must show within this many seeds. */
 const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
@@ -33,7 +35,7 @@ const PLAY = { module: import.meta.resolve('../support/call-run.js'), play: 'pla
 
 t.setTimeout(300_000 + 20 * RUNS)
 
-t.test(`no order of ${RUNS} breaks a promise of calls`, async t => {
+t.test(`no order of ${RUNS} breaks a promise of calls`, sized(), async t => {
   const firstSeed = seedOf()
   const found = await findViolation({ ...PLAY, firstSeed, runs: RUNS, shrinks: true })
   t.same(
@@ -45,7 +47,8 @@ t.test(`no order of ${RUNS} breaks a promise of calls`, async t => {
 })
 
 for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {
-  t.test(`a planted bug, ${bug}, is found within ${seedsMax} seeds, and only there`, async t => {
+  const options = seedsMax > SHORT_SEARCH ? long() : {}
+  t.test(`a planted bug, ${bug}, is found within ${seedsMax} seeds, and only there`, options, async t => {
     const found = await findViolation({ ...PLAY, firstSeed: 1, runs: seedsMax, bug })
     t.not(found, undefined)
     t.comment(found?.seed, found?.violations.slice(0, 3))

@@ -5,10 +5,11 @@
 import t from 'tap'
 import type { PlantedBug } from '../support/appender-bugs.ts'
 import { playAppender } from '../support/appender-run.ts'
-import { seedOf } from '../support/seed.ts'
+import { runsOf, seedOf } from '../support/seed.ts'
 import { findViolation } from '../support/seed-search.ts'
+import { sized } from '../support/size.ts'
 
-const RUNS = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSIGN_APPENDER_RUNS ?? 100) : 1
+const RUNS = runsOf('CALLSIGN_APPENDER_RUNS', { short: 40, long: 100 })
 
 /** A planted bug must show within this many seeds. */
 const SEEDS_TO_FIND_MAX: Record<Exclude<PlantedBug, 'early cosignature'>, number> = {
@@ -33,13 +34,13 @@ const PLAY = { module: import.meta.resolve('../support/appender-run.js'), play: 
 
 t.setTimeout(300_000 + 40 * RUNS)
 
-t.test(`no order of ${RUNS} breaks a promise of the log`, async t => {
+t.test(`no order of ${RUNS} breaks a promise of the log`, sized(), async t => {
   const firstSeed = seedOf()
   const found = await findViolation({ ...PLAY, firstSeed, runs: RUNS })
   t.equal(found, undefined, `first seed ${firstSeed}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
 })
 
-t.test(`no order of ${RUNS} breaks a promise of the log with witnesses`, async t => {
+t.test(`no order of ${RUNS} breaks a promise of the log with witnesses`, sized(), async t => {
   const firstSeed = seedOf()
   const found = await findViolation({ ...PLAY_WITNESSED, firstSeed, runs: RUNS })
   t.equal(found, undefined, `first seed ${firstSeed}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)

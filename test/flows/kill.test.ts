@@ -17,6 +17,7 @@ import { formatTilePath, parseBundle, TILE_WIDTH, tileWidth } from '../../src/lo
 import { RightEdge } from '../../src/log/tree.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
+import { countOf, sized } from '../support/size.ts'
 
 interface Answered {
   readonly index: number
@@ -24,7 +25,7 @@ interface Answered {
   readonly publicKey: string
 }
 
-const KILLS = Number(process.env.CALLSIGN_KILLS ?? 3)
+const KILLS = countOf('CALLSIGN_KILLS', { short: 1, long: 3 })
 const IN_FLIGHT = 24
 
 /** Registers until the server dies; keeps what was answered. */
@@ -91,55 +92,60 @@ async function fetchEntries(server: RunningServer, treeSize: number): Promise<Ui
   return entries
 }
 
-t.test(`nothing answered is lost by ${KILLS} kills, and no served checkpoint is taken back`, async t => {
-  const seed = seedOf()
-  const random = randomFrom(seed)
-  const folder = t.testdir({ head: {} })
-  const dataFolder = join(folder, 'data')
-  const headFile = join(folder, 'head', 'checkpoint')
-  const environment = { CALLSIGN_LOG_HEAD_FILE: headFile, CALLSIGN_LOG_LEVEL: 'error' }
-  const answered: Answered[] = []
-  const checkpoints = new Map<number, Uint8Array>()
-  const behind: string[] = []
-  for (let kill = 0; kill < KILLS; kill++) {
+t.test(
+  `nothing answered is lost by ${KILLS} kills, and no served checkpoint is taken back`,
+  sized(),
+  async t => {
+    const seed = seedOf()
+    const random = randomFrom(seed)
+    const folder = t.testdir({ head: {} })
+    const dataFolder = join(folder, 'data')
+    const headFile = join(folder, 'head', 'checkpoint')
+    const environment = { CALLSIGN_LOG_HEAD_FILE: headFile, CALLSIGN_LOG_LEVEL: 'error' }
+    const answered: Answered[] = []
+    const checkpoints = new Map<number, Uint8Array>()
+    const behind: string[] = []
+    for (let kill = 0; kill < KILLS; kill++) {
+      const server = await startServer({ dataFolder, environment })
+      const { treeSize } = await fetchCheckpoint(server)
+      const largestSeen = Math.max(0, ...checkpoints.keys())
+      if (treeSize < largestSeen)
+        t.fail(`seed ${seed}: kill ${kill}: size ${treeSize} after ${largestSeen} was served`)
+      const watching = watchCheckpoints(server, headFile, checkpoints)
+      await registerUntilKilled(server, kill * 100_000, answered, 1 + Math.floor(random() * 150))
+      behind.push(...(await watching).map(what => `kill ${kill}: ${what}`))
+      const recorded = recordedSize(headFile, server)
+      const expected = Math.max(0, ...checkpoints.keys(), ...answered.map(({ index }) => index + 1))
+      if (recorded < expected)
+        behind.push(`kill ${kill}: ${recorded} recorded, ${expected} shown or answered`)
+    }
+    t.same(behind, [], `seed ${seed}: the head file is never behind`)
+
     const server = await startServer({ dataFolder, environment })
-    const { treeSize } = await fetchCheckpoint(server)
-    const largestSeen = Math.max(0, ...checkpoints.keys())
-    if (treeSize < largestSeen)
-      t.fail(`seed ${seed}: kill ${kill}: size ${treeSize} after ${largestSeen} was served`)
-    const watching = watchCheckpoints(server, headFile, checkpoints)
-    await registerUntilKilled(server, kill * 100_000, answered, 1 + Math.floor(random() * 150))
-    behind.push(...(await watching).map(what => `kill ${kill}: ${what}`))
-    const recorded = recordedSize(headFile, server)
-    const expected = Math.max(0, ...checkpoints.keys(), ...answered.map(({ index }) => index + 1))
-    if (recorded < expected) behind.push(`kill ${kill}: ${recorded} recorded, ${expected} shown or answered`)
-  }
-  t.same(behind, [], `seed ${seed}: the head file is never behind`)
+    t.teardown(() => server.end())
+    t.equal(readFileSync(headFile, 'utf8'), await (await fetch(`${server.http}/checkpoint`)).text())
+    const last = await fetchCheckpoint(server)
+    const entries = await fetchEntries(server, last.treeSize)
+    t.equal(entries.length, last.treeSize, 'every entry is served')
 
-  const server = await startServer({ dataFolder, environment })
-  t.teardown(() => server.end())
-  t.equal(readFileSync(headFile, 'utf8'), await (await fetch(`${server.http}/checkpoint`)).text())
-  const last = await fetchCheckpoint(server)
-  const entries = await fetchEntries(server, last.treeSize)
-  t.equal(entries.length, last.treeSize, 'every entry is served')
+    const lost = answered.filter(({ index, vrfHash, publicKey }) => {
+      const entry = entries[index] === undefined ? undefined : parseEntry(entries[index])
+      return entry?.publicKey !== publicKey || Buffer.from(entry.vrfHash).toString('base64') !== vrfHash
+    })
+    t.same(lost, [], `seed ${seed}: every answered registration is at its index`)
 
-  const lost = answered.filter(({ index, vrfHash, publicKey }) => {
-    const entry = entries[index] === undefined ? undefined : parseEntry(entries[index])
-    return entry?.publicKey !== publicKey || Buffer.from(entry.vrfHash).toString('base64') !== vrfHash
-  })
-  t.same(lost, [], `seed ${seed}: every answered registration is at its index`)
-
-  const edge = new RightEdge(0, [])
-  const broken: number[] = []
-  for (let size = 0; size <= entries.length; size++) {
-    const seen = checkpoints.get(size)
-    if (seen !== undefined && !equalHashes(seen, edge.rootHash())) broken.push(size)
-    if (size < entries.length) edge.append(hashLeaf(entries[size]!))
-  }
-  t.same(broken, [], `seed ${seed}: every served checkpoint is a prefix of the tree`)
-  t.ok(equalHashes(edge.rootHash(), last.rootHash), 'the entries have the signed root')
-  t.ok(
-    checkpoints.size > KILLS,
-    `${checkpoints.size} checkpoints, ${answered.length} registrations were looked at`,
-  )
-})
+    const edge = new RightEdge(0, [])
+    const broken: number[] = []
+    for (let size = 0; size <= entries.length; size++) {
+      const seen = checkpoints.get(size)
+      if (seen !== undefined && !equalHashes(seen, edge.rootHash())) broken.push(size)
+      if (size < entries.length) edge.append(hashLeaf(entries[size]!))
+    }
+    t.same(broken, [], `seed ${seed}: every served checkpoint is a prefix of the tree`)
+    t.ok(equalHashes(edge.rootHash(), last.rootHash), 'the entries have the signed root')
+    t.ok(
+      checkpoints.size > KILLS,
+      `${checkpoints.size} checkpoints, ${answered.length} registrations were looked at`,
+    )
+  },
+)

@@ -22,9 +22,10 @@ import { PASSWORD, type Postgres, sharedPostgres, skipWithoutPostgres } from '..
 import { spawnBound, startedProgram } from '../support/programs.ts'
 import { acquireNext, openRecord, rowsIn } from '../support/record.ts'
 import { type OpenServer, type RunningServer, startRefused, startServer } from '../support/server.ts'
+import { long, sized } from '../support/size.ts'
 import { storedTable } from '../support/stored-table.ts'
 
-t.test('moving between one machine and several', { skip: skipWithoutPostgres }, async t => {
+t.test('moving between one machine and several', sized({ skip: skipWithoutPostgres }), async t => {
   const postgres = await sharedPostgres(t)
   const { folder: original, shown } = await makeStore(t)
 
@@ -81,7 +82,7 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     { table: 'changes', query: 'with opened as' },
   ]
   for (const { table, query } of points) {
-    t.test(`to PostgreSQL, killed before it has written to ${table}`, async t => {
+    t.test(`to PostgreSQL, killed before it has written to ${table}`, long(), async t => {
       const folder = copyOf(t, original)
       const url = await postgres.newDatabase()
       await openRecord(t, url)
@@ -101,7 +102,7 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     })
   }
 
-  t.test('to PostgreSQL, killed before the store is marked', async t => {
+  t.test('to PostgreSQL, killed before the store is marked', long(), async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
     await openRecord(t, url)
@@ -116,7 +117,7 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     t.match(await stateOf(folder), { number, epoch, isFilling: false })
   })
 
-  t.test('to LMDB, killed as it fills, and as the record is left', async t => {
+  t.test('to LMDB, killed as it fills, and as the record is left', long(), async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
     t.equal((await migrate('postgres', folder, url)).code, 0)
@@ -150,7 +151,7 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     t.same(await rowsOf(back), await rowsIn(postgres, url))
   })
 
-  t.test('a node that follows ends when the record is left', async t => {
+  t.test('a node that follows ends when the record is left', long(), async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
     t.equal((await migrate('postgres', folder, url)).code, 0)
@@ -166,7 +167,7 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     t.equal(await record.acquire(), undefined, 'no node is its writer any more')
   })
 
-  t.test('a copy that was filled before the move is filled anew', async t => {
+  t.test('a copy that was filled before the move is filled anew', long(), async t => {
     const url = await postgres.newDatabase()
     const record = await openRecord(t, url)
     t.same(await record.snapshot(() => {}), { number: 0, epoch: 0 })
@@ -221,7 +222,7 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     )
   })
 
-  t.test("a node's folder: fsck, backup and restore", async t => {
+  t.test("a node's folder: fsck, backup and restore", long(), async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
     t.equal((await migrate('postgres', folder, url)).code, 0)

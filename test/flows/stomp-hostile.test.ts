@@ -6,6 +6,7 @@
 import t from 'tap'
 import { befriend, newCallKey, startCall } from '../support/call-people.ts'
 import { headerOf } from '../support/naive-stomp.ts'
+import { countOf, sized } from '../support/size.ts'
 import { Innocent } from '../support/wire-innocent.ts'
 import { connectFrame, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import { CARRIERS, deviceOf, WireServer } from '../support/wire-server.ts'
@@ -90,10 +91,10 @@ t.test('giant and fragmented messages end their own connection at most', async t
   await innocent.leave(t)
 })
 
-const CONNECTS = Number(process.env.CALLSIGN_STOMP_CONNECTS ?? 1_000)
+const CONNECTS = countOf('CALLSIGN_STOMP_CONNECTS', { short: 300, long: 1_000 })
 const CONNECTS_AT_ONCE = 500
 
-t.test(`${CONNECTS} connections at once, most of them useless`, async t => {
+t.test(`${CONNECTS} connections at once, most of them useless`, sized(), async t => {
   const [device] = await server.devices(1)
   const innocents = [await Innocent.join(server, 'websocket'), await Innocent.join(server, 'tcp')]
   const first: readonly ((peer: WirePeer) => void)[] = [

@@ -8,7 +8,7 @@ import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
-import { seedOf } from '../support/seed.ts'
+import { runsOf, seedOf } from '../support/seed.ts'
 import { SeededRandom } from '../support/world.ts'
 
 const NODES = bytesTable('lookup')
@@ -171,7 +171,7 @@ t.test('the newest index of a hash is found, and none for a hash that was never 
 })
 
 t.test('random batches, late commits and restarts agree with a plain map', async t => {
-  const runs = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSIGN_LOOKUP_RUNS ?? 2) : 1
+  const runs = runsOf('CALLSIGN_LOOKUP_RUNS', { short: 1, long: 2 })
   const firstSeed = seedOf()
   for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
     await t.test(`seed ${seed}`, async t => {

@@ -3,8 +3,8 @@
 const FAILURE_LINES_MAX = 40
 /** Marks the file that the following tests are of, where one process runs several (`folder.mjs`). */
 export const FILE_MARK = 'file: '
-/** The reason for which a short run skips a test (`test/support/size.ts`). */
-const LONG_ONLY = 'long size'
+/** Reasons for which a size skips a test of the other one (`test/support/size.ts`). */
+const OTHER_SIZE = ['long size', 'filter: only']
 
 export class Report {
   /** The tests that the last line is in, outermost first, with the number of failures before each. */
@@ -15,8 +15,8 @@ export class Report {
   #file
   /** Lines to print at once: the result of the process, and each skipped test with its reason. */
   lines = []
-  /** `long`: tests that only the long size runs. */
-  counts = { pass: 0, fail: 0, skip: 0, long: 0 }
+  /** `other`: tests of the other size. */
+  counts = { pass: 0, fail: 0, skip: 0, other: 0 }
 
   get failures() {
     return this.#failures.map(lines => lines.join('\n'))
@@ -54,8 +54,8 @@ export class Report {
   }
 
   #onSkipped(title, reason) {
-    if (reason === LONG_ONLY) {
-      this.counts.long++
+    if (OTHER_SIZE.includes(reason)) {
+      this.counts.other++
       return
     }
     this.counts.skip++

@@ -75,7 +75,7 @@ async function runSuite(size) {
   await runAgain(ended)
   printEnd(ended)
   if (size === 'short') {
-    const tests = ended.reduce((sum, { report }) => sum + report.counts.long, 0)
+    const tests = ended.reduce((sum, { report }) => sum + report.counts.other, 0)
     const files = filesOf(isLongFile).length
     print(`Not run: ${files} files and ${tests} tests of the long size. npm run test:long runs them.`)
   }

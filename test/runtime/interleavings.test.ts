@@ -1,11 +1,12 @@
 import t from 'tap'
 import { playInterleaving } from '../support/interleaving/play.ts'
 import type { PlantedBug } from '../support/interleaving/stage.ts'
+import { runsOf, seedOf } from '../support/seed.ts'
 import { findViolation } from '../support/seed-search.ts'
+import { sized } from '../support/size.ts'
 
-const ONLY_SEED = process.env.CALLSIGN_SEED
-const RUNS = ONLY_SEED === undefined ? Number(process.env.CALLSIGN_INTERLEAVINGS ?? 3_000) : 1
-const FIRST_SEED = Number(ONLY_SEED ?? Math.floor(Math.random() * 2 ** 30))
+const RUNS = runsOf('CALLSIGN_INTERLEAVINGS', { short: 1_000, long: 3_000 })
+const FIRST_SEED = seedOf()
 
 /** A planted bug must show within this many seeds: about one in 23, 5 and 3 shows them. */
 const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
@@ -16,7 +17,7 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
 
 const PLAY = { module: import.meta.resolve('../support/interleaving/play.js'), play: 'playInterleaving' }
 
-t.test(`no order of ${RUNS} breaks a promise`, async t => {
+t.test(`no order of ${RUNS} breaks a promise`, sized(), async t => {
   const found = await findViolation({ ...PLAY, firstSeed: FIRST_SEED, runs: RUNS })
   t.equal(found, undefined, `first seed ${FIRST_SEED}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
 })

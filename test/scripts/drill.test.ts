@@ -1,4 +1,4 @@
-/** The drill's command line, what it does with commands, and its bookkeeping of messages. The drills: test/flows/nodes-drill.test.ts. */
+/** The drill's command line, what it does with commands, and its bookkeeping of messages. The drills: test/flows/nodes-drill.long.test.ts. */
 
 import t from 'tap'
 import { InboxLedger } from '../../scripts/drill/inbox-ledger.ts'

@@ -20,9 +20,10 @@ import {
 } from '../support/naive-stomp.ts'
 import { octetsOf } from '../support/notation.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
+import { countOf, sized } from '../support/size.ts'
 import { CASES } from './cases.ts'
 
-const RUNS = Number(process.env.CALLSIGN_STOMP_RUNS ?? 5_000)
+const RUNS = countOf('CALLSIGN_STOMP_RUNS', { short: 1_500, long: 5_000 })
 const COMMANDS: readonly ClientCommand[] = ['SEND', 'SEND', 'SUBSCRIBE', 'ACK', 'NACK', 'BEGIN', 'DISCONNECT']
 const PIECES = [
   'a',
@@ -41,7 +42,7 @@ const PIECES = [
 ]
 const FRAME_BYTES_MAX = 4_096
 
-t.test('frames that were written and cut at random octets come back as they were', async t => {
+t.test('frames that were written and cut at random octets come back as they were', sized(), async t => {
   checkRuns(t, random => {
     const version = pick(random, STOMP_VERSIONS)
     const frames = Array.from({ length: 1 + Math.floor(random() * 4) }, () => randomFrame(random, version))
@@ -55,7 +56,7 @@ t.test('frames that were written and cut at random octets come back as they were
   })
 })
 
-t.test('messages that were written come to the client as they were sent', async t => {
+t.test('messages that were written come to the client as they were sent', sized(), async t => {
   checkRuns(t, random => {
     const version = pick(random, STOMP_VERSIONS)
     const { headers, body } = randomFrame(random, version)
@@ -71,7 +72,7 @@ t.test('messages that were written come to the client as they were sent', async 
   })
 })
 
-t.test('damaged streams are read and refused as the plain parser does', async t => {
+t.test('damaged streams are read and refused as the plain parser does', sized(), async t => {
   const streams = CASES.filter(each => each.kind === 'wire')
     .map(({ session, input }) => ({
       version: versionOf(session),
@@ -87,20 +88,24 @@ t.test('damaged streams are read and refused as the plain parser does', async t 
   })
 })
 
-t.test('streams of octets that mean something are read and refused as the plain parser does', async t => {
-  const words = ['SEND', 'ACK', 'CONNECT', 'NACK', 'content-length', 'receipt', '0', '3', '12']
-  const octets = ['\n', '\n', '\n\n', '\r\n', '\r', '\0', '\0', ':', ':', '\\', '\\c', 'a', 'é', '\xff']
-  checkRuns(t, random => {
-    const version = pick(random, [undefined, ...STOMP_VERSIONS])
-    const parts = Array.from({ length: 3 + Math.floor(random() * 12) }, () =>
-      Buffer.from(pick(random, random() < 0.4 ? words : octets), random() < 0.5 ? 'utf8' : 'latin1'),
-    )
-    const stream = Buffer.concat([Buffer.from(random() < 0.8 ? 'SEND\n' : ''), ...parts])
-    const expected = readPlain(version, stream)
-    const read = readCut(random, parserOf(version), stream)
-    return show(read.frames) === show(expected.frames) && read.refusal === expected.refusal
-  })
-})
+t.test(
+  'streams of octets that mean something are read and refused as the plain parser does',
+  sized(),
+  async t => {
+    const words = ['SEND', 'ACK', 'CONNECT', 'NACK', 'content-length', 'receipt', '0', '3', '12']
+    const octets = ['\n', '\n', '\n\n', '\r\n', '\r', '\0', '\0', ':', ':', '\\', '\\c', 'a', 'é', '\xff']
+    checkRuns(t, random => {
+      const version = pick(random, [undefined, ...STOMP_VERSIONS])
+      const parts = Array.from({ length: 3 + Math.floor(random() * 12) }, () =>
+        Buffer.from(pick(random, random() < 0.4 ? words : octets), random() < 0.5 ? 'utf8' : 'latin1'),
+      )
+      const stream = Buffer.concat([Buffer.from(random() < 0.8 ? 'SEND\n' : ''), ...parts])
+      const expected = readPlain(version, stream)
+      const read = readCut(random, parserOf(version), stream)
+      return show(read.frames) === show(expected.frames) && read.refusal === expected.refusal
+    })
+  },
+)
 
 t.test('a connection before its login keeps less than 64 kB, whatever it sends', async t => {
   setFlagsFromString('--expose-gc')

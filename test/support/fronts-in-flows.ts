@@ -1,35 +1,39 @@
 /**
- * The stories of `flows/` that the suite runs a second time, by servers with two fronts: a client could notice in them that
- * several processes answer. The rest has its reasons here, but for those
- * of nodes, which have fronts already.
+ * The stories of `flows/` that run a second time, by servers with two fronts. The rest has its reasons here, but for the long ones
+ * and those of nodes, which have fronts already.
  */
 
+/** The ten in which a client could notice that several processes answer. */
 export const WITH_FRONTS = [
-  'app-port',
   'call-story',
-  'call-story-keys',
-  'call-story-kill',
-  'certificates',
-  'close-codes',
-  'console',
   'device-lists',
-  'development',
   'kill',
-  'lookup-refusals',
-  'media-gateway',
-  'openapi',
   'public-files',
   'push-takeover',
   'register-and-verify',
-  'reset',
   'sign-in-story',
   'stomp-calls',
   'stomp-conformance',
-  'stomp-connections',
   'stomp-drain',
+] as const
+
+/** In the long size. */
+export const WITH_FRONTS_LONG = [
+  'app-port',
+  'call-story-keys',
+  'call-story-kill.long',
+  'certificates',
+  'close-codes',
+  'console',
+  'development',
+  'lookup-refusals',
+  'media-gateway',
+  'openapi',
+  'reset',
+  'stomp-connections',
   'stomp-hostile',
   'stomp-js',
-  'stomp-mutations',
+  'stomp-mutations.long',
   'stomp-py',
   'stomp-web-socket',
   'stranger-calls',
@@ -67,23 +71,14 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'disk-full': STORE,
   'docs-pages': PAGE,
   doctor: 'looks at settings, machine and services',
-  'durability-backup': STORE,
-  'durability-disk-full': STORE,
-  'durability-failed-disk': STORE,
-  'durability-kill': STORE,
-  'durability-page-flips': STORE,
-  'durability-readers': STORE,
-  'durability-slow-sync': STORE,
   'file-modes': STORE,
   'first-call': 'the programs of pages make the calls of call-story',
   'foreign-files': STORE,
   fronts: 'starts its servers with fronts already',
   fsck: STORE,
-  'go-modules': AUDITS_FILES,
   'go-sumdb': AUDITS_FILES,
   'head-file': STORE,
   'key-change': STORE,
-  litewitness: 'as witnesses',
   witnesses: 'its first story has two fronts',
   migrate: 'of nodes, which have fronts already',
   process:

@@ -1,11 +1,17 @@
 /** Seeded randomness: a failing run prints its seed, and `CALLSIGN_SEED` replays it. */
 
 import { randomInt } from 'node:crypto'
+import { countOf } from './size.ts'
 
 /** The seed from the environment, or a new one. */
 export function seedOf(): number {
   const given = process.env.CALLSIGN_SEED
   return given === undefined ? randomInt(2 ** 31) : Number(given)
+}
+
+/** How many seeded runs to make: one, where the environment has its seed. */
+export function runsOf(...count: Parameters<typeof countOf>): number {
+  return process.env.CALLSIGN_SEED === undefined ? countOf(...count) : 1
 }
 
 /** Numbers in [0, 1) that depend on the seed alone (mulberry32). */

@@ -10,22 +10,23 @@
 const { CALLSIGN_TEST_SIZE: size } = process.env
 const isLong = size === 'long'
 
-interface TestOptions {
-  readonly skip?: string | boolean
-  readonly only?: boolean
-}
-
 /** Options of a test that only the long size runs. */
-export function long(options: TestOptions = {}): TestOptions {
+export function long(options: object = {}): object {
   return size === 'short' ? { skip: 'long size' } : sized(options)
 }
 
-/** Options of a test that both sizes run, the long one with the greater numbers of `bySize`. */
-export function sized(options: TestOptions = {}): TestOptions {
-  return isLong ? { ...options, only: true } : options
+/** Options of a test that both sizes run, the long one with the greater numbers of `countOf`. */
+export function sized(options: object = {}): object {
+  // What stands in it runs whole.
+  return isLong ? { ...options, only: true, runOnly: false } : options
 }
 
-/** A number of runs, kills or rows. */
+/** A number of runs, kills or rows: that of the size, unless the environment has another one by this name. */
+export function countOf(variable: string, counts: Parameters<typeof bySize>[0]): number {
+  return Number(process.env[variable] ?? bySize(counts))
+}
+
+/** One of two numbers. */
 export function bySize(counts: { readonly short: number; readonly long: number }): number {
   return isLong ? counts.long : counts.short
 }

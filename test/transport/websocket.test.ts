@@ -11,6 +11,7 @@ import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import { dotted } from '../support/bytes.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
+import { countOf, sized } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import {
   type Heard,
@@ -538,9 +539,9 @@ t.test('when all slow clients together have too much, the worst of them goes', a
   for (const { socket } of clients) socket.terminate()
 })
 
-t.test('many clients that come and go leave nothing behind', async t => {
+t.test('many clients that come and go leave nothing behind', sized(), async t => {
   const server = await serveSockets(t)
-  const count = Number(process.env.CALLSIGN_TEST_CONNECTIONS ?? 500)
+  const count = countOf('CALLSIGN_TEST_CONNECTIONS', { short: 200, long: 500 })
   server.sessions.onAccept = session => {
     session.act = text => {
       session.connection.send(Buffer.from(text), true)

@@ -26,8 +26,9 @@ import {
   type UntimedCommand,
 } from '../../support/call-house.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { countOf, sized } from '../../support/size.ts'
 
-const RUNS = Number(process.env.CALLSIGN_CALL_RUNS ?? 700)
+const RUNS = countOf('CALLSIGN_CALL_RUNS', { short: 250, long: 700 })
 const STEPS = 40
 const USERS = 5
 const DEVICES = 2
@@ -256,7 +257,7 @@ class Life {
   }
 }
 
-t.test('whatever is done to a call, its rules hold', async t => {
+t.test('whatever is done to a call, its rules hold', sized(), async t => {
   const first = seedOf()
   const endings = new Map<string, number>()
   const refused = new Map<string, number>()

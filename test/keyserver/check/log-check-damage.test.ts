@@ -14,6 +14,7 @@ import type { Database } from '../../../src/store/engine/database.ts'
 import { brokenOf, check, mixedKeys, namesOf, storeLog } from '../../support/checked-log.ts'
 import { nameOfKey, type RowKey, type TableName } from '../../support/damage.ts'
 import { seedOf } from '../../support/seed.ts'
+import { countOf, sized } from '../../support/size.ts'
 import { SIGNER } from '../../support/stored-log.ts'
 import { SeededRandom } from '../../support/world.ts'
 
@@ -67,6 +68,7 @@ const EXPECTED: Record<TableName, Expectation> = {
 for (const [table, expected] of Object.entries(EXPECTED) as [TableName, Expectation][]) {
   t.test(
     `a byte changed anywhere in ${table} is named by table and key, and put right where it is derived`,
+    sized(),
     async t => {
       const seed = seedOf()
       const draw = new SeededRandom(seed)
@@ -144,4 +146,4 @@ function misjudged(
   return faults
 }
 
-const ROUNDS = Number(process.env.CALLSIGN_DAMAGES ?? 12)
+const ROUNDS = countOf('CALLSIGN_DAMAGES', { short: 4, long: 12 })

@@ -12,13 +12,14 @@ import { Database } from '../../../src/store/engine/database.ts'
 import { bytesTable, type Change, recordTable, textKeyTable } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { countOf, sized } from '../../support/size.ts'
 
 const RECORDS = recordTable<unknown>('recorded-records', [['a', 'b']])
 const BYTES = bytesTable('recorded-bytes')
 const TEXTS = textKeyTable<number>('recorded-texts')
 const COUNTERS = textKeyTable<number>('recorded-counters')
 const KEYS = Array.from({ length: 8 }, (_, at) => Buffer.from([at, 200 + at]))
-const ROUNDS = Number(process.env.CALLSIGN_RECORD_ROUNDS ?? 60)
+const ROUNDS = countOf('CALLSIGN_RECORD_ROUNDS', { short: 20, long: 60 })
 
 /** Keeps changes in memory, in the form in which they leave the process, and refuses when it is told to. */
 class MemoryRecord implements ChangeRecord {
@@ -95,50 +96,54 @@ function writeAtRandom(random: () => number): (change: Change) => void {
   }
 }
 
-t.test('copies that apply what the record has end as the writer did, however changes fail', async t => {
-  const seed = seedOf()
-  t.comment(`CALLSIGN_SEED=${seed}`)
-  const random = randomFrom(seed)
-  const { database: writer } = openRecorded(t)
-  const record = new MemoryRecord()
-  writer.recordIn(record)
-  const { database: copy } = openRecorded(t, {}, t.testdir({ copy: {} }))
-  let before = rowsOf(writer)
-  for (let round = 0; round < ROUNDS; round++) {
-    record.outcome = random() < 0.2 ? 'not taken' : 'taken'
-    const taken = record.changes.length
-    const together = Array.from({ length: 1 + Math.floor(random() * 6) }, () => writeAtRandom(random))
-    const ended = await Promise.allSettled(together.map(write => writer.change(write)))
-    if (record.outcome === 'not taken') {
-      t.same(rowsOf(writer), before, 'nothing is there that the record has not taken')
-      const reasons = ended.flatMap(each =>
-        each.status === 'rejected' ? [(each.reason as Error).message] : [],
-      )
-      for (const reason of reasons) t.match(reason, /^(thrown|the store could not write)$/)
+t.test(
+  'copies that apply what the record has end as the writer did, however changes fail',
+  sized(),
+  async t => {
+    const seed = seedOf()
+    t.comment(`CALLSIGN_SEED=${seed}`)
+    const random = randomFrom(seed)
+    const { database: writer } = openRecorded(t)
+    const record = new MemoryRecord()
+    writer.recordIn(record)
+    const { database: copy } = openRecorded(t, {}, t.testdir({ copy: {} }))
+    let before = rowsOf(writer)
+    for (let round = 0; round < ROUNDS; round++) {
+      record.outcome = random() < 0.2 ? 'not taken' : 'taken'
+      const taken = record.changes.length
+      const together = Array.from({ length: 1 + Math.floor(random() * 6) }, () => writeAtRandom(random))
+      const ended = await Promise.allSettled(together.map(write => writer.change(write)))
+      if (record.outcome === 'not taken') {
+        t.same(rowsOf(writer), before, 'nothing is there that the record has not taken')
+        const reasons = ended.flatMap(each =>
+          each.status === 'rejected' ? [(each.reason as Error).message] : [],
+        )
+        for (const reason of reasons) t.match(reason, /^(thrown|the store could not write)$/)
+      }
+      before = rowsOf(writer)
+      await copy.apply(record.changes.slice(taken))
+      if (round % 10 === 0) t.same(rowsOf(copy), before)
     }
-    before = rowsOf(writer)
-    await copy.apply(record.changes.slice(taken))
-    if (round % 10 === 0) t.same(rowsOf(copy), before)
-  }
-  t.same(rowsOf(copy), before)
-  t.same(
-    record.changes.map(({ number }) => number),
-    record.changes.map((_, at) => at + 1),
-    'each has its number',
-  )
-  t.same(copy.copyState, { number: record.changes.length, epoch: 3, isFilling: false })
-  t.same(writer.copyState, copy.copyState)
+    t.same(rowsOf(copy), before)
+    t.same(
+      record.changes.map(({ number }) => number),
+      record.changes.map((_, at) => at + 1),
+      'each has its number',
+    )
+    t.same(copy.copyState, { number: record.changes.length, epoch: 3, isFilling: false })
+    t.same(writer.copyState, copy.copyState)
 
-  const { database: late } = openRecorded(t, {}, t.testdir({ late: {} }))
-  await late.fill(snapshotOf(writer))
-  t.match(late.copyState, { isFilling: true })
-  await late.filled(record.changes.length, 3)
-  t.same(rowsOf(late), before)
-  t.equal(
-    late.view(view => view.get(TEXTS, 'name 1')),
-    writer.view(view => view.get(TEXTS, 'name 1')),
-  )
-})
+    const { database: late } = openRecorded(t, {}, t.testdir({ late: {} }))
+    await late.fill(snapshotOf(writer))
+    t.match(late.copyState, { isFilling: true })
+    await late.filled(record.changes.length, 3)
+    t.same(rowsOf(late), before)
+    t.equal(
+      late.view(view => view.get(TEXTS, 'name 1')),
+      writer.view(view => view.get(TEXTS, 'name 1')),
+    )
+  },
+)
 
 t.test('a change that the record has refused for good ends the store', async t => {
   const broken: string[] = []

@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { cannotTrace } from '../../support/disk-trace.ts'
 import type { LmdbFault } from '../../support/forced-lmdb.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { countOf, sized } from '../../support/size.ts'
 import {
   ImageReader,
   type Recording,
@@ -17,7 +18,7 @@ import {
   tornImages,
 } from '../../support/torn-image.ts'
 
-const IMAGES = Number(process.env.CALLSIGN_TORN_IMAGES ?? 60)
+const IMAGES = countOf('CALLSIGN_TORN_IMAGES', { short: 20, long: 60 })
 const STEPS = 60
 const skip = cannotTrace()
 
@@ -48,7 +49,7 @@ function foldersSyncedBefore({ calls }: Recording, place: number): string[] {
   return calls.filter(({ name, end }) => name === 'fsync' && end < place).map(({ target }) => target)
 }
 
-t.test('a power cut at any moment loses nothing that was acknowledged', { skip }, async t => {
+t.test('a power cut at any moment loses nothing that was acknowledged', sized({ skip }), async t => {
   const { seed, recording, reader, images } = record(t)
   t.equal(recording.acknowledged.length, STEPS)
   const damaged: string[] = []

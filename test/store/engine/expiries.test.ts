@@ -7,6 +7,7 @@ import { Database } from '../../../src/store/engine/database.ts'
 import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
 import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
 import { recordTable } from '../../../src/store/engine/store.ts'
+import { countOf, sized } from '../../support/size.ts'
 
 const ROWS = recordTable<number>('rows')
 const RECORDS = recordTable<object>('records')
@@ -169,10 +170,10 @@ t.test('the numbers of the kinds differ, as rows of them are in stores', async t
 })
 
 /** `CALLSIGN_EXPIRIES` says how many rows; a million take a minute. */
-const ROW_COUNT = Number(process.env.CALLSIGN_EXPIRIES ?? 40_000)
+const ROW_COUNT = countOf('CALLSIGN_EXPIRIES', { short: 10_000, long: 40_000 })
 const ROUNDS = 10
 
-t.test('rows that come and go leave neither file nor memory larger', { timeout: 600_000 }, async t => {
+t.test('rows that come and go leave neither file nor memory larger', sized({ timeout: 600_000 }), async t => {
   const { database, expiries, folder } = open(t)
   expiries.define(KIND, (change, key) => void change.remove(RECORDS, key))
   const sizes: number[] = []
@@ -201,7 +202,7 @@ t.test('rows that come and go leave neither file nor memory larger', { timeout: 
   t.ok(grownBytes < 32 * 1024 * 1024, `the heap has ${grownBytes} bytes more`)
 })
 
-t.test('a sweep does not look at what is not due, however much there is', async t => {
+t.test('a sweep does not look at what is not due, however much there is', sized(), async t => {
   const { database, expiries } = open(t)
   let looked = 0
   expiries.define(KIND, () => void looked++)

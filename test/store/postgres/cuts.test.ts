@@ -14,8 +14,9 @@ import { CUTS, CuttingProxy } from '../../support/cutting-proxy.ts'
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
 import { acquireNext, bytesOf, changesIn, openRecord } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { countOf, sized } from '../../support/size.ts'
 
-const CUTS_WANTED = Number(process.env.CALLSIGN_RECORD_CUTS ?? 24)
+const CUTS_WANTED = countOf('CALLSIGN_RECORD_CUTS', { short: 8, long: 24 })
 
 /** The outcomes that writers were given. */
 class Told {
@@ -77,7 +78,7 @@ class Told {
   }
 }
 
-t.test('appends through failures', { skip: skipWithoutPostgres }, async t => {
+t.test('appends through failures', sized({ skip: skipWithoutPostgres }), async t => {
   const server = await startPostgres(t)
 
   for (const cut of CUTS) {

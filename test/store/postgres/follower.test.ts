@@ -10,8 +10,9 @@ import { CUTS, CuttingProxy } from '../../support/cutting-proxy.ts'
 import { skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
 import { acquireNext, bytesOf, openRecord } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { countOf, sized } from '../../support/size.ts'
 
-const CHANGES = Number(process.env.CALLSIGN_RECORD_CHANGES ?? 400)
+const CHANGES = countOf('CALLSIGN_RECORD_CHANGES', { short: 150, long: 400 })
 const START: Position = { number: 0, epoch: 0 }
 
 /** Keeps the changes that a follower brings. */
@@ -39,7 +40,7 @@ class Taken {
   }
 }
 
-t.test('followers', { skip: skipWithoutPostgres }, async t => {
+t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
   const server = await startPostgres(t)
 
   t.test('changes arrive in order, from where the follower stands, in portions that fit', async t => {

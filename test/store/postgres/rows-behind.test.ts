@@ -8,11 +8,12 @@ import { decodeRows, encodeRows } from '../../../src/store/postgres/written-rows
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
 import { acquireNext, bytesOf, openRecord, RowModel, rowsIn } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { countOf, sized } from '../../support/size.ts'
 
-const CHANGES = Number(process.env.CALLSIGN_RECORD_CHANGES ?? 400)
+const CHANGES = countOf('CALLSIGN_RECORD_CHANGES', { short: 150, long: 400 })
 const NEVER_MS = 1_000_000
 
-t.test('rows behind', { skip: skipWithoutPostgres }, async t => {
+t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
   const server = await startPostgres(t)
 
   t.test('of a row that many changes write, one value is kept and written', async t => {
