@@ -69,13 +69,23 @@ function fittingRecord(schema: TSchema): fc.Arbitrary<Json> {
   return fc.dictionary(names, fitting(values!), { maxKeys: 3, noNullPrototype: true })
 }
 
+/** Texts of one form: to prepare them costs as much as the requests that are made with them. */
+function kept(form: string, prepare: () => fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const known = TEXTS.get(form) ?? prepare()
+  TEXTS.set(form, known)
+  return known
+}
+
+const TEXTS = new Map<string, fc.Arbitrary<string>>()
+
 function fittingScalar({ type, pattern, minLength = 0, maxLength = 40, ...schema }: ScalarSchema) {
   switch (type) {
     case 'string':
-      if (pattern !== undefined) {
-        return fc.stringMatching(new RegExp(pattern, 'u'))
-      }
-      return fc.string({ minLength, maxLength: Math.min(maxLength, 40), unit: 'grapheme' })
+      return kept(`${pattern} ${minLength} ${maxLength}`, () =>
+        pattern === undefined
+          ? fc.string({ minLength, maxLength: Math.min(maxLength, 40), unit: 'grapheme' })
+          : fc.stringMatching(new RegExp(pattern, 'u')),
+      )
     case 'integer':
       return fc.integer({ min: schema.minimum ?? -1_000, max: schema.maximum ?? 1_000 })
     case 'boolean':
