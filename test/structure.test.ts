@@ -28,7 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/transport': ['src/stomp'],
   'src/store/engine': [],
   'src/store': ['src/store/engine', 'src/domain', 'src/log:types'],
-  'src/store/postgres': ['src/store/engine:types'],
+  'src/store/postgres': ['src/store/engine:types', 'src/store/engine/store-form.ts'],
   'src/store/row-check': ['src/store', 'src/store/engine', 'src/domain', 'src/log', 'src/keyserver'],
   'src/keyserver': ['src/log', 'src/store/engine', 'src/schema', 'src/transport/route.ts:types'],
   'src/client': ['src/log'],

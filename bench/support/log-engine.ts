@@ -23,6 +23,7 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import { developmentKeys } from '../../src/server/development-keys.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
+import { STORE_FORM } from '../../src/store/engine/store-form.ts'
 
 /** What is written beside the log itself. */
 export type Tables = 'log' | 'all'
@@ -67,7 +68,7 @@ export class LogEngine {
     const store = tables === 'all' ? new LogStore(database) : new LogTablesStore(database)
     if (store.head() === undefined) {
       const signer = parseSignerKey(developmentKeys(folder).keys.ktPrivateKey)
-      const maker = { formatVersion: 0, vkey: formatVerifierKey(signer), vrfPublicKey: '' }
+      const maker = { storeForm: STORE_FORM, vkey: formatVerifierKey(signer), vrfPublicKey: '' }
       await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, signer))
     }
     const engine = new LogEngine(folder, database, store)

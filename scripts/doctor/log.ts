@@ -5,13 +5,13 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
-import { STORE_FORMAT_VERSION } from '../../src/keyserver/log-store.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../../src/log/note.ts'
 import { parseVrfSecret, vrfPublicKey } from '../../src/log/vrf.ts'
 import type { LogKeys } from '../../src/server/config.ts'
 import { DEVELOPMENT_KEYS_FILE, developmentKeysFault } from '../../src/server/development-keys.ts'
+import { refusalOfForm } from '../../src/store/engine/store-form.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
 import { judgeFolder } from './folder.ts'
 import type { StoreAnswer } from './store-program.ts'
@@ -116,12 +116,8 @@ function judgeStore(
   if (store.kind === 'failed') return fails('store', `${dataFolder}: ${store.reason}`)
   const { maker, head } = store
   if (maker === undefined || head === undefined) return ok('store', `${dataFolder} holds no log yet`)
-  if (maker.formatVersion !== STORE_FORMAT_VERSION) {
-    return fails(
-      'store',
-      `${dataFolder} is of format ${maker.formatVersion}, this version knows ${STORE_FORMAT_VERSION}: see docs/operator/install.md`,
-    )
-  }
+  const refusal = refusalOfForm(maker.storeForm, `the store in ${dataFolder}`)
+  if (refusal !== undefined) return fails('store', refusal)
   if (maker.vkey !== keys.vkey || maker.vrfPublicKey !== keys.vrfPublicKey) {
     return fails(
       'store',

@@ -45,12 +45,10 @@ export const MAKER = textKeyTable<LogMaker>(LOG_TABLES.maker)
 /** The key of the head that was shown last, beside `head`, where witnesses cosign. */
 export const SHOWN = 'shown'
 
-/** Raised when a table changes its form; a store of another version is refused. */
-export const STORE_FORMAT_VERSION = 1
-
 /** Origin and key that the store was made with; others must not write to it. */
 export interface LogMaker {
-  readonly formatVersion: number
+  /** `STORE_FORM` of the program that made it. */
+  readonly storeForm: number
   readonly vkey: string
   readonly vrfPublicKey: string
 }

@@ -5,7 +5,7 @@
 
 import { getSystemErrorName } from 'node:util'
 import { messageOf, SignalError } from '../errors.ts'
-import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from '../keyserver/log-store.ts'
+import { type LogMaker, LogStore, MAKER } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
 import { RollBackGuard, type RollBackGuardOptions } from '../keyserver/roll-back-guard.ts'
 import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
@@ -16,6 +16,7 @@ import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.t
 import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
 import { Database, type StoreOptions } from '../store/engine/database.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
+import { refusalOfForm, STORE_FORM } from '../store/engine/store-form.ts'
 import { checkRows } from '../store/row-check.ts'
 import { type Config, ConfigError } from './config.ts'
 import { developmentKeys, developmentKeysFault } from './development-keys.ts'
@@ -110,8 +111,18 @@ function openDatabase(
   if (!database.isClosedToOthers) {
     logger.warn({ event: 'data-folder-open', advice: 'chmod 700 CALLSIGN_DATA_DIR: others can look into it' })
   }
+  assertForm(database, dataFolder)
   checkStoredRows(database, startedAtMs, logger)
   return database
+}
+
+/** Throws where another version has made the store, whose rows this one would misread. */
+function assertForm(database: Database, dataFolder: string): void {
+  const made = database.view(view => view.get(MAKER, 'maker'))
+  const refusal = made && refusalOfForm(made.storeForm, `the store in ${dataFolder}`)
+  if (refusal === undefined) return
+  void database.close()
+  throw new ConfigError([refusal])
 }
 
 async function openLogIn(
@@ -184,18 +195,10 @@ const FOLDER_ADVICE: Readonly<Record<string, string>> = {
   '-30796': NO_STORE,
 }
 
-/**
- * Throws a `ConfigError` where another log is in the store, or one that a program with another format has written. A log that
- * was made with the second key is changing its key.
- */
+/** Throws a `ConfigError` where another log is in the store. A log that was made with the second key is changing its key. */
 export function assertMaker(made: LogMaker, maker: LogMaker, second: SignerKey | undefined): void {
   const isChanging = second !== undefined && made.vkey === formatVerifierKey(second)
-  if (made.formatVersion > maker.formatVersion) {
-    throw new ConfigError([
-      `the log is of format ${made.formatVersion}, this program knows format ${maker.formatVersion}: start the newer program`,
-    ])
-  }
-  for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
+  for (const name of ['vkey', 'vrfPublicKey'] as const) {
     if (made[name] === maker[name] || (name === 'vkey' && isChanging)) continue
     throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
   }
@@ -213,7 +216,7 @@ export interface Keys {
 
 export function makerOf({ signer, vrfSecret }: Keys): LogMaker {
   return {
-    formatVersion: STORE_FORMAT_VERSION,
+    storeForm: STORE_FORM,
     vkey: formatVerifierKey(signer),
     vrfPublicKey: Buffer.from(vrfPublicKey(vrfSecret)).toString('base64'),
   }

@@ -294,7 +294,7 @@ class Node implements RunningServer {
     this.#fronts.mayServe(nowMs - currentAtMs < COPY_AGE_MS_MAX)
   }
 
-  /** With other keys its answers would be wrong, and of another format it would misread rows. */
+  /** With other keys its answers would be wrong. */
   #assertOwnLog(): void {
     const made = this.#logStore.maker()
     try {

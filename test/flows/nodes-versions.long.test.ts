@@ -95,25 +95,18 @@ interface Unknown extends OtherConstant {
 /** Forms that a newer program may have changed. */
 const UNKNOWN: readonly Unknown[] = [
   {
-    what: 'tables of the database',
-    file: 'src/store/postgres/schema',
-    from: 'const VERSION = 1;',
-    to: 'const VERSION = 2;',
-    refusal: /the database has tables of version 2, this program knows version 1: start the newer program/,
+    what: 'tables and rows',
+    file: 'src/store/engine/store-form',
+    from: 'STORE_FORM = ',
+    to: 'STORE_FORM = 1 + ',
+    refusal: /the database is not of form \d+, .*: run the version that made it, or begin with an empty one/,
   },
   {
     what: 'bodies of changes',
     file: 'src/store/postgres/written-rows',
-    from: 'const VERSION = 1;',
-    to: 'const VERSION = 2;',
-    refusal: /the body of a change is of version 2, this program knows version 1: start the newer program/,
-  },
-  {
-    what: 'rows',
-    file: 'src/keyserver/log-store',
-    from: 'STORE_FORMAT_VERSION = 1;',
-    to: 'STORE_FORMAT_VERSION = 2;',
-    refusal: /the log is of format 2, this program knows format 1: start the newer program/,
+    from: "import { STORE_FORM } from '../engine/store-form.js';",
+    to: 'const STORE_FORM = 200;',
+    refusal: /the body of a change is of form 200, this program reads form \d+: run one version on all nodes/,
   },
   {
     what: 'the link between nodes',

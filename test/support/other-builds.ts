@@ -58,20 +58,33 @@ function git(...args: readonly string[]): string {
 
 /** Why the commit before can't be run beside this one, or false. */
 function whyNot(): string | false {
-  let before: string
   try {
-    before = git('show', `${PREVIOUS}:${LINK}`)
+    git('rev-parse', '--verify', PREVIOUS)
   } catch {
     return 'needs the history of the project: the commit before is not there'
   }
-  const now = readFileSync(join(PROJECT_ROOT, LINK), 'utf8')
-  return (
-    FORM.exec(before)?.[1] !== FORM.exec(now)?.[1] && 'this commit changes the form of the link between nodes'
+  const changed = FORMS.find(
+    path => formBefore(path) !== formIn(readFileSync(join(PROJECT_ROOT, path), 'utf8')),
   )
+  return changed !== undefined && `this commit changes the form in ${changed}`
+}
+
+function formBefore(path: string): string | undefined {
+  try {
+    return formIn(git('show', `${PREVIOUS}:${path}`))
+  } catch {
+    // The commit before had no such file.
+    return undefined
+  }
+}
+
+function formIn(text: string): string | undefined {
+  return FORM.exec(text)?.[1]
 }
 
 const PREVIOUS = 'HEAD^'
-const LINK = 'src/nodes/link.ts'
+/** Files with the forms that nodes side by side have in common: of the link between them, and of what they store. */
+const FORMS = ['src/nodes/link.ts', 'src/store/engine/store-form.ts']
 const FORM = /FORM = (\d+)$/m
 const TSC = 'node_modules/typescript/bin/tsc'
 

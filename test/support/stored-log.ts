@@ -11,13 +11,18 @@ import { formatEntry } from '../../src/log/entry.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import { TreeTail } from '../../src/log/integrate.ts'
 import { formatVerifierKey, type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
+import { STORE_FORM } from '../../src/store/engine/store-form.ts'
 import { NaiveTree, naiveLeafHash } from './naive-tree.ts'
 import { formatBundle, tilesBetween } from './tiles.ts'
 
 /** The key every test log is signed with. */
 export const SIGNER: SignerKey = signerKeyFromSeed('log.example/test', new Uint8Array(32).fill(7))
 
-export const MAKER: LogMaker = { formatVersion: 1, vkey: formatVerifierKey(SIGNER), vrfPublicKey: 'none' }
+export const MAKER: LogMaker = {
+  storeForm: STORE_FORM,
+  vkey: formatVerifierKey(SIGNER),
+  vrfPublicKey: 'none',
+}
 
 export interface Device {
   readonly userId: bigint

@@ -9,6 +9,7 @@ import { walkPages } from '../../store/engine/page-walk.ts'
 import { storeFile } from '../../store/engine/store-files.ts'
 import { checkRows } from '../../store/row-check.ts'
 import type { CheckMessage, CheckRequest, StoreReport } from './check-process.ts'
+import { refusalOfStore } from './head-check.ts'
 import { checkLog, type LogCheckOptions } from './log-check.ts'
 import { RawLog } from './raw-log.ts'
 
@@ -50,6 +51,9 @@ async function check({ dataFolder, vkey, vrf, withRows = false }: CheckRequest):
     onProgress: tellProgress,
   }
   try {
+    // Each of its rows would count as damaged.
+    const refusal = refusalOfStore(raw)
+    if (refusal !== undefined) throw new SignalError('STORE_UNAVAILABLE', refusal)
     const log = await checkLog(raw, options)
     return { log, rows: withRows ? checkRows(database, { onProgress: tellProgress }) : undefined }
   } finally {

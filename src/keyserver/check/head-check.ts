@@ -8,7 +8,8 @@ import { equalHashes, type Hash } from '../../log/hash.ts'
 import { formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../log/note.ts'
 import { TILE_WIDTH } from '../../log/tile.ts'
 import { indexKey } from '../../store/engine/keys.ts'
-import { LOG_TABLES, SHOWN, STORE_FORMAT_VERSION } from '../log-store.ts'
+import { refusalOfForm } from '../../store/engine/store-form.ts'
+import { LOG_TABLES, SHOWN } from '../log-store.ts'
 import type { Findings } from './fault.ts'
 import type { RawLog, RecordName } from './raw-log.ts'
 
@@ -18,6 +19,12 @@ export interface KnownKeys {
   readonly verifier?: VerifierKey
   /** Base64 of the VRF public key. */
   readonly vrfPublicKey?: string
+}
+
+/** Why no row of the store can be judged; undefined where they have this program's form, or the maker record is damaged. */
+export function refusalOfStore(raw: RawLog): string | undefined {
+  const maker = decoded(raw, LOG_TABLES.maker, 'maker')
+  return maker && refusalOfForm(maker.storeForm, 'the store')
 }
 
 /** The key to verify with: the given one, else the one in the maker record when that is whole. */
@@ -32,10 +39,9 @@ export function checkMaker(raw: RawLog, known: KnownKeys, findings: Findings): V
     })
   checkKeys(raw, 'maker', LOG_TABLES.maker, 'maker', findings)
   const maker = decoded(raw, LOG_TABLES.maker, 'maker')
+  const refusal = refusalOfStore(raw)
   if (maker === undefined) fault('record is missing or can’t be decoded')
-  else if (maker.formatVersion !== STORE_FORMAT_VERSION) {
-    fault(`record is of format ${maker.formatVersion}, not ${STORE_FORMAT_VERSION}`)
-  }
+  else if (refusal !== undefined) fault(refusal)
   if (known.vrfPublicKey !== undefined && maker !== undefined && maker.vrfPublicKey !== known.vrfPublicKey) {
     fault('record has another VRF key')
   }

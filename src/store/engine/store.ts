@@ -31,7 +31,7 @@ export interface Table<Value, RowKey extends Key = Uint8Array> {
  *
  * `shapes` are the member names, in order, of records that the table often holds. Those records are stored without their
  * names: a third as long, several times faster to read. Other records are stored with them. Stored records refer to a
- * shape by its position, so shapes are only ever added, at the end.
+ * shape by its position, so a change of shapes raises `STORE_FORM`.
  */
 export function recordTable<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
   return described({ name, codec: 'record', keys: 'bytes', shapes })

@@ -1,6 +1,6 @@
 /**
- * The record's tables in PostgreSQL, in a schema of their own, and their version. They are made where they are missing, and
- * never changed: a program works on tables of its own version alone.
+ * The record's tables in PostgreSQL, in a schema of their own, and their form. They are made where they are missing, and never
+ * changed: a program works on tables of its own form alone.
  *
  * - `writer`, one row: who may append, and the log's head. `connection` counts the lease's connections; a
  *   statement of an earlier one is refused, so it can't come late. `state`: see `RecordState`.
@@ -9,26 +9,23 @@
  */
 
 import { SignalError } from '../../errors.ts'
+import { refusalOfForm, STORE_FORM } from '../engine/store-form.ts'
 import type { Connection } from './connection.ts'
 
-/** Makes the tables, or checks that they are of this version. Throws `STORE_UNAVAILABLE` for tables of another one. */
+/** Makes the tables, or checks their form. Throws `STORE_UNAVAILABLE` for tables of another one. */
 export async function openSchema(connection: Connection): Promise<void> {
-  if ((await readVersion(connection)) === VERSION) return
+  if ((await readForm(connection)) === STORE_FORM) return
   await connection.run({ text: 'begin' })
   // Two nodes may start at once.
   await connection.run({ text: `select pg_advisory_xact_lock(${LOCK})` })
-  const version = await readVersion(connection)
-  if (version === undefined) await create(connection)
+  const form = await readForm(connection)
+  if (form === undefined) await create(connection)
   await connection.run({ text: 'commit' })
-  if (version !== undefined && version !== VERSION) {
-    throw new SignalError(
-      'STORE_UNAVAILABLE',
-      `the database has tables of version ${version}, this program knows version ${VERSION}: ${version > VERSION ? NEWER : OLDER}`,
-    )
-  }
+  const refusal = refusalOfForm(form ?? STORE_FORM, 'the database')
+  if (refusal !== undefined) throw new SignalError('STORE_UNAVAILABLE', refusal)
 }
 
-async function readVersion(connection: Connection): Promise<number | undefined> {
+async function readForm(connection: Connection): Promise<number | undefined> {
   // `to_regclass` would answer from what the session knew before it waited for the lock.
   const known = await connection.run({
     text: `select from pg_tables where schemaname = 'callsign' and tablename = 'schema_version'`,
@@ -47,17 +44,12 @@ async function create(connection: Connection): Promise<void> {
   await connection.run({ text: TABLES })
 }
 
-/** Raised with every change of `TABLES`. */
-const VERSION = 1
-const NEWER = 'start the newer program'
-const OLDER =
-  'with the older program run `migrate --to lmdb`, with this one `migrate --to postgres` into an empty database'
 /** Any number that no other program locks. */
 const LOCK = 0x63_61_6c_6c
 
 const TABLES = `
   create table callsign.schema_version (version integer not null);
-  insert into callsign.schema_version values (${VERSION});
+  insert into callsign.schema_version values (${STORE_FORM});
 
   create table callsign.writer (
     id boolean primary key default true check (id),

@@ -25,10 +25,10 @@ export async function readSnapshot(deps: ConnectionDeps, onRows: OnRows): Promis
   const connection = await Connection.open(deps)
   try {
     await connection.run({ text: BEGIN })
-    const [applied] = await connection.run<Position & { version: number | null }>(POSITION)
+    const [applied] = await connection.run<Position & { form: number | null }>(POSITION)
     assert(applied !== undefined, 'the record says which change its rows are of')
-    const { version, ...position } = applied
-    if (version !== null) assertKnown(version)
+    const { form, ...position } = applied
+    if (form !== null) assertKnown(form)
     await connection.run(DECLARE)
     let next = connection.run<StoredRow>(FETCH)
     for (let rows = await next; rows.length > 0; rows = await next) {
@@ -57,7 +57,7 @@ const BEGIN = `
 
 const POSITION: Statement = {
   text: `
-    select number, coalesce(changes.epoch, 0) as epoch, get_byte(body, 0) as version
+    select number, coalesce(changes.epoch, 0) as epoch, get_byte(body, 0) as form
     from callsign.applied left join callsign.changes using (number)`,
 }
 

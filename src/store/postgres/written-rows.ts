@@ -1,5 +1,5 @@
 /**
- * The body of a change: the rows that it wrote. One octet for the version, then one flat msgpack array with table, key and
+ * The body of a change: the rows that it wrote. One octet for `STORE_FORM`, then one flat msgpack array with table, key and
  * value of each row, in the order of writing; nil for the value of a row that was removed.
  *
  * Choice: both directions are written here. msgpackr takes three times as long for arrays of bytes, on the thread that
@@ -8,6 +8,7 @@
 
 import { assert, SignalError } from '../../errors.ts'
 import type { WrittenRow } from '../engine/change-record.ts'
+import { STORE_FORM } from '../engine/store-form.ts'
 
 export function encodeRows(rows: readonly WrittenRow[]): Uint8Array {
   let length = ARRAY_AT + 5
@@ -16,7 +17,7 @@ export function encodeRows(rows: readonly WrittenRow[]): Uint8Array {
     length += value === undefined ? 1 : HEAD_BYTES_MAX + value.length
   }
   const body = Buffer.allocUnsafe(length)
-  body[0] = VERSION
+  body[0] = STORE_FORM
   body[ARRAY_AT] = ARRAY_32
   body.writeUInt32BE(ROW_LENGTH * rows.length, ARRAY_AT + 1)
   let at = ARRAY_AT + 5
@@ -43,11 +44,10 @@ export function decodeRows(body: Uint8Array): WrittenRow[] {
   return rows
 }
 
-/** `version` is the first octet of a body. Throws `MALFORMED` for the body of another program. */
-export function assertKnown(version: number | undefined): void {
-  if (version === VERSION) return
-  const advice = Number(version) > VERSION ? ': start the newer program' : ''
-  throw malformed(`is of version ${version}, this program knows version ${VERSION}${advice}`)
+/** `form` is the first octet of a body. Throws `MALFORMED` for the body of another program. */
+export function assertKnown(form: number | undefined): void {
+  if (form === STORE_FORM) return
+  throw malformed(`is of form ${form}, this program reads form ${STORE_FORM}: run one version on all nodes`)
 }
 
 /** Returns where the next item goes. */
@@ -132,9 +132,7 @@ function malformed(how: string): SignalError {
   return new SignalError('MALFORMED', `the body of a change ${how}`)
 }
 
-/** Raised also when a program before this one would misread keys or values of any table. */
-const VERSION = 1
-/** Behind the version. */
+/** Behind the form. */
 const ARRAY_AT = 1
 /** Table, key, value. */
 const ROW_LENGTH = 3

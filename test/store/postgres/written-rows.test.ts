@@ -6,9 +6,12 @@ import { unpack } from 'msgpackr'
 import t from 'tap'
 import { SignalError } from '../../../src/errors.ts'
 import type { WrittenRow } from '../../../src/store/engine/change-record.ts'
+import { STORE_FORM } from '../../../src/store/engine/store-form.ts'
 import { decodeRows, encodeRows } from '../../../src/store/postgres/written-rows.ts'
 import { checkProperty } from '../../support/property.ts'
 
+/** How a body begins, in hexadecimal. */
+const FORM = Buffer.of(STORE_FORM).toString('hex')
 const bytes = fc.uint8Array({ maxLength: 80 })
 const row = fc.record({
   table: fc.string({ maxLength: 40, unit: 'binary' }),
@@ -50,12 +53,12 @@ t.test('rows come back as they were written', async t => {
   t.equal(textOf(decodeRows(encodeRows(many))), textOf(many))
 })
 
-t.test('a body is a version and one flat array of msgpack', async t => {
+t.test('a body is the form of rows and one flat array of msgpack', async t => {
   checkProperty(t, [fc.array(row, { maxLength: 20 })], rows => {
     const body = encodeRows(rows)
     const read = unpack(body.subarray(1)) as unknown[]
     return (
-      body[0] === 1 &&
+      body[0] === STORE_FORM &&
       hexOf(read) === hexOf(rows.flatMap(({ table, key, value }) => [table, key, value ?? null]))
     )
   })
@@ -68,7 +71,7 @@ t.test('keys and values that are read are parts of the body', async t => {
   t.equal(read!.value!.buffer, body.buffer)
 })
 
-t.test('bodies of another version, cut off, or with more behind are refused', async t => {
+t.test('bodies of another form, cut off, or with more behind are refused', async t => {
   const body = encodeRows([
     { table: 'calls', key: Buffer.from('key'), value: Buffer.alloc(300) },
     { table: 'devices', key: Buffer.from('key'), value: undefined },
@@ -77,11 +80,11 @@ t.test('bodies of another version, cut off, or with more behind are refused', as
     if (!isRefused(body.subarray(0, length))) t.fail(`cut to ${length}`)
   }
   t.ok(isRefused(Buffer.concat([body, Buffer.of(0xc0)])))
-  t.ok(isRefused(Buffer.concat([Buffer.of(2), body.subarray(1)])))
+  t.ok(isRefused(Buffer.concat([Buffer.of(STORE_FORM + 1), body.subarray(1)])))
 })
 
 t.test('arrays of anything but table, key and value are refused', async t => {
-  const [head, nil, text, bytes] = ['01dd0000000', 'c0', 'd90163', 'c4016b']
+  const [head, nil, text, bytes] = [`${FORM}dd0000000`, 'c0', 'd90163', 'c4016b']
   const wrong = [
     `${head}2${text}${bytes}`,
     `${head}3${bytes}${bytes}${bytes}`,
@@ -90,8 +93,8 @@ t.test('arrays of anything but table, key and value are refused', async t => {
     `${head}3${text}${bytes}07`,
     `${head}3${text}${bytes}91${bytes}`,
     `${head}3${text}${bytes}${text}`,
-    `01c0`,
-    `0180`,
+    `${FORM}c0`,
+    `${FORM}80`,
   ]
   t.same(decodeRows(Buffer.from(`${head}3${text}${bytes}${bytes}`, 'hex')).length, 1)
   for (const body of wrong) t.ok(isRefused(Buffer.from(body, 'hex')), body)
@@ -102,11 +105,11 @@ t.test('random bytes are refused or read, and nothing is made as large as they c
     t,
     [fc.uint8Array({ maxLength: 60 }), fc.nat(20)],
     (tail, items) => {
-      isRefused(Buffer.concat([Buffer.of(1, 0xdd, 0, 0, 0, 3 * items), tail]))
+      isRefused(Buffer.concat([Buffer.of(STORE_FORM, 0xdd, 0, 0, 0, 3 * items), tail]))
       return true
     },
     2_000,
   )
-  t.ok(isRefused(Buffer.from('01ddffffffffddffffffff', 'hex')))
-  t.ok(isRefused(Buffer.from('01dd00fffffda0c4ffff', 'hex')))
+  t.ok(isRefused(Buffer.from(`${FORM}ddffffffffddffffffff`, 'hex')))
+  t.ok(isRefused(Buffer.from(`${FORM}dd00fffffda0c4ffff`, 'hex')))
 })
