@@ -1,7 +1,7 @@
 /** A STOMP connection's dependencies: rules and stores it reaches, and its reports. */
 
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Badge, Notice } from '../../src/domain/messages/notice.ts'
+import type { Badge, BadgeEvent, Notice } from '../../src/domain/messages/notice.ts'
 import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
@@ -66,7 +66,11 @@ export interface StompConnectionDeps {
   /** The user's badge as it is now. */
   readonly badgeOf: (userId: UserId) => Badge
   /** The JSON of a notice as the device reads it (contract 7.3), with the badge if it carries it. */
-  readonly eventBody: (notice: Notice, reader: ConnectedDevice, badge: Badge | undefined) => string
+  readonly eventBody: (
+    event: Notice | BadgeEvent,
+    reader: ConnectedDevice,
+    badge: Badge | undefined,
+  ) => string
   readonly calls: StompCalls
   /** The presence of a user, by decimal id. */
   readonly users: (userId: string) => Ref<PresenceMessage>

@@ -132,24 +132,21 @@ export class InboxDelivery {
 
   /** Fills each subscription's room, as far as the client reads. */
   pump(): void {
-    this.#order.settleSoon(this.#device, this.#giveAll())
+    this.#giveAll()
     this.#startTimers()
   }
 
-  /** Returns offsets to settle without delivery. */
-  #giveAll(): readonly number[] {
+  #giveAll(): void {
     const { userId, deviceId } = this.#device
-    const former: number[] = []
     for (;;) {
       const cursor = this.#lowestCursor()
-      if (cursor === undefined || this.#peer.isHeld) return former
+      if (cursor === undefined || this.#peer.isHeld) return
       const messages = this.#deps.inbox.after(userId, deviceId, cursor, BATCH_MESSAGES)
       for (const message of messages) {
-        if (isFormerBadge(message)) former.push(message.offset)
         this.#offer(message)
-        if (this.#peer.isHeld) return former
+        if (this.#peer.isHeld) return
       }
-      if (messages.length < BATCH_MESSAGES) return former
+      if (messages.length < BATCH_MESSAGES) return
     }
   }
 
@@ -295,7 +292,7 @@ export class InboxDelivery {
     const { userId, deviceId } = this.#device
     for (const subscription of this.#subscriptions) {
       if (subscription.isFull || offset <= subscription.cursor) continue
-      const isWanted = subscription.queue === queue && !this.#kept?.has(offset) && !isFormerBadge(message)
+      const isWanted = subscription.queue === queue && !this.#kept?.has(offset)
       if (isWanted && !this.#deps.inbox.isSettling(userId, deviceId, offset)) {
         if (subscription.mode !== 'auto' && subscription.openCount >= subscription.window) {
           subscription.isFull = true
@@ -350,11 +347,6 @@ export class InboxDelivery {
     }
     return false
   }
-}
-
-/** Earlier versions kept the badge as a message. That old badge is of no use to anyone. */
-function isFormerBadge({ item }: InboxMessage): boolean {
-  return item.kind === 'notice' && item.notice.kind === 'badge'
 }
 
 const NONE: readonly QueueSubscription[] = []

@@ -135,7 +135,7 @@ function silenceOf(
   return { kind: 'silent', callId, members }
 }
 
-function elsewhereReasonOf({ reason = 'answered' }: NoticeOf<'call_answered_elsewhere'>) {
+function elsewhereReasonOf({ reason }: NoticeOf<'call_answered_elsewhere'>) {
   return reason === 'answered' ? 'answered_elsewhere' : 'declined_elsewhere'
 }
 

@@ -6,7 +6,7 @@
 import Type, { type TObject, type TProperties } from 'typebox'
 import type { CallTopicEvent, PersonName } from '../domain/calls/call-notice.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Badge as BadgeFigures, Notice } from '../domain/messages/notice.ts'
+import type { BadgeEvent, Badge as BadgeFigures, Notice } from '../domain/messages/notice.ts'
 import { lastOf } from '../last-of.ts'
 import { Badge, UserView } from './account.ts'
 import {
@@ -33,7 +33,7 @@ export type TopicEvent = CallTopicEvent & {
   readonly sentAtMs: number
 }
 
-export type EventType = Notice['kind'] | CallTopicEvent['kind']
+export type EventType = (Notice | BadgeEvent | CallTopicEvent)['kind']
 
 /** Facts in a body that depend on its receiver. */
 export interface EventReader {
@@ -48,7 +48,7 @@ export interface EventReader {
 }
 
 /** A message's body, for `formatJson`: flat, ids as bigints. Only members written here are sent. */
-export function eventBody(event: Notice | TopicEvent, reader: EventReader = {}): object {
+export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: EventReader = {}): object {
   const { deviceId, user, badge } = reader
   const { kind: type, eventId, sentAtMs: sentAt } = event
   // Named each time: to spread what all have in common takes longer than all the rest (`invitations` in `bench/`).
@@ -65,7 +65,7 @@ export function eventBody(event: Notice | TopicEvent, reader: EventReader = {}):
       return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs) }
     }
     case 'call_answered_elsewhere': {
-      const { callId, callerId, callerName, isVideo, atMs, reason = 'answered' } = event
+      const { callId, callerId, callerName, isVideo, atMs, reason } = event
       return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs), reason }
     }
     case 'call_ended': {

@@ -21,7 +21,7 @@ import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../act
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { userView } from '../api/accounts/user-view.ts'
 import type { CallId, UserId } from '../domain/ids.ts'
-import { type Badge, type Notice, newEventId } from '../domain/messages/notice.ts'
+import { type Badge, type BadgeEvent, type Notice, newEventId } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -168,9 +168,13 @@ export class Signalling {
       failedConnects,
       inbox: stores.deviceInbox,
       badgeOf: userId => stores.database.view(view => stores.badgeOf(view, userId)),
-      eventBody: (notice: Notice, { userId, deviceId }: ConnectedDevice, badge: Badge | undefined) =>
+      eventBody: (
+        event: Notice | BadgeEvent,
+        { userId, deviceId }: ConnectedDevice,
+        badge: Badge | undefined,
+      ) =>
         formatJson(
-          eventBody(notice, {
+          eventBody(event, {
             userId,
             deviceId,
             admit,

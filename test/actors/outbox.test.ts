@@ -234,7 +234,7 @@ t.test('what waits can not be read in the store’s file', async t => {
     channel: 'mail',
     to: 'someone@b.example',
     language: 'en',
-    letter: { kind: 'otp', otp: '918273', lifetimeS: 300 },
+    letter: { kind: 'otp', otp: '918273', lifetimeS: 300, binds: false },
     expiresAtMs: LATER,
   })
   await until(() => dueTimes().length === 1)

@@ -76,7 +76,15 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
   })
   const tell = (body: NoticeBody, expiresAtMs = NOW_MS + 60_000, lastTokens?: PushTokens) => {
     const notice: Notice = { ...body, eventId: 'A'.repeat(22), sentAtMs: NOW_MS }
-    const message = { channel: 'push', userId: USER, deviceId: DEVICE.deviceId, notice, expiresAtMs } as const
+    const provider = 'apns'
+    const message = {
+      channel: 'push',
+      userId: USER,
+      deviceId: DEVICE.deviceId,
+      notice,
+      expiresAtMs,
+      provider,
+    } as const
     return delivery.send(lastTokens === undefined ? message : { ...message, lastTokens })
   }
   return { tell, pushed, dropped, rendered, environments }

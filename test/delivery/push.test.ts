@@ -95,6 +95,7 @@ async function startProviders(t: Test) {
       deviceId: DEVICE,
       notice,
       expiresAtMs,
+      provider: 'apns',
     })
     return outcome.kind
   }
@@ -195,7 +196,7 @@ t.test('Android gets an invitation as data, texts only, for as long as it still 
 for (const [body, told] of [
   [{ kind: 'call_cancelled', callId: CALL, ...CALLER, atMs: NOW_MS }, { reason: 'cancelled' }],
   [
-    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS },
+    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS, reason: 'answered' },
     { reason: 'answered_elsewhere' },
   ],
   [
@@ -322,20 +323,6 @@ t.test('a request of a friend is an alert on the ordinary token, of a device wit
   })
 })
 
-t.test('a push that an earlier version kept with its badge says the badge of now', async t => {
-  const { push, atGoogle } = await startProviders(t)
-  const kept = {
-    kind: 'contact_added',
-    userId: CALLER.callerId,
-    displayName: 'Bob',
-    requestId: 77n,
-    isPushed: true,
-    badge: { total: 9, friendRequests: 9, missedCalls: 0 },
-  } as unknown as NoticeBody
-  await push(PIXEL, kept, NOW_MS + 86_400_000)
-  t.match(atGoogle()[0], { data: { type: 'acceptFriendRequested', badge: '3' } })
-})
-
 t.test(
   'a phone with a VoIP token of Apple and one of Google rings by the first, the rest by the second',
   async t => {
@@ -391,7 +378,6 @@ const key = fc
   .uint8Array({ minLength: 64, maxLength: 1_024 })
   .map(bytes => Buffer.from(bytes).toString('base64'))
 const time = fc.integer({ min: 0, max: 4_000_000_000_000 })
-const badge = fc.record({ total: fc.nat(), friendRequests: fc.nat(), missedCalls: fc.nat() })
 const over = { callId: id, callerId: id, callerName: name, isVideo: fc.boolean(), atMs: time }
 const given = { encryptedAESKey: key, callId: id, fromUserId: id, fromDeviceId: id }
 const device = { deviceId: id, name, platform: name, publicKeyHash: name }
@@ -433,7 +419,6 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   device_push_lost: fc.record({ deviceId: id, name, platform: name }),
   session_revoked: fc.record({ reason: name }),
   profile_changed: fc.record({}),
-  badge: fc.record({ badge }),
 }
 
 const anyNotice = fc

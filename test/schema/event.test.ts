@@ -296,10 +296,6 @@ for (const [kind, [event, fields]] of Object.entries(EVENTS)) {
   })
 }
 
-t.test('a call_answered_elsewhere that an earlier version kept says answered', async t => {
-  t.match(bodyOf({ kind: 'call_answered_elsewhere', ...OVER }), { reason: 'answered' })
-})
-
 t.test('what belongs to an event that is kept does not get into its body', async t => {
   const stowaway = { ...EVENTS.key_update[0], push: 'token', others: [KEY] }
   t.notMatch(Object.keys(bodyOf(stowaway)).join(), /push|others/)

@@ -16,7 +16,7 @@ import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts
 import type { StompCalls, StompConnectionDeps, TokenOwner } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Badge, BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
+import type { Badge, NoticeBody } from '../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { type ErrorCode, SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
@@ -72,7 +72,7 @@ export interface House extends Stage {
   /** A client that has signed in, with its CONNECTED taken; `headers` are lines of its CONNECT. */
   connect(person: Person, version?: string, headers?: string): Promise<StompPeer>
   /** Tells a device something, as an operation would. */
-  tell(person: Person, body: NoticeBody | BadgeState, expiresAtMs?: number): Promise<void>
+  tell(person: Person, body: NoticeBody, expiresAtMs?: number): Promise<void>
   /** Sets every badge to so many missed calls, without a message. */
   countMissed(missedCalls: number): void
   /** Has everybody's badge count so many missed calls, and the person's connections told that it may be another. */

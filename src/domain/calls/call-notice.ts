@@ -65,8 +65,7 @@ export type ElsewhereReason = 'answered' | 'declined' | 'busy'
 export type PlainCallNotice =
   | MediaReadyNotice
   | OverNotice<'call_cancelled' | 'call_missed' | 'call_moved'>
-  /** Messages of earlier versions have no reason. */
-  | (OverNotice<'call_answered_elsewhere'> & { readonly reason?: ElsewhereReason })
+  | (OverNotice<'call_answered_elsewhere'> & { readonly reason: ElsewhereReason })
   | {
       readonly kind: 'call_ended'
       readonly callId: CallId

@@ -4,7 +4,7 @@
  */
 
 import type { CallId } from '../ids.ts'
-import type { Notice, NoticeBody } from './notice.ts'
+import type { BadgeState, Notice, NoticeBody } from './notice.ts'
 
 export type InboxItem =
   | { readonly kind: 'notice'; readonly notice: Notice }
@@ -29,7 +29,7 @@ export function queueOf(item: InboxItem): string {
   return item.kind === 'dev' ? item.queue : queueOfNotice(item.notice.kind)
 }
 
-export function queueOfNotice(kind: Notice['kind']): NoticeQueue {
+export function queueOfNotice(kind: (Notice | BadgeState)['kind']): NoticeQueue {
   return QUEUES[kind]
 }
 
@@ -75,7 +75,7 @@ export const INBOX_MESSAGES_MAX = 500
 /** Unfetched messages are dropped after this time (contract 7.1). */
 export const INBOX_KEPT_MS = 7 * 86_400_000
 
-const QUEUES: Record<Notice['kind'], NoticeQueue> = {
+const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   call_invitation: 'calls',
   call_cancelled: 'calls',
   call_missed: 'calls',

@@ -57,17 +57,21 @@ export type PersonalNoticeBody =
   /** The profile or the login methods are not what they were; a device reads them anew. */
   | { readonly kind: 'profile_changed' }
 
-/** The badge is state: connections get it live, and no inbox keeps it. Inboxes of earlier versions hold some. */
+/** The badge is state: connections get it live, and no inbox keeps it. */
 export interface BadgeState {
   readonly kind: 'badge'
   readonly badge: Badge
 }
 
-export type Notice = (NoticeBody | BadgeState) & {
+interface EventName {
   /** 22 base64url characters. */
   readonly eventId: string
   readonly sentAtMs: number
 }
+
+export type Notice = NoticeBody & EventName
+
+export type BadgeEvent = BadgeState & EventName
 
 export function isSameBadge(one: Badge, other: Badge): boolean {
   return one.friendRequests === other.friendRequests && one.missedCalls === other.missedCalls

@@ -10,8 +10,8 @@ export type Letter =
       readonly kind: 'otp'
       readonly otp: string
       readonly lifetimeS: number
-      /** The code adds the address to an account, perhaps not its reader's. Absent in letters of earlier versions. */
-      readonly binds?: boolean
+      /** The code adds the address to an account, perhaps not its reader's. */
+      readonly binds: boolean
     }
   /** To the owner of an address that another user tried to bind. */
   | { readonly kind: 'address-tried' }
@@ -39,9 +39,9 @@ export type OutboxMessage =
       readonly deviceId: DeviceId
       readonly notice: Notice
       readonly expiresAtMs: number
-      /** Whose tokens the device had when it was written. Absent in messages of before. */
-      readonly provider?: PushProvider
-      /** Where it goes if the device has no tokens by then. Absent in messages of before, too. */
+      /** Whose tokens the device had when it was written. */
+      readonly provider: PushProvider
+      /** Set with the last push to a device, whose tokens may be gone before it leaves. */
       readonly lastTokens?: PushTokens
     }
   /** Has Apple forget the user's consent, which account deletion must (contract 2.10). */
@@ -63,7 +63,7 @@ export const LANES = ['mail', 'sms', 'apns', 'fcm', 'apple'] as const
 export type Lane = (typeof LANES)[number]
 
 export function laneOf(message: OutboxMessage): Lane {
-  return message.channel === 'push' ? (message.provider ?? 'apns') : message.channel
+  return message.channel === 'push' ? message.provider : message.channel
 }
 
 export function channelOf(lane: Lane): Channel {

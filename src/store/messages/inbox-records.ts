@@ -36,21 +36,6 @@ export interface Entry extends GroupPlace {
   readonly callId?: bigint
 }
 
-/** As earlier versions stored a head: its messages have rows, but for the one in it. */
-export interface HeadOfBefore extends InboxHead {
-  readonly looksAtMs: number
-  readonly first?: { readonly offset: number; readonly row: RowOfBefore }
-}
-
-/** As earlier versions stored a message. */
-export interface RowOfBefore extends Omit<Entry, 'offset' | 'group' | 'at'> {
-  readonly sealed: Uint8Array
-}
-
-export function isOfBefore(head: Head | HeadOfBefore): head is HeadOfBefore {
-  return !('entries' in head)
-}
-
 /** When the sweep ends a message: an invitation some time after it is no longer shown. */
 export function endOf({ expiresAtMs, callId }: Pick<Entry, 'expiresAtMs' | 'callId'>): number {
   return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
@@ -69,22 +54,15 @@ export function offsetIn(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(DEVICE_BYTES, 6)
 }
 
-const ROW_SHAPES_OF_BEFORE = [
-  ['queue', 'atMs', 'expiresAtMs', 'sealed'],
-  ['queue', 'atMs', 'expiresAtMs', 'callId', 'sealed'],
-]
-const ENTRY_SHAPES = [
+/** Rows of the table `inbox`. */
+export const ENTRY_SHAPES = [
   ['offset', 'queue', 'atMs', 'expiresAtMs', 'group', 'at'],
   ['offset', 'queue', 'atMs', 'expiresAtMs', 'callId', 'group', 'at'],
 ]
-/** Rows of the table `inbox`. */
-export const ROW_SHAPES = [...ROW_SHAPES_OF_BEFORE, ...ENTRY_SHAPES]
 /** Rows of the table `inbox-heads`. */
 export const HEAD_SHAPES = [
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'delivered'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered'],
+  ['epoch', 'nextOffset', 'lostOffset', 'looksAtMs', 'rows', 'entries'],
+  ['epoch', 'nextOffset', 'lostOffset', 'looksAtMs', 'rows', 'entries', 'delivered'],
   // The last delivered offset of each queue but a developer's, by name.
   ['account'],
   ['calls'],
@@ -93,13 +71,6 @@ export const HEAD_SHAPES = [
   ['account', 'contacts'],
   ['calls', 'contacts'],
   ['account', 'calls', 'contacts'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'first'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered', 'first'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'first', 'delivered'],
-  ['offset', 'row'],
-  ...ROW_SHAPES_OF_BEFORE,
-  ['epoch', 'nextOffset', 'lostOffset', 'looksAtMs', 'rows', 'entries'],
-  ['epoch', 'nextOffset', 'lostOffset', 'looksAtMs', 'rows', 'entries', 'delivered'],
   ...ENTRY_SHAPES,
 ]
 /** A room speaks five seconds after the ring; the rest is for a process that was down meanwhile. */

@@ -23,16 +23,12 @@ import { idInKey, idsKey, keyBehind, rangeOf, userInKey } from '../engine/keys.t
 import { RowCache } from '../engine/row-cache.ts'
 import { type Change, type Happening, recordTable, type View } from '../engine/store.ts'
 import {
+  ENTRY_SHAPES,
   type Entry,
   endOf,
   HEAD_SHAPES,
   type Head,
-  type HeadOfBefore,
   type InboxHead,
-  isOfBefore,
-  offsetIn,
-  ROW_SHAPES,
-  type RowOfBefore,
   rowKey,
 } from './inbox-records.ts'
 import { type GroupPlace, MessageGroups } from './message-groups.ts'
@@ -62,7 +58,7 @@ export class InboxStore {
   readonly #deps: StoreDeps
   readonly #groups: MessageGroups
   /** Each message has its device's head read three times: to add it, to fetch it, to acknowledge it. */
-  readonly #heads: RowCache<Head | HeadOfBefore, Head | HeadOfBefore | null>
+  readonly #heads: RowCache<Head, Head | null>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
   constructor(deps: StoreDeps) {
@@ -84,7 +80,7 @@ export class InboxStore {
     const head = this.#read(view, idsKey(userId, deviceId))
     if (head === undefined) return NO_HEAD
     const { epoch, nextOffset, lostOffset, delivered } = head
-    const count = isOfBefore(head) ? head.count : head.rows + this.#waiting(view, head.entries).length
+    const count = head.rows + this.#waiting(view, head.entries).length
     return { epoch, nextOffset, lostOffset, count, ...(delivered && { delivered }) }
   }
 
@@ -102,11 +98,9 @@ export class InboxStore {
     const head = this.#read(view, device)
     const messages: InboxMessage[] = []
     if (head === undefined) return messages
-    for (const message of isOfBefore(head)
-      ? this.#messagesOfBefore(view, device, head)
-      : this.#messages(view, device, head, offset)) {
+    for (const message of this.#messages(view, device, head, offset)) {
       if (messages.length >= limit) break
-      if (message.offset <= offset || nowMs >= message.expiresAtMs) continue
+      if (nowMs >= message.expiresAtMs) continue
       if (queue === undefined || message.queue === queue) messages.push(message)
     }
     return messages
@@ -125,7 +119,7 @@ export class InboxStore {
     const { nowMs } = change
     const callId = callInvitedTo(item)
     const device = idsKey(userId, deviceId)
-    const known = this.#headOf(change, device) ?? this.#newHead()
+    const known = this.#read(change, device) ?? this.#newHead()
     const rung = this.#withdraw(change, known, callId ?? replaces) ?? known
     const head = this.#makeRoom(change, device, this.#withoutSettled(change, rung))
     const offset = head.nextOffset
@@ -142,7 +136,7 @@ export class InboxStore {
   /** The device is done with these. Those that are gone already are passed over. */
   settle(change: Change, userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
     const device = idsKey(userId, deviceId)
-    const head = this.#headOf(change, device)
+    const head = this.#read(change, device)
     if (head === undefined) return
     let { rows } = head
     for (const offset of offsets) {
@@ -165,7 +159,7 @@ export class InboxStore {
     delivered: Readonly<Record<string, number>>,
   ): void {
     const device = idsKey(userId, deviceId)
-    const head = this.#headOf(change, device)
+    const head = this.#read(change, device)
     if (head === undefined) return
     const merged: Record<string, number> = { ...head.delivered }
     for (const [queue, offset] of Object.entries(delivered)) {
@@ -178,7 +172,7 @@ export class InboxStore {
   /** Takes back the invitation to a call that waits for the device; false when none does. */
   dropInvitation(change: Change, userId: UserId, deviceId: DeviceId, callId: bigint): boolean {
     const device = idsKey(userId, deviceId)
-    const head = this.#headOf(change, device)
+    const head = this.#read(change, device)
     const changed = head && this.#withdraw(change, head, callId)
     if (changed !== undefined) change.put(INBOX_HEADS, device, changed)
     return changed !== undefined
@@ -209,13 +203,11 @@ export class InboxStore {
     let rows = 0
     const groups = new Set<string>()
     for (const { key, value } of view.range(INBOX_HEADS)) {
-      if (isOfBefore(value)) continue
       rows += value.rows
       for (const entry of this.#assertInbox(view, key, value))
         groups.add(Buffer.from(entry.group).toString('hex'))
     }
-    const isOld = [...view.range(INBOX_HEADS)].some(({ value }) => isOfBefore(value))
-    assert(isOld || view.count(INBOX) === rows, 'every row is counted by a head')
+    assert(view.count(INBOX) === rows, 'every row is counted by a head')
     assert(this.#groups.countOf(view) === groups.size, 'every group has a message that waits')
   }
 
@@ -240,10 +232,9 @@ export class InboxStore {
   /** Ends invitations of an inbox whose time has run out; returns when to look again. */
   #look(change: Change, device: Uint8Array): number | undefined {
     const { nowMs } = change
-    const known = this.#read(change, device)
+    const head = this.#read(change, device)
     // One ending stands for the inbox, that of the head; another one is of an inbox that was erased.
-    if (known === undefined || known.looksAtMs >= nowMs + 1) return undefined
-    const head = this.#headOf(change, device)!
+    if (head === undefined || head.looksAtMs >= nowMs + 1) return undefined
     const entries = [...rowsOf(change, device, 0), ...this.#waiting(change, head.entries)]
     const due = entries.filter(entry => nowMs >= endOf(entry))
     const ends = entries.map(endOf).filter(endMs => nowMs < endMs)
@@ -261,7 +252,7 @@ export class InboxStore {
 
   #expire(change: Change, device: Uint8Array, entry: Entry): void {
     const tombstone = this.#tombstoneOf(change, entry)
-    const head = this.#remove(change, device, this.#headOf(change, device)!, entry)
+    const head = this.#remove(change, device, this.#read(change, device)!, entry)
     change.put(INBOX_HEADS, device, head)
     if (tombstone !== undefined) {
       const [userId, deviceId] = [idInKey(device, 0) as UserId, idInKey(device, 1) as DeviceId]
@@ -307,7 +298,7 @@ export class InboxStore {
 
   #removeRow(change: Change, device: Uint8Array, offset: number): boolean {
     const key = rowKey(device, offset)
-    const entry = change.get(INBOX, key) as Entry | undefined
+    const entry = change.get(INBOX, key)
     if (entry === undefined) return false
     change.remove(INBOX, key)
     this.#groups.settle(change, entry)
@@ -338,48 +329,17 @@ export class InboxStore {
     }
   }
 
-  *#messagesOfBefore(view: View, device: Uint8Array, head: HeadOfBefore): Iterable<InboxMessage> {
-    for (const { offset, row } of messagesOfBefore(view, device, head)) {
-      const item = this.#groups.openAlone(row.sealed)
-      const { queue, atMs, expiresAtMs } = row
-      if (item !== undefined) yield { offset, queue, item, atMs, expiresAtMs }
-    }
-  }
-
-  #read(view: View, device: Uint8Array): Head | HeadOfBefore | undefined {
+  #read(view: View, device: Uint8Array): Head | undefined {
     return this.#heads.of(view, device) ?? undefined
-  }
-
-  /** One of an earlier version is brought into today's form, with its messages. */
-  #headOf(change: Change, device: Uint8Array): Head | undefined {
-    const head = this.#read(change, device)
-    if (head === undefined || !isOfBefore(head)) return head
-    const { epoch, nextOffset, lostOffset, looksAtMs, delivered } = head
-    const entries = messagesOfBefore(change, device, head).map(({ offset, row }) => {
-      change.remove(INBOX, rowKey(device, offset))
-      return entryOf(offset, row.queue, row, row.callId, this.#groups.addSealed(change, row.sealed))
-    })
-    const now = {
-      epoch,
-      nextOffset,
-      lostOffset,
-      looksAtMs,
-      rows: 0,
-      entries,
-      ...(delivered && { delivered }),
-    }
-    const written = withFewEntries(change, device, now)
-    change.put(INBOX_HEADS, device, written)
-    return written
   }
 
   #eraseBelow(change: Change, prefix: Uint8Array): void {
     const range = rangeOf(prefix)
-    for (const { key } of [...change.range(INBOX_HEADS, range)]) {
-      for (const entry of this.#headOf(change, key)!.entries) this.#groups.settle(change, entry)
+    for (const { key, value } of [...change.range(INBOX_HEADS, range)]) {
+      for (const entry of value.entries) this.#groups.settle(change, entry)
       for (const entry of rowsOf(change, key, 0)) this.#groups.settle(change, entry)
     }
-    for (const table of [INBOX, INBOX_HEADS, INVITATIONS_OF_BEFORE] as const) {
+    for (const table of [INBOX, INBOX_HEADS] as const) {
       for (const key of [...change.keys(table, range)]) change.remove(table, key)
     }
   }
@@ -433,21 +393,7 @@ function rowsOf(view: View, device: Uint8Array, offset: number, limit?: number):
     end: keyBehind(device),
     ...(limit !== undefined && { limit }),
   }
-  return [...view.range(INBOX, range)].map(({ value }) => value as Entry)
-}
-
-function messagesOfBefore(view: View, device: Uint8Array, { first }: HeadOfBefore): MessageOfBefore[] {
-  const range = { start: rowKey(device, 0), end: keyBehind(device) }
-  const rows = [...view.range(INBOX, range)].map(({ key, value }) => ({
-    offset: offsetIn(key),
-    row: value as RowOfBefore,
-  }))
-  return first === undefined ? rows : [first, ...rows]
-}
-
-interface MessageOfBefore {
-  readonly offset: number
-  readonly row: RowOfBefore
+  return [...view.range(INBOX, range)].map(({ value }) => value)
 }
 
 /**
@@ -468,7 +414,5 @@ const HEADS_KEPT_MAX = 4_096
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
 
-const INBOX = recordTable<Entry | RowOfBefore>('inbox', ROW_SHAPES)
-export const INBOX_HEADS = recordTable<Head | HeadOfBefore>('inbox-heads', HEAD_SHAPES)
-/** Rows of earlier versions; only erased. */
-const INVITATIONS_OF_BEFORE = recordTable<number>('inbox-invitations')
+const INBOX = recordTable<Entry>('inbox', ENTRY_SHAPES)
+export const INBOX_HEADS = recordTable<Head>('inbox-heads', HEAD_SHAPES)

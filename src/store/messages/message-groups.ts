@@ -7,7 +7,7 @@
  * backup, still holds what was deleted long ago.
  */
 
-import { decode, Packr } from 'msgpackr'
+import { Packr } from 'msgpackr'
 import type { InboxItem } from '../../domain/messages/inbox.ts'
 import type { Notice } from '../../domain/messages/notice.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
@@ -45,7 +45,7 @@ export class MessageGroups {
    * much as to seal it (`invitations` in `bench/`). Whether it is still there the rows say.
    */
   readonly #lately = new BoundedCache<string, readonly InboxItem[]>(GROUPS_KEPT_MAX)
-  /** How many messages a group has: ALONE, or GONE. */
+  /** How many messages a group has; GONE without its row. */
   readonly #counts: RowCache<Uint8Array, number>
   readonly #settled: RowCache<Uint8Array, Uint8Array>
 
@@ -62,19 +62,6 @@ export class MessageGroups {
     if (last.group === undefined || !hasRoom(last.group, item)) last.group = this.#begin(change)
     const { id, items } = last.group
     return { group: id, at: items.push(item) - 1 }
-  }
-
-  /** As `add`, for a message that an earlier version sealed by itself. */
-  addSealed(change: Change, sealed: Uint8Array): GroupPlace {
-    const group = this.#newId(change)
-    change.put(GROUPS, group, rowOf(ALONE, sealed))
-    return { group, at: 0 }
-  }
-
-  /** The message of an earlier version. */
-  openAlone(sealed: Uint8Array): InboxItem | undefined {
-    const plain = this.#sealed.open(sealed)
-    return plain && unpackAlone(plain)
   }
 
   /** How many groups there are. For tests: it counts them all. */
@@ -98,8 +85,8 @@ export class MessageGroups {
     if (kept !== undefined) return kept[at]
     const row = view.get(GROUPS, group)
     const plain = row && this.#sealed.open(row.subarray(1))
-    if (row === undefined || plain === undefined) return undefined
-    const items = row[0] === ALONE ? [unpackAlone(plain)] : unpack(plain)
+    if (plain === undefined) return undefined
+    const items = unpack(plain)
     this.#lately.set(name, items)
     return items[at]
   }
@@ -143,7 +130,7 @@ export class MessageGroups {
       const before = this.#settled.of(change, id)
       const settled = Buffer.from(before)
       for (const at of places) settled[at >> 3]! |= 1 << (at & 7)
-      if (bitsIn(settled) < Math.max(1, count)) {
+      if (bitsIn(settled) < count) {
         change.put(SETTLED, id, settled)
         continue
       }
@@ -205,14 +192,6 @@ function unpack(plain: Uint8Array): InboxItem[] {
   return [first, ...others.map(whole)]
 }
 
-function unpackAlone(plain: Uint8Array): InboxItem {
-  const item = decode(plain) as InboxItem
-  if (item.kind !== 'notice' || item.notice.kind !== 'call_invitation') return item
-  const packed: unknown = item.notice.participants
-  if (!(packed instanceof Uint8Array)) return item
-  return { kind: item.kind, notice: { ...item.notice, participants: decode(packed) } }
-}
-
 /** Messages of one call differ by key and event id alone. Undefined if they have other members. */
 function differenceOf(item: InboxItem, first: InboxItem): Packed | undefined {
   if (item.kind !== 'notice' || first.kind !== 'notice' || item.notice.kind !== first.notice.kind)
@@ -228,9 +207,8 @@ type Members = Readonly<Record<string, unknown>>
 
 /** Names of members stand once in a row. */
 const PACKR = new Packr({ useRecords: true })
-/** In place of a count: a message that was sealed by itself. */
-const ALONE = 0
-const GONE = -1
+/** In place of a count. */
+const GONE = 0
 /** To read one, all have to be opened. */
 const GROUP_MESSAGES_MAX = 32
 export const SETTLED_BYTES = GROUP_MESSAGES_MAX / 8

@@ -14,7 +14,7 @@ import type { Sealed } from '../engine/sealed.ts'
 import { recordTable, type Store, type View } from '../engine/store.ts'
 
 export interface OutboxRow {
-  /** A list of messages; in rows of before, one message. */
+  /** A list of messages. */
   readonly sealed: Uint8Array
   /** How often they have been tried. */
   readonly tries: number
@@ -150,8 +150,7 @@ export class OutboxQueue {
   #messagesOf({ sealed }: OutboxRow): readonly OutboxMessage[] | undefined {
     const plain = this.#deps.sealed.open(sealed)
     if (plain === undefined) return undefined
-    const messages: OutboxMessage | readonly OutboxMessage[] = decode(plain)
-    return Array.isArray(messages) ? messages : [messages as OutboxMessage]
+    return decode(plain)
   }
 
   /** Where this can't be written, the next queue meets them again. */

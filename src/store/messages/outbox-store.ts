@@ -123,7 +123,7 @@ function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, rea
   return times
 }
 
-/** First byte of the keys. The byte of `apns` once stood for all pushes. */
+/** First byte of the keys. */
 const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, fcm: 5 }
 /** The most messages that are sent again after a crash. */
 const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, apple: 1 }

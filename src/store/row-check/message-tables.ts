@@ -4,29 +4,24 @@ import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
 import {
+  ENTRY_SHAPES,
   type Entry,
   endOf,
   HEAD_SHAPES,
   type Head,
-  type HeadOfBefore,
-  isOfBefore,
   offsetIn,
-  ROW_SHAPES,
-  type RowOfBefore,
 } from '../messages/inbox-records.ts'
 import { GROUP_ID_BYTES, isSettledIn, SETTLED_BYTES } from '../messages/message-groups.ts'
 import { isDevice } from './account-tables.ts'
-import { bytes, count, either, id, listOf, record, recordOf, sealed, text } from './form.ts'
+import { bytes, count, id, listOf, record, recordOf, sealed, text } from './form.ts'
 import { type StoredRows, UNREADABLE } from './stored-rows.ts'
 import { byBeginning, byIds, byOwner, type KeyName, type TableCheck, tableCheck } from './table-check.ts'
 
 const DEVICE = 16
-const rowOfBefore = record({ queue: text, atMs: count, expiresAtMs: count, sealed }, { callId: id })
 const entry = record(
   { offset: count, queue: text, atMs: count, expiresAtMs: count, group: bytes(GROUP_ID_BYTES), at: count },
   { callId: id },
 )
-const positions = { epoch: count, nextOffset: count, lostOffset: count, looksAtMs: count }
 const byDeviceAndOffset: KeyName = key =>
   key.length < DEVICE ? byOwner(key) : `${byIds(key.subarray(0, DEVICE))}/${offsetIn(key)}`
 const byGroup: KeyName = key =>
@@ -34,34 +29,38 @@ const byGroup: KeyName = key =>
 const byNumber: KeyName = key => (key.length === 6 ? `${key.readUIntBE(0, 6)}` : '?')
 
 export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
-  inbox: tableCheck<Entry | RowOfBefore>({
-    shapes: ROW_SHAPES,
+  inbox: tableCheck<Entry>({
+    shapes: ENTRY_SHAPES,
     key: [DEVICE + 6],
     keyAs: byDeviceAndOffset,
-    form: either(rowOfBefore, entry),
+    form: entry,
     *disagreements(key, row, rows) {
       const offset = offsetIn(key)
-      const isCounted = rows.holds<Head | HeadOfBefore>(
+      const isCounted = rows.holds<Head>(
         'inbox-heads',
         key.subarray(0, DEVICE),
-        head => offset < head.nextOffset && !standsIn(head, offset),
+        head => offset < head.nextOffset && !head.entries.some(entry => entry.offset === offset),
       )
       if (!isCounted) yield 'inbox-heads does not know of the message'
-      if ('group' in row && !rows.has('inbox-groups', row.group)) yield 'its message is not in inbox-groups'
+      if (!rows.has('inbox-groups', row.group)) yield 'its message is not in inbox-groups'
       yield* deadInvitation(row, rows)
     },
     remedy: 'the device may miss what it was to be told: have its user open the app and look',
   }),
-  'inbox-heads': tableCheck<Head | HeadOfBefore>({
+  'inbox-heads': tableCheck<Head>({
     shapes: HEAD_SHAPES,
     key: [DEVICE],
     keyAs: byIds,
-    form: either(
-      record({ ...positions, rows: count, entries: listOf(entry) }, { delivered: recordOf(count) }),
-      record(
-        { ...positions, count },
-        { first: record({ offset: count, row: rowOfBefore }), delivered: recordOf(count) },
-      ),
+    form: record(
+      {
+        epoch: count,
+        nextOffset: count,
+        lostOffset: count,
+        looksAtMs: count,
+        rows: count,
+        entries: listOf(entry),
+      },
+      { delivered: recordOf(count) },
     ),
     ending: {
       kind: EXPIRY.inbox,
@@ -129,34 +128,23 @@ function isWaiting({ group, at }: Entry, rows: StoredRows): boolean {
   )
 }
 
-function standsIn(head: Head | HeadOfBefore, offset: number): boolean {
-  return isOfBefore(head)
-    ? head.first?.offset === offset
-    : head.entries.some(entry => entry.offset === offset)
-}
-
 function* deadInvitation({ callId }: Pick<Entry, 'callId'>, rows: StoredRows): Iterable<string> {
   if (callId !== undefined && !rows.has('calls', idsKey(callId))) {
     yield `it invites to call ${callId}, which is not in calls`
   }
 }
 
-function* miscounts(key: Buffer, head: Head | HeadOfBefore, rows: StoredRows): Iterable<string> {
+function* miscounts(key: Buffer, head: Head, rows: StoredRows): Iterable<string> {
   const withRows: Pick<Entry, 'expiresAtMs' | 'callId'>[] = []
   for (const { value } of rows.rows('inbox', key)) {
     // Said of that one.
     if (value === UNREADABLE) return
     withRows.push(value as Entry)
   }
-  const inHead = isOfBefore(head)
-    ? head.first === undefined
-      ? []
-      : [head.first.row]
-    : head.entries.filter(entry => isWaiting(entry, rows))
+  const inHead = head.entries.filter(entry => isWaiting(entry, rows))
   for (const entry of inHead) yield* deadInvitation(entry, rows)
-  const counted = isOfBefore(head) ? head.count - inHead.length : head.rows
   const waiting = [...withRows, ...inHead]
-  if (withRows.length !== counted) yield `it counts ${counted} rows, and there are ${withRows.length}`
+  if (withRows.length !== head.rows) yield `it counts ${head.rows} rows, and there are ${withRows.length}`
   else if (waiting.length > INBOX_MESSAGES_MAX)
     yield `it holds ${waiting.length} messages, more than an inbox may`
   if (waiting.some(entry => endOf(entry) < head.looksAtMs))

@@ -200,18 +200,3 @@ t.test('a client that does not read gets only the final badge', async t => {
   await house.settle()
   t.same(said(peer.take().slice(1)), [3])
 })
-
-t.test('badges that an earlier version kept are never delivered, and go', async t => {
-  const house = makeHouse(t)
-  const person = newPerson()
-  const badge = { total: 9, friendRequests: 0, missedCalls: 9 }
-  for (let at = 0; at < 70; at++) await house.tell(person, { kind: 'badge', badge })
-  await house.tell(person, { kind: 'profile_changed' })
-  t.equal(kept(house, person).length, 71)
-  const peer = await house.connect(person)
-  subscribe(peer, 'account', 'client-individual')
-  await house.settle()
-  t.same(said(peer.take()), ['profile_changed', 0])
-  t.same(kept(house, person), ['profile_changed'])
-  house.database.view(view => house.inbox.assertConsistent(view))
-})

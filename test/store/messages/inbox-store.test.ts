@@ -3,21 +3,18 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
 import { newsNameOf } from '../../../src/domain/happening.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
-import { callInvitedTo, type InboxItem } from '../../../src/domain/messages/inbox.ts'
+import type { InboxItem } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
-import { deriveSecrets, seal } from '../../../src/domain/secrets.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
-import { Database, recordEncoder } from '../../../src/store/engine/database.ts'
+import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
-import { idsKey, indexKey } from '../../../src/store/engine/keys.ts'
-import { INBOX_HEADS, InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
+import { InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
-import { storedTable } from '../../support/stored-table.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
 const [PHONE, TABLET] = [6_000_000_001n as DeviceId, 6_000_000_002n as DeviceId]
@@ -62,30 +59,6 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
 
 function dev(label: string, queue = 'dev.t', body: Uint8Array = Uint8Array.of(0, 255)): InboxItem {
   return { kind: 'dev', queue, headers: [['label', label]], body }
-}
-
-/** Stores an inbox as earlier versions did: each message sealed by itself, in a row but for the first, if it is in the head. */
-async function storeAsBefore(house: House, device: DeviceId, { isFirstInHead = false } = {}): Promise<void> {
-  const { database, inbox } = house
-  await database.change(change => {
-    const messages = inbox.after(change, ANN, device, 0, 1_000, 0)
-    const { epoch, nextOffset, lostOffset, looksAtMs } = change.get(INBOX_HEADS, idsKey(ANN, device))!
-    inbox.eraseDevice(change, ANN, device)
-    const [first, ...others] = messages.map(({ offset, item, queue, atMs, expiresAtMs }) => {
-      const sealed = seal(deriveSecrets(Buffer.alloc(32, 7)).seal, 'inbox', randomBytes(12), encode(item))
-      const callId = callInvitedTo(item)
-      return { offset, row: { queue, atMs, expiresAtMs, ...(callId && { callId }), sealed } }
-    })
-    for (const { offset, row } of isFirstInHead ? others : [first!, ...others])
-      change.put(storedTable('inbox'), rowKey(device, offset), recordEncoder().encode(row))
-    const head = { epoch, nextOffset, lostOffset, count: messages.length, looksAtMs }
-    const stored = isFirstInHead ? { ...head, invitations: [], first } : head
-    change.put(storedTable('inbox-heads'), idsKey(ANN, device), recordEncoder().encode(stored))
-  }, 0)
-}
-
-function rowKey(device: DeviceId, offset: number): Uint8Array {
-  return Buffer.concat([idsKey(ANN, device), indexKey(offset)])
 }
 
 function invitation(callId: number, expiresAtMs: number): InboxItem {
@@ -179,7 +152,7 @@ t.test('what is put in comes out the same', async t => {
   ])
 })
 
-t.test('a message is the same to its writer and after a restart, in a row of the older form too', async t => {
+t.test('a message is the same to its writer and after a restart', async t => {
   const folder = t.testdir()
   const house = open(t, { folder })
   const { notice } = invitation(1, RING_MS) as Extract<InboxItem, { kind: 'notice' }>
@@ -191,7 +164,6 @@ t.test('a message is the same to its writer and after a restart, in a row of the
     for (const device of [PHONE, TABLET]) house.inbox.append(change, ANN, device, { item })
   }, 0)
   t.same(read(house), [item, item])
-  await storeAsBefore(house, TABLET)
   await house.database.close()
   t.same(read(open(t, { folder })), [item, item])
 })
@@ -480,29 +452,6 @@ t.test('what takes the place of an invitation is there in its stead, and of no o
     )
   for (const callId of [1n, 1n, 3n]) await replace(callId)
   t.same(shown(house), ['call_invitation 2', 'over 1', 'over 1', 'over 3'])
-  house.assertConsistent()
-})
-
-t.test('an inbox that an earlier version wrote goes on with its messages and invitations', async t => {
-  const folder = t.testdir()
-  let house = open(t, { folder })
-  const upgrade = async (options = {}) => {
-    await storeAsBefore(house, PHONE, options)
-    await house.database.close()
-    house = open(t, { folder })
-  }
-  for (const callId of [1, 2]) await invite(house, callId, 0)
-  await upgrade()
-  house.assertConsistent()
-  t.ok(await drop(house, 1n))
-  await append(house, ['a'])
-  t.same(shown(house), ['call_invitation 2', 'a'])
-  t.ok(await drop(house, 2n))
-  house.assertConsistent()
-  await upgrade({ isFirstInHead: true })
-  t.same(shown(house), ['a'])
-  await invite(house, 3, 0)
-  t.same(shown(house), ['a', 'call_invitation 3'])
   house.assertConsistent()
 })
 

@@ -53,7 +53,8 @@ function invitation(expiresAtMs: number): CallNoticeBody {
 function over(
   kind: 'call_cancelled' | 'call_missed' | 'call_answered_elsewhere' | 'call_moved',
 ): CallNoticeBody {
-  return { kind, callId: CALL, ...CALLER, atMs: 7 }
+  const body = { callId: CALL, ...CALLER, atMs: 7 }
+  return kind === 'call_answered_elsewhere' ? { kind, ...body, reason: 'answered' } : { kind, ...body }
 }
 
 function ended(nowMs: number): CallNoticeBody {

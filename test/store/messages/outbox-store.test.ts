@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
 import type { Lane, OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
@@ -13,8 +12,6 @@ import { LmdbView } from '../../../src/store/engine/lmdb-change.ts'
 import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OUTBOX, type Settlement, type WaitingMessage } from '../../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
-
-const SECRETS = deriveSecrets(Buffer.alloc(32, 7))
 
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const database = Database.open(folder)
@@ -36,7 +33,7 @@ function mail(to: string, channel: 'mail' | 'sms' = 'mail'): OutboxMessage {
     channel,
     to,
     language: 'en',
-    letter: { kind: 'otp', otp: '424242', lifetimeS: 300 },
+    letter: { kind: 'otp', otp: '424242', lifetimeS: 300, binds: false },
     expiresAtMs: 9e12,
   }
 }
@@ -76,6 +73,7 @@ t.test('a message comes back as it was handed in, and as new', async t => {
     deviceId: 7n as never,
     notice: { kind: 'session_revoked', reason: 'account_deleted', eventId: 'e', sentAtMs: 5 },
     expiresAtMs: 1_767_225_600_123,
+    provider: 'apns',
   }
   await add(0, message)
   t.same(
@@ -301,7 +299,8 @@ t.test('what another secret sealed can not be sent and does not stay in the way'
 
 function push(deviceId: bigint): OutboxMessage {
   const notice = { kind: 'session_revoked', reason: 'signed_out', eventId: 'e', sentAtMs: 0 } as const
-  return { channel: 'push', userId: 1n as never, deviceId: deviceId as never, notice, expiresAtMs: 9e12 }
+  const device = { userId: 1n as never, deviceId: deviceId as never }
+  return { channel: 'push', ...device, notice, expiresAtMs: 9e12, provider: 'apns' }
 }
 
 function devices(waiting: readonly WaitingMessage[]): unknown[] {
@@ -327,14 +326,4 @@ t.test('a row is there until the last of its messages is settled', async t => {
   t.same(devices(outbox.queue('apns').take(5, 100)), [0n, 1n, 2n], 'for another that starts')
   await queue.settle([{ waiting: third! }])
   t.same(devices(outbox.queue('apns').take(50, 100)), [1n])
-})
-
-t.test('a message that an earlier version wrote alone, and for either provider, is sent', async t => {
-  const { database, outbox } = open(t)
-  const sealed = new Sealed(SECRETS, randomBytes, 'outbox').seal(encode(push(7n)))
-  const key = Buffer.alloc(17)
-  key[0] = 3
-  await database.change(change => change.put(OUTBOX, key, { sealed, tries: 1 }))
-  const [waiting] = outbox.queue('apns').take(5, 100)
-  t.same([waiting!.message, waiting!.row.tries], [push(7n), 1])
 })
