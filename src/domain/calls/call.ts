@@ -62,8 +62,8 @@ export interface Call {
   readonly keyEpoch: number
   /** The last map of keys that was sent, so that it is known when it comes again. */
   readonly lastKeys: SentKeys | undefined
-  /** The one that made the present epoch, when it was not the start. Not there in calls of earlier versions. */
-  readonly epochKeys?: SentKeys | undefined
+  /** The one that made the present epoch, when it was not the start. */
+  readonly epochKeys: SentKeys | undefined
   /** In the order of their first invitation, the initiator first; never removed from the list. */
   readonly participants: readonly Participant[]
   readonly rejoinAsks: readonly RejoinAsk[]

@@ -21,10 +21,9 @@ export interface CallHistoryPlace {
   readonly id: bigint
 }
 
-/** As it is stored: its people packed, once for all rows of a call. Rows of before have the user's peers, in the clear. */
+/** As it is stored: its people packed, once for all rows of a call. */
 export interface StoredHistoryRow extends Omit<CallHistoryRow, 'people'> {
-  readonly people?: Uint8Array | undefined
-  readonly peers?: readonly PersonName[]
+  readonly people: Uint8Array
 }
 
 /** The counts of a user's rows. */
@@ -107,7 +106,7 @@ export class CallHistoryStore {
   /** Removes the user's own rows; other people's rows keep the name that they knew. */
   eraseOf(change: Change, userId: UserId): void {
     const range = rangeOf(idsKey(userId))
-    for (const table of [CALL_HISTORY, TIMES_OF_BEFORE, FIGURES] as const) {
+    for (const table of [CALL_HISTORY, FIGURES] as const) {
       for (const key of [...change.keys(table, range)]) change.remove(table, key)
     }
   }
@@ -214,8 +213,8 @@ function storedRow(row: CallHistoryRow): StoredHistoryRow {
   }
 }
 
-function listedRow({ people, peers = [], ...row }: StoredHistoryRow): CallHistoryRow {
-  return { ...row, people: people === undefined ? peers : decode(people) }
+function listedRow(row: StoredHistoryRow): CallHistoryRow {
+  return { ...row, people: decode(row.people) }
 }
 
 function countOfMissed(row: Pick<CallHistoryRow, 'status' | 'seen'> | undefined): number {
@@ -248,20 +247,6 @@ export const CALL_HISTORY_SHAPES = [
     'status',
     'isVideo',
     'isGroup',
-    'peers',
-    'createdAtMs',
-    'startedAtMs',
-    'endedAtMs',
-    'talkedMs',
-    'seen',
-  ],
-  ['userId', 'displayName'],
-  [
-    'callId',
-    'direction',
-    'status',
-    'isVideo',
-    'isGroup',
     'createdAtMs',
     'startedAtMs',
     'endedAtMs',
@@ -285,6 +270,4 @@ const FIGURES_KEPT_MAX = 8_192
 
 /** By user, time and call. */
 export const CALL_HISTORY = recordTable<StoredHistoryRow>('call-history', CALL_HISTORY_SHAPES)
-/** A table of earlier versions; only erased. */
-const TIMES_OF_BEFORE = recordTable<number>('call-history-times')
 const FIGURES = recordTable<Figures>('call-history-figures', FIGURES_SHAPES)

@@ -61,7 +61,7 @@ export class CallStore {
   read(view: View, callId: bigint): Call | undefined {
     const key = idsKey(callId)
     const row = view.get(CALLS, key) ?? view.get(CALLS_ENDED, key)
-    return row instanceof Uint8Array ? this.#open(row) : undefined
+    return row && this.#open(row)
   }
 
   /** Users who are invited to the call and have not answered. */
@@ -157,8 +157,7 @@ function callInKey(key: Uint8Array): CallId {
 }
 
 const CALLS = recordTable<Uint8Array>('calls')
-/** Rows of before are no bytes, and say too little to answer from: for the day that they last, no call is known of them. */
-const CALLS_ENDED = recordTable<Uint8Array | object>('calls-ended')
+const CALLS_ENDED = recordTable<Uint8Array>('calls-ended')
 const ENDED_KEPT_MS = 86_400_000
 /** As many calls as are pushed at a time, and some more. */
 const RINGING_CALLS_KEPT_MAX = 1_024

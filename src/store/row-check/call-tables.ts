@@ -10,7 +10,7 @@ import {
 } from '../calls/call-history-store.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
-import { anything, bytes, count, either, flag, id, listOf, oneOf, record, sealed, text } from './form.ts'
+import { bytes, count, flag, id, oneOf, record, sealed } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { UNREADABLE } from './stored-rows.ts'
 import { byIds, byOwner, type TableCheck, tableCheck } from './table-check.ts'
@@ -28,8 +28,7 @@ export const CALL_TABLES: Readonly<Record<string, TableCheck>> = {
   'calls-ended': tableCheck<unknown>({
     key: [8],
     keyAs: byIds,
-    // Rows of before are records.
-    form: either(sealed, record({})),
+    form: sealed,
     ending: { kind: EXPIRY.endedCall },
     remedy: 'late requests about the call are refused for a day; there is nothing to do',
   }),
@@ -43,18 +42,12 @@ export const CALL_TABLES: Readonly<Record<string, TableCheck>> = {
         direction: oneOf('outgoing', 'incoming'),
         status: oneOf('active', 'ended', 'missed', 'declined', 'cancelled', 'failed'),
         isVideo: flag,
+        isGroup: flag,
         createdAtMs: count,
         seen: flag,
-      },
-      {
-        isGroup: flag,
-        startedAtMs: count,
-        endedAtMs: count,
-        talkedMs: count,
         people: bytes(),
-        // As earlier versions wrote it.
-        peers: listOf(record({ userId: id }, { displayName: text })),
       },
+      { startedAtMs: count, endedAtMs: count, talkedMs: count },
     ),
     *disagreements(key, { callId, createdAtMs, status }, rows) {
       const place = placeInKey(key)
@@ -84,18 +77,6 @@ export const CALL_TABLES: Readonly<Record<string, TableCheck>> = {
     },
     remedy: 'the badge is wrong: have the user delete all calls from the history',
   }),
-  'call-history-times': {
-    key: [16],
-    keyAs: byOwner,
-    form: anything,
-    remedy: 'nothing reads this table any more: there is nothing to do',
-  },
-  'inbox-invitations': {
-    key: [24],
-    keyAs: byOwner,
-    form: anything,
-    remedy: 'nothing reads this table any more: there is nothing to do',
-  },
 }
 
 /** Undefined where a row is unreadable, which is said of that one. */

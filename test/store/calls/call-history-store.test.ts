@@ -3,11 +3,7 @@
 import t, { type Test } from 'tap'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
-import {
-  CALL_HISTORY,
-  type CallHistoryPlace,
-  CallHistoryStore,
-} from '../../../src/store/calls/call-history-store.ts'
+import { type CallHistoryPlace, CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
@@ -70,22 +66,6 @@ function put({ database, history }: House, ...rows: readonly CallHistoryRow[]) {
 function listed({ list }: House, nowMs = 0, limit = 5_000, after?: CallHistoryPlace): number[] {
   return list(ANN, { limit, after }, nowMs).map(({ callId }) => Number(callId))
 }
-
-t.test('a row of an earlier version is listed, counted and removed as any other', async t => {
-  const house = open(t)
-  await put(house, row(1, 10, 'missed'), row(2, 20))
-  const peers = [{ userId: BOB, displayName: 'Bob' }]
-  await house.database.change(change => {
-    const { key, value } = [...change.range(CALL_HISTORY)][0]!
-    change.put(CALL_HISTORY, key, { ...value, people: undefined, peers })
-  })
-  const [newer, older] = house.list(ANN, { limit: 5 }, 30)
-  t.same([newer?.people, older?.people], [peers, peers])
-  await house.database.change(change => house.history.markSeen(change, ANN))
-  t.same([house.missedOf(ANN), house.list(ANN, { limit: 5 }, 30)[1]?.seen], [0, true])
-  t.ok(await house.database.change(change => house.history.remove(change, ANN, 1n)))
-  t.same(listed(house), [2])
-})
 
 t.test('calls are listed newest first, in pages, each user their own', async t => {
   const house = open(t)

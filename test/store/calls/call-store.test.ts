@@ -11,10 +11,7 @@ import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../../src/store/calls/call-store.ts'
-import { recordEncoder } from '../../../src/store/engine/database.ts'
-import { idsKey } from '../../../src/store/engine/keys.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
-import { storedTable } from '../../support/stored-table.ts'
 
 const CALL = 8_000_000_001n as CallId
 const [ANN, BOB, EVE] = [5_000_000_001n as UserId, 5_000_000_002n as UserId, 5_000_000_003n as UserId]
@@ -73,6 +70,7 @@ function call(changes: Partial<Call> = {}): Call {
     endReason: undefined,
     endedBy: undefined,
     keyEpoch: 1,
+    epochKeys: undefined,
     lastKeys: { epoch: 1, userId: ANN, deviceId: PHONE, digest: Uint8Array.of(0, 7, 255) },
     participants: [participant(ANN, { state: 'joined', devices: [] }), participant(BOB)],
     rejoinAsks: [],
@@ -227,18 +225,6 @@ t.test('an ended call is known for a day', async t => {
   await world.advance(1)
   t.equal(read(), undefined)
   t.equal(rowCount(world, 'expiries'), 0)
-})
-
-t.test('a row of a call that an earlier version ended is passed over, and goes in its time', async t => {
-  const { world, calls, read } = await open(t)
-  const endedAtMs = world.nowMs()
-  await calls.apply({ call: over(endedAtMs), effects: [] }, endedAtMs)
-  const former = { status: 'cancelled', endReason: 'cancelled', endedAtMs, userIds: [ANN, BOB] }
-  const row = recordEncoder().encode(former)
-  await world.database.change(change => change.put(storedTable('calls-ended'), idsKey(CALL), row))
-  t.same([read(), calls.open(CALL)], [undefined, undefined])
-  await world.advance(DAY_MS)
-  t.equal(rowCount(world, 'calls-ended'), 0)
 })
 
 t.test('no key of a call can be read in the file, not even while it rings', async t => {
