@@ -75,4 +75,4 @@ function meanBetween(then: TableSize, now: TableSize): { keyBytes: number; value
 }
 
 const EMPTY: TableSize = { rows: 0, keyBytes: 0, valueBytes: 0 }
-const TABLES_WITH_TEXT_KEYS = new Set(['log-head', 'log-maker', 'sms-dial-codes', 'sms-days'])
+const TABLES_WITH_TEXT_KEYS = new Set(['log-head', 'log-maker', 'sms-dial-codes'])

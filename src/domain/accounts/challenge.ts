@@ -62,8 +62,8 @@ export interface Code {
   readonly codeId: Uint8Array
   /** Made by `hashOtp`. */
   readonly hash: Uint8Array
-  /** The code itself, sealed, for sending it again; earlier versions kept the hash alone. */
-  readonly sealed?: Uint8Array
+  /** The code itself, sealed, for sending it again. */
+  readonly sealed: Uint8Array
   readonly sentAtMs: number
   /** When the same code was last sent again. */
   readonly sentAgainAtMs?: number
@@ -167,10 +167,9 @@ export function decideResend(
   if (cooldownMs > 0) return { kind: 'wait', code: 'OTP_COOLDOWN', waitMs: cooldownMs }
   const waitMs = missingForSend(counts, asker, nowMs)
   if (waitMs === 0) return { kind: 'send' }
-  const sealed = code !== undefined && isAlive(code, nowMs) ? code.sealed : undefined
-  return sealed === undefined
-    ? { kind: 'wait', code: 'RATE_LIMITED', waitMs }
-    : { kind: 'again', sealed, waitMs }
+  return code !== undefined && isAlive(code, nowMs)
+    ? { kind: 'again', sealed: code.sealed, waitMs }
+    : { kind: 'wait', code: 'RATE_LIMITED', waitMs }
 }
 
 /** Milliseconds until a new code can be sent; 0 when it can now. */

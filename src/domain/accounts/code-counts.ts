@@ -22,7 +22,7 @@ export interface CodePool {
   readonly stoppedUntilMs: number
 }
 
-/** The shared pool, as earlier versions wrote it, and the reserves. */
+/** The shared pool and, once they are drawn on, the reserves. */
 export interface CodeCounts extends CodePool {
   readonly reserves?: Readonly<Partial<Record<Reserve, CodePool>>>
 }

@@ -96,9 +96,7 @@ export class SmsBudget {
   #read(view: View, scope: SmsScope, name: string): Tally {
     if (scope === 'range' || scope === 'network')
       return view.get(SMS_TALLIES, tallyKey(scope, name)) ?? NO_TALLY
-    if (scope === 'all')
-      return tallyOf(view.get(SMS_DIAL_CODES, ALL)) ?? tallyOfDay(view.get(SMS_DAYS, TODAY))
-    return tallyOf(view.get(SMS_DIAL_CODES, name)) ?? NO_TALLY
+    return view.get(SMS_DIAL_CODES, scope === 'all' ? ALL : name) ?? NO_TALLY
   }
 
   #put(change: Change, scope: SmsScope, name: string, tally: Tally): void {
@@ -143,37 +141,10 @@ function tallyKey(scope: SmsScope, name: string): Uint8Array {
   return textKey(`${scope} ${name}`)
 }
 
-/** A calling code's row as earlier versions wrote it: the times of the last messages and confirmations. */
-interface OldDialCodeCounts {
-  readonly sentAtMs: readonly number[]
-  readonly confirmedAtMs: readonly number[]
-}
-
-/** The day's row as earlier versions wrote it; days are those of UTC. */
-interface OldDayCount {
-  readonly day: number
-  readonly count: number
-}
-
-function tallyOf(row: Tally | OldDialCodeCounts | undefined): Tally | undefined {
-  if (row === undefined || !('sentAtMs' in row)) return row
-  const sent = row.sentAtMs.reduce((tally, atMs) => tallyMade(tally, atMs), NO_TALLY)
-  return row.confirmedAtMs.reduce((tally, atMs) => tallyConfirmed(tally, atMs), sent)
-}
-
-/** Old rows don't say what was confirmed; that is forgotten within a day. */
-function tallyOfDay(row: OldDayCount | undefined): Tally {
-  return row === undefined ? NO_TALLY : tallyMade(NO_TALLY, row.day * DAY_MS, row.count)
-}
-
 const ALL = 'all'
-const TODAY = 'today'
-const DAY_MS = 86_400_000
 /** Stops that are remembered, so that each is reported once; beyond it the one reported longest ago is reported again. */
 const STOPS_KEPT_MAX = 10_000
 /** By range and network. */
 const SMS_TALLIES = recordTable<Tally>('sms-tallies')
 /** By calling code; for all under `ALL`. */
-const SMS_DIAL_CODES = textKeyTable<Tally | OldDialCodeCounts>('sms-dial-codes')
-/** Written by earlier versions only. */
-const SMS_DAYS = textKeyTable<OldDayCount>('sms-days')
+const SMS_DIAL_CODES = textKeyTable<Tally>('sms-dial-codes')

@@ -23,8 +23,14 @@ export const ACCOUNT_TABLES: Readonly<Record<string, TableCheck>> = {
     key: [ID],
     keyAs: byIds,
     form: record(
-      { displayName: text, createdAtMs: count, settings: record({}), primaryMethodId: id },
-      { acceptLanguage: text, erasesAtMs: count },
+      {
+        displayName: text,
+        createdAtMs: count,
+        settings: record({}),
+        primaryMethodId: id,
+        acceptLanguage: text,
+      },
+      { erasesAtMs: count },
     ),
     ending: { kind: EXPIRY.erasure, atMs: ({ erasesAtMs }) => erasesAtMs },
     *disagreements(key, { primaryMethodId }, rows) {
@@ -85,16 +91,13 @@ export const ACCOUNT_TABLES: Readonly<Record<string, TableCheck>> = {
         rotatedAtMs: count,
         isPairUsed: flag,
         createdAtMs: count,
+        authenticatedAtMs: count,
         lastUsedAtMs: count,
         endsAtMs: count,
-      },
-      {
-        deviceId: id,
-        authenticatedAtMs: count,
         methods: listOf(text),
         userAgent: text,
-        revokedBecause: text,
       },
+      { deviceId: id, revokedBecause: text },
     ),
     ending: { kind: EXPIRY.session },
     *disagreements(key, { userId, deviceId }, rows) {

@@ -2,7 +2,7 @@
 
 import { type Code, findChallenge } from '../../domain/accounts/challenge.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { anything, bytes, count, either, type Form, listOf, record, text, tuple } from './form.ts'
+import { bytes, count, type Form, listOf, record, sealed, text, tuple } from './form.ts'
 import { byBeginning, type TableCheck, tableCheck } from './table-check.ts'
 
 const HASH = [32]
@@ -32,9 +32,10 @@ export const CODE_TABLES: Readonly<Record<string, TableCheck>> = {
         sentAtMs: count,
         sendCount: count,
         triesByAddress: count,
+        sealed,
         challenges: listOf(challenge),
       },
-      { sealed: bytes(), sentAgainAtMs: count, triesFromKnown: count },
+      { sentAgainAtMs: count, triesFromKnown: count },
     ),
     ending: { kind: EXPIRY.code },
     *disagreements(key, { challenges }, rows) {
@@ -63,15 +64,8 @@ export const CODE_TABLES: Readonly<Record<string, TableCheck>> = {
   'sms-dial-codes': {
     key: 'text',
     keyAs: String,
-    // Rows of before hold the times themselves.
-    form: either(tally, record({ sentAtMs: listOf(count), confirmedAtMs: listOf(count) })),
+    form: tally,
     remedy: COUNTED_ANEW,
-  },
-  'sms-days': {
-    key: 'text',
-    keyAs: String,
-    form: anything,
-    remedy: 'nothing writes this table any more: there is nothing to do',
   },
 }
 

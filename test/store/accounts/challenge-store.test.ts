@@ -17,10 +17,8 @@ import {
 } from '../../../src/store/accounts/challenge-store.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
-import { recordTable } from '../../../src/store/engine/store.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 
-const CODES = recordTable<Record<string, unknown>>('codes')
 const START_MS = Date.UTC(2026, 0, 1)
 const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'Ann@example.org' }
 const BOB: Address = { kind: 'phone', key: '+84912345678', shown: '+84912345678' }
@@ -566,30 +564,6 @@ t.test('a living code that another secret has sealed is not sent again', async t
   for (let user = 1n; user <= 4n; user++)
     await after.begin(ANN, 'x', { kind: 'bind', userId: user as UserId })
   await t.rejects(after.resend(challengeId), { code: 'RATE_LIMITED' })
-})
-
-t.test('codes and counts as earlier versions wrote them are read', async t => {
-  const folder = t.testdir()
-  const before = openStage(t, folder)
-  const { challengeId } = await before.begin()
-  const otp = before.lastOtp()
-  await before.database.change(change => {
-    for (const { key, value } of [...change.range(CODES)]) {
-      const { sealed: _, ...old } = value
-      change.put(CODES, key, old)
-    }
-  })
-  await before.database.close()
-  const after = openStage(t, folder)
-  after.nowMs += 60_000
-  for (let user = 1n; user <= 4n; user++)
-    await after.begin(ANN, 'x', { kind: 'bind', userId: user as UserId })
-  await t.rejects(
-    after.resend(challengeId),
-    { code: 'RATE_LIMITED' },
-    'what is not sealed can not be sent again',
-  )
-  t.equal((await after.confirm(challengeId, otp)).kind, 'confirmed')
 })
 
 t.test('who names the address has no tries beyond the twenty of an hour', async t => {

@@ -14,11 +14,8 @@ import { CodeSender } from '../../../src/store/accounts/code-sender.ts'
 import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
-import { textKeyTable } from '../../../src/store/engine/store.ts'
 import { atMoment } from '../../support/at-moment.ts'
 
-const SMS_DIAL_CODES = textKeyTable<object>('sms-dial-codes')
-const SMS_DAYS = textKeyTable<object>('sms-days')
 const START_MS = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -272,23 +269,6 @@ t.test('the budget of the day counts unconfirmed codes, and survives a restart',
   const after = openStage(t, { budgets, folder })
   t.match((await after.begin(numberIn(2, 1))).smsStop, { scope: 'all', retryIn: 87_000 })
   t.equal((await after.accept(TEST)).kind, 'confirmed', 'to a test number nothing is sent')
-})
-
-t.test('rows of earlier versions are read', async t => {
-  const folder = t.testdir()
-  const earlier = Database.open(folder)
-  const times = Array.from({ length: 50 }, (_, at) => START_MS - at * MINUTE_MS)
-  await earlier.change(change => {
-    change.put(SMS_DIAL_CODES, '+84', { sentAtMs: times, confirmedAtMs: [] })
-    change.put(SMS_DAYS, 'today', { day: START_MS / 86_400_000, count: 100 })
-  })
-  await earlier.close()
-  const byCode = openStage(t, { folder, budgets: { callingCodeHourly: 51, daily: 102 } })
-  t.equal((await byCode.begin(numberIn(0, 0), 'a')).smsStop, undefined)
-  t.match((await byCode.begin(numberIn(1, 0), 'b')).smsStop, { scope: 'calling-code' })
-  const german: Address = { kind: 'phone', key: '+4915112345678', shown: '+4915112345678' }
-  t.equal((await byCode.begin(german, 'c')).smsStop, undefined)
-  t.match((await byCode.begin({ ...german, key: '+4915112345679' }, 'd')).smsStop, { scope: 'all' })
 })
 
 t.test('nothing of ranges and networks is left when their day has ended', async t => {
