@@ -117,7 +117,6 @@ export type RegistrationDecision =
  */
 export function decideRegistration(facts: RegistrationFacts): RegistrationDecision {
   const { userId, owner, otherEncodingOwner, devices, pending, replacesDeviceId } = facts
-  // Stores of earlier versions may hold two encodings of one key for two users; each user keeps theirs.
   const holder = owner ?? otherEncodingOwner
   if (holder !== undefined && holder.userId !== userId) return { kind: 'refused', code: 'KEY_IN_USE' }
   const known = withKey(devices, facts)
@@ -134,12 +133,12 @@ export function decideRegistration(facts: RegistrationFacts): RegistrationDecisi
   return { kind: 'register', begun, pendingOthers: others.length }
 }
 
-/** The one that has the key: in this encoding, if stores of earlier versions have both. */
+/** The one that has the key, in either encoding. */
 export function withKey<Each extends { readonly publicKey: string }>(
   each: readonly Each[],
   { publicKey, otherEncoding }: Pick<RegistrationFacts, 'publicKey' | 'otherEncoding'>,
 ): Each | undefined {
-  return each.find(one => one.publicKey === publicKey) ?? each.find(one => one.publicKey === otherEncoding)
+  return each.find(one => one.publicKey === publicKey || one.publicKey === otherEncoding)
 }
 
 /** How many devices the user will have once this one and all that are pending are registered. */

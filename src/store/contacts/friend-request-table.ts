@@ -23,8 +23,8 @@ import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
 interface Row extends Omit<FriendRequest, 'message'> {
-  /** Sealed; the text itself in older rows. */
-  readonly message?: Uint8Array | string
+  /** Sealed. */
+  readonly message?: Uint8Array
 }
 
 /** The requests of one user to another. */
@@ -147,7 +147,7 @@ export class FriendRequestTable {
 
   /** Without its message where another secret has sealed it. */
   #opened({ message, ...request }: Row): FriendRequest {
-    const plain = message instanceof Uint8Array ? this.#messages.open(message) : message
+    const plain = message && this.#messages.open(message)
     return plain === undefined ? request : { ...request, message: Buffer.from(plain).toString('utf8') }
   }
 

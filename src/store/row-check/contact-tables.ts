@@ -7,7 +7,7 @@ import type { ShareToken } from '../contacts/share-token-store.ts'
 import { EXPIRY, endingKey } from '../engine/expiries.ts'
 import { entryKey, entryOf, LIST, listInKey } from '../engine/id-lists.ts'
 import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
-import { bytes, count, either, flag, id, oneOf, record, text } from './form.ts'
+import { bytes, count, flag, id, oneOf, record, sealed, text } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { byBeginning, byIds, byOwner, type TableCheck, tableCheck } from './table-check.ts'
 
@@ -56,9 +56,10 @@ export const CONTACT_TABLES: Readonly<Record<string, TableCheck>> = {
         state: oneOf('pending', 'accepted', 'declined', 'cancelled', 'expired'),
         isDelivered: flag,
         isShown: flag,
+        isByToken: flag,
         createdAtMs: count,
       },
-      { isByToken: flag, tokenShownAtMs: count, message: either(bytes(), text), closedAtMs: count },
+      { tokenShownAtMs: count, message: sealed, closedAtMs: count },
     ),
     ending: { kind: EXPIRY.friendRequest },
     *disagreements(key, request, rows) {
@@ -100,8 +101,17 @@ export const CONTACT_TABLES: Readonly<Record<string, TableCheck>> = {
     key: PAIR,
     keyAs: byIds,
     form: record(
-      { userId: id, tokenId: id, hash: bytes(32), createdAtMs: count, expiresAtMs: count, uses: count },
-      { usesMax: count, lastCharacters: text, label: text, overAtMs: count },
+      {
+        userId: id,
+        tokenId: id,
+        lastCharacters: text,
+        hash: bytes(32),
+        createdAtMs: count,
+        expiresAtMs: count,
+        usesMax: count,
+        uses: count,
+      },
+      { label: text, overAtMs: count },
     ),
     ending: { kind: EXPIRY.shareToken },
     *disagreements(key, { userId, tokenId, hash, createdAtMs, expiresAtMs, overAtMs }, rows) {

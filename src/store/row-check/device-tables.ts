@@ -30,12 +30,13 @@ const device: Form = record(
     deviceId: id,
     info: record({ platform: text }),
     publicKey: text,
+    keyAlgorithm: text,
     publicKeyIndex: count,
     publicKeyHash: text,
     createdAtMs: count,
     lastSeenAtMs: count,
   },
-  { keyAlgorithm: text, signingKey: text, push, removedAtMs: count },
+  { signingKey: text, push, removedAtMs: count },
 )
 const owner = record({ userId: id, deviceId: id })
 
@@ -77,15 +78,15 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
     key: KEY,
     keyAs: byIds,
     form: record(
-      { deviceId: id, sessionId: bytes(), publicKey: text, startedAtMs: count },
       {
+        deviceId: id,
+        sessionId: bytes(),
         info: record({ platform: text }),
+        publicKey: text,
         keyAlgorithm: text,
-        signingKey: text,
-        deviceList: bytes(),
-        push,
-        replacesDeviceId: id,
+        startedAtMs: count,
       },
+      { signingKey: text, deviceList: bytes(), push, replacesDeviceId: id },
     ),
     *disagreements(key, { deviceId, publicKey }, rows) {
       const userId = userInKey(key)

@@ -132,12 +132,12 @@ t.test('a listed device puts a second one on the list, and takes it off again', 
   t.same([...told], [`device_list_changed ${phone.deviceId} except ${phone.deviceId}`])
 })
 
-t.test('a user of an earlier version makes the first list later, with `PUT`', async t => {
+t.test('a user of an app that made no list makes the first one later, with `PUT`', async t => {
   const house = await openHouse(t, t.testdir())
   const ann = await newUser(house.world)
   const phone = newPhone('phone')
-  const legacy = await registerDevice(house, ann, phone.publicKey)
-  phone.deviceId = idOf(legacy.body.deviceId)
+  const unlisted = await registerDevice(house, ann, phone.publicKey)
+  phone.deviceId = idOf(unlisted.body.deviceId)
   const list = listOf(ann.userId, [phone])
   t.equal(outcome(await put(house, ann, list)), '422 VALIDATION_FAILED /list ANOTHER_SIGNING_KEY')
   t.equal((await register(house, ann, phone)).status, 200, 'the known device gets its signing key')

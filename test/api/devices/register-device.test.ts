@@ -187,24 +187,6 @@ t.test('a removed key that comes back in its other encoding is one device again'
   t.same([first.status, first.body.deviceId], [200, back.body.deviceId])
 })
 
-t.test('who has a key that another user has in its other encoding, from before, keeps it', async t => {
-  const house = await openHouse(t, t.testdir())
-  const [ann, bob] = [await newUser(house.world), await newUser(house.world, 'Bob')]
-  const [one, other] = bothEncodings('P-256')
-  const { body } = await registerDevice(house, ann, one)
-  const device = activeDevice(house, ann, body.deviceId)!
-  await house.world.database.change(change =>
-    house.world.devices.begin(change, bob.userId, {
-      ...device,
-      publicKey: other!,
-      sessionId: bob.sessionId,
-      startedAtMs: 0,
-    }),
-  )
-  t.equal((await registerDevice(house, ann, one)).status, 200)
-  t.equal((await registerDevice(house, bob, other)).status, 201)
-})
-
 t.test(
   'the key of a device that its user removed becomes a new device, with an entry of its own',
   async t => {

@@ -10,12 +10,11 @@ import {
   type RequestRoute,
 } from '../../../src/domain/contacts/friend-request.ts'
 import { newId, type RequestId, type UserId } from '../../../src/domain/ids.ts'
-import { type Change, recordTable, type View } from '../../../src/store/engine/store.ts'
-import { askById, type ContactHouse, openContacts, people } from '../../support/contact-house.ts'
+import type { Change, View } from '../../../src/store/engine/store.ts'
+import { type ContactHouse, openContacts, people } from '../../support/contact-house.ts'
 import { ContactModel } from '../../support/contact-model.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
-const FRIEND_REQUESTS = recordTable<object>('friend-requests')
 const DAY_MS = 86_400_000
 const ALL = { limit: 1_000 }
 
@@ -450,18 +449,3 @@ t.test(
     t.same(messages(openHouse(t, folder)), [body.message])
   },
 )
-
-t.test('a message that was kept before messages were sealed is read', async t => {
-  const house = openHouse(t)
-  const [ann, bob] = await people(house, 'Ann', 'Bob')
-  await askById(house, ann!, bob!)
-  await house.change(change => {
-    for (const { key, value } of [...change.range(FRIEND_REQUESTS)]) {
-      change.put(FRIEND_REQUESTS, key, { ...value, message: 'It is Ann' })
-    }
-  })
-  const [request] = house.world.database.view(view =>
-    house.contacts.readRequests(view, bob!.userId, 'incoming', ALL, house.world.nowMs()),
-  )
-  t.equal(request!.message, 'It is Ann')
-})
