@@ -60,7 +60,6 @@ export const TABLE_CHECKS: Readonly<Record<string, TableCheck>> = {
     *disagreements(key) {
       const kind = key[TIME_BYTES]!
       const length = key.length - TIME_BYTES - 1
-      if (RETIRED_KINDS.has(kind)) return
       const owner = OWNERS.get(kind)
       if (owner === undefined) yield 'nothing ends so'
       else if (owner.key === 'text' || !owner.key.includes(length))
@@ -187,7 +186,5 @@ const OWNERS = new Map(
     ...CODE_TABLES,
   }).flatMap(check => (check.ending === undefined ? [] : [[check.ending.kind, check] as const])),
 )
-/** Kinds of earlier versions: challenges and pending devices. */
-const RETIRED_KINDS: ReadonlySet<number> = new Set([2, 11])
 const FAULTS_TOLD_MAX = 100
 const ROWS_PER_QUESTION = 256

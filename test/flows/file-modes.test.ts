@@ -21,7 +21,7 @@ t.test(
     await (await startServer({ dataFolder: dataFolder! })).end()
     t.same(openTo(dataFolder!), [], 'an existing folder')
 
-    // As an older version has left them.
+    // As a copy may have left them.
     for (const name of ['.', 'store', 'lock']) chmodSync(join(dataFolder!, name), 0o755)
     for (const name of ['store/data.mdb', 'store/lock.mdb']) chmodSync(join(dataFolder!, name), 0o644)
     const server = await startServer({ dataFolder: dataFolder! })

@@ -13,9 +13,6 @@ export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'sms-dial-codes',
   'outbox',
   'rates',
-  'call-history-times',
-  'inbox-invitations',
-  'sms-days',
 ])
 
 /** Fills a store and kills its server at once, so that nothing that waits is done. */

@@ -76,7 +76,7 @@ export async function restore(from: string, dataFolder: string): Promise<CopiedL
 }
 
 async function finish(unfinished: string, folder: string): Promise<CopiedLog> {
-  // LMDB, and a backup that was made by an older version, would let others read it.
+  // LMDB lets others read what it writes, and a backup may have been copied so.
   await chmod(join(unfinished, STORE, DATA_FILE), 0o600)
   await syncToDisk(join(unfinished, STORE, DATA_FILE))
   const copied = await check(unfinished)

@@ -24,7 +24,7 @@ export class Expiries {
     this.#onFault = onFault
   }
 
-  /** Says what the ending of a kind (1 byte, never reused for another) does. */
+  /** Says what the ending of a kind (1 byte) does. */
   define(kind: number, expire: Expire): void {
     assert(!this.#kinds.has(kind), `expiry kind ${kind} is defined once`)
     this.#kinds.set(kind, expire)
@@ -80,24 +80,24 @@ export function endingKey(kind: number, endsAtMs: number, key: Uint8Array): Uint
   return Buffer.concat([timeBytes(endsAtMs), Uint8Array.of(kind), key])
 }
 
-/** The kinds of endings. A number is never given to another kind: rows of it may be in a store. */
+/** The kinds of endings. A change of a number raises `STORE_FORM`. */
 export const EXPIRY = {
   session: 1,
-  code: 3,
-  identifier: 4,
-  idempotency: 5,
-  identityToken: 6,
-  shareToken: 7,
-  friendRequest: 8,
-  rate: 9,
-  erasure: 10,
-  inbox: 12,
-  callHistory: 13,
-  endedCall: 14,
-  deferredTask: 15,
-  smsTally: 17,
-  knownSignIn: 18,
-  codeTries: 19,
+  code: 2,
+  identifier: 3,
+  idempotency: 4,
+  identityToken: 5,
+  shareToken: 6,
+  friendRequest: 7,
+  rate: 8,
+  erasure: 9,
+  inbox: 10,
+  callHistory: 11,
+  endedCall: 12,
+  deferredTask: 13,
+  smsTally: 14,
+  knownSignIn: 15,
+  codeTries: 16,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

@@ -1,5 +1,6 @@
 /** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by scope and key. */
 
+import { createHash } from 'node:crypto'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
@@ -60,9 +61,8 @@ function rowKey({ scope, key }: IdempotentRequest): Uint8Array {
   return textKey(`${scope}\n${key}`)
 }
 
-/** Hashes the body as a text of a character for each byte, in UTF-8: the form that kept rows have. */
 function hashOf({ body }: IdempotentRequest): Uint8Array {
-  return textKey(Buffer.from(body).toString('latin1'))
+  return createHash('sha256').update(body).digest()
 }
 
 const IDEMPOTENCY = recordTable<Row>('idempotency')

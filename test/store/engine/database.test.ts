@@ -323,7 +323,7 @@ t.test('of two processes that start together at most one gets in', async t => {
   t.comment(answers)
 })
 
-t.test('records of any shape come back, also when shapes were added since they were stored', async t => {
+t.test('records of any shape come back, also after one with names in the position of a shape', async t => {
   const folder = t.testdir()
   const records = [{ a: 1, b: 2n }, { c: 'x' }, { b: 2n, a: 1 }, { d: [{ a: 3, b: 4n }] }, { c: 'y' }]
   const keys = records.map((_, at) => Uint8Array.of(at))
@@ -349,7 +349,7 @@ t.test('records of any shape come back, also when shapes were added since they w
       keys.flatMap(key => [key, ...added]),
     ),
     records.flatMap(record => [record, ...records]),
-    'after each with a definition of its own those by shapes that were added',
+    'after each with a definition of its own those by shapes',
   )
 })
 
