@@ -3,10 +3,13 @@
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { WITH_FRONTS, WITH_FRONTS_LONG, WITHOUT_FRONTS } from './support/fronts-in-flows.ts'
 import { joinPrograms } from './support/joined-programs.ts'
+import { runProgram } from './support/programs.ts'
 import { startServer } from './support/server.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
@@ -14,6 +17,14 @@ interface Run {
   readonly code: number | null
   readonly stdout: string
 }
+
+interface RunOptions {
+  readonly timeoutS?: number
+  readonly args?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+const RUNNER = join(PROJECT_ROOT, 'test/runner')
 
 /** Whether the process lives; one that has ended and was not reaped has no command line. */
 function isRunning(pid: number): boolean {
@@ -29,19 +40,15 @@ function isRunning(pid: number): boolean {
 function runTest(
   t: Test,
   text: string,
-  { timeoutS = 60, args = [] }: { timeoutS?: number; args?: readonly string[] } = {},
+  { timeoutS = 60, args = [], environment = {} }: RunOptions = {},
 ): Promise<Run> {
   const folder = t.testdir({
     'a.test.mjs': `import t from ${JSON.stringify(import.meta.resolve('tap'))}\n${text}`,
   })
-  const child = spawn(
-    process.execPath,
-    [join(PROJECT_ROOT, 'test/runner/run.mjs'), join(folder, 'a.test.mjs'), ...args],
-    {
-      env: { PATH: process.env.PATH, TAP_TIMEOUT: `${timeoutS}` },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
-  )
+  const child = spawn(process.execPath, [join(RUNNER, 'run.mjs'), join(folder, 'a.test.mjs'), ...args], {
+    env: { PATH: process.env.PATH, TAP_TIMEOUT: `${timeoutS}`, ...environment },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
   let stdout = ''
   child.stdout.setEncoding('utf8').on('data', chunk => {
     stdout += chunk
@@ -76,6 +83,59 @@ t.test('a skipped test is printed with its reason', async t => {
   const { code, stdout } = await runTest(t, `t.test('needs it', { skip: 'no browser' }, async () => {})`)
   t.equal(code, 0)
   t.match(stdout, /^skipped {2}\S+ > needs it: no browser$/m)
+})
+
+t.test('a test of the long size is not run with the short one, nor printed', async t => {
+  const text = `const { long, countOf } = await import(${JSON.stringify(import.meta.resolve('./support/size.js'))})
+    t.test('searches', long(), async t => t.equal(countOf('CALLSIGN_NONE', { short: 1, long: 2 }), 1))
+    t.test('proves', async t => t.pass())`
+  const named = await runTest(t, text)
+  t.match(named.stdout, /# \{ total: 2, pass: 2 \}\n$/, 'a named file runs whole')
+  const short = await runTest(t, text, { environment: { CALLSIGN_TEST_SIZE: 'short' } })
+  t.equal(short.code, 0)
+  t.notMatch(short.stdout, 'searches')
+  t.match(short.stdout, /# \{ total: 1, pass: 1 \}\n$/)
+  const long = await runTest(t, text, { environment: { CALLSIGN_TEST_SIZE: 'long', TAP_ONLY: '1' } })
+  t.match(long.stdout, /FAILED {2}\S+ > searches > [\s\S]*# \{ total: 1, fail: 1 \}\n$/)
+})
+
+t.test('files of one process are told apart in what failed', async t => {
+  const folder = t.testdir({
+    'a.test.mjs': `import t from ${JSON.stringify(import.meta.resolve('tap'))}\nt.test('one', async t => t.pass())`,
+    'b.test.mjs': `import t from ${JSON.stringify(import.meta.resolve('tap'))}\nt.test('two', async t => t.fail('no'))`,
+  })
+  const { Report } = await import(join(RUNNER, 'report.mjs'))
+  const report = new Report()
+  report.read('# Subtest: test/x')
+  const files = ['a', 'b'].map(name => join(folder, `${name}.test.mjs`))
+  const { stdout } = await runProgram(process.execPath, [join(RUNNER, 'folder.mjs'), 'test/x', ...files])
+  for (const line of stdout.split('\n')) report.read(`    ${line}`)
+  t.same(report.counts, { pass: 1, fail: 1, skip: 0, other: 0 })
+  t.match(report.failures[0], /^FAILED {2}test\/x > \S+b\.test\.mjs > two > no\n/)
+})
+
+t.test('the dearest files are listed, with what became dearer', async t => {
+  const { addedSince, dearest } = await import(join(RUNNER, 'durations.mjs'))
+  const before = { 'test/a': { cpuS: 2, wallS: 9 } }
+  const ended = [
+    { name: 'test/b', cpuS: 0.5, wallS: 1 },
+    { name: 'test/a', cpuS: 3.25, wallS: 8 },
+  ]
+  const [, ...rows] = dearest(before, ended)
+  t.match(rows, [/^ +3\.3 +\+1\.3 +8\.0 {2}test\/a$/, /^ +0\.5 +new +1\.0 {2}test\/b$/])
+  t.equal(addedSince(before, ended), '+1.3 s in known files, +0.5 s in new files')
+  t.equal(addedSince({}, ended), undefined)
+})
+
+t.test('the processor time of a test process is counted', async t => {
+  const { ProcessorTime, secondsSoFar } = await import(join(RUNNER, 'processor-time.mjs'))
+  if (secondsSoFar() === undefined) return void t.pass('nothing is counted here')
+  const time = new ProcessorTime()
+  const burn = 'const end = Date.now() + 300; while (Date.now() < end);'
+  const [shell, args] = time.command(process.execPath, ['-e', burn])
+  const child = spawn(shell, args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  const times = await text(child.stdio[3] as Readable)
+  t.ok(time.end(times) > 0)
 })
 
 t.test('a file that ends without a result has failed', async t => {

@@ -19,9 +19,10 @@ export function readDurations() {
   }
 }
 
-/** Keeps those of the runs, and of files that did not run. */
+/** Keeps those of the runs, and of files that did not run. Files elsewhere than in `test` are passed over. */
 export function writeDurations(before, ended) {
-  const now = Object.fromEntries(ended.map(({ name, cpuS, wallS }) => [name, { cpuS, wallS }]))
+  const ours = ended.filter(({ name }) => name.startsWith('test/'))
+  const now = Object.fromEntries(ours.map(({ name, cpuS, wallS }) => [name, { cpuS, wallS }]))
   mkdirSync(dirname(FILE), { recursive: true })
   writeFileSync(FILE, JSON.stringify({ ...before, ...now }, undefined, 1))
 }
@@ -46,7 +47,7 @@ export function addedSince(before, ended) {
   const sum = runs => runs.reduce((all, { name, cpuS }) => all + cpuS - (before[name]?.cpuS ?? 0), 0)
   const fresh = ended.filter(run => !isKnown(run))
   const known = `${signed(sum(ended.filter(isKnown)))} s in known files`
-  return fresh.length === 0 ? known : `${known}, ${signed(sum(fresh))} s in ${fresh.length} new ones`
+  return fresh.length === 0 ? known : `${known}, ${signed(sum(fresh))} s in new files`
 }
 
 function signed(seconds) {
