@@ -7,7 +7,7 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { type LogKeys, readLogKeys, verifyLookup } from '../strangers/verifier.ts'
-import { newKey } from '../support/device-house.ts'
+import { newKey } from '../support/device-requests.ts'
 import { lookUp } from '../support/live-log.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { postJson, type RunningServer, startServer } from '../support/server.ts'

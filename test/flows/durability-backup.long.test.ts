@@ -13,7 +13,7 @@ import { KillLoad } from '../support/kill-load.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { auditStore } from '../support/store-audit.ts'
-import { tableDigests } from '../support/whole-application.ts'
+import { tableDigests } from '../support/test-api.ts'
 import { WirePeer } from '../support/wire-peer.ts'
 
 /** Resolves with the checkpoint that the copy has. */

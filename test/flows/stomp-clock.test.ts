@@ -12,13 +12,13 @@ import { StompTcpServer } from '../../src/transport/stomp-tcp.ts'
 import { newDevice, newSession, newUser } from '../support/application.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
-import { openWhole, type WholeApplication } from '../support/whole-application.ts'
+import { openTestApi, type TestApi } from '../support/test-api.ts'
 import { type Carrier, connectFrame, sendFrame, WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import { CARRIERS } from '../support/wire-server.ts'
 
 const CLOCK_MS = 20
 
-interface Served extends WholeApplication {
+interface Served extends TestApi {
   readonly sockets: OpenConnections
   readonly ports: Readonly<Record<Carrier, number>>
   /** A new user's access token. */
@@ -28,7 +28,7 @@ interface Served extends WholeApplication {
 }
 
 async function serve(t: Test): Promise<Served> {
-  const whole = openWhole(t)
+  const whole = await openTestApi(t)
   // Besides what tests move it by, the clock goes on.
   const ticking = setInterval(() => whole.world.tick(CLOCK_MS), CLOCK_MS)
   const sockets = new OpenConnections({ lingerMs: 200 })

@@ -4,9 +4,9 @@ import t from 'tap'
 import { requestReader } from '../../src/api/table/shown-requests.ts'
 import { RequestLog, type RequestLogOptions } from '../../src/operations/console/requests.ts'
 import type { ServedRequest } from '../../src/transport/http-deps.ts'
-import { openWhole } from '../support/whole-application.ts'
+import { openTestApi } from '../support/test-api.ts'
 
-const { operations } = openWhole(t).application
+const { operations } = (await openTestApi(t)).application
 const reader = requestReader(operations)
 
 const LOGIN: ServedRequest = {

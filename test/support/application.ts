@@ -4,8 +4,6 @@
  */
 
 import { Authentication } from '../../src/api/accounts/authentication.ts'
-import { USER_VIEW_TABLES } from '../../src/api/accounts/user-view.ts'
-import type { UserViews } from '../../src/api/deps.ts'
 import type { Operation } from '../../src/api/table/operation.ts'
 import { operationRoutes } from '../../src/api/table/operation-routes.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
@@ -14,112 +12,101 @@ import type { Device } from '../../src/domain/devices/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
 import { LANES, type OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { AccountStore } from '../../src/store/accounts/account-store.ts'
-import { GuessWatch } from '../../src/store/accounts/guess-watch.ts'
-import { KnownSignInStore } from '../../src/store/accounts/known-sign-ins.ts'
-import { SessionStore } from '../../src/store/accounts/session-store.ts'
-import { DeviceListStore } from '../../src/store/devices/device-list-store.ts'
-import { DeviceStore } from '../../src/store/devices/device-store.ts'
+import { openStores, type StoresDeps } from '../../src/server/application-stores.ts'
 import { Database } from '../../src/store/engine/database.ts'
-import { DeferredTasks } from '../../src/store/engine/deferred-tasks.ts'
-import { Expiries } from '../../src/store/engine/expiries.ts'
-import { IdempotencyStore } from '../../src/store/engine/idempotency-store.ts'
-import { userInKey } from '../../src/store/engine/keys.ts'
-import { RateStore } from '../../src/store/engine/rate-store.ts'
-import { WatchedCache } from '../../src/store/engine/watched-cache.ts'
-import { InboxStore } from '../../src/store/messages/inbox-store.ts'
-import { Notices } from '../../src/store/messages/notices.ts'
-import { OutboxStore } from '../../src/store/messages/outbox-store.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { networkOf } from '../../src/transport/remote-address.ts'
-import type { HttpAnswer } from '../../src/transport/route.ts'
+import type { HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
 import { useMemoryDisk } from './memory-disk.ts'
 import { Rehearsals } from './rehearsal-store.ts'
+import type { FakeWorld } from './world.ts'
 
 export type TestWorld = ReturnType<typeof openWorld>
 
+export interface WorldOptions {
+  /** Whether each change is rehearsed first (`Rehearsals`); it is unless this says false. */
+  readonly rehearses?: boolean
+  readonly rates?: boolean | Rates
+  /** 32 bytes of this. */
+  readonly secret?: number
+  /** By default one that only tests move. */
+  readonly clock?: Pick<FakeWorld, 'nowMs' | 'monotonicMs' | 'advance'>
+  /** The database as the stores know it. */
+  readonly around?: (database: Database) => Database
+  readonly isConnected?: StoresDeps['isConnected']
+}
+
 /** Everything that operations are made from. `folder` may hold a store of an earlier world that was closed. */
-export function openWorld(
-  folder: string,
-  startsAtMs = Date.UTC(2026, 0, 1),
-  options: {
-    rehearses?: boolean
-    rates?: boolean | Rates
-  } = {},
-) {
+export function openWorld(folder: string, startsAtMs = Date.UTC(2026, 0, 1), options: WorldOptions = {}) {
   useMemoryDisk(folder)
-  let nowMs = startsAtMs
+  const { clock = stillClock(startsAtMs), around = database => database, rates } = options
   const rehearsals = new Rehearsals()
-  const clock = rehearsals.clock(() => nowMs)
   const { randomBytes } = rehearsals
+  const nowMs = rehearsals.clock(() => clock.nowMs())
   const database = Database.open(folder, {
-    nowMs: clock,
+    nowMs,
     ...(options.rehearses !== false ? { rehearse: rehearsals.rehearse } : {}),
   })
-  const expiries = new Expiries(database)
-  const secrets = deriveSecrets(Buffer.alloc(32, 7))
-  const lifetimes = { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }
-  const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, 1_000)
-  const accounts = new AccountStore(database)
-  const devices = new DeviceStore(database)
-  const deviceLists = new DeviceListStore()
-  const sessions = new SessionStore({ database, expiries, lifetimes })
-  const outbox = new OutboxStore(database, secrets, randomBytes)
+  const stores = openStores({
+    database: around(database),
+    secret: Buffer.alloc(32, options.secret ?? 7),
+    lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+    nowMs,
+    randomBytes,
+    isConnected: options.isConnected ?? (() => false),
+    onFault: error => {
+      throw error
+    },
+  })
+  const { expiries, outbox } = stores
   const news: (readonly [UserId, DeviceId])[] = []
   database.subscribe('inbox-news', ({ userId, deviceId }) => news.push([userId, deviceId]))
-  const inbox = new InboxStore({ database, expiries, secrets, randomBytes })
-  const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
   return {
+    ...stores,
+    stores,
     database,
     rehearsals,
-    expiries,
-    deferredTasks: new DeferredTasks({ expiries, secrets, randomBytes }),
-    secrets,
-    lifetimes,
-    userViews,
-    accounts,
-    devices,
-    deviceLists,
-    sessions,
-    knownSignIns: new KnownSignInStore({ expiries, secrets, accounts, sessions }),
-    guessWatch: new GuessWatch(expiries),
-    outbox,
-    inbox,
     /** The devices that were told that there is something in their inbox. */
     news,
-    idempotency,
-    rates: new RateStore(expiries),
-    notices: new Notices({ devices, inbox, outbox, randomBytes, isConnected: () => false }),
-    authentication: new Authentication({ secrets, lifetimes, sessions, nowMs: clock }),
+    authentication: new Authentication({ ...stores, nowMs }),
     randomBytes: (length: number): Uint8Array => randomBytes(length),
-    nowMs: clock,
-    monotonicMs: clock,
-    rateLimits: options.rates === true ? USUAL_RATES : options.rates || undefined,
+    nowMs,
+    monotonicMs: rehearsals.clock(() => clock.monotonicMs()),
+    rateLimits: rates === true ? USUAL_RATES : rates || undefined,
     idsAs: 'string' as const,
     isDevelopment: true,
     publicUrl: () => 'https://callsign.example',
     /** Moves the clock alone. */
-    tick(ms: number): void {
-      nowMs += ms
-    },
+    tick: (ms: number): void => clock.advance(ms),
     /** Moves the clock and ends what has come to its end. */
     async advance(ms: number): Promise<void> {
-      nowMs += ms
-      while ((await expiries.sweep(nowMs, 500)) > 0);
+      clock.advance(ms)
+      while ((await expiries.sweep(clock.nowMs(), 500)) > 0);
     },
     /** Takes what waits in the outbox, oldest first. */
     async takeSent(): Promise<OutboxMessage[]> {
       const sent: OutboxMessage[] = []
       for (const lane of LANES) {
         const queue = outbox.queue(lane)
-        const waiting = queue.take(nowMs + 86_400_000, 10_000)
+        const waiting = queue.take(clock.nowMs() + 86_400_000, 10_000)
         await queue.settle(waiting.map(each => ({ waiting: each })))
         sent.push(...waiting.map(({ message }) => message))
       }
       return sent
+    },
+  }
+}
+
+/** Stands still until `advance`. */
+function stillClock(startsAtMs: number): NonNullable<WorldOptions['clock']> {
+  let nowMs = startsAtMs
+  return {
+    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
+    advance: ms => {
+      nowMs += ms
     },
   }
 }
@@ -149,8 +136,13 @@ export interface TestRequest {
  */
 export type Send = (methodAndPath: string, request?: TestRequest) => Promise<TestAnswer>
 
-export function sender(world: TestWorld, operations: readonly Operation[]): Send {
-  const router = new Router(operationRoutes(operations, world).routes)
+export function sender(world: Parameters<typeof operationRoutes>[1], operations: readonly Operation[]): Send {
+  return routeSender(operationRoutes(operations, world).routes, operations)
+}
+
+/** As `sender`, by routes that are there. */
+export function routeSender(routes: readonly HttpRoute[], operations: readonly Operation[]): Send {
+  const router = new Router(routes)
   const documented = new DocumentedAnswers(operations)
   const send: Send = async (methodAndPath, { token, body, headers = {}, address = [127, 0, 0, 1] } = {}) => {
     const [method = '', target = ''] = methodAndPath.split(' ')

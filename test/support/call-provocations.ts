@@ -4,7 +4,7 @@ import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { newDevice, newSession, newUser } from './application.ts'
 import type { Heard, Story } from './provocations.ts'
-import { openWhole, type WholeApplication } from './whole-application.ts'
+import { openTestApi, type TestApi } from './test-api.ts'
 
 export interface Phone {
   readonly userId: UserId
@@ -22,7 +22,7 @@ interface Calls {
 
 function callStory(count: number, tell: (calls: Calls) => Promise<Heard>): Story {
   return async t => {
-    const whole = openWhole(t)
+    const whole = await openTestApi(t)
     const phones = await Promise.all(Array.from({ length: count }, () => newPhone(whole)))
     const [first, ...others] = phones
     for (const other of others) await befriend(whole, first!, other)
@@ -37,13 +37,13 @@ function callStory(count: number, tell: (calls: Calls) => Promise<Heard>): Story
   }
 }
 
-export async function newPhone({ world }: WholeApplication): Promise<Phone> {
+export async function newPhone({ world }: TestApi): Promise<Phone> {
   const { userId } = await newUser(world)
   const { deviceId } = await newDevice(world, userId)
   return { userId, deviceId, token: (await newSession(world, userId, deviceId)).token }
 }
 
-export async function befriend({ send }: WholeApplication, one: Phone, other: Phone): Promise<void> {
+export async function befriend({ send }: TestApi, one: Phone, other: Phone): Promise<void> {
   for (const [{ token }, { userId: targetUserId }] of [
     [one, other],
     [other, one],
@@ -78,7 +78,7 @@ function inCall(
 
 export const CALL_PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   TURN_NOT_CONFIGURED: async t => {
-    const whole = openWhole(t, { isDevelopment: false })
+    const whole = await openTestApi(t, { isDevelopment: false })
     const { token } = await newUser(whole.world)
     return whole.send('GET /credentials', { token })
   },

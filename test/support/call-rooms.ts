@@ -23,14 +23,12 @@ import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { CallFactsReader } from '../../src/store/calls/call-facts.ts'
-import { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
+import type { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
-import { CallStore } from '../../src/store/calls/call-store.ts'
-import { ContactStore } from '../../src/store/contacts/contact-store.ts'
+import type { CallStore } from '../../src/store/calls/call-store.ts'
+import type { ContactStore } from '../../src/store/contacts/contact-store.ts'
 import type { Database } from '../../src/store/engine/database.ts'
-import { IdLists } from '../../src/store/engine/id-lists.ts'
 import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
-import { Notices } from '../../src/store/messages/notices.ts'
 import {
   newDevice,
   newSession,
@@ -93,6 +91,8 @@ export class CallRooms {
   readonly #folder: string
   #next: CallRooms | undefined
   #isClosed = false
+  /** Whether the change that is asked for is a room's. */
+  #isApplying = false
   readonly #send: Send
   readonly #room: (id: string) => Ref<CallRoomMessage>
 
@@ -101,19 +101,16 @@ export class CallRooms {
     this.clock = new TestClock()
     if (wallMs !== undefined) this.clock.setWallClock(wallMs)
     const rates = options.rates ?? false
-    this.world = withClock(openWorld(folder, this.clock.nowMs(), { rates }), this.clock)
-    const { world, connected, index } = this
+    const { connected, index } = this
     const isConnected = (userId: UserId, deviceId: DeviceId) => connected.has(`${userId} ${deviceId}`)
-    const notices = new Notices({ ...world, isConnected })
-    this.history = new CallHistoryStore(world)
-    this.calls = new CallStore({ ...world, notices, history: this.history, database: this.#failing() })
-    this.contacts = new ContactStore({
-      ...world,
-      lists: new IdLists(),
-      displayNameOf: (view, userId) => world.accounts.read(view, userId)?.displayName ?? '',
-      tell: () => undefined,
-      missedCallsOf: (view, userId) => this.history.missedOf(view, userId),
-    })
+    const around = (database: Database) => this.#failing(database)
+    this.world = openWorld(folder, undefined, { rates, isConnected, around, clock: this.clock })
+    const { world } = this
+    // Inboxes hold what calls tell, and nothing of contacts.
+    world.notices.tell = () => undefined
+    this.history = world.history
+    this.calls = world.calls
+    this.contacts = world.contacts
     this.system = new ActorSystem({
       world: this.clock,
       fatal: error => this.failures.push(`fatal: ${error}`),
@@ -123,7 +120,7 @@ export class CallRooms {
     const roomDeps: CallRoomDeps = {
       store: {
         open: callId => calls.open(callId),
-        apply: (...args) => calls.apply(...args),
+        apply: (...args) => this.#apply(...args),
       },
       index,
       facts: new CallFactsReader({ ...world, contacts, index }),
@@ -308,14 +305,21 @@ export class CallRooms {
     return this.call(callId)?.participants.map(({ state }) => state)
   }
 
-  /** The database, but for the writes that fail. */
-  #failing(): Database {
+  #apply(...args: Parameters<CallStore['apply']>): Promise<void> {
+    this.#isApplying = true
+    const applied = this.calls.apply(...args)
+    this.#isApplying = false
+    return applied
+  }
+
+  /** The database, but for the writes of rooms that fail. */
+  #failing(real: Database): Database {
     const change: Database['change'] = (write, atMs) => {
-      if (this.writesToFail === 0) return this.world.database.change(write, atMs)
+      if (this.writesToFail === 0 || !this.#isApplying) return real.change(write, atMs)
       this.writesToFail -= 1
       return Promise.reject(new SignalError('STORE_UNAVAILABLE', 'the disk is full'))
     }
-    return new Proxy(this.world.database, {
+    return new Proxy(real, {
       get(database, name) {
         const member = name === 'change' ? change : Reflect.get(database, name)
         return typeof member === 'function' ? member.bind(database) : member
@@ -345,10 +349,6 @@ export function keyFor(phone: Pick<Phone, 'userId' | 'deviceId'>, epoch = 1): st
 
 export function nameOf({ userId, deviceId }: Pick<Phone, 'userId' | 'deviceId'>): string {
   return `${userId}_${deviceId}`
-}
-
-function withClock(world: TestWorld, clock: FakeWorld): TestWorld {
-  return { ...world, nowMs: () => clock.nowMs(), monotonicMs: () => clock.monotonicMs() }
 }
 
 const DEADLINE_MS = 10_000

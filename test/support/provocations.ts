@@ -17,7 +17,7 @@ import { CALL_PROVOCATIONS } from './call-provocations.ts'
 import { listBody, listOf, newPhone, registrationOf } from './device-lists.ts'
 import { OidcProvider } from './oidc-provider.ts'
 import { sendRaw, statusesIn } from './raw-http.ts'
-import { openWhole, type WholeApplication, type WholeOptions } from './whole-application.ts'
+import { openTestApi, type TestApi, type TestApiOptions } from './test-api.ts'
 
 /** The story's last answer. */
 export type Heard = Pick<TestAnswer, 'status' | 'body'>
@@ -25,17 +25,14 @@ export type Heard = Pick<TestAnswer, 'status' | 'body'>
 export type Story = (t: Test) => Promise<Heard>
 
 /** A story of the application API; the providers are not there unless it starts them. */
-function story(
-  tell: (whole: WholeApplication, t: Test) => Promise<Heard>,
-  options: WholeOptions = {},
-): Story {
-  return t => tell(openWhole(t, options), t)
+function story(tell: (whole: TestApi, t: Test) => Promise<Heard>, options: TestApiOptions = {}): Story {
+  return async t => tell(await openTestApi(t, options), t)
 }
 
 /** A story of one user with a session. */
 function userStory(
-  tell: (whole: WholeApplication, user: TestUser) => Promise<Heard>,
-  options: WholeOptions = {},
+  tell: (whole: TestApi, user: TestUser) => Promise<Heard>,
+  options: TestApiOptions = {},
 ): Story {
   return story(async whole => tell(whole, await newUser(whole.world)), options)
 }
@@ -46,7 +43,7 @@ async function overSocket(
   parts: Partial<HttpServerDeps>,
   send: (url: string) => Promise<Response>,
 ): Promise<Heard> {
-  const { application } = openWhole(t)
+  const { application } = await openTestApi(t)
   const noted = () => undefined
   const server = new HttpServer({ routes: application.routes, onRefused: noted, onFault: noted, ...parts })
   t.teardown(() => server.close())
@@ -77,7 +74,7 @@ function fails(code: ErrorCode): () => never {
 }
 
 /** The latest code that waits to be sent; empties the outbox. */
-async function codeFor({ world }: WholeApplication): Promise<string> {
+async function codeFor({ world }: TestApi): Promise<string> {
   const codes = (await world.takeSent()).flatMap(message =>
     message.channel === 'mail' && message.letter.kind === 'otp' ? [message.letter.otp] : [],
   )
@@ -86,7 +83,7 @@ async function codeFor({ world }: WholeApplication): Promise<string> {
   return code
 }
 
-async function beginLogin({ send }: WholeApplication, email = 'new@example.org'): Promise<string> {
+async function beginLogin({ send }: TestApi, email = 'new@example.org'): Promise<string> {
   return (await send('POST /app/api/login', { body: { email } })).body.challengeId
 }
 
@@ -95,7 +92,7 @@ function publicKey(): string {
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
 }
 
-function registerDevice({ send }: WholeApplication, { token }: TestUser, key = publicKey()) {
+function registerDevice({ send }: TestApi, { token }: TestUser, key = publicKey()) {
   return send('POST /app/api/register_device', { token, body: { publicKey: key } })
 }
 
@@ -200,7 +197,7 @@ const SIGN_IN: Readonly<Partial<Record<ErrorCode, Story>>> = {
   PROVIDER_TOKEN_REQUIRED: story(({ send }) => send('POST /app/api/login', { body: { verified: true } })),
   PROVIDER_TOKEN_INVALID: async t => {
     const config = { providers: [{ name: 'google', issuer: 'http://127.0.0.1:1', clientIds: ['us'] }] }
-    const { send } = openWhole(t, { config })
+    const { send } = await openTestApi(t, { config })
     return send('POST /app/api/login', { body: { verified: true, provider: 'google', idToken: 'a.b.c' } })
   },
   PROVIDER_UNAVAILABLE: t => socialLogin(t, async provider => provider.stop()),
@@ -210,7 +207,7 @@ const SIGN_IN: Readonly<Partial<Record<ErrorCode, Story>>> = {
     t.teardown(() => apple.stop())
     const { teamId, keyId, privateKey } = apple
     const options = { clientIds: ['us'], issuer: apple.provider.issuer, teamId, keyId, privateKey }
-    const { send } = openWhole(t, { config: { apple: options } })
+    const { send } = await openTestApi(t, { config: { apple: options } })
     const identityToken = await apple.identityToken({ subject: 'ann', clientId: 'us' })
     return send('POST /app/api/platform-login', { body: { identityToken, authorizationCode: 'c.unknown' } })
   },
@@ -221,7 +218,7 @@ async function socialLogin(t: Test, before: (provider: OidcProvider) => Promise<
   const provider = await OidcProvider.start({ nowMs: () => Date.UTC(2026, 0, 1), algorithm: 'ES256' })
   t.teardown(() => provider.stop())
   const config = { providers: [{ name: 'google', issuer: provider.issuer, clientIds: ['us'] }] }
-  const { send, world } = openWhole(t, { config })
+  const { send, world } = await openTestApi(t, { config })
   const { email } = await newUser(world)
   const idToken = await provider.idToken('us', { email, email_verified: true })
   await before(provider)
@@ -254,7 +251,7 @@ const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
 }
 
 /** Asks for an address and confirms it; the first answer when that is a refusal. */
-async function addEmail(whole: WholeApplication, { token }: TestUser, number: number): Promise<Heard> {
+async function addEmail(whole: TestApi, { token }: TestUser, number: number): Promise<Heard> {
   const body = { kind: 'email', value: `other${number}@example.org` }
   const begun = await whole.send('POST /app/api/user/login-methods', { token, body })
   if (begun.status !== 202) return begun
@@ -343,11 +340,11 @@ const CONTACTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   }, MANY),
 }
 
-function newUsers({ world }: WholeApplication, count: number): Promise<TestUser[]> {
+function newUsers({ world }: TestApi, count: number): Promise<TestUser[]> {
   return Promise.all(Array.from({ length: count }, () => newUser(world)))
 }
 
-function ask({ send }: WholeApplication, { token }: TestUser, targetUserId: bigint) {
+function ask({ send }: TestApi, { token }: TestUser, targetUserId: bigint) {
   return send('POST /app/api/friend-request/by-id', { token, body: { targetUserId } })
 }
 

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
 import { newDevice, newSession, newUser } from '../../support/application.ts'
 import { storedTable } from '../../support/stored-table.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const DAY_MS = 86_400_000
 
 /** The tables that hold one of the texts, or the id in a key or a value, which is the same 8 bytes in both. */
-function tablesWith({ world }: AccountHouse, userId: bigint, texts: readonly string[]): string[] {
+function tablesWith({ world }: TestApi, userId: bigint, texts: readonly string[]): string[] {
   const id = Buffer.alloc(8)
   id.writeBigUInt64BE(userId)
   const needles = [id, ...texts.map(text => Buffer.from(text))]
@@ -17,39 +17,39 @@ function tablesWith({ world }: AccountHouse, userId: bigint, texts: readonly str
   })
 }
 
-async function deleteUser({ send }: AccountHouse, token: string) {
+async function deleteUser({ send }: TestApi, token: string) {
   return send('DELETE /app/api/user', { token, body: { confirm: true } })
 }
 
 t.test('an account is not deleted by the way', async t => {
-  const house = await openAccountHouse(t)
-  const { token, userId } = await newUser(house.world, 'Ann')
+  const api = await openTestApi(t)
+  const { token, userId } = await newUser(api.world, 'Ann')
   for (const body of [{}, { confirm: false }, { confirm: 'true' }, { confirm: null }]) {
-    const answer = await house.send('DELETE /app/api/user', { token, body })
+    const answer = await api.send('DELETE /app/api/user', { token, body })
     t.match(answer, { status: 422, body: { code: 'VALIDATION_FAILED' } })
   }
-  t.equal(house.world.database.view(view => house.world.accounts.read(view, userId))?.erasesAtMs, undefined)
+  t.equal(api.world.database.view(view => api.world.accounts.read(view, userId))?.erasesAtMs, undefined)
 })
 
 t.test('it ends every session at once and says when the account is gone', async t => {
-  const house = await openAccountHouse(t)
-  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
-  const other = await newSession(house.world, ann.userId)
-  t.match(await deleteUser(house, ann.token), { status: 202, body: { erasesAt: '2026-01-08T00:00:00.000Z' } })
+  const api = await openTestApi(t)
+  const ann = await newUser(api.world, 'Ann', 'ann@example.org')
+  const other = await newSession(api.world, ann.userId)
+  t.match(await deleteUser(api, ann.token), { status: 202, body: { erasesAt: '2026-01-08T00:00:00.000Z' } })
   for (const token of [ann.token, other.token]) {
-    const answer = await house.send('GET /app/api/user', { token })
+    const answer = await api.send('GET /app/api/user', { token })
     t.match(answer, { status: 401, body: { code: 'SESSION_REVOKED' } })
   }
-  t.same(await house.letters(), ['mail ann@example.org erasure-planned'])
+  t.same(await api.letters(), ['mail ann@example.org erasure-planned'])
 })
 
 t.test('the other devices hear of it, in their last push', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
   const { userId } = await newUser(world, 'Ann', 'ann@example.org')
   const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
   const { token } = await newSession(world, userId, mine.deviceId)
-  await deleteUser(house, token)
+  await deleteUser(api, token)
   const pushes = (await world.takeSent()).filter(({ channel }) => channel === 'push')
   t.match(pushes, [
     {
@@ -66,62 +66,62 @@ t.test('the other devices hear of it, in their last push', async t => {
 })
 
 t.test('a refresh token of before restores nothing', async t => {
-  const house = await openAccountHouse(t)
-  const { body } = await house.codeLogin('ann@example.org')
-  await deleteUser(house, body.accessToken)
-  const refreshed = await house.send('POST /app/api/refresh-token', {
+  const api = await openTestApi(t)
+  const { body } = await api.codeLogin('ann@example.org')
+  await deleteUser(api, body.accessToken)
+  const refreshed = await api.send('POST /app/api/refresh-token', {
     body: { refreshToken: body.refreshToken },
   })
   t.match(refreshed, { status: 401, body: { code: 'REFRESH_TOKEN_INVALID' } })
-  await house.world.advance(7 * DAY_MS)
-  t.match((await house.codeLogin('ann@example.org')).body, { isNewUser: true })
+  await api.world.advance(7 * DAY_MS)
+  t.match((await api.codeLogin('ann@example.org')).body, { isNewUser: true })
 })
 
 t.test('signing in within seven days restores it as it was', async t => {
-  const house = await openAccountHouse(t)
-  const { body } = await house.codeLogin('ann@example.org')
-  await deleteUser(house, body.accessToken)
-  await house.world.advance(7 * DAY_MS - 1)
-  const back = await house.codeLogin('ann@example.org')
+  const api = await openTestApi(t)
+  const { body } = await api.codeLogin('ann@example.org')
+  await deleteUser(api, body.accessToken)
+  await api.world.advance(7 * DAY_MS - 1)
+  const back = await api.codeLogin('ann@example.org')
   t.match(back.body, { isNewUser: false, user: { userId: body.user.userId } })
-  await house.world.advance(30 * DAY_MS)
-  t.equal((await house.codeLogin('ann@example.org')).body.user.userId, body.user.userId)
+  await api.world.advance(30 * DAY_MS)
+  t.equal((await api.codeLogin('ann@example.org')).body.user.userId, body.user.userId)
 })
 
 t.test('a code that was only sent restores nothing', async t => {
-  const house = await openAccountHouse(t)
-  const { body } = await house.codeLogin('ann@example.org')
-  await deleteUser(house, body.accessToken)
-  await house.send('POST /app/api/login', { body: { email: 'ann@example.org' } })
-  await house.world.advance(7 * DAY_MS)
-  t.match((await house.codeLogin('ann@example.org')).body, { isNewUser: true })
+  const api = await openTestApi(t)
+  const { body } = await api.codeLogin('ann@example.org')
+  await deleteUser(api, body.accessToken)
+  await api.send('POST /app/api/login', { body: { email: 'ann@example.org' } })
+  await api.world.advance(7 * DAY_MS)
+  t.match((await api.codeLogin('ann@example.org')).body, { isNewUser: true })
 })
 
 t.test('in the days between its addresses are still taken', async t => {
-  const house = await openAccountHouse(t)
-  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
-  await deleteUser(house, ann.token)
-  await house.letters()
-  const eve = await newUser(house.world, 'Eve')
-  await house.send('PUT /app/api/user', { token: eve.token, body: { email: 'ann@example.org' } })
-  t.same(await house.letters(), ['mail ann@example.org address-tried'])
+  const api = await openTestApi(t)
+  const ann = await newUser(api.world, 'Ann', 'ann@example.org')
+  await deleteUser(api, ann.token)
+  await api.letters()
+  const eve = await newUser(api.world, 'Eve')
+  await api.send('PUT /app/api/user', { token: eve.token, body: { email: 'ann@example.org' } })
+  t.same(await api.letters(), ['mail ann@example.org address-tried'])
 })
 
 t.test('after that nothing in the store names the user', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
+  const api = await openTestApi(t, { identities: 'with Apple key' })
+  const { world } = api
   const [ann, bob] = [await newUser(world, 'Ann Aardvark', 'ann@example.org'), await newUser(world, 'Bob')]
   const device = await newDevice(world, ann.userId)
   const { token } = await newSession(world, ann.userId, device.deviceId)
   const social = {
     kind: 'social',
     provider: 'apple',
-    idToken: await house.appleToken('ann-at-apple', { email: 'ann@example.com' }),
-    authorizationCode: house.appleCode('ann-at-apple'),
+    idToken: await api.identities.appleToken('ann-at-apple', { email: 'ann@example.com' }),
+    authorizationCode: api.identities.appleCode('ann-at-apple'),
   }
-  await house.send('POST /app/api/user/login-methods', { token, body: social })
-  await house.send('PUT /app/api/user', { token, body: { phone: '+84912345678' } })
-  await deleteUser(house, token)
+  await api.send('POST /app/api/user/login-methods', { token, body: social })
+  await api.send('PUT /app/api/user', { token, body: { phone: '+84912345678' } })
+  await deleteUser(api, token)
   const texts = [
     'Ann Aardvark',
     'ann@example.org',
@@ -130,18 +130,19 @@ t.test('after that nothing in the store names the user', async t => {
     '+84912345678',
     device.publicKey,
   ]
-  t.ok(tablesWith(house, ann.userId, texts).length >= 5, 'until then it does')
+  t.ok(tablesWith(api, ann.userId, texts).length >= 5, 'until then it does')
   await world.advance(7 * DAY_MS)
-  t.ok((await house.letters()).includes('apple org.example.callsign'), 'Apple is told to forget, too')
-  t.same(tablesWith(house, ann.userId, texts), [])
-  t.ok(tablesWith(house, bob.userId, []).includes('users'), 'and Bob is still here')
+  t.ok((await api.letters()).includes('apple org.example.callsign'), 'Apple is told to forget, too')
+  t.same(tablesWith(api, ann.userId, texts), [])
+  t.ok(tablesWith(api, bob.userId, []).includes('users'), 'and Bob is still here')
 })
 
 t.test('what other parts hold of the user is erased in the same change', async t => {
   const erased = new Set<bigint>()
-  const house = await openAccountHouse(t, { erasers: [(_, userId) => void erased.add(userId)] })
-  const ann = await newUser(house.world, 'Ann')
-  await deleteUser(house, ann.token)
-  await house.world.advance(7 * DAY_MS)
+  const api = await openTestApi(t)
+  api.world.contacts.eraseOf = (_, userId) => void erased.add(userId)
+  const ann = await newUser(api.world, 'Ann')
+  await deleteUser(api, ann.token)
+  await api.world.advance(7 * DAY_MS)
   t.same([...erased], [ann.userId])
 })

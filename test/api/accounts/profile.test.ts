@@ -1,6 +1,6 @@
 import t from 'tap'
-import { openAccountHouse } from '../../support/account-house.ts'
 import { newDevice, newSession, newUser, type TestUser, type TestWorld } from '../../support/application.ts'
+import { openTestApi } from '../../support/test-api.ts'
 
 /** A session of the user's on a device, and another device of theirs. */
 async function withDevices(world: TestWorld, { userId }: TestUser) {
@@ -9,7 +9,7 @@ async function withDevices(world: TestWorld, { userId }: TestUser) {
 }
 
 t.test('a name and settings change at once, and what is left out stays', async t => {
-  const { world, send } = await openAccountHouse(t)
+  const { world, send } = await openTestApi(t)
   const ann = await newUser(world, 'Ann')
   const body = { displayName: '  Ann   Lee ', settings: { discoverableByEmail: false, unheardOf: true } }
   const answer = await send('PUT /app/api/user', { token: ann.token, body })
@@ -26,7 +26,7 @@ t.test('a name and settings change at once, and what is left out stays', async t
 })
 
 t.test('what is no name or no address is refused, and then nothing of the request is done', async t => {
-  const { world, send } = await openAccountHouse(t)
+  const { world, send } = await openTestApi(t)
   const ann = await newUser(world, 'Ann')
   const refused: readonly (readonly [object, string])[] = [
     [{ displayName: '' }, '/displayName'],
@@ -50,7 +50,7 @@ t.test('what is no name or no address is refused, and then nothing of the reques
 })
 
 t.test('a new address is in force when its code is confirmed, and not before', async t => {
-  const { world, send, otpFor, codeLogin } = await openAccountHouse(t)
+  const { world, send, otpFor, codeLogin } = await openTestApi(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const answer = await send('PUT /app/api/user', { token: ann.token, body: { email: 'Ann@Example.com' } })
   t.match(answer, { status: 202, body: { user: { email: 'ann@example.org' }, pending: [{ kind: 'email' }] } })
@@ -65,7 +65,7 @@ t.test('a new address is in force when its code is confirmed, and not before', a
 })
 
 t.test('a new address is announced to the old one and to the other devices', async t => {
-  const { world, send, otpFor, letters } = await openAccountHouse(t)
+  const { world, send, otpFor, letters } = await openTestApi(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const { token } = await withDevices(world, ann)
   const told: unknown[] = []
@@ -84,7 +84,7 @@ t.test('a new address is announced to the old one and to the other devices', asy
 })
 
 t.test('a first phone number is added, beside the email address', async t => {
-  const { world, send, otpFor } = await openAccountHouse(t)
+  const { world, send, otpFor } = await openTestApi(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const put = { phone: '091 234 56 78', country: 'VN' }
   const { body } = await send('PUT /app/api/user', { token: ann.token, body: put })
@@ -96,7 +96,7 @@ t.test('a first phone number is added, beside the email address', async t => {
 })
 
 t.test('both addresses at once are two challenges, and the name beside them changes at once', async t => {
-  const { world, send } = await openAccountHouse(t)
+  const { world, send } = await openTestApi(t)
   const ann = await newUser(world, 'Ann')
   const put = { displayName: 'Ann Lee', email: 'ann@example.com', phone: '+84912345678' }
   const answer = await send('PUT /app/api/user', { token: ann.token, body: put })
@@ -108,7 +108,7 @@ t.test('both addresses at once are two challenges, and the name beside them chan
 })
 
 t.test('when one of two addresses can not be sent to, neither is', async t => {
-  const { world, send, letters } = await openAccountHouse(t)
+  const { world, send, letters } = await openTestApi(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   for (let at = 0; at < 5; at++) {
     await send('POST /app/api/login', { body: { phone: '+84912345678' } })
@@ -123,7 +123,7 @@ t.test('when one of two addresses can not be sent to, neither is', async t => {
 })
 
 t.test('the address that is in force again leaves nothing to confirm', async t => {
-  const { world, send, letters } = await openAccountHouse(t)
+  const { world, send, letters } = await openTestApi(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   for (const email of ['ann@example.org', 'ANN@EXAMPLE.ORG']) {
     const answer = await send('PUT /app/api/user', { token: ann.token, body: { email } })
@@ -134,14 +134,14 @@ t.test('the address that is in force again leaves nothing to confirm', async t =
 })
 
 t.test('an absent address stays: null removes nothing', async t => {
-  const { world, send } = await openAccountHouse(t)
+  const { world, send } = await openTestApi(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const answer = await send('PUT /app/api/user', { token: ann.token, body: { email: null, phone: null } })
   t.match(answer, { status: 200, body: { user: { email: 'ann@example.org' } } })
 })
 
 t.test('another address of the same user is not taken away from itself', async t => {
-  const { world, send, otpFor } = await openAccountHouse(t)
+  const { world, send, otpFor } = await openTestApi(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const added = await send('POST /app/api/user/login-methods', {
     token: ann.token,
@@ -157,7 +157,7 @@ t.test('another address of the same user is not taken away from itself', async t
 t.test(
   'an address of somebody else is answered like one of nobody, and its owner gets a letter, no code',
   async t => {
-    const { world, send, letters } = await openAccountHouse(t)
+    const { world, send, letters } = await openTestApi(t)
     await newUser(world, 'Bob', 'bob@example.org')
     const [ann, eve] = [
       await newUser(world, 'Ann', 'same@example.net'),
@@ -177,7 +177,7 @@ t.test(
 )
 
 t.test('tries at a challenge that can’t be confirmed look like tries at any other', async t => {
-  const { world, send, otpFor } = await openAccountHouse(t)
+  const { world, send, otpFor } = await openTestApi(t)
   await newUser(world, 'Bob', 'bob@example.org')
   const ann = await newUser(world, 'Ann')
   const taken = await send('PUT /app/api/user', { token: ann.token, body: { email: 'bob@example.org' } })
@@ -201,7 +201,7 @@ t.test('tries at a challenge that can’t be confirmed look like tries at any ot
 })
 
 t.test('letters to an owner are bounded like codes, and more of them look like more codes', async t => {
-  const { world, send, letters } = await openAccountHouse(t)
+  const { world, send, letters } = await openTestApi(t)
   await newUser(world, 'Bob', 'bob@example.org')
   const askAgain = async (email: string) => {
     const statuses: number[] = []
@@ -217,7 +217,7 @@ t.test('letters to an owner are bounded like codes, and more of them look like m
 })
 
 t.test('a challenge of one user is none for another', async t => {
-  const { world, send, otpFor } = await openAccountHouse(t)
+  const { world, send, otpFor } = await openTestApi(t)
   const [ann, eve] = [await newUser(world, 'Ann', 'ann@example.org'), await newUser(world, 'Eve')]
   const { body } = await send('PUT /app/api/user', { token: ann.token, body: { email: 'ann@example.com' } })
   const [{ challengeId }] = body.pending
@@ -238,7 +238,7 @@ t.test('a challenge of one user is none for another', async t => {
 })
 
 t.test('an address that was asked for and not proven does not keep its owner out', async t => {
-  const { world, send, otpFor, codeLogin } = await openAccountHouse(t)
+  const { world, send, otpFor, codeLogin } = await openTestApi(t)
   const eve = await newUser(world, 'Eve', 'eve@example.org')
   const { body } = await send('PUT /app/api/user', { token: eve.token, body: { email: 'bob@example.org' } })
   const otp = await otpFor('bob@example.org')
@@ -256,7 +256,7 @@ t.test('an address that was asked for and not proven does not keep its owner out
 })
 
 t.test('of two accounts that prove one address, the first has it', async t => {
-  const { world, send, otpFor } = await openAccountHouse(t)
+  const { world, send, otpFor } = await openTestApi(t)
   const users = [await newUser(world, 'Ann'), await newUser(world, 'Eve')]
   const attempts: (() => Promise<number>)[] = []
   for (const { token } of users) {
@@ -277,7 +277,7 @@ t.test('of two accounts that prove one address, the first has it', async t => {
 t.test(
   'a confirmed address replaces what it was to replace, also when another one did so before',
   async t => {
-    const { world, send, otpFor, letters } = await openAccountHouse(t)
+    const { world, send, otpFor, letters } = await openTestApi(t)
     const ann = await newUser(world, 'Ann', 'a@example.org')
     const confirm = async (email: string) => {
       const { body } = await send('PUT /app/api/user', { token: ann.token, body: { email } })
@@ -295,7 +295,7 @@ t.test(
 )
 
 t.test('without a session verify takes the code of a login, and with one it does not', async t => {
-  const { world, send, otpFor } = await openAccountHouse(t)
+  const { world, send, otpFor } = await openTestApi(t)
   const ann = await newUser(world, 'Ann')
   const { body } = await send('POST /app/api/login', { body: { email: 'new@example.org' } })
   const { challengeId } = body
@@ -307,7 +307,7 @@ t.test('without a session verify takes the code of a login, and with one it does
 })
 
 t.test('verify wants a challenge and a code', async t => {
-  const { world, send } = await openAccountHouse(t)
+  const { world, send } = await openTestApi(t)
   const { token, email } = await newUser(world, 'Ann')
   const noChallenge = await send('POST /app/api/verify', { token, body: { email, otp: '123456' } })
   t.match(noChallenge, { status: 422, body: { errors: [{ pointer: '/challengeId' }] } })
@@ -316,7 +316,7 @@ t.test('verify wants a challenge and a code', async t => {
 })
 
 t.test('a profile is changed twenty times an hour', async t => {
-  const { world, send } = await openAccountHouse(t, { rates: true })
+  const { world, send } = await openTestApi(t, { rates: true })
   const { token } = await newUser(world, 'Ann')
   const statuses: number[] = []
   for (let at = 0; at < 21; at++) {

@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
-import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
 import { newDevice, newSession, newUser } from '../../support/application.ts'
 import { storedTable } from '../../support/stored-table.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const REFRESH = 'POST /app/api/refresh-token'
 const LOGOUT = 'POST /app/api/logout'
@@ -15,28 +15,28 @@ interface Pair {
   readonly refreshToken: string
 }
 
-async function signIn(house: AccountHouse, email = 'ann@example.org'): Promise<Pair & { userId: UserId }> {
-  const { body } = await house.codeLogin(email)
+async function signIn(api: TestApi, email = 'ann@example.org'): Promise<Pair & { userId: UserId }> {
+  const { body } = await api.codeLogin(email)
   return { ...body, userId: BigInt(body.user.userId) as UserId }
 }
 
 /** The status and code of a refresh, and its pair. */
-async function refresh({ send }: AccountHouse, { refreshToken }: Pair) {
+async function refresh({ send }: TestApi, { refreshToken }: Pair) {
   const { status, body } = await send(REFRESH, { body: { refreshToken } })
   return { status, code: body.code as string | undefined, pair: body as Pair }
 }
 
 /** `200`, or the code that the token is refused with. */
-async function access({ send }: AccountHouse, { accessToken }: Pair): Promise<number | string> {
+async function access({ send }: TestApi, { accessToken }: Pair): Promise<number | string> {
   const { status, body } = await send(USER, { token: accessToken })
   return body.code ?? status
 }
 
 t.test('a refresh gives a new pair, and the form of it', async t => {
-  const house = await openAccountHouse(t)
-  const first = await signIn(house)
-  await house.world.advance(1000)
-  const answer = await house.send(REFRESH, { body: { refreshToken: first.refreshToken } })
+  const api = await openTestApi(t)
+  const first = await signIn(api)
+  await api.world.advance(1000)
+  const answer = await api.send(REFRESH, { body: { refreshToken: first.refreshToken } })
   t.equal(answer.status, 200)
   t.equal(answer.headers['cache-control'], 'no-store')
   t.same(Object.keys(answer.body), [
@@ -50,66 +50,67 @@ t.test('a refresh gives a new pair, and the form of it', async t => {
   t.match(answer.body, { tokenType: 'Bearer', expiresIn: 3600, refreshExpiresIn: 5_184_000 })
   t.not(answer.body.accessToken, first.accessToken)
   t.not(answer.body.refreshToken, first.refreshToken)
-  t.equal(await access(house, answer.body), 200)
-  t.equal(await access(house, first), 200, 'requests under way are served still')
+  t.equal(await access(api, answer.body), 200)
+  t.equal(await access(api, first), 200, 'requests under way are served still')
 })
 
 t.test('a lost reply is had again: the same pair, as long as it is unused', async t => {
-  const house = await openAccountHouse(t)
-  const first = await signIn(house)
-  const lost = await refresh(house, first)
-  await house.world.advance(86_400_000)
-  const again = await refresh(house, first)
+  const api = await openTestApi(t)
+  const first = await signIn(api)
+  const lost = await refresh(api, first)
+  await api.world.advance(86_400_000)
+  const again = await refresh(api, first)
   t.match([again.status, again.pair.refreshToken], [200, lost.pair.refreshToken])
-  t.equal(await access(house, again.pair), 200, 'a day later its access token is one that lives')
+  t.equal(await access(api, again.pair), 200, 'a day later its access token is one that lives')
 })
 
 t.test('fifty refreshes at once all get the same pair', async t => {
-  const house = await openAccountHouse(t)
-  const first = await signIn(house)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(house, first)))
+  const api = await openTestApi(t)
+  const first = await signIn(api)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(api, first)))
   t.same([...new Set(answers.map(({ status }) => status))], [200])
   t.equal(new Set(answers.map(({ pair }) => `${pair.accessToken} ${pair.refreshToken}`)).size, 1)
-  t.equal((await refresh(house, answers[0]!.pair)).status, 200)
+  t.equal((await refresh(api, answers[0]!.pair)).status, 200)
 })
 
 t.test('a retry is served for half a minute after the new pair is in use', async t => {
-  const house = await openAccountHouse(t)
-  const first = await signIn(house)
-  const second = await refresh(house, first)
-  t.equal(await access(house, second.pair), 200)
-  await house.world.advance(29_999)
-  t.equal((await refresh(house, first)).pair.refreshToken, second.pair.refreshToken)
+  const api = await openTestApi(t)
+  const first = await signIn(api)
+  const second = await refresh(api, first)
+  t.equal(await access(api, second.pair), 200)
+  await api.world.advance(29_999)
+  t.equal((await refresh(api, first)).pair.refreshToken, second.pair.refreshToken)
 })
 
 t.test('a token that was replaced by a pair in use ends the session for the thief and the owner', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
-  const first = await signIn(house)
+  const api = await openTestApi(t)
+  const { world } = api
+  const first = await signIn(api)
   await newDevice(world, first.userId)
-  const second = await refresh(house, first)
-  await access(house, second.pair)
+  const second = await refresh(api, first)
+  await access(api, second.pair)
   await world.advance(30_000)
-  const stolen = await refresh(house, first)
+  const stolen = await refresh(api, first)
   t.match([stolen.status, stolen.code], [401, 'REFRESH_TOKEN_REUSED'])
-  t.equal(await access(house, second.pair), 'SESSION_REVOKED')
-  t.equal(await access(house, first), 'SESSION_REVOKED')
-  t.match(await refresh(house, second.pair), { status: 401, code: 'REFRESH_TOKEN_INVALID' })
-  t.match(await refresh(house, first), { status: 401, code: 'REFRESH_TOKEN_INVALID' })
-  t.same(await house.letters(), ['push session_revoked'], 'its owner is told, once')
+  t.equal(await access(api, second.pair), 'SESSION_REVOKED')
+  t.equal(await access(api, first), 'SESSION_REVOKED')
+  t.match(await refresh(api, second.pair), { status: 401, code: 'REFRESH_TOKEN_INVALID' })
+  t.match(await refresh(api, first), { status: 401, code: 'REFRESH_TOKEN_INVALID' })
+  t.same(await api.letters(), ['push session_revoked'], 'its owner is told, once')
 })
 
 t.test('a theft signs the device out, and the last thing that is pushed to it says so', async t => {
   const out: DeviceId[] = []
-  const house = await openAccountHouse(t, { onSignedOut: (_, deviceId) => void out.push(deviceId) })
-  const { world } = house
-  const first = await signIn(house)
+  const api = await openTestApi(t)
+  const { world } = api
+  world.database.subscribe('signed-out', ({ deviceId }) => void out.push(deviceId))
+  const first = await signIn(api)
   const phone = await newDevice(world, first.userId)
   for (const id of world.database.view(view => world.sessions.idsOf(view, first.userId))) {
     await world.database.change(change => world.sessions.bind(change, id, phone.deviceId))
   }
-  await refresh(house, (await refresh(house, first)).pair)
-  t.equal((await refresh(house, first)).code, 'REFRESH_TOKEN_REUSED')
+  await refresh(api, (await refresh(api, first)).pair)
+  t.equal((await refresh(api, first)).code, 'REFRESH_TOKEN_REUSED')
   t.same(out, [phone.deviceId])
   t.equal(
     world.database.view(view => world.devices.active(view, first.userId, phone.deviceId))?.push,
@@ -119,44 +120,44 @@ t.test('a theft signs the device out, and the last thing that is pushed to it sa
 })
 
 t.test('a token two refreshes old ends the session at once', async t => {
-  const house = await openAccountHouse(t)
-  const first = await signIn(house)
-  const second = await refresh(house, first)
-  const third = await refresh(house, second.pair)
-  t.equal((await refresh(house, first)).code, 'REFRESH_TOKEN_REUSED')
-  t.equal(await access(house, third.pair), 'SESSION_REVOKED')
+  const api = await openTestApi(t)
+  const first = await signIn(api)
+  const second = await refresh(api, first)
+  const third = await refresh(api, second.pair)
+  t.equal((await refresh(api, first)).code, 'REFRESH_TOKEN_REUSED')
+  t.equal(await access(api, third.pair), 'SESSION_REVOKED')
 })
 
 t.test('a theft ends one session, not the user’s other ones', async t => {
-  const house = await openAccountHouse(t)
-  const first = await signIn(house)
-  const other = await newSession(house.world, first.userId)
-  const second = await refresh(house, first)
-  await refresh(house, second.pair)
-  await refresh(house, first)
-  t.equal((await house.send(USER, { token: other.token })).status, 200)
+  const api = await openTestApi(t)
+  const first = await signIn(api)
+  const other = await newSession(api.world, first.userId)
+  const second = await refresh(api, first)
+  await refresh(api, second.pair)
+  await refresh(api, first)
+  t.equal((await api.send(USER, { token: other.token })).status, 200)
 })
 
 t.test(
   'an access token two pairs old has expired, one pair old it is good until its hour is over',
   async t => {
-    const house = await openAccountHouse(t)
-    const first = await signIn(house)
-    const second = await refresh(house, first)
-    t.equal(await access(house, first), 200)
-    await house.world.advance(3_600_000)
-    t.equal(await access(house, second.pair), 'TOKEN_EXPIRED')
-    const third = await refresh(house, second.pair)
-    const fourth = await refresh(house, third.pair)
-    t.same([await access(house, second.pair), await access(house, third.pair)], ['TOKEN_EXPIRED', 200])
-    t.equal(await access(house, fourth.pair), 200)
+    const api = await openTestApi(t)
+    const first = await signIn(api)
+    const second = await refresh(api, first)
+    t.equal(await access(api, first), 200)
+    await api.world.advance(3_600_000)
+    t.equal(await access(api, second.pair), 'TOKEN_EXPIRED')
+    const third = await refresh(api, second.pair)
+    const fourth = await refresh(api, third.pair)
+    t.same([await access(api, second.pair), await access(api, third.pair)], ['TOKEN_EXPIRED', 200])
+    t.equal(await access(api, fourth.pair), 200)
   },
 )
 
 t.test('what is no refresh token is refused, and nothing is looked up for it', async t => {
-  const house = await openAccountHouse(t)
-  const pair = await signIn(house)
-  const { sessions } = house.world
+  const api = await openTestApi(t)
+  const pair = await signIn(api)
+  const { sessions } = api.world
   const read = sessions.read.bind(sessions)
   let reads = 0
   sessions.read = (view, sessionId) => {
@@ -165,53 +166,53 @@ t.test('what is no refresh token is refused, and nothing is looked up for it', a
   }
   const forged = `${pair.refreshToken.slice(0, -2)}${pair.refreshToken.endsWith('AA') ? 'BB' : 'AA'}`
   for (const refreshToken of [forged, pair.accessToken, 'x', 'krt_', `krt_${'A'.repeat(72)}`]) {
-    const answer = await house.send(REFRESH, { body: { refreshToken } })
+    const answer = await api.send(REFRESH, { body: { refreshToken } })
     t.match([answer.status, answer.body.code], [401, 'REFRESH_TOKEN_INVALID'])
     t.equal(answer.headers['www-authenticate'], 'Bearer')
   }
   t.equal(reads, 0)
   for (const body of [{}, { refreshToken: '' }, { refreshToken: 7 }, { refreshToken: 'x'.repeat(513) }]) {
-    t.equal((await house.send(REFRESH, { body })).status, 422)
+    t.equal((await api.send(REFRESH, { body })).status, 422)
   }
 })
 
 t.test('a session ends sixty days after its last refresh and a year after it began', async t => {
-  const house = await openAccountHouse(t)
+  const api = await openTestApi(t)
   const day = 86_400_000
-  const idle = await signIn(house)
-  const busy = await signIn(house, 'bob@example.org')
+  const idle = await signIn(api)
+  const busy = await signIn(api, 'bob@example.org')
   let pair: Pair = busy
   for (let month = 0; month < 7; month++) {
-    await house.world.advance(50 * day)
-    const next = await refresh(house, pair)
+    await api.world.advance(50 * day)
+    const next = await refresh(api, pair)
     t.equal(next.status, 200)
     pair = next.pair
   }
-  t.equal((await refresh(house, idle)).code, 'REFRESH_TOKEN_INVALID')
-  const last = await house.send(REFRESH, { body: { refreshToken: pair.refreshToken } })
+  t.equal((await refresh(api, idle)).code, 'REFRESH_TOKEN_INVALID')
+  const last = await api.send(REFRESH, { body: { refreshToken: pair.refreshToken } })
   t.equal(last.body.refreshExpiresIn, 15 * 86_400, 'the year is nearly over')
-  await house.world.advance(15 * day)
-  t.equal((await refresh(house, last.body)).code, 'REFRESH_TOKEN_INVALID')
-  const rows = house.world.database.view(view => view.count(storedTable('sessions')))
+  await api.world.advance(15 * day)
+  t.equal((await refresh(api, last.body)).code, 'REFRESH_TOKEN_INVALID')
+  const rows = api.world.database.view(view => view.count(storedTable('sessions')))
   t.equal(rows, 0, 'nothing is left of either')
 })
 
 t.test('logout ends the session and nothing else', async t => {
-  const house = await openAccountHouse(t)
-  const pair = await signIn(house)
-  const other = await newSession(house.world, pair.userId)
-  const answer = await house.send(LOGOUT, { token: pair.accessToken })
+  const api = await openTestApi(t)
+  const pair = await signIn(api)
+  const other = await newSession(api.world, pair.userId)
+  const answer = await api.send(LOGOUT, { token: pair.accessToken })
   t.match([answer.status, answer.body], [204, undefined])
-  t.equal(await access(house, pair), 'TOKEN_INVALID')
-  t.equal((await house.send(USER, { token: other.token })).status, 200)
-  t.match(await refresh(house, pair), { status: 401, code: 'REFRESH_TOKEN_INVALID' }, 'no alarm of a reuse')
+  t.equal(await access(api, pair), 'TOKEN_INVALID')
+  t.equal((await api.send(USER, { token: other.token })).status, 200)
+  t.match(await refresh(api, pair), { status: 401, code: 'REFRESH_TOKEN_INVALID' }, 'no alarm of a reuse')
 })
 
 t.test('a hundred logouts at once do no harm', async t => {
-  const house = await openAccountHouse(t)
-  const pair = await signIn(house)
+  const api = await openTestApi(t)
+  const pair = await signIn(api)
   const answers = await Promise.all(
-    Array.from({ length: 100 }, () => house.send(LOGOUT, { token: pair.accessToken })),
+    Array.from({ length: 100 }, () => api.send(LOGOUT, { token: pair.accessToken })),
   )
   t.equal(
     answers.every(({ status }) => status === 204),
@@ -220,42 +221,41 @@ t.test('a hundred logouts at once do no harm', async t => {
 })
 
 t.test('logging out again is done as well; a forged or missing token is not', async t => {
-  const house = await openAccountHouse(t)
-  const pair = await signIn(house)
+  const api = await openTestApi(t)
+  const pair = await signIn(api)
   const statuses: number[] = []
   for (const token of [pair.accessToken, pair.accessToken, `${pair.accessToken.slice(0, -2)}AA`, undefined]) {
-    statuses.push((await house.send(LOGOUT, token === undefined ? {} : { token })).status)
+    statuses.push((await api.send(LOGOUT, token === undefined ? {} : { token })).status)
   }
   t.same(statuses, [204, 204, 401, 401])
-  const other = await signIn(house)
-  await house.send(LOGOUT, {
-    token: (await newSession(house.world, other.userId)).token,
+  const other = await signIn(api)
+  await api.send(LOGOUT, {
+    token: (await newSession(api.world, other.userId)).token,
     body: { allDevices: true },
   })
-  t.equal((await house.send(LOGOUT, { token: other.accessToken })).status, 204, 'a revoked session, too')
+  t.equal((await api.send(LOGOUT, { token: other.accessToken })).status, 204, 'a revoked session, too')
 })
 
 t.test('logout forgets the push tokens of its device, and keeps the device', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
   const { userId } = await newUser(world)
   const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
   const { token } = await newSession(world, userId, mine.deviceId)
-  await house.send(LOGOUT, { token, body: { allDevices: false } })
+  await api.send(LOGOUT, { token, body: { allDevices: false } })
   t.match(
     world.database.view(view => world.devices.active(view, userId, mine.deviceId)),
     { push: undefined, publicKey: mine.publicKey },
   )
   t.match(world.database.view(view => world.devices.active(view, userId, other.deviceId))?.push, other.push)
-  t.same(await house.letters(), [])
+  t.same(await api.letters(), [])
 })
 
 t.test('a device is signed out with its last session', async t => {
   const out: string[] = []
-  const house = await openAccountHouse(t, {
-    onSignedOut: (_, deviceId) => void out.push(names.get(deviceId)!),
-  })
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
+  world.database.subscribe('signed-out', ({ deviceId }) => void out.push(names.get(deviceId)!))
   const { userId } = await newUser(world)
   const [phone, tablet] = [await newDevice(world, userId), await newDevice(world, userId)]
   const names = new Map([phone, tablet].map(({ deviceId }, at) => [deviceId, ['phone', 'tablet'][at]!]))
@@ -264,33 +264,34 @@ t.test('a device is signed out with its last session', async t => {
     await newSession(world, userId, phone.deviceId),
   ]
   const other = await newSession(world, userId, tablet.deviceId)
-  await house.send(LOGOUT, { token: first.token })
+  await api.send(LOGOUT, { token: first.token })
   t.same(out.splice(0), [])
-  await house.send(LOGOUT, { token: second.token })
+  await api.send(LOGOUT, { token: second.token })
   t.same(out.splice(0), ['phone'])
   const again = await newSession(world, userId, phone.deviceId)
-  await house.send(LOGOUT, { token: again.token, body: { allDevices: true } })
+  await api.send(LOGOUT, { token: again.token, body: { allDevices: true } })
   t.same(out.splice(0).sort(), ['phone', 'tablet'])
-  t.equal((await house.send(USER, { token: other.token })).body.code, 'SESSION_REVOKED')
+  t.equal((await api.send(USER, { token: other.token })).body.code, 'SESSION_REVOKED')
   const last = await newSession(world, userId, tablet.deviceId)
-  await house.send('DELETE /app/api/user', { token: last.token, body: { confirm: true } })
+  await api.send('DELETE /app/api/user', { token: last.token, body: { confirm: true } })
   t.same(out.sort(), ['phone', 'tablet'], 'as by the end of the account')
 })
 
 t.test('who lost the tokens and signed in again logs out of both sessions of the device', async t => {
   const out: DeviceId[] = []
-  const house = await openAccountHouse(t, { onSignedOut: (_, deviceId) => void out.push(deviceId) })
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
+  world.database.subscribe('signed-out', ({ deviceId }) => void out.push(deviceId))
   const { userId } = await newUser(world)
   const [phone, tablet] = [await newDevice(world, userId), await newDevice(world, userId)]
   const lost = await newSession(world, userId, phone.deviceId)
   const elsewhere = await newSession(world, userId, tablet.deviceId)
   await world.advance(1)
   const again = await newSession(world, userId, phone.deviceId)
-  await house.send(LOGOUT, { token: again.token })
+  await api.send(LOGOUT, { token: again.token })
   t.same(out, [phone.deviceId])
   t.equal(world.database.view(view => world.devices.active(view, userId, phone.deviceId))?.push, undefined)
-  const answers = await Promise.all([lost, elsewhere].map(({ token }) => house.send(USER, { token })))
+  const answers = await Promise.all([lost, elsewhere].map(({ token }) => api.send(USER, { token })))
   t.same(
     answers.map(({ status, body }) => body.code ?? status),
     ['TOKEN_INVALID', 200],
@@ -298,28 +299,28 @@ t.test('who lost the tokens and signed in again logs out of both sessions of the
 })
 
 t.test('a session that logs out late leaves a device to who has signed in on it since', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
   const { userId } = await newUser(world)
   const phone = await newDevice(world, userId)
   const late = await newSession(world, userId, phone.deviceId)
   await world.advance(1)
   const present = await newSession(world, userId, phone.deviceId)
-  await house.send(LOGOUT, { token: late.token })
+  await api.send(LOGOUT, { token: late.token })
   t.match(world.database.view(view => world.devices.active(view, userId, phone.deviceId))?.push, phone.push)
-  t.equal((await house.send(USER, { token: present.token })).status, 200)
+  t.equal((await api.send(USER, { token: present.token })).status, 200)
 })
 
 t.test('logout everywhere ends every session of the user and of no other', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
   const [ann, bob] = [await newUser(world), await newUser(world, 'Bob')]
   const device = await newDevice(world, ann.userId)
   const other = await newSession(world, ann.userId, device.deviceId)
-  const answer = await house.send(LOGOUT, { token: ann.token, body: { allDevices: true } })
+  const answer = await api.send(LOGOUT, { token: ann.token, body: { allDevices: true } })
   t.equal(answer.status, 204)
   const tokens = [ann.token, other.token, bob.token]
-  const answers = await Promise.all(tokens.map(token => house.send(USER, { token })))
+  const answers = await Promise.all(tokens.map(token => api.send(USER, { token })))
   t.same(
     answers.map(({ status, body }) => body.code ?? status),
     ['TOKEN_INVALID', 'SESSION_REVOKED', 200],
@@ -329,16 +330,16 @@ t.test('logout everywhere ends every session of the user and of no other', async
     undefined,
   )
   await world.advance(3_600_000)
-  t.equal((await house.send(USER, { token: other.token })).body.code, 'TOKEN_INVALID', 'its row is gone')
+  t.equal((await api.send(USER, { token: other.token })).body.code, 'TOKEN_INVALID', 'its row is gone')
 })
 
 t.test('the other devices can be told of a logout everywhere, though their tokens are forgotten', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
   const { userId } = await newUser(world)
   const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
   const { token } = await newSession(world, userId, mine.deviceId)
-  await house.send(LOGOUT, { token, body: { allDevices: true } })
+  await api.send(LOGOUT, { token, body: { allDevices: true } })
   t.match(await world.takeSent(), [
     { deviceId: other.deviceId, notice: { kind: 'session_revoked' }, lastTokens: other.push },
   ])
@@ -349,24 +350,24 @@ t.test('the other devices can be told of a logout everywhere, though their token
 })
 
 t.test('a session refreshes thirty times in an hour, whatever the address', async t => {
-  const house = await openAccountHouse(t, { rates: true })
-  let pair: Pair = await signIn(house)
+  const api = await openTestApi(t, { rates: true })
+  let pair: Pair = await signIn(api)
   for (let at = 0; at < 30; at++) {
-    const { body } = await house.send(REFRESH, {
+    const { body } = await api.send(REFRESH, {
       body: { refreshToken: pair.refreshToken },
       address: [192, 0, 2, at],
     })
     pair = body
   }
-  const refused = await house.send(REFRESH, { body: { refreshToken: pair.refreshToken } })
+  const refused = await api.send(REFRESH, { body: { refreshToken: pair.refreshToken } })
   t.match([refused.status, refused.body.scope, refused.body.retryIn], [429, 'session', 120])
-  const other = await signIn(house, 'bob@example.org')
-  t.equal((await refresh(house, other)).status, 200)
+  const other = await signIn(api, 'bob@example.org')
+  t.equal((await refresh(api, other)).status, 200)
 })
 
 t.test('the user sees the device of the session that asks', async t => {
-  const house = await openAccountHouse(t)
-  const { world, send } = house
+  const api = await openTestApi(t)
+  const { world, send } = api
   const { userId, token, email } = await newUser(world)
   const device = await newDevice(world, userId)
   const bound = await newSession(world, userId, device.deviceId)
@@ -386,8 +387,8 @@ t.test('the user sees the device of the session that asks', async t => {
 })
 
 t.test('a refresh is a sign of life of its device', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
+  const api = await openTestApi(t)
+  const { world } = api
   const { userId } = await newUser(world)
   const device = await newDevice(world, userId)
   const { sessionId } = await newSession(world, userId, device.deviceId)
@@ -396,7 +397,7 @@ t.test('a refresh is a sign of life of its device', async t => {
     world.database.view(view => world.sessions.read(view, sessionId))!,
   )
   await world.advance(7_200_000)
-  await refresh(house, pair)
+  await refresh(api, pair)
   t.equal(
     world.database.view(view => world.devices.active(view, userId, device.deviceId))?.lastSeenAtMs,
     world.nowMs(),

@@ -4,15 +4,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
-import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
 import { newUser } from '../../support/application.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const LOGIN = 'POST /app/api/login'
 const VERIFY = 'POST /app/api/verify-login'
 const RESEND = 'POST /app/api/resend-otp'
 
 /** Begins a login and reads its code. */
-async function begin({ send, otpFor }: AccountHouse, email: string, more: object = {}) {
+async function begin({ send, otpFor }: TestApi, email: string, more: object = {}) {
   const { body } = await send(LOGIN, { body: { verified: false, email, ...more } })
   return { challengeId: body.challengeId as string, otp: await otpFor(email) }
 }
@@ -23,8 +23,8 @@ function otherThan(otp: string): string {
 }
 
 t.test('a newcomer signs in by a code and has an account', async t => {
-  const house = await openAccountHouse(t)
-  const { send, world, otpFor } = house
+  const api = await openTestApi(t)
+  const { send, world, otpFor } = api
   const login = await send(LOGIN, { body: { verified: false, email: 'Ann@Example.org', displayName: 'Ann' } })
   t.equal(login.status, 200)
   t.same(
@@ -64,10 +64,10 @@ t.test('a newcomer signs in by a code and has an account', async t => {
 })
 
 t.test('the second time it is the same account, whatever name is asked for', async t => {
-  const house = await openAccountHouse(t)
-  const { send } = house
-  const first = await send(VERIFY, { body: await begin(house, 'ann@example.org', { displayName: 'Ann' }) })
-  const second = await send(VERIFY, { body: await begin(house, 'ann@example.org', { displayName: 'Bob' }) })
+  const api = await openTestApi(t)
+  const { send } = api
+  const first = await send(VERIFY, { body: await begin(api, 'ann@example.org', { displayName: 'Ann' }) })
+  const second = await send(VERIFY, { body: await begin(api, 'ann@example.org', { displayName: 'Bob' }) })
   t.equal(second.body.isNewUser, false)
   t.equal(second.body.user.userId, first.body.user.userId)
   t.equal(second.body.user.displayName, 'Ann')
@@ -75,9 +75,9 @@ t.test('the second time it is the same account, whatever name is asked for', asy
 })
 
 t.test('every spelling of an address is one account, and codes go to one mailbox', async t => {
-  const house = await openAccountHouse(t)
-  const { send, world } = house
-  const first = await send(VERIFY, { body: await begin(house, 'ann@example.org') })
+  const api = await openTestApi(t)
+  const { send, world } = api
+  const first = await send(VERIFY, { body: await begin(api, 'ann@example.org') })
   // On a host that tells case apart this is another person's mailbox.
   const { body } = await send(LOGIN, { body: { verified: false, email: 'ANN@example.org' } })
   const [message] = await world.takeSent()
@@ -88,7 +88,7 @@ t.test('every spelling of an address is one account, and codes go to one mailbox
 })
 
 t.test('a phone number is taken in the spelling of its country', async t => {
-  const { send, otpFor } = await openAccountHouse(t)
+  const { send, otpFor } = await openTestApi(t)
   const login = await send(LOGIN, { body: { phone: '0912 345 678', country: 'VN' } })
   t.match(login.body, { channel: 'sms', sentTo: '+84•••678' })
   const { challengeId } = login.body
@@ -97,14 +97,14 @@ t.test('a phone number is taken in the spelling of its country', async t => {
 })
 
 t.test('either kind of address is taken as identifier', async t => {
-  const { send } = await openAccountHouse(t)
+  const { send } = await openTestApi(t)
   t.equal((await send(LOGIN, { body: { identifier: 'ann@example.org' } })).body.channel, 'email')
   t.equal((await send(LOGIN, { body: { identifier: '+84912345678' } })).body.channel, 'sms')
 })
 
 t.test('known and unknown addresses are answered alike, byte for byte', async t => {
-  const house = await openAccountHouse(t)
-  const { send, world } = house
+  const api = await openTestApi(t)
+  const { send, world } = api
   await newUser(world, 'Ann', 'a1@example.org')
   const withoutId = (text: string) => text.replace(/"challengeId":"[^"]{22}"/, '')
   const story = async (email: string) => {
@@ -118,14 +118,14 @@ t.test('known and unknown addresses are answered alike, byte for byte', async t 
     return texts.map(withoutId)
   }
   t.same(await story('a1@example.org'), await story('a2@example.org'))
-  const sent = await house.letters()
+  const sent = await api.letters()
   t.same(sent, ['mail a1@example.org otp', 'mail a2@example.org otp'])
 })
 
 t.test('a wrong code is no broken session, and says how many tries are left', async t => {
-  const house = await openAccountHouse(t)
-  const { send } = house
-  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  const api = await openTestApi(t)
+  const { send } = api
+  const { challengeId, otp } = await begin(api, 'ann@example.org')
   const answers = []
   for (let guess = 0; guess < 5; guess++) {
     answers.push(await send(VERIFY, { body: { challengeId, otp: otherThan(otp) } }))
@@ -139,9 +139,9 @@ t.test('a wrong code is no broken session, and says how many tries are left', as
 })
 
 t.test('of a hundred guesses at once, the right one among the last, five are compared', async t => {
-  const house = await openAccountHouse(t)
-  const { send, world } = house
-  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  const api = await openTestApi(t)
+  const { send, world } = api
+  const { challengeId, otp } = await begin(api, 'ann@example.org')
   const guess = (guessed: string) => send(VERIFY, { body: { challengeId, otp: guessed } })
   const wrong = Array.from({ length: 99 }, () => guess(otherThan(otp)))
   const answers = await Promise.all([...wrong, guess(otp)])
@@ -154,18 +154,18 @@ t.test('of a hundred guesses at once, the right one among the last, five are com
 })
 
 t.test('of one right code sent twenty times at once one makes an account', async t => {
-  const house = await openAccountHouse(t)
-  const { send } = house
-  const body = await begin(house, 'ann@example.org')
+  const api = await openTestApi(t)
+  const { send } = api
+  const body = await begin(api, 'ann@example.org')
   const answers = await Promise.all(Array.from({ length: 20 }, () => send(VERIFY, { body })))
   t.equal(answers.filter(({ status }) => status === 200).length, 1)
   t.equal(answers.filter(({ status }) => status === 410).length, 19)
 })
 
 t.test('a code ends after five minutes, and another one can be had', async t => {
-  const house = await openAccountHouse(t)
-  const { send, world, otpFor } = house
-  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  const api = await openTestApi(t)
+  const { send, world, otpFor } = api
+  const { challengeId, otp } = await begin(api, 'ann@example.org')
   await world.advance(300_000)
   const late = await send(VERIFY, { body: { challengeId, otp } })
   t.match([late.status, late.body.code], [400, 'OTP_EXPIRED'])
@@ -176,56 +176,56 @@ t.test('a code ends after five minutes, and another one can be had', async t => 
 })
 
 t.test('a resend in the cooldown is refused with the seconds to wait', async t => {
-  const house = await openAccountHouse(t)
-  const { challengeId } = await begin(house, 'ann@example.org')
-  await house.world.advance(500)
-  const answer = await house.send(RESEND, { body: { challengeId } })
+  const api = await openTestApi(t)
+  const { challengeId } = await begin(api, 'ann@example.org')
+  await api.world.advance(500)
+  const answer = await api.send(RESEND, { body: { challengeId } })
   t.match([answer.status, answer.body.code, answer.body.retryIn], [429, 'OTP_COOLDOWN', 60])
   t.equal(answer.headers['retry-after'], '60')
-  const gone = await house.send(RESEND, { body: { challengeId: 'A'.repeat(22) } })
+  const gone = await api.send(RESEND, { body: { challengeId: 'A'.repeat(22) } })
   t.match([gone.status, gone.body.code], [410, 'CHALLENGE_GONE'])
 })
 
 t.test('a resend takes no channel that does not lead to the address', async t => {
-  const house = await openAccountHouse(t)
-  const { challengeId } = await begin(house, 'ann@example.org')
-  await house.world.advance(60_000)
-  const sms = await house.send(RESEND, { body: { challengeId, channel: 'sms' } })
+  const api = await openTestApi(t)
+  const { challengeId } = await begin(api, 'ann@example.org')
+  await api.world.advance(60_000)
+  const sms = await api.send(RESEND, { body: { challengeId, channel: 'sms' } })
   t.match([sms.status, sms.body.errors], [422, [{ pointer: '/channel' }]])
-  t.equal((await house.send(RESEND, { body: { challengeId, channel: 'email' } })).status, 200)
+  t.equal((await api.send(RESEND, { body: { challengeId, channel: 'email' } })).status, 200)
 })
 
 t.test('clients that know no challenges name the address', async t => {
-  const house = await openAccountHouse(t)
-  const { otp } = await begin(house, 'ann@example.org', { displayName: 'Ann' })
-  const answer = await house.send(VERIFY, { body: { identifier: 'ANN@example.org', code: otp } })
+  const api = await openTestApi(t)
+  const { otp } = await begin(api, 'ann@example.org', { displayName: 'Ann' })
+  const answer = await api.send(VERIFY, { body: { identifier: 'ANN@example.org', code: otp } })
   t.match(answer.body, { isNewUser: true, user: { displayName: 'Ann' } })
 })
 
 t.test('one who only knows an address gives its newcomer no name', async t => {
-  const house = await openAccountHouse(t)
-  const { otp } = await begin(house, 'ann@example.org')
-  await house.send(LOGIN, {
+  const api = await openTestApi(t)
+  const { otp } = await begin(api, 'ann@example.org')
+  await api.send(LOGIN, {
     body: { email: 'ann@example.org', displayName: 'Mallory' },
     address: [192, 0, 2, 1],
   })
-  const answer = await house.send(VERIFY, { body: { email: 'ann@example.org', otp } })
+  const answer = await api.send(VERIFY, { body: { email: 'ann@example.org', otp } })
   t.equal(answer.body.user.displayName, 'ann')
 })
 
 t.test('what is no code of six digits is refused and costs no try', async t => {
-  const house = await openAccountHouse(t)
-  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  const api = await openTestApi(t)
+  const { challengeId, otp } = await begin(api, 'ann@example.org')
   for (const wrong of ['', '12345', '1234567', ' 23456', '１２３４５６', 123456, null, [otp], undefined]) {
-    const answer = await house.send(VERIFY, { body: { challengeId, otp: wrong } })
+    const answer = await api.send(VERIFY, { body: { challengeId, otp: wrong } })
     t.equal(answer.status, 422, String(wrong))
   }
-  const next = await house.send(VERIFY, { body: { challengeId, otp: otherThan(otp) } })
+  const next = await api.send(VERIFY, { body: { challengeId, otp: otherThan(otp) } })
   t.equal(next.body.attemptsLeft, 4)
 })
 
 t.test('a request names one address, and a good one', async t => {
-  const { send } = await openAccountHouse(t)
+  const { send } = await openTestApi(t)
   const refused = async (body: object) => {
     const answer = await send(LOGIN, { body })
     return `${answer.status} ${answer.body.code} ${answer.body.errors?.[0]?.pointer ?? ''}`.trim()
@@ -246,19 +246,19 @@ t.test('a request names one address, and a good one', async t => {
 })
 
 t.test('the refusal of a whole body is a sentence', async t => {
-  const { send } = await openAccountHouse(t)
+  const { send } = await openTestApi(t)
   t.equal((await send(LOGIN, { body: {} })).body.detail, 'the body has to name one address')
 })
 
 t.test('null members are as good as none', async t => {
-  const { send } = await openAccountHouse(t)
+  const { send } = await openTestApi(t)
   const body = { verified: null, email: 'ann@example.org', phone: null, displayName: null, country: null }
   t.equal((await send(LOGIN, { body })).status, 200)
 })
 
 t.test('verification is a claim that a token must prove', async t => {
-  const house = await openAccountHouse(t)
-  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const api = await openTestApi(t, { identities: 'with Apple key' })
+  const ann = await newUser(api.world, 'Ann', 'ann@example.org')
   const body = { verified: true, email: ann.email }
   for (const more of [
     {},
@@ -266,29 +266,29 @@ t.test('verification is a claim that a token must prove', async t => {
     { provider: 'google', idToken: '' },
     { idToken: 'x.y.z' },
   ]) {
-    const answer = await house.send(LOGIN, { body: { ...body, ...more } })
+    const answer = await api.send(LOGIN, { body: { ...body, ...more } })
     t.match([answer.status, answer.body.code], [400, 'PROVIDER_TOKEN_REQUIRED'])
     t.equal(answer.body.accessToken, undefined)
   }
 })
 
 t.test('the message is in the language of the request', async t => {
-  const house = await openAccountHouse(t)
+  const api = await openTestApi(t)
   const headers = { 'accept-language': 'de-AT, en;q=0.5' }
-  await house.send(LOGIN, { body: { email: 'ann@example.org' }, headers })
-  await house.send(LOGIN, { body: { email: 'bob@example.org', locale: 'vi-VN' }, headers })
-  const languages = (await house.world.takeSent()).map(message => 'language' in message && message.language)
+  await api.send(LOGIN, { body: { email: 'ann@example.org' }, headers })
+  await api.send(LOGIN, { body: { email: 'bob@example.org', locale: 'vi-VN' }, headers })
+  const languages = (await api.world.takeSent()).map(message => 'language' in message && message.language)
   t.same(languages.sort(), ['de-AT, en;q=0.5', 'vi-VN'])
 })
 
 t.test('signing in keeps an account that was to be erased', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
-  const first = (await house.codeLogin('ann@example.org')).body
+  const api = await openTestApi(t)
+  const { world } = api
+  const first = (await api.codeLogin('ann@example.org')).body
   const userId = BigInt(first.user.userId) as UserId
-  await world.database.change(change => house.erasure.plan(change, userId), world.nowMs())
+  await api.send('DELETE /app/api/user', { token: first.accessToken, body: { confirm: true } })
   await world.advance(6 * 86_400_000)
-  const second = await house.codeLogin('ann@example.org')
+  const second = await api.codeLogin('ann@example.org')
   t.match(second.body, { isNewUser: false, user: { userId: first.user.userId } })
   await world.advance(30 * 86_400_000)
   t.equal(world.database.view(view => world.accounts.read(view, userId))?.erasesAtMs, undefined)
@@ -299,38 +299,35 @@ t.test('signing in keeps an account that was to be erased', async t => {
 })
 
 t.test('after its erasure an address makes a new account', async t => {
-  const house = await openAccountHouse(t)
-  const { world } = house
-  const first = (await house.codeLogin('ann@example.org')).body
-  await world.database.change(
-    change => house.erasure.plan(change, BigInt(first.user.userId) as UserId),
-    world.nowMs(),
-  )
+  const api = await openTestApi(t)
+  const { world } = api
+  const first = (await api.codeLogin('ann@example.org')).body
+  await api.send('DELETE /app/api/user', { token: first.accessToken, body: { confirm: true } })
   await world.advance(8 * 86_400_000)
-  const second = (await house.codeLogin('ann@example.org')).body
+  const second = (await api.codeLogin('ann@example.org')).body
   t.equal(second.isNewUser, true)
   t.not(second.user.userId, first.user.userId)
 })
 
 t.test('from the code to the session it is one transaction', async t => {
-  const house = await openAccountHouse(t)
-  const body = await begin(house, 'ann@example.org')
-  const { database } = house.world
+  const api = await openTestApi(t)
+  const body = await begin(api, 'ann@example.org')
+  const { database } = api.world
   const change = database.change.bind(database)
   let commits = 0
   database.change = write => {
     commits++
     return change(write)
   }
-  t.equal((await house.send(VERIFY, { body })).status, 200)
+  t.equal((await api.send(VERIFY, { body })).status, 200)
   t.equal(commits, 1)
 })
 
 t.test('neither tokens nor codes are in the files of the store', async t => {
   const folder = t.testdirName
-  const house = await openAccountHouse(t)
-  const { challengeId, otp } = await begin(house, 'ann@example.org')
-  const { body } = await house.send(VERIFY, { body: { challengeId, otp } })
+  const api = await openTestApi(t)
+  const { challengeId, otp } = await begin(api, 'ann@example.org')
+  const { body } = await api.send(VERIFY, { body: { challengeId, otp } })
   const bytes = readFileSync(join(folder, 'store', 'data.mdb'))
   t.ok(bytes.includes('ann@example.org'), 'this is the file')
   const secrets = [otp, body.accessToken, body.refreshToken]
@@ -345,8 +342,8 @@ t.test('neither tokens nor codes are in the files of the store', async t => {
 t.test(
   'an address of the network asks thirty times in ten minutes, all sign-in by codes together',
   async t => {
-    const house = await openAccountHouse(t, { rates: true })
-    const { send } = house
+    const api = await openTestApi(t, { rates: true })
+    const { send } = api
     const statuses: number[] = []
     for (let login = 0; login < 31; login++) {
       statuses.push((await send(LOGIN, { body: { email: `user${login}@example.org` } })).status)
@@ -360,7 +357,7 @@ t.test(
 )
 
 t.test('an address of the network tries sixty codes in ten minutes, whatever the challenges', async t => {
-  const { send } = await openAccountHouse(t, { rates: true })
+  const { send } = await openTestApi(t, { rates: true })
   const codes: string[] = []
   for (let guess = 0; guess < 61; guess++) {
     const path = guess % 2 === 0 ? VERIFY : 'POST /app/api/verify'
@@ -371,7 +368,9 @@ t.test('an address of the network tries sixty codes in ten minutes, whatever the
 })
 
 t.test('reviewers sign in with a number that can not exist', async t => {
-  const { send, letters } = await openAccountHouse(t)
+  const { send, letters } = await openTestApi(t, {
+    config: { testIdentifiers: new Map([['+15550100', '424242']]) },
+  })
   for (let login = 0; login < 12; login++) {
     const { body } = await send(LOGIN, { body: { phone: '+1 555 0100' } })
     const answer = await send(VERIFY, { body: { challengeId: body.challengeId, otp: '424242' } })
@@ -381,13 +380,13 @@ t.test('reviewers sign in with a number that can not exist', async t => {
 })
 
 t.test('an identity is linked only to who has the address when the code comes in', async t => {
-  const house = await openAccountHouse(t)
-  const { world, send } = house
+  const api = await openTestApi(t, { identities: 'with Apple key' })
+  const { world, send } = api
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const claims = { email: ann.email, email_verified: true }
-  const exists = await house.googleLogin('subject', claims)
+  const exists = await api.googleLogin('subject', claims)
   t.match([exists.status, exists.body.code], [409, 'ACCOUNT_EXISTS'])
-  const otp = await house.otpFor(ann.email)
+  const otp = await api.otpFor(ann.email)
   const [method] = world.database.view(view => world.accounts.methodsOf(view, ann.userId))
   await world.database.change(change => world.accounts.removeMethod(change, ann.userId, method!))
   const answer = await send(VERIFY, { body: { challengeId: exists.body.challenge.challengeId, otp } })
@@ -402,42 +401,42 @@ const ATTACKER = [198, 51, 100, 7]
 const ELSEWHERE = [203, 0, 113, 9]
 
 /** Has an attacker, with an account of their own, use up all codes that strangers have for the address. */
-async function useUp(house: AccountHouse, email: string): Promise<void> {
-  const mallory = await newUser(house.world, 'Mallory', 'mallory@example.org')
+async function useUp(api: TestApi, email: string): Promise<void> {
+  const mallory = await newUser(api.world, 'Mallory', 'mallory@example.org')
   for (let at = 0; at < 5; at++) {
     const path = at % 2 === 0 ? 'POST /app/api/user/login-methods' : 'PUT /app/api/user'
     const body = at % 2 === 0 ? { kind: 'email', value: email } : { email }
-    await house.send(path, { token: mallory.token, body, address: ATTACKER })
-    await house.world.advance(60_000)
+    await api.send(path, { token: mallory.token, body, address: ATTACKER })
+    await api.world.advance(60_000)
   }
   for (let at = 0; at < 25; at++) {
-    await house.send(LOGIN, { body: { email }, address: ATTACKER })
-    await house.world.advance(660_000)
+    await api.send(LOGIN, { body: { email }, address: ATTACKER })
+    await api.world.advance(660_000)
   }
 }
 
 t.test(
   'codes that strangers have used up keep no owner out who comes from a network used before',
   async t => {
-    const house = await openAccountHouse(t)
-    const { send, world } = house
-    await house.codeLogin('ann@example.org')
-    await useUp(house, 'ann@example.org')
+    const api = await openTestApi(t, { identities: 'with Apple key' })
+    const { send, world } = api
+    await api.codeLogin('ann@example.org')
+    await useUp(api, 'ann@example.org')
     await world.takeSent()
     const refused = await send(LOGIN, { body: { email: 'ann@example.org' }, address: ELSEWHERE })
     t.match([refused.status, refused.body.code], [429, 'RATE_LIMITED'])
     const { body } = await send(LOGIN, { body: { email: 'ann@example.org' } })
-    const otp = await house.otpFor('ann@example.org')
+    const otp = await api.otpFor('ann@example.org')
     t.equal((await send(VERIFY, { body: { challengeId: body.challengeId, otp } })).status, 200)
   },
 )
 
 t.test('nor one whose app sends the last refresh token, signed out or not', async t => {
-  const house = await openAccountHouse(t)
-  const { send, world } = house
-  const { accessToken, refreshToken } = (await house.codeLogin('ann@example.org')).body
-  const bobs = (await house.codeLogin('bob@example.org')).body.refreshToken
-  await useUp(house, 'ann@example.org')
+  const api = await openTestApi(t, { identities: 'with Apple key' })
+  const { send, world } = api
+  const { accessToken, refreshToken } = (await api.codeLogin('ann@example.org')).body
+  const bobs = (await api.codeLogin('bob@example.org')).body.refreshToken
+  await useUp(api, 'ann@example.org')
   const login = (token?: string) =>
     send(LOGIN, { body: { email: 'ann@example.org', refreshToken: token }, address: ELSEWHERE })
   t.equal((await login(bobs)).status, 429, 'the token of another user helps nobody')
@@ -450,15 +449,15 @@ t.test('nor one whose app sends the last refresh token, signed out or not', asyn
   await send('POST /app/api/logout', { token: refresh.body.accessToken })
   t.not(accessToken, undefined)
   const { body } = await login(refresh.body.refreshToken)
-  const otp = await house.otpFor('ann@example.org')
+  const otp = await api.otpFor('ann@example.org')
   t.equal((await send(VERIFY, { body: { challengeId: body.challengeId, otp } })).status, 200)
 })
 
 t.test('a network in which a session is refreshed is known as well', async t => {
-  const house = await openAccountHouse(t)
-  const { refreshToken } = (await house.codeLogin('ann@example.org')).body
-  await house.send('POST /app/api/refresh-token', { body: { refreshToken }, address: ELSEWHERE })
-  await useUp(house, 'ann@example.org')
-  const login = await house.send(LOGIN, { body: { email: 'ann@example.org' }, address: ELSEWHERE })
+  const api = await openTestApi(t, { identities: 'with Apple key' })
+  const { refreshToken } = (await api.codeLogin('ann@example.org')).body
+  await api.send('POST /app/api/refresh-token', { body: { refreshToken }, address: ELSEWHERE })
+  await useUp(api, 'ann@example.org')
+  const login = await api.send(LOGIN, { body: { email: 'ann@example.org' }, address: ELSEWHERE })
   t.equal(login.status, 200)
 })

@@ -1,7 +1,7 @@
 /** The app's view of stopped short messages: it reveals nothing about accounts. */
 
 import t from 'tap'
-import { openWhole } from '../../support/whole-application.ts'
+import { openTestApi } from '../../support/test-api.ts'
 
 const LOGIN = 'POST /app/api/login'
 const RESEND = 'POST /app/api/resend-otp'
@@ -9,13 +9,13 @@ const VERIFY = 'POST /app/api/verify-login'
 const [WITH_ACCOUNT, WITHOUT] = ['+84912345678', '+84912340678']
 
 /** A server with this many unconfirmed messages an hour for a range of numbers. */
-function openWithBudget(t: Parameters<typeof openWhole>[0], rangeHourly: number) {
+function openWithBudget(t: Parameters<typeof openTestApi>[0], rangeHourly: number) {
   const smsBudgets = { rangeHourly, networkHourly: 1_000, callingCodeHourly: 1_000, daily: 1_000 }
-  return openWhole(t, { rates: true, config: { smsBudgets } })
+  return openTestApi(t, { rates: true, config: { smsBudgets } })
 }
 
 t.test('a stop is answered alike with an account and without, and the account gets its code', async t => {
-  const { send, world } = openWithBudget(t, 1)
+  const { send, world } = await openWithBudget(t, 1)
   const first = await send(LOGIN, { body: { phone: WITH_ACCOUNT } })
   t.equal(first.body.smsStop, undefined)
   const otpOf = async () => {
@@ -40,7 +40,7 @@ t.test('a stop is answered alike with an account and without, and the account ge
 })
 
 t.test('the code of a stopped number goes by mail where that is asked for', async t => {
-  const { send, world } = openWithBudget(t, 0)
+  const { send, world } = await openWithBudget(t, 0)
   const { body } = await send(LOGIN, { body: { phone: WITHOUT } })
   world.tick(60_000)
   const resent = await send(RESEND, { body: { challengeId: body.challengeId, channel: 'email' } })

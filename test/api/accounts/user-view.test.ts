@@ -8,7 +8,7 @@ import { type CallId, type DeviceId, type MethodId, newId } from '../../../src/d
 import { formatJson } from '../../../src/schema/json.ts'
 import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
-import { openWhole, type WholeApplication } from '../../support/whole-application.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const DAY_MS = 86_400_000
 
@@ -17,18 +17,18 @@ interface Person extends TestUser {
   readonly tokens: Map<DeviceId | undefined, string>
 }
 
-async function newPerson({ world }: WholeApplication, name: string): Promise<Person> {
+async function newPerson({ world }: TestApi, name: string): Promise<Person> {
   const user = await newUser(world, name)
   return { ...user, tokens: new Map([[undefined, user.token]]) }
 }
 
-async function addDevice({ world }: WholeApplication, { userId, tokens }: Person): Promise<DeviceId> {
+async function addDevice({ world }: TestApi, { userId, tokens }: Person): Promise<DeviceId> {
   const { deviceId } = await newDevice(world, userId)
   tokens.set(deviceId, (await newSession(world, userId, deviceId)).token)
   return deviceId
 }
 
-async function addMethod({ world, stores }: WholeApplication, { userId }: Person): Promise<void> {
+async function addMethod({ world, stores }: TestApi, { userId }: Person): Promise<void> {
   const id = newId(world.randomBytes) as MethodId
   const key = `${id}@example.org`
   const at = { addedAtMs: world.nowMs(), lastUsedAtMs: world.nowMs() }
@@ -36,7 +36,7 @@ async function addMethod({ world, stores }: WholeApplication, { userId }: Person
   await world.database.change(change => stores.accounts.putMethod(change, userId, method))
 }
 
-async function missCall({ world, stores }: WholeApplication, { userId }: Person): Promise<void> {
+async function missCall({ world, stores }: TestApi, { userId }: Person): Promise<void> {
   const row: CallHistoryRow = {
     callId: newId(world.randomBytes) as CallId,
     direction: 'incoming',
@@ -53,14 +53,14 @@ async function missCall({ world, stores }: WholeApplication, { userId }: Person)
   await world.database.change(change => stores.history.put(change, userId, row))
 }
 
-async function ask({ send }: WholeApplication, sender: Person, receiver: Person): Promise<void> {
+async function ask({ send }: TestApi, sender: Person, receiver: Person): Promise<void> {
   const link = await send('POST /app/api/share-token', { token: receiver.token, body: {} })
   const body = { token: link.body.token }
   await send('POST /app/api/friend-request/by-token', { token: sender.token, body })
 }
 
 /** The answer without a cache. */
-function viewOf({ stores, world }: WholeApplication, { userId }: Person, deviceId: DeviceId | undefined) {
+function viewOf({ stores, world }: TestApi, { userId }: Person, deviceId: DeviceId | undefined) {
   return formatJson(
     world.database.view(view => userView(view, stores, userId, deviceId)),
     'string',
@@ -68,7 +68,7 @@ function viewOf({ stores, world }: WholeApplication, { userId }: Person, deviceI
 }
 
 /** The people whose answers are not what they should be. */
-async function stale(whole: WholeApplication, people: readonly Person[]): Promise<string[]> {
+async function stale(whole: TestApi, people: readonly Person[]): Promise<string[]> {
   const found: string[] = []
   for (const person of people) {
     for (const [deviceId, token] of person.tokens) {
@@ -80,9 +80,7 @@ async function stale(whole: WholeApplication, people: readonly Person[]): Promis
 }
 
 /** Changes by every path; each may be refused. */
-const CHANGES: Readonly<
-  Record<string, (whole: WholeApplication, one: Person, other: Person) => Promise<unknown>>
-> = {
+const CHANGES: Readonly<Record<string, (whole: TestApi, one: Person, other: Person) => Promise<unknown>>> = {
   rename: ({ send, world }, { token }) =>
     send('PUT /app/api/user', { token, body: { displayName: `Ann ${newId(world.randomBytes)}` } }),
   set: ({ send, world }, { token }) => {
@@ -121,7 +119,7 @@ const CHANGES: Readonly<
 }
 
 async function openPeople(t: Test) {
-  const whole = openWhole(t)
+  const whole = await openTestApi(t)
   const people = [await newPerson(whole, 'Ann'), await newPerson(whole, 'Bob'), await newPerson(whole, 'Cy')]
   for (const person of people) await addDevice(whole, person)
   return { whole, people }

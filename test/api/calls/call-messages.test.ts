@@ -7,11 +7,11 @@ import t, { type Test } from 'tap'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import type { CallId } from '../../../src/domain/ids.ts'
 import { befriend, callTo, newPhone, type Phone } from '../../support/call-provocations.ts'
-import { openWhole, type WholeApplication } from '../../support/whole-application.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const CALLEES = 10
 
-interface Town extends WholeApplication {
+interface Town extends TestApi {
   readonly ann: Phone
   readonly callees: readonly Phone[]
   readonly post: (phone: Phone, path: string, body?: object) => Promise<string>
@@ -20,7 +20,7 @@ interface Town extends WholeApplication {
 }
 
 async function openTown(t: Test): Promise<Town> {
-  const whole = openWhole(t, { rehearses: false })
+  const whole = await openTestApi(t, { rehearses: false })
   const ann = await newPhone(whole)
   const callees: Phone[] = []
   for (let at = 0; at < CALLEES; at++) {

@@ -3,11 +3,11 @@
 import t, { type Test } from 'tap'
 import type { CallId } from '../../../src/domain/ids.ts'
 import { befriend, callTo, newPhone, type Phone } from '../../support/call-provocations.ts'
-import { openWhole } from '../../support/whole-application.ts'
+import { openTestApi } from '../../support/test-api.ts'
 
 /** Ann calls Bob and Cid. */
 async function ringing(t: Test) {
-  const whole = openWhole(t)
+  const whole = await openTestApi(t)
   const { world, send } = whole
   const [ann, bob, cid] = [await newPhone(whole), await newPhone(whole), await newPhone(whole)]
   for (const other of [bob, cid]) await befriend(whole, ann, other)

@@ -5,105 +5,99 @@
 
 import t, { type Test } from 'tap'
 import { newDevice, newSession, type TestAnswer, type TestUser } from '../../support/application.ts'
-import {
-  askById,
-  befriend,
-  type ContactHouse,
-  openContacts,
-  people,
-  shareTokenOf,
-} from '../../support/contact-house.ts'
+import { askById, befriend, people, shareTokenOf, takeKindsTold } from '../../support/contact-requests.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const DAY_MS = 86_400_000
 
-function block(house: ContactHouse, by: TestUser, other: TestUser): Promise<TestAnswer> {
-  return house.send('POST /app/api/block', { token: by.token, body: { userId: other.userId } })
+function block(api: TestApi, by: TestUser, other: TestUser): Promise<TestAnswer> {
+  return api.send('POST /app/api/block', { token: by.token, body: { userId: other.userId } })
 }
 
-function unblock(house: ContactHouse, by: TestUser, other: TestUser): Promise<TestAnswer> {
-  return house.send('DELETE /app/api/block', { token: by.token, body: { userId: other.userId } })
+function unblock(api: TestApi, by: TestUser, other: TestUser): Promise<TestAnswer> {
+  return api.send('DELETE /app/api/block', { token: by.token, body: { userId: other.userId } })
 }
 
-async function listOf(house: ContactHouse, { token }: TestUser, path: string): Promise<string[]> {
-  const { body } = await house.send(`GET /app/api/${path}`, { token })
+async function listOf(api: TestApi, { token }: TestUser, path: string): Promise<string[]> {
+  const { body } = await api.send(`GET /app/api/${path}`, { token })
   return body.items.map((item: { displayName?: string; user?: { displayName: string } }) => {
     return item.displayName ?? item.user?.displayName
   })
 }
 
 t.test('a block ends the contact, as a removal does, and whom one has blocked one does not ask', async t => {
-  const house = openContacts(t)
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  await befriend(house, ann, bob)
-  house.told.length = 0
-  t.equal((await block(house, bob, ann)).status, 204)
-  t.same([house.kindsTold(ann), house.kindsTold(bob)], [['contact_removed'], ['contact_removed']])
-  t.same([await listOf(house, ann, 'friend'), await listOf(house, bob, 'friend')], [[], []])
-  t.same(await listOf(house, bob, 'block'), ['Ann'])
-  t.match(await askById(house, bob, ann), { status: 409, body: { code: 'USER_BLOCKED' } })
-  t.equal((await block(house, bob, ann)).status, 204, 'twice is once')
-  t.equal((await unblock(house, bob, ann)).status, 204)
-  t.equal((await unblock(house, bob, ann)).status, 204)
-  t.same(await listOf(house, bob, 'block'), [])
-  t.equal((await askById(house, bob, ann)).status, 201)
+  const api = await openTestApi(t)
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await befriend(api, ann, bob)
+  api.told.length = 0
+  t.equal((await block(api, bob, ann)).status, 204)
+  t.same([takeKindsTold(api, ann), takeKindsTold(api, bob)], [['contact_removed'], ['contact_removed']])
+  t.same([await listOf(api, ann, 'friend'), await listOf(api, bob, 'friend')], [[], []])
+  t.same(await listOf(api, bob, 'block'), ['Ann'])
+  t.match(await askById(api, bob, ann), { status: 409, body: { code: 'USER_BLOCKED' } })
+  t.equal((await block(api, bob, ann)).status, 204, 'twice is once')
+  t.equal((await unblock(api, bob, ann)).status, 204)
+  t.equal((await unblock(api, bob, ann)).status, 204)
+  t.same(await listOf(api, bob, 'block'), [])
+  t.equal((await askById(api, bob, ann)).status, 201)
 })
 
 t.test('what a block kept away is not delivered when it ends, but it crosses a request back', async t => {
-  const house = openContacts(t)
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  await block(house, bob, ann)
-  const { requestId } = (await askById(house, ann, bob)).body
-  await unblock(house, bob, ann)
-  t.same(await listOf(house, bob, 'friend-request?direction=incoming'), [])
-  const accepting = await house.send('POST /app/api/friend-request/accept', {
+  const api = await openTestApi(t)
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await block(api, bob, ann)
+  const { requestId } = (await askById(api, ann, bob)).body
+  await unblock(api, bob, ann)
+  t.same(await listOf(api, bob, 'friend-request?direction=incoming'), [])
+  const accepting = await api.send('POST /app/api/friend-request/accept', {
     token: bob.token,
     body: { requestId },
   })
   t.match(accepting, { status: 404, body: { code: 'REQUEST_NOT_FOUND' } })
-  t.match(await askById(house, bob, ann), { status: 200, body: { status: 'accepted' } })
+  t.match(await askById(api, bob, ann), { status: 200, body: { status: 'accepted' } })
 })
 
 t.test('asking and cancelling write the same rows whether there is a block, until the sweep', async t => {
-  const house = openContacts(t)
-  const { database } = house.world
-  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
-  for (const other of [bob, cy]) for (let at = 0; at < 3; at++) await newDevice(house.world, other.userId)
-  await block(house, cy, ann)
+  const api = await openTestApi(t)
+  const { database } = api.world
+  const [ann, bob, cy] = (await people(api, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  for (const other of [bob, cy]) for (let at = 0; at < 3; at++) await newDevice(api.world, other.userId)
+  await block(api, cy, ann)
   const rows = () => database.tableNames().map(name => database.rowCount(database.storedRows(name)))
   const growthFor = async (other: TestUser): Promise<number[]> => {
     const before = rows()
-    const { requestId } = (await askById(house, ann, other)).body
+    const { requestId } = (await askById(api, ann, other)).body
     const between = rows()
     const body = { requestId }
-    await house.send('POST /app/api/friend-request/cancel', { token: ann.token, body })
+    await api.send('POST /app/api/friend-request/cancel', { token: ann.token, body })
     return rows().map((count, at) => (between[at]! - before[at]!) * 10 + count - between[at]!)
   }
   t.same(await growthFor(bob), await growthFor(cy))
-  await askById(house, ann, bob)
-  await house.world.advance(0)
-  t.same([house.kindsTold(bob).includes('friend_request'), house.kindsTold(cy)], [true, []])
+  await askById(api, ann, bob)
+  await api.world.advance(0)
+  t.same([takeKindsTold(api, bob).includes('friend_request'), takeKindsTold(api, cy)], [true, []])
 })
 
 t.test('a block can be lifted by a path, too', async t => {
-  const house = openContacts(t)
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  await block(house, bob, ann)
-  t.equal((await house.send(`DELETE /app/api/block/${ann.userId}`, { token: bob.token })).status, 204)
-  t.equal((await house.send('DELETE /app/api/block/nobody', { token: bob.token })).status, 204)
-  t.same(await listOf(house, bob, 'block'), [])
+  const api = await openTestApi(t)
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await block(api, bob, ann)
+  t.equal((await api.send(`DELETE /app/api/block/${ann.userId}`, { token: bob.token })).status, 204)
+  t.equal((await api.send('DELETE /app/api/block/nobody', { token: bob.token })).status, 204)
+  t.same(await listOf(api, bob, 'block'), [])
 })
 
 t.test(
   'keys of who takes calls from strangers are shown to all, as of the block to whom they blocked',
   async t => {
-    const house = openContacts(t)
-    const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-    const { accounts, nowMs } = house.world
-    const user = house.world.database.view(view => accounts.read(view, bob.userId))!
+    const api = await openTestApi(t)
+    const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+    const { accounts, nowMs } = api.world
+    const user = api.world.database.view(view => accounts.read(view, bob.userId))!
     const shown = (callsFromContactsOnly: boolean, more: object = {}) =>
-      house.world.database.view(view =>
-        house.contacts.keysShown(view, ann.userId, bob.userId, nowMs(), {
+      api.world.database.view(view =>
+        api.world.contacts.keysShown(view, ann.userId, bob.userId, nowMs(), {
           ...user,
           ...more,
           settings: { ...user.settings, callsFromContactsOnly },
@@ -113,79 +107,75 @@ t.test(
     t.same(shown(false), { kind: 'present' })
     t.equal(shown(false, { erasesAtMs: nowMs() + DAY_MS }), undefined, 'not of who is leaving')
     const blockedAtMs = nowMs()
-    await block(house, bob, ann)
-    house.world.pass(1_000)
+    await block(api, bob, ann)
+    api.world.tick(1_000)
     t.same(shown(false), { kind: 'as-of', atMs: blockedAtMs })
     t.equal(shown(true), undefined)
   },
 )
 
 t.test('users can’t block themselves or an unknown user', async t => {
-  const house = openContacts(t)
-  const [ann] = (await people(house, 'Ann')) as [TestUser]
-  t.match(await block(house, ann, ann), { status: 422, body: { code: 'SELF_REQUEST' } })
+  const api = await openTestApi(t)
+  const [ann] = (await people(api, 'Ann')) as [TestUser]
+  t.match(await block(api, ann, ann), { status: 422, body: { code: 'SELF_REQUEST' } })
   const nobody = { userId: 7n } as TestUser
-  t.match(await block(house, ann, nobody), { status: 404, body: { code: 'USER_NOT_FOUND' } })
+  t.match(await block(api, ann, nobody), { status: 404, body: { code: 'USER_NOT_FOUND' } })
 })
 
 t.test('who is leaving can be blocked by those who have to do with them', async t => {
-  const house = openContacts(t)
-  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
-  await befriend(house, ann, bob)
-  const { accounts, database } = house.world
-  const user = house.world.database.view(view => accounts.read(view, ann.userId))!
+  const api = await openTestApi(t)
+  const [ann, bob, cy] = (await people(api, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  await befriend(api, ann, bob)
+  const { accounts, database } = api.world
+  const user = api.world.database.view(view => accounts.read(view, ann.userId))!
   await database.change(change =>
     accounts.put(change, ann.userId, { ...user, erasesAtMs: change.nowMs + DAY_MS }),
   )
-  t.equal((await block(house, cy, ann)).status, 404)
-  t.equal((await block(house, bob, ann)).status, 204)
+  t.equal((await block(api, cy, ann)).status, 404)
+  t.equal((await block(api, bob, ann)).status, 204)
 })
 
 /** One playing of a story: who is in it, and what the blocked side has seen so far. */
 class Stage {
-  readonly house: ContactHouse
+  readonly api: TestApi
   readonly users: TestUser[]
   readonly tokens: readonly string[]
   readonly hashes: readonly string[]
   readonly seen: string[] = []
   readonly #names = new Map<string, string>()
 
-  private constructor(
-    house: ContactHouse,
-    users: TestUser[],
-    tokens: readonly string[],
-    hashes: readonly string[],
-  ) {
-    this.house = house
+  private constructor(api: TestApi, users: TestUser[], tokens: readonly string[], hashes: readonly string[]) {
+    this.api = api
     this.users = users
     this.tokens = tokens
     this.hashes = hashes
   }
 
   static async open(t: Test): Promise<Stage> {
-    const house = openContacts(t, t.testdir(), { rates: true })
-    const users = await people(house, 'Ann', 'Bob', 'Cy')
+    const api = await openTestApi(t, { rates: true })
+    const users = await people(api, 'Ann', 'Bob', 'Cy')
     const tokens: string[] = []
     const hashes: string[] = []
     for (const user of users) {
-      const { publicKeyHash, deviceId } = await newDevice(house.world, user.userId)
-      house.logged.set(publicKeyHash, { userId: user.userId, deviceId })
+      const { publicKeyHash, deviceId } = await newDevice(api.world, user.userId)
+      api.keysLogged.set(publicKeyHash, { userId: user.userId, deviceId })
       hashes.push(publicKeyHash)
-      tokens.push((await shareTokenOf(house, user, { expiresIn: 300 * 86_400, maxUses: 7 })).text)
+      tokens.push((await shareTokenOf(api, user, { expiresIn: 300 * 86_400, maxUses: 7 })).text)
     }
-    return new Stage(house, users, tokens, hashes)
+    return new Stage(api, users, tokens, hashes)
   }
 
   async act(actor: number, methodAndPath: string, body?: object): Promise<TestAnswer> {
     const { token } = this.users[actor]!
-    const answer = await this.house.send(methodAndPath, { token, ...(body && { body }) })
+    const answer = await this.api.send(methodAndPath, { token, ...(body && { body }) })
     if (actor === ANN) this.#note(`${methodAndPath} ${answer.status} ${answer.text}`)
     return answer
   }
 
   /** Everything that the blocked side can look at. */
   async lookAround(): Promise<void> {
-    const { contacts, world } = this.house
+    const { world } = this.api
+    const { contacts } = world
     for (const path of [
       'friend',
       'block',
@@ -199,7 +189,7 @@ class Stage {
       this.#note(`keys ${contacts.keysShown(view, ann.userId, bob.userId, world.nowMs())?.kind}`)
       this.#note(`badge ${contacts.badgeOf(view, ann.userId, world.nowMs()).total}`)
     })
-    for (const { userId, body } of this.house.told.splice(0)) {
+    for (const { userId, body } of this.api.told.splice(0)) {
       if (userId !== ann.userId) continue
       this.#note(
         `told ${JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`,
@@ -208,10 +198,10 @@ class Stage {
   }
 
   async pass(ms: number): Promise<void> {
-    await this.house.world.advance(ms)
+    await this.api.world.advance(ms)
     // Sessions would not live as long as the story.
     for (const [at, user] of this.users.entries()) {
-      this.users[at] = { ...user, ...(await newSession(this.house.world, user.userId)) }
+      this.users[at] = { ...user, ...(await newSession(this.api.world, user.userId)) }
     }
   }
 
@@ -237,7 +227,7 @@ async function perform(stage: Stage, command: string, actor: number, other: numb
   const asking = '/app/api/friend-request'
   const requestId = async (direction: string): Promise<string> => {
     const { token } = users[actor]!
-    const { body } = await stage.house.send(`GET ${asking}?direction=${direction}`, { token })
+    const { body } = await stage.api.send(`GET ${asking}?direction=${direction}`, { token })
     const found = body.items.find((item: { user: { userId: string } }) => item.user.userId === String(userId))
     return found?.requestId ?? '1'
   }

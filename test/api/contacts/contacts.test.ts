@@ -2,37 +2,38 @@
 
 import t from 'tap'
 import { newDevice, type TestUser } from '../../support/application.ts'
-import { askById, befriend, openContacts, people } from '../../support/contact-house.ts'
+import { askById, befriend, people } from '../../support/contact-requests.ts'
+import { openTestApi } from '../../support/test-api.ts'
 
 t.test('contacts are listed newest first, with how many devices they have', async t => {
-  const house = openContacts(t)
-  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
-  await newDevice(house.world, bob.userId)
-  await newDevice(house.world, bob.userId)
-  await befriend(house, ann, bob)
-  await house.world.advance(1_000)
-  await befriend(house, cy, ann)
-  const { body } = await house.send('GET /app/api/friend', { token: ann.token })
+  const api = await openTestApi(t)
+  const [ann, bob, cy] = (await people(api, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  await newDevice(api.world, bob.userId)
+  await newDevice(api.world, bob.userId)
+  await befriend(api, ann, bob)
+  await api.world.advance(1_000)
+  await befriend(api, cy, ann)
+  const { body } = await api.send('GET /app/api/friend', { token: ann.token })
   t.same(body, {
     items: [
       { userId: String(cy.userId), displayName: 'Cy', since: '2026-01-01T00:00:01.000Z', devices: 0 },
       { userId: String(bob.userId), displayName: 'Bob', since: '2026-01-01T00:00:00.000Z', devices: 2 },
     ],
   })
-  const page = await house.send('GET /app/api/friend?limit=1', { token: ann.token })
+  const page = await api.send('GET /app/api/friend?limit=1', { token: ann.token })
   t.match(page.body, { items: [{ displayName: 'Cy' }], nextCursor: /./ })
-  const next = await house.send(`GET /app/api/friend?cursor=${page.body.nextCursor}`, { token: ann.token })
+  const next = await api.send(`GET /app/api/friend?cursor=${page.body.nextCursor}`, { token: ann.token })
   t.match(next.body.items, [{ displayName: 'Bob' }])
   t.same(Object.keys(next.body), ['items'])
 })
 
 t.test('a contact is shown as they are now, however often they were looked at before', async t => {
-  const house = openContacts(t)
-  const { world } = house
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  await befriend(house, ann, bob)
+  const api = await openTestApi(t)
+  const { world } = api
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await befriend(api, ann, bob)
   const shown = async () => {
-    const { body } = await house.send('GET /app/api/friend', { token: ann.token })
+    const { body } = await api.send('GET /app/api/friend', { token: ann.token })
     return body.items.map(({ displayName, devices }: Record<string, unknown>) => `${displayName} ${devices}`)
   }
   t.same([await shown(), await shown()], [['Bob 0'], ['Bob 0']])
@@ -49,58 +50,58 @@ t.test('a contact is shown as they are now, however often they were looked at be
 })
 
 t.test('a removed contact is gone for both sides, and both hear of it without a push', async t => {
-  const house = openContacts(t)
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  await newDevice(house.world, ann.userId)
-  await newDevice(house.world, bob.userId)
-  await befriend(house, ann, bob)
-  house.told.length = 0
-  await house.world.takeSent()
-  const remove = (id: bigint | string) => house.send(`DELETE /app/api/friend/${id}`, { token: ann.token })
+  const api = await openTestApi(t)
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await newDevice(api.world, ann.userId)
+  await newDevice(api.world, bob.userId)
+  await befriend(api, ann, bob)
+  api.told.length = 0
+  await api.world.takeSent()
+  const remove = (id: bigint | string) => api.send(`DELETE /app/api/friend/${id}`, { token: ann.token })
   t.equal((await remove(bob.userId)).status, 204)
-  t.match(house.told, [
+  t.match(api.told, [
     { userId: ann.userId, body: { kind: 'contact_removed', userId: bob.userId, displayName: 'Bob' } },
     { userId: bob.userId, body: { kind: 'contact_removed', userId: ann.userId, displayName: 'Ann' } },
   ])
-  t.same(await house.world.takeSent(), [])
+  t.same(await api.world.takeSent(), [])
   for (const { token } of [ann, bob])
-    t.same((await house.send('GET /app/api/friend', { token })).body, { items: [] })
+    t.same((await api.send('GET /app/api/friend', { token })).body, { items: [] })
   for (const id of [bob.userId, ann.userId, 5n, 'x', '18446744073709551616']) {
     t.match(await remove(id), { status: 404, body: { code: 'USER_NOT_FOUND' } })
   }
-  t.equal((await askById(house, bob, ann)).status, 201, 'either may ask again')
+  t.equal((await askById(api, bob, ann)).status, 201, 'either may ask again')
 })
 
 t.test('two removals at one moment: one finds the contact', async t => {
-  const house = openContacts(t)
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  await befriend(house, ann, bob)
-  house.told.length = 0
+  const api = await openTestApi(t)
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await befriend(api, ann, bob)
+  api.told.length = 0
   const answers = await Promise.all([
-    house.send(`DELETE /app/api/friend/${bob.userId}`, { token: ann.token }),
-    house.send(`DELETE /app/api/friend/${ann.userId}`, { token: bob.token }),
+    api.send(`DELETE /app/api/friend/${bob.userId}`, { token: ann.token }),
+    api.send(`DELETE /app/api/friend/${ann.userId}`, { token: bob.token }),
   ])
   t.same(
     answers.map(({ status }) => status),
     [204, 404],
   )
-  t.equal(house.told.length, 2)
+  t.equal(api.told.length, 2)
 })
 
 t.test('the badge counts what waits, and goes down as it is answered', async t => {
-  const house = openContacts(t)
-  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  const api = await openTestApi(t)
+  const [ann, bob, cy] = (await people(api, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
   const badges = () =>
-    house.told
+    api.told
       .splice(0)
       .flatMap(({ userId, body }) => (userId === ann.userId && body.kind === 'badge' ? body.badge.total : []))
   for (const from of [bob, cy]) {
-    await askById(house, from, ann)
-    await house.world.advance(0)
+    await askById(api, from, ann)
+    await api.world.advance(0)
   }
   t.same(badges(), [1, 2])
-  await house.send('POST /app/api/friend-request/accept', { token: ann.token, body: { userId: bob.userId } })
+  await api.send('POST /app/api/friend-request/accept', { token: ann.token, body: { userId: bob.userId } })
   t.same(badges(), [1])
-  await askById(house, ann, cy)
+  await askById(api, ann, cy)
   t.same(badges(), [0], 'a request back answers, too')
 })

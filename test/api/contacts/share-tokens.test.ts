@@ -8,19 +8,13 @@ import { qrImage } from '../../../src/api/contacts/share-tokens.ts'
 import type { OperationRequest } from '../../../src/api/table/operation.ts'
 import type { HttpAnswer, HttpRequest } from '../../../src/transport/route.ts'
 import type { TestAnswer, TestUser } from '../../support/application.ts'
-import {
-  askById,
-  befriend,
-  type ContactHouse,
-  openContacts,
-  people,
-  shareTokenOf,
-} from '../../support/contact-house.ts'
+import { askById, befriend, people, shareTokenOf } from '../../support/contact-requests.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const DAY_MS = 86_400_000
 const UNKNOWN = 'c_AAECAwQFBgcICQoLDA0ODw'
 
-function resolve({ send }: ContactHouse, { token }: TestUser, text: string, address?: number[]) {
+function resolve({ send }: TestApi, { token }: TestUser, text: string, address?: number[]) {
   const body = { token: text }
   return send('POST /app/api/share-token/resolve', { token, body, ...(address && { address }) })
 }
@@ -45,9 +39,9 @@ function scan(svg: string): string {
 }
 
 t.test('a token is made with its link, and listed without itself', async t => {
-  const house = openContacts(t)
-  const [ann] = (await people(house, 'Ann')) as [TestUser]
-  const { status, body } = await house.send('POST /app/api/share-token', { token: ann.token })
+  const api = await openTestApi(t)
+  const [ann] = (await people(api, 'Ann')) as [TestUser]
+  const { status, body } = await api.send('POST /app/api/share-token', { token: ann.token })
   t.equal(status, 201)
   const { token, id } = body
   const common = {
@@ -63,18 +57,18 @@ t.test('a token is made with its link, and listed without itself', async t => {
     url: `https://callsign.example/c/${token}`,
     deepLink: `callsign://c/${token}`,
   })
-  await house.world.advance(1)
-  await shareTokenOf(house, ann, { expiresIn: 60, maxUses: 1, label: ' card ' })
-  const list = await house.send('GET /app/api/share-token', { token: ann.token })
+  await api.world.advance(1)
+  await shareTokenOf(api, ann, { expiresIn: 60, maxUses: 1, label: ' card ' })
+  const list = await api.send('GET /app/api/share-token', { token: ann.token })
   t.notOk(list.text.includes(token))
   t.match(list.body.items, [{ label: 'card', maxUses: 1, expiresAt: '2026-01-01T00:01:00.001Z' }, {}])
   t.same(list.body.items[1], { ...common, last4: token.slice(-4) })
 })
 
 t.test('the terms of a token have bounds', async t => {
-  const house = openContacts(t)
-  const [ann] = (await people(house, 'Ann')) as [TestUser]
-  const create = (body: object) => house.send('POST /app/api/share-token', { token: ann.token, body })
+  const api = await openTestApi(t)
+  const [ann] = (await people(api, 'Ann')) as [TestUser]
+  const create = (body: object) => api.send('POST /app/api/share-token', { token: ann.token, body })
   const bad = [
     { expiresIn: 59 },
     { expiresIn: 365 * 86_400 + 1 },
@@ -88,20 +82,20 @@ t.test('the terms of a token have bounds', async t => {
 })
 
 t.test('a token names its owner, and what one has with them', async t => {
-  const house = openContacts(t)
-  const [ann, bob, cy, di] = (await people(house, 'Ann', 'Bob', 'Cy', 'Di')) as [
+  const api = await openTestApi(t)
+  const [ann, bob, cy, di] = (await people(api, 'Ann', 'Bob', 'Cy', 'Di')) as [
     TestUser,
     TestUser,
     TestUser,
     TestUser,
   ]
-  const { text } = await shareTokenOf(house, ann)
-  const relation = async (user: TestUser) => (await resolve(house, user, text)).body.relation
-  const { text: sent } = await resolve(house, bob, text)
+  const { text } = await shareTokenOf(api, ann)
+  const relation = async (user: TestUser) => (await resolve(api, user, text)).body.relation
+  const { text: sent } = await resolve(api, bob, text)
   t.equal(sent, `{"token":"${text}","displayName":"Ann","relation":"none"}`)
-  await befriend(house, ann, bob)
-  await askById(house, cy, ann)
-  await askById(house, ann, di)
+  await befriend(api, ann, bob)
+  await askById(api, cy, ann)
+  await askById(api, ann, di)
   t.same(
     [await relation(ann), await relation(bob), await relation(cy), await relation(di)],
     ['self', 'contact', 'outgoing', 'incoming'],
@@ -109,38 +103,38 @@ t.test('a token names its owner, and what one has with them', async t => {
 })
 
 t.test('a revoked, expired or used token has ended, and after 30 days it never existed', async t => {
-  const house = openContacts(t)
-  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  const api = await openTestApi(t)
+  const [ann, bob, cy] = (await people(api, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
   const [revoked, used, expired] = [
-    await shareTokenOf(house, ann),
-    await shareTokenOf(house, ann, { maxUses: 1 }),
-    await shareTokenOf(house, ann, { expiresIn: 60 }),
+    await shareTokenOf(api, ann),
+    await shareTokenOf(api, ann, { maxUses: 1 }),
+    await shareTokenOf(api, ann, { expiresIn: 60 }),
   ]
   const remove = (user: TestUser) =>
-    house.send(`DELETE /app/api/share-token/${revoked.id}`, { token: user.token })
+    api.send(`DELETE /app/api/share-token/${revoked.id}`, { token: user.token })
   t.same(shortOf(await remove(cy)), [404, 'SHARE_TOKEN_NOT_FOUND'])
   t.equal((await remove(ann)).status, 204)
   t.equal((await remove(ann)).status, 204)
   const body = { token: used.text }
-  t.equal((await house.send('POST /app/api/friend-request/by-token', { token: bob.token, body })).status, 201)
-  await house.world.advance(60_000)
+  t.equal((await api.send('POST /app/api/friend-request/by-token', { token: bob.token, body })).status, 201)
+  await api.world.advance(60_000)
   for (const { text } of [revoked, used, expired]) {
-    t.same(shortOf(await resolve(house, cy, text)), [410, 'SHARE_TOKEN_EXPIRED'])
+    t.same(shortOf(await resolve(api, cy, text)), [410, 'SHARE_TOKEN_EXPIRED'])
   }
-  await house.world.advance(30 * DAY_MS)
-  const dee = (await people(house, 'Dee'))[0]!
+  await api.world.advance(30 * DAY_MS)
+  const dee = (await people(api, 'Dee'))[0]!
   for (const { text } of [revoked, used, expired]) {
-    t.same(shortOf(await resolve(house, dee, text)), [404, 'SHARE_TOKEN_NOT_FOUND'])
+    t.same(shortOf(await resolve(api, dee, text)), [404, 'SHARE_TOKEN_NOT_FOUND'])
   }
 })
 
 t.test('what is no token, and an id that is no id, are not found', async t => {
-  const house = openContacts(t)
-  const [ann] = (await people(house, 'Ann')) as [TestUser]
+  const api = await openTestApi(t)
+  const [ann] = (await people(api, 'Ann')) as [TestUser]
   for (const text of [UNKNOWN, '', 'c_', '42', 'x'.repeat(128)]) {
-    t.same(shortOf(await resolve(house, ann, text)), [404, 'SHARE_TOKEN_NOT_FOUND'])
+    t.same(shortOf(await resolve(api, ann, text)), [404, 'SHARE_TOKEN_NOT_FOUND'])
   }
-  const answer = await house.send('DELETE /app/api/share-token/-1', { token: ann.token })
+  const answer = await api.send('DELETE /app/api/share-token/-1', { token: ann.token })
   t.same(shortOf(answer), [404, 'SHARE_TOKEN_NOT_FOUND'])
 })
 
@@ -148,52 +142,52 @@ t.test(
   'ten unknown tokens an hour, then known ones are not told from them, also over a new start',
   async t => {
     const folder = t.testdir()
-    let house = openContacts(t, folder, { rates: true })
-    const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-    const { text } = await shareTokenOf(house, bob)
-    const answers = await Promise.all(Array.from({ length: 12 }, () => resolve(house, ann, UNKNOWN)))
+    let api = await openTestApi(t, { folder, rates: true })
+    const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+    const { text } = await shareTokenOf(api, bob)
+    const answers = await Promise.all(Array.from({ length: 12 }, () => resolve(api, ann, UNKNOWN)))
     t.same(
       answers.map(({ status }) => status),
       [...Array(10).fill(404), 429, 429],
     )
-    await house.world.database.close()
-    house = openContacts(t, folder, { rates: true })
-    t.match(await resolve(house, ann, text), { status: 429, body: { code: 'RATE_LIMITED', retryIn: 360 } })
+    await api.world.database.close()
+    api = await openTestApi(t, { folder, rates: true })
+    t.match(await resolve(api, ann, text), { status: 429, body: { code: 'RATE_LIMITED', retryIn: 360 } })
     const body = { token: text }
-    const asking = await house.send('POST /app/api/friend-request/by-token', { token: ann.token, body })
+    const asking = await api.send('POST /app/api/friend-request/by-token', { token: ann.token, body })
     t.equal(asking.status, 429, 'by-token is no way around it')
-    t.equal((await resolve(house, bob, text)).status, 200)
+    t.equal((await resolve(api, bob, text)).status, 200)
   },
 )
 
 t.test('60 resolved tokens an hour for a user, and for an address', async t => {
-  const house = openContacts(t, t.testdir(), { rates: true })
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  const { text } = await shareTokenOf(house, bob)
-  for (let count = 0; count < 60; count++) await resolve(house, ann, text, [10, 0, 0, count])
-  t.match(await resolve(house, ann, text, [10, 0, 0, 77]), { status: 429, body: { scope: 'user' } })
-  for (let count = 0; count < 60; count++) await resolve(house, count % 2 === 0 ? ann : bob, text)
-  t.match(await resolve(house, bob, text), { status: 429, body: { scope: 'address' } })
+  const api = await openTestApi(t, { rates: true })
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  const { text } = await shareTokenOf(api, bob)
+  for (let count = 0; count < 60; count++) await resolve(api, ann, text, [10, 0, 0, count])
+  t.match(await resolve(api, ann, text, [10, 0, 0, 77]), { status: 429, body: { scope: 'user' } })
+  for (let count = 0; count < 60; count++) await resolve(api, count % 2 === 0 ? ann : bob, text)
+  t.match(await resolve(api, bob, text), { status: 429, body: { scope: 'address' } })
 })
 
 t.test('20 live tokens, and 20 new ones a day', async t => {
-  const house = openContacts(t, t.testdir(), { rates: true })
-  const [ann] = (await people(house, 'Ann')) as [TestUser]
-  const create = () => house.send('POST /app/api/share-token', { token: ann.token, body: {} })
+  const api = await openTestApi(t, { rates: true })
+  const [ann] = (await people(api, 'Ann')) as [TestUser]
+  const create = () => api.send('POST /app/api/share-token', { token: ann.token, body: {} })
   const answers = await Promise.all(Array.from({ length: 21 }, create))
   t.same(answers.map(shortOf), [...Array(20).fill([201, undefined]), [409, 'SHARE_TOKEN_LIMIT']])
   const { id } = answers[0]!.body
-  await house.send(`DELETE /app/api/share-token/${id}`, { token: ann.token })
+  await api.send(`DELETE /app/api/share-token/${id}`, { token: ann.token })
   t.match(await create(), { status: 429, body: { code: 'RATE_LIMITED', retryIn: DAY_MS / 1000 / 20 } })
 })
 
 t.test('a scanner reads the URL in the picture of a token, which only its owner gets', async t => {
-  const house = openContacts(t)
-  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
-  const { text, id } = await shareTokenOf(house, ann)
-  const draw = house.operations.find(operation => operation.id === 'drawShareToken')!
+  const api = await openTestApi(t)
+  const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
+  const { text, id } = await shareTokenOf(api, ann)
+  const draw = api.application.operations.find(operation => operation.id === 'drawShareToken')!
   const drawn = async ({ userId }: TestUser, tokenId: string) => {
-    const request = { params: [tokenId], requester: { userId }, nowMs: house.world.nowMs() }
+    const request = { params: [tokenId], requester: { userId }, nowMs: api.world.nowMs() }
     return draw.handle(request as unknown as OperationRequest<unknown, unknown, 'session'>)
   }
   const reply = await drawn(ann, id)
@@ -201,7 +195,7 @@ t.test('a scanner reads the URL in the picture of a token, which only its owner 
   t.equal(scan(String(reply.body)), `https://callsign.example/c/${text}`)
   await t.rejects(drawn(bob, id), { code: 'SHARE_TOKEN_NOT_FOUND' })
   await t.rejects(drawn(ann, 'x'), { code: 'SHARE_TOKEN_NOT_FOUND' })
-  await house.send(`DELETE /app/api/share-token/${id}`, { token: ann.token })
+  await api.send(`DELETE /app/api/share-token/${id}`, { token: ann.token })
   await t.rejects(drawn(ann, id), { code: 'SHARE_TOKEN_EXPIRED' })
 })
 
@@ -228,9 +222,9 @@ function visit(path: string, param?: string, settings: LandingSettings = LANDING
 }
 
 t.test('every token has the same page, known or not', async t => {
-  const house = openContacts(t)
-  const [ann] = (await people(house, 'Ann')) as [TestUser]
-  const { text } = await shareTokenOf(house, ann)
+  const api = await openTestApi(t)
+  const [ann] = (await people(api, 'Ann')) as [TestUser]
+  const { text } = await shareTokenOf(api, ann)
   const pages = [text, UNKNOWN].map(token => visit('/c/{token}', token))
   const [known, unknown] = pages.map(({ body }) => String(body)) as [string, string]
   t.equal(known.replaceAll(text, UNKNOWN), unknown)

@@ -7,14 +7,6 @@ import type { UserId } from '../../../src/domain/ids.ts'
 import { parseDeviceList } from '../../../src/log/device-list.ts'
 import { newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
 import {
-  type DeviceHouse,
-  idOf,
-  newKey,
-  openHouse,
-  REGISTER,
-  registerDevice,
-} from '../../support/device-house.ts'
-import {
   type ListedPhone,
   listBody,
   listOf,
@@ -22,12 +14,21 @@ import {
   registrationOf,
   signedList,
 } from '../../support/device-lists.ts'
+import {
+  idOf,
+  newKey,
+  REGISTER,
+  registerDevice,
+  toldOfDevices,
+  WITH_LOG,
+} from '../../support/device-requests.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const PUT = 'PUT /app/api/user/device-list'
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64')
 
 interface Listed {
-  readonly house: DeviceHouse
+  readonly api: TestApi
   readonly ann: TestUser
   readonly phone: ListedPhone
   readonly first: Uint8Array
@@ -35,68 +36,68 @@ interface Listed {
 
 type Session = Pick<TestUser, 'token' | 'sessionId'>
 
-function challengeOf({ world }: DeviceHouse, { sessionId }: Session): string {
+function challengeOf({ world }: TestApi, { sessionId }: Session): string {
   return possessionChallenge(world.secrets.possession, sessionId)
 }
 
 /** Registers the phone, whose id is the server's unless it comes with a list. */
 async function register(
-  house: DeviceHouse,
+  api: TestApi,
   session: Session,
   phone: ListedPhone,
   list?: Uint8Array,
 ): Promise<TestAnswer> {
-  const body = registrationOf(phone, challengeOf(house, session), list)
-  const answer = await house.send(REGISTER, { token: session.token, body })
+  const body = registrationOf(phone, challengeOf(api, session), list)
+  const answer = await api.send(REGISTER, { token: session.token, body })
   if (answer.status < 300) phone.deviceId = idOf(answer.body.deviceId)
   return answer
 }
 
 function put(
-  house: DeviceHouse,
+  api: TestApi,
   { token }: Pick<TestUser, 'token'>,
   list: Uint8Array,
   ifMatch?: string,
 ): Promise<TestAnswer> {
   const headers = ifMatch === undefined ? {} : { 'if-match': ifMatch }
-  return house.send(PUT, { token, body: listBody(list), headers })
+  return api.send(PUT, { token, body: listBody(list), headers })
 }
 
 /** Ann with a phone on her first list. */
 async function listedAnn(t: Test, options = {}): Promise<Listed> {
-  const house = await openHouse(t, t.testdir(), options)
-  const ann = await newUser(house.world)
+  const api = await openTestApi(t, { ...WITH_LOG, ...options })
+  const ann = await newUser(api.world)
   const phone = newPhone('phone')
   const first = listOf(ann.userId, [phone])
-  const answer = await register(house, ann, phone, first)
+  const answer = await register(api, ann, phone, first)
   t.equal(answer.status, 201)
-  return { house, ann, phone, first }
+  return { api, ann, phone, first }
 }
 
 /** Another session of hers with a registered phone that no list names. */
-async function secondPhone(house: DeviceHouse, ann: TestUser, name = 'tablet') {
-  const session = { ...ann, ...(await newSession(house.world, ann.userId)) }
+async function secondPhone(api: TestApi, ann: TestUser, name = 'tablet') {
+  const session = { ...ann, ...(await newSession(api.world, ann.userId)) }
   const phone = newPhone(name)
-  const answer = await register(house, session, phone)
+  const answer = await register(api, session, phone)
   return { session, phone, answer }
 }
 
 const outcome = ({ status, body }: TestAnswer) =>
   `${status} ${body?.code ?? ''} ${body?.errors?.[0] ? `${body.errors[0].pointer} ${body.errors[0].code}` : ''}`.trim()
 
-const newestOf = ({ world }: DeviceHouse, userId: UserId) =>
+const newestOf = ({ world }: TestApi, userId: UserId) =>
   world.database.view(view => world.deviceLists.newest(view, userId))
 
-const isNewest = (house: DeviceHouse, userId: UserId, list: Uint8Array) =>
-  Buffer.from(list).equals(newestOf(house, userId)?.list ?? new Uint8Array(0))
+const isNewest = (api: TestApi, userId: UserId, list: Uint8Array) =>
+  Buffer.from(list).equals(newestOf(api, userId)?.list ?? new Uint8Array(0))
 
 t.test('the first device brings list 0, which is in the log under slot 0 before the answer', async t => {
-  const { house, ann, phone, first } = await listedAnn(t)
-  t.same(house.logged(), [
+  const { api, ann, phone, first } = await listedAnn(t)
+  t.same(api.log.entries(), [
     `${ann.userId}_${phone.deviceId} ${phone.publicKey}`,
     `${ann.userId}_0 ${sha256(first)}`,
   ])
-  const { body } = await house.send('GET /app/api/user/publicKeys', { token: ann.token })
+  const { body } = await api.send('GET /app/api/user/publicKeys', { token: ann.token })
   const hash = createHash('sha512').update(`${ann.userId}_0`).digest('base64')
   t.match(body.users[0], {
     deviceList: Buffer.from(first).toString('base64'),
@@ -108,74 +109,74 @@ t.test('the first device brings list 0, which is in the log under slot 0 before 
 t.test(
   'registering again with the list is answered with the device, and nothing is logged twice',
   async t => {
-    const { house, ann, phone, first } = await listedAnn(t)
-    t.equal((await register(house, ann, phone, first)).status, 200)
-    t.equal((await register(house, ann, phone)).status, 200)
-    t.equal(house.logged().length, 2)
-    t.equal(newestOf(house, ann.userId)?.seq, 0)
-    t.notMatch(house.told.join(), /device_list_reset/)
+    const { api, ann, phone, first } = await listedAnn(t)
+    t.equal((await register(api, ann, phone, first)).status, 200)
+    t.equal((await register(api, ann, phone)).status, 200)
+    t.equal(api.log.entries().length, 2)
+    t.equal(newestOf(api, ann.userId)?.seq, 0)
+    t.notMatch(toldOfDevices(api).join(), /device_list_reset/)
   },
 )
 
 t.test('a listed device puts a second one on the list, and takes it off again', async t => {
-  const { house, ann, phone, first } = await listedAnn(t)
-  const { phone: tablet } = await secondPhone(house, ann)
+  const { api, ann, phone, first } = await listedAnn(t)
+  const { phone: tablet } = await secondPhone(api, ann)
   const second = listOf(ann.userId, [phone, tablet], { previous: first })
-  const answer = await put(house, ann, second, '"0"')
+  const answer = await put(api, ann, second, '"0"')
   t.equal(answer.status, 200)
   t.match(answer.body, { deviceListSeq: 1, deviceListIndex: '3' })
-  t.equal(house.logged().at(-1), `${ann.userId}_0 ${sha256(second)}`)
+  t.equal(api.log.entries().at(-1), `${ann.userId}_0 ${sha256(second)}`)
   const third = listOf(ann.userId, [phone], { previous: second })
-  t.match((await put(house, ann, third, '1')).body, { deviceListSeq: 2 })
-  t.same(newestOf(house, ann.userId)?.deviceIds, [phone.deviceId])
-  const told = new Set(house.told.filter(told => told.startsWith('device_list')))
+  t.match((await put(api, ann, third, '1')).body, { deviceListSeq: 2 })
+  t.same(newestOf(api, ann.userId)?.deviceIds, [phone.deviceId])
+  const told = new Set(toldOfDevices(api).filter(told => told.startsWith('device_list')))
   t.same([...told], [`device_list_changed ${phone.deviceId} except ${phone.deviceId}`])
 })
 
 t.test('a user of an app that made no list makes the first one later, with `PUT`', async t => {
-  const house = await openHouse(t, t.testdir())
-  const ann = await newUser(house.world)
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
   const phone = newPhone('phone')
-  const unlisted = await registerDevice(house, ann, phone.publicKey)
+  const unlisted = await registerDevice(api, ann, phone.publicKey)
   phone.deviceId = idOf(unlisted.body.deviceId)
   const list = listOf(ann.userId, [phone])
-  t.equal(outcome(await put(house, ann, list)), '422 VALIDATION_FAILED /list ANOTHER_SIGNING_KEY')
-  t.equal((await register(house, ann, phone)).status, 200, 'the known device gets its signing key')
-  t.equal((await put(house, ann, list)).status, 200)
-  t.equal((await put(house, ann, list)).status, 200, 'the same list again')
-  t.equal(house.logged().length, 2)
+  t.equal(outcome(await put(api, ann, list)), '422 VALIDATION_FAILED /list ANOTHER_SIGNING_KEY')
+  t.equal((await register(api, ann, phone)).status, 200, 'the known device gets its signing key')
+  t.equal((await put(api, ann, list)).status, 200)
+  t.equal((await put(api, ann, list)).status, 200, 'the same list again')
+  t.equal(api.log.entries().length, 2)
 })
 
 t.test('the same list again is answered as before, whatever the sender knows', async t => {
-  const { house, ann, phone, first } = await listedAnn(t)
-  const { phone: tablet } = await secondPhone(house, ann)
+  const { api, ann, phone, first } = await listedAnn(t)
+  const { phone: tablet } = await secondPhone(api, ann)
   const second = listOf(ann.userId, [phone, tablet], { previous: first })
-  const answers = [await put(house, ann, second, '0'), await put(house, ann, second, '0')]
+  const answers = [await put(api, ann, second, '0'), await put(api, ann, second, '0')]
   t.same(answers[1]!.body, answers[0]!.body)
-  t.equal(house.logged().length, 4)
+  t.equal(api.log.entries().length, 4)
 })
 
 t.test('of two lists at once one wins, and the other hears the present seq', async t => {
-  const { house, ann, phone, first } = await listedAnn(t)
+  const { api, ann, phone, first } = await listedAnn(t)
   const [{ phone: tablet }, { phone: laptop }] = [
-    await secondPhone(house, ann),
-    await secondPhone(house, ann, 'laptop'),
+    await secondPhone(api, ann),
+    await secondPhone(api, ann, 'laptop'),
   ]
   const lists = [tablet, laptop].map(other => listOf(ann.userId, [phone, other], { previous: first }))
-  const answers = await Promise.all(lists.map(list => put(house, ann, list, '0')))
+  const answers = await Promise.all(lists.map(list => put(api, ann, list, '0')))
   t.same(answers.map(({ status }) => status).sort(), [200, 409])
   t.match(answers.find(({ status }) => status === 409)!.body, {
     code: 'DEVICE_LIST_CONFLICT',
     deviceListSeq: 1,
   })
-  t.equal(house.logged().length, 5)
+  t.equal(api.log.entries().length, 5)
 })
 
 t.test('what is wrong with a list is named, and nothing is logged', async t => {
-  const { house, ann, phone, first } = await listedAnn(t)
-  const { phone: tablet } = await secondPhone(house, ann)
-  const bob = await newUser(house.world, 'Bob')
-  const logged = house.logged().length
+  const { api, ann, phone, first } = await listedAnn(t)
+  const { phone: tablet } = await secondPhone(api, ann)
+  const bob = await newUser(api.world, 'Bob')
+  const logged = api.log.entries().length
   const second = listOf(ann.userId, [phone, tablet], { previous: first })
   const stranger = newPhone('stranger')
   const highS = Buffer.from(second)
@@ -201,86 +202,83 @@ t.test('what is wrong with a list is named, and nothing is logged', async t => {
     ],
   ]
   for (const [list, code] of cases)
-    t.equal(outcome(await put(house, ann, list, '"0"')), `422 VALIDATION_FAILED /list ${code}`)
-  t.equal(outcome(await put(house, ann, second)), '409 DEVICE_LIST_CONFLICT')
-  t.equal(outcome(await put(house, ann, second, '1')), '409 DEVICE_LIST_CONFLICT')
+    t.equal(outcome(await put(api, ann, list, '"0"')), `422 VALIDATION_FAILED /list ${code}`)
+  t.equal(outcome(await put(api, ann, second)), '409 DEVICE_LIST_CONFLICT')
+  t.equal(outcome(await put(api, ann, second, '1')), '409 DEVICE_LIST_CONFLICT')
   for (const ifMatch of ['W/"0"', '"0', '-1', 'x', '00'])
-    t.equal(outcome(await put(house, ann, second, ifMatch)), '422 VALIDATION_FAILED  HEADER')
+    t.equal(outcome(await put(api, ann, second, ifMatch)), '422 VALIDATION_FAILED  HEADER')
   t.equal(
-    outcome(await house.send(PUT, { token: ann.token, body: { list: 'AAA' }, headers: { 'if-match': '0' } })),
+    outcome(await api.send(PUT, { token: ann.token, body: { list: 'AAA' }, headers: { 'if-match': '0' } })),
     '422 VALIDATION_FAILED /list FORMAT',
   )
-  t.equal(house.logged().length, logged)
-  t.equal(isNewest(house, ann.userId, first), true)
+  t.equal(api.log.entries().length, logged)
+  t.equal(isNewest(api, ann.userId, first), true)
 })
 
 t.test('ten devices fit on a list, and an eleventh is not registered', async t => {
-  const { house, ann, phone, first } = await listedAnn(t)
+  const { api, ann, phone, first } = await listedAnn(t)
   const phones = [phone]
   for (let number = 2; number <= 10; number++)
-    phones.push((await secondPhone(house, ann, `phone ${number}`)).phone)
-  const { answer } = await secondPhone(house, ann, 'phone 11')
+    phones.push((await secondPhone(api, ann, `phone ${number}`)).phone)
+  const { answer } = await secondPhone(api, ann, 'phone 11')
   t.equal(outcome(answer), '409 DEVICE_LIMIT')
   const list = listOf(ann.userId, phones, { previous: first })
-  t.equal((await put(house, ann, list, '0')).status, 200)
+  t.equal((await put(api, ann, list, '0')).status, 200)
   const eleven = Buffer.from(list)
   eleven[80] = 11
-  t.equal(outcome(await put(house, ann, eleven, '1')), '422 VALIDATION_FAILED /list MALFORMED')
+  t.equal(outcome(await put(api, ann, eleven, '1')), '422 VALIDATION_FAILED /list MALFORMED')
 })
 
 t.test('starting over needs a fresh proof, and every other device hears of it', async t => {
-  const { house, ann, first } = await listedAnn(t)
-  house.world.tick(1_800_000)
-  const { session, phone: tablet } = await secondPhone(house, ann)
+  const { api, ann, first } = await listedAnn(t)
+  api.world.tick(1_800_000)
+  const { session, phone: tablet } = await secondPhone(api, ann)
   const reset = listOf(ann.userId, [tablet])
-  house.world.tick(1_800_000)
-  const refused = await put(house, session, reset, '0')
+  api.world.tick(1_800_000)
+  const refused = await put(api, session, reset, '0')
   t.equal(outcome(refused), '403 STEP_UP_REQUIRED')
   t.ok(refused.body.challenge.challengeId)
-  t.equal(isNewest(house, ann.userId, first), true)
-  const fresh = await newSession(house.world, ann.userId, idOf(String(tablet.deviceId)))
-  t.match((await put(house, fresh, reset, '0')).body, { deviceListSeq: 0 })
-  t.equal(house.told.at(-1), `device_list_reset ${tablet.deviceId} except ${tablet.deviceId}`)
-  t.equal(isNewest(house, ann.userId, reset), true)
+  t.equal(isNewest(api, ann.userId, first), true)
+  const fresh = await newSession(api.world, ann.userId, idOf(String(tablet.deviceId)))
+  t.match((await put(api, fresh, reset, '0')).body, { deviceListSeq: 0 })
+  t.equal(toldOfDevices(api).at(-1), `device_list_reset ${tablet.deviceId} except ${tablet.deviceId}`)
+  t.equal(isNewest(api, ann.userId, reset), true)
 })
 
 t.test('once there is a list, a new device shows that it has a signing key', async t => {
-  const { house, ann } = await listedAnn(t)
-  const other = await newSession(house.world, ann.userId)
+  const { api, ann } = await listedAnn(t)
+  const other = await newSession(api.world, ann.userId)
   const tablet = newPhone('tablet')
-  const body = registrationOf(tablet, challengeOf(house, other))
+  const body = registrationOf(tablet, challengeOf(api, other))
   const cases: readonly (readonly [body: object, expected: string])[] = [
     [{ publicKey: tablet.publicKey }, '/signingKey REQUIRED'],
     [{ ...body, possession: undefined }, '/possession REQUIRED'],
     [{ ...body, signingKey: undefined }, '/signingKey REQUIRED'],
-    [registrationOf(tablet, challengeOf(house, ann)), '/possession SIGNATURE'],
+    [registrationOf(tablet, challengeOf(api, ann)), '/possession SIGNATURE'],
     [{ ...body, signingKey: Buffer.alloc(65, 4).toString('base64') }, '/signingKey FORMAT'],
     [{ ...body, possession: Buffer.alloc(65).toString('base64') }, '/possession LENGTH'],
-    [registrationOf(tablet, challengeOf(house, other), listOf(ann.userId, [tablet])), ''],
+    [registrationOf(tablet, challengeOf(api, other), listOf(ann.userId, [tablet])), ''],
   ]
-  const logged = house.logged().length
+  const logged = api.log.entries().length
   for (const [sent, expected] of cases) {
-    const answer = await house.send(REGISTER, { token: other.token, body: sent })
+    const answer = await api.send(REGISTER, { token: other.token, body: sent })
     const code =
       expected === '' ? '422 VALIDATION_FAILED /deviceList NOT_FIRST' : `422 VALIDATION_FAILED ${expected}`
     t.equal(outcome(answer), code)
   }
-  t.equal(house.logged().length, logged)
+  t.equal(api.log.entries().length, logged)
 })
 
 t.test('a device keeps its first signing key', async t => {
-  const { house, ann, phone } = await listedAnn(t)
+  const { api, ann, phone } = await listedAnn(t)
   const thief = { ...phone, signer: newPhone('thief').signer }
-  t.equal(outcome(await register(house, ann, thief)), '422 VALIDATION_FAILED /signingKey ANOTHER_KEY')
-  t.equal(
-    (await house.send(REGISTER, { token: ann.token, body: { publicKey: phone.publicKey } })).status,
-    200,
-  )
+  t.equal(outcome(await register(api, ann, thief)), '422 VALIDATION_FAILED /signingKey ANOTHER_KEY')
+  t.equal((await api.send(REGISTER, { token: ann.token, body: { publicKey: phone.publicKey } })).status, 200)
 })
 
 t.test('a list that can not be the first one is refused before the key is logged', async t => {
-  const house = await openHouse(t, t.testdir())
-  const ann = await newUser(house.world)
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
   const [phone, tablet] = [newPhone('phone'), newPhone('tablet')]
   const low = { ...phone, deviceId: 7n }
   const cases: readonly (readonly [list: Uint8Array, expected: string])[] = [
@@ -292,31 +290,31 @@ t.test('a list that can not be the first one is refused before the key is logged
     [new Uint8Array(80), 'MALFORMED'],
   ]
   for (const [list, code] of cases) {
-    const body = registrationOf(phone, challengeOf(house, ann), list)
-    const answer = await house.send(REGISTER, { token: ann.token, body })
+    const body = registrationOf(phone, challengeOf(api, ann), list)
+    const answer = await api.send(REGISTER, { token: ann.token, body })
     t.equal(outcome(answer), `422 VALIDATION_FAILED /deviceList ${code}`)
   }
-  t.same(house.logged(), [])
+  t.same(api.log.entries(), [])
 })
 
 t.test('contacts see the listed devices alone, their owner all', async t => {
   const options = { keysShown: () => ({ kind: 'present' }) as const }
-  const { house, ann, phone, first } = await listedAnn(t, options)
-  const { phone: tablet } = await secondPhone(house, ann)
-  const bob = await newUser(house.world, 'Bob')
+  const { api, ann, phone, first } = await listedAnn(t, options)
+  const { phone: tablet } = await secondPhone(api, ann)
+  const bob = await newUser(api.world, 'Bob')
   const idsFor = async ({ token }: TestUser) => {
-    const { body } = await house.send(`GET /app/api/user/publicKeys?userIds=${ann.userId}`, { token })
+    const { body } = await api.send(`GET /app/api/user/publicKeys?userIds=${ann.userId}`, { token })
     return body.users[0].devices.map(({ deviceId }: { deviceId: string }) => BigInt(deviceId))
   }
   t.same(await idsFor(bob), [phone.deviceId])
   t.equal((await idsFor(ann)).length, 2)
-  const { body: own } = await house.send('GET /app/api/user/publicKeys', { token: ann.token })
+  const { body: own } = await api.send('GET /app/api/user/publicKeys', { token: ann.token })
   const signingKeys = own.users[0].devices.map(({ signingKey }: { signingKey: string }) => signingKey)
   t.ok(
     signingKeys.includes(Buffer.from(tablet.signer.signingKey).toString('base64')),
     'to sign the next list',
   )
-  await put(house, ann, listOf(ann.userId, [phone, tablet], { previous: first }), '0')
+  await put(api, ann, listOf(ann.userId, [phone, tablet], { previous: first }), '0')
   t.equal((await idsFor(bob)).length, 2)
 })
 
@@ -335,23 +333,23 @@ for (const { at, harm, finished } of [
     `a list whose ${at === 'log' ? at : ['', 'keep', 'finish'][at]} met a ${harm} is whole after the start`,
     async t => {
       const folder = t.testdir()
-      const house = await openHouse(t, folder)
-      const ann = await newUser(house.world)
+      const api = await openTestApi(t, { ...WITH_LOG, folder })
+      const ann = await newUser(api.world)
       const phone = newPhone('phone')
       const first = listOf(ann.userId, [phone])
-      await register(house, ann, phone, first)
+      await register(api, ann, phone, first)
       const second = listOf(ann.userId, [phone], { previous: first })
-      const crashed = house.harm({ at, harm })
-      void put(house, ann, second, '0')
+      const crashed = api.log.harm({ at, harm })
+      void put(api, ann, second, '0')
       await crashed
-      await house.close()
+      await api.close()
 
-      const next = await openHouse(t, folder)
-      t.same(await next.lists.repairPending(), { finished, left: 0 })
+      const next = await openTestApi(t, { ...WITH_LOG, folder })
+      t.same(await next.application.lists.repairPending(), { finished, left: 0 })
       t.equal((await put(next, ann, second, '0')).status, 200)
       t.equal(newestOf(next, ann.userId)?.seq, 1)
       t.same(
-        next.logged().filter(entry => entry.includes('_0 ')),
+        next.log.entries().filter(entry => entry.includes('_0 ')),
         [`${ann.userId}_0 ${sha256(first)}`, `${ann.userId}_0 ${sha256(second)}`],
       )
     },
@@ -367,21 +365,21 @@ for (const { at, harm } of [
 ] as const) {
   t.test(`a registration with a list that met a ${harm} ${at} is whole after the start`, async t => {
     const folder = t.testdir()
-    const house = await openHouse(t, folder)
-    const ann = await newUser(house.world)
+    const api = await openTestApi(t, { ...WITH_LOG, folder })
+    const ann = await newUser(api.world)
     const phone = newPhone('phone')
     const first = listOf(ann.userId, [phone])
-    const crashed = house.harm({ at, harm })
-    void register(house, ann, phone, first)
+    const crashed = api.log.harm({ at, harm })
+    void register(api, ann, phone, first)
     await crashed
-    await house.close()
+    await api.close()
 
-    const next = await openHouse(t, folder)
-    await next.registration.repairPending()
-    await next.lists.repairPending()
+    const next = await openTestApi(t, { ...WITH_LOG, folder })
+    await next.application.registration.repairPending()
+    await next.application.lists.repairPending()
     t.equal((await register(next, ann, phone, first)).status, 200)
     t.equal(isNewest(next, ann.userId, first), true)
-    t.same(next.logged(), [
+    t.same(next.log.entries(), [
       `${ann.userId}_${phone.deviceId} ${phone.publicKey}`,
       `${ann.userId}_0 ${sha256(first)}`,
     ])
@@ -389,51 +387,51 @@ for (const { at, harm } of [
 }
 
 t.test('a list that the log answers too late is finished by the next request', async t => {
-  const { house, ann, phone, first } = await listedAnn(t)
+  const { api, ann, phone, first } = await listedAnn(t)
   const second = listOf(ann.userId, [phone], { previous: first })
   const other = listOf(ann.userId, [{ ...phone }], { previous: second })
-  void house.harm({ at: 'log', harm: 'late' })
-  t.equal(outcome(await put(house, ann, second, '0')), '503 LOG_UNAVAILABLE')
-  t.equal(newestOf(house, ann.userId)?.seq, 0, 'it is not served before it is logged')
-  void house.harm()
-  await house.logLate()
-  t.match((await put(house, ann, other, '0')).body, { code: 'DEVICE_LIST_CONFLICT', deviceListSeq: 1 })
-  t.equal((await put(house, ann, other, '1')).status, 200)
-  t.equal(house.logged().filter(entry => entry.includes('_0 ')).length, 3)
+  void api.log.harm({ at: 'log', harm: 'late' })
+  t.equal(outcome(await put(api, ann, second, '0')), '503 LOG_UNAVAILABLE')
+  t.equal(newestOf(api, ann.userId)?.seq, 0, 'it is not served before it is logged')
+  void api.log.harm()
+  await api.log.runLate()
+  t.match((await put(api, ann, other, '0')).body, { code: 'DEVICE_LIST_CONFLICT', deviceListSeq: 1 })
+  t.equal((await put(api, ann, other, '1')).status, 200)
+  t.equal(api.log.entries().filter(entry => entry.includes('_0 ')).length, 3)
 })
 
 t.test('a first list does not take the place of one that is being logged', async t => {
-  const house = await openHouse(t, t.testdir())
-  const ann = await newUser(house.world)
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
   const phone = newPhone('phone')
-  await register(house, ann, phone)
+  await register(api, ann, phone)
   const first = listOf(ann.userId, [phone])
   const other = signedList({ ...parseDeviceList(first), createdAtMs: 1 }, phone.signer)
-  void house.harm({ at: 'log', harm: 'late' })
-  t.equal(outcome(await put(house, ann, first)), '503 LOG_UNAVAILABLE')
-  void house.harm()
-  t.equal(outcome(await register(house, ann, phone, other)), '503 OVERLOADED')
-  await house.logLate()
-  t.same(await house.lists.repairPending(), { finished: 1, left: 0 })
-  t.equal(isNewest(house, ann.userId, first), true)
-  t.equal(outcome(await register(house, ann, phone, other)), '409 DEVICE_LIST_CONFLICT')
-  t.equal(house.logged().length, 2)
+  void api.log.harm({ at: 'log', harm: 'late' })
+  t.equal(outcome(await put(api, ann, first)), '503 LOG_UNAVAILABLE')
+  void api.log.harm()
+  t.equal(outcome(await register(api, ann, phone, other)), '503 OVERLOADED')
+  await api.log.runLate()
+  t.same(await api.application.lists.repairPending(), { finished: 1, left: 0 })
+  t.equal(isNewest(api, ann.userId, first), true)
+  t.equal(outcome(await register(api, ann, phone, other)), '409 DEVICE_LIST_CONFLICT')
+  t.equal(api.log.entries().length, 2)
 })
 
 t.test('nothing of a list is left of an erased account', async t => {
-  const { house, ann } = await listedAnn(t)
-  const { world } = house
+  const { api, ann } = await listedAnn(t)
+  const { world } = api
   await world.database.change(change => world.deviceLists.eraseOf(change, ann.userId))
-  t.equal(newestOf(house, ann.userId), undefined)
+  t.equal(newestOf(api, ann.userId), undefined)
 })
 
 t.test('lists are counted by the day', async t => {
-  const { house, ann, phone, first } = await listedAnn(t, { rates: true })
+  const { api, ann, phone, first } = await listedAnn(t, { rates: true })
   let previous = first
   const answers: string[] = []
   for (let seq = 0; seq < 12; seq++) {
     const next = listOf(ann.userId, [phone], { previous })
-    const answer = await put(house, ann, next, `${seq}`)
+    const answer = await put(api, ann, next, `${seq}`)
     answers.push(outcome(answer))
     if (answer.status !== 200) break
     previous = next

@@ -6,15 +6,9 @@
 import t from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
-import {
-  type DeviceHouse,
-  deviceIds,
-  type Fault,
-  newKey,
-  openHouse,
-  REGISTER,
-  registerDevice,
-} from '../../support/device-house.ts'
+import { deviceIds, newKey, REGISTER, registerDevice, WITH_LOG } from '../../support/device-requests.ts'
+import type { Fault } from '../../support/registration-log.ts'
+import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 /** The changes of a registration beside the log's batch, in their order. */
 const [FINISH, ABANDON] = [1, 2]
@@ -22,7 +16,7 @@ const NAMES = ['', 'finish', 'abandon']
 const nameOf = ({ at }: Fault) => (at === 'log' ? at : NAMES[at])
 
 /** Faults against the final state: one device, one entry, no trace of the attempts. */
-function faultsOf({ world, logged }: DeviceHouse, userId: UserId, key: string, deviceId: string): string[] {
+function faultsOf({ world, log }: TestApi, userId: UserId, key: string, deviceId: string): string[] {
   const devices = world.database
     .view(view => world.devices.activeDevicesOf(view, userId))
     .filter(({ publicKey }) => publicKey === key)
@@ -33,8 +27,8 @@ function faultsOf({ world, logged }: DeviceHouse, userId: UserId, key: string, d
     ['one device', devices.length === 1 && String(device!.deviceId) === deviceId],
     ['its key is its own', owner?.userId === userId && String(owner.deviceId) === deviceId],
     ['nothing pends', world.database.view(view => world.devices.allPending(view)).length === 0],
-    ['one entry of its id', logged().filter(each => each === entry).length === 1],
-    ['its index is the one in the log', logged()[device?.publicKeyIndex ?? -1] === entry],
+    ['one entry of its id', log.entries().filter(each => each === entry).length === 1],
+    ['its index is the one in the log', log.entries()[device?.publicKeyIndex ?? -1] === entry],
   ]
   return expectations.filter(([, holds]) => !holds).map(([name]) => name)
 }
@@ -51,23 +45,23 @@ for (const { finished, answers, ...fault } of CRASHES) {
     `a ${fault.harm} write ${fault.at} is mended at the start, and the client gets its device`,
     async t => {
       const folder = t.testdir()
-      const first = await openHouse(t, folder)
+      const first = await openTestApi(t, { ...WITH_LOG, folder })
       const ann = await newUser(first.world)
       const watcher = await newDevice(first.world, ann.userId)
       const replaced = await newDevice(first.world, ann.userId, false)
       const body = { publicKey: newKey(), push: { fcmToken: 'new' }, replacesDeviceId: replaced.deviceId }
-      const crashed = first.harm(fault)
+      const crashed = first.log.harm(fault)
       void first.send(REGISTER, { token: ann.token, body })
       await crashed
       await first.close()
 
-      const second = await openHouse(t, folder)
-      t.same(await second.registration.repairPending(), { finished, abandoned: 0, left: 0 })
+      const second = await openTestApi(t, { ...WITH_LOG, folder })
+      t.same(await second.application.registration.repairPending(), { finished, abandoned: 0, left: 0 })
       const repeated = await second.send(REGISTER, { token: ann.token, body })
       t.equal(repeated.status, answers)
       const { deviceId } = repeated.body
       t.same(faultsOf(second, ann.userId, body.publicKey, deviceId), [])
-      t.equal(second.logged().length, 1)
+      t.equal(second.log.entries().length, 1)
       t.same((await deviceIds(second, ann)).sort(), [deviceId, String(watcher.deviceId)].sort())
       const { body: list } = await second.send('GET /app/api/devices', { token: ann.token })
       const current = list.items.filter(({ current }: { current: boolean }) => current)
@@ -79,42 +73,42 @@ for (const { finished, answers, ...fault } of CRASHES) {
         message => message.channel === 'push' && message.deviceId,
       )
       t.same(told, [watcher.deviceId], 'the other device is told once')
-      t.same(await second.registration.repairPending(), { finished: 0, abandoned: 0, left: 0 })
+      t.same(await second.application.registration.repairPending(), { finished: 0, abandoned: 0, left: 0 })
     },
   )
 }
 
 t.test('a client that asks again before the repair gets the device that was begun', async t => {
   const folder = t.testdir()
-  const first = await openHouse(t, folder)
+  const first = await openTestApi(t, { ...WITH_LOG, folder })
   const [ann, key] = [await newUser(first.world), newKey()]
-  const crashed = first.harm({ at: FINISH, harm: 'crash before' })
+  const crashed = first.log.harm({ at: FINISH, harm: 'crash before' })
   void registerDevice(first, ann, key)
   await crashed
   const [begun] = first.world.database.view(view => first.world.devices.pendingOf(view, ann.userId))
   await first.close()
-  const second = await openHouse(t, folder)
+  const second = await openTestApi(t, { ...WITH_LOG, folder })
   const { status, body } = await registerDevice(second, ann, key)
   t.same([status, body.deviceId], [201, String(begun?.deviceId)])
   t.same(faultsOf(second, ann.userId, key, body.deviceId), [])
-  t.equal(second.logged().length, 1)
+  t.equal(second.log.entries().length, 1)
 })
 
 t.test('a registration that was begun in one encoding ends in it, whichever is sent next', async t => {
   const folder = t.testdir()
-  const first = await openHouse(t, folder)
+  const first = await openTestApi(t, { ...WITH_LOG, folder })
   const spki = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex')
   const [ann, key] = [await newUser(first.world), newKey()]
   const other = Buffer.concat([spki, Buffer.from(key, 'base64')]).toString('base64')
-  const crashed = first.harm({ at: FINISH, harm: 'crash before' })
+  const crashed = first.log.harm({ at: FINISH, harm: 'crash before' })
   void registerDevice(first, ann, key)
   await crashed
   await first.close()
-  const second = await openHouse(t, folder)
+  const second = await openTestApi(t, { ...WITH_LOG, folder })
   const { status, body } = await registerDevice(second, ann, other)
   t.equal(status, 201)
   t.same(faultsOf(second, ann.userId, key, body.deviceId), [])
-  t.equal(second.logged().length, 1)
+  t.equal(second.log.entries().length, 1)
 })
 
 /** Each failure, and the next attempt's result: the same id or another, and the log's number of entries. */
@@ -173,157 +167,156 @@ const FAILURES: readonly {
 for (const { faults, code, pending, answers, entries } of FAILURES) {
   const title = faults.map(fault => `${nameOf(fault)} ${fault.harm}`).join(', then ')
   t.test(`${title}: the client hears of it, and its next attempt makes one device`, async t => {
-    const house = await openHouse(t, t.testdir())
-    const [ann, key] = [await newUser(house.world), newKey()]
-    house.harm(...faults)
-    const failed = await registerDevice(house, ann, key)
+    const api = await openTestApi(t, WITH_LOG)
+    const [ann, key] = [await newUser(api.world), newKey()]
+    api.log.harm(...faults)
+    const failed = await registerDevice(api, ann, key)
     t.same([failed.status, failed.body.code], [503, code])
-    t.equal(house.world.database.view(view => house.world.devices.allPending(view)).length, pending)
-    house.harm()
-    const { status, body } = await registerDevice(house, ann, key)
+    t.equal(api.world.database.view(view => api.world.devices.allPending(view)).length, pending)
+    api.log.harm()
+    const { status, body } = await registerDevice(api, ann, key)
     t.equal(status, answers)
-    t.same(faultsOf(house, ann.userId, key, body.deviceId), [])
-    t.equal(house.logged().length, entries)
-    t.equal((await deviceIds(house, ann)).length, 1)
+    t.same(faultsOf(api, ann.userId, key, body.deviceId), [])
+    t.equal(api.log.entries().length, entries)
+    t.equal((await deviceIds(api, ann)).length, 1)
   })
 }
 
 t.test('a log that does not answer in time is an unavailable log', async t => {
-  const house = await openHouse(t, t.testdir())
-  const ann = await newUser(house.world)
-  house.harm({ at: 'log', harm: 'late' })
-  const { status, body } = await registerDevice(house, ann)
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
+  api.log.harm({ at: 'log', harm: 'late' })
+  const { status, body } = await registerDevice(api, ann)
   t.same([status, body.code], [503, 'LOG_UNAVAILABLE'])
   t.same(
-    house.world.database.view(view => house.world.devices.allPending(view)),
+    api.world.database.view(view => api.world.devices.allPending(view)),
     [],
   )
 })
 
 t.test('one key sent many times at once, by two sessions, is one device', async t => {
-  const house = await openHouse(t, t.testdir())
-  const [ann, key] = [await newUser(house.world), newKey()]
-  const other = await newSession(house.world, ann.userId)
+  const api = await openTestApi(t, WITH_LOG)
+  const [ann, key] = [await newUser(api.world), newKey()]
+  const other = await newSession(api.world, ann.userId)
   const senders = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? ann : other))
-  const answers = await Promise.all(senders.map(session => registerDevice(house, session, key)))
+  const answers = await Promise.all(senders.map(session => registerDevice(api, session, key)))
   const ids = new Set(answers.map(({ body }) => body.deviceId))
   t.equal(ids.size, 1)
   const created = answers.filter(({ status }) => status === 201)
   t.equal(created.length, 1)
-  t.same(faultsOf(house, ann.userId, key, created[0]!.body.deviceId), [])
-  t.equal(house.logged().length, 1)
+  t.same(faultsOf(api, ann.userId, key, created[0]!.body.deviceId), [])
+  t.equal(api.log.entries().length, 1)
   const bound = [ann, other].map(
-    ({ sessionId }) =>
-      house.world.database.view(view => house.world.sessions.read(view, sessionId))?.deviceId,
+    ({ sessionId }) => api.world.database.view(view => api.world.sessions.read(view, sessionId))?.deviceId,
   )
   t.same(bound.map(String), [...ids, ...ids], 'both sessions are bound to it')
 })
 
 t.test('one key sent by two users at once is of one of them', async t => {
-  const house = await openHouse(t, t.testdir())
-  const users = await Promise.all([newUser(house.world), newUser(house.world, 'Bob')])
+  const api = await openTestApi(t, WITH_LOG)
+  const users = await Promise.all([newUser(api.world), newUser(api.world, 'Bob')])
   const key = newKey()
-  const answers = await Promise.all(users.map(user => registerDevice(house, user, key)))
+  const answers = await Promise.all(users.map(user => registerDevice(api, user, key)))
   t.same(
     answers.map(({ status, body }) => body.code ?? status),
     [201, 'KEY_IN_USE'],
   )
-  t.equal(house.logged().length, 1)
+  t.equal(api.log.entries().length, 1)
 })
 
 t.test('a request behind one that failed makes the attempt of its own', async t => {
-  const house = await openHouse(t, t.testdir())
-  const [ann, key] = [await newUser(house.world), newKey()]
-  house.harm({ at: FINISH, harm: 'refused' })
-  const answers = await Promise.all([registerDevice(house, ann, key), registerDevice(house, ann, key)])
+  const api = await openTestApi(t, WITH_LOG)
+  const [ann, key] = [await newUser(api.world), newKey()]
+  api.log.harm({ at: FINISH, harm: 'refused' })
+  const answers = await Promise.all([registerDevice(api, ann, key), registerDevice(api, ann, key)])
   t.same(
     answers.map(({ status }) => status),
     [503, 201],
   )
-  t.same(faultsOf(house, ann.userId, key, answers[1]!.body.deviceId), [])
+  t.same(faultsOf(api, ann.userId, key, answers[1]!.body.deviceId), [])
 })
 
 t.test('registrations side by side never exceed ten devices, with replacements among them', async t => {
-  const house = await openHouse(t, t.testdir())
-  const ann = await newUser(house.world)
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
   const old: DeviceId[] = []
-  for (let count = 0; count < 4; count++) old.push((await newDevice(house.world, ann.userId)).deviceId)
+  for (let count = 0; count < 4; count++) old.push((await newDevice(api.world, ann.userId)).deviceId)
   const replacing = [old[0], old[1], old[0]].map(replacesDeviceId => ({ replacesDeviceId }))
   const plain = Array.from({ length: 12 }, () => ({}))
   const answers = await Promise.all(
-    [...replacing, ...plain].map(more => registerDevice(house, ann, newKey(), more)),
+    [...replacing, ...plain].map(more => registerDevice(api, ann, newKey(), more)),
   )
   const created = answers.filter(({ status }) => status === 201).length
   const refused = answers.filter(({ body }) => body.code === 'DEVICE_LIMIT').length
   t.same([created, refused], [8, 6], 'eight new ones beside two of the four old ones')
   t.equal(answers[2]!.body.code, 'DEVICE_NOT_FOUND', 'a device is replaced once')
-  t.equal((await deviceIds(house, ann)).length, 10)
-  t.equal(house.logged().length, 8, 'what is refused is not logged')
+  t.equal((await deviceIds(api, ann)).length, 10)
+  t.equal(api.log.entries().length, 8, 'what is refused is not logged')
 })
 
 t.test('a registration takes two changes', async t => {
-  const house = await openHouse(t, t.testdir())
-  const ann = await newUser(house.world)
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
   // The first use of an access token is a change of its own.
-  await deviceIds(house, ann)
-  const { database } = house.world
+  await deviceIds(api, ann)
+  const { database } = api.world
   /** When all that was asked for so far is durable. */
   const numberNow = async () => {
     await database.change(() => undefined)
     return database.lastChange
   }
   const before = await numberNow()
-  t.equal((await registerDevice(house, ann)).status, 201)
+  t.equal((await registerDevice(api, ann)).status, 201)
   t.equal((await numberNow()) - before, 2)
 })
 
 t.test('the batch stays when its change refuses a registration that the view let pass', async t => {
-  const house = await openHouse(t, t.testdir())
-  const [ann, bob] = await Promise.all([newUser(house.world), newUser(house.world, 'Bob')])
-  for (let count = 0; count < 9; count++) await newDevice(house.world, ann.userId)
+  const api = await openTestApi(t, WITH_LOG)
+  const [ann, bob] = await Promise.all([newUser(api.world), newUser(api.world, 'Bob')])
+  for (let count = 0; count < 9; count++) await newDevice(api.world, ann.userId)
   let isFull: Promise<unknown> | undefined
-  house.onLog(() => {
-    isFull ??= newDevice(house.world, ann.userId)
+  api.log.during(() => {
+    isFull ??= newDevice(api.world, ann.userId)
     return isFull
   })
-  const answers = await Promise.all([registerDevice(house, ann), registerDevice(house, bob)])
+  const answers = await Promise.all([registerDevice(api, ann), registerDevice(api, bob)])
   t.same(
     answers.map(({ status, body }) => body.code ?? status),
     ['DEVICE_LIMIT', 201],
   )
   t.same(
-    house.world.database.view(view => house.world.devices.allPending(view)),
+    api.world.database.view(view => api.world.devices.allPending(view)),
     [],
   )
-  t.equal(house.logged().length, 2)
+  t.equal(api.log.entries().length, 2)
 })
 
 t.test('a log that appends after the refusal leaves nothing pending', async t => {
-  const house = await openHouse(t, t.testdir())
-  const [ann, key] = [await newUser(house.world), newKey()]
-  house.harm({ at: 'log', harm: 'late' })
-  t.equal((await registerDevice(house, ann, key)).body.code, 'LOG_UNAVAILABLE')
-  await house.logLate()
-  t.equal(house.logged().length, 1)
+  const api = await openTestApi(t, WITH_LOG)
+  const [ann, key] = [await newUser(api.world), newKey()]
+  api.log.harm({ at: 'log', harm: 'late' })
+  t.equal((await registerDevice(api, ann, key)).body.code, 'LOG_UNAVAILABLE')
+  await api.log.runLate()
+  t.equal(api.log.entries().length, 1)
   t.same(
-    house.world.database.view(view => house.world.devices.allPending(view)),
+    api.world.database.view(view => api.world.devices.allPending(view)),
     [],
   )
-  house.harm()
-  const { status, body } = await registerDevice(house, ann, key)
+  api.log.harm()
+  const { status, body } = await registerDevice(api, ann, key)
   t.equal(status, 201)
-  t.same(faultsOf(house, ann.userId, key, body.deviceId), [])
+  t.same(faultsOf(api, ann.userId, key, body.deviceId), [])
 })
 
 t.test('ten registrations a day is the most side by side too', async t => {
-  const house = await openHouse(t, t.testdir(), { rates: true })
-  const ann = await newUser(house.world)
+  const api = await openTestApi(t, { ...WITH_LOG, rates: true })
+  const ann = await newUser(api.world)
   for (let count = 0; count < 7; count++) {
-    const session = await newSession(house.world, ann.userId)
-    const { body } = await registerDevice(house, session)
-    await house.send(`DELETE /app/api/devices/${body.deviceId}`, session)
+    const session = await newSession(api.world, ann.userId)
+    const { body } = await registerDevice(api, session)
+    await api.send(`DELETE /app/api/devices/${body.deviceId}`, session)
   }
-  const answers = await Promise.all(Array.from({ length: 6 }, () => registerDevice(house, ann)))
+  const answers = await Promise.all(Array.from({ length: 6 }, () => registerDevice(api, ann)))
   const statuses = answers.map(({ status }) => status).sort()
   t.same(statuses, [201, 201, 201, 429, 429, 429])
 })
@@ -335,16 +328,16 @@ const ENDINGS = [
 
 for (const [ending, code] of ENDINGS) {
   t.test(`a session that is ${ending} while its device is being registered leaves no device`, async t => {
-    const house = await openHouse(t, t.testdir())
-    const { world } = house
+    const api = await openTestApi(t, WITH_LOG)
+    const { world } = api
     const [ann, key] = [await newUser(world), newKey()]
-    house.onLog(async () => {
+    api.log.during(async () => {
       await world.database.change(change => {
         if (ending === 'removed') world.sessions.remove(change, ann.sessionId)
         else world.sessions.revoke(change, ann.sessionId, 'logged_out_everywhere')
       }, world.nowMs())
     })
-    const { status, body } = await registerDevice(house, ann, key)
+    const { status, body } = await registerDevice(api, ann, key)
     t.same([status, body.code], [401, code])
     t.same(
       [
@@ -353,23 +346,23 @@ for (const [ending, code] of ENDINGS) {
       ],
       [[], []],
     )
-    house.onLog(async () => {})
-    t.equal((await registerDevice(house, await newSession(world, ann.userId), key)).status, 201)
+    api.log.during(async () => {})
+    t.equal((await registerDevice(api, await newSession(world, ann.userId), key)).status, 201)
   })
 }
 
 t.test('an account that is erased while its device is being registered leaves nothing', async t => {
-  const house = await openHouse(t, t.testdir())
-  const { world } = house
+  const api = await openTestApi(t, WITH_LOG)
+  const { world } = api
   const ann = await newUser(world)
-  house.onLog(() =>
+  api.log.during(() =>
     world.database.change(change => {
       world.devices.eraseOf(change, ann.userId)
       world.sessions.remove(change, ann.sessionId)
       world.accounts.remove(change, ann.userId)
     }),
   )
-  t.equal((await registerDevice(house, ann)).status, 401)
+  t.equal((await registerDevice(api, ann)).status, 401)
   t.same(
     [
       world.database.view(view => world.devices.activeDevicesOf(view, ann.userId)),
@@ -381,11 +374,11 @@ t.test('an account that is erased while its device is being registered leaves no
 
 t.test('the repair leaves work it can not finish, and drops abandoned attempts', async t => {
   const folder = t.testdir()
-  const first = await openHouse(t, folder)
+  const first = await openTestApi(t, { ...WITH_LOG, folder })
   const users: TestUser[] = []
   for (let count = 0; count < 3; count++) {
     const user = await newUser(first.world)
-    const crashed = first.harm({ at: FINISH, harm: 'crash before' })
+    const crashed = first.log.harm({ at: FINISH, harm: 'crash before' })
     void registerDevice(first, user)
     await crashed
     users.push(user)
@@ -393,14 +386,14 @@ t.test('the repair leaves work it can not finish, and drops abandoned attempts',
   await first.world.database.change(change => first.world.sessions.remove(change, users[0]!.sessionId))
   await first.close()
 
-  const frozen = await openHouse(t, folder, { isFrozen: true })
-  t.same(await frozen.registration.repairPending(), { finished: 0, abandoned: 1, left: 2 })
+  const frozen = await openTestApi(t, { ...WITH_LOG, folder, log: 'frozen' })
+  t.same(await frozen.application.registration.repairPending(), { finished: 0, abandoned: 1, left: 2 })
   await frozen.close()
-  const open = await openHouse(t, folder)
-  t.same(await open.registration.repairPending(), { finished: 2, abandoned: 0, left: 0 })
+  const open = await openTestApi(t, { ...WITH_LOG, folder })
+  t.same(await open.application.registration.repairPending(), { finished: 2, abandoned: 0, left: 0 })
   const counts = users.map(
     ({ userId }) => open.world.database.view(view => open.world.devices.activeDevicesOf(view, userId)).length,
   )
   t.same(counts, [0, 1, 1])
-  t.equal(open.logged().length, 3)
+  t.equal(open.log.entries().length, 3)
 })

@@ -18,8 +18,8 @@ import { HttpServer } from '../../../src/transport/http.ts'
 import { statusOf } from '../../../src/transport/problem.ts'
 import { DocumentedAnswers } from '../../support/documented.ts'
 import { runProgram } from '../../support/programs.ts'
+import { openTestApi } from '../../support/test-api.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
-import { openWhole } from '../../support/whole-application.ts'
 
 const rename = operationWithBody(Type.Object({ id: Uint64, name: Type.Optional(Type.String()) }), {
   id: 'renameThing',
@@ -88,7 +88,7 @@ t.test('a request is documented by the schema that checks it', async t => {
 })
 
 t.test('schemas have the forms that client generators make types of', async t => {
-  const { operations } = openWhole(t).application
+  const { operations } = (await openTestApi(t)).application
   const { paths, components } = documentOf(operations)
   const { schemas } = components
   const { properties } = schemas.StartCallRequest
@@ -206,7 +206,7 @@ t.test('two operations in one place are a defect', async t => {
 })
 
 t.test('every operation has its forms and its codes in the document', async t => {
-  const { operations } = openWhole(t).application
+  const { operations } = (await openTestApi(t)).application
   const document = documentOf(operations)
   for (const operation of operations) {
     const { id, method, path, bodySchema, replies } = operation
@@ -227,7 +227,7 @@ t.test('the document of the whole application passes the linter', async t => {
   const file = join(t.testdir(), 'openapi.json')
   writeFileSync(
     file,
-    JSON.stringify(documentOf([...openWhole(t).application.operations, rename, list, forget])),
+    JSON.stringify(documentOf([...(await openTestApi(t)).application.operations, rename, list, forget])),
   )
   const { code, stdout, stderr } = await lint(file)
   t.equal(code, 0, stdout + stderr)

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { Access, Operation } from '../../../src/api/table/operation.ts'
 import type { DeviceId } from '../../../src/domain/ids.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
-import { openWhole, tableDigests, type WholeApplication } from '../../support/whole-application.ts'
+import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.ts'
 
 /** The intended access; opening or closing an operation changes this table too. */
 const ACCESS: Readonly<Record<string, Access>> = {
@@ -78,48 +78,47 @@ const TOKEN_CODES = ['TOKEN_MISSING', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'SESSION
 type Token = string | undefined
 
 /** How to come by a token that opens nothing, and what is heard of it where a session is needed. */
-const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promise<Token>; code: string }>> =
-  {
-    'no token': { make: async () => undefined, code: 'TOKEN_MISSING' },
-    garbage: { make: async () => 'kat_garbage', code: 'TOKEN_INVALID' },
-    'an expired token': {
-      async make(whole) {
-        const { token } = await newUser(whole.world)
-        await whole.advance(3_600_000)
-        return token
-      },
-      code: 'TOKEN_EXPIRED',
+const BAD_TOKENS: Readonly<Record<string, { make(whole: TestApi): Promise<Token>; code: string }>> = {
+  'no token': { make: async () => undefined, code: 'TOKEN_MISSING' },
+  garbage: { make: async () => 'kat_garbage', code: 'TOKEN_INVALID' },
+  'an expired token': {
+    async make(whole) {
+      const { token } = await newUser(whole.world)
+      await whole.advance(3_600_000)
+      return token
     },
-    'a token of a revoked session': {
-      async make({ world }) {
-        const { token, sessionId } = await newUser(world)
-        await world.database.change(
-          change => world.sessions.revoke(change, sessionId, 'device_removed'),
-          world.nowMs(),
-        )
-        return token
-      },
-      code: 'SESSION_REVOKED',
+    code: 'TOKEN_EXPIRED',
+  },
+  'a token of a revoked session': {
+    async make({ world }) {
+      const { token, sessionId } = await newUser(world)
+      await world.database.change(
+        change => world.sessions.revoke(change, sessionId, 'device_removed'),
+        world.nowMs(),
+      )
+      return token
     },
-    'a token of an ended session': {
-      async make({ world }) {
-        const { token, sessionId } = await newUser(world)
-        await world.database.change(change => world.sessions.remove(change, sessionId))
-        return token
-      },
-      code: 'TOKEN_INVALID',
+    code: 'SESSION_REVOKED',
+  },
+  'a token of an ended session': {
+    async make({ world }) {
+      const { token, sessionId } = await newUser(world)
+      await world.database.change(change => world.sessions.remove(change, sessionId))
+      return token
     },
-    'a refresh token in its place': {
-      async make({ world }) {
-        const { sessionId } = await newUser(world)
-        return world.authentication.tokensOf(
-          sessionId,
-          world.database.view(view => world.sessions.read(view, sessionId))!,
-        ).refreshToken
-      },
-      code: 'TOKEN_INVALID',
+    code: 'TOKEN_INVALID',
+  },
+  'a refresh token in its place': {
+    async make({ world }) {
+      const { sessionId } = await newUser(world)
+      return world.authentication.tokensOf(
+        sessionId,
+        world.database.view(view => world.sessions.read(view, sessionId))!,
+      ).refreshToken
     },
-  }
+    code: 'TOKEN_INVALID',
+  },
+}
 
 function isRefused(access: Access, tokenName: string): boolean {
   if (access === 'ended') return !TOKENS_OF_OVER_SESSIONS.includes(tokenName)
@@ -134,18 +133,18 @@ function placeOf({ method, path }: Operation, id: bigint | string = NOBODY): str
 }
 
 /** A request to the operation without a body; what follows authentication then refuses it, or takes it. */
-function call({ send }: WholeApplication, operation: Operation, token: Token): Promise<TestAnswer> {
+function call({ send }: TestApi, operation: Operation, token: Token): Promise<TestAnswer> {
   return send(placeOf(operation), token === undefined ? {} : { token })
 }
 
 t.test('the access of each operation is the one that is meant', async t => {
-  const { operations } = openWhole(t).application
+  const { operations } = (await openTestApi(t)).application
   t.same(Object.fromEntries(operations.map(({ id, access }) => [id, access])), ACCESS)
 })
 
 for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
   t.test(`${name} opens nothing, and hurts nothing that is open`, async t => {
-    const whole = openWhole(t)
+    const whole = await openTestApi(t)
     for (const operation of whole.application.operations) {
       const token = await make(whole)
       const before = tableDigests(whole.world.database)
@@ -163,7 +162,7 @@ for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
 }
 
 t.test('a session opens what needs a session, and without a device nothing that needs one', async t => {
-  const whole = openWhole(t)
+  const whole = await openTestApi(t)
   for (const operation of whole.application.operations) {
     const { token } = await newUser(whole.world)
     const { body } = await call(whole, operation, token)
@@ -173,7 +172,7 @@ t.test('a session opens what needs a session, and without a device nothing that 
 })
 
 t.test('a session with a device opens what needs one', async t => {
-  const whole = openWhole(t)
+  const whole = await openTestApi(t)
   for (const operation of whole.application.operations) {
     const { deviceToken } = await newUserWithDevice(whole)
     const { body } = await call(whole, operation, deviceToken)
@@ -182,7 +181,7 @@ t.test('a session with a device opens what needs one', async t => {
 })
 
 t.test('only sessions are answered with 401', async t => {
-  const { operations } = openWhole(t).application
+  const { operations } = (await openTestApi(t)).application
   const withRefresh = operations.filter(({ codes }) => codes.some(code => code.startsWith('REFRESH_TOKEN')))
   t.same(
     withRefresh.map(({ id }) => id),
@@ -194,7 +193,7 @@ t.test('only sessions are answered with 401', async t => {
 
 /** An object named by an operation, made for its owner: in the path, or in the body. */
 interface Owned {
-  make(whole: WholeApplication, owner: TestUser): Promise<bigint | string>
+  make(whole: TestApi, owner: TestUser): Promise<bigint | string>
   body?(id: bigint | string): object
   /** Where it is no refusal: taking away what is not there is done. */
   readonly status?: 204
@@ -302,7 +301,7 @@ const OWNED: Readonly<Record<string, Owned>> = {
 }
 
 t.test('every operation with an id in its path is tried on what is another user’s', async t => {
-  const { operations } = openWhole(t).application
+  const { operations } = (await openTestApi(t)).application
   const withIds = operations.filter(({ path }) => path.includes('{')).map(({ id }) => id)
   t.same(
     withIds.filter(id => OWNED[id] === undefined),
@@ -312,7 +311,7 @@ t.test('every operation with an id in its path is tried on what is another user�
 
 for (const [id, owned] of Object.entries(OWNED)) {
   t.test(`${id}: what is another user’s is as if it were not there`, async t => {
-    const whole = openWhole(t)
+    const whole = await openTestApi(t)
     const operation = whole.application.operations.find(each => each.id === id)!
     const owner = await newUser(whole.world)
     const thing = await owned.make(whole, owner)
@@ -333,7 +332,7 @@ for (const [id, owned] of Object.entries(OWNED)) {
   })
 }
 
-async function newUserWithDevice({ world }: WholeApplication) {
+async function newUserWithDevice({ world }: TestApi) {
   const user = await newUser(world)
   const { deviceId } = await newDevice(world, user.userId)
   const { token: deviceToken } = await newSession(world, user.userId, deviceId as DeviceId)

@@ -14,27 +14,27 @@ import { HttpServer } from '../../../src/transport/http.ts'
 import { newDevice, newSession, newUser, type TestAnswer } from '../../support/application.ts'
 import { type Damage, damaged, damages, fitting, formatRaw } from '../../support/bodies.ts'
 import { seedOf } from '../../support/seed.ts'
-import { openWhole, tableDigests, type WholeApplication } from '../../support/whole-application.ts'
+import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.ts'
 
-const OPERATIONS = openWhole(t).application.operations
+const OPERATIONS = (await openTestApi(t)).application.operations
 const WITH_BODY = OPERATIONS.filter(({ bodySchema }) => bodySchema !== undefined)
 const WITH_QUERY = OPERATIONS.filter(({ querySchema }) => querySchema !== undefined)
 const WITH_PATH = OPERATIONS.filter(({ path }) => path.includes('{'))
 
 /** Sends bodies to one operation as a user with a device, who has used the session before. */
 class Sender {
-  readonly whole: WholeApplication
+  readonly whole: TestApi
   readonly #operation: Operation
   readonly #token: string
 
-  constructor(whole: WholeApplication, operation: Operation, token: string) {
+  constructor(whole: TestApi, operation: Operation, token: string) {
     this.whole = whole
     this.#operation = operation
     this.#token = token
   }
 
   static async open(t: Test, operation: Operation): Promise<Sender> {
-    const whole = openWhole(t)
+    const whole = await openTestApi(t)
     const { userId } = await newUser(whole.world)
     const { deviceId } = await newDevice(whole.world, userId)
     const { token } = await newSession(whole.world, userId, deviceId as DeviceId)
@@ -283,7 +283,7 @@ t.test('a path segment that is no id leads nowhere, like an unused id', async t 
 })
 
 t.test('a body that is too large is refused unread, by every operation that takes one', async t => {
-  const { application, world } = openWhole(t)
+  const { application, world } = await openTestApi(t)
   const faults: unknown[] = []
   const server = new HttpServer({
     routes: application.routes,

@@ -22,14 +22,15 @@ import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
-import { newKey, openLog } from '../../support/device-house.ts'
 import { listBody, newPhone as listedPhone, listOf, registrationOf } from '../../support/device-lists.ts'
+import { newKey } from '../../support/device-requests.ts'
+import { openLog } from '../../support/log-in-store.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
 import { OidcProvider } from '../../support/oidc-provider.ts'
 import { changeSites, type ProvenChange, ProvenChanges } from '../../support/proven-changes.ts'
 import { StompPeer } from '../../support/stomp-peer.ts'
 import { storedTable } from '../../support/stored-table.ts'
-import { openWhole } from '../../support/whole-application.ts'
+import { openTestApi } from '../../support/test-api.ts'
 import { connectFrame } from '../../support/wire-peer.ts'
 
 type Kind<Union extends { readonly kind: string }> = Union['kind']
@@ -101,7 +102,7 @@ let register: (...key: Parameters<typeof log.register>) => ReturnType<typeof log
 /** Effects of decisions that were written, by which `onDecided` knows them again. */
 const applied = new Set<unknown>()
 const covered = new Set<string>()
-const whole = openWhole(t, {
+const whole = await openTestApi(t, {
   rates: true,
   config: { stepUpS: 600, providers: [{ name: 'google', issuer: google.issuer, clientIds: ['us'] }] },
   register: (...key) => register(...key),

@@ -6,9 +6,9 @@ import { codesOf } from '../../../src/api/table/refusals.ts'
 import type { ErrorCode } from '../../../src/errors.ts'
 import { statusOf } from '../../../src/transport/problem.ts'
 import { PROVOCATIONS } from '../../support/provocations.ts'
-import { openWhole } from '../../support/whole-application.ts'
+import { openTestApi } from '../../support/test-api.ts'
 
-const OPERATIONS = [...openWhole(t).application.operations, ...plainOperations(true)]
+const OPERATIONS = [...(await openTestApi(t)).application.operations, ...plainOperations(true)]
 const DOCUMENTED = new Set(OPERATIONS.flatMap(codesOf))
 
 t.test('there is a story for each documented code, and for no other', async t => {

@@ -8,9 +8,7 @@ import type { CallEffect } from '../../../src/domain/calls/call-command.ts'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import { keyedNotice } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
-import { deriveSecrets } from '../../../src/domain/secrets.ts'
-import { CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
-import { CallStore } from '../../../src/store/calls/call-store.ts'
+import type { Database } from '../../../src/store/engine/database.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
 
 const CALL = 8_000_000_001n as CallId
@@ -20,19 +18,18 @@ const KEY = 'the-encrypted-key-of-one-device'
 const DAY_MS = 86_400_000
 
 async function open(t: Test, folder = t.testdir(), secret = 7) {
-  const world = openWorld(folder)
-  t.teardown(() => world.database.close())
-  const history = new CallHistoryStore(world)
   let changes = 0
-  const counted = new Proxy(world.database, {
-    get: (database, name) => {
-      if (name === 'change') changes += 1
-      const member = Reflect.get(database, name)
-      return typeof member === 'function' ? member.bind(database) : member
-    },
-  })
-  const secrets = deriveSecrets(Buffer.alloc(32, secret))
-  const calls = new CallStore({ ...world, secrets, history, database: counted })
+  const counted = (store: Database) =>
+    new Proxy(store, {
+      get: (database, name) => {
+        if (name === 'change') changes += 1
+        const member = Reflect.get(database, name)
+        return typeof member === 'function' ? member.bind(database) : member
+      },
+    })
+  const world = openWorld(folder, undefined, { secret, around: counted })
+  t.teardown(() => world.database.close())
+  const { calls, history } = world
   const read = (callId: bigint = CALL) => world.database.view(view => calls.read(view, callId))
   return { world, history, calls, read, folder, changes: () => changes }
 }

@@ -10,8 +10,7 @@ import type { Call } from '../../../src/domain/calls/call.ts'
 import type { CallActor, CallCommand, CallFacts } from '../../../src/domain/calls/call-command.ts'
 import { decide } from '../../../src/domain/calls/call-decision.ts'
 import { type CallId, newId, type UserId } from '../../../src/domain/ids.ts'
-import { CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
-import { CallStore, type KeptReply } from '../../../src/store/calls/call-store.ts'
+import type { CallStore, KeptReply } from '../../../src/store/calls/call-store.ts'
 import { newDevice, newUser, openWorld } from '../../support/application.ts'
 import { newCallKey } from '../../support/call-people.ts'
 
@@ -32,8 +31,7 @@ class BusyPair {
   private constructor(folder: string) {
     // What these changes write is rehearsed in the tests of each store, and need not be at thousands of calls.
     this.world = openWorld(folder, undefined, { rehearses: false })
-    const history = new CallHistoryStore(this.world)
-    this.#calls = new CallStore({ ...this.world, history })
+    this.#calls = this.world.calls
     this.#file = join(folder, 'store', 'data.mdb')
   }
 
