@@ -6,7 +6,7 @@
 import t from 'tap'
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
-import { keyFor, keysFor, nameOf, openRooms, type Person, type Phone } from '../support/call-rooms.ts'
+import { keyFor, keysFor, nameOf, openRooms, type Person, type Phone } from '../support/test-rooms.ts'
 
 type People = [Person, Person, Person]
 

@@ -6,10 +6,10 @@ import type { CallId } from '../../src/domain/ids.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { SubscriptionHead } from '../../src/stomp/serializer.ts'
 import { kindOf } from '../support/actors.ts'
-import { type CallRooms, openRooms, type Person, type Phone } from '../support/call-rooms.ts'
+import { openRooms, type Person, type Phone, type TestRooms } from '../support/test-rooms.ts'
 
 /** Connections that write down their messages: `joined <tag>`, or the body of an event. */
-function watchers(rooms: CallRooms) {
+function watchers(rooms: TestRooms) {
   const seen = new Map<string, unknown[]>()
   const connectionOf = rooms.system.define(
     kindOf<TopicMessage>((message, _, id) => {

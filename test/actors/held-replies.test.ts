@@ -6,10 +6,10 @@ import type { CallRoomMessage, MediaRoomMessage } from '../../actors/messages.ts
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import { kindOf } from '../support/actors.ts'
-import { type CallRooms, openRooms, type Person, type Phone } from '../support/call-rooms.ts'
+import { openRooms, type Person, type Phone, type TestRooms } from '../support/test-rooms.ts'
 
-interface House {
-  readonly rooms: CallRooms
+interface StartedCall {
+  readonly rooms: TestRooms
   readonly people: readonly [Person, Person, Person]
   /** To the call's room at the gateway. */
   readonly wanted: MediaRoomMessage[]
@@ -28,9 +28,9 @@ interface Asked {
   refusal: string | undefined
 }
 
-async function startCall(t: Test): Promise<House> {
+async function startCall(t: Test): Promise<StartedCall> {
   const wanted: MediaRoomMessage[] = []
-  const rooms: CallRooms = openRooms(t, { roomDeps: () => ({ mediaRoom: id => mediaRoom(id) }) })
+  const rooms: TestRooms = openRooms(t, { roomDeps: () => ({ mediaRoom: id => mediaRoom(id) }) })
   const mediaRoom = rooms.system.define(
     kindOf<MediaRoomMessage>(message => void wanted.push(message), { kind: 'media-room' }),
   )

@@ -4,69 +4,69 @@ import t from 'tap'
 import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { outcomeFaults } from '../stomp/outcome.ts'
-import { type House, makeHouse, newPerson, type Person } from '../support/connection-house.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { FRAGMENTATIONS } from '../support/notation.ts'
 import type { StompPeer } from '../support/stomp-peer.ts'
+import { newPerson, openTestActors, type Person, type TestActors } from '../support/test-actors.ts'
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
 
 for (const [name, fragment] of Object.entries(FRAGMENTATIONS)) {
   t.test(`every case of octets holds, ${name}`, async t => {
-    const house = makeHouse(t)
+    const actors = openTestActors(t)
     const faults: string[] = []
     for (const each of WIRE_CASES) {
-      const found = await faultsOf(house, each, fragment)
+      const found = await faultsOf(actors, each, fragment)
       if (found.length > 0) faults.push(`${each.id}: ${found.join('; ')}`)
     }
     t.same(faults, [])
     t.ok(WIRE_CASES.length > 130, 'the cases were there')
-    t.same(house.failures, [], 'no session failed')
+    t.same(actors.failures, [], 'no session failed')
   })
 }
 
 async function faultsOf(
-  house: House,
+  actors: TestActors,
   each: WireCase,
   fragment: (notation: string) => Buffer[],
 ): Promise<string[]> {
   const person = newPerson()
-  const witness = await house.connect(newPerson())
-  const { peer, messageIds } = await begin(house, person, each.session)
+  const witness = await actors.connect(newPerson())
+  const { peer, messageIds } = await begin(actors, person, each.session)
   for (const chunk of fragment(filledIn(each.input, person, messageIds))) {
     peer.write(chunk)
-    house.world.run()
+    actors.world.run()
   }
-  await house.settle()
+  await actors.settle()
   const frames = peer.take()
   const faults =
     each.redelivered === undefined ? outcomeFaults(frames, peer.closeCode ?? 'open', each.required) : []
   if (each.redelivered !== undefined) {
-    faults.push(...(await redeliveryFaults(house, person, peer, each, messageIds)))
+    faults.push(...(await redeliveryFaults(actors, person, peer, each, messageIds)))
   }
   if (witness.isClosed || witness.take().length > 0) faults.push('somebody else noticed')
   for (const one of [peer, witness]) one.drop()
-  await house.settle()
-  house.peers.length = 0
+  await actors.settle()
+  actors.peers.length = 0
   return faults
 }
 
 /** A client in the state that the case begins with, and the message-ids of m1, m2, ... */
 async function begin(
-  house: House,
+  actors: TestActors,
   person: Person,
   session: string,
 ): Promise<{ peer: StompPeer; messageIds: string[] }> {
   const [, minor] = /^C1([012])/.exec(session) ?? []
-  if (minor === undefined) return { peer: house.open(), messageIds: [] }
-  const peer = await house.connect(person, `1.${minor}`)
+  if (minor === undefined) return { peer: actors.open(), messageIds: [] }
+  const peer = await actors.connect(person, `1.${minor}`)
   const [, mode, count] = /\+s1([ci]?)(?:\+(\d)u)?/.exec(session) ?? []
   if (mode === undefined) return { peer, messageIds: [] }
   const destination = count === undefined ? '/topic/dev.t' : '/user/queue/dev.t'
   if (count !== undefined)
-    await house.keep(person, 'dev.t', ...Array.from({ length: Number(count) }, () => 'm'))
+    await actors.keep(person, 'dev.t', ...Array.from({ length: Number(count) }, () => 'm'))
   peer.write(subscribeFrame(destination, mode))
-  await house.settle()
+  await actors.settle()
   const given = peer.take()
   if (given.length !== Number(count ?? 0)) throw new Error(`begins with ${given.length} messages`)
   return { peer, messageIds: given.map(frame => headerOf(frame, 'message-id')!) }
@@ -86,7 +86,7 @@ function filledIn(input: string, { token, userId }: Person, messageIds: readonly
 }
 
 async function redeliveryFaults(
-  house: House,
+  actors: TestActors,
   person: Person,
   peer: StompPeer,
   { session, redelivered = [] }: WireCase,
@@ -94,10 +94,10 @@ async function redeliveryFaults(
 ): Promise<string[]> {
   if (peer.isClosed) return [`closed with ${peer.closeCode}`]
   peer.drop()
-  await house.settle()
-  const next = await house.connect(person, `1.${session[2]}`)
+  await actors.settle()
+  const next = await actors.connect(person, `1.${session[2]}`)
   next.write(subscribeFrame('/user/queue/dev.t', /s1([ci])/.exec(session)?.[1] ?? ''))
-  await house.settle()
+  await actors.settle()
   const frames = next.take()
   next.drop()
   const faults: string[] = []

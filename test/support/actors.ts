@@ -12,8 +12,10 @@ export interface Stage {
   readonly failures: string[]
 }
 
-export function makeStage(options: Partial<Omit<ActorSystemOptions, 'world'>> = {}): Stage {
-  const world = new FakeWorld()
+export function makeStage(
+  options: Partial<Omit<ActorSystemOptions, 'world'>> = {},
+  world = new FakeWorld(),
+): Stage {
   const fatal: unknown[] = []
   const failures: string[] = []
   const system = new ActorSystem({

@@ -13,17 +13,16 @@ import { type DeviceId, type MethodId, newId, type UserId } from '../../src/doma
 import { LANES, type OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { openStores, type StoresDeps } from '../../src/server/application-stores.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import type { Database } from '../../src/store/engine/database.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { networkOf } from '../../src/transport/remote-address.ts'
 import type { HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
-import { useMemoryDisk } from './memory-disk.ts'
-import { Rehearsals } from './rehearsal-store.ts'
+import { openRehearsed, type RehearsedDatabase } from './rehearsed-database.ts'
 import type { FakeWorld } from './world.ts'
 
-export type TestWorld = ReturnType<typeof openWorld>
+export type TestWorld = ReturnType<typeof worldOf>
 
 export interface WorldOptions {
   /** Whether each change is rehearsed first (`Rehearsals`); it is unless this says false. */
@@ -31,8 +30,6 @@ export interface WorldOptions {
   readonly rates?: boolean | Rates
   /** 32 bytes of this. */
   readonly secret?: number
-  /** By default one that only tests move. */
-  readonly clock?: Pick<FakeWorld, 'nowMs' | 'monotonicMs' | 'advance'>
   /** The database as the stores know it. */
   readonly around?: (database: Database) => Database
   readonly isConnected?: StoresDeps['isConnected']
@@ -40,15 +37,19 @@ export interface WorldOptions {
 
 /** Everything that operations are made from. `folder` may hold a store of an earlier world that was closed. */
 export function openWorld(folder: string, startsAtMs = Date.UTC(2026, 0, 1), options: WorldOptions = {}) {
-  useMemoryDisk(folder)
-  const { clock = stillClock(startsAtMs), around = database => database, rates } = options
-  const rehearsals = new Rehearsals()
+  const clock = stillClock(startsAtMs)
+  return worldOf(openRehearsed(folder, clock.nowMs, options.rehearses), clock, options)
+}
+
+/** The world over a database that is open. */
+export function worldOf(
+  { database, rehearsals }: RehearsedDatabase,
+  clock: Pick<FakeWorld, 'nowMs' | 'monotonicMs' | 'advance'>,
+  options: WorldOptions = {},
+) {
+  const { around = database => database, rates } = options
   const { randomBytes } = rehearsals
   const nowMs = rehearsals.clock(() => clock.nowMs())
-  const database = Database.open(folder, {
-    nowMs,
-    ...(options.rehearses !== false ? { rehearse: rehearsals.rehearse } : {}),
-  })
   const stores = openStores({
     database: around(database),
     secret: Buffer.alloc(32, options.secret ?? 7),
@@ -100,7 +101,7 @@ export function openWorld(folder: string, startsAtMs = Date.UTC(2026, 0, 1), opt
 }
 
 /** Stands still until `advance`. */
-function stillClock(startsAtMs: number): NonNullable<WorldOptions['clock']> {
+function stillClock(startsAtMs: number): Parameters<typeof worldOf>[1] {
   let nowMs = startsAtMs
   return {
     nowMs: () => nowMs,

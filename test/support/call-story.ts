@@ -1,4 +1,4 @@
-/** Shared by stories of calls: the house, people who are contacts, a call that rings, a call that is on. */
+/** Shared by stories of calls: the server, people who are contacts, a call that rings, a call that is on. */
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'

@@ -283,7 +283,7 @@ const DEVICES: Readonly<Partial<Record<ErrorCode, Story>>> = {
 }
 
 /** A change that is made a thousand times need not be rehearsed each time. */
-const MANY: WholeOptions = { rehearses: false }
+const MANY: TestApiOptions = { rehearses: false }
 
 const CONTACTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   USER_NOT_FOUND: userStory((whole, user) => ask(whole, user, 7n)),

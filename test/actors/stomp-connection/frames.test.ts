@@ -7,9 +7,9 @@ import { UNREAD_BYTES_MAX } from '../../../src/limits.ts'
 import type { Ref } from '../../../src/runtime/actor.ts'
 import { Broadcast } from '../../../src/stomp/broadcast.ts'
 import type { InboxChange } from '../../../src/store/messages/device-inbox.ts'
-import { connectionOf, type House, makeHouse, newPerson } from '../../support/connection-house.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
 import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
+import { connectionOf, newPerson, openTestActors, type TestActors } from '../../support/test-actors.ts'
 
 const ERRORS = 'SUBSCRIBE\nid:errors\ndestination:/user/queue/errors\n\n\0'
 
@@ -29,31 +29,31 @@ function receipts(frames: readonly PeerFrame[]): (string | undefined)[] {
   return frames.filter(({ command }) => command === 'RECEIPT').map(frame => headerOf(frame, 'receipt-id'))
 }
 
-async function answered(house: House, peer: StompPeer, frames: string): Promise<PeerFrame[]> {
+async function answered(actors: TestActors, peer: StompPeer, frames: string): Promise<PeerFrame[]> {
   peer.write(frames)
-  await house.settle()
+  await actors.settle()
   return peer.take()
 }
 
 t.test('B-15: each receiver gets headers as its version writes them', async t => {
-  const house = makeHouse(t)
-  const [in12, in10] = [await house.connect(newPerson()), await house.connect(newPerson(), '1.0')]
-  for (const peer of [in12, in10]) await answered(house, peer, subscribe('/topic/dev.t'))
+  const actors = openTestActors(t)
+  const [in12, in10] = [await actors.connect(newPerson()), await actors.connect(newPerson(), '1.0')]
+  for (const peer of [in12, in10]) await answered(actors, peer, subscribe('/topic/dev.t'))
   in12.write(send('/topic/dev.t', 'x', 'k:a\\nb\n'))
-  await house.settle()
+  await actors.settle()
   t.match(in12.take()[0]?.octets.toString(), '\nk:a\\nb\n')
   t.match(in10.take()[0]?.octets.toString(), '\nk:a b\n')
 })
 
 t.test('E-09: other users’ destinations are refused alike, whether they exist or not', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const other = newPerson()
-  await house.connect(other)
+  await actors.connect(other)
   const answers: string[] = []
   for (const userId of [String(other.userId), '18446744073709551615', 'nobody']) {
     for (const destination of [`/user/${userId}/queue/calls`, `/topic/user.${userId}`]) {
-      const peer = await house.connect(newPerson())
-      const [error] = await answered(house, peer, subscribe(destination))
+      const peer = await actors.connect(newPerson())
+      const [error] = await answered(actors, peer, subscribe(destination))
       t.equal(peer.closeCode, 1008)
       answers.push(error!.octets.toString().replace(/memory-\d+/, ''))
     }
@@ -63,129 +63,139 @@ t.test('E-09: other users’ destinations are refused alike, whether they exist 
 })
 
 t.test('in production there is nothing to try things with', async t => {
-  const house = makeHouse(t, { deps: { isDevelopment: false } })
+  const actors = openTestActors(t, { deps: { isDevelopment: false } })
   for (const frame of [
     send('/topic/dev.t'),
     send('/user/queue/dev.t'),
     subscribe('/topic/dev.t'),
     subscribe('/user/queue/dev.t'),
   ]) {
-    const peer = await house.connect(newPerson())
-    const [error] = await answered(house, peer, frame)
+    const peer = await actors.connect(newPerson())
+    const [error] = await answered(actors, peer, frame)
     t.same([headerOf(error, 'code'), peer.closeCode], ['404', 1008])
   }
 })
 
 t.test('nothing can be sent to what only the server tells', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const person = newPerson()
   for (const destination of ['/user/queue/calls', '/user/queue/errors', '/topic/call.1', '/topic/call/1']) {
-    const peer = await house.connect(person)
-    const [error] = await answered(house, peer, send(destination))
+    const peer = await actors.connect(person)
+    const [error] = await answered(actors, peer, send(destination))
     t.same([headerOf(error, 'code'), peer.closeCode], ['403', 1008], destination)
   }
-  const peer = await house.connect(person)
-  const [error] = await answered(house, peer, subscribe('/app/call/1/leave'))
+  const peer = await actors.connect(person)
+  const [error] = await answered(actors, peer, subscribe('/app/call/1/leave'))
   t.equal(headerOf(error, 'code'), '403')
-  t.same(house.head(person).count, 0)
+  t.same(actors.head(person).count, 0)
 })
 
 t.test('a refused SEND or SUBSCRIBE is reported on the own errors, and the connection lives', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
-  await answered(house, peer, ERRORS)
-  const [event] = await answered(house, peer, send('/nowhere', 'x', 'receipt:r\n'))
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
+  await answered(actors, peer, ERRORS)
+  const [event] = await answered(actors, peer, send('/nowhere', 'x', 'receipt:r\n'))
   t.equal(headerOf(event, 'subscription'), 'errors')
   t.equal(headerOf(event, 'type'), 'error')
   const { problem, eventId, ...said } = JSON.parse(String(event?.body))
-  t.match(said, { v: 1, type: 'error', destination: '/nowhere', receiptId: 'r', sentAt: house.world.nowMs() })
+  t.match(said, {
+    v: 1,
+    type: 'error',
+    destination: '/nowhere',
+    receiptId: 'r',
+    sentAt: actors.world.nowMs(),
+  })
   t.equal(headerOf(event, 'message-id'), eventId)
   t.match(problem, { status: 404, code: 'NOT_FOUND', requestId: peer.id })
-  t.equal((await answered(house, peer, subscribe('/nowhere', 'receipt:r\n'))).length, 1)
-  t.equal((await answered(house, peer, send('/app/call/1/keys', '{', 'receipt:r\n'))).length, 1)
+  t.equal((await answered(actors, peer, subscribe('/nowhere', 'receipt:r\n'))).length, 1)
+  t.equal((await answered(actors, peer, send('/app/call/1/keys', '{', 'receipt:r\n'))).length, 1)
   t.notOk(peer.isClosed)
-  t.same(receipts(await answered(house, peer, send('/topic/dev.t', 'x', 'receipt:ok\n'))), ['ok'])
+  t.same(receipts(await answered(actors, peer, send('/topic/dev.t', 'x', 'receipt:ok\n'))), ['ok'])
 })
 
 t.test('what breaks the protocol ends the connection, errors subscribed to or not', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   for (const frame of [
     'ACK\nid:1-1\n\n\0',
     'SEND\n\nx\0',
     'SUBSCRIBE\nid:errors\ndestination:/topic/dev.t\n\n\0',
   ]) {
-    const peer = await house.connect(newPerson())
-    const [error] = await answered(house, peer, ERRORS + frame)
+    const peer = await actors.connect(newPerson())
+    const [error] = await answered(actors, peer, ERRORS + frame)
     t.same([error?.command, peer.closeCode], ['ERROR', 1002])
   }
 })
 
 t.test('a call hears a device’s command, and its refusal is the frame’s', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
-  await answered(house, peer, ERRORS)
-  const frames = await answered(house, peer, send('/app/call/42/decline', '{"reason":"busy"}', 'receipt:r\n'))
-  t.same(house.calls.commands, ['42 decline {"reason":"busy"}'])
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
+  await answered(actors, peer, ERRORS)
+  const frames = await answered(
+    actors,
+    peer,
+    send('/app/call/42/decline', '{"reason":"busy"}', 'receipt:r\n'),
+  )
+  t.same(actors.calls.commands, ['42 decline {"reason":"busy"}'])
   t.same(receipts(frames), ['r'])
-  house.calls.refusal = 'CALL_ENDED'
-  const [event] = await answered(house, peer, send('/app/call/42/leave', '', 'receipt:q\n'))
+  actors.calls.refusal = 'CALL_ENDED'
+  const [event] = await answered(actors, peer, send('/app/call/42/leave', '', 'receipt:q\n'))
   t.match(JSON.parse(String(event?.body)), { receiptId: 'q', problem: { code: 'CALL_ENDED', status: 410 } })
   t.notOk(peer.isClosed)
 })
 
 t.test('a call topic is joined before its receipt, and refused without an end', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
-  await answered(house, peer, ERRORS)
-  const [receipt] = await answered(house, peer, subscribe('/topic/call.7', 'receipt:r\n'))
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
+  await answered(actors, peer, ERRORS)
+  const [receipt] = await answered(actors, peer, subscribe('/topic/call.7', 'receipt:r\n'))
   t.equal(receipt?.command, 'RECEIPT')
-  const session = house.calls.subscribers.get('7')!
+  const session = actors.calls.subscribers.get('7')!
   const broadcast = new Broadcast('e-1', ['type', 'call_status'], Buffer.from('{}'))
   session.tell({ kind: 'topic-message', topic: 'call.7', broadcast })
   session.tell({ kind: 'topic-message', topic: 'call.8', broadcast })
-  await house.settle()
+  await actors.settle()
   const [event, ...more] = peer.take()
   t.same([headerOf(event, 'destination'), headerOf(event, 'message-id')], ['/topic/call.7', 'e-1'])
   t.same(more, [])
-  house.calls.refusal = 'NOT_PARTICIPANT'
-  const [refusal, ...rest] = await answered(house, peer, subscribe('/topic/call/8', 'receipt:q\n'))
+  actors.calls.refusal = 'NOT_PARTICIPANT'
+  const [refusal, ...rest] = await answered(actors, peer, subscribe('/topic/call/8', 'receipt:q\n'))
   t.match(JSON.parse(String(refusal?.body)).problem, { status: 403 })
   t.same(rest, [])
   t.notOk(peer.isClosed)
-  house.calls.refusal = undefined
-  t.same(receipts(await answered(house, peer, subscribe('/topic/call/8', 'receipt:again\n'))), ['again'])
-  await answered(house, peer, 'UNSUBSCRIBE\nid:/topic/call.7\n\n\0')
-  t.same([...house.calls.subscribers.keys()], ['8'])
+  actors.calls.refusal = undefined
+  t.same(receipts(await answered(actors, peer, subscribe('/topic/call/8', 'receipt:again\n'))), ['again'])
+  await answered(actors, peer, 'UNSUBSCRIBE\nid:/topic/call.7\n\n\0')
+  t.same([...actors.calls.subscribers.keys()], ['8'])
   peer.drop()
-  await house.settle()
-  t.equal(house.calls.subscribers.size, 0, 'whoever is gone is subscribed to nothing')
+  await actors.settle()
+  t.equal(actors.calls.subscribers.size, 0, 'whoever is gone is subscribed to nothing')
 })
 
 t.test('a subscription withdrawn before its call has answered ends, and is answered', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
   const tags: number[] = []
-  house.calls.subscribe = (_call, _by, _session, tag) => {
+  actors.calls.subscribe = (_call, _by, _session, tag) => {
     tags.push(tag)
     return new Promise(() => {})
   }
   const frames = `${subscribe('/topic/call.7', 'receipt:r\n')}UNSUBSCRIBE\nid:/topic/call.7\nreceipt:q\n\n\0`
-  t.same(receipts(await answered(house, peer, frames)), ['r', 'q'])
-  connectionOf(house, peer).tell({ kind: 'topic-joined', tag: tags[0]! })
-  connectionOf(house, peer).tell({ kind: 'topic-refused', tag: tags[0]!, error: new Error('too late') })
-  await house.settle()
+  t.same(receipts(await answered(actors, peer, frames)), ['r', 'q'])
+  connectionOf(actors, peer).tell({ kind: 'topic-joined', tag: tags[0]! })
+  connectionOf(actors, peer).tell({ kind: 'topic-refused', tag: tags[0]!, error: new Error('too late') })
+  await actors.settle()
   t.same(peer.take(), [])
   t.notOk(peer.isClosed)
 })
 
 t.test('a room that took a subscription in has said so, whatever becomes of its answer', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
-  house.calls.subscribe = async (_call, _by, session, tag) => {
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
+  actors.calls.subscribe = async (_call, _by, session, tag) => {
     session.tell({ kind: 'topic-joined', tag })
     throw new SignalError('DEADLINE_EXCEEDED', 'no answer')
   }
-  t.same(receipts(await answered(house, peer, subscribe('/topic/call.7', 'receipt:r\n'))), ['r'])
+  t.same(receipts(await answered(actors, peer, subscribe('/topic/call.7', 'receipt:r\n'))), ['r'])
   t.notOk(peer.isClosed)
 })
 
@@ -197,21 +207,21 @@ t.test('a topic without a room is reported, and nothing is lost in silence', asy
     tellControl() {},
     ask: () => new Promise(() => {}),
   }
-  const house = makeHouse(t, { deps: { topics: () => full as never } })
+  const actors = openTestActors(t, { deps: { topics: () => full as never } })
   for (const frame of [send('/topic/dev.t', 'x', 'receipt:r\n'), subscribe('/topic/dev.t', 'receipt:r\n')]) {
-    const peer = await house.connect(newPerson())
-    const [error] = await answered(house, peer, frame)
+    const peer = await actors.connect(newPerson())
+    const [error] = await answered(actors, peer, frame)
     t.same([headerOf(error, 'code'), headerOf(error, 'receipt-id'), peer.closeCode], ['503', 'r', 1013])
   }
 })
 
 t.test('what was published before a subscription is not for it', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
   const topic = '/topic/dev.t'
   const again = `UNSUBSCRIBE\nid:${topic}\n\n\0${subscribe(topic)}`
   const frames = await answered(
-    house,
+    actors,
     peer,
     send(topic, '1') + subscribe(topic) + send(topic, '2') + again + send(topic, '3'),
   )
@@ -224,7 +234,7 @@ t.test('what was published before a subscription is not for it', async t => {
 
 t.test('E-22: receipts of durable frames come in order, none before its message is durable', async t => {
   const commits: { change: InboxChange; end: () => void }[] = []
-  const house = makeHouse(t, {
+  const actors = openTestActors(t, {
     deps: {
       inbox: {
         head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
@@ -237,19 +247,19 @@ t.test('E-22: receipts of durable frames come in order, none before its message 
       },
     },
   })
-  const peer = await house.connect(newPerson())
+  const peer = await actors.connect(newPerson())
   const three = ['r1', 'r2', 'r3'].map(r => send('/user/queue/dev.t', r, `receipt:${r}\n`)).join('')
-  t.same(await answered(house, peer, three + send('/topic/dev.t', 'x', 'receipt:r4\n')), [])
+  t.same(await answered(actors, peer, three + send('/topic/dev.t', 'x', 'receipt:r4\n')), [])
   t.equal(commits.length, 3)
   commits[1]!.end()
-  await house.settle()
+  await actors.settle()
   t.same(peer.take(), [], 'the second waits for the first')
   commits[0]!.end()
-  await house.settle()
+  await actors.settle()
   t.same(receipts(peer.take()), ['r1', 'r2'])
-  t.same(await answered(house, peer, 'FOO\n'), [], 'and so does an ERROR')
+  t.same(await answered(actors, peer, 'FOO\n'), [], 'and so does an ERROR')
   commits[2]!.end()
-  await house.settle()
+  await actors.settle()
   const frames = peer.take()
   t.same(commands(frames), ['RECEIPT', 'RECEIPT', 'ERROR'])
   t.equal(peer.closeCode, 1002)
@@ -258,22 +268,22 @@ t.test('E-22: receipts of durable frames come in order, none before its message 
 t.test(
   'the receipt of a COMMIT precedes receipts of later frames, even when a command delays it',
   async t => {
-    const house = makeHouse(t)
-    const peer = await house.connect(newPerson())
+    const actors = openTestActors(t)
+    const peer = await actors.connect(newPerson())
     let endCommand = () => {}
-    house.calls.command = () => new Promise(resolve => (endCommand = resolve))
+    actors.calls.command = () => new Promise(resolve => (endCommand = resolve))
     const inTransaction = (destination: string, body = '') => send(destination, body, 'transaction:t\n')
     const commit = `${inTransaction('/app/call/1/leave')}${inTransaction('/user/queue/dev.t', 'x')}COMMIT\ntransaction:t\nreceipt:commit\n\n\0`
     const later = send('/user/queue/dev.t', 'y', 'receipt:later\n')
-    t.same(await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${commit}${later}`), [])
+    t.same(await answered(actors, peer, `BEGIN\ntransaction:t\n\n\0${commit}${later}`), [])
     endCommand()
-    await house.settle()
+    await actors.settle()
     t.same(receipts(peer.take()), ['commit', 'later'])
   },
 )
 
 t.test('what the store can not keep has no receipt, and 1013', async t => {
-  const house = makeHouse(t, {
+  const actors = openTestActors(t, {
     deps: {
       inbox: {
         head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
@@ -286,52 +296,52 @@ t.test('what the store can not keep has no receipt, and 1013', async t => {
       },
     },
   })
-  const peer = await house.connect(newPerson())
-  const frames = await answered(house, peer, send('/user/queue/dev.t', 'x', 'receipt:r\n'))
+  const peer = await actors.connect(newPerson())
+  const frames = await answered(actors, peer, send('/user/queue/dev.t', 'x', 'receipt:r\n'))
   t.same([commands(frames), headerOf(frames[0], 'receipt-id')], [['ERROR'], 'r'])
   t.same([headerOf(frames[0], 'retry'), peer.closeCode], ['after', 1013])
-  t.same(house.failures, [], 'the session lives to say so')
+  t.same(actors.failures, [], 'the session lives to say so')
 })
 
 t.test('a fault of ours behind a frame is for the log; the peer hears that there was one', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
-  house.calls.command = () => Promise.reject(new Error('secret detail'))
-  const [error] = await answered(house, peer, send('/app/call/1/leave', '', 'receipt:r\n'))
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
+  actors.calls.command = () => Promise.reject(new Error('secret detail'))
+  const [error] = await answered(actors, peer, send('/app/call/1/leave', '', 'receipt:r\n'))
   t.same([headerOf(error, 'code'), headerOf(error, 'receipt-id'), peer.closeCode], ['500', 'r', 1011])
   t.notMatch(error?.octets.toString(), 'secret')
-  t.same(house.faults, [`${peer.id} Error: secret detail`])
+  t.same(actors.faults, [`${peer.id} Error: secret detail`])
 })
 
 t.test('H-04: a DISCONNECT’s receipt comes when everything before it is stored', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const person = newPerson()
-  const peer = await house.connect(person)
+  const peer = await actors.connect(person)
   const frames = Array.from({ length: 500 }, (_, at) => send('/user/queue/dev.t', String(at))).join('')
-  const answers = await answered(house, peer, `${frames}DISCONNECT\nreceipt:r\n\n\0`)
+  const answers = await answered(actors, peer, `${frames}DISCONNECT\nreceipt:r\n\n\0`)
   t.same(receipts(answers), ['r'])
   t.equal(peer.closeCode, 1000)
-  t.equal(house.head(person).count, 500)
+  t.equal(actors.head(person).count, 500)
 })
 
 t.test('H-05: what was received before the socket broke is done', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const person = newPerson()
-  const peer = await house.connect(person)
+  const peer = await actors.connect(person)
   peer.write(Array.from({ length: 500 }, (_, at) => send('/user/queue/dev.t', String(at))).join(''))
   peer.drop()
-  await house.settle()
-  t.equal(house.head(person).count, 500)
-  t.same(house.failures, [])
+  await actors.settle()
+  t.equal(actors.head(person).count, 500)
+  t.same(actors.failures, [])
 })
 
 t.test('G-04: a transaction ends with its connection', async t => {
-  const house = makeHouse(t)
-  const [peer, other] = [await house.connect(newPerson()), await house.connect(newPerson())]
-  await answered(house, other, subscribe('/topic/dev.t'))
-  await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${send('/topic/dev.t', 'x', 'transaction:t\n')}`)
+  const actors = openTestActors(t)
+  const [peer, other] = [await actors.connect(newPerson()), await actors.connect(newPerson())]
+  await answered(actors, other, subscribe('/topic/dev.t'))
+  await answered(actors, peer, `BEGIN\ntransaction:t\n\n\0${send('/topic/dev.t', 'x', 'transaction:t\n')}`)
   peer.drop()
-  await house.settle()
+  await actors.settle()
   t.same(other.take(), [])
 })
 
@@ -349,22 +359,22 @@ function transactionAbout(given: PeerFrame | undefined): string {
 }
 
 t.test('a COMMIT does all of its frames, in one transaction of the store', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const person = newPerson()
-  const peer = await house.connect(person)
-  await house.keep(person, 'dev.t', 'old')
+  const peer = await actors.connect(person)
+  await actors.keep(person, 'dev.t', 'old')
   const [old] = await answered(
-    house,
+    actors,
     peer,
     subscribe('/user/queue/dev.t', 'ack:client\n') + subscribe('/topic/dev.t'),
   )
   let commits = 0
-  const change = house.database.change.bind(house.database)
-  house.database.change = write => {
+  const change = actors.database.change.bind(actors.database)
+  actors.database.change = write => {
     commits += 1
     return change(write)
   }
-  const frames = await answered(house, peer, transactionAbout(old))
+  const frames = await answered(actors, peer, transactionAbout(old))
   t.same(receipts(frames), ['taken', 'done'])
   t.same(
     frames
@@ -373,33 +383,33 @@ t.test('a COMMIT does all of its frames, in one transaction of the store', async
       .sort(),
     ['live', 'new'],
   )
-  t.same(house.calls.commands, ['3 leave {}'])
-  t.equal(house.head(person).count, 1)
+  t.same(actors.calls.commands, ['3 leave {}'])
+  t.equal(actors.head(person).count, 1)
   t.equal(commits, 1 + 2, 'one, and those of the test itself')
 })
 
 t.test('of a COMMIT whose command is refused nothing is settled, kept or published', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const person = newPerson()
-  const peer = await house.connect(person)
-  await house.keep(person, 'dev.t', 'old')
+  const peer = await actors.connect(person)
+  await actors.keep(person, 'dev.t', 'old')
   const [old] = await answered(
-    house,
+    actors,
     peer,
     subscribe('/user/queue/errors') +
       subscribe('/user/queue/dev.t', 'ack:client\n') +
       subscribe('/topic/dev.t'),
   )
-  house.calls.refusal = 'CALL_NOT_FOUND'
-  const frames = await answered(house, peer, transactionAbout(old))
+  actors.calls.refusal = 'CALL_NOT_FOUND'
+  const frames = await answered(actors, peer, transactionAbout(old))
   const [taken, problem, ...others] = frames
   t.same(receipts([taken!]), ['taken'])
   t.match(JSON.parse(`${problem?.body}`), { receiptId: 'done' })
   t.same(others, [])
   peer.drop()
-  await house.settle()
-  const next = await house.connect(person)
-  const again = await answered(house, next, subscribe('/user/queue/dev.t'))
+  await actors.settle()
+  const next = await actors.connect(person)
+  const again = await answered(actors, next, subscribe('/user/queue/dev.t'))
   t.same(
     again.map(({ body }) => body.toString()),
     ['old'],
@@ -407,11 +417,11 @@ t.test('of a COMMIT whose command is refused nothing is settled, kept or publish
 })
 
 t.test('open transactions hold a bounded number of octets', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   for (const destination of ['/topic/dev.t', '/user/queue/dev.t', '/app/call/1/ringing']) {
-    const peer = await house.connect(newPerson())
+    const peer = await actors.connect(newPerson())
     const large = send(destination, `{"k":"${'x'.repeat(200_000)}"}`, 'transaction:t\n')
-    const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
+    const frames = await answered(actors, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
     t.same([headerOf(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
   }
 })
@@ -420,7 +430,7 @@ t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', asy
   let isFull = false
   const told: string[] = []
   const topics = (name: string): Ref<DevTopicMessage> => {
-    const topic = house.topics(name)
+    const topic = actors.topics(name)
     return {
       kind: topic.kind,
       id: topic.id,
@@ -430,53 +440,53 @@ t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', asy
       tellOr: (message, instead) => void (isFull ? told.push(instead.kind) : topic.tell(message)),
     }
   }
-  const house = makeHouse(t, { deps: { topics } })
-  const peer = await house.connect(newPerson())
-  await answered(house, peer, subscribe('/topic/dev.t'))
+  const actors = openTestActors(t, { deps: { topics } })
+  const peer = await actors.connect(newPerson())
+  await answered(actors, peer, subscribe('/topic/dev.t'))
   isFull = true
-  await answered(house, peer, 'UNSUBSCRIBE\nid:/topic/dev.t\n\n\0')
+  await answered(actors, peer, 'UNSUBSCRIBE\nid:/topic/dev.t\n\n\0')
   t.same(told, ['unsubscribe'])
 })
 
 t.test('headers of frames in open transactions are bounded like their bodies', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const long = 'x'.repeat(8_000)
   const headers = Array.from({ length: 20 }, (_, at) => `h${at}:${long}\n`).join('')
   for (const destination of ['/topic/dev.t', '/user/queue/dev.t']) {
-    const peer = await house.connect(newPerson())
+    const peer = await actors.connect(newPerson())
     const frame = send(destination, '', `transaction:t\n${headers}`)
-    const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${frame.repeat(8)}`)
+    const frames = await answered(actors, peer, `BEGIN\ntransaction:t\n\n\0${frame.repeat(8)}`)
     t.same([headerOf(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
   }
-  const peer = await house.connect(newPerson())
+  const peer = await actors.connect(newPerson())
   const [given] = await answered(
-    house,
+    actors,
     peer,
     subscribe('/topic/dev.t', 'ack:client\n') + send('/topic/dev.t', 'x'),
   )
   const ack = `ACK\nid:${headerOf(given, 'ack')}\nsubscription:${long}\ntransaction:t\n\n\0`
-  const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${ack.repeat(140)}`)
+  const frames = await answered(actors, peer, `BEGIN\ntransaction:t\n\n\0${ack.repeat(140)}`)
   t.same([headerOf(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], 'ACK')
 })
 
 t.test('octets of a transaction that has ended are free again', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
   const large = send('/topic/dev.t', 'x'.repeat(200_000), 'transaction:t\n').repeat(5)
   const rounds = Array.from(
     { length: 6 },
     (_, at) => `BEGIN\ntransaction:t\n\n\0${large}${at % 2 ? 'ABORT' : 'COMMIT'}\ntransaction:t\n\n\0`,
   )
-  t.same(await answered(house, peer, `${rounds.join('')}DISCONNECT\n\n\0`), [])
+  t.same(await answered(actors, peer, `${rounds.join('')}DISCONNECT\n\n\0`), [])
   t.equal(peer.closeCode, 1000)
 })
 
 t.test('E-29: a burst above the limit ends with 1008, what came before it is done', async t => {
-  const house = makeHouse(t, { deps: { areRatesLimited: true } })
-  const peer = await house.connect(newPerson())
-  await house.pass(1_000)
+  const actors = openTestActors(t, { deps: { areRatesLimited: true } })
+  const peer = await actors.connect(newPerson())
+  await actors.pass(1_000)
   const burst = Array.from({ length: 300 }, (_, at) => send('/topic/dev.t', 'x', `receipt:${at}\n`)).join('')
-  const frames = await answered(house, peer, burst)
+  const frames = await answered(actors, peer, burst)
   t.equal(receipts(frames).length, 200)
   const error = frames.at(-1)
   t.same([headerOf(error, 'code'), headerOf(error, 'reason'), peer.closeCode], ['429', 'rate_limited', 1008])
@@ -484,11 +494,11 @@ t.test('E-29: a burst above the limit ends with 1008, what came before it is don
 })
 
 t.test('fifty frames a second may go on for ever', async t => {
-  const house = makeHouse(t, { deps: { areRatesLimited: true } })
-  const peer = await house.connect(newPerson())
+  const actors = openTestActors(t, { deps: { areRatesLimited: true } })
+  const peer = await actors.connect(newPerson())
   for (let tenth = 0; tenth < 600; tenth++) {
     peer.write(send('/topic/dev.t').repeat(5))
-    await house.pass(100)
+    await actors.pass(100)
   }
   t.notOk(peer.isClosed)
 })
@@ -496,17 +506,17 @@ t.test('fifty frames a second may go on for ever', async t => {
 t.test(
   'I-15: a subscriber that stops reading is cut, told if it reads again, and costs nobody else',
   async t => {
-    const house = makeHouse(t)
+    const actors = openTestActors(t)
     const topic = '/topic/dev.t'
-    const [stuck, late, fine, sender] = await Promise.all([1, 2, 3, 4].map(() => house.connect(newPerson())))
+    const [stuck, late, fine, sender] = await Promise.all([1, 2, 3, 4].map(() => actors.connect(newPerson())))
     for (const peer of [stuck!, late!, fine!]) peer.write(subscribe(topic))
-    await house.settle()
+    await actors.settle()
     stuck!.kernelBytes = 0
     late!.kernelBytes = 0
     let heldMax = 0
     for (let round = 0; round < 240; round++) {
       sender!.write(send(topic, 'x'.repeat(100_000)))
-      await house.settle()
+      await actors.settle()
       heldMax = Math.max(heldMax, stuck!.bufferedBytes())
     }
     t.equal(fine!.take().length, 240)
@@ -518,65 +528,65 @@ t.test(
     t.equal(late!.closeCode, 4410)
     t.ok(frames.length < 12, 'no gap before it: what came came in order')
     t.notOk(stuck!.isClosed, 'that the transport sees to')
-    t.same(house.ended, ['slow', 'slow'])
+    t.same(actors.ended, ['slow', 'slow'])
   },
 )
 
 t.test('a client that lags for ten seconds is cut as slow', async t => {
-  const house = makeHouse(t)
+  const actors = openTestActors(t)
   const person = newPerson()
-  const [peer, sender] = [await house.connect(person), await house.connect(newPerson())]
+  const [peer, sender] = [await actors.connect(person), await actors.connect(newPerson())]
   peer.write(subscribe('/user/queue/dev.t'))
-  await answered(house, peer, subscribe('/topic/dev.t'))
+  await answered(actors, peer, subscribe('/topic/dev.t'))
   peer.kernelBytes = 0
-  await house.keep(person, 'dev.t', ...Array.from({ length: 40 }, () => 'x'.repeat(10_000)))
+  await actors.keep(person, 'dev.t', ...Array.from({ length: 40 }, () => 'x'.repeat(10_000)))
   sender.write(send('/topic/dev.t', 'x'.repeat(250_000)))
-  await house.pass(9_500)
-  t.same(house.ended, [])
-  await house.pass(800)
-  t.same(house.ended, ['slow'])
+  await actors.pass(9_500)
+  t.same(actors.ended, [])
+  await actors.pass(800)
+  t.same(actors.ended, ['slow'])
   peer.kernelBytes = Number.POSITIVE_INFINITY
   peer.flush()
   t.equal(peer.closeCode, 4410)
-  const next = await house.connect(person)
+  const next = await actors.connect(person)
   next.write(subscribe('/user/queue/dev.t'))
-  await house.pass(500)
+  await actors.pass(500)
   t.equal(next.take().length, 40, 'nothing is lost by it')
 })
 
 t.test('a client that lags gets no longer time as more arrives', async t => {
-  const house = makeHouse(t)
-  const [peer, sender] = [await house.connect(newPerson()), await house.connect(newPerson())]
-  await answered(house, peer, subscribe('/topic/dev.t'))
+  const actors = openTestActors(t)
+  const [peer, sender] = [await actors.connect(newPerson()), await actors.connect(newPerson())]
+  await answered(actors, peer, subscribe('/topic/dev.t'))
   peer.kernelBytes = 0
   sender.write(send('/topic/dev.t', 'x'.repeat(250_000)).repeat(2))
   for (let second = 0; second < 9; second++) {
-    await house.pass(1_000)
+    await actors.pass(1_000)
     sender.write(send('/topic/dev.t', 'a little more'))
   }
-  t.same(house.ended, [])
-  await house.pass(1_500)
-  t.same(house.ended, ['slow'])
+  t.same(actors.ended, [])
+  await actors.pass(1_500)
+  t.same(actors.ended, ['slow'])
 })
 
 t.test('octets that come one by one, thousands in a turn, are read like any', async t => {
-  const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
-  await answered(house, peer, subscribe('/topic/dev.t'))
+  const actors = openTestActors(t)
+  const peer = await actors.connect(newPerson())
+  await answered(actors, peer, subscribe('/topic/dev.t'))
   const body = 'x'.repeat(10_000)
   for (const octet of send('/topic/dev.t', body)) peer.write(octet)
-  await house.settle()
+  await actors.settle()
   t.equal(peer.take()[0]?.body.toString(), body)
-  t.equal((await answered(house, peer, send('/topic/dev.t')))[0]?.body.toString(), 'x', 'and so is the next')
+  t.equal((await answered(actors, peer, send('/topic/dev.t')))[0]?.body.toString(), 'x', 'and so is the next')
 })
 
 t.test('a session that can not be told of more is ended, not given a gap', async t => {
-  const house = makeHouse(t)
-  const [tooMuch, tooOften] = [await house.connect(newPerson()), await house.connect(newPerson())]
+  const actors = openTestActors(t)
+  const [tooMuch, tooOften] = [await actors.connect(newPerson()), await actors.connect(newPerson())]
   for (let bytes = 0; bytes <= UNREAD_BYTES_MAX; bytes += 65_536) tooMuch.write('\n'.repeat(65_536))
-  for (let at = 0; at < 5_000; at++) connectionOf(house, tooOften).tell({ kind: 'news' })
+  for (let at = 0; at < 5_000; at++) connectionOf(actors, tooOften).tell({ kind: 'news' })
   tooOften.write('\n')
-  await house.settle()
+  await actors.settle()
   for (const peer of [tooMuch, tooOften]) {
     t.same([headerOf(peer.take().at(-1), 'reason'), peer.closeCode], ['overloaded', 1013])
   }

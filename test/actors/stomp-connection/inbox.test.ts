@@ -4,15 +4,15 @@ import t, { type Test } from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { formatPosition } from '../../../src/domain/messages/inbox.ts'
 import { SignalError } from '../../../src/errors.ts'
-import {
-  type House,
-  type HouseOptions,
-  makeHouse,
-  newPerson,
-  type Person,
-} from '../../support/connection-house.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
 import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
+import {
+  newPerson,
+  openTestActors,
+  type Person,
+  type TestActors,
+  type TestActorsOptions,
+} from '../../support/test-actors.ts'
 
 const QUEUE = '/user/queue/dev.t'
 
@@ -33,31 +33,31 @@ function ack(peer: StompPeer, messageId: string, more = ''): void {
 }
 
 /** The device's remaining messages. */
-function waiting(house: House, { userId, deviceId }: Person): string[] {
-  return house.database
-    .view(view => house.inbox.after(view, userId, deviceId, 0, 1_000, house.world.nowMs()))
+function waiting(actors: TestActors, { userId, deviceId }: Person): string[] {
+  return actors.database
+    .view(view => actors.inbox.after(view, userId, deviceId, 0, 1_000, actors.world.nowMs()))
     .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
 }
 
-async function begin(t: Test, queued: readonly string[] = [], options: HouseOptions = {}) {
-  const house = makeHouse(t, options)
+async function begin(t: Test, queued: readonly string[] = [], options: TestActorsOptions = {}) {
+  const actors = openTestActors(t, options)
   const person = newPerson()
-  const peer = await house.connect(person)
-  if (queued.length > 0) await house.keep(person, 'dev.t', ...queued)
-  return { house, person, peer }
+  const peer = await actors.connect(person)
+  if (queued.length > 0) await actors.keep(person, 'dev.t', ...queued)
+  return { actors, person, peer }
 }
 
 /** Another connection of the device, after the first one broke. */
-async function reconnect(house: House, person: Person, peer: StompPeer): Promise<StompPeer> {
+async function reconnect(actors: TestActors, person: Person, peer: StompPeer): Promise<StompPeer> {
   peer.drop()
-  await house.settle()
-  return house.connect(person)
+  await actors.settle()
+  return actors.connect(person)
 }
 
 t.test('F-01: messages in the modes of acknowledgement carry ack, in 1.2', async t => {
-  const { house, peer } = await begin(t, ['a', 'b'])
+  const { actors, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'client-individual')
-  await house.settle()
+  await actors.settle()
   const frames = peer.take()
   t.same(
     frames.map(frame => headerOf(frame, 'ack')),
@@ -67,10 +67,10 @@ t.test('F-01: messages in the modes of acknowledgement carry ack, in 1.2', async
 })
 
 t.test('the receipt comes before what waited, and what comes later follows', async t => {
-  const { house, person, peer } = await begin(t, ['a', 'b'])
+  const { actors, person, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'auto', 'receipt:r\n')
-  await house.settle()
-  await house.keep(person, 'dev.t', 'c')
+  await actors.settle()
+  await actors.keep(person, 'dev.t', 'c')
   const frames = peer.take()
   t.same(
     frames.map(({ command }) => command),
@@ -81,13 +81,17 @@ t.test('the receipt comes before what waited, and what comes later follows', asy
 })
 
 t.test('a notice has its kind, its time and its end in headers, its body as JSON', async t => {
-  const { house, person, peer } = await begin(t)
+  const { actors, person, peer } = await begin(t)
   subscribe(peer, 's1', 'auto', '', '/user/queue/contacts')
-  const expiresAtMs = house.world.nowMs() + 5_000
-  await house.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' }, expiresAtMs)
+  const expiresAtMs = actors.world.nowMs() + 5_000
+  await actors.tell(
+    person,
+    { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' },
+    expiresAtMs,
+  )
   const [frame] = peer.take()
   t.equal(headerOf(frame, 'type'), 'contact_removed')
-  t.equal(headerOf(frame, 'timestamp'), String(house.world.nowMs()))
+  t.equal(headerOf(frame, 'timestamp'), String(actors.world.nowMs()))
   t.equal(headerOf(frame, 'expires'), String(expiresAtMs))
   t.equal(headerOf(frame, 'content-type'), 'application/json')
   t.equal(headerOf(frame, 'destination'), '/user/queue/contacts')
@@ -96,22 +100,22 @@ t.test('a notice has its kind, its time and its end in headers, its body as JSON
 })
 
 t.test('each queue has its own messages, and no device has another’s', async t => {
-  const { house, person, peer } = await begin(t)
+  const { actors, person, peer } = await begin(t)
   const other = newPerson(person.userId)
-  const elsewhere = await house.connect(other)
+  const elsewhere = await actors.connect(other)
   for (const each of [peer, elsewhere]) {
     for (const queue of ['calls', 'contacts', 'account', 'dev.t']) {
       subscribe(each, queue, 'auto', '', `/user/queue/${queue}`)
     }
   }
-  await house.settle()
+  await actors.settle()
   for (const each of [peer, elsewhere]) {
     const types = each.take().map(frame => headerOf(frame, 'type'))
     t.same(types, ['badge'], 'each is told the badge')
   }
-  await house.keep(person, 'dev.t', 'mine')
-  await house.tell(person, { kind: 'profile_changed' })
-  await house.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' })
+  await actors.keep(person, 'dev.t', 'mine')
+  await actors.tell(person, { kind: 'profile_changed' })
+  await actors.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' })
   t.same(
     peer.take().map(frame => headerOf(frame, 'subscription')),
     ['dev.t', 'account', 'contacts'],
@@ -120,11 +124,11 @@ t.test('each queue has its own messages, and no device has another’s', async t
 })
 
 t.test('other names of one queue are shown as the client spelt them', async t => {
-  const { house, person, peer } = await begin(t)
+  const { actors, person, peer } = await begin(t)
   const names = ['/user/queue/signalling', '/queue/calls', `/user/${person.userId}/queue/calls`]
   for (const name of [...names, `/topic/user.${person.userId}`]) subscribe(peer, name, 'auto', '', name)
   const notice = { callId: 1n, callerId: 2n, callerName: 'Ann', isVideo: true, atMs: 3 }
-  await house.tell(person, { kind: 'call_missed', ...notice } as never)
+  await actors.tell(person, { kind: 'call_missed', ...notice } as never)
   t.same(
     peer.take().map(frame => headerOf(frame, 'destination')),
     [...names, `/topic/user.${person.userId}`],
@@ -132,25 +136,25 @@ t.test('other names of one queue are shown as the client spelt them', async t =>
 })
 
 t.test('F-04: an acknowledgement does not spill into another subscription', async t => {
-  const { house, person, peer } = await begin(t)
+  const { actors, person, peer } = await begin(t)
   subscribe(peer, 's1', 'client')
   subscribe(peer, 's2', 'client', '', '/user/queue/dev.u')
-  await house.keep(person, 'dev.t', 't1')
-  await house.keep(person, 'dev.u', 'u1')
-  await house.keep(person, 'dev.t', 't2')
-  await house.keep(person, 'dev.u', 'u2')
+  await actors.keep(person, 'dev.t', 't1')
+  await actors.keep(person, 'dev.u', 'u1')
+  await actors.keep(person, 'dev.t', 't2')
+  await actors.keep(person, 'dev.u', 'u2')
   const last = peer.take().find(frame => frame.body.equals(Buffer.from('t2')))
   ack(peer, headerOf(last, 'ack')!)
-  await house.settle()
-  t.same(waiting(house, person), ['u1', 'u2'])
+  await actors.settle()
+  t.same(waiting(actors, person), ['u1', 'u2'])
 })
 
 t.test('two subscriptions to one queue each get a copy; a message is settled when both are done', async t => {
-  const { house, person, peer } = await begin(t)
+  const { actors, person, peer } = await begin(t)
   subscribe(peer, 's1', 'client')
   subscribe(peer, 's2', 'client')
-  await house.settle()
-  await house.keep(person, 'dev.t', 'a', 'b')
+  await actors.settle()
+  await actors.keep(person, 'dev.t', 'a', 'b')
   const frames = peer.take()
   t.same(
     frames.map(frame => `${headerOf(frame, 'subscription')} ${frame.body}`),
@@ -158,50 +162,50 @@ t.test('two subscriptions to one queue each get a copy; a message is settled whe
   )
   const last = idsOf(frames).at(-1)!
   ack(peer, last, 'subscription:s1\n')
-  await house.settle()
-  t.same(waiting(house, person), ['a', 'b'], 'the other has them open')
+  await actors.settle()
+  t.same(waiting(actors, person), ['a', 'b'], 'the other has them open')
   ack(peer, last)
-  await house.settle()
-  t.same(waiting(house, person), [])
+  await actors.settle()
+  t.same(waiting(actors, person), [])
 })
 
 t.test('of two subscriptions, the one that is named acknowledges', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
+  const { actors, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
   subscribe(peer, 's2', 'client')
-  await house.settle()
+  await actors.settle()
   const [id] = idsOf(peer.take())
   ack(peer, id!, 'subscription:s2\n')
   peer.write('UNSUBSCRIBE\nid:s2\n\n\0')
-  await house.settle()
-  t.same(waiting(house, person), ['a'], 's1 has it open')
+  await actors.settle()
+  t.same(waiting(actors, person), ['a'], 's1 has it open')
   ack(peer, id!)
-  await house.settle()
-  t.same(waiting(house, person), [])
+  await actors.settle()
+  t.same(waiting(actors, person), [])
 })
 
 t.test('an acknowledgement that the store can not note costs a redelivery, not the connection', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
+  const { actors, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
-  await house.settle()
+  await actors.settle()
   const [id] = idsOf(peer.take())
-  const change = house.database.change.bind(house.database)
+  const change = actors.database.change.bind(actors.database)
   const fullDisk = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
-  house.database.change = fullDisk
+  actors.database.change = fullDisk
   ack(peer, id!)
-  house.world.run()
-  house.database.change = change
-  await house.settle()
+  actors.world.run()
+  actors.database.change = change
+  await actors.settle()
   t.notOk(peer.isClosed)
-  const next = await reconnect(house, person, peer)
+  const next = await reconnect(actors, person, peer)
   subscribe(next, 's1', 'client')
-  await house.settle()
+  await actors.settle()
   t.same(idsOf(next.take()), [id])
-  house.database.change = fullDisk
+  actors.database.change = fullDisk
   ack(next, id!, 'receipt:r\n')
-  house.world.run()
-  house.database.change = change
-  await house.settle()
+  actors.world.run()
+  actors.database.change = change
+  await actors.settle()
   t.same([next.take().map(({ command }) => command), next.closeCode], [['ERROR'], 1013])
 })
 
@@ -215,34 +219,34 @@ t.test(
       'BEGIN\ntransaction:1\nreceipt:r\n\n\0',
       'DISCONNECT\nreceipt:r\n\n\0',
     ]) {
-      const { house, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
+      const { actors, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
       subscribe(peer, 's1', 'client-individual')
-      await house.settle()
+      await actors.settle()
       const [first, second] = idsOf(peer.take())
       ack(peer, first!)
       ack(peer, second!)
-      await house.settle()
-      t.same(waiting(house, person), ['a', 'b'], 'nothing has made them durable yet')
-      const change = house.database.change.bind(house.database)
+      await actors.settle()
+      t.same(waiting(actors, person), ['a', 'b'], 'nothing has made them durable yet')
+      const change = actors.database.change.bind(actors.database)
       const held: (() => void)[] = []
-      house.database.change = async write => {
+      actors.database.change = async write => {
         await new Promise<void>(resolve => held.push(resolve))
         return change(write)
       }
       peer.write(frame)
-      house.world.run()
-      await house.world.settle()
-      house.world.run()
+      actors.world.run()
+      await actors.world.settle()
+      actors.world.run()
       t.same(peer.take(), [], 'no RECEIPT before the commit')
-      house.database.change = change
+      actors.database.change = change
       for (const release of held) release()
-      await house.settle()
+      await actors.settle()
       t.same(
         peer.take().map(each => headerOf(each, 'receipt-id')),
         ['r'],
       )
       t.same(
-        waiting(house, person).filter(each => each !== 'x'),
+        waiting(actors, person).filter(each => each !== 'x'),
         [],
       )
     }
@@ -250,42 +254,42 @@ t.test(
 )
 
 t.test('what was acknowledged and is not durable yet is not given to the next connection', async t => {
-  const { house, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
+  const { actors, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
   subscribe(peer, 's1', 'client-individual')
-  await house.settle()
+  await actors.settle()
   ack(peer, idsOf(peer.take())[0]!)
-  await house.settle()
-  const next = await reconnect(house, person, peer)
+  await actors.settle()
+  const next = await reconnect(actors, person, peer)
   subscribe(next, 's1', 'client-individual')
-  await house.settle()
-  t.same(waiting(house, person), ['a', 'b'])
+  await actors.settle()
+  t.same(waiting(actors, person), ['a', 'b'])
   t.same(bodies(next.take()), ['b'])
 })
 
 t.test('a message that one refuses, or has no room for yet, is not settled by another', async t => {
-  const { house, person, peer } = await begin(t, ['a', 'b'])
+  const { actors, person, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'client-individual')
   subscribe(peer, 's2', 'client-individual', 'prefetch-count:1\n')
-  await house.settle()
+  await actors.settle()
   const [first, second] = idsOf(peer.take())
   ack(peer, second!, 'subscription:s1\n')
   peer.write(`NACK\nid:${first}\nsubscription:s1\n\n\0`)
-  await house.settle()
-  t.same(waiting(house, person), ['a', 'b'])
+  await actors.settle()
+  t.same(waiting(actors, person), ['a', 'b'])
   ack(peer, first!, 'subscription:s2\n')
-  await house.settle()
+  await actors.settle()
   t.same(bodies(peer.take()), ['b'], 'now there is room')
   ack(peer, second!)
-  await house.settle()
-  t.same(waiting(house, person), ['a'])
+  await actors.settle()
+  t.same(waiting(actors, person), ['a'])
 })
 
 t.test('F-15: an acknowledgement of what needs none is passed over', async t => {
-  const { house, peer } = await begin(t, ['a'])
+  const { actors, peer } = await begin(t, ['a'])
   subscribe(peer, 's1')
-  await house.settle()
+  await actors.settle()
   ack(peer, idsOf(peer.take())[0]!, 'receipt:r\n')
-  await house.settle()
+  await actors.settle()
   t.same(
     peer.take().map(frame => headerOf(frame, 'receipt-id')),
     ['r'],
@@ -294,15 +298,15 @@ t.test('F-15: an acknowledgement of what needs none is passed over', async t => 
 })
 
 t.test('F-15: so is one of a live topic, whether it names the subscription or not', async t => {
-  const { house, peer } = await begin(t)
+  const { actors, peer } = await begin(t)
   subscribe(peer, 's1', 'auto', '', '/topic/dev.t')
   peer.write('SEND\ndestination:/topic/dev.t\n\nx\0')
-  await house.settle()
+  await actors.settle()
   const [id] = idsOf(peer.take())
   ack(peer, id!, 'receipt:1\n')
   ack(peer, id!, 'subscription:s1\nreceipt:2\n')
   peer.write(`NACK\nid:${id}\nsubscription:s1\nreceipt:3\n\n\0`)
-  await house.settle()
+  await actors.settle()
   t.same(
     peer.take().map(frame => headerOf(frame, 'receipt-id')),
     ['1', '2', '3'],
@@ -312,13 +316,13 @@ t.test('F-15: so is one of a live topic, whether it names the subscription or no
 
 t.test('F-08: the ERROR of an unknown acknowledgement says what is wrong with it', async t => {
   const refused = async (makeFrame: (id: string) => string) => {
-    const { house, peer, person } = await begin(t, ['a'])
+    const { actors, peer, person } = await begin(t, ['a'])
     subscribe(peer, 's1', 'client-individual')
-    await house.settle()
+    await actors.settle()
     const [id] = idsOf(peer.take())
-    const next = await reconnect(house, person, peer)
+    const next = await reconnect(actors, person, peer)
     next.write(makeFrame(id!))
-    await house.settle()
+    await actors.settle()
     const [error] = next.take()
     t.same([headerOf(error, 'reason'), next.closeCode], ['message_unknown', 1002])
     return headerOf(error, 'message')
@@ -332,105 +336,105 @@ t.test('F-08: the ERROR of an unknown acknowledgement says what is wrong with it
 })
 
 t.test('on a live topic an acknowledgement names what was given and does nothing', async t => {
-  const { house, peer } = await begin(t)
+  const { actors, peer } = await begin(t)
   subscribe(peer, 's1', 'client-individual', '', '/topic/dev.t')
   peer.write('SEND\ndestination:/topic/dev.t\n\nx\0')
-  await house.settle()
+  await actors.settle()
   const [id] = idsOf(peer.take())
   ack(peer, id!, 'receipt:1\n')
   ack(peer, id!, 'receipt:2\n')
-  await house.settle()
+  await actors.settle()
   t.equal(peer.take().length, 2)
   ack(peer, `${id}0`)
-  await house.settle()
+  await actors.settle()
   t.equal(peer.closeCode, 1002)
 })
 
 t.test('F-16: 32 are out at once, and one more for each that is acknowledged', async t => {
   const texts = Array.from({ length: 100 }, (_, at) => String(at))
-  const { house, peer } = await begin(t, texts)
+  const { actors, peer } = await begin(t, texts)
   subscribe(peer, 's1', 'client-individual')
-  await house.settle()
+  await actors.settle()
   const first = peer.take()
   t.same(bodies(first), texts.slice(0, 32))
   ack(peer, idsOf(first)[5]!)
-  await house.settle()
+  await actors.settle()
   const next = peer.take()
   t.same(bodies(next), ['32'])
   ack(peer, idsOf(first)[0]!)
   ack(peer, idsOf(first)[1]!)
-  await house.settle()
+  await actors.settle()
   t.same(bodies(peer.take()), ['33', '34'])
 })
 
 t.test('prefetch-count sets the window, within bounds; auto knows none', async t => {
   const texts = Array.from({ length: 300 }, (_, at) => String(at))
-  const { house, peer } = await begin(t, texts)
+  const { actors, peer } = await begin(t, texts)
   const given = async (id: string, mode: string, more: string) => {
     subscribe(peer, id, mode, more)
-    await house.settle()
+    await actors.settle()
     return peer.take().length
   }
   t.equal(await given('one', 'client', 'prefetch-count:1\n'), 1)
   t.equal(await given('many', 'client', 'prefetch-count:1000\n'), 256)
   t.equal(await given('auto', 'auto', ''), 300)
   peer.write(`SUBSCRIBE\nid:bad\ndestination:${QUEUE}\nprefetch-count:x\n\n\0`)
-  await house.settle()
+  await actors.settle()
   t.equal(peer.closeCode, 1002)
 })
 
 t.test('a queue whose window is full holds up no other', async t => {
-  const { house, person, peer } = await begin(t)
+  const { actors, person, peer } = await begin(t)
   subscribe(peer, 's1', 'client', 'prefetch-count:1\n')
   subscribe(peer, 's2', 'client', '', '/user/queue/dev.u')
-  await house.keep(person, 'dev.t', 't1', 't2')
-  await house.keep(person, 'dev.u', 'u1')
+  await actors.keep(person, 'dev.t', 't1', 't2')
+  await actors.keep(person, 'dev.u', 'u1')
   const frames = peer.take()
   t.same(bodies(frames), ['t1', 'u1'])
   ack(peer, idsOf(frames)[0]!)
-  await house.settle()
+  await actors.settle()
   t.same(bodies(peer.take()), ['t2'])
 })
 
 t.test('a message that was refused comes again on the next connection, not on this one', async t => {
-  const { house, person, peer } = await begin(t, ['a', 'b'])
+  const { actors, person, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'client-individual')
-  await house.settle()
+  await actors.settle()
   const [first] = idsOf(peer.take())
   peer.write(`NACK\nid:${first}\nreceipt:r\n\n\0`)
   peer.write('UNSUBSCRIBE\nid:s1\n\n\0')
   subscribe(peer, 's2', 'client-individual')
-  await house.settle()
+  await actors.settle()
   const [receipt, ...again] = peer.take()
   t.equal(receipt?.command, 'RECEIPT')
   t.same(bodies(again), ['b'])
   t.equal(headerOf(again[0], 'redelivered'), 'true')
-  const next = await reconnect(house, person, peer)
+  const next = await reconnect(actors, person, peer)
   subscribe(next, 's1', 'client-individual')
-  await house.settle()
+  await actors.settle()
   const frames = next.take()
   t.same(bodies(frames), ['a', 'b'])
   t.equal(idsOf(frames)[0], first)
 })
 
 t.test('a refused message leaves room in the window', async t => {
-  const { house, peer } = await begin(t, ['a', 'b'])
+  const { actors, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'client', 'prefetch-count:1\n')
-  await house.settle()
+  await actors.settle()
   peer.write(`NACK\nid:${idsOf(peer.take())[0]}\n\n\0`)
-  await house.settle()
+  await actors.settle()
   t.same(bodies(peer.take()), ['b'])
 })
 
 t.test('what was never given before is not marked as redelivered', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
+  const { actors, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
-  await house.settle()
+  await actors.settle()
   t.equal(headerOf(peer.take()[0], 'redelivered'), undefined)
-  const next = await reconnect(house, person, peer)
-  await house.keep(person, 'dev.t', 'b')
+  const next = await reconnect(actors, person, peer)
+  await actors.keep(person, 'dev.t', 'b')
   subscribe(next, 's1', 'client')
-  await house.settle()
+  await actors.settle()
   t.same(
     next.take().map(frame => `${frame.body} ${headerOf(frame, 'redelivered')}`),
     ['a true', 'b undefined'],
@@ -439,7 +443,7 @@ t.test('what was never given before is not marked as redelivered', async t => {
 
 t.test('what was given is known to have been, also after the process died', async t => {
   const folder = t.testdir()
-  const before = makeHouse(t, { folder })
+  const before = openTestActors(t, { folder })
   const person = newPerson()
   await before.keep(person, 'dev.t', 'a')
   const peer = await before.connect(person)
@@ -448,7 +452,7 @@ t.test('what was given is known to have been, also after the process died', asyn
   const [messageId] = idsOf(peer.take())
   await before.pass(1_200)
   await before.database.close()
-  const after = makeHouse(t, { folder })
+  const after = openTestActors(t, { folder })
   const next = await after.connect(person)
   subscribe(next, 's1', 'client')
   await after.settle()
@@ -457,26 +461,26 @@ t.test('what was given is known to have been, also after the process died', asyn
 })
 
 t.test('in auto mode a message is settled when it has left, and not before', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
+  const { actors, person, peer } = await begin(t, ['a'])
   peer.kernelBytes = 0
   subscribe(peer, 's1')
-  await house.settle()
-  await house.pass(5_000)
-  t.same(waiting(house, person), ['a'])
+  await actors.settle()
+  await actors.pass(5_000)
+  t.same(waiting(actors, person), ['a'])
   peer.kernelBytes = Number.POSITIVE_INFINITY
-  await house.pass(200)
+  await actors.pass(200)
   t.same(bodies(peer.take()), ['a'])
-  t.same(waiting(house, person), [])
+  t.same(waiting(actors, person), [])
 })
 
 t.test('in auto mode what had not left comes again', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
+  const { actors, person, peer } = await begin(t, ['a'])
   peer.kernelBytes = 0
   subscribe(peer, 's1')
-  await house.settle()
-  const next = await reconnect(house, person, peer)
+  await actors.settle()
+  const next = await reconnect(actors, person, peer)
   subscribe(next, 's1')
-  await house.settle()
+  await actors.settle()
   t.same(
     next.take().map(frame => `${frame.body} ${headerOf(frame, 'redelivered')}`),
     ['a true'],
@@ -484,69 +488,69 @@ t.test('in auto mode what had not left comes again', async t => {
 })
 
 t.test('in auto mode a DISCONNECT settles what had left', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
+  const { actors, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1')
-  house.world.run()
+  actors.world.run()
   peer.flush()
   peer.write('DISCONNECT\nreceipt:r\n\n\0')
-  await house.settle()
+  await actors.settle()
   t.same(
     peer.take().map(({ command }) => command),
     ['MESSAGE', 'RECEIPT'],
   )
-  t.same(waiting(house, person), [])
+  t.same(waiting(actors, person), [])
 })
 
 t.test('nothing that was acknowledged comes again, be the reconnection ever so quick', async t => {
-  const { house, person, peer } = await begin(t, ['a', 'b'])
+  const { actors, person, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'client-individual')
-  await house.settle()
+  await actors.settle()
   ack(peer, idsOf(peer.take())[0]!)
-  house.world.run()
+  actors.world.run()
   // The acknowledgement is on its way to the disk.
   peer.drop()
-  const next = house.open()
+  const next = actors.open()
   next.write(`CONNECT\naccept-version:1.2\ntoken:${person.token}\n\n\0`)
   subscribe(next, 's1', 'client-individual')
-  house.world.run()
+  actors.world.run()
   next.flush()
   t.same(bodies(next.take().slice(1)), ['b'])
-  await house.settle()
+  await actors.settle()
 })
 
 t.test('J-10: since continues exactly where the client left off', async t => {
   const texts = Array.from({ length: 90 }, (_, at) => String(at))
-  const { house, person, peer } = await begin(t, texts)
+  const { actors, person, peer } = await begin(t, texts)
   subscribe(peer, 's1')
-  house.world.run()
+  actors.world.run()
   peer.flush()
   const seen = peer.take().slice(0, 40)
   peer.drop()
-  await house.settle()
-  const next = await house.connect(person)
+  await actors.settle()
+  const next = await actors.connect(person)
   subscribe(next, 's1', 'auto', `since:${idsOf(seen).at(-1)}\nreceipt:r\n`)
-  await house.keep(person, 'dev.t', '90')
-  await house.pass(200)
+  await actors.keep(person, 'dev.t', '90')
+  await actors.pass(200)
   const [receipt, ...rest] = next.take()
   t.equal(headerOf(receipt, 'recovered'), 'true')
   t.same([...bodies(seen), ...bodies(rest)], [...texts, '90'])
-  t.same(waiting(house, person), [], 'what it had seen is done with')
+  t.same(waiting(actors, person), [], 'what it had seen is done with')
 })
 
 t.test('since skips what is unacknowledged without settling it', async t => {
-  const { house, person, peer } = await begin(t, ['a', 'b'])
+  const { actors, person, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'client')
-  await house.settle()
+  await actors.settle()
   const [first] = idsOf(peer.take())
-  const next = await reconnect(house, person, peer)
+  const next = await reconnect(actors, person, peer)
   subscribe(next, 's1', 'client', `since:${first}\n`)
-  await house.settle()
+  await actors.settle()
   const [frame] = next.take()
   t.equal(frame?.body.toString(), 'b')
-  t.same(waiting(house, person), ['a', 'b'])
+  t.same(waiting(actors, person), ['a', 'b'])
   ack(next, headerOf(frame, 'ack')!)
-  await house.settle()
-  t.same(waiting(house, person), ['a'])
+  await actors.settle()
+  t.same(waiting(actors, person), ['a'])
 })
 
 for (const [mode, left] of [
@@ -554,11 +558,11 @@ for (const [mode, left] of [
   ['client', ['c']],
 ] as const) {
   t.test(`an acknowledgement that was lost with its connection counts behind since: ${mode}`, async t => {
-    const { house, person, peer } = await begin(t, ['a', 'b', 'c'])
+    const { actors, person, peer } = await begin(t, ['a', 'b', 'c'])
     subscribe(peer, 's1', mode)
-    await house.settle()
+    await actors.settle()
     const ids = idsOf(peer.take())
-    const next = await reconnect(house, person, peer)
+    const next = await reconnect(actors, person, peer)
     subscribe(next, 's0', 'client', '', '/user/queue/calls')
     subscribe(
       next,
@@ -568,45 +572,45 @@ for (const [mode, left] of [
 `,
     )
     for (let times = 0; times < 2; times++) ack(next, ids[1]!, 'receipt:r\n')
-    await house.settle()
-    t.same([waiting(house, person), next.isClosed], [left, false])
+    await actors.settle()
+    t.same([waiting(actors, person), next.isClosed], [left, false])
     ack(next, ids[2]!.replace(/\d+$/, '4'))
-    await house.settle()
+    await actors.settle()
     t.equal(next.closeCode, 1002, 'what is behind it has not come yet')
   })
 }
 
 t.test('a position of another epoch names nothing that was given', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
+  const { actors, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
-  await house.settle()
-  const { epoch } = house.head(person)
+  await actors.settle()
+  const { epoch } = actors.head(person)
   ack(peer, formatPosition({ epoch: epoch + 1, offset: 1 }))
-  await house.settle()
+  await actors.settle()
   t.equal(peer.closeCode, 1002)
-  t.same(waiting(house, person), ['a'])
+  t.same(waiting(actors, person), ['a'])
 })
 
 t.test('of a live topic the last messages can be acknowledged, not all there ever were', async t => {
-  const { house, peer } = await begin(t)
+  const { actors, peer } = await begin(t)
   subscribe(peer, 's1', 'client', '', '/topic/dev.t')
   peer.write('SEND\ndestination:/topic/dev.t\n\nx\0'.repeat(300))
-  await house.settle()
+  await actors.settle()
   const ids = idsOf(peer.take())
   ack(peer, ids.at(-256)!, 'receipt:r\n')
-  await house.settle()
+  await actors.settle()
   t.equal(peer.take().length, 1)
   ack(peer, ids.at(-257)!)
-  await house.settle()
+  await actors.settle()
   t.equal(peer.closeCode, 1002)
 })
 
 t.test('since of another epoch, of the future or of what was dropped is not recovered', async t => {
-  const { house, person, peer } = await begin(t, ['a'])
-  const { epoch } = house.head(person)
+  const { actors, person, peer } = await begin(t, ['a'])
+  const { epoch } = actors.head(person)
   const tryFrom = async (since: string) => {
     subscribe(peer, since, 'client', `since:${since}\nreceipt:r\n`)
-    await house.settle()
+    await actors.settle()
     const [receipt, ...rest] = peer.take()
     peer.write(`UNSUBSCRIBE\nid:${since}\n\n\0`)
     return `${headerOf(receipt, 'recovered')} ${bodies(rest).length}`
@@ -616,44 +620,44 @@ t.test('since of another epoch, of the future or of what was dropped is not reco
   t.equal(await tryFrom('nonsense'), 'false 1')
   t.equal(await tryFrom(formatPosition({ epoch, offset: 1 })), 'true 0')
   t.equal(await tryFrom('0-0'), 'true 1', 'from before there was anything')
-  await house.keep(person, 'dev.t', ...Array.from({ length: 501 }, () => 'x'))
+  await actors.keep(person, 'dev.t', ...Array.from({ length: 501 }, () => 'x'))
   t.equal(await tryFrom(formatPosition({ epoch, offset: 1 })), 'false 32')
   t.equal(await tryFrom(formatPosition({ epoch, offset: 2 })), 'true 32')
 })
 
 t.test('who does not read is given no more from its inbox, and all of it once they do', async t => {
-  const { house, person, peer } = await begin(t)
+  const { actors, person, peer } = await begin(t)
   peer.kernelBytes = 0
   subscribe(peer, 's1')
   const texts = Array.from({ length: 100 }, (_, at) => String(at).padEnd(10_000, '.'))
-  await house.keep(person, 'dev.t', ...texts)
+  await actors.keep(person, 'dev.t', ...texts)
   t.ok(peer.bufferedBytes() < 100_000, `${peer.bufferedBytes()} bytes are held`)
   peer.kernelBytes = Number.POSITIVE_INFINITY
-  await house.pass(2_000)
+  await actors.pass(2_000)
   t.same(bodies(peer.take()), texts)
   t.notOk(peer.isClosed)
 })
 
 for (const ack of ['auto', 'client-individual']) {
   t.test(`a link of 32 kbit/s gets a long inbox in pieces and is not cut: ${ack}`, async t => {
-    const { house, person, peer } = await begin(t)
+    const { actors, person, peer } = await begin(t)
     const texts = Array.from({ length: 200 }, (_, at) => String(at).padEnd(2_000, '.'))
-    await house.keep(person, 'dev.t', ...texts)
+    await actors.keep(person, 'dev.t', ...texts)
     peer.kernelBytes = 0
     subscribe(peer, 's1', ack, 'prefetch-count:256\n')
-    await house.settle()
+    await actors.settle()
     const came: string[] = []
     for (let second = 0; second < 60; second++) {
       peer.kernelBytes += 4_000
-      await house.pass(1_000)
+      await actors.pass(1_000)
       came.push(...bodies(peer.take()))
     }
-    t.same(house.ended, [])
+    t.same(actors.ended, [])
     t.same(came, texts.slice(0, came.length), 'in order')
     t.ok(came.length > 80, `${came.length} came`)
-    if (ack === 'auto') t.ok(waiting(house, person).length < 180, 'what has left is done with')
+    if (ack === 'auto') t.ok(waiting(actors, person).length < 180, 'what has left is done with')
     peer.kernelBytes = Number.POSITIVE_INFINITY
-    await house.pass(2_000)
+    await actors.pass(2_000)
     t.same(came.concat(bodies(peer.take())), texts)
   })
 }

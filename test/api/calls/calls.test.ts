@@ -3,23 +3,23 @@
 import t from 'tap'
 import { newSession, type TestAnswer, type TestRequest } from '../../support/application.ts'
 import {
-  type CallRooms,
   keyFor,
   keysFor,
   nameOf,
   openRooms,
   type Person,
   type Phone,
-} from '../../support/call-rooms.ts'
+  type TestRooms,
+} from '../../support/test-rooms.ts'
 
 type People = [Person, Person, Person]
 
-function post(rooms: CallRooms, path: string, { token }: Phone, body?: unknown, headers = {}) {
+function post(rooms: TestRooms, path: string, { token }: Phone, body?: unknown, headers = {}) {
   const request: TestRequest = { token, headers, ...(body === undefined ? {} : { body }) }
   return rooms.send(`POST /app/api/call/${path}`, request)
 }
 
-function get(rooms: CallRooms, path: string, { token }: { readonly token: string }) {
+function get(rooms: TestRooms, path: string, { token }: { readonly token: string }) {
   return rooms.send(`GET /app/api/call/${path}`, { token })
 }
 
@@ -33,7 +33,7 @@ function startBody(callees: readonly Person[], more: object = {}) {
 }
 
 /** A call that rings; its id. */
-async function started(rooms: CallRooms, by: Phone, callees: readonly Person[]): Promise<string> {
+async function started(rooms: TestRooms, by: Phone, callees: readonly Person[]): Promise<string> {
   const { body } = await post(rooms, 'start', by, startBody(callees))
   return body.callId
 }
@@ -349,7 +349,7 @@ t.test('a start that is repeated under its key is the same call', async t => {
 t.test('a start that failed is tried again under its key, and is known after a restart', async t => {
   const before = openRooms(t)
   const [ann, bob] = (await before.people(['Ann', 'Bob'])) as People
-  const start = (rooms: CallRooms) =>
+  const start = (rooms: TestRooms) =>
     post(rooms, 'start', ann.phone, startBody([bob]), { 'idempotency-key': 'k' })
   before.writesToFail = 1
   t.same(shortOf(await start(before)), [503, 'STORE_UNAVAILABLE'])

@@ -7,8 +7,8 @@ import { newUser, type TestUser } from '../../support/application.ts'
 import { newKey, registerDevice, twoDevices, WITH_LOG } from '../../support/device-requests.ts'
 import { openTestApi } from '../../support/test-api.ts'
 
-/** A api in which the users of `pairs` may read each other's keys. */
-async function houseOfContacts(t: Test, pairs: [UserId, UserId][]) {
+/** An application in which the users of `pairs` may read each other's keys. */
+async function openForContacts(t: Test, pairs: [UserId, UserId][]) {
   const keysShown = (asker: UserId, owner: UserId) =>
     pairs.some(pair => pair.includes(asker) && pair.includes(owner) && asker !== owner)
       ? PRESENT_KEYS
@@ -18,7 +18,7 @@ async function houseOfContacts(t: Test, pairs: [UserId, UserId][]) {
 
 t.test('users read their own keys and permitted ones, and all the rest are unavailable alike', async t => {
   const pairs: [UserId, UserId][] = []
-  const api = await houseOfContacts(t, pairs)
+  const api = await openForContacts(t, pairs)
   const users: TestUser[] = []
   for (const name of ['Ann', 'Bob', 'Carol']) users.push(await newUser(api.world, name))
   const [ann, bob, carol] = users as [TestUser, TestUser, TestUser]

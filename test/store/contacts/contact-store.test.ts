@@ -13,7 +13,7 @@ import { newId, type RequestId, type UserId } from '../../../src/domain/ids.ts'
 import type { Change, View } from '../../../src/store/engine/store.ts'
 import type { TestWorld } from '../../support/application.ts'
 import { ContactModel } from '../../support/contact-model.ts'
-import { askById, people, takeKindsTold } from '../../support/contact-requests.ts'
+import { people, takeKindsTold } from '../../support/contact-requests.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { openTestApi } from '../../support/test-api.ts'
 

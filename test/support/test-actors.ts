@@ -1,6 +1,7 @@
 /**
- * STOMP connections, presence and topics over a real store, without sockets: clients in memory, clocks that tests
- * move, people whose tokens are their names, and calls that tests answer for.
+ * The set-up for actors: an actor system over a real store, with clocks that tests move. It has STOMP connections,
+ * presence and topics, without sockets: clients in memory, people whose tokens are their names, and calls that tests
+ * answer for. `test-rooms.ts` adds the rooms of calls.
  */
 
 import type { Test } from 'tap'
@@ -22,7 +23,7 @@ import { type ErrorCode, SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { ActorSystem } from '../../src/runtime/system.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import type { Database } from '../../src/store/engine/database.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
@@ -30,9 +31,11 @@ import { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { LocalInboxWrites } from '../../src/store/messages/inbox-writes.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
-import { Rehearsals } from './rehearsal-store.ts'
+import type { Rehearsals } from './rehearsal-store.ts'
+import { openRehearsed } from './rehearsed-database.ts'
 import { type PeerOptions, StompPeer } from './stomp-peer.ts'
 import { connectFrame } from './wire-peer.ts'
+import type { FakeWorld } from './world.ts'
 
 /** One person's device; its token is `<userId>.<deviceId>`. */
 export interface Person {
@@ -49,9 +52,10 @@ export function newPerson(userId: UserId = BigInt(++peopleCount + 7_000) as User
   return { userId, deviceId, token: `${userId}.${deviceId}` }
 }
 
-export interface House extends Stage {
+export interface TestActors extends Stage {
   readonly stompDeps: StompConnectionDeps
   readonly database: Database
+  readonly rehearsals: Rehearsals
   readonly inbox: InboxStore
   readonly connections: LiveConnections
   readonly users: (userId: string) => Ref<PresenceMessage>
@@ -87,23 +91,23 @@ export interface House extends Stage {
   pass(ms: number): Promise<void>
 }
 
-export interface HouseOptions {
+export interface TestActorsOptions {
   readonly deps?: Partial<StompConnectionDeps>
-  /** An earlier house's folder, whose store goes on. */
+  /** An earlier set-up's folder, whose store goes on. */
   readonly folder?: string
+  /** By default one in which nothing runs until the test says so. */
+  readonly world?: FakeWorld
   /** When acknowledgements that are collected are written; left out: as soon as the event loop comes round. */
   readonly soon?: (run: () => void) => void
   /** Runs a client's first pieces; at once where it is left out. */
   readonly runConnect?: RunConnect
 }
 
-export function makeHouse(t: Test, options: HouseOptions = {}): House {
-  const stage = makeStage()
+export function openTestActors(t: Test, options: TestActorsOptions = {}): TestActors {
+  const stage = makeStage({}, options.world)
   const { world, system } = stage
-  const rehearsals = new Rehearsals()
-  const { rehearse, randomBytes } = rehearsals
-  const nowMs = rehearsals.clock(() => world.nowMs())
-  const database = Database.open(options.folder ?? t.testdir(), { rehearse, nowMs })
+  const { database, rehearsals } = openRehearsed(options.folder ?? t.testdir(), () => world.nowMs())
+  const { randomBytes } = rehearsals
   t.teardown(() => database.close())
   const connections = new LiveConnections()
   const inbox = new InboxStore({
@@ -197,6 +201,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     ...stage,
     stompDeps,
     database,
+    rehearsals,
     inbox,
     connections,
     users,
@@ -277,7 +282,7 @@ export class FakeCalls implements StompCalls {
 }
 
 /** The connection's actor, for messages that presence or a topic would tell it. */
-export function connectionOf({ system }: House, peer: StompPeer): Ref<StompConnectionMessage> {
+export function connectionOf({ system }: TestActors, peer: StompPeer): Ref<StompConnectionMessage> {
   return system.ref('stomp-connection', peer.id)
 }
 

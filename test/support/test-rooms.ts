@@ -1,7 +1,6 @@
 /**
- * Calls as the server has them, without sockets: rooms in an actor system, over a real store, behind the HTTP
- * operations. The clock is moved by the test; everything else takes its real course. A restart closes all of it and
- * opens it again on the same folder.
+ * The rooms of calls in the set-up for actors, behind the HTTP operations. The clock is moved by the test; everything
+ * else takes its real course. A restart closes all of it and opens it again on the same folder.
  */
 
 import type { Test } from 'tap'
@@ -21,7 +20,7 @@ import { USUAL_RATES } from '../../src/domain/rates.ts'
 import { TokenBuckets } from '../../src/domain/token-bucket.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
-import { ActorSystem } from '../../src/runtime/system.ts'
+import type { ActorSystem } from '../../src/runtime/system.ts'
 import { CallFactsReader } from '../../src/store/calls/call-facts.ts'
 import type { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
@@ -29,15 +28,8 @@ import type { CallStore } from '../../src/store/calls/call-store.ts'
 import type { ContactStore } from '../../src/store/contacts/contact-store.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
-import {
-  newDevice,
-  newSession,
-  newUser,
-  openWorld,
-  type Send,
-  sender,
-  type TestWorld,
-} from './application.ts'
+import { newDevice, newSession, newUser, type Send, sender, type TestWorld, worldOf } from './application.ts'
+import { openTestActors } from './test-actors.ts'
 import { FakeWorld } from './world.ts'
 
 /** A device and who uses it. */
@@ -73,7 +65,7 @@ export interface RoomsOptions {
   readonly roomDeps?: (world: CallRoomDeps) => Partial<CallRoomDeps>
 }
 
-export class CallRooms {
+export class TestRooms {
   readonly world: TestWorld
   readonly clock: FakeWorld
   readonly system: ActorSystem
@@ -84,19 +76,21 @@ export class CallRooms {
   /** Devices that have a socket, as `<userId> <deviceId>`. */
   readonly connected = new Set<string>()
   /** Errors that actors threw, and rejected commits. */
-  readonly failures: string[] = []
+  readonly failures: readonly string[]
   /** How many of the next writes of rooms fail. */
   writesToFail = 0
   readonly operations
+  readonly #t: Test
   readonly #folder: string
-  #next: CallRooms | undefined
+  #next: TestRooms | undefined
   #isClosed = false
   /** Whether the change that is asked for is a room's. */
   #isApplying = false
   readonly #send: Send
   readonly #room: (id: string) => Ref<CallRoomMessage>
 
-  constructor(folder: string, options: RoomsOptions, wallMs?: number) {
+  constructor(t: Test, folder: string, options: RoomsOptions, wallMs?: number) {
+    this.#t = t
     this.#folder = folder
     this.clock = new TestClock()
     if (wallMs !== undefined) this.clock.setWallClock(wallMs)
@@ -104,18 +98,16 @@ export class CallRooms {
     const { connected, index } = this
     const isConnected = (userId: UserId, deviceId: DeviceId) => connected.has(`${userId} ${deviceId}`)
     const around = (database: Database) => this.#failing(database)
-    this.world = openWorld(folder, undefined, { rates, isConnected, around, clock: this.clock })
+    const actors = openTestActors(t, { folder, world: this.clock })
+    this.world = worldOf(actors, this.clock, { rates, isConnected, around })
     const { world } = this
     // Inboxes hold what calls tell, and nothing of contacts.
     world.notices.tell = () => undefined
     this.history = world.history
     this.calls = world.calls
     this.contacts = world.contacts
-    this.system = new ActorSystem({
-      world: this.clock,
-      fatal: error => this.failures.push(`fatal: ${error}`),
-      onFailure: ({ id, error }) => this.failures.push(`${id}: ${error}`),
-    })
+    this.system = actors.system
+    this.failures = actors.failures
     const { contacts, calls } = this
     const roomDeps: CallRoomDeps = {
       store: {
@@ -194,9 +186,9 @@ export class CallRooms {
   }
 
   /** The same server after its process was killed and was away for so long. */
-  async restart(options: RoomsOptions = {}, awayMs = 0): Promise<CallRooms> {
+  async restart(options: RoomsOptions = {}, awayMs = 0): Promise<TestRooms> {
     await this.close()
-    this.#next = new CallRooms(this.#folder, options, this.clock.nowMs() + awayMs)
+    this.#next = new TestRooms(this.#t, this.#folder, options, this.clock.nowMs() + awayMs)
     await this.#next.rest()
     return this.#next
   }
@@ -328,9 +320,9 @@ export class CallRooms {
   }
 }
 
-export function openRooms(t: Test, options: RoomsOptions = {}): CallRooms {
+export function openRooms(t: Test, options: RoomsOptions = {}): TestRooms {
   const folder = options.folder ?? t.testdir()
-  const rooms = new CallRooms(folder, options)
+  const rooms = new TestRooms(t, folder, options)
   t.teardown(() => rooms.close())
   return rooms
 }
