@@ -15,7 +15,7 @@ import {
 import type { CallAccepted, CallEffect } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs } from '../../src/domain/calls/call-deadline.ts'
 import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
-import type { UntimedCommand } from './call-house.ts'
+import type { UntimedCommand } from './call-driver.ts'
 
 export class CallChecks {
   /** Whose key a text is, by the device that it was made for. */

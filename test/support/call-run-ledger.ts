@@ -10,7 +10,7 @@ import type { CallId } from '../../src/domain/ids.ts'
 import type { InboxItem } from '../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { CallChecks } from './call-checks.ts'
-import type { UntimedCommand } from './call-house.ts'
+import type { UntimedCommand } from './call-driver.ts'
 
 /** A transaction's announced write. */
 export type RunNote =

@@ -10,7 +10,7 @@ import type { CallRecord } from '../../src/domain/calls/call-view.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
-import type { UntimedCommand } from './call-house.ts'
+import type { UntimedCommand } from './call-driver.ts'
 import { type Ledger, nameOf, ownerOfKey } from './call-run-ledger.ts'
 
 /** The run's services to its watch. */

@@ -7,28 +7,28 @@ import { pendingRecord } from '../../../src/domain/calls/call-view.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import {
   CALL_ID,
-  CallHouse,
+  CallDriver,
   deviceOf,
   inWords,
   keyFor,
   keysFor,
   resultOf,
   START_MS,
-} from '../../support/call-house.ts'
+} from '../../support/call-driver.ts'
 
 const [HOST, SECOND, THIRD] = [deviceOf(1), deviceOf(2), deviceOf(3)]
 
 /** Each with two devices; users 2 and 3 are called by 1. */
-function ringing(callees = [2, 3]): CallHouse {
-  const house = new CallHouse({ devices: 2 })
-  house.start(callees)
-  return house
+function ringing(callees = [2, 3]): CallDriver {
+  const driver = new CallDriver({ devices: 2 })
+  driver.start(callees)
+  return driver
 }
 
-function active(callees = [2, 3]): CallHouse {
-  const house = ringing(callees)
-  for (const user of callees) house.join(user)
-  return house
+function active(callees = [2, 3]): CallDriver {
+  const driver = ringing(callees)
+  for (const user of callees) driver.join(user)
+  return driver
 }
 
 function noticesOf(effects: readonly CallEffect[]) {
@@ -41,8 +41,8 @@ function recordIn({ reply }: CallAccepted) {
 }
 
 t.test('a start invites each device with its own key', async t => {
-  const house = new CallHouse({ devices: 2 })
-  const { effects } = house.start([2, 3])
+  const driver = new CallDriver({ devices: 2 })
+  const { effects } = driver.start([2, 3])
   const invited = [deviceOf(2), deviceOf(2, 2), deviceOf(3), deviceOf(3, 2)]
   t.same(inWords(effects), [
     ...invited.map(({ deviceId }) => `${deviceId} call_invitation`),
@@ -68,8 +68,8 @@ t.test('a start invites each device with its own key', async t => {
 })
 
 t.test('the record of a start', async t => {
-  const house = new CallHouse()
-  const record = recordIn(house.start([2]))
+  const driver = new CallDriver()
+  const record = recordIn(driver.start([2]))
   t.match(record, {
     callId: CALL_ID,
     roomId: 4711,
@@ -105,17 +105,17 @@ t.test('the record of a start', async t => {
 })
 
 t.test('a start that is repeated is answered as before', async t => {
-  const house = new CallHouse()
-  const first = house.start([2, 3])
-  const again = house.start([2, 3])
+  const driver = new CallDriver()
+  const first = driver.start([2, 3])
+  const again = driver.start([2, 3])
   t.same(again, { ...first, effects: [] })
-  t.equal(resultOf(house.decide(house.startCommand([2], 2), house.facts([2], 2))), 'CALL_NOT_FOUND')
+  t.equal(resultOf(driver.decide(driver.startCommand([2], 2), driver.facts([2], 2))), 'CALL_NOT_FOUND')
 })
 
 t.test('a joining callee hears nothing, their other devices that it was answered', async t => {
-  const house = ringing()
-  house.nowMs += 5000
-  const { effects } = house.join(2)
+  const driver = ringing()
+  driver.nowMs += 5000
+  const { effects } = driver.join(2)
   t.same(inWords(effects), [
     '201 withdraw',
     '202 call_answered_elsewhere instead',
@@ -135,54 +135,58 @@ t.test('a joining callee hears nothing, their other devices that it was answered
       reason: 'answered',
     },
   ])
-  t.equal(house.call.startedAtMs, START_MS + 5000)
+  t.equal(driver.call.startedAtMs, START_MS + 5000)
 })
 
 t.test('the device that joins gets its own key, once', async t => {
-  const house = ringing()
-  t.equal(pendingRecord(house.call, SECOND)?.encryptedAESKey, keyFor(SECOND))
-  const joined = house.join(2)
+  const driver = ringing()
+  t.equal(pendingRecord(driver.call, SECOND)?.encryptedAESKey, keyFor(SECOND))
+  const joined = driver.join(2)
   t.equal(recordIn(joined).encryptedAESKey, keyFor(SECOND))
-  t.notOk(JSON.stringify(house.call, (_, value) => String(value)).includes(keyFor(SECOND)))
-  const again = house.join(2)
+  t.notOk(JSON.stringify(driver.call, (_, value) => String(value)).includes(keyFor(SECOND)))
+  const again = driver.join(2)
   t.same(recordIn(again), { ...recordIn(joined), encryptedAESKey: undefined })
   t.same(again.effects, [])
 })
 
 t.test('a device that was not invited joins without a key', async t => {
-  const house = ringing()
-  t.equal(recordIn(house.join(2, 7)).encryptedAESKey, undefined)
-  t.equal(house.person(2).attendance?.deviceId, 207n)
+  const driver = ringing()
+  t.equal(recordIn(driver.join(2, 7)).encryptedAESKey, undefined)
+  t.equal(driver.person(2).attendance?.deviceId, 207n)
 })
 
 t.test('a second device moves the call there, with its own key', async t => {
-  const house = active()
-  house.nowMs += 1000
-  const moved = house.join(2, 2)
+  const driver = active()
+  driver.nowMs += 1000
+  const moved = driver.join(2, 2)
   t.same(inWords(moved.effects), ['201 call_moved', 'topic joined 2'])
-  t.match(noticesOf(moved.effects), [{ callerId: 1n, callerName: 'User 1', atMs: house.nowMs }])
+  t.match(noticesOf(moved.effects), [{ callerId: 1n, callerName: 'User 1', atMs: driver.nowMs }])
   t.equal(recordIn(moved).encryptedAESKey, keyFor(deviceOf(2, 2)))
-  t.equal(house.person(2).joinedAtMs, START_MS, 'who moves has been in it all along')
-  t.same(house.join(2, 2).effects, [])
-  t.same(house.run({ kind: 'leave', by: SECOND }).effects, [], 'what the first device leaves is not the call')
-  t.equal(house.person(2).state, 'joined')
+  t.equal(driver.person(2).joinedAtMs, START_MS, 'who moves has been in it all along')
+  t.same(driver.join(2, 2).effects, [])
+  t.same(
+    driver.run({ kind: 'leave', by: SECOND }).effects,
+    [],
+    'what the first device leaves is not the call',
+  )
+  t.equal(driver.person(2).state, 'joined')
 })
 
 t.test('the initiator moves the call to a device that was given a key, also while it rings', async t => {
-  const house = new CallHouse({ devices: 2 })
-  const command = house.startCommand([2])
+  const driver = new CallDriver({ devices: 2 })
+  const command = driver.startCommand([2])
   const keys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(1, 2), HOST]) }
-  const { effects } = house.run({ ...command, encryptedAESKeys: keys }, house.facts([2]))
+  const { effects } = driver.run({ ...command, encryptedAESKeys: keys }, driver.facts([2]))
   t.same(inWords(effects), ['201 call_invitation', '202 call_invitation', 'history 1 active'])
-  const moved = house.join(1, 2)
+  const moved = driver.join(1, 2)
   t.same(inWords(moved.effects), ['101 call_moved', 'topic joined 1'])
   t.equal(recordIn(moved).encryptedAESKey, keyFor(deviceOf(1, 2)))
-  t.equal(house.call.status, 'ringing')
+  t.equal(driver.call.status, 'ringing')
 })
 
 t.test('a declining callee hears nothing, their other devices that it was declined', async t => {
-  const house = ringing()
-  const { effects } = house.run({ kind: 'decline', by: SECOND })
+  const driver = ringing()
+  const { effects } = driver.run({ kind: 'decline', by: SECOND })
   t.match(noticesOf(effects), [{ kind: 'call_answered_elsewhere', reason: 'declined' }])
   t.same(inWords(effects), [
     '201 withdraw',
@@ -190,9 +194,9 @@ t.test('a declining callee hears nothing, their other devices that it was declin
     'topic declined 2',
     'history 2 declined',
   ])
-  t.same(house.run({ kind: 'decline', by: SECOND }).effects, [])
-  t.same(house.run({ kind: 'decline', by: deviceOf(2, 2), reason: 'busy' }).effects, [])
-  t.equal(house.person(2).state, 'declined', 'the first answer counts')
+  t.same(driver.run({ kind: 'decline', by: SECOND }).effects, [])
+  t.same(driver.run({ kind: 'decline', by: deviceOf(2, 2), reason: 'busy' }).effects, [])
+  t.equal(driver.person(2).state, 'declined', 'the first answer counts')
 })
 
 t.test('who is busy is so on all devices', async t => {
@@ -201,8 +205,8 @@ t.test('who is busy is so on all devices', async t => {
 })
 
 t.test('the last who declines ends the call', async t => {
-  const house = ringing([2])
-  const { effects } = house.run({ kind: 'decline', by: SECOND })
+  const driver = ringing([2])
+  const { effects } = driver.run({ kind: 'decline', by: SECOND })
   t.same(inWords(effects), [
     '201 withdraw',
     '202 call_answered_elsewhere instead',
@@ -217,21 +221,21 @@ t.test('the last who declines ends the call', async t => {
     endedAtMs: START_MS,
     endedBy: undefined,
   })
-  const again = house.run({ kind: 'decline', by: SECOND })
+  const again = driver.run({ kind: 'decline', by: SECOND })
   t.same([again.effects, resultOf(again)], [[], 'done'])
 })
 
 t.test('a second device that declines, too, does not hear that the call ended', async t => {
   for (const reason of ['declined', 'busy'] as const) {
-    const house = ringing([2])
-    house.run({ kind: 'decline', by: SECOND, reason })
-    t.match(house.run({ kind: 'decline', by: deviceOf(2, 2) }), { effects: [], reply: { kind: 'done' } })
+    const driver = ringing([2])
+    driver.run({ kind: 'decline', by: SECOND, reason })
+    t.match(driver.run({ kind: 'decline', by: deviceOf(2, 2) }), { effects: [], reply: { kind: 'done' } })
   }
 })
 
 t.test('a device that gave up ringing is answered the same again, even after the call’s end', async t => {
-  const house = ringing([2])
-  const first = house.run({ kind: 'decline', by: SECOND, reason: 'timeout' })
+  const driver = ringing([2])
+  const first = driver.run({ kind: 'decline', by: SECOND, reason: 'timeout' })
   t.same(inWords(first.effects), [
     '201 withdraw',
     '202 call_missed instead',
@@ -240,16 +244,16 @@ t.test('a device that gave up ringing is answered the same again, even after the
     'history 1 missed',
     'history 2 missed',
   ])
-  t.match(house.run({ kind: 'decline', by: SECOND, reason: 'timeout' }), {
+  t.match(driver.run({ kind: 'decline', by: SECOND, reason: 'timeout' }), {
     effects: [],
     reply: { kind: 'done' },
   })
-  t.equal(resultOf(house.decide({ kind: 'decline', by: deviceOf(2, 2) })), 'CALL_ENDED')
+  t.equal(resultOf(driver.decide({ kind: 'decline', by: deviceOf(2, 2) })), 'CALL_ENDED')
 })
 
 t.test('an unanswered ring is missed on every device', async t => {
-  const house = ringing([2])
-  t.same(inWords(house.wait(65_000).effects), [
+  const driver = ringing([2])
+  t.same(inWords(driver.wait(65_000).effects), [
     '201 call_missed instead',
     '202 call_missed instead',
     '101 call_ended',
@@ -260,24 +264,24 @@ t.test('an unanswered ring is missed on every device', async t => {
 })
 
 t.test('one callee misses it while the rest talk', async t => {
-  const house = ringing()
-  house.join(2)
-  for (const by of [HOST, SECOND]) house.run({ kind: 'device-online', by })
-  t.same(inWords(house.wait(65_000).effects), [
+  const driver = ringing()
+  driver.join(2)
+  for (const by of [HOST, SECOND]) driver.run({ kind: 'device-online', by })
+  t.same(inWords(driver.wait(65_000).effects), [
     '301 call_missed instead',
     '302 call_missed instead',
     'topic declined 3',
     'history 3 missed',
   ])
-  const late = house.join(3)
+  const late = driver.join(3)
   t.same(inWords(late.effects), ['topic joined 3', 'history 3 active'], 'and may still come')
   t.equal(recordIn(late).encryptedAESKey, undefined, 'with the key that the device has')
 })
 
 t.test('the initiator who ends takes the rings back', async t => {
-  const house = ringing()
-  house.run({ kind: 'decline', by: THIRD })
-  const { effects, reply } = house.run({ kind: 'end', by: HOST })
+  const driver = ringing()
+  driver.run({ kind: 'decline', by: THIRD })
+  const { effects, reply } = driver.run({ kind: 'end', by: HOST })
   t.same(inWords(effects), [
     '201 call_cancelled instead, missed',
     '202 call_cancelled instead, missed',
@@ -286,13 +290,13 @@ t.test('the initiator who ends takes the rings back', async t => {
     'history 2 missed',
   ])
   t.match(reply, { kind: 'record', record: { status: 'cancelled', endReason: 'cancelled' } })
-  const again = house.run({ kind: 'end', by: HOST })
+  const again = driver.run({ kind: 'end', by: HOST })
   t.same(again, { ...again, effects: [], reply })
 })
 
 t.test('a host who ends it from another device hears where the call is', async t => {
-  const house = active([2])
-  const { effects } = house.run({ kind: 'end', by: deviceOf(1, 2) })
+  const driver = active([2])
+  const { effects } = driver.run({ kind: 'end', by: deviceOf(1, 2) })
   t.same(inWords(effects).slice(0, 2), ['101 call_ended', '201 call_ended'])
   t.match(noticesOf(effects)[0], {
     kind: 'call_ended',
@@ -305,18 +309,18 @@ t.test('a host who ends it from another device hears where the call is', async t
 })
 
 t.test('the end reaches devices in the call, lost ones and asking ones, and stops the rings', async t => {
-  const house = ringing([2, 3, 4, 5, 6])
-  for (const user of [2, 3, 4]) house.join(user)
-  for (const by of [HOST, SECOND, deviceOf(4)]) house.run({ kind: 'device-online', by })
-  house.run({ kind: 'decline', by: deviceOf(5) })
-  house.wait(64_000)
-  house.invite([6], HOST)
-  house.run({ kind: 'leave', by: deviceOf(4) })
-  house.wait(26_000)
-  t.equal(house.person(3).state, 'lost')
-  house.invite([7], HOST)
-  house.run({ kind: 'request-rejoin', by: deviceOf(4, 2) })
-  t.same(inWords(house.run({ kind: 'end', by: HOST }).effects), [
+  const driver = ringing([2, 3, 4, 5, 6])
+  for (const user of [2, 3, 4]) driver.join(user)
+  for (const by of [HOST, SECOND, deviceOf(4)]) driver.run({ kind: 'device-online', by })
+  driver.run({ kind: 'decline', by: deviceOf(5) })
+  driver.wait(64_000)
+  driver.invite([6], HOST)
+  driver.run({ kind: 'leave', by: deviceOf(4) })
+  driver.wait(26_000)
+  t.equal(driver.person(3).state, 'lost')
+  driver.invite([7], HOST)
+  driver.run({ kind: 'request-rejoin', by: deviceOf(4, 2) })
+  t.same(inWords(driver.run({ kind: 'end', by: HOST }).effects), [
     '701 call_cancelled instead, missed',
     '702 call_cancelled instead, missed',
     '201 call_ended',
@@ -332,10 +336,10 @@ t.test('the end reaches devices in the call, lost ones and asking ones, and stop
 })
 
 t.test('a device that rings and asks for the key hears of the end once', async t => {
-  const house = active([2])
-  house.invite([3], HOST)
-  for (const by of [THIRD, deviceOf(3, 7)]) house.run({ kind: 'request-rejoin', by })
-  t.same(inWords(house.run({ kind: 'end', by: HOST }).effects).slice(0, 4), [
+  const driver = active([2])
+  driver.invite([3], HOST)
+  for (const by of [THIRD, deviceOf(3, 7)]) driver.run({ kind: 'request-rejoin', by })
+  t.same(inWords(driver.run({ kind: 'end', by: HOST }).effects).slice(0, 4), [
     '301 call_cancelled instead, missed',
     '302 call_cancelled instead, missed',
     '201 call_ended',
@@ -344,49 +348,49 @@ t.test('a device that rings and asks for the key hears of the end once', async t
 })
 
 t.test('a ring that is acknowledged is seen by watchers alone, once', async t => {
-  const house = ringing()
-  t.same(inWords(house.run({ kind: 'ringing', by: SECOND }).effects), ['topic ringing 2'])
-  t.same(house.run({ kind: 'ringing', by: SECOND }).effects, [])
-  t.same(house.run({ kind: 'ringing', by: deviceOf(2, 2) }).effects, [])
+  const driver = ringing()
+  t.same(inWords(driver.run({ kind: 'ringing', by: SECOND }).effects), ['topic ringing 2'])
+  t.same(driver.run({ kind: 'ringing', by: SECOND }).effects, [])
+  t.same(driver.run({ kind: 'ringing', by: deviceOf(2, 2) }).effects, [])
 })
 
 t.test('a participant who leaves is seen to, once, and keeps no key', async t => {
-  const house = active()
-  t.ok(house.person(2).devices.some(({ encryptedAESKey }) => encryptedAESKey !== undefined))
-  t.same(inWords(house.run({ kind: 'leave', by: SECOND }).effects), ['topic left 2'])
-  t.same(house.run({ kind: 'leave', by: SECOND }).effects, [])
-  t.same(house.person(2).devices, [])
+  const driver = active()
+  t.ok(driver.person(2).devices.some(({ encryptedAESKey }) => encryptedAESKey !== undefined))
+  t.same(inWords(driver.run({ kind: 'leave', by: SECOND }).effects), ['topic left 2'])
+  t.same(driver.run({ kind: 'leave', by: SECOND }).effects, [])
+  t.same(driver.person(2).devices, [])
 })
 
 t.test('the host hands over to who has been in the call for longest', async t => {
-  const house = ringing([2, 3, 4])
-  house.nowMs += 1000
-  house.join(4)
-  house.nowMs += 1000
-  house.join(2)
-  house.join(3)
-  t.same(inWords(house.run({ kind: 'leave', by: HOST }).effects), ['topic left 1', 'topic host 4'])
-  t.equal(house.call.hostUserId, 4n)
-  t.same(inWords(house.run({ kind: 'leave', by: deviceOf(4) }).effects), ['topic left 4', 'topic host 2'])
-  t.equal(resultOf(house.decide({ kind: 'end', by: HOST })), 'NOT_HOST', 'it does not come back by itself')
+  const driver = ringing([2, 3, 4])
+  driver.nowMs += 1000
+  driver.join(4)
+  driver.nowMs += 1000
+  driver.join(2)
+  driver.join(3)
+  t.same(inWords(driver.run({ kind: 'leave', by: HOST }).effects), ['topic left 1', 'topic host 4'])
+  t.equal(driver.call.hostUserId, 4n)
+  t.same(inWords(driver.run({ kind: 'leave', by: deviceOf(4) }).effects), ['topic left 4', 'topic host 2'])
+  t.equal(resultOf(driver.decide({ kind: 'end', by: HOST })), 'NOT_HOST', 'it does not come back by itself')
 })
 
 t.test('a returning participant is no longer the one longest in the call', async t => {
-  const house = active([2, 3])
-  house.nowMs += 1000
-  house.run({ kind: 'leave', by: SECOND })
-  house.run({ kind: 'request-rejoin', by: SECOND })
-  house.run({ kind: 'rejoin', by: SECOND })
-  house.run({ kind: 'leave', by: HOST })
-  t.equal(house.call.hostUserId, 3n)
+  const driver = active([2, 3])
+  driver.nowMs += 1000
+  driver.run({ kind: 'leave', by: SECOND })
+  driver.run({ kind: 'request-rejoin', by: SECOND })
+  driver.run({ kind: 'rejoin', by: SECOND })
+  driver.run({ kind: 'leave', by: HOST })
+  t.equal(driver.call.hostUserId, 3n)
 })
 
 t.test('an empty call keeps its host until another participant comes in', async t => {
-  const house = active([2])
-  house.run({ kind: 'leave', by: SECOND })
-  house.run({ kind: 'leave', by: HOST })
-  t.equal(house.call.hostUserId, 1n)
-  t.same(inWords(house.run({ kind: 'rejoin', by: SECOND }).effects), ['topic joined 2', 'topic host 2'])
+  const driver = active([2])
+  driver.run({ kind: 'leave', by: SECOND })
+  driver.run({ kind: 'leave', by: HOST })
+  t.equal(driver.call.hostUserId, 1n)
+  t.same(inWords(driver.run({ kind: 'rejoin', by: SECOND }).effects), ['topic joined 2', 'topic host 2'])
 })
 
 t.test('either of two ends the call, of three only the host', async t => {
@@ -397,140 +401,140 @@ t.test('either of two ends the call, of three only the host', async t => {
 })
 
 t.test('one who was ever invited makes three', async t => {
-  const house = active([2])
-  house.invite([3], SECOND)
-  house.run({ kind: 'decline', by: THIRD })
-  t.equal(resultOf(house.decide({ kind: 'end', by: SECOND })), 'NOT_HOST')
+  const driver = active([2])
+  driver.invite([3], SECOND)
+  driver.run({ kind: 'decline', by: THIRD })
+  t.equal(resultOf(driver.decide({ kind: 'end', by: SECOND })), 'NOT_HOST')
 })
 
 t.test('the callee in a call of two ends it by declining', async t => {
-  const house = ringing([2])
-  const { call, reply } = house.run({ kind: 'end', by: SECOND })
-  t.same([call.status, house.person(2).state], ['declined', 'declined'])
+  const driver = ringing([2])
+  const { call, reply } = driver.run({ kind: 'end', by: SECOND })
+  t.same([call.status, driver.person(2).state], ['declined', 'declined'])
   t.match(reply, { kind: 'record', record: { status: 'declined' } })
 })
 
 t.test('the host removes joined, lost and invited participants', async t => {
-  const house = active([2, 3])
-  house.invite([4], HOST)
-  const removed = house.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
+  const driver = active([2, 3])
+  driver.invite([4], HOST)
+  const removed = driver.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
   t.same(inWords(removed.effects), ['201 call_ended', 'topic left 2', 'history 2 ended'])
   t.match(noticesOf(removed.effects), [{ status: 'ended', endReason: 'removed', endedBy: 1n }])
-  t.same(house.run({ kind: 'remove', by: HOST, userId: SECOND.userId }).effects, [])
-  t.same(inWords(house.run({ kind: 'remove', by: HOST, userId: 4n as UserId }).effects), [
+  t.same(driver.run({ kind: 'remove', by: HOST, userId: SECOND.userId }).effects, [])
+  t.same(inWords(driver.run({ kind: 'remove', by: HOST, userId: 4n as UserId }).effects), [
     '401 call_cancelled instead',
     '402 call_cancelled instead',
     'topic left 4',
     'history 4 missed',
   ])
-  t.notOk(hasPart(house.call, SECOND.userId))
-  t.equal(resultOf(house.decide({ kind: 'remove', by: HOST, userId: HOST.userId })), 'VALIDATION_FAILED')
-  t.equal(resultOf(house.decide({ kind: 'remove', by: HOST, userId: 9n as UserId })), 'USER_NOT_FOUND')
+  t.notOk(hasPart(driver.call, SECOND.userId))
+  t.equal(resultOf(driver.decide({ kind: 'remove', by: HOST, userId: HOST.userId })), 'VALIDATION_FAILED')
+  t.equal(resultOf(driver.decide({ kind: 'remove', by: HOST, userId: 9n as UserId })), 'USER_NOT_FOUND')
 })
 
 t.test('a removal that ends the call is answered the same again', async t => {
-  const house = ringing([2, 3])
-  house.run({ kind: 'decline', by: SECOND })
+  const driver = ringing([2, 3])
+  driver.run({ kind: 'decline', by: SECOND })
   const command = { kind: 'remove', by: HOST, userId: THIRD.userId } as const
-  const first = house.run(command)
+  const first = driver.run(command)
   t.equal(first.call.status, 'declined')
-  t.same(house.run(command), { ...first, effects: [] })
-  t.equal(resultOf(house.decide({ ...command, userId: SECOND.userId })), 'CALL_ENDED')
-  t.equal(resultOf(house.decide({ ...command, by: SECOND })), 'CALL_ENDED')
+  t.same(driver.run(command), { ...first, effects: [] })
+  t.equal(resultOf(driver.decide({ ...command, userId: SECOND.userId })), 'CALL_ENDED')
+  t.equal(resultOf(driver.decide({ ...command, by: SECOND })), 'CALL_ENDED')
 })
 
 t.test('who was removed is invited again by the host alone', async t => {
-  const house = active([2, 3])
-  house.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
+  const driver = active([2, 3])
+  driver.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
   for (const users of [[2], [4, 2]]) {
-    t.equal(resultOf(house.decide(house.inviteCommand(users, THIRD), house.facts(users, 3))), 'NOT_HOST')
+    t.equal(resultOf(driver.decide(driver.inviteCommand(users, THIRD), driver.facts(users, 3))), 'NOT_HOST')
   }
-  t.same(inWords(house.invite([2], HOST).effects), [
+  t.same(inWords(driver.invite([2], HOST).effects), [
     '201 call_invitation',
     '202 call_invitation',
     'topic invited 2',
     'history 2 active',
   ])
-  house.join(2)
-  t.ok(hasPart(house.call, SECOND.userId))
+  driver.join(2)
+  t.ok(hasPart(driver.call, SECOND.userId))
 })
 
 t.test('an invitation into an active call says so, and comes from who invites', async t => {
-  const house = active([2])
-  house.nowMs += 7000
-  const { effects } = house.invite([3], SECOND)
+  const driver = active([2])
+  driver.nowMs += 7000
+  const { effects } = driver.invite([3], SECOND)
   t.same(inWords(effects), ['301 call_invitation', '302 call_invitation', 'topic invited 3'])
   t.match(noticesOf(effects), [
-    { isOnGoing: true, callerId: 2n, callerName: 'User 2', expiresAtMs: house.nowMs + 60_000 },
+    { isOnGoing: true, callerId: 2n, callerName: 'User 2', expiresAtMs: driver.nowMs + 60_000 },
     { isOnGoing: true },
   ])
-  t.equal(recordIn(house.join(3)).isOnGoing, true)
-  t.equal(recordIn(house.join(2)).isOnGoing, false)
+  t.equal(recordIn(driver.join(3)).isOnGoing, true)
+  t.equal(recordIn(driver.join(2)).isOnGoing, false)
 })
 
 t.test('an invitation that is repeated rings nowhere twice', async t => {
-  const house = active([2])
-  const first = house.invite([3], HOST)
-  t.same(house.invite([3], HOST), { ...first, effects: [] })
-  t.same(house.invite([3], SECOND).effects, [], 'nor one of somebody else')
-  house.join(3)
-  t.same(house.invite([3], HOST).effects, [], 'nor one of somebody who is there')
+  const driver = active([2])
+  const first = driver.invite([3], HOST)
+  t.same(driver.invite([3], HOST), { ...first, effects: [] })
+  t.same(driver.invite([3], SECOND).effects, [], 'nor one of somebody else')
+  driver.join(3)
+  t.same(driver.invite([3], HOST).effects, [], 'nor one of somebody who is there')
 })
 
 t.test('an invitation that is repeated rings on devices that are new', async t => {
-  const house = active([2])
-  house.invite([3], HOST)
-  const command = house.inviteCommand([3], HOST)
-  const facts = house.facts([3])
+  const driver = active([2])
+  driver.invite([3], HOST)
+  const command = driver.inviteCommand([3], HOST)
+  const facts = driver.facts([3])
   const callees = facts.callees.map(callee => ({
     ...callee,
     deviceIds: [...callee.deviceIds, deviceOf(3, 3).deviceId],
   }))
   const encryptedAESKeys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(3, 3)]) }
-  const { effects } = house.run({ ...command, encryptedAESKeys }, { ...facts, callees })
+  const { effects } = driver.run({ ...command, encryptedAESKeys }, { ...facts, callees })
   t.same(inWords(effects), ['303 call_invitation'])
 })
 
 t.test('who invites may give a key to their own other device', async t => {
-  const house = active([2])
-  house.run(house.keysCommand(HOST, [SECOND], 2))
-  const command = house.inviteCommand([3], SECOND)
+  const driver = active([2])
+  driver.run(driver.keysCommand(HOST, [SECOND], 2))
+  const command = driver.inviteCommand([3], SECOND)
   const encryptedAESKeys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(2, 2)], 2) }
-  house.run({ ...command, encryptedAESKeys }, house.facts([3], 2))
-  t.equal(recordIn(house.join(2, 2)).encryptedAESKey, keyFor(deviceOf(2, 2), 2))
+  driver.run({ ...command, encryptedAESKeys }, driver.facts([3], 2))
+  t.equal(recordIn(driver.join(2, 2)).encryptedAESKey, keyFor(deviceOf(2, 2), 2))
 })
 
 t.test('an invitation that is repeated gives a key to who had none of the present epoch', async t => {
-  const house = active([2])
-  house.invite([3], HOST)
-  house.run(house.keysCommand(HOST, [SECOND], 2))
-  t.equal(pendingRecord(house.call, THIRD)?.encryptedAESKey, undefined)
-  t.same(house.invite([3], SECOND).effects, [])
-  t.equal(pendingRecord(house.call, THIRD)?.encryptedAESKey, keyFor(THIRD, 2))
+  const driver = active([2])
+  driver.invite([3], HOST)
+  driver.run(driver.keysCommand(HOST, [SECOND], 2))
+  t.equal(pendingRecord(driver.call, THIRD)?.encryptedAESKey, undefined)
+  t.same(driver.invite([3], SECOND).effects, [])
+  t.equal(pendingRecord(driver.call, THIRD)?.encryptedAESKey, keyFor(THIRD, 2))
 })
 
 t.test('who declined, missed it or left may be invited again', async t => {
   for (const way of ['decline', 'leave'] as const) {
-    const house = active([2, 3, 4])
-    house.run({ kind: 'leave', by: SECOND })
-    house.invite([5], HOST)
-    if (way === 'decline') house.run({ kind: 'decline', by: deviceOf(5) })
+    const driver = active([2, 3, 4])
+    driver.run({ kind: 'leave', by: SECOND })
+    driver.invite([5], HOST)
+    if (way === 'decline') driver.run({ kind: 'decline', by: deviceOf(5) })
     const user = way === 'decline' ? 5 : 2
-    const { effects } = house.invite([user], THIRD)
+    const { effects } = driver.invite([user], THIRD)
     t.same(inWords(effects), [
       `${user}01 call_invitation`,
       `${user}02 call_invitation`,
       `topic invited ${user}`,
     ])
-    t.ok(isPending(house.person(user)))
-    t.same(inWords(house.join(user).effects).includes(`topic joined ${user}`), true)
+    t.ok(isPending(driver.person(user)))
+    t.same(inWords(driver.join(user).effects).includes(`topic joined ${user}`), true)
   }
 })
 
 t.test('a device that is removed leaves the call, and another user goes on', async t => {
-  const house = active([2, 3])
-  t.same(inWords(house.run({ kind: 'device-removed', by: SECOND }).effects), ['topic left 2'])
-  t.same(house.run({ kind: 'device-removed', by: SECOND }).effects, [])
+  const driver = active([2, 3])
+  t.same(inWords(driver.run({ kind: 'device-removed', by: SECOND }).effects), ['topic left 2'])
+  t.same(driver.run({ kind: 'device-removed', by: SECOND }).effects, [])
   const ring = ringing([2])
   t.same(ring.run({ kind: 'device-removed', by: SECOND }).effects, [])
   t.same(
@@ -547,14 +551,14 @@ t.test('a device that is removed leaves the call, and another user goes on', asy
 t.test(
   'a device that is signed out leaves the call it is in; one that rings may still be signed in',
   async t => {
-    const house = active([2, 3])
+    const driver = active([2, 3])
     t.same(
-      house.run({ kind: 'device-signed-out', by: deviceOf(2, 2) }).effects,
+      driver.run({ kind: 'device-signed-out', by: deviceOf(2, 2) }).effects,
       [],
       'the other one is in the call',
     )
-    t.same(inWords(house.run({ kind: 'device-signed-out', by: SECOND }).effects), ['topic left 2'])
-    t.same(house.run({ kind: 'device-signed-out', by: SECOND }).effects, [])
+    t.same(inWords(driver.run({ kind: 'device-signed-out', by: SECOND }).effects), ['topic left 2'])
+    t.same(driver.run({ kind: 'device-signed-out', by: SECOND }).effects, [])
     const ring = ringing([2])
     const before = ring.call
     t.equal(ring.run({ kind: 'device-signed-out', by: SECOND }).call, before)
@@ -570,68 +574,68 @@ t.test('a block declines the blocked user’s invitation on all devices, and no 
       userId: BigInt(user) as UserId,
       inviterId: BigInt(inviter) as UserId,
     }) as const
-  const house = ringing([2, 3])
-  const before = house.call
+  const driver = ringing([2, 3])
+  const before = driver.call
   for (const [user, inviter] of [
     [2, 3],
     [1, 2],
     [9, 1],
   ] as const) {
-    t.equal(house.run(blocked(user, inviter)).call, before, `${user} blocks ${inviter}`)
+    t.equal(driver.run(blocked(user, inviter)).call, before, `${user} blocks ${inviter}`)
   }
-  const { effects } = house.run(blocked(2, 1))
+  const { effects } = driver.run(blocked(2, 1))
   t.same(inWords(effects), [
     '201 call_answered_elsewhere instead',
     '202 call_answered_elsewhere instead',
     'topic declined 2',
     'history 2 declined',
   ])
-  t.equal(house.run(blocked(3, 1)).call.status, 'declined', 'nobody else rings')
+  t.equal(driver.run(blocked(3, 1)).call.status, 'declined', 'nobody else rings')
   const going = active([2])
   t.equal(going.run(blocked(2, 1)).call, going.call, 'who has answered stays')
 })
 
 t.test('deleting an account declines its pending invitations, by any inviter', async t => {
   const accountEnded = (user: number) => ({ kind: 'account-ended', userId: BigInt(user) as UserId }) as const
-  const house = ringing([2, 3])
-  t.same(inWords(house.run(accountEnded(2)).effects), [
+  const driver = ringing([2, 3])
+  t.same(inWords(driver.run(accountEnded(2)).effects), [
     '201 call_answered_elsewhere instead',
     '202 call_answered_elsewhere instead',
     'topic declined 2',
     'history 2 declined',
   ])
-  t.equal(house.run(accountEnded(3)).call.status, 'declined', 'nobody else rings')
+  t.equal(driver.run(accountEnded(3)).call.status, 'declined', 'nobody else rings')
   const going = active([2])
   t.equal(going.run(accountEnded(2)).call, going.call, 'who has answered leaves as a device')
 })
 
 t.test('a device that is removed asks for no key any more', async t => {
-  const house = active([2, 3])
+  const driver = active([2, 3])
   const asking = [deviceOf(2, 2), deviceOf(2, 3), deviceOf(3, 2)]
-  for (const by of asking) house.run({ kind: 'request-rejoin', by })
-  house.run({ kind: 'device-removed', by: asking[0]! })
+  for (const by of asking) driver.run({ kind: 'request-rejoin', by })
+  driver.run({ kind: 'device-removed', by: asking[0]! })
   t.same(
-    house.call.rejoinAsks.map(({ deviceId }) => deviceId),
+    driver.call.rejoinAsks.map(({ deviceId }) => deviceId),
     [203n, 302n],
   )
 })
 
 t.test('a device’s pending calls are its unanswered invitations', async t => {
-  const house = ringing([2, 3])
-  t.match(pendingRecord(house.call, SECOND), { status: 'ringing', encryptedAESKey: keyFor(SECOND) })
-  t.match(pendingRecord(house.call, deviceOf(2, 9)), { encryptedAESKey: undefined })
-  t.equal(pendingRecord(house.call, HOST), undefined)
-  t.equal(pendingRecord(house.call, deviceOf(9)), undefined)
-  house.run({ kind: 'ringing', by: SECOND })
-  t.ok(pendingRecord(house.call, SECOND))
-  house.run({ kind: 'decline', by: SECOND })
-  t.equal(pendingRecord(house.call, SECOND), undefined)
-  house.run({ kind: 'end', by: HOST })
-  t.equal(pendingRecord(house.call, THIRD), undefined)
+  const driver = ringing([2, 3])
+  t.match(pendingRecord(driver.call, SECOND), { status: 'ringing', encryptedAESKey: keyFor(SECOND) })
+  t.match(pendingRecord(driver.call, deviceOf(2, 9)), { encryptedAESKey: undefined })
+  t.equal(pendingRecord(driver.call, HOST), undefined)
+  t.equal(pendingRecord(driver.call, deviceOf(9)), undefined)
+  driver.run({ kind: 'ringing', by: SECOND })
+  t.ok(pendingRecord(driver.call, SECOND))
+  driver.run({ kind: 'decline', by: SECOND })
+  t.equal(pendingRecord(driver.call, SECOND), undefined)
+  driver.run({ kind: 'end', by: HOST })
+  t.equal(pendingRecord(driver.call, THIRD), undefined)
 })
 
 t.test('only the device that is in the call invites', async t => {
-  const house = active([2, 3])
+  const driver = active([2, 3])
   const from = deviceOf(2, 2)
-  t.equal(resultOf(house.decide(house.inviteCommand([4], from), house.facts([4], 2))), 'NOT_PARTICIPANT')
+  t.equal(resultOf(driver.decide(driver.inviteCommand([4], from), driver.facts([4], 2))), 'NOT_PARTICIPANT')
 })

@@ -3,12 +3,12 @@
 import t from 'tap'
 import { type CallHistoryRow, isUnseenMissed, peersIn } from '../../../src/domain/calls/call-history.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
-import { CALL_ID, CallHouse, deviceOf, START_MS, type UntimedCommand } from '../../support/call-house.ts'
+import { CALL_ID, CallDriver, deviceOf, START_MS, type UntimedCommand } from '../../support/call-driver.ts'
 
 const HOST = deviceOf(1)
 
 /** Keeps the rows as a store would. */
-class HistoryHouse extends CallHouse {
+class HistoryDriver extends CallDriver {
   readonly rows = new Map<number, CallHistoryRow>()
 
   override run(command: UntimedCommand, facts = this.facts([])) {
@@ -31,10 +31,10 @@ class HistoryHouse extends CallHouse {
 }
 
 t.test('the caller has a row from the start, a callee once they answered', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3])
-  t.same(house.statuses(1, 2, 3), ['active', undefined, undefined])
-  t.same(house.row(1), {
+  const driver = new HistoryDriver()
+  driver.start([2, 3])
+  t.same(driver.statuses(1, 2, 3), ['active', undefined, undefined])
+  t.same(driver.row(1), {
     callId: CALL_ID,
     direction: 'outgoing',
     status: 'active',
@@ -47,11 +47,11 @@ t.test('the caller has a row from the start, a callee once they answered', async
     talkedMs: undefined,
     seen: true,
   })
-  house.nowMs += 4000
-  house.join(3)
-  t.same(house.statuses(1, 2, 3), ['active', undefined, 'active'])
-  t.match(house.row(1), { startedAtMs: START_MS + 4000 })
-  t.match(house.row(3), {
+  driver.nowMs += 4000
+  driver.join(3)
+  t.same(driver.statuses(1, 2, 3), ['active', undefined, 'active'])
+  t.match(driver.row(1), { startedAtMs: START_MS + 4000 })
+  t.match(driver.row(3), {
     direction: 'incoming',
     seen: true,
     startedAtMs: START_MS + 4000,
@@ -60,142 +60,142 @@ t.test('the caller has a row from the start, a callee once they answered', async
 })
 
 t.test('a call of two is no group', async t => {
-  const house = new HistoryHouse()
-  house.start([2])
-  t.equal(house.row(1).isGroup, false)
+  const driver = new HistoryDriver()
+  driver.start([2])
+  t.equal(driver.row(1).isGroup, false)
 })
 
 t.test('the end writes everybody their time in the call', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3, 4])
-  house.nowMs += 10_000
-  house.join(2)
-  house.nowMs += 20_000
-  house.join(3)
-  house.nowMs += 5_000
-  house.run({ kind: 'leave', by: deviceOf(3) })
-  t.equal(house.row(3).status, 'active', 'they may come back')
-  house.nowMs += 5_000
-  house.run({ kind: 'request-rejoin', by: deviceOf(3) })
-  house.run({ kind: 'rejoin', by: deviceOf(3) })
-  house.nowMs += 7_000
-  house.run({ kind: 'leave', by: deviceOf(3) })
-  house.nowMs += 3_000
-  house.run({ kind: 'end', by: HOST })
-  t.same(house.statuses(1, 2, 3, 4), ['ended', 'ended', 'ended', 'missed'])
+  const driver = new HistoryDriver()
+  driver.start([2, 3, 4])
+  driver.nowMs += 10_000
+  driver.join(2)
+  driver.nowMs += 20_000
+  driver.join(3)
+  driver.nowMs += 5_000
+  driver.run({ kind: 'leave', by: deviceOf(3) })
+  t.equal(driver.row(3).status, 'active', 'they may come back')
+  driver.nowMs += 5_000
+  driver.run({ kind: 'request-rejoin', by: deviceOf(3) })
+  driver.run({ kind: 'rejoin', by: deviceOf(3) })
+  driver.nowMs += 7_000
+  driver.run({ kind: 'leave', by: deviceOf(3) })
+  driver.nowMs += 3_000
+  driver.run({ kind: 'end', by: HOST })
+  t.same(driver.statuses(1, 2, 3, 4), ['ended', 'ended', 'ended', 'missed'])
   t.same(
-    [1, 2, 3].map(user => house.row(user).talkedMs),
+    [1, 2, 3].map(user => driver.row(user).talkedMs),
     [40_000, 40_000, 12_000],
     'ringing is not talking',
   )
   t.same(
-    [1, 3, 4].map(user => house.row(user).endedAtMs),
+    [1, 3, 4].map(user => driver.row(user).endedAtMs),
     [START_MS + 50_000, START_MS + 47_000, START_MS + 50_000],
   )
-  t.match(house.row(4), { startedAtMs: undefined, talkedMs: undefined, seen: false })
+  t.match(driver.row(4), { startedAtMs: undefined, talkedMs: undefined, seen: false })
 })
 
 /** Each way to say no, or nothing, and what one's own row says. */
 t.test('what a callee did not answer, could not or did not want to', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3, 4, 5, 6])
-  house.join(2)
-  house.run({ kind: 'decline', by: deviceOf(3) })
-  house.run({ kind: 'decline', by: deviceOf(4), reason: 'busy' })
-  house.run({ kind: 'decline', by: deviceOf(5), reason: 'timeout' })
-  house.run({ kind: 'remove', by: HOST, userId: 6n as UserId })
-  t.same(house.statuses(2, 3, 4, 5, 6), ['active', 'declined', 'missed', 'missed', 'missed'])
+  const driver = new HistoryDriver()
+  driver.start([2, 3, 4, 5, 6])
+  driver.join(2)
+  driver.run({ kind: 'decline', by: deviceOf(3) })
+  driver.run({ kind: 'decline', by: deviceOf(4), reason: 'busy' })
+  driver.run({ kind: 'decline', by: deviceOf(5), reason: 'timeout' })
+  driver.run({ kind: 'remove', by: HOST, userId: 6n as UserId })
+  t.same(driver.statuses(2, 3, 4, 5, 6), ['active', 'declined', 'missed', 'missed', 'missed'])
   t.same(
-    [2, 3, 4, 5, 6].map(user => isUnseenMissed(house.row(user))),
+    [2, 3, 4, 5, 6].map(user => isUnseenMissed(driver.row(user))),
     [false, false, true, true, true],
   )
-  const before = new Map(house.rows)
-  house.run({ kind: 'end', by: HOST })
-  for (const user of [3, 4, 5, 6]) t.equal(house.row(user), before.get(user), 'the end does not change it')
+  const before = new Map(driver.rows)
+  driver.run({ kind: 'end', by: HOST })
+  for (const user of [3, 4, 5, 6]) t.equal(driver.row(user), before.get(user), 'the end does not change it')
 })
 
 t.test('the caller is never to be told of a call that they missed', async t => {
-  const house = new HistoryHouse()
-  house.start([2])
-  house.wait(65_000)
-  t.match(house.row(1), { status: 'missed', seen: true, endedAtMs: START_MS + 65_000 })
-  t.match(house.row(2), { status: 'missed', seen: false })
-  t.notOk(isUnseenMissed(house.row(1)))
+  const driver = new HistoryDriver()
+  driver.start([2])
+  driver.wait(65_000)
+  t.match(driver.row(1), { status: 'missed', seen: true, endedAtMs: START_MS + 65_000 })
+  t.match(driver.row(2), { status: 'missed', seen: false })
+  t.notOk(isUnseenMissed(driver.row(1)))
 })
 
 t.test('a call that its caller gave up is cancelled to them and missed to the callee', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3])
-  house.run({ kind: 'decline', by: deviceOf(3) })
-  house.run({ kind: 'end', by: HOST })
-  t.same(house.statuses(1, 2, 3), ['cancelled', 'missed', 'declined'])
+  const driver = new HistoryDriver()
+  driver.start([2, 3])
+  driver.run({ kind: 'decline', by: deviceOf(3) })
+  driver.run({ kind: 'end', by: HOST })
+  t.same(driver.statuses(1, 2, 3), ['cancelled', 'missed', 'declined'])
 })
 
 t.test('who comes late has not missed it', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3])
-  house.join(2)
-  house.wait(65_000)
-  t.ok(isUnseenMissed(house.row(3)))
-  house.join(3)
-  t.match(house.row(3), { status: 'active', seen: true })
+  const driver = new HistoryDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.wait(65_000)
+  t.ok(isUnseenMissed(driver.row(3)))
+  driver.join(3)
+  t.match(driver.row(3), { status: 'active', seen: true })
 })
 
 t.test('a user who is called again and misses it again hears of it again', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3])
-  house.join(2)
-  house.run({ kind: 'decline', by: deviceOf(3), reason: 'timeout' })
-  house.rows.delete(3)
-  house.invite([3], HOST)
-  t.same(house.statuses(3), [undefined])
-  house.run({ kind: 'decline', by: deviceOf(3), reason: 'timeout' })
-  t.ok(isUnseenMissed(house.row(3)))
+  const driver = new HistoryDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.run({ kind: 'decline', by: deviceOf(3), reason: 'timeout' })
+  driver.rows.delete(3)
+  driver.invite([3], HOST)
+  t.same(driver.statuses(3), [undefined])
+  driver.run({ kind: 'decline', by: deviceOf(3), reason: 'timeout' })
+  t.ok(isUnseenMissed(driver.row(3)))
 })
 
 t.test('a user removed after joining has an ended call', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3])
-  house.join(2)
-  house.nowMs += 9000
-  house.run({ kind: 'remove', by: HOST, userId: 2n as UserId })
-  t.match(house.row(2), { status: 'ended', talkedMs: 9000, endedAtMs: START_MS + 9000 })
-  house.nowMs += 9000
-  house.join(3)
-  house.run({ kind: 'end', by: HOST })
-  t.match(house.row(2), { status: 'ended', talkedMs: 9000 })
+  const driver = new HistoryDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.nowMs += 9000
+  driver.run({ kind: 'remove', by: HOST, userId: 2n as UserId })
+  t.match(driver.row(2), { status: 'ended', talkedMs: 9000, endedAtMs: START_MS + 9000 })
+  driver.nowMs += 9000
+  driver.join(3)
+  driver.run({ kind: 'end', by: HOST })
+  t.match(driver.row(2), { status: 'ended', talkedMs: 9000 })
 })
 
 t.test('time after a device was lost is not counted', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3])
-  house.join(2)
-  house.run({ kind: 'device-online', by: HOST })
-  house.wait(90_000)
-  house.nowMs += 5000
-  house.run({ kind: 'remove', by: HOST, userId: 2n as UserId })
-  t.match(house.row(2), { status: 'ended', talkedMs: 90_000, endedAtMs: START_MS + 90_000 })
+  const driver = new HistoryDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.run({ kind: 'device-online', by: HOST })
+  driver.wait(90_000)
+  driver.nowMs += 5000
+  driver.run({ kind: 'remove', by: HOST, userId: 2n as UserId })
+  t.match(driver.row(2), { status: 'ended', talkedMs: 90_000, endedAtMs: START_MS + 90_000 })
 })
 
 t.test('peers are the other participants, earliest first, thirty-one at most', async t => {
-  const house = new HistoryHouse()
-  house.start(Array.from({ length: 31 }, (_, at) => at + 2))
-  house.join(20)
+  const driver = new HistoryDriver()
+  driver.start(Array.from({ length: 31 }, (_, at) => at + 2))
+  driver.join(20)
   for (let user = 2; user <= 31; user++) {
-    if (user !== 20) house.run({ kind: 'decline', by: deviceOf(user) })
+    if (user !== 20) driver.run({ kind: 'decline', by: deviceOf(user) })
   }
-  house.invite([50, 51], HOST)
-  house.run({ kind: 'end', by: HOST })
-  const peers = peersIn(house.row(1), 1n as UserId).map(({ userId }) => userId)
+  driver.invite([50, 51], HOST)
+  driver.run({ kind: 'end', by: HOST })
+  const peers = peersIn(driver.row(1), 1n as UserId).map(({ userId }) => userId)
   t.same([peers.length, peers[0], new Set(peers).size], [31, 20n, 31])
 })
 
 t.test('nothing of a key is in history', async t => {
-  const house = new HistoryHouse()
-  house.start([2, 3])
-  house.join(2)
-  house.run({ kind: 'end', by: HOST })
-  const members = new Set([...house.rows.values()].flatMap(row => Object.keys(row)))
+  const driver = new HistoryDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.run({ kind: 'end', by: HOST })
+  const members = new Set([...driver.rows.values()].flatMap(row => Object.keys(row)))
   t.same(
     [...members].filter(name => /key|aes|device|hash/i.test(name)),
     [],

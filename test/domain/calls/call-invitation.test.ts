@@ -7,14 +7,14 @@ import { refusalOfWatcher } from '../../../src/domain/calls/call-decision.ts'
 import { pendingRecord, recordOf } from '../../../src/domain/calls/call-view.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import {
-  CallHouse,
+  CallDriver,
   deviceOf,
   inWords,
   keyFor,
   keysFor,
   resultOf,
   type UntimedCommand,
-} from '../../support/call-house.ts'
+} from '../../support/call-driver.ts'
 
 type StartCommand = Extract<UntimedCommand, { kind: 'start' }>
 
@@ -22,9 +22,9 @@ const HOST = deviceOf(1)
 const CALLEES = [2, 3]
 
 function started(changes: Partial<StartCommand>, facts: Partial<CallFacts> = {}, devices = 1) {
-  const house = new CallHouse({ devices })
-  const command = { ...house.startCommand(CALLEES), ...changes }
-  return house.decide(command, { ...house.facts(CALLEES), ...facts })
+  const driver = new CallDriver({ devices })
+  const command = { ...driver.startCommand(CALLEES), ...changes }
+  return driver.decide(command, { ...driver.facts(CALLEES), ...facts })
 }
 
 function usersFrom(first: number, count: number): number[] {
@@ -47,12 +47,12 @@ t.test('a caller calls one to thirty-one users, each once', async t => {
     t.equal(resultOf(decision), 'VALIDATION_FAILED')
     t.match(decision, { errors: [{ pointer: fault.split(' ')[0], code: fault.split(' ')[1] }] })
   }
-  const house = new CallHouse()
-  t.equal(house.start(usersFrom(2, 31)).call.participants.length, 32)
+  const driver = new CallDriver()
+  t.equal(driver.start(usersFrom(2, 31)).call.participants.length, 32)
 })
 
 t.test('all callees may be called, or none is', async t => {
-  const { callees } = new CallHouse().facts(CALLEES)
+  const { callees } = new CallDriver().facts(CALLEES)
   const stranger = { ...callees[1]!, mayBeCalled: false }
   const wanted = { kind: 'refused', code: 'CALLEE_NOT_CONTACT', members: { calleeIds: ['3'] } }
   t.match(started({}, { callees: [callees[0]!, stranger] }), wanted)
@@ -92,13 +92,13 @@ t.test('the form of the keys is checked first', async t => {
 })
 
 t.test('a callee without any device is called, and misses it', async t => {
-  const { callees } = new CallHouse().facts(CALLEES)
-  const house = new CallHouse()
+  const { callees } = new CallDriver().facts(CALLEES)
+  const driver = new CallDriver()
   const bare = { ...callees[1]!, deviceIds: [] }
-  const command = { ...house.startCommand(CALLEES), encryptedAESKeys: keysFor([deviceOf(2)]) }
-  const facts = { ...house.facts(CALLEES), callees: [callees[0]!, bare] }
-  t.same(inWords(house.run(command, facts).effects), ['201 call_invitation', 'history 1 active'])
-  t.ok(inWords(house.wait(65_000).effects).includes('history 3 missed'))
+  const command = { ...driver.startCommand(CALLEES), encryptedAESKeys: keysFor([deviceOf(2)]) }
+  const facts = { ...driver.facts(CALLEES), callees: [callees[0]!, bare] }
+  t.same(inWords(driver.run(command, facts).effects), ['201 call_invitation', 'history 1 active'])
+  t.ok(inWords(driver.wait(65_000).effects).includes('history 3 missed'))
 })
 
 t.test('a room belongs to one live call', async t => {
@@ -115,15 +115,15 @@ t.test('who is in another call does not start one', async t => {
 })
 
 t.test('an invitation names the room of the call, if any', async t => {
-  const house = new CallHouse()
-  house.start(CALLEES)
-  house.join(2)
-  const command = house.inviteCommand([4], HOST)
-  t.match(house.decide({ ...command, roomId: 1 }, house.facts([4])), {
+  const driver = new CallDriver()
+  driver.start(CALLEES)
+  driver.join(2)
+  const command = driver.inviteCommand([4], HOST)
+  t.match(driver.decide({ ...command, roomId: 1 }, driver.facts([4])), {
     code: 'VALIDATION_FAILED',
     errors: [{ pointer: '/roomId' }],
   })
-  t.equal(resultOf(house.decide({ ...command, roomId: 4711 }, house.facts([4]))), 'record')
+  t.equal(resultOf(driver.decide({ ...command, roomId: 4711 }, driver.facts([4]))), 'record')
 })
 
 /** Facts by which these callees have blocked the caller. */
@@ -135,7 +135,7 @@ function withheld(facts: CallFacts, ...users: readonly bigint[]): CallFacts {
 t.test(
   'a callee who has blocked the caller hears nothing, and the caller sees one who does not answer',
   async t => {
-    const [blocked, ignored] = [new CallHouse({ devices: 2 }), new CallHouse({ devices: 2 })]
+    const [blocked, ignored] = [new CallDriver({ devices: 2 }), new CallDriver({ devices: 2 })]
     const answers = [
       blocked.run(blocked.startCommand([2]), withheld(blocked.facts([2]), 2n)),
       ignored.run(ignored.startCommand([2]), ignored.facts([2])),
@@ -147,9 +147,9 @@ t.test(
     }
     t.match(refusalOfWatcher(blocked.call, 2n as UserId), { code: 'CALL_NOT_FOUND' })
     t.notOk(hasPart(blocked.call, 2n as UserId) || pendingRecord(blocked.call, deviceOf(2)))
-    const ends = [blocked, ignored].map(house => {
-      house.nowMs += 65_000
-      return inWords(house.run({ kind: 'deadline' }).effects)
+    const ends = [blocked, ignored].map(driver => {
+      driver.nowMs += 65_000
+      return inWords(driver.run({ kind: 'deadline' }).effects)
     })
     t.same(ends[0], ['101 call_ended', 'topic missed', 'history 1 missed'])
     t.same(
@@ -161,97 +161,97 @@ t.test(
 )
 
 t.test('a withheld callee is sealed for like any other, and gets no key', async t => {
-  const house = new CallHouse()
-  house.run(house.startCommand([2, 3]), withheld(house.facts([2, 3]), 3n))
-  house.join(2)
-  const keys = house.keysCommand(HOST, [deviceOf(2), deviceOf(3)], 2)
-  t.same(inWords(house.run(keys).effects), ['201 key_update'])
-  const again = house.run(house.inviteCommand([3], HOST), withheld(house.facts([3]), 3n))
+  const driver = new CallDriver()
+  driver.run(driver.startCommand([2, 3]), withheld(driver.facts([2, 3]), 3n))
+  driver.join(2)
+  const keys = driver.keysCommand(HOST, [deviceOf(2), deviceOf(3)], 2)
+  t.same(inWords(driver.run(keys).effects), ['201 key_update'])
+  const again = driver.run(driver.inviteCommand([3], HOST), withheld(driver.facts([3]), 3n))
   t.same(inWords(again.effects), [], 'also when invited again')
-  const rung = house.run(house.inviteCommand([3], deviceOf(2)), house.facts([3]))
+  const rung = driver.run(driver.inviteCommand([3], deviceOf(2)), driver.facts([3]))
   t.match(inWords(rung.effects)[0], /^301 call_invitation/, 'another contact rings them')
-  t.equal(resultOf(house.decide({ kind: 'join', by: deviceOf(3) })), 'record')
+  t.equal(resultOf(driver.decide({ kind: 'join', by: deviceOf(3) })), 'record')
 })
 
 t.test('a member who has blocked the inviter since stays what they are', async t => {
-  const house = new CallHouse()
-  house.start([2, 3])
-  house.join(2)
-  house.join(3)
-  house.run({ kind: 'leave', by: deviceOf(3) })
-  const before = house.call
-  house.run(house.inviteCommand([3], HOST), withheld(house.facts([3]), 3n))
-  t.same(house.call.participants, before.participants)
+  const driver = new CallDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.join(3)
+  driver.run({ kind: 'leave', by: deviceOf(3) })
+  const before = driver.call
+  driver.run(driver.inviteCommand([3], HOST), withheld(driver.facts([3]), 3n))
+  t.same(driver.call.participants, before.participants)
 })
 
 t.test('an invitation is held to the same rules as a start', async t => {
-  const house = new CallHouse()
-  house.start([2])
-  house.join(2)
-  const facts = house.facts([3])
+  const driver = new CallDriver()
+  driver.start([2])
+  driver.join(2)
+  const facts = driver.facts([3])
   const strangers = { ...facts, callees: facts.callees.map(callee => ({ ...callee, mayBeCalled: false })) }
-  t.equal(resultOf(house.decide(house.inviteCommand([3], HOST), strangers)), 'CALLEE_NOT_CONTACT')
-  t.equal(resultOf(house.decide(house.inviteCommand([3], HOST), house.facts([3, 4]))), 'record')
-  t.equal(resultOf(house.decide(house.inviteCommand([], HOST), facts)), 'VALIDATION_FAILED')
+  t.equal(resultOf(driver.decide(driver.inviteCommand([3], HOST), strangers)), 'CALLEE_NOT_CONTACT')
+  t.equal(resultOf(driver.decide(driver.inviteCommand([3], HOST), driver.facts([3, 4]))), 'record')
+  t.equal(resultOf(driver.decide(driver.inviteCommand([], HOST), facts)), 'VALIDATION_FAILED')
 })
 
 t.test('an invitation says for itself whether it is with video', async t => {
-  const house = new CallHouse()
-  house.start([2])
-  house.join(2)
-  const { effects } = house.run({ ...house.inviteCommand([3], HOST), isVideo: false }, house.facts([3]))
+  const driver = new CallDriver()
+  driver.start([2])
+  driver.join(2)
+  const { effects } = driver.run({ ...driver.inviteCommand([3], HOST), isVideo: false }, driver.facts([3]))
   t.match(effects[0], { notice: { isVideo: false } })
-  t.match(house.invite([4], HOST).effects[0], { notice: { isVideo: true } }, 'or is as the call')
-  t.match(house.run({ kind: 'end', by: HOST }).effects[0], {
+  t.match(driver.invite([4], HOST).effects[0], { notice: { isVideo: true } }, 'or is as the call')
+  t.match(driver.run({ kind: 'end', by: HOST }).effects[0], {
     notice: { kind: 'call_cancelled', isVideo: false },
   })
-  t.equal(house.call.isVideo, true)
+  t.equal(driver.call.isVideo, true)
 })
 
 t.test('thirty-two are in a call, those invited counted', async t => {
-  const house = new CallHouse()
-  house.start(usersFrom(2, 31))
-  house.join(2)
+  const driver = new CallDriver()
+  driver.start(usersFrom(2, 31))
+  driver.join(2)
   const decide = (users: number[]) =>
-    resultOf(house.decide(house.inviteCommand(users, HOST), house.facts(users)))
+    resultOf(driver.decide(driver.inviteCommand(users, HOST), driver.facts(users)))
   t.equal(decide([40]), 'CALL_FULL')
   t.equal(decide([2, 3]), 'record', 'but they may be invited once more')
-  house.run({ kind: 'decline', by: deviceOf(3) })
+  driver.run({ kind: 'decline', by: deviceOf(3) })
   t.equal(decide([40, 41]), 'CALL_FULL')
   t.equal(decide([40]), 'record')
 })
 
 t.test('a full call takes no one back', async t => {
-  const house = new CallHouse()
-  house.start(usersFrom(2, 31))
-  for (const user of usersFrom(2, 29)) house.join(user)
-  house.run({ kind: 'decline', by: deviceOf(31), reason: 'timeout' })
-  house.run({ kind: 'leave', by: deviceOf(2) })
-  house.run({ kind: 'request-rejoin', by: deviceOf(2) })
-  house.invite([40, 41], HOST)
-  t.equal(resultOf(house.decide({ kind: 'join', by: deviceOf(31) })), 'CALL_FULL')
-  t.equal(resultOf(house.decide({ kind: 'rejoin', by: deviceOf(2) })), 'CALL_FULL')
-  t.equal(resultOf(house.decide({ kind: 'join', by: deviceOf(32) })), 'record', 'but whom it has invited')
+  const driver = new CallDriver()
+  driver.start(usersFrom(2, 31))
+  for (const user of usersFrom(2, 29)) driver.join(user)
+  driver.run({ kind: 'decline', by: deviceOf(31), reason: 'timeout' })
+  driver.run({ kind: 'leave', by: deviceOf(2) })
+  driver.run({ kind: 'request-rejoin', by: deviceOf(2) })
+  driver.invite([40, 41], HOST)
+  t.equal(resultOf(driver.decide({ kind: 'join', by: deviceOf(31) })), 'CALL_FULL')
+  t.equal(resultOf(driver.decide({ kind: 'rejoin', by: deviceOf(2) })), 'CALL_FULL')
+  t.equal(resultOf(driver.decide({ kind: 'join', by: deviceOf(32) })), 'record', 'but whom it has invited')
 })
 
 t.test('sixty-four ever have a part in one call', async t => {
-  const house = new CallHouse()
-  house.start(usersFrom(2, 31))
-  house.join(2)
-  for (const user of usersFrom(3, 30)) house.run({ kind: 'decline', by: deviceOf(user) })
-  house.invite(usersFrom(33, 30), HOST)
-  for (const user of usersFrom(33, 30)) house.run({ kind: 'decline', by: deviceOf(user) })
-  house.invite([63, 64], HOST)
-  t.equal(house.call.participants.length, 64)
-  t.equal(resultOf(house.decide(house.inviteCommand([65], HOST), house.facts([65]))), 'CALL_FULL')
-  t.equal(resultOf(house.decide(house.inviteCommand([5], HOST), house.facts([5]))), 'record')
+  const driver = new CallDriver()
+  driver.start(usersFrom(2, 31))
+  driver.join(2)
+  for (const user of usersFrom(3, 30)) driver.run({ kind: 'decline', by: deviceOf(user) })
+  driver.invite(usersFrom(33, 30), HOST)
+  for (const user of usersFrom(33, 30)) driver.run({ kind: 'decline', by: deviceOf(user) })
+  driver.invite([63, 64], HOST)
+  t.equal(driver.call.participants.length, 64)
+  t.equal(resultOf(driver.decide(driver.inviteCommand([65], HOST), driver.facts([65]))), 'CALL_FULL')
+  t.equal(resultOf(driver.decide(driver.inviteCommand([5], HOST), driver.facts([5]))), 'record')
 })
 
 t.test('keys of an invitation are for its own callees', async t => {
-  const house = new CallHouse()
-  house.start([2])
-  house.join(2)
-  const { effects } = house.invite([3, 4], HOST)
+  const driver = new CallDriver()
+  driver.start([2])
+  driver.join(2)
+  const { effects } = driver.invite([3, 4], HOST)
   const notices = effects.flatMap(effect => (effect.kind === 'device' ? [effect] : []))
   t.same(
     notices.map(({ deviceId, notice }) => [deviceId, 'encryptedAESKey' in notice && notice.encryptedAESKey]),

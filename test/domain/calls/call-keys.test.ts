@@ -4,32 +4,32 @@ import t from 'tap'
 import type { CallDeviceRef } from '../../../src/domain/calls/call.ts'
 import {
   CALL_ID,
-  CallHouse,
+  CallDriver,
   deviceOf,
   inWords,
   keyFor,
   keysFor,
   resultOf,
   START_MS,
-} from '../../support/call-house.ts'
+} from '../../support/call-driver.ts'
 
 const [HOST, SECOND, THIRD, FOURTH] = [deviceOf(1), deviceOf(2), deviceOf(3), deviceOf(4)]
 
 /** 1 to 3 are in the call and stay online; each has two devices. */
-function active({ pending = [] as number[] } = {}): CallHouse {
-  const house = new CallHouse({ devices: 2 })
-  house.start([2, 3, ...pending])
-  for (const user of [2, 3]) house.join(user)
-  for (const by of [HOST, SECOND, THIRD]) house.run({ kind: 'device-online', by })
-  return house
+function active({ pending = [] as number[] } = {}): CallDriver {
+  const driver = new CallDriver({ devices: 2 })
+  driver.start([2, 3, ...pending])
+  for (const user of [2, 3]) driver.join(user)
+  for (const by of [HOST, SECOND, THIRD]) driver.run({ kind: 'device-online', by })
+  return driver
 }
 
 /** 3 has left and asked for the key. */
-function asking(): CallHouse {
-  const house = active()
-  house.run({ kind: 'leave', by: THIRD })
-  house.run({ kind: 'request-rejoin', by: THIRD })
-  return house
+function asking(): CallDriver {
+  const driver = active()
+  driver.run({ kind: 'leave', by: THIRD })
+  driver.run({ kind: 'request-rejoin', by: THIRD })
+  return driver
 }
 
 function answer(by: CallDeviceRef, requester: CallDeviceRef = THIRD, encryptedAESKey = keyFor(requester)) {
@@ -43,10 +43,10 @@ function answer(by: CallDeviceRef, requester: CallDeviceRef = THIRD, encryptedAE
 }
 
 t.test('a device that asks is heard by every other device in the call', async t => {
-  const house = active({ pending: [4] })
-  house.run({ kind: 'leave', by: THIRD })
-  house.nowMs += 1000
-  const { effects, reply } = house.run({ kind: 'request-rejoin', by: deviceOf(3, 2) })
+  const driver = active({ pending: [4] })
+  driver.run({ kind: 'leave', by: THIRD })
+  driver.nowMs += 1000
+  const { effects, reply } = driver.run({ kind: 'request-rejoin', by: deviceOf(3, 2) })
   t.same(reply, { kind: 'asked', asked: 2, expiresInS: 30 })
   t.same(inWords(effects), ['101 participant_request_rejoin', '201 participant_request_rejoin'])
   t.match(effects[0], {
@@ -63,42 +63,46 @@ t.test('a device that asks is heard by every other device in the call', async t 
 })
 
 t.test('an open ask is not repeated, an expired one is', async t => {
-  const house = asking()
-  house.nowMs += 10_500
-  t.match(house.run({ kind: 'request-rejoin', by: THIRD }), {
+  const driver = asking()
+  driver.nowMs += 10_500
+  t.match(driver.run({ kind: 'request-rejoin', by: THIRD }), {
     effects: [],
     reply: { asked: 2, expiresInS: 20 },
   })
-  house.nowMs += 19_500
-  t.equal(house.run({ kind: 'request-rejoin', by: THIRD }).effects.length, 2)
-  t.equal(house.call.rejoinAsks.length, 1)
+  driver.nowMs += 19_500
+  t.equal(driver.run({ kind: 'request-rejoin', by: THIRD }).effects.length, 2)
+  t.equal(driver.call.rejoinAsks.length, 1)
 })
 
 t.test('one whose own other device is in the call asks that one too', async t => {
-  const house = active()
-  const { effects } = house.run({ kind: 'request-rejoin', by: deviceOf(2, 2) })
+  const driver = active()
+  const { effects } = driver.run({ kind: 'request-rejoin', by: deviceOf(2, 2) })
   t.same(
     inWords(effects),
     [101, 201, 301].map(device => `${device} participant_request_rejoin`),
   )
-  const moved = house.run({ kind: 'rejoin', by: deviceOf(2, 2) })
+  const moved = driver.run({ kind: 'rejoin', by: deviceOf(2, 2) })
   t.same(inWords(moved.effects), ['201 call_moved', 'topic joined 2'])
-  for (const by of [HOST, THIRD]) house.run({ kind: 'leave', by })
-  t.same(house.run({ kind: 'request-rejoin', by: SECOND }).reply, { kind: 'asked', asked: 1, expiresInS: 30 })
+  for (const by of [HOST, THIRD]) driver.run({ kind: 'leave', by })
+  t.same(driver.run({ kind: 'request-rejoin', by: SECOND }).reply, {
+    kind: 'asked',
+    asked: 1,
+    expiresInS: 30,
+  })
 })
 
 t.test('an ask in an otherwise empty call finds no device', async t => {
-  const house = active()
-  for (const by of [SECOND, THIRD]) house.run({ kind: 'leave', by })
-  t.equal(resultOf(house.decide({ kind: 'request-rejoin', by: HOST })), 'NO_ACTIVE_PARTICIPANT')
-  house.run({ kind: 'leave', by: HOST })
-  t.equal(resultOf(house.decide({ kind: 'request-rejoin', by: SECOND })), 'NO_ACTIVE_PARTICIPANT')
-  t.same(inWords(house.run({ kind: 'rejoin', by: SECOND }).effects), ['topic joined 2', 'topic host 2'])
+  const driver = active()
+  for (const by of [SECOND, THIRD]) driver.run({ kind: 'leave', by })
+  t.equal(resultOf(driver.decide({ kind: 'request-rejoin', by: HOST })), 'NO_ACTIVE_PARTICIPANT')
+  driver.run({ kind: 'leave', by: HOST })
+  t.equal(resultOf(driver.decide({ kind: 'request-rejoin', by: SECOND })), 'NO_ACTIVE_PARTICIPANT')
+  t.same(inWords(driver.run({ kind: 'rejoin', by: SECOND }).effects), ['topic joined 2', 'topic host 2'])
 })
 
 t.test('an answer goes to the device that asked, and to no other', async t => {
-  const house = asking()
-  const { effects, reply } = house.run(answer(SECOND))
+  const driver = asking()
+  const { effects, reply } = driver.run(answer(SECOND))
   t.equal(reply.kind, 'done')
   t.same(inWords(effects), ['301 participant_accept_rejoin'])
   t.match(effects[0], {
@@ -111,16 +115,16 @@ t.test('an answer goes to the device that asked, and to no other', async t => {
       fromDeviceId: SECOND.deviceId,
     },
   })
-  t.notOk(JSON.stringify(house.call, (_, value) => String(value)).includes(keyFor(THIRD)), 'it is not kept')
+  t.notOk(JSON.stringify(driver.call, (_, value) => String(value)).includes(keyFor(THIRD)), 'it is not kept')
 })
 
 t.test('each device answers once, and five answers are passed on', async t => {
-  const house = new CallHouse()
-  house.start([2, 3, 4, 5, 6, 7, 8])
-  for (const user of [2, 3, 4, 5, 6, 7, 8]) house.join(user)
-  house.run({ kind: 'leave', by: THIRD })
-  house.run({ kind: 'request-rejoin', by: THIRD })
-  const told = [1, 2, 2, 4, 5, 6, 7, 8].map(user => house.run(answer(deviceOf(user))).effects.length)
+  const driver = new CallDriver()
+  driver.start([2, 3, 4, 5, 6, 7, 8])
+  for (const user of [2, 3, 4, 5, 6, 7, 8]) driver.join(user)
+  driver.run({ kind: 'leave', by: THIRD })
+  driver.run({ kind: 'request-rejoin', by: THIRD })
+  const told = [1, 2, 2, 4, 5, 6, 7, 8].map(user => driver.run(answer(deviceOf(user))).effects.length)
   t.same(told, [1, 1, 0, 1, 1, 1, 0, 0])
 })
 
@@ -136,28 +140,28 @@ t.test('answers count until thirty seconds are over, or the device is back', asy
 })
 
 t.test('an answer to a device that did not ask goes nowhere', async t => {
-  const house = asking()
+  const driver = asking()
   for (const device of [SECOND, deviceOf(3, 2), FOURTH, deviceOf(9)]) {
-    t.match(house.run(answer(HOST, device)), { effects: [], reply: { kind: 'done' } })
+    t.match(driver.run(answer(HOST, device)), { effects: [], reply: { kind: 'done' } })
   }
 })
 
 t.test('only a device in the call answers, and only with an encrypted key', async t => {
-  const house = asking()
-  for (const by of [deviceOf(2, 2), THIRD]) t.equal(resultOf(house.decide(answer(by))), 'NOT_PARTICIPANT')
-  t.equal(resultOf(house.decide(answer(deviceOf(9)))), 'CALL_NOT_FOUND')
+  const driver = asking()
+  for (const by of [deviceOf(2, 2), THIRD]) t.equal(resultOf(driver.decide(answer(by))), 'NOT_PARTICIPANT')
+  t.equal(resultOf(driver.decide(answer(deviceOf(9)))), 'CALL_NOT_FOUND')
   const plain = Buffer.alloc(32).toString('base64')
-  t.equal(resultOf(house.decide(answer(HOST, THIRD, plain))), 'PLAINTEXT_KEY_SUSPECTED')
-  t.equal(resultOf(house.decide(answer(HOST, THIRD, 'x'))), 'VALIDATION_FAILED')
+  t.equal(resultOf(driver.decide(answer(HOST, THIRD, plain))), 'PLAINTEXT_KEY_SUSPECTED')
+  t.equal(resultOf(driver.decide(answer(HOST, THIRD, 'x'))), 'VALIDATION_FAILED')
 })
 
 t.test('who asked rejoins, for a minute', async t => {
-  const house = asking()
-  house.wait(59_999)
-  const { effects, reply } = house.run({ kind: 'rejoin', by: THIRD })
+  const driver = asking()
+  driver.wait(59_999)
+  const { effects, reply } = driver.run({ kind: 'rejoin', by: THIRD })
   t.same(inWords(effects), ['topic joined 3'])
   t.match(reply, { kind: 'record', record: { roomId: 4711, encryptedAESKey: undefined } })
-  t.match(house.run({ kind: 'rejoin', by: THIRD }), { effects: [], reply })
+  t.match(driver.run({ kind: 'rejoin', by: THIRD }), { effects: [], reply })
   const late = asking()
   late.nowMs += 60_000
   t.equal(resultOf(late.decide({ kind: 'rejoin', by: THIRD })), 'REJOIN_REQUIRED')
@@ -165,39 +169,39 @@ t.test('who asked rejoins, for a minute', async t => {
 })
 
 t.test('only the device that asked rejoins', async t => {
-  const house = asking()
-  t.equal(resultOf(house.decide({ kind: 'rejoin', by: deviceOf(3, 2) })), 'REJOIN_REQUIRED')
+  const driver = asking()
+  t.equal(resultOf(driver.decide({ kind: 'rejoin', by: deviceOf(3, 2) })), 'REJOIN_REQUIRED')
 })
 
 t.test('a user who was lost, declined or missed it comes in with a key from another device', async t => {
   for (const way of ['lost', 'declined', 'missed', 'invited']) {
-    const house = active({ pending: [4] })
+    const driver = active({ pending: [4] })
     if (way === 'lost') {
-      house.join(4)
-      house.wait(90_000)
+      driver.join(4)
+      driver.wait(90_000)
     } else if (way !== 'invited') {
-      house.run({ kind: 'decline', by: FOURTH, reason: way === 'missed' ? 'timeout' : 'declined' })
+      driver.run({ kind: 'decline', by: FOURTH, reason: way === 'missed' ? 'timeout' : 'declined' })
     }
-    t.equal(house.person(4).state, way)
-    house.run({ kind: 'request-rejoin', by: FOURTH })
-    t.equal(house.run(answer(HOST, FOURTH)).effects.length, 1)
-    const words = inWords(house.run({ kind: 'rejoin', by: FOURTH }).effects)
+    t.equal(driver.person(4).state, way)
+    driver.run({ kind: 'request-rejoin', by: FOURTH })
+    t.equal(driver.run(answer(HOST, FOURTH)).effects.length, 1)
+    const words = inWords(driver.run({ kind: 'rejoin', by: FOURTH }).effects)
     t.ok(words.includes('topic joined 4'), way)
     t.equal(words.includes('402 call_answered_elsewhere instead'), way === 'invited', way)
   }
 })
 
 t.test('who was removed has nothing to ask for, nor keeps what they asked', async t => {
-  const house = asking()
-  house.run({ kind: 'remove', by: HOST, userId: THIRD.userId })
-  t.same(house.call.rejoinAsks, [])
-  t.equal(resultOf(house.decide({ kind: 'request-rejoin', by: THIRD })), 'NOT_PARTICIPANT')
-  t.match(house.run(answer(SECOND)), { effects: [] })
+  const driver = asking()
+  driver.run({ kind: 'remove', by: HOST, userId: THIRD.userId })
+  t.same(driver.call.rejoinAsks, [])
+  t.equal(resultOf(driver.decide({ kind: 'request-rejoin', by: THIRD })), 'NOT_PARTICIPANT')
+  t.match(driver.run(answer(SECOND)), { effects: [] })
 })
 
 t.test('a new key reaches each device in the call but the one that made it', async t => {
-  const house = active()
-  const { effects, reply } = house.run(house.keysCommand(HOST, [SECOND, THIRD], 2))
+  const driver = active()
+  const { effects, reply } = driver.run(driver.keysCommand(HOST, [SECOND, THIRD], 2))
   t.equal(reply.kind, 'done')
   t.same(inWords(effects), ['201 key_update', '301 key_update'])
   t.match(
@@ -214,12 +218,12 @@ t.test('a new key reaches each device in the call but the one that made it', asy
       },
     })),
   )
-  t.equal(house.call.keyEpoch, 2)
+  t.equal(driver.call.keyEpoch, 2)
 })
 
 t.test('the map names exactly the devices in the call, and any that still ring', async t => {
-  const house = active({ pending: [4, 5] })
-  house.run({ kind: 'decline', by: deviceOf(5) })
+  const driver = active({ pending: [4, 5] })
+  driver.run({ kind: 'decline', by: deviceOf(5) })
   const both = [SECOND, THIRD]
   const wrong = [
     [SECOND],
@@ -230,86 +234,89 @@ t.test('the map names exactly the devices in the call, and any that still ring',
     [...both, deviceOf(9)],
   ]
   for (const devices of wrong) {
-    t.equal(resultOf(house.decide(house.keysCommand(HOST, devices, 2))), 'DEVICE_LIST_MISMATCH')
+    t.equal(resultOf(driver.decide(driver.keysCommand(HOST, devices, 2))), 'DEVICE_LIST_MISMATCH')
   }
   for (const devices of [both, [...both, FOURTH], [...both, FOURTH, deviceOf(4, 2)]]) {
-    t.equal(resultOf(house.decide(house.keysCommand(HOST, devices, 2))), 'done')
+    t.equal(resultOf(driver.decide(driver.keysCommand(HOST, devices, 2))), 'done')
   }
 })
 
 t.test('a device that still rings gets the new key with its next look, or none', async t => {
-  const house = active({ pending: [4, 5] })
-  const { effects } = house.run(house.keysCommand(HOST, [SECOND, THIRD, FOURTH], 2))
+  const driver = active({ pending: [4, 5] })
+  const { effects } = driver.run(driver.keysCommand(HOST, [SECOND, THIRD, FOURTH], 2))
   t.same(inWords(effects), ['201 key_update', '301 key_update', '401 key_update'])
-  t.match(house.join(4).reply, { record: { keyEpoch: 2, encryptedAESKey: keyFor(FOURTH, 2) } })
-  const { reply } = house.join(5)
+  t.match(driver.join(4).reply, { record: { keyEpoch: 2, encryptedAESKey: keyFor(FOURTH, 2) } })
+  const { reply } = driver.join(5)
   t.match(reply, { record: { keyEpoch: 2, encryptedAESKey: undefined } }, 'an old one would be of no use')
 })
 
 t.test('keys are of the next epoch and from the host', async t => {
-  const house = active()
+  const driver = active()
   const both = [SECOND, THIRD]
   for (const epoch of [0, 1, 3, 100]) {
-    t.match(house.decide(house.keysCommand(HOST, both, epoch)), {
+    t.match(driver.decide(driver.keysCommand(HOST, both, epoch)), {
       code: 'EPOCH_CONFLICT',
       members: { keyEpoch: 1 },
     })
   }
-  t.equal(resultOf(house.decide(house.keysCommand(SECOND, [HOST, THIRD], 2))), 'NOT_HOST')
-  t.equal(resultOf(house.decide(house.keysCommand(deviceOf(1, 2), [HOST, ...both], 2))), 'NOT_PARTICIPANT')
-  t.equal(resultOf(house.decide(house.keysCommand(HOST, both, 2, 'leave'))), 'done')
+  t.equal(resultOf(driver.decide(driver.keysCommand(SECOND, [HOST, THIRD], 2))), 'NOT_HOST')
+  t.equal(resultOf(driver.decide(driver.keysCommand(deviceOf(1, 2), [HOST, ...both], 2))), 'NOT_PARTICIPANT')
+  t.equal(resultOf(driver.decide(driver.keysCommand(HOST, both, 2, 'leave'))), 'done')
 })
 
 t.test('in an emergency any participant sends the present key again', async t => {
-  const house = active({ pending: [4] })
-  const { effects } = house.run(house.keysCommand(SECOND, [HOST, THIRD], 1, 'emergency'))
+  const driver = active({ pending: [4] })
+  const { effects } = driver.run(driver.keysCommand(SECOND, [HOST, THIRD], 1, 'emergency'))
   t.same(inWords(effects), ['101 key_update', '301 key_update'])
-  t.equal(house.call.keyEpoch, 1)
-  t.equal(resultOf(house.decide(house.keysCommand(SECOND, [HOST, THIRD], 2, 'emergency'))), 'NOT_HOST')
-  t.equal(resultOf(house.decide(house.keysCommand(SECOND, [HOST, THIRD], 3, 'emergency'))), 'EPOCH_CONFLICT')
+  t.equal(driver.call.keyEpoch, 1)
+  t.equal(resultOf(driver.decide(driver.keysCommand(SECOND, [HOST, THIRD], 2, 'emergency'))), 'NOT_HOST')
+  t.equal(
+    resultOf(driver.decide(driver.keysCommand(SECOND, [HOST, THIRD], 3, 'emergency'))),
+    'EPOCH_CONFLICT',
+  )
   t.match(
-    house.join(4).reply,
+    driver.join(4).reply,
     { record: { encryptedAESKey: keyFor(FOURTH) } },
     'keys that wait go on waiting',
   )
-  const next = house.run(house.keysCommand(HOST, [SECOND, THIRD, FOURTH], 2, 'emergency'))
+  const next = driver.run(driver.keysCommand(HOST, [SECOND, THIRD, FOURTH], 2, 'emergency'))
   t.equal(next.call.keyEpoch, 2, 'the host may make a new one of it')
 })
 
 t.test('keys that are sent again are not passed on again', async t => {
-  const house = active()
-  const command = house.keysCommand(HOST, [SECOND, THIRD], 2)
-  const first = house.run(command)
-  t.same(house.run(command), { ...first, effects: [] })
+  const driver = active()
+  const command = driver.keysCommand(HOST, [SECOND, THIRD], 2)
+  const first = driver.run(command)
+  t.same(driver.run(command), { ...first, effects: [] })
   const reversed = Object.fromEntries(Object.entries(command.encryptedAESKeys).reverse())
-  t.same(house.run({ ...command, encryptedAESKeys: reversed }).effects, [])
-  house.run({ kind: 'leave', by: THIRD })
-  t.same(house.run(command).effects, [], 'nor are they held against who is in the call by then')
+  t.same(driver.run({ ...command, encryptedAESKeys: reversed }).effects, [])
+  driver.run({ kind: 'leave', by: THIRD })
+  t.same(driver.run(command).effects, [], 'nor are they held against who is in the call by then')
   const others = keysFor([SECOND, THIRD], 7)
-  t.equal(resultOf(house.decide({ ...command, encryptedAESKeys: others })), 'EPOCH_CONFLICT')
-  const emergency = house.keysCommand(SECOND, [HOST], 2, 'emergency')
-  t.equal(house.run(emergency).effects.length, 1)
-  t.equal(house.run(emergency).effects.length, 0)
-  t.same(house.run(command).effects, [], 'whatever others have sent since')
+  t.equal(resultOf(driver.decide({ ...command, encryptedAESKeys: others })), 'EPOCH_CONFLICT')
+  const emergency = driver.keysCommand(SECOND, [HOST], 2, 'emergency')
+  t.equal(driver.run(emergency).effects.length, 1)
+  t.equal(driver.run(emergency).effects.length, 0)
+  t.same(driver.run(command).effects, [], 'whatever others have sent since')
 })
 
 t.test('keys of the wrong form are refused', async t => {
-  const house = active()
+  const driver = active()
   const plain = Buffer.alloc(32).toString('base64')
-  const command = house.keysCommand(HOST, [SECOND, THIRD], 2)
+  const command = driver.keysCommand(HOST, [SECOND, THIRD], 2)
   const encryptedAESKeys = { ...command.encryptedAESKeys, '2_201': plain }
-  t.equal(resultOf(house.decide({ ...command, encryptedAESKeys })), 'PLAINTEXT_KEY_SUSPECTED')
+  t.equal(resultOf(driver.decide({ ...command, encryptedAESKeys })), 'PLAINTEXT_KEY_SUSPECTED')
 })
 
 t.test('a call drops each key once no device waits for it', async t => {
-  const house = active({ pending: [4, 5] })
+  const driver = active({ pending: [4, 5] })
   const keysIn = () =>
-    house.call.participants.flatMap(({ devices }) => devices).map(({ deviceId }) => deviceId)
+    driver.call.participants.flatMap(({ devices }) => devices).map(({ deviceId }) => deviceId)
   t.same(keysIn(), [202n, 302n, 401n, 402n, 501n, 502n])
-  house.run({ kind: 'leave', by: SECOND })
-  house.run({ kind: 'decline', by: FOURTH })
+  driver.run({ kind: 'leave', by: SECOND })
+  driver.run({ kind: 'decline', by: FOURTH })
   t.same(keysIn(), [302n, 501n, 502n])
-  house.run({ kind: 'end', by: HOST })
+  driver.run({ kind: 'end', by: HOST })
   t.same(keysIn(), [])
-  t.equal(house.call.lastKeys, undefined)
+  t.equal(driver.call.lastKeys, undefined)
 })

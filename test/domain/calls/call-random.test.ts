@@ -19,12 +19,12 @@ import type { UserId } from '../../../src/domain/ids.ts'
 import { CallChecks } from '../../support/call-checks.ts'
 import {
   CALL_ID,
-  CallHouse,
+  CallDriver,
   deviceOf,
   keyFor,
   keysFor,
   type UntimedCommand,
-} from '../../support/call-house.ts'
+} from '../../support/call-driver.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { countOf, sized } from '../../support/size.ts'
 
@@ -49,7 +49,7 @@ type Step = { readonly command: UntimedCommand; readonly facts?: CallFacts }
 
 class Life {
   readonly #random: () => number
-  readonly #house = new CallHouse({ devices: DEVICES })
+  readonly #driver = new CallDriver({ devices: DEVICES })
   readonly #checks = new CallChecks(key => OWNERS.get(key))
   readonly refused = new Map<string, number>()
 
@@ -61,15 +61,15 @@ class Life {
   live(): Call {
     this.#step(this.#start())
     if (this.#chance(0.7)) this.#begin()
-    for (let step = 0; step < STEPS && !isOver(this.#house.call); step++) this.#next()
+    for (let step = 0; step < STEPS && !isOver(this.#driver.call); step++) this.#next()
     this.#waitForEnd()
-    this.#checks.atEnd(this.#house.call)
-    return this.#house.call
+    this.#checks.atEnd(this.#driver.call)
+    return this.#driver.call
   }
 
   #next(): void {
-    const house = this.#house
-    if (this.#chance(0.4)) house.nowMs += Math.floor(this.#random() ** 6 * 200_000)
+    const driver = this.#driver
+    if (this.#chance(0.4)) driver.nowMs += Math.floor(this.#random() ** 6 * 200_000)
     if (this.#chance(0.2)) this.#step({ command: { kind: 'deadline' } })
     if (this.#chance(0.03)) this.#restart()
     this.#step(this.#any())
@@ -77,39 +77,39 @@ class Life {
 
   /** The first callee answers, and the two have sockets. */
   #begin(): void {
-    const first = this.#house.call.participants[1]!
+    const first = this.#driver.call.participants[1]!
     const callee = deviceOf(Number(first.userId))
     this.#step({ command: { kind: 'join', by: callee } })
     for (const by of [callee, deviceOf(1)]) this.#step({ command: { kind: 'device-online', by } })
   }
 
   #waitForEnd(): void {
-    const house = this.#house
-    for (let waits = 0; !isOver(house.call); waits++) {
+    const driver = this.#driver
+    for (let waits = 0; !isOver(driver.call); waits++) {
       assert.ok(waits < 100, 'the call ends by itself')
-      house.nowMs = Math.max(house.nowMs, nextDeadlineMs(house.call)!)
+      driver.nowMs = Math.max(driver.nowMs, nextDeadlineMs(driver.call)!)
       this.#step({ command: { kind: 'deadline' } })
-      const next = nextDeadlineMs(house.call)
-      assert.ok(next === undefined || next > house.nowMs, 'no deadline is left behind')
+      const next = nextDeadlineMs(driver.call)
+      assert.ok(next === undefined || next > driver.nowMs, 'no deadline is left behind')
     }
     for (let step = 0; step < 4; step++) this.#next()
   }
 
   #step({ command, facts }: Step): void {
-    const house = this.#house
-    const decision = house.decide(command, facts)
+    const driver = this.#driver
+    const decision = driver.decide(command, facts)
     if (decision.kind === 'refused') {
       this.refused.set(decision.code, (this.refused.get(decision.code) ?? 0) + 1)
       return
     }
-    house.kept = decision.call
+    driver.kept = decision.call
     this.#checks.after(decision, command)
     if (this.#chance(0.3)) this.#repeat(decision, { command, ...(facts === undefined ? {} : { facts }) })
   }
 
   /** The same again does nothing and is answered in the same way, but for the key that was handed over. */
   #repeat(first: CallAccepted, { command, facts }: Step): void {
-    const again = this.#house.decide(command, facts)
+    const again = this.#driver.decide(command, facts)
     assert(again.kind === 'accepted', `${command.kind} again`)
     assert.equal(again.call, first.call, `${command.kind} again changes the call`)
     assert.deepEqual(again.effects, [], `${command.kind} again tells something`)
@@ -119,22 +119,22 @@ class Life {
   }
 
   #restart(): void {
-    const house = this.#house
+    const driver = this.#driver
     const downForMs = Math.floor(this.#random() * 120_000)
-    house.nowMs += downForMs
-    const { nowMs } = house
-    const stored = decode(encode(house.call))
-    assert.deepEqual(stored, house.call, 'the store gives back what it was given')
-    if (!isOver(house.call)) house.kept = recover(stored, { nowMs, downForMs })
+    driver.nowMs += downForMs
+    const { nowMs } = driver
+    const stored = decode(encode(driver.call))
+    assert.deepEqual(stored, driver.call, 'the store gives back what it was given')
+    if (!isOver(driver.call)) driver.kept = recover(stored, { nowMs, downForMs })
   }
 
   #start(): Step {
     const callees = this.#users(1)
-    const command = this.#house.startCommand(callees)
+    const command = this.#driver.startCommand(callees)
     // The caller's other device may take over, if it was given a key.
     const own = this.#chance(0.3) ? keysFor([deviceOf(1, 2)]) : {}
     const encryptedAESKeys = { ...command.encryptedAESKeys, ...own }
-    return { command: { ...command, encryptedAESKeys }, facts: this.#house.facts(callees) }
+    return { command: { ...command, encryptedAESKeys }, facts: this.#driver.facts(callees) }
   }
 
   #any(): Step {
@@ -196,13 +196,13 @@ class Life {
     const by = this.#insider()
     const callees = this.#users(Number(by.userId))
     return {
-      command: this.#house.inviteCommand(callees, by),
-      facts: this.#house.facts(callees, Number(by.userId)),
+      command: this.#driver.inviteCommand(callees, by),
+      facts: this.#driver.facts(callees, Number(by.userId)),
     }
   }
 
   #newKeys(): Step {
-    const { call } = this.#house
+    const { call } = this.#driver
     const by = this.#insider()
     const isEmergency = this.#chance(0.4)
     const epoch = Math.min(EPOCHS, call.keyEpoch + (isEmergency ? 0 : 1))
@@ -211,11 +211,11 @@ class Life {
       .filter(one => isPending(one) && this.#chance(0.5))
       .flatMap(({ userId, devices }) => devices.map(({ deviceId }) => ({ userId, deviceId })))
     const reason = isEmergency ? 'emergency' : this.#one(['rotation', 'leave'] as const)
-    return { command: this.#house.keysCommand(by, [...others, ...ringing], epoch, reason) }
+    return { command: this.#driver.keysCommand(by, [...others, ...ringing], epoch, reason) }
   }
 
   #answer(): Step {
-    const { rejoinAsks, keyEpoch } = this.#house.call
+    const { rejoinAsks, keyEpoch } = this.#driver.call
     const asks: readonly CallDeviceRef[] = rejoinAsks.length > 0 ? rejoinAsks : [deviceOf(2)]
     const { userId, deviceId } = this.#one(asks)
     const encryptedAESKey = keyFor({ userId, deviceId }, keyEpoch)
@@ -233,7 +233,7 @@ class Life {
 
   /** A device that is in the call, as a rule. */
   #insider(): CallDeviceRef {
-    const joined = this.#house.kept === undefined ? [] : joinedDevices(this.#house.call)
+    const joined = this.#driver.kept === undefined ? [] : joinedDevices(this.#driver.call)
     return joined.length > 0 && this.#chance(0.9) ? this.#one(joined) : deviceOf(this.#int(1, USERS))
   }
 

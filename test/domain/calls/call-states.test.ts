@@ -5,44 +5,44 @@ import { type Call, isOver } from '../../../src/domain/calls/call.ts'
 import type { CallDecision } from '../../../src/domain/calls/call-command.ts'
 import { decide } from '../../../src/domain/calls/call-decision.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
-import { CallHouse, deviceOf, keyFor, type UntimedCommand } from '../../support/call-house.ts'
+import { CallDriver, deviceOf, keyFor, type UntimedCommand } from '../../support/call-driver.ts'
 
 /** The commands' sender; 1 has started the call, 2 is called as well. */
 const SUBJECT = 3
 const [HOST, OTHER] = [deviceOf(1), deviceOf(2)]
 
 /** Each way to a state, in a call whose other callee has joined it, or not yet. */
-const WAYS: Record<string, (house: CallHouse) => void> = {
+const WAYS: Record<string, (driver: CallDriver) => void> = {
   invited: () => {},
-  ringing: house => house.run({ kind: 'ringing', by: deviceOf(SUBJECT) }),
-  joined: house => house.join(SUBJECT),
-  left: house => {
-    house.join(SUBJECT)
-    house.run({ kind: 'leave', by: deviceOf(SUBJECT) })
+  ringing: driver => driver.run({ kind: 'ringing', by: deviceOf(SUBJECT) }),
+  joined: driver => driver.join(SUBJECT),
+  left: driver => {
+    driver.join(SUBJECT)
+    driver.run({ kind: 'leave', by: deviceOf(SUBJECT) })
   },
-  lost: house => {
-    house.join(SUBJECT)
-    house.wait(90_000)
+  lost: driver => {
+    driver.join(SUBJECT)
+    driver.wait(90_000)
   },
-  declined: house => house.run({ kind: 'decline', by: deviceOf(SUBJECT) }),
-  busy: house => house.run({ kind: 'decline', by: deviceOf(SUBJECT), reason: 'busy' }),
-  missed: house => house.run({ kind: 'decline', by: deviceOf(SUBJECT), reason: 'timeout' }),
-  removed: house => house.run({ kind: 'remove', by: HOST, userId: BigInt(SUBJECT) as UserId }),
+  declined: driver => driver.run({ kind: 'decline', by: deviceOf(SUBJECT) }),
+  busy: driver => driver.run({ kind: 'decline', by: deviceOf(SUBJECT), reason: 'busy' }),
+  missed: driver => driver.run({ kind: 'decline', by: deviceOf(SUBJECT), reason: 'timeout' }),
+  removed: driver => driver.run({ kind: 'remove', by: HOST, userId: BigInt(SUBJECT) as UserId }),
 }
 
-const COMMANDS: Record<string, (house: CallHouse, user: number) => CallDecision> = {
-  join: (house, user) => house.decide({ kind: 'join', by: deviceOf(user) }),
-  decline: (house, user) => house.decide({ kind: 'decline', by: deviceOf(user) }),
-  leave: (house, user) => house.decide({ kind: 'leave', by: deviceOf(user) }),
-  ringing: (house, user) => house.decide({ kind: 'ringing', by: deviceOf(user) }),
-  ask: (house, user) => house.decide({ kind: 'request-rejoin', by: deviceOf(user) }),
-  rejoin: (house, user) => house.decide({ kind: 'rejoin', by: deviceOf(user) }),
-  end: (house, user) => house.decide({ kind: 'end', by: deviceOf(user) }),
-  remove: (house, user) => house.decide({ kind: 'remove', by: deviceOf(user), userId: OTHER.userId }),
-  invite: (house, user) => house.decide(house.inviteCommand([4], deviceOf(user)), house.facts([4], user)),
-  keys: (house, user) => house.decide(house.keysCommand(deviceOf(user), [OTHER], 2)),
-  answer: (house, user) =>
-    house.decide({
+const COMMANDS: Record<string, (driver: CallDriver, user: number) => CallDecision> = {
+  join: (driver, user) => driver.decide({ kind: 'join', by: deviceOf(user) }),
+  decline: (driver, user) => driver.decide({ kind: 'decline', by: deviceOf(user) }),
+  leave: (driver, user) => driver.decide({ kind: 'leave', by: deviceOf(user) }),
+  ringing: (driver, user) => driver.decide({ kind: 'ringing', by: deviceOf(user) }),
+  ask: (driver, user) => driver.decide({ kind: 'request-rejoin', by: deviceOf(user) }),
+  rejoin: (driver, user) => driver.decide({ kind: 'rejoin', by: deviceOf(user) }),
+  end: (driver, user) => driver.decide({ kind: 'end', by: deviceOf(user) }),
+  remove: (driver, user) => driver.decide({ kind: 'remove', by: deviceOf(user), userId: OTHER.userId }),
+  invite: (driver, user) => driver.decide(driver.inviteCommand([4], deviceOf(user)), driver.facts([4], user)),
+  keys: (driver, user) => driver.decide(driver.keysCommand(deviceOf(user), [OTHER], 2)),
+  answer: (driver, user) =>
+    driver.decide({
       kind: 'accept-rejoin',
       by: deviceOf(user),
       encryptedAESKey: keyFor(OTHER),
@@ -75,26 +75,26 @@ function rowsOf(text: string): { readonly name: string; readonly cells: Readonly
 }
 
 /** Every cell's actual and expected value in a row. */
-function cellsOf(house: CallHouse, user: number, cells: ReadonlyMap<string, string>) {
+function cellsOf(driver: CallDriver, user: number, cells: ReadonlyMap<string, string>) {
   const found = [...cells.keys()].map(command => {
-    const word = wordOf(house.call, user, COMMANDS[command]!(house, user))
+    const word = wordOf(driver.call, user, COMMANDS[command]!(driver, user))
     return `${command}: ${word}`
   })
   return { found, wanted: [...cells].map(([command, word]) => `${command}: ${word}`) }
 }
 
-function ringingHouse(): CallHouse {
-  const house = new CallHouse()
-  house.start([2, SUBJECT])
-  for (const device of [HOST, OTHER]) house.run({ kind: 'device-online', by: device })
-  return house
+function ringingDriver(): CallDriver {
+  const driver = new CallDriver()
+  driver.start([2, SUBJECT])
+  for (const device of [HOST, OTHER]) driver.run({ kind: 'device-online', by: device })
+  return driver
 }
 
-function activeHouse(): CallHouse {
-  const house = ringingHouse()
-  house.join(2)
-  house.run({ kind: 'device-online', by: OTHER })
-  return house
+function activeDriver(): CallDriver {
+  const driver = ringingDriver()
+  driver.join(2)
+  driver.run({ kind: 'device-online', by: OTHER })
+  return driver
 }
 
 const IN_ACTIVE_CALL = `
@@ -111,11 +111,11 @@ const IN_ACTIVE_CALL = `
 
 t.test('every command of a participant in every state, in an active call', async t => {
   for (const { name, cells } of rowsOf(IN_ACTIVE_CALL)) {
-    const house = activeHouse()
-    WAYS[name]!(house)
-    t.equal(house.call.status, 'active')
-    t.equal(house.person(SUBJECT).state, name)
-    const { found, wanted } = cellsOf(house, SUBJECT, cells)
+    const driver = activeDriver()
+    WAYS[name]!(driver)
+    t.equal(driver.call.status, 'active')
+    t.equal(driver.person(SUBJECT).state, name)
+    const { found, wanted } = cellsOf(driver, SUBJECT, cells)
     t.same(found, wanted, name)
   }
 })
@@ -131,11 +131,11 @@ const IN_RINGING_CALL = `
 
 t.test('every command of a callee in every state, in an unanswered call', async t => {
   for (const { name, cells } of rowsOf(IN_RINGING_CALL)) {
-    const house = ringingHouse()
-    WAYS[name]!(house)
-    t.equal(house.call.status, 'ringing')
-    t.equal(house.person(SUBJECT).state, name)
-    const { found, wanted } = cellsOf(house, SUBJECT, cells)
+    const driver = ringingDriver()
+    WAYS[name]!(driver)
+    t.equal(driver.call.status, 'ringing')
+    t.equal(driver.person(SUBJECT).state, name)
+    const { found, wanted } = cellsOf(driver, SUBJECT, cells)
     t.same(found, wanted, name)
   }
 })
@@ -147,34 +147,34 @@ const OF_THE_HOST = `
 
 t.test('every command of the initiator', async t => {
   for (const { name, cells } of rowsOf(OF_THE_HOST)) {
-    const house = name === 'ringing' ? ringingHouse() : activeHouse()
-    const { found, wanted } = cellsOf(house, 1, cells)
+    const driver = name === 'ringing' ? ringingDriver() : activeDriver()
+    const { found, wanted } = cellsOf(driver, 1, cells)
     t.same(found, wanted, name)
   }
 })
 
 /** Ways to each end of a call. */
-const ENDS: Record<string, () => CallHouse> = {
+const ENDS: Record<string, () => CallDriver> = {
   ended: () => {
-    const house = activeHouse()
-    house.run({ kind: 'end', by: HOST })
-    return house
+    const driver = activeDriver()
+    driver.run({ kind: 'end', by: HOST })
+    return driver
   },
   cancelled: () => {
-    const house = ringingHouse()
-    house.run({ kind: 'end', by: HOST })
-    return house
+    const driver = ringingDriver()
+    driver.run({ kind: 'end', by: HOST })
+    return driver
   },
   missed: () => {
-    const house = ringingHouse()
-    house.wait(65_000)
-    return house
+    const driver = ringingDriver()
+    driver.wait(65_000)
+    return driver
   },
   declined: () => {
-    const house = ringingHouse()
-    house.run({ kind: 'decline', by: OTHER })
-    house.run({ kind: 'decline', by: deviceOf(SUBJECT), reason: 'busy' })
-    return house
+    const driver = ringingDriver()
+    driver.run({ kind: 'decline', by: OTHER })
+    driver.run({ kind: 'decline', by: deviceOf(SUBJECT), reason: 'busy' })
+    return driver
   },
 }
 
@@ -182,12 +182,12 @@ t.test('an ended call never changes, and refuses all but ending and leaving', as
   const goes = new Set(['leave', 'end'])
   let tried = 0
   for (const [status, way] of Object.entries(ENDS)) {
-    const house = way()
-    t.equal(house.call.status, status)
+    const driver = way()
+    t.equal(driver.call.status, status)
     for (const user of [1, 2, SUBJECT]) {
-      const hasSaidNo = ['declined', 'busy'].includes(house.person(user).state)
+      const hasSaidNo = ['declined', 'busy'].includes(driver.person(user).state)
       for (const [name, command] of Object.entries(COMMANDS)) {
-        const word = wordOf(house.call, user, command(house, user))
+        const word = wordOf(driver.call, user, command(driver, user))
         const isFine = goes.has(name) || (name === 'decline' && hasSaidNo)
         t.equal(word, isFine ? '=' : 'CALL_ENDED', `${status}: ${name} of ${user}`)
         tried++
@@ -200,75 +200,80 @@ t.test('an ended call never changes, and refuses all but ending and leaving', as
       'device-signed-out',
       'device-removed',
     ] as const) {
-      t.equal(house.run({ kind, by: HOST }).call, house.call)
+      t.equal(driver.run({ kind, by: HOST }).call, driver.call)
     }
-    const before = house.call
-    t.same([house.wait(1e12).call === before, house.call.status], [true, status])
+    const before = driver.call
+    t.same([driver.wait(1e12).call === before, driver.call.status], [true, status])
   }
   t.equal(tried, 4 * 3 * 11)
 })
 
 t.test('of a call that one has no part in, or that is none, nothing is said', async t => {
-  const house = activeHouse()
+  const driver = activeDriver()
   const commands = Object.entries(COMMANDS)
   t.same(
-    commands.map(([, command]) => wordOf(house.call, 9, command(house, 9))),
+    commands.map(([, command]) => wordOf(driver.call, 9, command(driver, 9))),
     commands.map(() => 'CALL_NOT_FOUND'),
   )
   const none = decide(undefined, { kind: 'join', by: HOST, nowMs: 0 })
-  t.same(none, house.decide({ kind: 'join', by: deviceOf(9) }))
-  t.match(house.decide({ kind: 'device-online', by: deviceOf(9) }), { kind: 'accepted', effects: [] })
+  t.same(none, driver.decide({ kind: 'join', by: deviceOf(9) }))
+  t.match(driver.decide({ kind: 'device-online', by: deviceOf(9) }), { kind: 'accepted', effects: [] })
 })
 
 /** Contract 4.2, the table of calls: what happens to one, then what it is. */
-const CALLS: readonly (readonly [string, (house: CallHouse) => void, string, string | undefined])[] = [
+const CALLS: readonly (readonly [string, (driver: CallDriver) => void, string, string | undefined])[] = [
   ['the start', () => {}, 'ringing', undefined],
-  ['the first callee joins', house => house.join(2), 'active', undefined],
-  ['the initiator ends', house => house.run({ kind: 'end', by: HOST }), 'cancelled', 'cancelled'],
-  ['the initiator leaves', house => house.run({ kind: 'leave', by: HOST }), 'cancelled', 'cancelled'],
-  ['one of two declines', house => declined(house, 2), 'ringing', undefined],
-  ['both decline', house => declined(house, 2, 3), 'declined', 'declined'],
+  ['the first callee joins', driver => driver.join(2), 'active', undefined],
+  ['the initiator ends', driver => driver.run({ kind: 'end', by: HOST }), 'cancelled', 'cancelled'],
+  ['the initiator leaves', driver => driver.run({ kind: 'leave', by: HOST }), 'cancelled', 'cancelled'],
+  ['one of two declines', driver => declined(driver, 2), 'ringing', undefined],
+  ['both decline', driver => declined(driver, 2, 3), 'declined', 'declined'],
   [
     'one declines and one is busy',
-    house => {
-      declined(house, 2)
-      house.run({ kind: 'decline', by: deviceOf(3), reason: 'busy' })
+    driver => {
+      declined(driver, 2)
+      driver.run({ kind: 'decline', by: deviceOf(3), reason: 'busy' })
     },
     ...(['declined', 'declined'] as const),
   ],
   [
     'one declines and one rings out',
-    house => {
-      declined(house, 2)
-      house.run({ kind: 'decline', by: deviceOf(3), reason: 'timeout' })
+    driver => {
+      declined(driver, 2)
+      driver.run({ kind: 'decline', by: deviceOf(3), reason: 'timeout' })
     },
     ...(['missed', 'unanswered'] as const),
   ],
-  ['the host removes all', house => removed(house, 2, 3), 'cancelled', 'cancelled'],
-  ['65 seconds but one millisecond', house => house.wait(64_999), 'ringing', undefined],
-  ['65 seconds', house => house.wait(65_000), 'missed', 'unanswered'],
+  ['the host removes all', driver => removed(driver, 2, 3), 'cancelled', 'cancelled'],
+  ['65 seconds but one millisecond', driver => driver.wait(64_999), 'ringing', undefined],
+  ['65 seconds', driver => driver.wait(65_000), 'missed', 'unanswered'],
   [
     '65 seconds, then a callee who was invited later',
-    house => {
-      house.wait(30_000)
-      house.invite([4], HOST)
-      house.wait(64_999)
+    driver => {
+      driver.wait(30_000)
+      driver.invite([4], HOST)
+      driver.wait(64_999)
     },
     ...(['ringing', undefined] as const),
   ],
   [
     '65 seconds after the last invitation',
-    house => {
-      house.wait(30_000)
-      house.invite([4], HOST)
-      house.wait(65_000)
+    driver => {
+      driver.wait(30_000)
+      driver.invite([4], HOST)
+      driver.wait(65_000)
     },
     ...(['missed', 'unanswered'] as const),
   ],
-  ['the host ends it when active', house => joinedThen(house, { kind: 'end', by: HOST }), 'ended', 'hangup'],
+  [
+    'the host ends it when active',
+    driver => joinedThen(driver, { kind: 'end', by: HOST }),
+    'ended',
+    'hangup',
+  ],
   [
     'the only callee in it leaves',
-    house => joinedThen(house, { kind: 'leave', by: OTHER }),
+    driver => joinedThen(driver, { kind: 'leave', by: OTHER }),
     'active',
     undefined,
   ],
@@ -276,23 +281,23 @@ const CALLS: readonly (readonly [string, (house: CallHouse) => void, string, str
 
 t.test('each row of the table of calls', async t => {
   for (const [name, happens, status, endReason] of CALLS) {
-    const house = ringingHouse()
-    happens(house)
-    t.same([house.call.status, house.call.endReason], [status, endReason], name)
-    t.equal(house.call.endedAtMs, isOver(house.call) ? house.nowMs : undefined, `${name}: when`)
-    t.equal(house.call.startedAtMs !== undefined, ['active', 'ended'].includes(status), `${name}: started`)
+    const driver = ringingDriver()
+    happens(driver)
+    t.same([driver.call.status, driver.call.endReason], [status, endReason], name)
+    t.equal(driver.call.endedAtMs, isOver(driver.call) ? driver.nowMs : undefined, `${name}: when`)
+    t.equal(driver.call.startedAtMs !== undefined, ['active', 'ended'].includes(status), `${name}: started`)
   }
 })
 
-function declined(house: CallHouse, ...users: number[]): void {
-  for (const user of users) house.run({ kind: 'decline', by: deviceOf(user) })
+function declined(driver: CallDriver, ...users: number[]): void {
+  for (const user of users) driver.run({ kind: 'decline', by: deviceOf(user) })
 }
 
-function removed(house: CallHouse, ...users: number[]): void {
-  for (const user of users) house.run({ kind: 'remove', by: HOST, userId: BigInt(user) as UserId })
+function removed(driver: CallDriver, ...users: number[]): void {
+  for (const user of users) driver.run({ kind: 'remove', by: HOST, userId: BigInt(user) as UserId })
 }
 
-function joinedThen(house: CallHouse, command: UntimedCommand): void {
-  house.join(2)
-  house.run(command)
+function joinedThen(driver: CallDriver, command: UntimedCommand): void {
+  driver.join(2)
+  driver.run(command)
 }

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { CallRefused } from '../../../src/domain/calls/call-command.ts'
 import type { KeySlice } from '../../../src/domain/calls/call-notice.ts'
 import { readKeyMap, refusalOfDevices, refusalOfKey } from '../../../src/domain/calls/key-map.ts'
-import { deviceOf, keyFor, keysFor } from '../../support/call-house.ts'
+import { deviceOf, keyFor, keysFor } from '../../support/call-driver.ts'
 
 const UINT64_MAX = 18446744073709551615n
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Call, CallStatus, Participant, ParticipantState } from '../../../src/domain/calls/call.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { CallIndex } from '../../../src/store/calls/call-index.ts'
-import { CallHouse } from '../../support/call-house.ts'
+import { CallDriver } from '../../support/call-driver.ts'
 
 const [ANN, BOB, EVE] = [1n, 2n, 3n] as [UserId, UserId, UserId]
 const [ONE, TWO] = [1001n, 1002n] as [CallId, CallId]
@@ -12,12 +12,12 @@ const PHONE = 101n as DeviceId
 
 /** A call of Ann's with Bob in this state. */
 function callOf(callId: CallId, roomId: number, bob: ParticipantState, status: CallStatus = 'active'): Call {
-  const house = new CallHouse()
-  house.start([2])
-  const participants: Participant[] = house.call.participants.map(participant =>
+  const driver = new CallDriver()
+  driver.start([2])
+  const participants: Participant[] = driver.call.participants.map(participant =>
     participant.userId === BOB ? { ...participant, state: bob } : participant,
   )
-  return { ...house.call, callId, roomId, status, participants }
+  return { ...driver.call, callId, roomId, status, participants }
 }
 
 t.test('a call is found by its people, its devices and its room until it ends', async t => {

@@ -45,7 +45,7 @@ type Untimed<Command> = Command extends CallCommand ? Omit<Command, 'nowMs'> : n
 /** A command that happens now. */
 export type UntimedCommand = Untimed<CallCommand>
 
-export class CallHouse {
+export class CallDriver {
   nowMs = START_MS
   /** Undefined until it is started. */
   kept: Call | undefined
