@@ -4,9 +4,9 @@ import t from 'tap'
 import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { outcomeFaults } from '../stomp/outcome.ts'
+import type { MemoryClient } from '../support/memory-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { FRAGMENTATIONS } from '../support/notation.ts'
-import type { StompPeer } from '../support/stomp-peer.ts'
 import { newPerson, openTestActors, type Person, type TestActors } from '../support/test-actors.ts'
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
@@ -56,7 +56,7 @@ async function begin(
   actors: TestActors,
   person: Person,
   session: string,
-): Promise<{ peer: StompPeer; messageIds: string[] }> {
+): Promise<{ peer: MemoryClient; messageIds: string[] }> {
   const [, minor] = /^C1([012])/.exec(session) ?? []
   if (minor === undefined) return { peer: actors.open(), messageIds: [] }
   const peer = await actors.connect(person, `1.${minor}`)
@@ -88,7 +88,7 @@ function filledIn(input: string, { token, userId }: Person, messageIds: readonly
 async function redeliveryFaults(
   actors: TestActors,
   person: Person,
-  peer: StompPeer,
+  peer: MemoryClient,
   { session, redelivered = [] }: WireCase,
   messageIds: readonly string[],
 ): Promise<string[]> {

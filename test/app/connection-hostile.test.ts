@@ -7,7 +7,13 @@ import type { Connection, ConnectionDeps } from '../../src/app/connection.ts'
 import { openConnection } from '../support/app-connections.ts'
 import { platformOf, rejectionOf } from '../support/app-sessions.ts'
 import { Deferred } from '../support/deferred.ts'
-import { answerWell, CONNECTED, type Says, serveStomp, signedInApp } from '../support/hostile-stomp.ts'
+import {
+  answerWell,
+  CONNECTED,
+  type Says,
+  serveStomp,
+  signedInApp,
+} from '../support/scripted-stomp-server.ts'
 
 /** An app that has asked for a connection, and the pauses that it has made. */
 async function connect(t: Test, url: string, options: Partial<ConnectionDeps> = {}) {

@@ -7,8 +7,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { FRAME_BYTES_MAX, WEBSOCKET_MESSAGE_BYTES_MAX } from '../../src/limits.ts'
+import { connectFrame } from '../support/naive-client.ts'
+import { type SocketClient, webSocketFrame } from '../support/socket-client.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
-import { connectFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
 
 const table = readFileSync(join(PROJECT_ROOT, 'docs/calls.md'), 'utf8')
@@ -21,7 +22,7 @@ function isListed(code: string, reason: string): boolean {
   return table.some(row => row.split('|')[1]!.includes(code) && row.split('|')[2]!.includes(reason))
 }
 
-async function signedIn(): Promise<WirePeer> {
+async function signedIn(): Promise<SocketClient> {
   const [device] = await server.devices(1)
   return server.connect('websocket', device!)
 }
@@ -34,26 +35,27 @@ function sendOf(bytes: number): string {
 
 const LATIN1 = Buffer.from('SEND\ndestination:/topic/dev.x\nh:\xff\n\nx\0', 'latin1')
 /** The code, what the reason is or `none` for an end without ERROR, what its row says, and what the client did. */
-const ENDINGS: readonly [code: string, reason: string, listed: string, act: (peer: WirePeer) => void][] = [
-  ['1000', 'none', 'DISCONNECT', peer => peer.write('DISCONNECT\n\n\0')],
-  ['1002', 'header_missing', 'a rule of STOMP', peer => peer.write('SEND\n\nx\0')],
-  ['1002', 'message_unknown', 'a rule of STOMP', peer => peer.write('ACK\nid:x\n\n\0')],
-  ['1007', 'invalid_utf8', 'no UTF-8', peer => peer.write(LATIN1, false)],
-  ['1009', 'frame_too_large', '256 KiB', peer => peer.write(sendOf(FRAME_BYTES_MAX + 1))],
-  ['1009', 'frame_too_large', '512 KiB', peer => peer.write(sendOf(WEBSOCKET_MESSAGE_BYTES_MAX - 1))],
-  ['1006', 'none', '512 KiB', peer => peer.write(sendOf(WEBSOCKET_MESSAGE_BYTES_MAX))],
-  ['1006', 'none', 'text message', peer => peer.write(LATIN1, true)],
-  ['1006', 'none', 'RFC 6455', peer => peer.socket.write(webSocketFrame(0xc1, 'x'))],
-  ['1008', 'not_found', 'errors queue', peer => peer.write('SEND\ndestination:/app/x\n\nx\0')],
+const ENDINGS: readonly [code: string, reason: string, listed: string, act: (peer: SocketClient) => void][] =
   [
-    '1008',
-    'too_many_subscriptions',
-    'too_many_',
-    peer => {
-      for (let id = 0; id < 65; id++) peer.write(`SUBSCRIBE\nid:${id}\ndestination:/topic/dev.x\n\n\0`)
-    },
-  ],
-]
+    ['1000', 'none', 'DISCONNECT', peer => peer.write('DISCONNECT\n\n\0')],
+    ['1002', 'header_missing', 'a rule of STOMP', peer => peer.write('SEND\n\nx\0')],
+    ['1002', 'message_unknown', 'a rule of STOMP', peer => peer.write('ACK\nid:x\n\n\0')],
+    ['1007', 'invalid_utf8', 'no UTF-8', peer => peer.write(LATIN1, false)],
+    ['1009', 'frame_too_large', '256 KiB', peer => peer.write(sendOf(FRAME_BYTES_MAX + 1))],
+    ['1009', 'frame_too_large', '512 KiB', peer => peer.write(sendOf(WEBSOCKET_MESSAGE_BYTES_MAX - 1))],
+    ['1006', 'none', '512 KiB', peer => peer.write(sendOf(WEBSOCKET_MESSAGE_BYTES_MAX))],
+    ['1006', 'none', 'text message', peer => peer.write(LATIN1, true)],
+    ['1006', 'none', 'RFC 6455', peer => peer.socket.write(webSocketFrame(0xc1, 'x'))],
+    ['1008', 'not_found', 'errors queue', peer => peer.write('SEND\ndestination:/app/x\n\nx\0')],
+    [
+      '1008',
+      'too_many_subscriptions',
+      'too_many_',
+      peer => {
+        for (let id = 0; id < 65; id++) peer.write(`SUBSCRIBE\nid:${id}\ndestination:/topic/dev.x\n\n\0`)
+      },
+    ],
+  ]
 
 for (const [code, reason, listed, act] of ENDINGS) {
   t.test(`${code} ${reason}: ${listed}`, async t => {

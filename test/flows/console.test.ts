@@ -20,7 +20,7 @@ import { meetPeople, newCallKey, type Person, settingsFor } from '../support/cal
 import { openServer } from '../support/open-server.ts'
 import { startedProgram } from '../support/programs.ts'
 import type { OpenServer } from '../support/server.ts'
-import { WirePeer } from '../support/wire-peer.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 function start(t: Test, environment: Record<string, string> = {}): Promise<OpenServer> {
   return openServer({ dataFolder: join(t.testdir(), 'data'), environment })
@@ -75,7 +75,7 @@ t.test('a call is seen as it goes, with who was told what, and without its keys'
   const server = await start(t, { ...settingsFor(2), CALLSIGN_STOMP_TCP_PORT: '0' })
   t.teardown(() => server.end())
   const [ann, bob] = (await meetPeople(server.http, 2)) as [Person, Person]
-  const socket = await WirePeer.connect('tcp', server.stompTcp!, bob.app.accessToken!)
+  const socket = await SocketClient.connect('tcp', server.stompTcp!, bob.app.accessToken!)
   await readUntil(server.http, ({ type }) => type === 'connection')
   const online = await stateOf(server.http)
   t.match(online.devices, [{ ...idsOf(bob), displayName: 'Person 1' }])

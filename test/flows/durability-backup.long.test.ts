@@ -12,9 +12,9 @@ import { runScript } from '../support/commands.ts'
 import { KillLoad } from '../support/kill-load.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
+import { SocketClient } from '../support/socket-client.ts'
 import { auditStore } from '../support/store-audit.ts'
 import { tableDigests } from '../support/test-api.ts'
-import { WirePeer } from '../support/wire-peer.ts'
 
 /** Resolves with the checkpoint that the copy has. */
 async function backUp(dataFolder: string, to: string): Promise<string> {
@@ -47,7 +47,7 @@ async function startOn(load: KillLoad, dataFolder: string, checkpoint?: string):
 }
 
 async function epochOf({ server, person }: KillLoad): Promise<string | undefined> {
-  const client = await WirePeer.connect('tcp', server.stompTcp!, person.app.accessToken!)
+  const client = await SocketClient.connect('tcp', server.stompTcp!, person.app.accessToken!)
   client.destroy()
   return headerOf(client.connected, 'inbox-epoch')
 }

@@ -9,11 +9,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { meetPeople, settingsFor, signInPerson, startCall } from '../support/call-people.ts'
 import { forcedLmdb } from '../support/forced-lmdb.ts'
+import { type ClientFrame, sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { runProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
+import { SocketClient } from '../support/socket-client.ts'
 import { auditStore } from '../support/store-audit.ts'
-import { sendFrame, type WireFrame, WirePeer } from '../support/wire-peer.ts'
 
 const QUEUE = '/user/queue/dev.durable'
 const PRLIMIT = '/usr/bin/prlimit'
@@ -21,9 +22,9 @@ const FULL_DISK = ['bash', '-c', 'ulimit -S -f 1500; exec "$@"', '-']
 const ENVIRONMENT = { CALLSIGN_STOMP_TCP_PORT: '0', CALLSIGN_LOG_LEVEL: 'fatal', ...settingsFor(4) }
 
 /** Sends until one is refused; resolves with what was acknowledged, in order, and the last refusal. */
-async function fill(client: WirePeer): Promise<{ acknowledged: string[]; refusal: WireFrame }> {
+async function fill(client: SocketClient): Promise<{ acknowledged: string[]; refusal: ClientFrame }> {
   const acknowledged: string[] = []
-  let answer: WireFrame
+  let answer: ClientFrame
   let sent = 0
   await client.subscribe('/user/queue/errors', 'errors')
   // Smaller and smaller ones, until not even those of a few bytes fit.
@@ -40,7 +41,7 @@ async function fill(client: WirePeer): Promise<{ acknowledged: string[]; refusal
 }
 
 async function readAll(stompTcp: string, accessToken: string): Promise<string[]> {
-  const client = await WirePeer.connect('tcp', stompTcp, accessToken)
+  const client = await SocketClient.connect('tcp', stompTcp, accessToken)
   await client.subscribe(QUEUE, 'all')
   await client.send(QUEUE, 'end')
   await client.until(() => String(client.frames.at(-1)?.body) === 'end')
@@ -54,7 +55,7 @@ t.test('a full disk refuses calls and messages in words, loses none, and passes'
   t.teardown(() => server.end())
   const [ann, bob, eve] = await meetPeople(server.http, 3)
   const { body: ringing } = await startCall(ann!, [bob!])
-  const connect = (token: string) => WirePeer.connect('tcp', server.stompTcp!, token)
+  const connect = (token: string) => SocketClient.connect('tcp', server.stompTcp!, token)
   const filler = await connect(ann!.app.accessToken!)
   const { acknowledged, refusal } = await fill(filler)
   const problem = JSON.parse(String(refusal.body))
@@ -121,7 +122,7 @@ t.test(
     await first.end()
     const environment = { ...ENVIRONMENT, ...forcedLmdb({ isEarly: true }) }
     const early = await startServer({ dataFolder, wrapper: FULL_DISK, environment })
-    const client = await WirePeer.connect('tcp', early.stompTcp!, app.accessToken!)
+    const client = await SocketClient.connect('tcp', early.stompTcp!, app.accessToken!)
     const sent = Array.from({ length: 10 }, (_, at) => `${at}`.padEnd(200_000, '.'))
     for (const body of sent) await client.send(QUEUE, body)
     client.destroy()

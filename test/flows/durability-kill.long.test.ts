@@ -12,13 +12,14 @@ import { meetPeople, settingsFor, startCall } from '../support/call-people.ts'
 import { cannotTrace, traceCommand } from '../support/disk-trace.ts'
 import { forcedLmdb } from '../support/forced-lmdb.ts'
 import { KillLoad } from '../support/kill-load.ts'
+import { sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { startServer } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
+import { SocketClient } from '../support/socket-client.ts'
 import { auditStore } from '../support/store-audit.ts'
 import { storedTable } from '../support/stored-table.ts'
-import { sendFrame, WirePeer } from '../support/wire-peer.ts'
 
 const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 2)
 const ACKNOWLEDGED_MAX = 450
@@ -79,7 +80,7 @@ t.test(
 
 /** The texts that wait in a queue of the device's own, which are settled thereby. */
 async function textsIn(stompTcp: string, accessToken: string): Promise<string[]> {
-  const client = await WirePeer.connect('tcp', stompTcp, accessToken)
+  const client = await SocketClient.connect('tcp', stompTcp, accessToken)
   await client.subscribe(QUEUE, 'all')
   await client.send(QUEUE, 'end')
   await client.until(() => String(client.frames.at(-1)?.body) === 'end')
@@ -95,7 +96,7 @@ t.test(
     const [ann, bob] = await meetPeople(first.http, 2)
     const { body: call } = await startCall(ann!, [bob!])
     const ringEndsMs = Date.parse(call.participants[1].invitedAt) + 65_000
-    const client = await WirePeer.connect('tcp', first.stompTcp!, ann!.app.accessToken!)
+    const client = await SocketClient.connect('tcp', first.stompTcp!, ann!.app.accessToken!)
     client.onFrame = frame => {
       if (headerOf(frame, 'receipt-id') === 'r2') first.process.kill('SIGKILL')
     }
@@ -113,7 +114,7 @@ t.test(
     const readyAtMs = Date.now() + aheadMs
     const texts = await textsIn(second.stompTcp!, ann!.app.accessToken!)
     t.same(texts.slice(0, 2), ['r1', 'r2'])
-    const phone = await WirePeer.connect('tcp', second.stompTcp!, bob!.app.accessToken!)
+    const phone = await SocketClient.connect('tcp', second.stompTcp!, bob!.app.accessToken!)
     await phone.subscribe('/user/queue/calls', 'calls')
     const missed = JSON.parse(String((await phone.message()).body))
     t.match(missed, { type: 'call_missed', callId: call.callId })
@@ -132,10 +133,10 @@ t.test(
     const burst = numbers.map(number => sendFrame(QUEUE, number)).join('')
     const first = await startServer({ dataFolder, environment: SETTINGS })
     const [ann, bob] = await meetPeople(first.http, 2)
-    const hasty = await WirePeer.connect('tcp', first.stompTcp!, ann!.app.accessToken!)
+    const hasty = await SocketClient.connect('tcp', first.stompTcp!, ann!.app.accessToken!)
     hasty.write(burst)
     hasty.destroy()
-    const patient = await WirePeer.connect('tcp', first.stompTcp!, bob!.app.accessToken!)
+    const patient = await SocketClient.connect('tcp', first.stompTcp!, bob!.app.accessToken!)
     patient.write(`${burst}DISCONNECT\nreceipt:all\n\n\0`)
     await patient.receipt('all')
     t.equal((await fetch(`${first.admin}/readyz`)).status, 200)

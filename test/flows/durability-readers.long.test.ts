@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import { meetPeople, type Person, settingsFor, startCall } from '../support/call-people.ts'
 import { forcedLmdb, type LmdbFault } from '../support/forced-lmdb.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
-import { WirePeer } from '../support/wire-peer.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 const ABORTED = 200
 const QUEUE = '/user/queue/dev.readers'
@@ -47,7 +47,7 @@ async function abortList(server: RunningServer, { app }: Person, at: number): Pr
 
 /** Has its inbox given and is gone. */
 async function abortInbox(server: RunningServer, { app }: Person): Promise<void> {
-  const client = await WirePeer.connect('tcp', server.stompTcp!, app.accessToken!)
+  const client = await SocketClient.connect('tcp', server.stompTcp!, app.accessToken!)
   client.write(`SUBSCRIBE\nid:all\ndestination:${QUEUE}\nack:client\n\n\0`)
   await client.message()
   client.destroy()
@@ -64,8 +64,8 @@ async function readersAround(t: Test, fault?: LmdbFault): Promise<readonly [befo
   t.teardown(() => server.end())
   const [ann, bob] = await meetPeople(server.http, 8)
   await startCall(ann!, [bob!])
-  const writer = await WirePeer.connect('tcp', server.stompTcp!, ann!.app.accessToken!)
-  const keeper = await WirePeer.connect('tcp', server.stompTcp!, bob!.app.accessToken!)
+  const writer = await SocketClient.connect('tcp', server.stompTcp!, ann!.app.accessToken!)
+  const keeper = await SocketClient.connect('tcp', server.stompTcp!, bob!.app.accessToken!)
   for (let at = 0; at < 100; at++) await keeper.send(QUEUE, `${at}`.padEnd(500))
   const before = await readersOf(dataFolder)
   for (let at = 0; at < ABORTED; at += 8) {

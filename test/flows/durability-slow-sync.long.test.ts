@@ -12,7 +12,7 @@ import { cannotTrace } from '../support/disk-trace.ts'
 import type { LmdbFault } from '../support/forced-lmdb.ts'
 import { freshPublicKey } from '../support/server.ts'
 import { type Acknowledgement, type SlowServer, startSlowServer } from '../support/slow-sync.ts'
-import { WirePeer } from '../support/wire-peer.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 const SYNC_DELAY_MS = 40
 const QUEUE = '/user/queue/dev.durable'
@@ -33,7 +33,7 @@ async function acknowledgedOn(t: Test, fault?: LmdbFault): Promise<Acknowledgeme
   await callOnce(ann, bob)
   await registerTwice(server, answers)
   await sendOverWebSocket(server, ann)
-  const client = await WirePeer.connect('tcp', server.stompTcp!, bob.app.accessToken!)
+  const client = await SocketClient.connect('tcp', server.stompTcp!, bob.app.accessToken!)
   await client.send(QUEUE, 'alone', 'tcp-alone')
   await client.subscribe('/user/queue/calls', 'calls')
   await callOnce(ann, bob)
@@ -60,7 +60,7 @@ async function registerTwice({ grpc }: SlowServer, answers: Map<string, string>)
 }
 
 async function sendOverWebSocket({ http }: SlowServer, { app }: Person): Promise<void> {
-  const client = await WirePeer.connect('websocket', http, app.accessToken!)
+  const client = await SocketClient.connect('websocket', http, app.accessToken!)
   await client.send(QUEUE, 'alone', 'ws-alone')
   client.destroy()
 }

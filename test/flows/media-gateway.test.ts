@@ -12,12 +12,12 @@ import { JanusClient } from '../support/janus-client.ts'
 import { until } from '../support/nodes.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
-import type { WirePeer } from '../support/wire-peer.ts'
+import type { SocketClient } from '../support/socket-client.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
 
 /** A device with a connection that hears of calls. */
 interface Phone extends Person {
-  readonly peer: WirePeer
+  readonly peer: SocketClient
 }
 
 interface House {

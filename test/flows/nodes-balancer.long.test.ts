@@ -14,8 +14,8 @@ import { Cluster, eventually, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
 import { skipWithout, spawnBound } from '../support/programs.ts'
 import { freshPublicKey } from '../support/server.ts'
+import { SocketClient } from '../support/socket-client.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
-import { WirePeer } from '../support/wire-peer.ts'
 
 const HAPROXY = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy'].find(existsSync) ?? '/usr/sbin/haproxy'
 const skip = skipWithout([HAPROXY], 'haproxy')
@@ -57,8 +57,8 @@ async function startBalancer(t: Test, backends: readonly Backend[]) {
   return address
 }
 
-async function connect(http: string, { app }: Person): Promise<WirePeer> {
-  const peer = await WirePeer.connect('websocket', http, app.accessToken!)
+async function connect(http: string, { app }: Person): Promise<SocketClient> {
+  const peer = await SocketClient.connect('websocket', http, app.accessToken!)
   await peer.subscribe('/user/queue/calls', 'calls', 'ack:client-individual\n')
   return peer
 }

@@ -6,7 +6,7 @@ import { signInPerson } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { Cluster, eventually, finds, register, type TestNode, until } from '../support/nodes.ts'
 import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
-import { WirePeer } from '../support/wire-peer.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 const isReady = (node: TestNode) => eventually(() => node.isReady())
 const areReady = ({ nodes }: Cluster) =>
@@ -68,7 +68,7 @@ t.test('nodes are cut off from PostgreSQL', { skip: skipWithoutPostgres }, async
   const { app } = await signInPerson(two.server.http, 0)
   for (const node of cluster.nodes) node.supervise()
 
-  const { socket } = await WirePeer.connect('websocket', two.server.http, app.accessToken!)
+  const { socket } = await SocketClient.connect('websocket', two.server.http, app.accessToken!)
   const closed = once(socket, 'close')
   toDatabase(two).cut()
   await until(async () => !(await two.isReady()))

@@ -16,8 +16,8 @@ import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { Cluster, eventually, finds, register, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
+import { SocketClient } from '../support/socket-client.ts'
 import { tlsFile, tlsPath } from '../support/tls.ts'
-import { WirePeer } from '../support/wire-peer.ts'
 
 t.test('a node is killed while its copy is filled', { skip: skipWithoutPostgres }, async t => {
   let proxy: DroppingProxy | undefined
@@ -112,7 +112,9 @@ t.test('the clock of a node is a minute ahead', { skip: skipWithoutPostgres }, a
   await befriend(ann, bob)
   const { body: call } = await startCall(ann, [bob])
   one.kill('SIGKILL')
-  const phone = await eventually(() => WirePeer.connect('websocket', two.server.http, bob.app.accessToken!))
+  const phone = await eventually(() =>
+    SocketClient.connect('websocket', two.server.http, bob.app.accessToken!),
+  )
   await phone.subscribe('/user/queue/calls', 'calls')
   const types: string[] = []
   // The ring is nearly over by this clock.

@@ -7,7 +7,7 @@ import { signInAgain, signInPerson } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { Cluster, eventually, register, type TestNode, until } from '../support/nodes.ts'
 import { skipWithoutPostgres as skip } from '../support/postgres.ts'
-import { WirePeer } from '../support/wire-peer.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 /** One person who changes their name at one node and reads it at another, again and again. */
 class Rename {
@@ -77,7 +77,7 @@ class Rename {
 t.test('a node that hears nothing from PostgreSQL', { skip }, async t => {
   const { one, two, toDatabase } = await startCluster(t)
   const { app } = await signInPerson(two.server.http, 1)
-  const { socket } = await WirePeer.connect('websocket', two.server.http, app.accessToken!)
+  const { socket } = await SocketClient.connect('websocket', two.server.http, app.accessToken!)
   const closed = once(socket, 'close')
   const rename = await Rename.begin(t, one, two)
   await rename.more(5)

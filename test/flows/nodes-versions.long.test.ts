@@ -9,7 +9,7 @@ import { Cluster, eventually, finds, register, type TestNode, until } from '../s
 import { buildPrevious, buildWith, type OtherConstant, skipWithoutPrevious } from '../support/other-builds.ts'
 import { productionEnvironment } from '../support/outside-world.ts'
 import { sharedPostgres, skipWithoutPostgres } from '../support/postgres.ts'
-import { WirePeer } from '../support/wire-peer.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 /** A version without a release. */
 const OLD = '0.0.1'
@@ -30,7 +30,7 @@ async function callAcross(
 ): Promise<void> {
   caller.app.http = from.server.http
   callee.app.http = to.server.http
-  const phone = await WirePeer.connect('websocket', to.server.http, callee.app.accessToken!)
+  const phone = await SocketClient.connect('websocket', to.server.http, callee.app.accessToken!)
   await phone.subscribe('/user/queue/calls', 'calls')
   const { status, body } = await startCall(caller, [callee])
   t.equal(status, 201)

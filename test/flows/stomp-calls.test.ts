@@ -6,15 +6,16 @@
 import t, { type Test } from 'tap'
 import type { Answer } from '../support/app.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
+import type { ClientFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
-import type { Carrier, WireFrame, WirePeer } from '../support/wire-peer.ts'
+import type { Carrier, SocketClient } from '../support/socket-client.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 20 })
 
 /** A device with a connection that hears of calls. */
 interface Phone extends Person {
-  readonly peer: WirePeer
+  readonly peer: SocketClient
   readonly name: string
 }
 
@@ -41,16 +42,16 @@ function start({ app }: Phone, encryptedAESKeys: Readonly<Record<string, string>
 }
 
 /** Takes the next event of calls. */
-function next({ peer }: Phone): Promise<WireFrame> {
+function next({ peer }: Phone): Promise<ClientFrame> {
   return peer.message()
 }
 
-function typesOf(frames: readonly WireFrame[]): (string | undefined)[] {
+function typesOf(frames: readonly ClientFrame[]): (string | undefined)[] {
   return frames.map(frame => headerOf(frame, 'type'))
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
-function bodyOf(frame: WireFrame): any {
+function bodyOf(frame: ClientFrame): any {
   return JSON.parse(String(frame.body))
 }
 
@@ -209,9 +210,9 @@ t.test('J-10: a device that comes back in the middle of a burst goes on exactly 
       await ann.app.get(204, `DELETE /app/api/friend-request/${requestId}`)
     }
   }
-  const told: WireFrame[] = []
+  const told: ClientFrame[] = []
   const isOver = burst()
-  const isLast = (frame: WireFrame) =>
+  const isLast = (frame: ClientFrame) =>
     headerOf(frame, 'type') === 'friend_request_cancelled' && bodyOf(frame).requestId === lastId
   const isComplete = () => told.some(isLast)
   for (let connections = 0; !isComplete(); connections++) {
@@ -224,7 +225,7 @@ t.test('J-10: a device that comes back in the middle of a burst goes on exactly 
     peer.destroy()
   }
   await isOver
-  const eventsOf = (frames: readonly WireFrame[]) => frames.map(frame => bodyOf(frame).eventId)
+  const eventsOf = (frames: readonly ClientFrame[]) => frames.map(frame => bodyOf(frame).eventId)
   t.ok(told.length >= REQUESTS)
   t.same(eventsOf(told), eventsOf(await tablet.disconnect()), 'as the other device, which never left, had it')
   const last = await server.connect('tcp', deviceOf(bob))

@@ -10,10 +10,11 @@ import { HttpServer } from '../../src/transport/http.ts'
 import { OpenConnections } from '../../src/transport/open-connections.ts'
 import { StompTcpServer } from '../../src/transport/stomp-tcp.ts'
 import { newDevice, newSession, newUser } from '../support/application.ts'
+import { connectFrame, sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
+import { type Carrier, SocketClient, webSocketFrame } from '../support/socket-client.ts'
 import { openTestApi, type TestApi } from '../support/test-api.ts'
-import { type Carrier, connectFrame, sendFrame, WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import { CARRIERS } from '../support/wire-server.ts'
 
 const CLOCK_MS = 20
@@ -23,8 +24,8 @@ interface Served extends TestApi {
   readonly ports: Readonly<Record<Carrier, number>>
   /** A new user's access token. */
   newToken(): Promise<string>
-  open(carrier: Carrier): Promise<WirePeer>
-  connect(carrier: Carrier, token: string, lines?: string): Promise<WirePeer>
+  open(carrier: Carrier): Promise<SocketClient>
+  connect(carrier: Carrier, token: string, lines?: string): Promise<SocketClient>
 }
 
 async function serve(t: Test): Promise<Served> {
@@ -46,8 +47,8 @@ async function serve(t: Test): Promise<Served> {
     ...whole,
     sockets,
     ports,
-    open: carrier => WirePeer.open(carrier, ports[carrier]),
-    connect: (carrier, token, lines) => WirePeer.connect(carrier, ports[carrier], token, '1.2', lines),
+    open: carrier => SocketClient.open(carrier, ports[carrier]),
+    connect: (carrier, token, lines) => SocketClient.connect(carrier, ports[carrier], token, '1.2', lines),
     async newToken() {
       const { userId } = await newUser(whole.world)
       const { deviceId } = await newDevice(whole.world, userId)

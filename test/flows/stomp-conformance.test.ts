@@ -8,16 +8,11 @@ import t from 'tap'
 import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { outcomeFaults } from '../stomp/outcome.ts'
+import { type ClientFrame, sendFrame, subscribeFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { FRAGMENTATIONS, octetsOf } from '../support/notation.ts'
+import type { Carrier, SocketClient } from '../support/socket-client.ts'
 import { ackLine, beginCase, type CaseRunner } from '../support/wire-cases.ts'
-import {
-  type Carrier,
-  sendFrame,
-  subscribeFrame,
-  type WireFrame,
-  type WirePeer,
-} from '../support/wire-peer.ts'
 import { type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
@@ -27,7 +22,7 @@ const UNFINISHED: Readonly<Record<string, string>> = { 'A-10': 'later␀' }
 
 interface Worker extends CaseRunner {
   /** Subscribed to the runner's topic, and to nothing else. */
-  readonly witness: WirePeer
+  readonly witness: SocketClient
 }
 
 async function startWorkers(server: WireServer, carrier: Carrier, devices: readonly WireDevice[]) {
@@ -62,7 +57,7 @@ async function faultsOf(
 }
 
 /** Resolves when all that was written has had its effects; what shows it is taken out of the frames again. */
-async function fence({ letter }: Worker, peer: WirePeer, id: string): Promise<void> {
+async function fence({ letter }: Worker, peer: SocketClient, id: string): Promise<void> {
   const rest = UNFINISHED[id]
   if (rest !== undefined) {
     peer.write(octetsOf(rest))
@@ -78,11 +73,11 @@ async function fence({ letter }: Worker, peer: WirePeer, id: string): Promise<vo
   peer.frames.push(...others)
 }
 
-function isFence({ body }: WireFrame): boolean {
+function isFence({ body }: ClientFrame): boolean {
   return body.toString('latin1') === FENCE
 }
 
-function ownFaults({ carrier, letter }: Worker, peer: WirePeer, { required }: WireCase): string[] {
+function ownFaults({ carrier, letter }: Worker, peer: SocketClient, { required }: WireCase): string[] {
   const end = !peer.isClosed ? 'open' : carrier === 'tcp' ? 'codeless' : peer.closeCode!
   const expected = required.map(outcome =>
     outcome.kind === 'message' && outcome.destination === '/topic/dev.t'
@@ -95,7 +90,7 @@ function ownFaults({ carrier, letter }: Worker, peer: WirePeer, { required }: Wi
 
 async function redeliveryFaults(
   { server, carrier, device }: Worker,
-  peer: WirePeer,
+  peer: SocketClient,
   { session, redelivered = [] }: WireCase,
   messageIds: readonly string[],
   queue: string,
@@ -118,7 +113,7 @@ async function redeliveryFaults(
 }
 
 /** The frames that the witness saw; none from a connection that was ended. */
-async function takeWitnessed({ witness, letter }: Worker): Promise<WireFrame[]> {
+async function takeWitnessed({ witness, letter }: Worker): Promise<ClientFrame[]> {
   await witness.send(`/topic/dev.${letter}`, WITNESS)
   await witness.frame(({ body }) => String(body) === WITNESS)
   return witness.take()

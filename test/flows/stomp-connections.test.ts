@@ -6,8 +6,9 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { befriend, startCall } from '../support/call-people.ts'
+import { type ClientFrame, connectFrame, sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
-import { connectFrame, sendFrame, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
+import type { SocketClient } from '../support/socket-client.ts'
 import { CARRIERS, deviceOf, type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const PEOPLE = 60
@@ -16,13 +17,13 @@ const server = await WireServer.start(t, { people: PEOPLE, dataFolder })
 const QUEUE = '/user/queue/dev.t'
 /** Much on an idle machine, and sooner than missed heart-beats would end the connection. */
 
-function bodies(frames: readonly WireFrame[]): string[] {
+function bodies(frames: readonly ClientFrame[]): string[] {
   return frames.filter(({ command }) => command === 'MESSAGE').map(({ body }) => String(body))
 }
 
 /** Takes so many MESSAGEs, and returns their bodies. */
-async function takeBodies(peer: WirePeer, count: number): Promise<string[]> {
-  const taken: WireFrame[] = []
+async function takeBodies(peer: SocketClient, count: number): Promise<string[]> {
+  const taken: ClientFrame[] = []
   while (taken.length < count) taken.push(await peer.message())
   return bodies(taken)
 }
@@ -180,7 +181,7 @@ t.test('H-06: a client that reads slowly gets its ERROR whole, and before the cl
 })
 
 /** Lets the kernel's buffer empty a little in each turn of the loop, until the connection ends. */
-async function readSlowly(peer: WirePeer): Promise<void> {
+async function readSlowly(peer: SocketClient): Promise<void> {
   const onData = () => {
     peer.pause()
     setImmediate(() => peer.resume())

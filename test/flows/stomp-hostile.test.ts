@@ -5,11 +5,11 @@
 
 import t from 'tap'
 import { befriend, newCallKey, startCall } from '../support/call-people.ts'
+import { connectFrame, sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { countOf, sized } from '../support/size.ts'
-import { Innocent } from '../support/wire-innocent.ts'
-import { connectFrame, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
-import { CARRIERS, deviceOf, WireServer } from '../support/wire-server.ts'
+import { type SocketClient, webSocketFrame } from '../support/socket-client.ts'
+import { CARRIERS, deviceOf, Innocent, WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 30 })
 
@@ -97,14 +97,14 @@ const CONNECTS_AT_ONCE = 500
 t.test(`${CONNECTS} connections at once, most of them useless`, sized(), async t => {
   const [device] = await server.devices(1)
   const innocents = [await Innocent.join(server, 'websocket'), await Innocent.join(server, 'tcp')]
-  const first: readonly ((peer: WirePeer) => void)[] = [
+  const first: readonly ((peer: SocketClient) => void)[] = [
     () => undefined,
     peer => peer.write('CONNECT\naccept-ver'),
     peer => peer.write(connectFrame('kat_bad')),
     peer => peer.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'),
     peer => peer.write(connectFrame(device!.token)),
   ]
-  const peers: WirePeer[] = []
+  const peers: SocketClient[] = []
   let isStorming = true
   const rounds = innocents.map(async innocent => {
     while (isStorming) await innocent.round()

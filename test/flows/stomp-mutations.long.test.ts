@@ -7,13 +7,13 @@ import t from 'tap'
 import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { errorFaults } from '../stomp/outcome.ts'
+import { sendFrame, subscribeFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { octetsOf } from '../support/notation.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
+import type { SocketClient } from '../support/socket-client.ts'
 import { beginCase, type CaseRunner } from '../support/wire-cases.ts'
-import { Innocent } from '../support/wire-innocent.ts'
-import { sendFrame, subscribeFrame, type WirePeer } from '../support/wire-peer.ts'
-import { WireServer } from '../support/wire-server.ts'
+import { Innocent, WireServer } from '../support/wire-server.ts'
 
 const RUNNERS = 12
 const MUTATIONS = Number(process.env.CALLSIGN_STOMP_MUTATIONS ?? 600)
@@ -75,7 +75,7 @@ async function faultsOf(runner: CaseRunner, mutation: Mutation): Promise<string[
   return faults.map(fault => `${fault}, after ${JSON.stringify(octets.toString('latin1'))}`)
 }
 
-function frameFaults({ frames, isClosed }: WirePeer): string[] {
+function frameFaults({ frames, isClosed }: SocketClient): string[] {
   const faults: string[] = []
   for (const [at, frame] of frames.entries()) {
     if (frame.command !== 'ERROR') continue

@@ -5,10 +5,9 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import { connectFrame, sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
-import { Innocent } from '../support/wire-innocent.ts'
-import { connectFrame, sendFrame } from '../support/wire-peer.ts'
-import { CARRIERS, WireServer } from '../support/wire-server.ts'
+import { CARRIERS, Innocent, WireServer } from '../support/wire-server.ts'
 
 const folder = t.testdir({ free: {}, limited: {} })
 const server = await WireServer.start(t, { people: 20, dataFolder: join(folder, 'free') })

@@ -1,8 +1,9 @@
 /** STOMP over WebSocket as it is on the wire: upgrades, kinds of messages, fragments, and what ends a connection. */
 
 import t from 'tap'
+import { connectFrame, sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
-import { connectFrame, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
+import { type SocketClient, webSocketFrame } from '../support/socket-client.ts'
 import { WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 20 })
@@ -10,7 +11,7 @@ const [ann, innocent] = await server.devices(2)
 const TOPIC = '/topic/dev.ws'
 
 /** A client that has signed in and hears itself. */
-async function join(): Promise<WirePeer> {
+async function join(): Promise<SocketClient> {
   const peer = await server.connect('websocket', ann!)
   await peer.subscribe(TOPIC)
   return peer

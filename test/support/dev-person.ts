@@ -3,7 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { App, newPublicKey } from './app.ts'
-import { WirePeer } from './wire-peer.ts'
+import { SocketClient } from './socket-client.ts'
 
 export class DevPerson {
   readonly app: App
@@ -50,8 +50,8 @@ export class DevPerson {
   }
 
   /** Its device is connected until the test ends. */
-  async connect(t: Test): Promise<WirePeer> {
-    const peer = await WirePeer.connect('websocket', this.app.http, this.app.accessToken!)
+  async connect(t: Test): Promise<SocketClient> {
+    const peer = await SocketClient.connect('websocket', this.app.http, this.app.accessToken!)
     t.teardown(() => peer.destroy())
     return peer
   }

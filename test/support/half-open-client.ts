@@ -4,8 +4,8 @@
  * CONNECTED once it has signed in.
  */
 
-import { WirePeer } from './wire-peer.ts'
+import { SocketClient } from './socket-client.ts'
 
 const [, , port = '', token = ''] = process.argv
-const { connected } = await WirePeer.connect('tcp', port, token, '1.2', 'heart-beat:1000,1000\n')
+const { connected } = await SocketClient.connect('tcp', port, token, '1.2', 'heart-beat:1000,1000\n')
 process.stdout.write(`${connected?.command}\n`)

@@ -15,9 +15,10 @@ import {
   startCall,
 } from './call-people.ts'
 import { lookUp } from './live-log.ts'
+import { sendFrame } from './naive-client.ts'
 import { headerOf } from './naive-stomp.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { sendFrame, WirePeer } from './wire-peer.ts'
+import { SocketClient } from './socket-client.ts'
 
 /** Says what is not so any more; undefined when all is well. */
 type Claim = () => Promise<string | undefined>
@@ -273,8 +274,8 @@ export class KillLoad {
     return [`${person.userId} sent ${settled + 1} to ${acknowledged}, acknowledged, and has ${numbers}`]
   }
 
-  #connect({ person }: Sender): Promise<WirePeer> {
-    return WirePeer.connect('tcp', this.server.stompTcp!, person.app.accessToken!)
+  #connect({ person }: Sender): Promise<SocketClient> {
+    return SocketClient.connect('tcp', this.server.stompTcp!, person.app.accessToken!)
   }
 }
 

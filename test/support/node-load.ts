@@ -14,10 +14,11 @@ import { formatTilePath, parseBundle, TILE_WIDTH, tileWidth } from '../../src/lo
 import { RightEdge } from '../../src/log/tree.ts'
 import { befriend, type Person, signInPerson, startCall } from './call-people.ts'
 import { lookUp } from './live-log.ts'
+import { type ClientFrame, sendFrame } from './naive-client.ts'
 import { headerOf } from './naive-stomp.ts'
 import { eventually, type TestNode } from './nodes.ts'
 import { freshPublicKey, type RunningServer } from './server.ts'
-import { sendFrame, type WireFrame, WirePeer } from './wire-peer.ts'
+import { SocketClient } from './socket-client.ts'
 
 interface Registered {
   readonly index: number
@@ -213,7 +214,7 @@ export class NodeLoad {
     }
   }
 
-  async #sendNext(mailbox: Mailbox, peer: WirePeer): Promise<void> {
+  async #sendNext(mailbox: Mailbox, peer: SocketClient): Promise<void> {
     const number = ++mailbox.sent
     peer.write(sendFrame(QUEUE, `${number}`, `receipt:${number}\n`))
     await Promise.race([peer.receipt(`${number}`), failed(peer)])
@@ -256,22 +257,22 @@ export class NodeLoad {
     while (inbox.counts.settled < count && !this.#isOver) await this.acknowledged(1)
   }
 
-  #onMessage({ inbox }: Mailbox, peer: WirePeer, frame: WireFrame): void {
+  #onMessage({ inbox }: Mailbox, peer: SocketClient, frame: ClientFrame): void {
     const text = String(frame.body)
     const receipt = text === END ? '' : `receipt:ack-${text}\n`
     if (text !== END) inbox.receive(text)
     peer.write(`ACK\nid:${headerOf(frame, 'ack')}\n${receipt}\n\0`)
   }
 
-  #onReceipt({ inbox }: Mailbox, frame: WireFrame): void {
+  #onReceipt({ inbox }: Mailbox, frame: ClientFrame): void {
     const [, number] = /^ack-(\d+)$/.exec(headerOf(frame, 'receipt-id') ?? '') ?? []
     if (number === undefined) return
     inbox.settle(number)
     this.#acknowledge()
   }
 
-  #connect({ person }: Mailbox): Promise<WirePeer> {
-    return WirePeer.connect('websocket', this.#anyServer().http, person.app.accessToken!)
+  #connect({ person }: Mailbox): Promise<SocketClient> {
+    return SocketClient.connect('websocket', this.#anyServer().http, person.app.accessToken!)
   }
 
   async #readCheckpoint(server: RunningServer): Promise<void> {
@@ -326,7 +327,7 @@ async function hangUp({ app }: Person): Promise<void> {
     if (status === 'active') await app.get(200, 'POST /app/api/call/end', { callId })
 }
 
-async function failed(peer: WirePeer): Promise<never> {
+async function failed(peer: SocketClient): Promise<never> {
   throw new Error(`closed with ${await peer.closed()}`)
 }
 

@@ -3,7 +3,8 @@
  * coming and going. It says when all are there, and how each connection ended once the server has stopped.
  */
 
-import { connectFrame, WirePeer } from './wire-peer.ts'
+import { connectFrame } from './naive-client.ts'
+import { SocketClient } from './socket-client.ts'
 
 /** The parent's first message. */
 export interface CrowdOrder {
@@ -35,8 +36,8 @@ process.once('message', async (order: CrowdOrder) => {
 })
 
 /** A connection that has signed in, if there is a token. */
-async function joinedPeer(port: number, token: string | undefined): Promise<WirePeer> {
-  const peer = await WirePeer.open('websocket', port)
+async function joinedPeer(port: number, token: string | undefined): Promise<SocketClient> {
+  const peer = await SocketClient.open('websocket', port)
   if (token === undefined) return peer
   peer.write(connectFrame(token))
   await peer.until(() => peer.frames.length > 0 || peer.isClosed)
@@ -56,8 +57,8 @@ async function arriveForEver(port: number, token: string): Promise<string | unde
 }
 
 /** Opens so many connections, a few at a time. */
-async function openMany(count: number, open: (at: number) => Promise<WirePeer>): Promise<WirePeer[]> {
-  const opened: WirePeer[] = []
+async function openMany(count: number, open: (at: number) => Promise<SocketClient>): Promise<SocketClient[]> {
+  const opened: SocketClient[] = []
   let next = 0
   const openSome = async () => {
     for (let at = next++; at < count; at = next++) opened[at] = await open(at)

@@ -31,10 +31,10 @@ import { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { LocalInboxWrites } from '../../src/store/messages/inbox-writes.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
+import { MemoryClient, type MemoryClientOptions } from './memory-client.ts'
+import { connectFrame } from './naive-client.ts'
 import type { Rehearsals } from './rehearsal-store.ts'
 import { openRehearsed } from './rehearsed-database.ts'
-import { type PeerOptions, StompPeer } from './stomp-peer.ts'
-import { connectFrame } from './wire-peer.ts'
 import type { FakeWorld } from './world.ts'
 
 /** One person's device; its token is `<userId>.<deviceId>`. */
@@ -71,10 +71,10 @@ export interface TestActors extends Stage {
   /** Faults of ours that answers hid, each after its request id. */
   readonly faults: string[]
   /** Everybody there is. */
-  readonly peers: StompPeer[]
-  open(options?: PeerOptions): StompPeer
+  readonly peers: MemoryClient[]
+  open(options?: MemoryClientOptions): MemoryClient
   /** A client that has signed in, with its CONNECTED taken; `headers` are lines of its CONNECT. */
-  connect(person: Person, version?: string, headers?: string): Promise<StompPeer>
+  connect(person: Person, version?: string, headers?: string): Promise<MemoryClient>
   /** Tells a device something, as an operation would. */
   tell(person: Person, body: NoticeBody, expiresAtMs?: number): Promise<void>
   /** Sets every badge to so many missed calls, without a message. */
@@ -178,7 +178,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
   }
   const refs = system.define(stompConnectionKind(stompDeps))
   const accept = acceptInto(refs, stompDeps.isDraining, options.runConnect ?? (connect => connect()))
-  const peers: StompPeer[] = []
+  const peers: MemoryClient[] = []
   const flush = () => {
     world.run()
     for (const peer of peers) if (!peer.isClosed) peer.flush()
@@ -192,8 +192,8 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
       flush()
     }
   }
-  const open = (peerOptions: PeerOptions = {}) => {
-    const peer = new StompPeer(accept, peerOptions)
+  const open = (peerOptions: MemoryClientOptions = {}) => {
+    const peer = new MemoryClient(accept, peerOptions)
     peers.push(peer)
     return peer
   }
@@ -282,7 +282,7 @@ export class FakeCalls implements StompCalls {
 }
 
 /** The connection's actor, for messages that presence or a topic would tell it. */
-export function connectionOf({ system }: TestActors, peer: StompPeer): Ref<StompConnectionMessage> {
+export function connectionOf({ system }: TestActors, peer: MemoryClient): Ref<StompConnectionMessage> {
   return system.ref('stomp-connection', peer.id)
 }
 

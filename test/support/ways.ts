@@ -17,8 +17,8 @@ import { App, newPublicKey } from './app.ts'
 import { FunctionTrace, type Step } from './function-trace.ts'
 import { headerOf } from './naive-stomp.ts'
 import { productionEnvironment } from './outside-world.ts'
+import { SocketClient } from './socket-client.ts'
 import { besideWays, countWay, type Way } from './way.ts'
-import { WirePeer } from './wire-peer.ts'
 
 /** The steps between two moments, in a process where nothing else happens but what the server's own intervals do. */
 class Recorder {
@@ -102,7 +102,7 @@ async function signIn(http: string, email: string): Promise<Person> {
 }
 
 /** Takes a message, acknowledges it and returns once the server has it. */
-async function acknowledge(phone: WirePeer): Promise<void> {
+async function acknowledge(phone: SocketClient): Promise<void> {
   const message = await phone.message()
   phone.write(`ACK\nid:${headerOf(message, 'ack')}\nreceipt:a\n\n\0`)
   await phone.receipt('a')
@@ -129,7 +129,7 @@ async function startCall({ app }: Person, callee: Person, onHead: () => Promise<
 }
 
 /** One call: it is started, the phone says that it rings, and the caller ends it. */
-async function followCall(ann: Person, bob: Person, phone: WirePeer, recorder: Recorder) {
+async function followCall(ann: Person, bob: Person, phone: SocketClient, recorder: Recorder) {
   const callId = await startCall(ann, bob, async () => {
     await recorder.quiet()
     recorder.begin('MESSAGE')
@@ -156,7 +156,7 @@ async function followWays(folder: string) {
   const bob = await signIn(server.http, BOB)
   await ann.app.get(201, 'POST /app/api/friend-request/by-id', { targetUserId: bob.userId })
   await bob.app.get(200, 'POST /app/api/friend-request/accept', { userId: ann.userId })
-  const phone = await WirePeer.connect('websocket', server.http, bob.app.accessToken!)
+  const phone = await SocketClient.connect('websocket', server.http, bob.app.accessToken!)
   await phone.subscribe('/user/queue/calls', 's', 'ack:client-individual\n')
   // A first call makes things that later calls find: they are on no way.
   await followCall(ann, bob, phone, recorder)

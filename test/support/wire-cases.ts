@@ -2,7 +2,7 @@
 
 import type { WireCase } from '../stomp/case.ts'
 import { headerOf } from './naive-stomp.ts'
-import type { Carrier, WirePeer } from './wire-peer.ts'
+import type { Carrier, SocketClient } from './socket-client.ts'
 import type { WireDevice, WireServer } from './wire-server.ts'
 
 /** A client that runs cases one after the other. */
@@ -15,7 +15,7 @@ export interface CaseRunner {
 }
 
 export interface BegunCase {
-  readonly peer: WirePeer
+  readonly peer: SocketClient
   /** Stands for `/user/queue/dev.t`; of this run alone. */
   readonly queue: string
   /** The ids of m1, m2, ... */
@@ -40,7 +40,7 @@ async function begin(
   { server, carrier, device, letter }: CaseRunner,
   session: string,
   queue: string,
-): Promise<{ peer: WirePeer; messageIds: string[] }> {
+): Promise<{ peer: SocketClient; messageIds: string[] }> {
   const [, minor] = /^C1([012])/.exec(session) ?? []
   if (minor === undefined) return { peer: await server.open(carrier), messageIds: [] }
   const peer = await server.connect(carrier, device, `1.${minor}`)

@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { newPublicKey } from './app.ts'
 import { type Person, settingsFor, signInAgain, signInPerson } from './call-people.ts'
+import { sendFrame } from './naive-client.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { type Carrier, type UpgradeOptions, WirePeer } from './wire-peer.ts'
+import { type Carrier, SocketClient, type UpgradeOptions } from './socket-client.ts'
 
 export const CARRIERS: readonly Carrier[] = ['websocket', 'tcp']
 
@@ -66,13 +67,13 @@ export class WireServer {
   }
 
   /** A connection on which nothing was said yet. */
-  open(carrier: Carrier, upgrade?: UpgradeOptions): Promise<WirePeer> {
-    return WirePeer.open(carrier, this.#address(carrier), upgrade)
+  open(carrier: Carrier, upgrade?: UpgradeOptions): Promise<SocketClient> {
+    return SocketClient.open(carrier, this.#address(carrier), upgrade)
   }
 
   /** A client that has signed in, with its CONNECTED taken; `lines` are further headers of its CONNECT. */
-  connect(carrier: Carrier, { token }: WireDevice, version?: string, lines?: string): Promise<WirePeer> {
-    return WirePeer.connect(carrier, this.#address(carrier), token, version, lines)
+  connect(carrier: Carrier, { token }: WireDevice, version?: string, lines?: string): Promise<SocketClient> {
+    return SocketClient.connect(carrier, this.#address(carrier), token, version, lines)
   }
 
   /**
@@ -121,6 +122,39 @@ export class WireServer {
 
 export function deviceOf({ app, userId, deviceId }: Person): WireDevice {
   return { token: app.accessToken!, userId, deviceId }
+}
+
+/** A client that is served while other ones misbehave: its messages to itself come back, and nothing else does. */
+export class Innocent {
+  readonly #peer: SocketClient
+  readonly #topic: string
+  rounds = 0
+
+  static async join(server: WireServer, carrier: Carrier): Promise<Innocent> {
+    const [device] = await server.devices(1)
+    const topic = `/topic/dev.innocent-${device!.userId}`
+    const peer = await server.connect(carrier, device!)
+    await peer.subscribe(topic)
+    return new Innocent(peer, topic)
+  }
+
+  private constructor(peer: SocketClient, topic: string) {
+    this.#peer = peer
+    this.#topic = topic
+  }
+
+  async round(): Promise<void> {
+    const said = `${++this.rounds}`
+    this.#peer.write(sendFrame(this.#topic, said))
+    const { body } = await this.#peer.message()
+    if (String(body) !== said) throw new Error(`${body} instead of ${said}`)
+  }
+
+  /** Says goodbye; nothing came that was not meant for them. */
+  async leave(t: Test): Promise<void> {
+    await this.round()
+    t.same(await this.#peer.disconnect(), [], 'who did nothing noticed nothing')
+  }
 }
 
 const FIGURE_MS_MAX = 120_000

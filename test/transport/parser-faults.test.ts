@@ -10,8 +10,8 @@ import t, { type Test } from 'tap'
 import { HttpServer } from '../../src/transport/http.ts'
 import { OpenConnections } from '../../src/transport/open-connections.ts'
 import { statusesIn, talk } from '../support/raw-http.ts'
+import { upgradeRequest } from '../support/socket-client.ts'
 import { Sessions } from '../support/web-sockets.ts'
-import { upgradeRequest } from '../support/wire-peer.ts'
 
 interface ParserFaults {
   readonly package: string

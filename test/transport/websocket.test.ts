@@ -12,6 +12,7 @@ import { dotted } from '../support/bytes.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { countOf, sized } from '../support/size.ts'
+import { SocketClient, upgradeRequest, webSocketFrame } from '../support/socket-client.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import {
   type Heard,
@@ -20,7 +21,6 @@ import {
   type SocketServer,
   serveSockets,
 } from '../support/web-sockets.ts'
-import { upgradeRequest, WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 
 /** A client and the session that the server made for it. */
 async function join({
@@ -33,7 +33,7 @@ async function join({
 
 /** The same, with a client that speaks by hand. */
 async function joinByHand({ port, sessions }: SocketServer) {
-  const { socket } = await WirePeer.open('websocket', port)
+  const { socket } = await SocketClient.open('websocket', port)
   return { socket, session: sessions.all.at(-1)! }
 }
 
@@ -94,7 +94,7 @@ t.test('the newest sub-protocol that is offered and ours is chosen, and no other
     ['', undefined],
   ]
   for (const [lines, chosen] of offers) {
-    const { head, socket } = await WirePeer.open('websocket', port, { upgradeLines: lines })
+    const { head, socket } = await SocketClient.open('websocket', port, { upgradeLines: lines })
     socket.destroy()
     t.match(head, /^HTTP\/1\.1 101 /, lines)
     t.equal(/^sec-websocket-protocol: (.*)\r$/im.exec(head)?.[1], chosen, lines)
@@ -104,7 +104,7 @@ t.test('the newest sub-protocol that is offered and ours is chosen, and no other
 t.test('each path of the contract upgrades, with a trailing slash too, and no other', async t => {
   const { port } = await serveSockets(t)
   const statusOf = async (path: string) => {
-    const { head, socket } = await WirePeer.open('websocket', port, { path })
+    const { head, socket } = await SocketClient.open('websocket', port, { path })
     socket.destroy()
     return head.slice(9, 12)
   }
@@ -118,7 +118,7 @@ t.test('each path of the contract upgrades, with a trailing slash too, and no ot
 
 t.test('without parts for WebSockets there are none', async t => {
   const { port } = await serveSockets(t, { hasSockets: false })
-  const { head, socket } = await WirePeer.open('websocket', port)
+  const { head, socket } = await SocketClient.open('websocket', port)
   socket.destroy()
   t.match(head, /^HTTP\/1\.1 404 /)
 })
@@ -131,7 +131,7 @@ t.test('a request for no WebSocket, or another version, hears which protocols ar
     t.equal(answer.headers.get('content-type'), 'application/problem+json')
     t.equal(answer.headers.get('upgrade'), 'websocket')
   }
-  const { head, socket } = await WirePeer.open('websocket', port, {
+  const { head, socket } = await SocketClient.open('websocket', port, {
     upgradeLines: 'Sec-WebSocket-Version: 8\r\n',
   })
   socket.destroy()
@@ -186,7 +186,7 @@ t.test('an address that asks too often, and everybody when there is no room, has
     parts: { admit, trustedProxies: ['127.0.0.1'] },
     open: { connectionsMax: 2 },
   })
-  const ask = () => WirePeer.open('websocket', port, { upgradeLines: 'X-Forwarded-For: 192.0.2.7\r\n' })
+  const ask = () => SocketClient.open('websocket', port, { upgradeLines: 'X-Forwarded-For: 192.0.2.7\r\n' })
   const first = await ask()
   const limited = await ask()
   t.match(limited.head, /^HTTP\/1\.1 429 /)
@@ -204,10 +204,10 @@ t.test('an address that asks too often, and everybody when there is no room, has
 
 t.test('the session knows the address and the Authorization header', async t => {
   const { port, sessions } = await serveSockets(t, { parts: { trustedProxies: ['127.0.0.1'] } })
-  await WirePeer.open('websocket', port, {
+  await SocketClient.open('websocket', port, {
     upgradeLines: 'X-Forwarded-For: 192.0.2.1\r\nAuthorization: Bearer abc\r\n',
   })
-  await WirePeer.open('websocket', port)
+  await SocketClient.open('websocket', port)
   const [one, other] = sessions.all.map(({ connection }) => connection)
   t.same([one?.authorization, other?.authorization], ['Bearer abc', ''])
   t.same([dotted(one!.network), dotted(other!.network)], ['192.0.2.1', '127.0.0.1'])
@@ -550,7 +550,7 @@ t.test('many clients that come and go leave nothing behind', sized(), async t =>
   }
   let echoes = 0
   const comeAndGo = async (number: number) => {
-    const { head, socket } = await WirePeer.open('websocket', server.port)
+    const { head, socket } = await SocketClient.open('websocket', server.port)
     t.match(head, / 101 /)
     socket.write(webSocketFrame(0x81, number % 3 === 0 ? 'end' : 'hello'))
     const [answer] = await once(socket, 'data')

@@ -4,8 +4,9 @@ import t, { type Test } from 'tap'
 import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import { UNSENT_BYTES_HELD } from '../../../src/limits.ts'
+import type { MemoryClient } from '../../support/memory-client.ts'
+import type { ClientFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
-import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 import { newPerson, openTestActors, type Person, type TestActors } from '../../support/test-actors.ts'
 
 const MISSED: CallNoticeBody = {
@@ -17,12 +18,12 @@ const MISSED: CallNoticeBody = {
   atMs: 3,
 }
 
-function subscribe(peer: StompPeer, queue: string, ack = 'auto', more = ''): void {
+function subscribe(peer: MemoryClient, queue: string, ack = 'auto', more = ''): void {
   peer.write(`SUBSCRIBE\nid:${queue}\ndestination:/user/queue/${queue}\nack:${ack}\n${more}\n\0`)
 }
 
 /** The badges a client received, and every other message by its type. */
-function said(frames: readonly PeerFrame[]): (string | number)[] {
+function said(frames: readonly ClientFrame[]): (string | number)[] {
   return frames.map(frame => {
     if (frame.command !== 'MESSAGE') return frame.command
     const type = headerOf(frame, 'type')

@@ -4,8 +4,9 @@ import t from 'tap'
 import type { StompConnectionMessage } from '../../../actors/messages.ts'
 import type { RunConnect } from '../../../actors/stomp-connection/intake.ts'
 import { TokenBuckets } from '../../../src/domain/token-bucket.ts'
+import type { MemoryClient } from '../../support/memory-client.ts'
+import type { ClientFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
-import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 import { connectionOf, newPerson, openTestActors } from '../../support/test-actors.ts'
 
 const CONNECT = 'CONNECT\naccept-version:1.2\nhost:h\n'
@@ -234,7 +235,7 @@ t.test('C-27: an address with too many bad CONNECTs must wait; good ones are let
     },
   })
   const codes: (string | undefined)[] = []
-  let last: PeerFrame | undefined
+  let last: ClientFrame | undefined
   for (let tries = 0; tries < 31; tries++) {
     const peer = actors.open()
     peer.write(`${CONNECT}passcode:bad\n\n\0`)
@@ -445,10 +446,10 @@ t.test('a session that fails ends its connection and no other', async t => {
   t.equal(actors.connections.of(String(person.userId)).length, 0)
 })
 
-function subscribe(peer: StompPeer, destination: string): void {
+function subscribe(peer: MemoryClient, destination: string): void {
   peer.write(`SUBSCRIBE\nid:${destination}\ndestination:${destination}\n\n\0`)
 }
 
-function bodyOf(frame: PeerFrame): string {
+function bodyOf(frame: ClientFrame): string {
   return frame.body.toString()
 }

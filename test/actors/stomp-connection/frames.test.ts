@@ -7,8 +7,9 @@ import { UNREAD_BYTES_MAX } from '../../../src/limits.ts'
 import type { Ref } from '../../../src/runtime/actor.ts'
 import { Broadcast } from '../../../src/stomp/broadcast.ts'
 import type { InboxChange } from '../../../src/store/messages/device-inbox.ts'
+import type { MemoryClient } from '../../support/memory-client.ts'
+import type { ClientFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
-import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 import { connectionOf, newPerson, openTestActors, type TestActors } from '../../support/test-actors.ts'
 
 const ERRORS = 'SUBSCRIBE\nid:errors\ndestination:/user/queue/errors\n\n\0'
@@ -21,15 +22,15 @@ function subscribe(destination: string, more = ''): string {
   return `SUBSCRIBE\nid:${destination}\ndestination:${destination}\n${more}\n\0`
 }
 
-function commands(frames: readonly PeerFrame[]): string[] {
+function commands(frames: readonly ClientFrame[]): string[] {
   return frames.map(({ command }) => command)
 }
 
-function receipts(frames: readonly PeerFrame[]): (string | undefined)[] {
+function receipts(frames: readonly ClientFrame[]): (string | undefined)[] {
   return frames.filter(({ command }) => command === 'RECEIPT').map(frame => headerOf(frame, 'receipt-id'))
 }
 
-async function answered(actors: TestActors, peer: StompPeer, frames: string): Promise<PeerFrame[]> {
+async function answered(actors: TestActors, peer: MemoryClient, frames: string): Promise<ClientFrame[]> {
   peer.write(frames)
   await actors.settle()
   return peer.take()
@@ -346,7 +347,7 @@ t.test('G-04: a transaction ends with its connection', async t => {
 })
 
 /** An acknowledgement, a SEND of each kind, and their COMMIT. */
-function transactionAbout(given: PeerFrame | undefined): string {
+function transactionAbout(given: ClientFrame | undefined): string {
   const inT = 'transaction:t\n'
   return [
     'BEGIN\ntransaction:t\n\n\0',

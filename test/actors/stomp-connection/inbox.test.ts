@@ -4,8 +4,9 @@ import t, { type Test } from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { formatPosition } from '../../../src/domain/messages/inbox.ts'
 import { SignalError } from '../../../src/errors.ts'
+import type { MemoryClient } from '../../support/memory-client.ts'
+import type { ClientFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
-import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 import {
   newPerson,
   openTestActors,
@@ -16,19 +17,19 @@ import {
 
 const QUEUE = '/user/queue/dev.t'
 
-function subscribe(peer: StompPeer, id: string, ack = 'auto', more = '', destination = QUEUE): void {
+function subscribe(peer: MemoryClient, id: string, ack = 'auto', more = '', destination = QUEUE): void {
   peer.write(`SUBSCRIBE\nid:${id}\ndestination:${destination}\nack:${ack}\n${more}\n\0`)
 }
 
-function bodies(frames: readonly PeerFrame[]): string[] {
+function bodies(frames: readonly ClientFrame[]): string[] {
   return frames.map(frame => frame.body.toString())
 }
 
-function idsOf(frames: readonly PeerFrame[]): string[] {
+function idsOf(frames: readonly ClientFrame[]): string[] {
   return frames.map(frame => headerOf(frame, 'message-id')!)
 }
 
-function ack(peer: StompPeer, messageId: string, more = ''): void {
+function ack(peer: MemoryClient, messageId: string, more = ''): void {
   peer.write(`ACK\nid:${messageId}\n${more}\n\0`)
 }
 
@@ -48,7 +49,7 @@ async function begin(t: Test, queued: readonly string[] = [], options: TestActor
 }
 
 /** Another connection of the device, after the first one broke. */
-async function reconnect(actors: TestActors, person: Person, peer: StompPeer): Promise<StompPeer> {
+async function reconnect(actors: TestActors, person: Person, peer: MemoryClient): Promise<MemoryClient> {
   peer.drop()
   await actors.settle()
   return actors.connect(person)

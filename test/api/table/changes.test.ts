@@ -25,13 +25,13 @@ import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { listBody, newPhone as listedPhone, listOf, registrationOf } from '../../support/device-lists.ts'
 import { newKey } from '../../support/device-requests.ts'
 import { openLog } from '../../support/log-in-store.ts'
+import { MemoryClient } from '../../support/memory-client.ts'
+import { connectFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
 import { OidcProvider } from '../../support/oidc-provider.ts'
 import { changeSites, type ProvenChange, ProvenChanges } from '../../support/proven-changes.ts'
-import { StompPeer } from '../../support/stomp-peer.ts'
 import { storedTable } from '../../support/stored-table.ts'
 import { openTestApi } from '../../support/test-api.ts'
-import { connectFrame } from '../../support/wire-peer.ts'
 
 type Kind<Union extends { readonly kind: string }> = Union['kind']
 
@@ -121,7 +121,7 @@ stores.calls.apply = (decision, ...more) => {
   applied.add(decision.effects)
   return apply(decision, ...more)
 }
-const peers: StompPeer[] = []
+const peers: MemoryClient[] = []
 
 // The outbox, whose provider is this test.
 
@@ -244,8 +244,8 @@ async function endAll(): Promise<void> {
 
 const taskSeal = new Sealed(world.secrets, world.randomBytes, 'errand')
 
-function connect({ token }: Phone): StompPeer {
-  const peer = new StompPeer(whole.signalling.accept, {})
+function connect({ token }: Phone): MemoryClient {
+  const peer = new MemoryClient(whole.signalling.accept, {})
   peers.push(peer)
   peer.write(connectFrame(token))
   return peer
