@@ -2,20 +2,25 @@
 
 import { networkInterfaces } from 'node:os'
 import pino from 'pino'
+import { SignalError } from '../../src/errors.ts'
 import { listeningAsBefore } from '../../src/server/addresses.ts'
-import { type Config, readConfig } from '../../src/server/config.ts'
+import { type Config, ConfigError, readConfig, warningsOf } from '../../src/server/config.ts'
 import { chooseLanAddress } from '../../src/server/lan-address.ts'
 import type { RunningServer } from '../../src/server/running-server.ts'
 import { start } from '../../src/server/start.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { environmentOf, type OpenOptions, type OpenServer, startServer } from './server.ts'
+
+export interface OpenInProcess extends OpenOptions {
+  /** The file of `--known-checkpoint`. */
+  readonly knownCheckpoint?: string
+}
 
 /**
  * The server inside the test's process, which takes a fifth of the time. For tests of what a server answers; signals,
  * exit codes, limits and kills need `startServer`.
  */
-export async function openServer(
-  options: OpenOptions & { readonly knownCheckpoint?: string },
-): Promise<OpenServer> {
+export async function openServer(options: OpenInProcess): Promise<OpenServer> {
   const { dev = true, knownCheckpoint } = options
   // With fronts it is several processes anyhow, and their log lines are wanted too.
   if (environmentOf(options).CALLSIGN_FRONTS !== '0') {
@@ -38,4 +43,60 @@ export async function openServer(
   }
   const { ready } = await server
   return { ...ready, stderr: () => text, end: async () => (await server).stop('the test') }
+}
+
+/**
+ * A start in the test's process that is meant to be refused, by its settings or by what is in the data directory. Resolves
+ * with what `startRefused` gives: exit code and stderr of the program. The store is closed again; a start that fails once it
+ * listens needs `startRefused`.
+ */
+export async function openRefused(options: OpenInProcess): Promise<{ code: number; stderr: string }> {
+  const { dev = true, knownCheckpoint } = options
+  let stderr = ''
+  const say = (more: string) => {
+    stderr += more
+  }
+  const listeners = process.listeners('unhandledRejection')
+  const stores = openedStores()
+  try {
+    const config = readConfig(environmentOf(options), {
+      dev,
+      lanAddress: chooseLanAddress(networkInterfaces()),
+    })
+    const logger = pino({ level: config.logLevel, base: null, messageKey: 'event' }, { write: say })
+    for (const warning of warningsOf(config)) logger.warn(warning)
+    const server = await start(config, { logger, say, knownCheckpoint, onReset: () => undefined })
+    await server.stop('not refused')
+    return { code: 0, stderr }
+  } catch (error) {
+    return { code: 1, stderr: `${stderr}callsign: ${sentenceOf(error)}\n` }
+  } finally {
+    await stores.close()
+    for (const listener of process.listeners('unhandledRejection'))
+      if (!listeners.includes(listener)) process.off('unhandledRejection', listener)
+  }
+}
+
+/** Notes the stores that are opened until `close`: a refused start leaves its store to the end of the process. */
+function openedStores(): { close(): Promise<void> } {
+  const { open } = Database
+  const opened: Database[] = []
+  Database.open = (...given) => {
+    const database = open.apply(Database, given)
+    opened.push(database)
+    return database
+  }
+  return {
+    async close() {
+      Database.open = open
+      await Promise.all(opened.map(database => database.close()))
+    },
+  }
+}
+
+/** As the program says it: one sentence for a fault that an operator can mend, the stack of one that is ours. */
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isTheirs = error instanceof ConfigError || error instanceof SignalError || 'syscall' in error
+  return isTheirs ? error.message : (error.stack ?? error.message)
 }
