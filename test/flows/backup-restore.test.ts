@@ -27,9 +27,10 @@ import { indexKey } from '../../src/store/engine/keys.ts'
 import { runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { openServer } from '../support/open-server.ts'
+import { openRefused, openServer } from '../support/open-server.ts'
 import { spawnBound, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, type OpenServer, startRefused, startServer } from '../support/server.ts'
+import { bySize } from '../support/size.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
 const KEYS_FILE = 'development-keys.env'
@@ -174,7 +175,7 @@ t.test(
 t.test('a backup is taken after kills, with the pages they left, and holds no private key', async t => {
   const folder = t.testdir()
   const dataFolder = join(folder, 'data')
-  for (let kill = 0; kill < 3; kill++) {
+  for (let kill = 0; kill < bySize({ short: 1, long: 3 }); kill++) {
     const server = await startServer({ dataFolder, environment: QUIET })
     const { answered, stop } = load(server)
     while (answered.length < 150) await new Promise(resolve => setImmediate(resolve))
@@ -202,8 +203,12 @@ t.test('an older copy can’t sign a second history: the head file refuses it', 
   await makeLogWithOlderBackup(folder, environment)
   const restored = join(folder, 'restored')
   t.equal((await restore(copy, restored, dataFolder)).code, 0)
-  for (const args of [[], ['--known-checkpoint', older]]) {
-    const { code, stderr } = await startRefused({ dataFolder: restored, environment, args })
+  for (const knownCheckpoint of [undefined, older]) {
+    const { code, stderr } = await openRefused({
+      dataFolder: restored,
+      environment,
+      ...(knownCheckpoint && { knownCheckpoint }),
+    })
     t.equal(code, 1)
     t.match(
       stderr,
@@ -225,31 +230,28 @@ t.test(
     const { folder, dataFolder, copy, newest, older } = logWithOlderBackup(t)
     const restored = join(folder, 'restored')
     t.equal((await restore(copy, restored, dataFolder)).code, 0)
-    const refusal = async (args: readonly string[], exitCode = 1) => {
-      const { code, stderr } = await startRefused({ dataFolder: restored, args })
-      t.equal(code, exitCode)
+    const refusal = async (knownCheckpoint?: string) => {
+      const { code, stderr } = await openRefused({
+        dataFolder: restored,
+        ...(knownCheckpoint && { knownCheckpoint }),
+      })
+      t.equal(code, 1)
       t.notMatch(stderr, /\n {4}at /)
       return stderr
     }
-    t.match(await refusal([]), /was restored at 2\d.* from .*backup: start once with --known-checkpoint FILE/)
-    t.match(
-      await refusal(['--known-checkpoint', newest]),
-      /has 10 entries, but --known-checkpoint .* of 20: put a newer/,
-    )
-    t.match(
-      await refusal(['--known-checkpoint', join(folder, 'none')]),
-      /none is not a file with a checkpoint/,
-    )
-    t.match(
-      await refusal(['--known-checkpoint', join(dataFolder, KEYS_FILE)]),
-      /is not a file with a checkpoint/,
-    )
-    t.match(await refusal(['--unknown'], 2), /unknown/i)
+    t.match(await refusal(), /was restored at 2\d.* from .*backup: start once with --known-checkpoint FILE/)
+    t.match(await refusal(newest), /has 10 entries, but --known-checkpoint .* of 20: put a newer/)
+    t.match(await refusal(join(folder, 'none')), /none is not a file with a checkpoint/)
+    t.match(await refusal(join(dataFolder, KEYS_FILE)), /is not a file with a checkpoint/)
+    const unknown = await startRefused({ dataFolder: restored, args: ['--unknown'] })
+    t.equal(unknown.code, 2)
+    t.notMatch(unknown.stderr, /\n {4}at /)
+    t.match(unknown.stderr, /unknown/i)
 
     const frozen = await openServer({ dataFolder: restored, environment: { CALLSIGN_LOG_FROZEN: '1' } })
     t.equal(sizeOf(await checkpointOf(frozen), vkey), 10, 'frozen, it may be shown')
     await frozen.end()
-    t.match(await refusal([]), /was restored at/, 'and asks again')
+    t.match(await refusal(), /was restored at/, 'and asks again')
 
     const state = join(folder, 'auditor-state')
     const note = readFileSync(older, 'utf8')
@@ -277,7 +279,7 @@ t.test('a log that went on differently is refused by what was signed first', asy
   await registerUsers(client, 500, 30)
   client.close()
   await server.end()
-  const { code, stderr } = await startRefused({ dataFolder: restored, args: ['--known-checkpoint', newest] })
+  const { code, stderr } = await openRefused({ dataFolder: restored, knownCheckpoint: newest })
   t.equal(code, 1)
   t.match(stderr, /is not the one of --known-checkpoint .*: their first 20 entries differ/)
 })
@@ -286,7 +288,7 @@ t.test('a restored development log without its keys says which file is missing',
   const { folder, copy, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
   await runScript('restore', ['--from', copy, '--data-dir', restored])
-  const { code, stderr } = await startRefused({ dataFolder: restored, args: ['--known-checkpoint', older] })
+  const { code, stderr } = await openRefused({ dataFolder: restored, knownCheckpoint: older })
   t.equal(code, 1)
   t.match(stderr, /development-keys\.env is missing: put back the keys that this log was made with/)
   t.notOk(existsSync(join(restored, KEYS_FILE)), 'no new keys are made')
@@ -390,7 +392,7 @@ t.test('a restore that was cut off does not start as a new log', async t => {
   mkdirSync(join(restored, 'unfinished'))
   cpSync(join(restored, 'store'), join(restored, 'unfinished', 'store'), { recursive: true })
   rmSync(join(restored, 'store'), { recursive: true })
-  const { code, stderr } = await startRefused({ dataFolder: restored, args: ['--known-checkpoint', older] })
+  const { code, stderr } = await openRefused({ dataFolder: restored, knownCheckpoint: older })
   t.equal(code, 1)
   t.match(stderr, /the restore into .* did not finish: empty the directory and restore again/)
 })

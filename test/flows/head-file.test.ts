@@ -14,7 +14,7 @@ import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { openServer } from '../support/open-server.ts'
+import { openRefused, openServer } from '../support/open-server.ts'
 import { startedProgram } from '../support/programs.ts'
 import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
 
@@ -115,7 +115,7 @@ t.test('an older copy, another log and a broken head file refuse to start and sa
   const note = readFileSync(headFile, 'utf8')
 
   const refusal = async (folder: string) => {
-    const { code, stderr } = await startRefused({ dataFolder: folder, environment })
+    const { code, stderr } = await openRefused({ dataFolder: folder, environment })
     t.equal(code, 1)
     t.notMatch(stderr, /\n {4}at /)
     return stderr
@@ -184,7 +184,7 @@ t.test('a head file inside the data directory is refused by name, also behind a 
   const link = `${dataFolder}-link`
   symlinkSync(dataFolder, link)
   for (const headFile of [join(dataFolder, 'head'), join(dataFolder, 'a', 'b', 'head'), join(link, 'head')]) {
-    const { code, stderr } = await startRefused({
+    const { code, stderr } = await openRefused({
       dataFolder,
       environment: { CALLSIGN_LOG_HEAD_FILE: headFile },
     })

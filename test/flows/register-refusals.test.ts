@@ -4,13 +4,15 @@ import { readFileSync } from 'node:fs'
 import grpc from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
-import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
+import { openServer } from '../support/open-server.ts'
+import { freshPublicKey, type OpenServer, startServer } from '../support/server.ts'
+import { long } from '../support/size.ts'
 import { tlsFile, tlsPath } from '../support/tls.ts'
 
 const UINT64_MAX = 2n ** 64n - 1n
 
-async function start(t: Test, environment: Record<string, string> = {}): Promise<RunningServer> {
-  const server = await startServer({ dataFolder: t.testdir(), environment })
+async function start(t: Test, environment: Record<string, string> = {}): Promise<OpenServer> {
+  const server = await openServer({ dataFolder: t.testdir(), environment })
   t.teardown(() => server.end())
   return server
 }
@@ -21,7 +23,7 @@ function connect(t: Test, address: string, credentials?: grpc.ChannelCredentials
   return client
 }
 
-async function treeSizeOf(server: RunningServer): Promise<number> {
+async function treeSizeOf(server: OpenServer): Promise<number> {
   const checkpoint = await (await fetch(`${server.http}/checkpoint`)).text()
   return Number(checkpoint.split('\n')[1])
 }
@@ -103,7 +105,7 @@ t.test(
     t.equal((await client.register(7n, 7n, keyB)).index, 1n, 'and is then the newest')
     t.equal((await client.register(7n, 7n, keyA)).index, 2n, 'the first key is not the newest any more')
     await first.end('SIGKILL')
-    const second = await startServer({ dataFolder })
+    const second = await openServer({ dataFolder })
     t.teardown(() => second.end())
     t.equal((await connect(t, second.grpc).register(7n, 7n, keyA)).index, 2n, 'known after kill -9')
     t.equal(await treeSizeOf(second), 3)
@@ -150,10 +152,10 @@ t.test('with mutual TLS, only a certificate of the authority with a pinned key m
 
 t.test('a frozen log refuses to register and serves everything else', async t => {
   const dataFolder = t.testdir()
-  const open = await startServer({ dataFolder })
+  const open = await openServer({ dataFolder })
   await connect(t, open.grpc).register(1n, 1n, 'AAAA')
   await open.end()
-  const frozen = await startServer({ dataFolder, environment: { CALLSIGN_LOG_FROZEN: '1' } })
+  const frozen = await openServer({ dataFolder, environment: { CALLSIGN_LOG_FROZEN: '1' } })
   t.teardown(() => frozen.end())
   await t.rejects(connect(t, frozen.grpc).register(1n, 2n, 'AAAA'), { code: grpc.status.UNAVAILABLE })
   t.equal(await treeSizeOf(frozen), 1)
@@ -161,8 +163,12 @@ t.test('a frozen log refuses to register and serves everything else', async t =>
 
 t.test(
   'more registrations than the queues hold are refused aloud, and every answered one is logged',
+  long(),
   async t => {
-    const server = await start(t, { CALLSIGN_LOG_LEVEL: 'error' })
+    // A process of its own: clients beside it would send no faster than it answers.
+    const environment = { CALLSIGN_LOG_LEVEL: 'error' }
+    const server = await startServer({ dataFolder: t.testdir(), environment })
+    t.teardown(() => server.end())
     // One connection may not have so many calls at once.
     const clients = Array.from({ length: 50 }, () => connect(t, server.grpc))
     const refusals = new Map<number, number>()

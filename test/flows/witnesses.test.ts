@@ -11,7 +11,9 @@ import { LogClient, MemoryStore } from '../../src/client/client.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, readNote } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import { openServer } from '../support/open-server.ts'
 import { freshPublicKey, startRefused, startServer } from '../support/server.ts'
+import { bySize, long } from '../support/size.ts'
 import { quorumOf, startWitnessOf, type WitnessedLog, witnessedLog } from '../support/witnessed-log.ts'
 
 async function checkpointOf(http: string): Promise<{ note: string; etag: string | null }> {
@@ -42,7 +44,7 @@ t.test(
     const policy = log.setPolicy(quorumOf(2, witnesses))
     const environment = { ...log.environment, CALLSIGN_FRONTS: '2' }
     const server = await startLog(t, log.dataFolder, environment, startServer)
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < bySize({ short: 2, long: 3 }); round++) {
       const registered = await registerUsers(server.client, 100 * round, 40)
       const { note, etag } = await checkpointOf(server.http)
       t.ok(sizeOf(note, log) >= 40 * (round + 1))
@@ -101,6 +103,7 @@ t.test(
 
 t.test(
   'a quorum that comes and goes under load: each answered index is covered, and none is answered twice',
+  long(),
   async t => {
     const log = witnessedLog(t)
     const [one, two] = [
@@ -178,7 +181,7 @@ t.test(
     const one = await startWitnessOf(t, log, 'one.example')
     log.setPolicy(quorumOf(1, [one]))
     const run = async (folder: string, firstUser: number, settings: typeof environment) => {
-      const server = await startServer({ dataFolder: folder, environment: settings })
+      const server = await openServer({ dataFolder: folder, environment: settings })
       const client = new RegisterClient(server.grpc)
       await registerUsers(client, firstUser, 5)
       client.close()
@@ -194,7 +197,7 @@ t.test(
       /^callsign: witness one\.example: it has cosigned size 10, and this log has 5\. Another server/m,
     )
 
-    const shown = await startServer({
+    const shown = await openServer({
       dataFolder: `${dataFolder}-copy`,
       environment: { ...environment, CALLSIGN_LOG_FROZEN: '1' },
     })
@@ -221,7 +224,7 @@ t.test('with a policy newly set, taken away and set again, what is shown never g
   log.setPolicy(quorumOf(1, [one]))
   let size = 0
   for (const environment of [alone, log.environment, alone, log.environment]) {
-    const server = await startServer({ dataFolder: log.dataFolder, environment })
+    const server = await openServer({ dataFolder: log.dataFolder, environment })
     const begun = await checkpointOf(server.http)
     t.equal(sizeOf(begun.note, log), size)
     const client = new RegisterClient(server.grpc)
