@@ -7,8 +7,9 @@ import { get } from 'node:https'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { openRefused, openServer } from '../support/open-server.ts'
 import { startedProgram } from '../support/programs.ts'
-import { type RunningServer, startRefused, startServer } from '../support/server.ts'
+import type { OpenServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { weakCiphersOf } from '../support/weak-ciphers.ts'
 
@@ -18,8 +19,8 @@ const CALLSIGN_TLS_CERT = join(TLS_FOLDER, 'server.crt')
 const CALLSIGN_TLS_KEY = join(TLS_FOLDER, 'server.key')
 const AUTHORITY = join(TLS_FOLDER, 'ca.crt')
 
-async function start(t: Test, environment: Record<string, string>): Promise<RunningServer> {
-  const server = await startServer({ dataFolder: t.testdir(), environment })
+async function start(t: Test, environment: Record<string, string>): Promise<OpenServer> {
+  const server = await openServer({ dataFolder: t.testdir(), environment })
   t.teardown(() => server.end())
   return server
 }
@@ -74,7 +75,7 @@ t.test('a chain is served whole and has a pin per certificate, the server’s ow
   writeFileSync(chain, Buffer.concat([readFileSync(CALLSIGN_TLS_CERT), readFileSync(AUTHORITY)]))
   const expected = `${await opensslPin(CALLSIGN_TLS_CERT)}\n${await opensslPin(AUTHORITY)}\n`
   t.equal((await pin('--cert', chain)).stdout, expected)
-  const server = await startServer({
+  const server = await openServer({
     dataFolder: join(t.testdirName, 'data'),
     environment: { CALLSIGN_TLS_CERT: chain, CALLSIGN_TLS_KEY },
   })
@@ -103,7 +104,7 @@ t.test('what has no certificate to pin is exit 2 and a sentence', async t => {
 t.test('a certificate without its key does not start', async t => {
   const dataFolder = t.testdir()
   const otherKey = join(TLS_FOLDER, 'other.key')
-  const refused = await startRefused({
+  const refused = await openRefused({
     dataFolder,
     environment: { CALLSIGN_TLS_CERT, CALLSIGN_TLS_KEY: otherKey },
   })
@@ -130,11 +131,11 @@ t.test('behind a trusted proxy each client has its own rate, and can’t choose 
   // Each front counts for itself.
   const limited = { CALLSIGN_RATE_LIMITS: '', CALLSIGN_FRONTS: '0' }
   const behind = await start(t, { ...limited, CALLSIGN_TRUSTED_PROXIES: '127.0.0.0/8, ::1' })
-  const alone = await startServer({ dataFolder: join(t.testdirName, 'alone'), environment: limited })
+  const alone = await openServer({ dataFolder: join(t.testdirName, 'alone'), environment: limited })
   t.teardown(() => alone.end())
-  const lookUp = ({ http }: RunningServer, client: string) =>
+  const lookUp = ({ http }: OpenServer, client: string) =>
     fetch(`${http}/api/get-public-keys`, { method: 'POST', headers: { 'x-forwarded-for': client } })
-  const refusedOf = async (server: RunningServer, clientOf: (at: number) => string) => {
+  const refusedOf = async (server: OpenServer, clientOf: (at: number) => string) => {
     const statuses: number[] = []
     for (let at = 0; at < 125; at++) statuses.push((await lookUp(server, clientOf(at))).status)
     return statuses.filter(status => status === 429).length
