@@ -7,6 +7,7 @@
 import grpc from '@grpc/grpc-js'
 import t from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
+import { openServer } from '../support/open-server.ts'
 import { freshPublicKey, postJson, startServer } from '../support/server.ts'
 
 interface Answered {
@@ -70,7 +71,7 @@ t.test('a full disk refuses registrations, loses none that was answered, and pas
   client.close()
   t.equal(await full.end(), 0, 'stops cleanly')
 
-  const roomy = await startServer({ dataFolder, environment })
+  const roomy = await openServer({ dataFolder, environment })
   t.teardown(() => roomy.end())
   t.equal(await countMissing(roomy.http, answered), 0, 'every answered key is found after a restart')
   const again = new RegisterClient(roomy.grpc)

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import t from 'tap'
 import { runScript } from '../support/commands.ts'
-import { startServer } from '../support/server.ts'
+import { openServer } from '../support/open-server.ts'
 
 /** Every file and folder that other users may use in any way. */
 function openTo(folder: string): string[] {
@@ -18,13 +18,13 @@ t.test(
     const folder = t.testdir()
     const [dataFolder, copy, restored] = ['data', 'copy', 'restored'].map(name => join(folder, name))
     mkdirSync(dataFolder!, { mode: 0o755 })
-    await (await startServer({ dataFolder: dataFolder! })).end()
+    await (await openServer({ dataFolder: dataFolder! })).end()
     t.same(openTo(dataFolder!), [], 'an existing folder')
 
     // As a copy may have left them.
     for (const name of ['.', 'store', 'lock']) chmodSync(join(dataFolder!, name), 0o755)
     for (const name of ['store/data.mdb', 'store/lock.mdb']) chmodSync(join(dataFolder!, name), 0o644)
-    const server = await startServer({ dataFolder: dataFolder! })
+    const server = await openServer({ dataFolder: dataFolder! })
     t.same(openTo(dataFolder!), [])
     t.equal((await runScript('backup', ['--data-dir', dataFolder!, '--to', copy!])).code, 0)
     await server.end()
@@ -42,7 +42,7 @@ t.test('a folder that holds other things too stays as it is, and the log says so
   chmodSync(dataFolder, 0o755)
   writeFileSync(join(dataFolder, 'notes.txt'), 'of somebody else')
   chmodSync(join(dataFolder, 'notes.txt'), 0o644)
-  const server = await startServer({ dataFolder })
+  const server = await openServer({ dataFolder })
   await server.end()
   t.same(openTo(dataFolder), [dataFolder, join(dataFolder, 'notes.txt')])
   t.match(server.stderr(), /"event":"data-folder-open"/)

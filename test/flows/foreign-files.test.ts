@@ -6,8 +6,10 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
+import { openServer } from '../support/open-server.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
-import { freshPublicKey, startRefused, startServer } from '../support/server.ts'
+import { freshPublicKey, startRefused } from '../support/server.ts'
+import { bySize } from '../support/size.ts'
 
 interface Story {
   readonly dataFolder: string
@@ -20,7 +22,7 @@ async function ownedByAll(t: Test): Promise<Story> {
   const [dataFolder, head] = [join(folder, 'data'), join(folder, 'head')]
   mkdirSync(head)
   const environment = { CALLSIGN_LOG_HEAD_FILE: join(head, 'checkpoint') }
-  const server = await startServer({ dataFolder, environment })
+  const server = await openServer({ dataFolder, environment })
   const client = new RegisterClient(server.grpc)
   await client.register(1n, 1n, freshPublicKey())
   client.close()
@@ -39,7 +41,7 @@ const script = (name: string) => startedProgram(`scripts/${name}`)
 
 t.test('a file of the store that another user made is named, whichever it is', async t => {
   const story = await ownedByAll(t)
-  for (const name of FILES) {
+  for (const name of FILES.slice(0, bySize({ short: 2, long: FILES.length }))) {
     const path = join(story.dataFolder, name)
     chmodSync(path, 0o444)
     const { code, stderr } = await startRefused({ ...story, wrapper: AS_ANOTHER })
@@ -71,7 +73,7 @@ t.test('a store that can’t be looked into is not taken for an empty one', asyn
   chmodSync(store, 0o700)
 })
 
-const FILES = ['store/data.mdb', 'store/lock.mdb', 'lock/data.mdb', 'lock/lock.mdb']
+const FILES = ['store/data.mdb', 'lock/lock.mdb', 'store/lock.mdb', 'lock/data.mdb']
 /** A user other than the owner of the tests' files, where tests run as root, who may write anywhere. */
 const AS_ANOTHER =
   process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []

@@ -6,7 +6,7 @@ import t from 'tap'
 import { type Fetch, LogClient, MemoryStore } from '../../src/client/client.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { type LiveLog, registerUsers, startLog } from '../support/live-log.ts'
-import { startRefused } from '../support/server.ts'
+import { openRefused } from '../support/open-server.ts'
 
 t.test(
   'with two keys of one origin each app finds its own, and the log goes on under the new one',
@@ -50,10 +50,10 @@ t.test(
     }
 
     t.same(await step(settings(old)), ['old', 'both'])
-    const refused = await startRefused({ dataFolder, environment: settings(next) })
+    const refused = await openRefused({ dataFolder, environment: settings(next) })
     t.match(refused.stderr, /was made with vkey/, 'no other key, before the steps')
     t.match(
-      (await startRefused({ dataFolder, environment: settings(next, old) })).stderr,
+      (await openRefused({ dataFolder, environment: settings(next, old) })).stderr,
       /signed|sign/,
       'nor before it has signed',
     )
@@ -61,7 +61,7 @@ t.test(
     t.same(await step(settings(next, old), false), ['old', 'both', 'new'])
     t.same(await step(settings(next, old)), ['old', 'both', 'new'])
     t.same(await step(settings(next)), ['both', 'new'])
-    const back = await startRefused({ dataFolder, environment: settings(old) })
+    const back = await openRefused({ dataFolder, environment: settings(old) })
     t.match(back.stderr, /was made with vkey/, 'the old key alone is that of another log now')
   },
 )

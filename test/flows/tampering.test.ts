@@ -23,7 +23,8 @@ import { leafHash } from '../strangers/tree.ts'
 import { verifyLookup } from '../strangers/verifier.ts'
 import { type LiveLog, lookUp, type RegisteredKey, registerKey, startLog } from '../support/live-log.ts'
 import { changeStore, growLog, storeDigest } from '../support/offline.ts'
-import { postJson, startRefused } from '../support/server.ts'
+import { openRefused } from '../support/open-server.ts'
+import { postJson } from '../support/server.ts'
 import { storedTable } from '../support/stored-table.ts'
 
 type Tamper = (change: Change) => void
@@ -257,7 +258,7 @@ for (const [what, change, size] of refusedStarts) {
       const copy = await tamperedCopy(what, change, size)
       const before = storeDigest(copy)
       const environment = { CALLSIGN_HTTP_PORT: await busyPort(t) }
-      const { code, stderr } = await startRefused({ dataFolder: copy, environment })
+      const { code, stderr } = await openRefused({ dataFolder: copy, environment })
       t.equal(code, 1, stderr)
       const sentences = stderr.split('\n').filter(line => line.startsWith('callsign: '))
       t.equal(sentences.length, 1, stderr)

@@ -52,44 +52,63 @@ export async function openServer(options: OpenInProcess): Promise<OpenServer> {
  */
 export async function openRefused(options: OpenInProcess): Promise<{ code: number; stderr: string }> {
   const { dev = true, knownCheckpoint } = options
-  let stderr = ''
-  const say = (more: string) => {
-    stderr += more
-  }
-  const listeners = process.listeners('unhandledRejection')
-  const stores = openedStores()
+  const host = watchedHost()
   try {
     const config = readConfig(environmentOf(options), {
       dev,
       lanAddress: chooseLanAddress(networkInterfaces()),
     })
-    const logger = pino({ level: config.logLevel, base: null, messageKey: 'event' }, { write: say })
+    const logger = pino({ level: config.logLevel, base: null, messageKey: 'event' }, { write: host.say })
     for (const warning of warningsOf(config)) logger.warn(warning)
-    const server = await start(config, { logger, say, knownCheckpoint, onReset: () => undefined })
+    const starting = start(config, { logger, say: host.say, knownCheckpoint, onReset: () => undefined })
+    const server = await Promise.race([starting, host.exited])
+    if (server === undefined) return { code: 1, stderr: host.text() }
     await server.stop('not refused')
-    return { code: 0, stderr }
+    return { code: 0, stderr: host.text() }
   } catch (error) {
-    return { code: 1, stderr: `${stderr}callsign: ${sentenceOf(error)}\n` }
+    return { code: 1, stderr: `${host.text()}callsign: ${sentenceOf(error)}\n` }
   } finally {
-    await stores.close()
-    for (const listener of process.listeners('unhandledRejection'))
-      if (!listeners.includes(listener)) process.off('unhandledRejection', listener)
+    await host.leave()
   }
 }
 
-/** Notes the stores that are opened until `close`: a refused start leaves its store to the end of the process. */
-function openedStores(): { close(): Promise<void> } {
+/**
+ * What a start does to its process, until `leave`: an exit is noted and does not take place, what is said on stderr is kept, and
+ * stores are closed, which a refused start leaves to the end of the process.
+ */
+function watchedHost() {
+  const { exit } = process
+  const { write } = process.stderr
   const { open } = Database
+  const listeners = process.listeners('unhandledRejection')
   const opened: Database[] = []
+  let text = ''
+  const say = (more: string) => {
+    text += more
+  }
   Database.open = (...given) => {
     const database = open.apply(Database, given)
     opened.push(database)
     return database
   }
+  process.stderr.write = (more: string | Uint8Array) => {
+    say(String(more))
+    return true
+  }
+  const exited = new Promise<undefined>(resolve => {
+    process.exit = (() => resolve(undefined)) as typeof exit
+  })
   return {
-    async close() {
-      Database.open = open
+    say,
+    text: () => text,
+    exited,
+    async leave() {
       await Promise.all(opened.map(database => database.close()))
+      Database.open = open
+      process.exit = exit
+      process.stderr.write = write
+      for (const listener of process.listeners('unhandledRejection'))
+        if (!listeners.includes(listener)) process.off('unhandledRejection', listener)
     },
   }
 }
