@@ -6,8 +6,11 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { Compile } from 'typebox/schema'
-import { endStory, friends, rehearse, startCall } from '../support/call-story.ts'
+import { endStory, friends, startCall } from '../support/call-story.ts'
+import { Rehearsal } from '../support/rehearsal.ts'
 import { befriend, Phone } from '../support/stompjs-phone.ts'
+
+const house = await Rehearsal.share(t)
 
 /** Names of one device's queues, as an attacker might write them. */
 function destinationsOf({ userId, deviceId }: Phone): string[] {
@@ -56,7 +59,7 @@ async function tryTo(phone: Phone, destination: string): Promise<string> {
 }
 
 t.test('a key reaches the device it was made for, and no other device by any name', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const [ann, bob] = await friends(story)
   const annsTablet = await Phone.unpack(story, 'ann')
   const bobsTablet = await Phone.unpack(story, 'bob')
@@ -159,7 +162,7 @@ t.test('a key reaches the device it was made for, and no other device by any nam
 })
 
 t.test('only people in the call can send what they alone may', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const [ann, bob] = await friends(story)
   const eve = await Phone.unpack(story, 'eve')
   for (const phone of [ann, bob, eve]) await phone.connect()

@@ -6,10 +6,13 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { endStory, friends, pushOf, rehearse, startCall } from '../support/call-story.ts'
+import { Rehearsal } from '../support/rehearsal.ts'
 import { BUNDLE_ID, befriend, isAsDocumented, Phone } from '../support/stompjs-phone.ts'
 
+const house = await Rehearsal.share(t)
+
 t.test('a call from the first ring to the history of it', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const [ann, bob] = await friends(story)
   const carol = await Phone.unpack(story, 'carol')
   await befriend(bob, carol)
@@ -157,7 +160,7 @@ t.test('a call from the first ring to the history of it', async t => {
 })
 
 t.test('one of several devices answers, another takes the call over', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const [ann, phone] = await friends(story)
   const tablet = await Phone.unpack(story, 'bob')
   for (const each of [ann, phone, tablet]) await each.connect()
@@ -190,7 +193,7 @@ t.test('one of several devices answers, another takes the call over', async t =>
 })
 
 t.test('an invitation declined on one device ends on all, and for the caller', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const [ann, phone] = await friends(story)
   const tablet = await Phone.unpack(story, 'bob')
   for (const each of [ann, phone, tablet]) await each.connect()
@@ -211,6 +214,7 @@ t.test('an invitation declined on one device ends on all, and for the caller', a
 })
 
 t.test('a caller who gives up stops the ringing, by socket or by a quiet push, and is missed', async t => {
+  // It counts all pushes.
   const story = await rehearse(t)
   const [ann, phone] = await friends(story)
   const tablet = await Phone.unpack(story, 'bob')
@@ -269,7 +273,7 @@ t.test('a caller who gives up stops the ringing, by socket or by a quiet push, a
 })
 
 t.test('the older forms are the same calls, and say which the newer ones are', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const [ann, bob] = await friends(story)
   const carol = await Phone.unpack(story, 'carol')
   await befriend(ann, carol)
@@ -300,7 +304,7 @@ t.test('the older forms are the same calls, and say which the newer ones are', a
 })
 
 t.test('a phone that may not call, or not like this, hears why', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const [ann, bob] = await friends(story)
   const eve = await Phone.unpack(story, 'eve')
   const callKey = new Uint8Array(randomBytes(32))

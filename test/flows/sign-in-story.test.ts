@@ -23,8 +23,10 @@ function rehearse(t: Test, environment: Readonly<Record<string, string>> = {}): 
   return Rehearsal.start(t, { dataFolder: join(t.testdir(), 'data'), environment })
 }
 
+const house = await Rehearsal.share(t)
+
 t.test('a code by mail signs in, and the address alone opens nothing', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const ann = story.app('ann@example.org')
   const challenge = await ann.get(200, 'POST /app/api/login', {
     email: 'Ann@Example.org',
@@ -82,8 +84,8 @@ t.test('a code by SMS signs in; another one is sent no sooner than announced', a
 })
 
 t.test('tokens are refreshed, a lost answer is repeated, a stolen token ends the session', async t => {
-  const story = await rehearse(t)
-  const ann = await story.signIn('ann@example.org')
+  const story = house.chapter()
+  const ann = await story.signIn('amy@example.org')
   const [firstAccess, firstRefresh] = [ann.accessToken!, ann.refreshToken!]
   const refresh = { refreshToken: firstRefresh }
   const second = ann.take(await ann.get(200, 'POST /app/api/refresh-token', refresh))
@@ -107,14 +109,14 @@ t.test('tokens are refreshed, a lost answer is repeated, a stolen token ends the
 })
 
 t.test('logging out ends one session, or all of them, and may be repeated', async t => {
-  const story = await rehearse(t)
-  const phone = await story.signIn('ann@example.org')
+  const story = house.chapter()
+  const phone = await story.signIn('abe@example.org')
   // The address is signed in a second time by the provider, since codes have a cooldown.
   const tablet = story.app()
-  const claims = { email: 'ann@example.org', email_verified: true }
+  const claims = { email: 'abe@example.org', email_verified: true }
   const exists = await tablet.send('POST /app/api/login', await story.googleLogin('ann', claims))
   t.match(exists.body, { status: 409, code: 'ACCOUNT_EXISTS', challenge: { channel: 'email' } })
-  const otp = tablet.hide(codeIn(await story.world.mail.mailTo('ann@example.org')))
+  const otp = tablet.hide(codeIn(await story.world.mail.mailTo('abe@example.org')))
   const { challengeId } = exists.body.challenge
   const linked = tablet.take(await tablet.get(200, 'POST /app/api/verify-login', { challengeId, otp }))
   t.match(linked, { isNewUser: false, user: { loginMethods: [{ kind: 'email' }, { provider: 'google' }] } })
@@ -131,7 +133,7 @@ t.test('logging out ends one session, or all of them, and may be repeated', asyn
 })
 
 t.test('an identity provider’s token opens the account of its subject, once', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const gus = story.app('gus@example.org')
   const login = await story.googleLogin('gus', {
     email: 'gus@example.org',
@@ -189,13 +191,13 @@ t.test('Sign in with Apple: the code is exchanged once, a lost answer is repeate
 })
 
 t.test('an address changes once its code is confirmed, and the old one is notified', async t => {
-  const story = await rehearse(t)
-  const ann = await story.signIn('ann@example.org', '+84987654321', 'new@example.org')
+  const story = house.chapter()
+  const ann = await story.signIn('alf@example.org', '+84987654321', 'new@example.org')
   const named = await ann.get(200, 'PUT /app/api/user', { displayName: '  Ann   B. ' })
   t.equal(named.user.displayName, 'Ann B.')
   const change = await ann.get(202, 'PUT /app/api/user', { email: 'new@example.org' })
   t.match(change, {
-    user: { email: 'ann@example.org' },
+    user: { email: 'alf@example.org' },
     pending: [{ kind: 'email', sentTo: 'n•••@example.org' }],
   })
   const mail = await story.world.mail.mailTo('new@example.org')
@@ -204,7 +206,7 @@ t.test('an address changes once its code is confirmed, and the old one is notifi
   const { challengeId } = change.pending[0]
   const verified = await ann.get(200, 'POST /app/api/verify', { challengeId, otp })
   t.match(verified, { purpose: 'bind-email', user: { email: 'new@example.org' } })
-  const notice = await story.world.mail.mailTo('ann@example.org')
+  const notice = await story.world.mail.mailTo('alf@example.org')
   t.equal(notice.subject, 'Your Callsign address was changed')
   t.notMatch(notice.text, /new@example/)
 
@@ -231,16 +233,16 @@ t.test('an address changes once its code is confirmed, and the old one is notifi
 })
 
 t.test('an account that is deleted says so by mail, and signing in keeps it', async t => {
-  const story = await rehearse(t)
+  const story = house.chapter()
   const ada = story.app()
   const { user } = ada.take(await ada.get(200, 'POST /app/api/platform-login', await story.appleLogin('ada')))
-  const ann = await story.signIn('ann@example.org')
+  const ann = await story.signIn('ava@example.org')
   t.equal(await ann.outcome('DELETE /app/api/user', { confirm: false }), '422 VALIDATION_FAILED')
   const { erasesAt } = await ann.get(202, 'DELETE /app/api/user', { confirm: true })
   const daysLeft = (Date.parse(erasesAt) - Date.now()) / 86_400_000
   t.ok(daysLeft > 6.99 && daysLeft <= 7, `${daysLeft} days are left`)
   t.equal(await ann.outcome('GET /app/api/user'), '401 SESSION_REVOKED')
-  t.match(await story.world.mail.mailTo('ann@example.org'), {
+  t.match(await story.world.mail.mailTo('ava@example.org'), {
     subject: 'Your Callsign account will be erased',
   })
 

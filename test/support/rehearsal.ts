@@ -3,7 +3,9 @@
  * they would. At the end its log is searched for what they keep to themselves.
  */
 
+import assert from 'node:assert'
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import { App } from './app.ts'
 import type { Claims } from './oidc-provider.ts'
@@ -27,7 +29,10 @@ export class Rehearsal {
   readonly world: OutsideWorld
   readonly #options: RehearsalOptions
   readonly #environment: Readonly<Record<string, string>>
-  readonly #apps: App[] = []
+  readonly #apps: App[]
+  /** Of a chapter: what makes its subjects others than those of the next one. */
+  readonly #suffix: string
+  #chapters = 0
   #server: RunningServer
   #stderr = ''
 
@@ -36,16 +41,45 @@ export class Rehearsal {
     options: RehearsalOptions,
     environment: Readonly<Record<string, string>>,
     server: RunningServer,
+    { apps = [], suffix = '' }: { readonly apps?: App[]; readonly suffix?: string } = {},
   ) {
     this.world = world
     this.#options = options
     this.#environment = environment
     this.#server = server
+    this.#apps = apps
+    this.#suffix = suffix
+  }
+
+  /**
+   * For the tests of a file, each with a chapter of its own. After the last one the server has to stop cleanly, and its log
+   * is searched for what all of them keep to themselves.
+   */
+  static async share(t: Test): Promise<Rehearsal> {
+    const world = await startOutsideWorld(t)
+    const story = await Rehearsal.#startIn(world, { dataFolder: join(t.testdir(), 'data') })
+    t.teardown(async () => {
+      const { exit, leaked } = await story.#end()
+      assert.deepEqual([exit, leaked], [0, []])
+    })
+    return story
+  }
+
+  /** The server and the world as they are, with people of its own. It ends nothing. */
+  chapter(): Rehearsal {
+    const own = { apps: this.#apps, suffix: `-${++this.#chapters}` }
+    return new Rehearsal(this.world, this.#options, this.#environment, this.#server, own)
   }
 
   /** Ends with the test. */
   static async start(t: Test, options: RehearsalOptions): Promise<Rehearsal> {
     const world = await startOutsideWorld(t)
+    const rehearsal = await Rehearsal.#startIn(world, options)
+    t.teardown(() => rehearsal.#server.end('SIGKILL'))
+    return rehearsal
+  }
+
+  static async #startIn(world: OutsideWorld, options: RehearsalOptions): Promise<Rehearsal> {
     const environment = {
       ...(await productionEnvironment()),
       ...world.environment,
@@ -57,9 +91,7 @@ export class Rehearsal {
       environment: { ...environment, ...options.environment },
       dev: false,
     })
-    const rehearsal = new Rehearsal(world, options, environment, server)
-    t.teardown(() => rehearsal.#server.end('SIGKILL'))
-    return rehearsal
+    return new Rehearsal(world, options, environment, server)
   }
 
   get server(): RunningServer {
@@ -106,7 +138,7 @@ export class Rehearsal {
   /** The body of a login by a token of the identity provider, another token each time. */
   async googleLogin(subject: string, claims: Claims = {}) {
     const idToken = await this.world.google.idToken(GOOGLE_APP, {
-      sub: subject,
+      sub: subject + this.#suffix,
       jti: randomUUID(),
       ...claims,
     })
@@ -127,16 +159,27 @@ export class Rehearsal {
     return { authorizationCode: this.world.apple.issueCode({ subject, clientId: APPLE_APP }) }
   }
 
-  /** Stops the server and looks for what people keep to themselves in everything that it has written. */
+  /**
+   * Stops the server and looks for what people keep to themselves in everything that it has written. After a chapter that is
+   * left to the end of the whole.
+   */
   async endWithoutLeaks(t: Test): Promise<void> {
-    t.equal(await this.#server.end(), 0, 'it stops cleanly')
+    if (this.#suffix !== '') return
+    const { exit, leaked, what } = await this.#end()
+    t.equal(exit, 0, 'it stops cleanly')
+    t.same(leaked, [], what)
+  }
+
+  async #end() {
+    const exit = await this.#server.end()
     const written = this.#stderr + this.#server.stderr()
     const secrets = this.#apps.flatMap(({ secrets }) => secrets)
-    t.same(
-      secrets.filter(secret => leaks(written, secret)),
-      [],
-      `none of ${secrets.length} secrets is in ${written.length} characters of log`,
-    )
+    const leaked = secrets.filter(secret => leaks(written, secret))
+    return {
+      exit,
+      leaked,
+      what: `none of ${secrets.length} secrets is in ${written.length} characters of log`,
+    }
   }
 }
 
