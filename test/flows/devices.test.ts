@@ -9,8 +9,15 @@ import t, { type Test } from 'tap'
 import { type LogKeys, readLogKeys, verifyLookup } from '../strangers/verifier.ts'
 import { newKey } from '../support/device-requests.ts'
 import { lookUp } from '../support/live-log.ts'
+import { openServer } from '../support/open-server.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
-import { postJson, type RunningServer, startServer } from '../support/server.ts'
+import {
+  type OpenOptions,
+  type OpenServer,
+  postJson,
+  type RunningServer,
+  startServer,
+} from '../support/server.ts'
 
 interface SignedIn {
   readonly userId: bigint
@@ -38,19 +45,19 @@ const KILLED_WITHIN_MS = 60
 
 const emailOf = (number: number) => `person${number}@example.com`
 
-function start(dataFolder: string, people: number): Promise<RunningServer> {
+function optionsFor(dataFolder: string, people: number): OpenOptions {
   const codes = Array.from({ length: people }, (_, number) => [emailOf(number), OTP])
   const environment = { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(Object.fromEntries(codes)) }
-  return startServer({ dataFolder, environment: { ...environment, CALLSIGN_LOG_LEVEL: 'error' } })
+  return { dataFolder, environment: { ...environment, CALLSIGN_LOG_LEVEL: 'error' } }
 }
 
-async function startUntilEnd(t: Test, dataFolder: string, people: number): Promise<RunningServer> {
-  const server = await start(dataFolder, people)
+async function openUntilEnd(t: Test, dataFolder: string, people: number): Promise<OpenServer> {
+  const server = await openServer(optionsFor(dataFolder, people))
   t.teardown(() => server.end())
   return server
 }
 
-async function signIn({ http }: RunningServer, number: number): Promise<SignedIn> {
+async function signIn({ http }: OpenServer, number: number): Promise<SignedIn> {
   const login = { verified: false, email: emailOf(number) }
   const challenge = await postJson<{ challengeId: string }>(`${http}/app/api/login`, login)
   const { challengeId } = challenge.body
@@ -63,12 +70,12 @@ async function signIn({ http }: RunningServer, number: number): Promise<SignedIn
   return { userId: BigInt(user.userId), headers }
 }
 
-function register({ http }: RunningServer, { user, publicKey }: Attempt) {
+function register({ http }: OpenServer, { user, publicKey }: Attempt) {
   return postJson<RegisteredDevice>(`${http}/app/api/register_device`, { publicKey }, user.headers)
 }
 
 /** The user's devices, as they are listed. */
-async function devicesOf({ http }: RunningServer, { headers }: SignedIn): Promise<RegisteredDevice[]> {
+async function devicesOf({ http }: OpenServer, { headers }: SignedIn): Promise<RegisteredDevice[]> {
   const answer = await fetch(`${http}/app/api/devices`, { headers })
   const { items } = (await answer.json()) as { items: RegisteredDevice[] }
   return items
@@ -76,7 +83,7 @@ async function devicesOf({ http }: RunningServer, { headers }: SignedIn): Promis
 
 /** Whether the log proves to a stranger that the device has this key at this index. */
 async function isProven(
-  { http }: RunningServer,
+  { http }: OpenServer,
   keys: LogKeys,
   { user, publicKey }: Attempt,
   device: RegisteredDevice,
@@ -87,7 +94,7 @@ async function isProven(
 }
 
 t.test('a registered device is listed, proven by the log, read by its user, and removed', async t => {
-  const server = await startUntilEnd(t, t.testdir(), 1)
+  const server = await openUntilEnd(t, t.testdir(), 1)
   const user = await signIn(server, 0)
   const attempt = { user, publicKey: newKey() }
   const { status, body: device } = await register(server, attempt)
@@ -144,8 +151,8 @@ t.test(`after each of ${KILLS} kills, every key is one device with one proven en
   const dataFolder = t.testdir()
   const people = KILLS * USERS
   let interrupted = 0
+  let server = await startServer(optionsFor(dataFolder, people))
   for (let kill = 0; kill < KILLS; kill++) {
-    const server = await start(dataFolder, people)
     const numbers = Array.from({ length: USERS }, (_, at) => kill * USERS + at)
     const users = await Promise.all(numbers.map(number => signIn(server, number)))
     const attempts: Attempt[] = users.flatMap(user =>
@@ -154,9 +161,9 @@ t.test(`after each of ${KILLS} kills, every key is one device with one proven en
     await registerUntilKilled(server, attempts, random() * KILLED_WITHIN_MS)
     interrupted += attempts.filter(({ answered }) => answered === undefined).length
 
-    const restarted = await start(dataFolder, people)
-    t.same(await faultsAfter(restarted, attempts), [], `seed ${seed}: kill ${kill}`)
-    t.equal(await restarted.end(), 0)
+    server = await startServer(optionsFor(dataFolder, people))
+    t.same(await faultsAfter(server, attempts), [], `seed ${seed}: kill ${kill}`)
   }
+  t.equal(await server.end(), 0)
   t.ok(interrupted > KILLS, `${interrupted} registrations were cut short`)
 })

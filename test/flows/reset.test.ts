@@ -11,6 +11,7 @@ import { App } from '../support/app.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { meetPeople, settingsFor } from '../support/call-people.ts'
 import { freePort } from '../support/free-port.ts'
+import { openServer } from '../support/open-server.ts'
 import {
   freshPublicKey,
   postJson,
@@ -18,6 +19,7 @@ import {
   type StartOptions,
   startServer,
 } from '../support/server.ts'
+import { bySize } from '../support/size.ts'
 
 interface Ready {
   readonly http: string
@@ -66,7 +68,7 @@ t.test('everything is forgotten, also by those who were connected, and the addre
   register.close()
   const [ann] = await meetPeople(server.http, 2)
   const before = await metaOf(server.http)
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < bySize({ short: 2, long: 3 }); round++) {
     const ready = nextReady(server)
     t.equal((await reset(server.http)).status, 202)
     t.equal((await ready).http, server.http)
@@ -87,8 +89,8 @@ t.test('a reset that was promised happens, however the server ends', async t => 
   t.equal((await reset(server.http)).status, 202)
   server.process.kill('SIGKILL')
   await server.end('SIGKILL')
-  const next = await startServer({ dataFolder })
-  t.teardown(() => next.end('SIGKILL'))
+  const next = await openServer({ dataFolder })
+  t.teardown(() => next.end())
   t.not((await metaOf(next.http)).log.vkey, before.log.vkey)
   t.notOk(existsSync(join(dataFolder, 'reset')))
 })
@@ -98,14 +100,15 @@ t.test('a reset that a crash cut short is finished by the next start', async t =
   const before = await metaOf(server.http)
   await server.end()
   writeFileSync(join(dataFolder, 'reset'), '')
-  const next = await startServer({ dataFolder })
-  t.teardown(() => next.end('SIGKILL'))
+  const next = await openServer({ dataFolder })
+  t.teardown(() => next.end())
   t.not((await metaOf(next.http)).log.vkey, before.log.vkey)
   t.same(readdirSync(dataFolder).sort(), ['development-keys.env', 'lock', 'store'])
 })
 
 t.test('nothing is reset without its words, from elsewhere, or under keys of the settings', async t => {
-  const { server } = await start(t)
+  const server = await openServer({ dataFolder: join(t.testdir(), 'data') })
+  t.teardown(() => server.end())
   for (const body of ['', '{', 'null', '"reset everything"', {}, { confirm: true }, { confirm: 'reset' }]) {
     const { status, body: problem } = await reset(server.http, body)
     t.match([status, problem], [422, { code: 'VALIDATION_FAILED' }], JSON.stringify(body))
@@ -115,11 +118,11 @@ t.test('nothing is reset without its words, from elsewhere, or under keys of the
   t.equal((await postJson(`${server.http}/dev/reset`, body, elsewhere)).status, 403)
   const { origin, ktPrivateKey, vrfPrivateKey, secret } = generateKeys('kt.example.org/dev', randomBytes)
   const keys = { CALLSIGN_ORIGIN: origin, KT_PRIVATE_KEY: ktPrivateKey, VRF_PRIVATE_KEY: vrfPrivateKey }
-  const given = await startServer({
+  const given = await openServer({
     dataFolder: join(t.testdirName, 'given'),
     environment: { ...keys, CALLSIGN_SECRET: secret },
   })
-  t.teardown(() => given.end('SIGKILL'))
+  t.teardown(() => given.end())
   const { status, body: problem } = await reset(given.http)
   t.match([status, problem.detail], [422, /would be a fork/])
   const app = new App(given.http)
