@@ -8,9 +8,16 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { type Answer, App, newPublicKey } from '../support/app.ts'
+import { openServer } from '../support/open-server.ts'
 import { runProgram } from '../support/programs.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
-import { freshPublicKey, type RunningServer, type StartOptions, startServer } from '../support/server.ts'
+import {
+  freshPublicKey,
+  type OpenServer,
+  type RunningServer,
+  type StartOptions,
+  startServer,
+} from '../support/server.ts'
 import { codeIn, startSilentServer } from '../support/smtp-sink.ts'
 
 function rehearse(t: Test, environment: Readonly<Record<string, string>> = {}): Promise<Rehearsal> {
@@ -106,14 +113,18 @@ function emailOf(at: number): string {
   return `person${at}@example.org`
 }
 
-function startForMany(dataFolder: string, more: Partial<StartOptions> = {}): Promise<RunningServer> {
+function environmentForMany(): Readonly<Record<string, string>> {
   const codes = Object.fromEntries(Array.from({ length: PEOPLE }, (_, at) => [emailOf(at), '424242']))
-  const environment = {
-    CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(codes),
-    CALLSIGN_LOG_LEVEL: 'fatal',
-    ...more.environment,
-  }
-  return startServer({ dataFolder, ...more, environment })
+  return { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(codes), CALLSIGN_LOG_LEVEL: 'fatal' }
+}
+
+function startForMany(dataFolder: string, more: Pick<StartOptions, 'wrapper'> = {}): Promise<RunningServer> {
+  return startServer({ dataFolder, ...more, environment: environmentForMany() })
+}
+
+/** The next server there, in the test's process. */
+function openForMany(dataFolder: string): Promise<OpenServer> {
+  return openServer({ dataFolder, environment: environmentForMany() })
 }
 
 t.test('SIGTERM answers what was asked, and what it answered is there after the next start', async t => {
@@ -133,7 +144,7 @@ t.test('SIGTERM answers what was asked, and what it answered is there after the 
   t.same(unanswered, [])
   t.equal(await exit, 0)
 
-  const next = await startForMany(dataFolder)
+  const next = await openForMany(dataFolder)
   t.teardown(() => next.end())
   const missing: string[] = []
   for (const [at, { accessToken }] of people.entries()) {
@@ -196,7 +207,7 @@ t.test('a full disk refuses sign-ins aloud, reads go on, and it passes', async t
   }
   t.equal(await server.end(), 0, 'stops cleanly')
 
-  const roomy = await startForMany(dataFolder)
+  const roomy = await openForMany(dataFolder)
   t.teardown(() => roomy.end())
   for (const app of [ann!, stranger]) app.http = roomy.http
   t.equal(await ann!.outcome('GET /app/api/user'), '200')

@@ -15,6 +15,7 @@ import { registerKey } from '../support/live-log.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
+import { bySize } from '../support/size.ts'
 import { WireServer } from '../support/wire-server.ts'
 
 /** The processes that the server has started. */
@@ -67,13 +68,20 @@ t.test('a call goes on while one front after another is killed', async t => {
   await endStory(t, story, ann, bob)
 })
 
+/** Of the tests that leave the server as it was. */
+const shared = await WireServer.start(t, {
+  people: 1,
+  dataFolder: t.testdir(),
+  environment: { CALLSIGN_FRONTS: '2' },
+})
+
 t.test('a key that was registered is found by the next lookup, whichever front takes it', async t => {
   const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_FRONTS: '2' } })
   t.teardown(() => server.end('SIGKILL'))
   const { http, grpc, admin } = server
   const client = new RegisterClient(grpc)
   t.teardown(() => client.close())
-  for (let deviceId = 1n; deviceId <= 40n; deviceId++) {
+  for (let deviceId = 1n; deviceId <= bySize({ short: 12, long: 40 }); deviceId++) {
     const { vrfHash: publicKeyHash } = await client.register(5n, deviceId, freshPublicKey())
     const answer = await fetch(`${http}/api/get-public-keys`, {
       method: 'POST',
@@ -108,12 +116,11 @@ t.test('a key that was registered is found by the next lookup, whichever front t
 })
 
 t.test('a front shows a new checkpoint when every other one knows of it', async t => {
-  const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_FRONTS: '2' } })
-  t.teardown(() => server.end('SIGKILL'))
+  const server = shared.running
   const client = new RegisterClient(server.grpc)
   t.teardown(() => client.close())
   const [stopped] = frontsOf(server.process.pid!)
-  for (let userId = 1; userId <= 3; userId++) {
+  for (let userId = 1; userId <= bySize({ short: 1, long: 3 }); userId++) {
     process.kill(stopped!, 'SIGSTOP')
     const front = await connectToRunning(server.http)
     const before = await front.treeSize()
@@ -136,10 +143,10 @@ t.test('a front shows a new checkpoint when every other one knows of it', async 
 })
 
 t.test('a message that was given at one front comes again at another, and says so', async t => {
-  const server = await WireServer.start(t, { people: 1, environment: { CALLSIGN_FRONTS: '2' } })
+  const server = shared
   const [device] = await server.devices(1)
   const queue = '/user/queue/dev.again'
-  for (let round = 1; round <= 20; round++) {
+  for (let round = 1; round <= bySize({ short: 6, long: 20 }); round++) {
     const first = await server.connect('websocket', device!)
     await first.send(queue, `${round}`)
     await first.subscribe(queue, 's', 'ack:client-individual\n')

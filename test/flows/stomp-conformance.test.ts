@@ -123,7 +123,7 @@ const FENCE = 'fence of the case'
 const WITNESS = 'word of the witness'
 
 t.test('the conformance cases over sockets', async t => {
-  const server = await WireServer.start(t, { people: 2 * WORKERS })
+  const server = await WireServer.open(t, { people: 2 * WORKERS })
   const devices = await server.devices(2 * WORKERS)
   const ways = [
     ...Object.entries(FRAGMENTATIONS).map(([name, fragment]) => ['websocket', name, fragment] as const),

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { connectFrame, sendFrame } from '../support/naive-client.ts'
 import { headerOf } from '../support/naive-stomp.ts'
-import { CARRIERS, Innocent, WireServer } from '../support/wire-server.ts'
+import { CARRIERS, Innocent, residentBytes, WireServer } from '../support/wire-server.ts'
 
 const folder = t.testdir({ free: {}, limited: {} })
 const server = await WireServer.start(t, { people: 20, dataFolder: join(folder, 'free') })
-const limited = await WireServer.start(t, {
+const limited = await WireServer.open(t, {
   people: 9,
   dataFolder: join(folder, 'limited'),
   environment: { CALLSIGN_RATE_LIMITS: '' },
@@ -38,14 +38,14 @@ t.test(
       peer.pause()
     }
     const innocent = await Innocent.join(server, 'websocket')
-    const baselineBytes = server.residentBytes()
+    const baselineBytes = residentBytes(server)
     let [mostBytes, mostBuffered] = [0, 0]
     for (let sent = 0; sent < PIECES; sent += 8) {
       const pieces = Array.from({ length: 8 }, (_, at) => `${sent + at} `.padEnd(PIECE_BYTES, 'x'))
       sender.write(pieces.map(piece => sendFrame(SLOW_TOPIC, piece)).join(''))
       await quick.until(() => quick.frames.length === sent + 8)
       await innocent.round()
-      mostBytes = Math.max(mostBytes, server.residentBytes())
+      mostBytes = Math.max(mostBytes, residentBytes(server))
       mostBuffered = Math.max(mostBuffered, await server.figure('callsign_connection_buffered_bytes'))
     }
     t.ok(mostBuffered < SLOW_COUNT * 1.5 * 1024 * 1024, `${mostBuffered} bytes unsent at most`)

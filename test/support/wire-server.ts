@@ -5,7 +5,8 @@ import type { Test } from 'tap'
 import { newPublicKey } from './app.ts'
 import { type Person, settingsFor, signInAgain, signInPerson } from './call-people.ts'
 import { sendFrame } from './naive-client.ts'
-import { type RunningServer, startServer } from './server.ts'
+import { openServer } from './open-server.ts'
+import { type OpenOptions, type OpenServer, type RunningServer, startServer } from './server.ts'
 import { type Carrier, SocketClient, type UpgradeOptions } from './socket-client.ts'
 
 export const CARRIERS: readonly Carrier[] = ['websocket', 'tcp']
@@ -24,23 +25,27 @@ export interface WireDevice {
   readonly deviceId: string
 }
 
-export class WireServer {
-  readonly running: RunningServer
+/** `Running` is an `OpenServer` for a server in the test's process. */
+export class WireServer<Running extends OpenServer = OpenServer> {
+  readonly running: Running
   #signInCount = 0
   /** By user id, the number that they sign in with. */
   readonly #numbers = new Map<string, number>()
 
-  private constructor(running: RunningServer) {
+  private constructor(running: Running) {
     this.running = running
   }
 
-  static async start(t: Test, options: WireServerOptions): Promise<WireServer> {
-    const { people, environment = {}, dataFolder = t.testdir() } = options
-    const running = await startServer({
-      dataFolder,
-      environment: { CALLSIGN_STOMP_TCP_PORT: '0', ...settingsFor(people), ...environment },
-    })
+  static async start(t: Test, options: WireServerOptions): Promise<WireServer<RunningServer>> {
+    const running = await startServer(openOptions(t, options))
     t.teardown(() => running.end('SIGKILL'))
+    return new WireServer(running)
+  }
+
+  /** As `start`, in the test's process where it has no fronts: see `openServer`. */
+  static async open(t: Test, options: WireServerOptions): Promise<WireServer> {
+    const running = await openServer(openOptions(t, options))
+    t.teardown(() => running.end())
     return new WireServer(running)
   }
 
@@ -105,18 +110,26 @@ export class WireServer {
     return carrier === 'tcp' ? this.running.stompTcp! : this.running.http
   }
 
-  /** Bytes of memory that the process has resident. */
-  residentBytes(): number {
-    const status = readFileSync(`/proc/${this.running.process.pid}/status`, 'latin1')
-    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)![1]) * 1024
-  }
-
   /** Lines of the log that say that something failed which must not. */
   faults(): string[] {
     return this.running
       .stderr()
       .split('\n')
       .filter(line => /"event":"(?:fault|actor-failed|fatal)"|^callsign:|UnhandledPromise/.test(line))
+  }
+}
+
+/** Bytes of memory that the server's process has resident. */
+export function residentBytes({ running }: WireServer<RunningServer>): number {
+  const status = readFileSync(`/proc/${running.process.pid}/status`, 'latin1')
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)![1]) * 1024
+}
+
+function openOptions(t: Test, options: WireServerOptions): OpenOptions {
+  const { people, environment = {}, dataFolder = t.testdir() } = options
+  return {
+    dataFolder,
+    environment: { CALLSIGN_STOMP_TCP_PORT: '0', ...settingsFor(people), ...environment },
   }
 }
 
