@@ -193,10 +193,12 @@ t.test('a run with fronts says so beside the name, and the servers of its tests 
 
 t.test('a joined server starts joined fronts, and has the pages beside the built one', async t => {
   const folder = t.testdir({ joined: {}, data: {} })
-  await joinPrograms(join(folder, 'joined'))
+  // The suite has made them.
+  const { CALLSIGN_JOINED_PROGRAMS: joined = join(folder, 'joined') } = process.env
+  if (joined.startsWith(folder)) await joinPrograms(joined)
   const server = await startServer({
     dataFolder: join(folder, 'data'),
-    program: join(folder, 'joined/src/main.js'),
+    program: join(joined, 'src/main.js'),
     environment: { CALLSIGN_FRONTS: '1' },
   })
   t.teardown(() => server.end())
@@ -204,7 +206,7 @@ t.test('a joined server starts joined fronts, and has the pages beside the built
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ')
   const commands = children.map(child => readFileSync(`/proc/${child}/cmdline`, 'latin1'))
   t.ok(
-    commands.some(command => command.includes(join(folder, 'joined/src/front.js'))),
+    commands.some(command => command.includes(join(joined, 'src/front.js'))),
     commands.join(),
   )
   t.equal((await fetch(`${server.http}/dev`)).status, 200)

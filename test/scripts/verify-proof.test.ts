@@ -7,6 +7,7 @@ import { parseVerifierKey } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
 import { LyingLog, numberedKey } from '../support/lying-log.ts'
 import { type Outcome, runProgram, skipWithout, startedProgram } from '../support/programs.ts'
+import { bySize } from '../support/size.ts'
 
 const SCRIPT = startedProgram('scripts/verify-proof')
 const log = new LyingLog()
@@ -133,7 +134,9 @@ t.test('input that is no result: exit 2, and not a word on the log', async t => 
     'two results': `${JSON.stringify(result)}\n${JSON.stringify(result)}`,
     'four megabytes': ' '.repeat(4_000_001) + JSON.stringify(result),
   }
-  for (const [what, input] of Object.entries(inputs)) {
+  // The first of them go the way of all.
+  const count = bySize({ short: 4, long: Object.keys(inputs).length })
+  for (const [what, input] of Object.entries(inputs).slice(0, count)) {
     const { code, steps } = await verifyProof(input)
     t.equal(code, 2, what)
     t.match(steps, [{ check: 'input', ok: null, detail: /.{10}/ }], what)
@@ -159,7 +162,7 @@ t.test('wrong usage: exit 2, a sentence and the usage on stderr', async t => {
     { '--public-key': 'no base64' },
     { '--unknown': 'option' },
   ]
-  for (const options of wrong) {
+  for (const options of wrong.slice(0, bySize({ short: 5, long: wrong.length }))) {
     const { code, stdout, stderr } = await verifyProof(result, options)
     t.equal(code, 2, JSON.stringify(options))
     t.equal(stdout, '')

@@ -19,6 +19,7 @@ import {
 import { codeOf } from '../support/codes.ts'
 import { runScript } from '../support/commands.ts'
 import { NaiveTree, naiveLeafHash } from '../support/naive-tree.ts'
+import { bySize } from '../support/size.ts'
 import { readVectors } from '../support/vectors.ts'
 import { type RunningWitness, startWitness, witnessKeyText } from '../support/witness-process.ts'
 
@@ -200,12 +201,13 @@ t.test('forks that come at once: one is cosigned, whatever the order', async t =
 t.test('killed at any moment, it never cosigns a fork of what it has answered', async t => {
   const folder = t.testdir()
   let witness = await ownWitness(t, folder)
+  const inOrder = bySize({ short: 1, long: 3 })
   let size = 0
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < 2 * inOrder; round++) {
     const next = size + 7
     const answered = post(witness.http, requestOf(size, next)).catch(() => undefined)
-    // The first rounds wait for the answer, the later ones kill it on the way.
-    const cosigned = round < 3 ? await answered : undefined
+    // The first half waits for the answer, the second kills it on the way.
+    const cosigned = round < inOrder ? await answered : undefined
     await witness.end('SIGKILL')
     await answered
     witness = await ownWitness(t, folder)
