@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
@@ -34,6 +35,7 @@ import { bySize } from '../support/size.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
 const KEYS_FILE = 'development-keys.env'
+const PAUSE_MS = 5
 
 interface Answered {
   readonly index: number
@@ -135,7 +137,7 @@ t.test(
     const log = await startLog(t, dataFolder!, QUIET)
     await registerUsers(log.client, 1_000_000, 500)
     const { answered, stop } = load(log)
-    while (answered.length < 100) await new Promise(resolve => setImmediate(resolve))
+    while (answered.length < 100) await setTimeout(PAUSE_MS)
     const before = [...answered]
     const { code, lines, stderr } = await backup(dataFolder!, copy!)
     const during = answered.length - before.length
@@ -178,7 +180,7 @@ t.test('a backup is taken after kills, with the pages they left, and holds no pr
   for (let kill = 0; kill < bySize({ short: 1, long: 3 }); kill++) {
     const server = await startServer({ dataFolder, environment: QUIET })
     const { answered, stop } = load(server)
-    while (answered.length < 150) await new Promise(resolve => setImmediate(resolve))
+    while (answered.length < 150) await setTimeout(PAUSE_MS)
     server.process.kill('SIGKILL')
     await stop().catch(() => {})
     const copy = join(folder, `backup-${kill}`)

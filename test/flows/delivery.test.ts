@@ -4,6 +4,7 @@
  */
 
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { LogClient } from '../../src/client/client.ts'
 import { App, newPublicKey } from '../support/app.ts'
@@ -12,6 +13,7 @@ import { productionEnvironment } from '../support/outside-world.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import type { OpenServer } from '../support/server.ts'
 
+const PAUSE_MS = 20
 const EVENT_ID = /^[\w-]{22}$/
 const [APNS_TOKEN, FCM_TOKEN] = ['a1'.repeat(32), 'fcm:token-of-bob']
 const IPHONE = {
@@ -266,7 +268,7 @@ t.test('a push that is refused for good takes its token back; one that fails com
 
 /** Resolves once it holds; the test's own deadline ends it else. */
 async function eventually(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds()));
+  while (!(await holds())) await setTimeout(PAUSE_MS)
 }
 
 async function startBare(t: Test, environment: Readonly<Record<string, string>> = {}): Promise<OpenServer> {

@@ -59,7 +59,9 @@ t.test('a call goes on while one front after another is killed', async t => {
         await fetch(`${story.server.http}/app/api/meta`)
         await phone.connect()
         break
-      } catch {}
+      } catch {
+        await setTimeout(PAUSE_MS)
+      }
     }
   }
   t.match(await ann.get(200, `GET /app/api/call/${callId}`), { status: 'active' })
@@ -198,10 +200,10 @@ t.test('a front that has loaded a foreign native binary does not serve', async t
   copyFileSync(path, binary)
   appendFileSync(binary, '\0')
   for (const pid of frontsOf(server.process.pid!)) process.kill(pid, 'SIGKILL')
-  while (!/changed\.node has SHA-256 [0-9a-f]{64}/.test(server.stderr())) await ready()
+  while (!/changed\.node has SHA-256 [0-9a-f]{64}/.test(server.stderr())) await setTimeout(PAUSE_MS)
   t.equal(await ready(), 503)
   rmSync(binary)
-  while ((await ready()) !== 200);
+  while ((await ready()) !== 200) await setTimeout(PAUSE_MS)
   t.equal((await fetch(`${server.http}/app/api/meta`)).status, 200)
 })
 
@@ -223,6 +225,8 @@ async function connectToRunning(http: string) {
   }
 }
 
+/** A front takes half a second to start, and asking all the while as much again. */
+const PAUSE_MS = 25
 /** Shorter than the writer waits for a front. */
 const LOOKING_MS = 500
 /** A stopped front answers nothing within it, and no other one later by chance alone. */

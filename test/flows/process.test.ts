@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
@@ -510,12 +511,13 @@ async function muteListener(t: Test, port: number): Promise<ChildProcess> {
   return child
 }
 
+const PAUSE_MS = 5
 /** Its value, once it does not reject. */
 async function eventually<Value>(attempt: () => Promise<Value>): Promise<Value> {
   for (;;) {
     const value = await attempt().catch(() => undefined)
     if (value !== undefined) return value
-    await new Promise(resolve => setImmediate(resolve))
+    await setTimeout(PAUSE_MS)
   }
 }
 
