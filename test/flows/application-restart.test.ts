@@ -18,6 +18,7 @@ import {
   type StartOptions,
   startServer,
 } from '../support/server.ts'
+import { bySize } from '../support/size.ts'
 import { codeIn, startSilentServer } from '../support/smtp-sink.ts'
 
 function rehearse(t: Test, environment: Readonly<Record<string, string>> = {}): Promise<Rehearsal> {
@@ -156,8 +157,9 @@ t.test('SIGTERM answers what was asked, and what it answered is there after the 
   t.same(missing, [])
 })
 
+const FILE_KILOBYTES_MAX = bySize({ short: 1_000, long: 1_500 })
 /** A soft limit, which can be lifted while the server runs. */
-const FULL_DISK = ['bash', '-c', 'ulimit -S -f 1500; exec "$@"', '-']
+const FULL_DISK = ['bash', '-c', `ulimit -S -f ${FILE_KILOBYTES_MAX}; exec "$@"`, '-']
 const PRLIMIT = '/usr/bin/prlimit'
 const AT_ONCE = 16
 

@@ -3,12 +3,15 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import { FLAGS, readSettings } from '../../scripts/simulate/settings.ts'
+import { parseOptions, UsageError } from '../../scripts/support/command.ts'
 import { fingerprintOf } from '../support/call-key.ts'
 import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { startServer } from '../support/server.ts'
 import { RealUser, RunningSimulator } from '../support/simulator.ts'
+import { bySize, long } from '../support/size.ts'
 
 const OTP = '424242'
 /** A minute is about a second. */
@@ -215,14 +218,14 @@ t.test('lines that are no commands are reported, and do no harm', async t => {
 })
 
 t.test('a little load goes as it should', async t => {
-  const args = ['--users', '20', '--calls-per-second', '5', '--seconds', '3']
+  const args = ['--users', '20', '--calls-per-second', '5', '--seconds', `${bySize({ short: 1, long: 3 })}`]
   const simulator = new RunningSimulator(t, http, args)
   t.equal(await simulator.ended(), 0, simulator.stderr)
   const [, started] = await simulator.line(/^(\d+) calls of 20 users: .* 0 failed$/)
   t.ok(Number(started) > 0, `${started} calls`)
 })
 
-t.test('a server that is killed and started again loses no call', async t => {
+t.test('a server that is killed and started again loses no call', long(), async t => {
   const dataFolder = t.testdir()
   const environment = { CALLSIGN_HTTP_PORT: String(await freePort()) }
   const server = await startServer({ dataFolder, environment })
@@ -246,8 +249,8 @@ t.test('the simulator reports the server’s rates in a sentence', async t => {
 })
 
 t.test('what it can not do is said in a sentence, with exit code 2', async t => {
+  // Each wrong use ends the program as the first of the next list does.
   for (const [args, sentence] of [
-    [['--people', 'answer,dance'], /dance is none of answer, /],
     [['--users', '5'], /--users and --calls-per-second go together/],
     [['--users', '1', '--calls-per-second', '1'], /--users 1 is not a number from 2 up to/],
     [['--users', '5', '--calls-per-second', '1', '--people', 'drop'], /don't go together/],
@@ -255,6 +258,11 @@ t.test('what it can not do is said in a sentence, with exit code 2', async t => 
     [['--pace', 'slow'], /--pace slow is not a number/],
     [['--dance'], /dance/],
     [['--url', 'ftp://example.org'], /is not the http or https address/],
+  ] as const) {
+    t.match(wrongUse(args), sentence, args.join(' '))
+  }
+  for (const [args, sentence] of [
+    [['--people', 'answer,dance'], /dance is none of answer, /],
     [['--url', 'http://127.0.0.1:1'], /nothing answers at/],
     [['--people', 'answer', '--befriend', `${http}/c/c_1234567890123456789012`], /SHARE_TOKEN_NOT_FOUND/],
   ] as const) {
@@ -265,6 +273,19 @@ t.test('what it can not do is said in a sentence, with exit code 2', async t => 
   const help = new RunningSimulator(t, http, ['--help'])
   t.equal(await help.ended(), 0)
 })
+
+/** The sentence that these arguments are refused with before anything begins. */
+function wrongUse(args: readonly string[]): string {
+  const types = { alone: 'boolean', value: 'string' } as const
+  const options = Object.entries(FLAGS).map(([name, kind]) => [name, { type: types[kind] }] as const)
+  try {
+    readSettings(parseOptions(Object.fromEntries(options), args))
+    return 'taken'
+  } catch (error) {
+    if (error instanceof UsageError) return error.message
+    throw error
+  }
+}
 
 /** A line of bytes, of broken JSON, or of JSON that is no command. */
 function nonsense(draw: () => number): Uint8Array {
