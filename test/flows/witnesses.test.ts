@@ -11,8 +11,8 @@ import { LogClient, MemoryStore } from '../../src/client/client.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, readNote } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { openServer } from '../support/open-server.ts'
-import { freshPublicKey, startRefused, startServer } from '../support/server.ts'
+import { openRefused, openServer } from '../support/open-server.ts'
+import { freshPublicKey, startServer } from '../support/server.ts'
 import { bySize, long } from '../support/size.ts'
 import { quorumOf, startWitnessOf, type WitnessedLog, witnessedLog } from '../support/witnessed-log.ts'
 
@@ -190,7 +190,7 @@ t.test(
     await run(dataFolder, 0, environment)
     cpSync(dataFolder, `${dataFolder}-copy`, { recursive: true })
     await run(dataFolder, 10, environment)
-    const older = await startRefused({ dataFolder: `${dataFolder}-copy`, environment })
+    const older = await openRefused({ dataFolder: `${dataFolder}-copy`, environment })
     t.equal(older.code, 1)
     t.match(
       older.stderr,
@@ -207,10 +207,10 @@ t.test(
     const { CALLSIGN_WITNESS_POLICY: _, ...alone } = environment
     await run(`${dataFolder}-copy`, 20, alone)
     await run(`${dataFolder}-copy`, 30, alone)
-    const forked = await startRefused({ dataFolder: `${dataFolder}-copy`, environment })
+    const forked = await openRefused({ dataFolder: `${dataFolder}-copy`, environment })
     t.match(forked.stderr, /^callsign: witness one\.example: it refuses the proof from size 10 to 15: /m)
     t.equal(
-      (await startRefused({ dataFolder: `${dataFolder}-copy`, environment })).code,
+      (await openRefused({ dataFolder: `${dataFolder}-copy`, environment })).code,
       1,
       'nor the next time',
     )
