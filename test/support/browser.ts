@@ -68,5 +68,7 @@ const SWITCHES = [
   '--disable-dev-shm-usage',
   // Few pictures a second, for each is coded and decoded by the processor.
   '--use-fake-device-for-media-stream=fps=5',
+  // The headless shell has no other way to grant a camera; it grants one to every page.
+  '--use-fake-ui-for-media-stream',
   '--autoplay-policy=no-user-gesture-required',
 ]

@@ -20,6 +20,7 @@ export async function openHouse(t: Test, browser: Browser, started?: OpenServer)
   const newContext = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ viewport: PHONE, ...options })
     t.teardown(() => context.close())
+    if (options.permissions === undefined) await context.addInitScript(REFUSE_CAMERA)
     return context
   }
   return { url: `${server.http}/dev/client`, newContext }
@@ -84,3 +85,8 @@ export async function seesPictures(page: Page, count: number): Promise<void> {
   }
   await page.waitForFunction(areMoving, count, { polling: 100 })
 }
+
+/** As a person does who is asked for camera and microphone. */
+const REFUSE_CAMERA = `if (navigator.mediaDevices) navigator.mediaDevices.getUserMedia = async () => {
+  throw new DOMException('denied', 'NotAllowedError')
+}`
