@@ -9,6 +9,7 @@ import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { askToBe, button, newTab, openHouse, widthsOf } from '../support/client-page.ts'
 import { newPhone, registrationOf } from '../support/device-lists.ts'
 import { postJson } from '../support/server.ts'
+import { long } from '../support/size.ts'
 
 const browser = (await openBrowser(t)) as Browser
 const EDGE = 'Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0'
@@ -78,7 +79,7 @@ t.test(
 
 t.test(
   'a removal without an answer is said, and may be tried again when it was carried out after all',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await openHouse(t, browser)
     const context = await newContext()
@@ -108,7 +109,7 @@ t.test(
 
 t.test(
   'a device is shown by the name it gives itself, whatever that is',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await openHouse(t, browser)
     const ann = await newTab(await newContext(), url, 'Ann')
@@ -132,7 +133,7 @@ t.test(
 
 t.test(
   'who has as many devices as may be removes one, and is signed in with the new one',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await openHouse(t, browser)
     const ann = await newTab(await newContext(), url, 'Ann')

@@ -7,10 +7,11 @@ import { DESKTOP, openBrowser, skipWithoutChromium, WITH_CAMERA } from '../suppo
 import { befriend, button, newTab, openHouse, seesPictures } from '../support/client-page.ts'
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { openServer } from '../support/open-server.ts'
+import { long } from '../support/size.ts'
 
 t.test(
   'three tabs see and hear one another; one that is removed is gone; the gateway comes back',
-  { skip: skipWithoutChromium || skipWithoutJanus },
+  long({ skip: skipWithoutChromium || skipWithoutJanus }),
   async t => {
     const folder = t.testdir({ data: {}, janus: {} })
     const janus = await startJanus(t, join(folder, 'janus'))

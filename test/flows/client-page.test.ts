@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { openBrowser, PHONE, skipWithoutChromium, WITH_CAMERA } from '../support/browser.ts'
 import { befriend, button, contacts, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
 import { startServer } from '../support/server.ts'
+import { long } from '../support/size.ts'
 
 const LOOKUP = '**/api/get-public-keys'
 
@@ -72,7 +73,7 @@ async function isConnectedTo(page: Page, name: string): Promise<void> {
 
 t.test(
   'the phone number that the form shows is one that gets a code',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const page = await (await newContext()).newPage()
@@ -134,16 +135,20 @@ t.test(
   },
 )
 
-t.test('a user who closes the page is gone for the rest, at once', { skip: skipWithoutChromium }, async t => {
-  const [ann, bob] = await contacts(await setUp(t))
-  await button(ann, 'Audio call to Bob').click()
-  await button(bob, 'Answer').click()
-  await isConnectedTo(ann, 'Bob')
-  await bob.goto('about:blank')
-  await ann.locator('figcaption').getByText('Bob · gone').waitFor()
-})
+t.test(
+  'a user who closes the page is gone for the rest, at once',
+  long({ skip: skipWithoutChromium }),
+  async t => {
+    const [ann, bob] = await contacts(await setUp(t))
+    await button(ann, 'Audio call to Bob').click()
+    await button(bob, 'Answer').click()
+    await isConnectedTo(ann, 'Bob')
+    await bob.goto('about:blank')
+    await ann.locator('figcaption').getByText('Bob · gone').waitFor()
+  },
+)
 
-t.test('a call has the window, with every button on it', { skip: skipWithoutChromium }, async t => {
+t.test('a call has the window, with every button on it', long({ skip: skipWithoutChromium }), async t => {
   const { url, newContext } = await setUp(t)
   const ann = await newTab(await newContext(WITH_CAMERA), url, 'Ann')
   const bob = await newTab(await newContext(WITH_CAMERA), url, 'Bob')
@@ -249,7 +254,7 @@ t.test(
 
 t.test(
   'a menu stays with its contact when another comes, and nobody is called without a connection',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const house = await setUp(t)
     const [ann, bob] = await contacts(house)
@@ -285,7 +290,7 @@ t.test(
 
 t.test(
   'a connection that breaks while one answers is made anew, and the call goes on',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const [ann, bob] = await contacts(await setUp(t))
     let breakOff = () => {}
@@ -311,7 +316,7 @@ t.test(
 
 t.test(
   'a device that signs in as oneself is told of by its browser',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const ann = await newTab(await newContext(), url, 'Ann')
@@ -324,25 +329,29 @@ t.test(
   },
 )
 
-t.test('who has a keyboard alone is taken along to what comes', { skip: skipWithoutChromium }, async t => {
-  const [ann, bob] = await contacts(await setUp(t))
-  const focused = (page: Page) => page.locator('h2:focus').textContent()
-  await button(ann, 'Audio call to Bob').press('Enter')
-  await button(ann, 'Cancel the call').waitFor()
-  t.equal(await focused(ann), 'Bob', 'the call')
-  await button(bob, 'Answer').press('Enter')
-  await digitsOf(bob, 1)
-  t.equal(await focused(bob), 'Ann', 'the call')
-  await button(bob, 'End for all').press('Enter')
-  await bob.locator('.call').waitFor({ state: 'detached' })
-  t.equal(await focused(bob), 'Contacts')
-  await button(bob, 'Sign out').press('Enter')
-  await button(bob, 'Be Bob').press('Enter')
-  await button(bob, 'Fetch the code').waitFor()
-  t.match(await focused(bob), /^The code for b/)
-})
+t.test(
+  'who has a keyboard alone is taken along to what comes',
+  long({ skip: skipWithoutChromium }),
+  async t => {
+    const [ann, bob] = await contacts(await setUp(t))
+    const focused = (page: Page) => page.locator('h2:focus').textContent()
+    await button(ann, 'Audio call to Bob').press('Enter')
+    await button(ann, 'Cancel the call').waitFor()
+    t.equal(await focused(ann), 'Bob', 'the call')
+    await button(bob, 'Answer').press('Enter')
+    await digitsOf(bob, 1)
+    t.equal(await focused(bob), 'Ann', 'the call')
+    await button(bob, 'End for all').press('Enter')
+    await bob.locator('.call').waitFor({ state: 'detached' })
+    t.equal(await focused(bob), 'Contacts')
+    await button(bob, 'Sign out').press('Enter')
+    await button(bob, 'Be Bob').press('Enter')
+    await button(bob, 'Fetch the code').waitFor()
+    t.match(await focused(bob), /^The code for b/)
+  },
+)
 
-t.test('names as long as they may be fit a phone', { skip: skipWithoutChromium }, async t => {
+t.test('names as long as they may be fit a phone', long({ skip: skipWithoutChromium }), async t => {
   const { url, newContext } = await setUp(t)
   const [ann, bob] = [await newTab(await newContext(), url, 'Ann'), await (await newContext()).newPage()]
   const name = 'Maximiliane-Alexandra von Hohenstein-Wittelsbach'
@@ -359,7 +368,7 @@ t.test('names as long as they may be fit a phone', { skip: skipWithoutChromium }
   t.same(await widthsOf(ann), [PHONE.width, PHONE.width])
 })
 
-t.test('so does a name of one word, wherever it is shown', { skip: skipWithoutChromium }, async t => {
+t.test('so does a name of one word, wherever it is shown', long({ skip: skipWithoutChromium }), async t => {
   const { url, newContext } = await setUp(t)
   const [ann, max] = [await newTab(await newContext(), url, 'Ann'), await (await newContext()).newPage()]
   const name = 'M'.repeat(50)
@@ -390,7 +399,7 @@ t.test('so does a name of one word, wherever it is shown', { skip: skipWithoutCh
   await fits('who called')
 })
 
-t.test('a browser that keeps nothing gets a warning', { skip: skipWithoutChromium }, async t => {
+t.test('a browser that keeps nothing gets a warning', long({ skip: skipWithoutChromium }), async t => {
   const { url, newContext } = await setUp(t)
   const page = await (await newContext()).newPage()
   // As Chromium does where cookies are blocked.
@@ -401,7 +410,7 @@ t.test('a browser that keeps nothing gets a warning', { skip: skipWithoutChromiu
   await page.getByText('Allow cookies for this address').waitFor()
 })
 
-t.test('a key that all have lost is made anew, by the host', { skip: skipWithoutChromium }, async t => {
+t.test('a key that all have lost is made anew, by the host', long({ skip: skipWithoutChromium }), async t => {
   const house = await setUp(t)
   const [ann, bob] = await contacts(house)
   await button(ann, 'Audio call to Bob').click()
@@ -415,7 +424,7 @@ t.test('a key that all have lost is made anew, by the host', { skip: skipWithout
   t.equal(await digitsOf(ann, 2), renewed)
 })
 
-t.test('a tab that copies another is another person', { skip: skipWithoutChromium }, async t => {
+t.test('a tab that copies another is another person', long({ skip: skipWithoutChromium }), async t => {
   const { url, newContext } = await setUp(t)
   const context = await newContext()
   const ann = await newTab(context, url, 'Ann')
@@ -431,7 +440,7 @@ t.test('a tab that copies another is another person', { skip: skipWithoutChromiu
 
 t.test(
   'who gets no connection is told whether the server is gone, or WebSocket blocked',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const server = await startServer({ dataFolder: t.testdir() })
     const { url, newContext } = await openHouse(t, shared, server)
@@ -461,7 +470,7 @@ t.test(
 
 t.test(
   'a device that a contact has not had before is told of, once',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const house = await setUp(t)
     const [ann, bob] = await contacts(house)
@@ -486,7 +495,7 @@ t.test(
 
 t.test(
   'a browser whose clock is wrong knows how long a call lasts',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const [ann, bob] = await contacts(await setUp(t))
     // Playwright's own clock would hold the timers, too.

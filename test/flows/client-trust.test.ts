@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { newPublicKey } from '../support/app.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { befriend, button, contacts, newTab, openHouse } from '../support/client-page.ts'
+import { long } from '../support/size.ts'
 
 const browser = (await openBrowser(t)) as Browser
 const setUp = (t: Test) => openHouse(t, browser)
@@ -76,7 +77,7 @@ t.test(
 
 t.test(
   'a user who has lost all devices starts over, and contacts hear it',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const [ann, bob] = await contacts({ url, newContext })
@@ -94,23 +95,27 @@ t.test(
   },
 )
 
-t.test('two people compare one code, which a new device changes', { skip: skipWithoutChromium }, async t => {
-  const { url, newContext } = await setUp(t)
-  const [ann, bob] = await contacts({ url, newContext })
-  const codeOn = async (page: Page, name: string) => {
-    await page.getByLabel(`More about ${name}`).click()
-    await button(page, 'Compare a code').click()
-    return digits(page, `Code to compare with ${name}`)
-  }
-  const code = await codeOn(ann, 'Bob')
-  t.match(code, /^\d{5}( \d{5}){11}$/)
-  t.equal(await codeOn(bob, 'Ann'), code)
-  await newTab(await newContext(), url, 'Bob')
-  await button(bob, 'approve').click()
-  await bob.getByText('is on your device list now').waitFor()
-  await ann.reload()
-  t.not(await codeOn(ann, 'Bob'), code)
-})
+t.test(
+  'two people compare one code, which a new device changes',
+  long({ skip: skipWithoutChromium }),
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const [ann, bob] = await contacts({ url, newContext })
+    const codeOn = async (page: Page, name: string) => {
+      await page.getByLabel(`More about ${name}`).click()
+      await button(page, 'Compare a code').click()
+      return digits(page, `Code to compare with ${name}`)
+    }
+    const code = await codeOn(ann, 'Bob')
+    t.match(code, /^\d{5}( \d{5}){11}$/)
+    t.equal(await codeOn(bob, 'Ann'), code)
+    await newTab(await newContext(), url, 'Bob')
+    await button(bob, 'approve').click()
+    await bob.getByText('is on your device list now').waitFor()
+    await ann.reload()
+    t.not(await codeOn(ann, 'Bob'), code)
+  },
+)
 
 t.test('the page names a ghost device, which gets no key', { skip: skipWithoutChromium }, async t => {
   const { url, newContext } = await setUp(t)
@@ -142,7 +147,7 @@ t.test('the page names a ghost device, which gets no key', { skip: skipWithoutCh
 
 t.test(
   'a link that the server gives to another person adds no contact',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const ann = await newTab(await newContext(), url, 'Ann')
@@ -164,7 +169,7 @@ t.test(
 
 t.test(
   'another device gets the key of a call when a person says so',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const [ann, bob] = await contacts({ url, newContext })
@@ -197,7 +202,7 @@ t.test(
 
 t.test(
   'a list that another device signs as this one asks is no alarm',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const ann = await newTab(await newContext(), url, 'Ann')
@@ -224,7 +229,7 @@ t.test(
 
 t.test(
   'a server that leaves a person’s own list out, or has another in their link, is found out',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const ann = await newTab(await newContext(), url, 'Ann')
@@ -253,7 +258,7 @@ t.test(
 
 t.test(
   'a browser that has lost its signing key becomes another device',
-  { skip: skipWithoutChromium },
+  long({ skip: skipWithoutChromium }),
   async t => {
     const { url, newContext } = await setUp(t)
     const ann = await newTab(await newContext(), url, 'Ann')

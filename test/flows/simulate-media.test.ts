@@ -9,6 +9,7 @@ import { skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { openServer } from '../support/open-server.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { RunningSimulator } from '../support/simulator.ts'
+import { long } from '../support/size.ts'
 
 t.test(
   'one tab sees two fake users, whose frames go encrypted, until they go home',
@@ -43,7 +44,7 @@ t.test(
   },
 )
 
-t.test('without a gateway, or without a browser, it says so at once', async t => {
+t.test('without a gateway, or without a browser, it says so at once', long(), async t => {
   const server = await openServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end())
   for (const [environment, sentence] of [
