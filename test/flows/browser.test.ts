@@ -11,6 +11,7 @@ import t, { type Test } from 'tap'
 import { bundleClient } from '../support/client-builds.ts'
 import { type LiveLog, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { runProgram, skipWithout } from '../support/programs.ts'
+import { long } from '../support/size.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 const skip = skipWithout([CHROMIUM], 'chromium')
@@ -136,7 +137,7 @@ function unescapeText(html: string): string {
 
 t.test(
   'a browser verifies a log as it grows, and refuses another that takes its place',
-  { skip },
+  long({ skip }),
   async t => {
     const folder = t.testdir({ profile: {} })
     const profile = join(folder, 'profile')

@@ -13,6 +13,7 @@ import { DevPerson } from '../support/dev-person.ts'
 import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
 import type { OpenOptions, OpenServer } from '../support/server.ts'
+import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const skip = skipWithoutChromium
@@ -75,7 +76,7 @@ async function verify(page: Page, fields: Readonly<Record<string, string>> = {})
   )
 }
 
-t.test('an empty console says what to do next', { skip }, async t => {
+t.test('an empty console says what to do next', long({ skip }), async t => {
   const page = await openConsole(t, (await startDev(t)).http)
   t.match(await page.locator('#codes').innerText(), /No code yet[\s\S]*curl -s http/)
   t.match(await page.locator('#calls').innerText(), /No call yet/)
@@ -109,7 +110,7 @@ t.test('the code of a sign-in appears, is said aloud and copied', { skip }, asyn
   t.match(await page.locator('.codes .message').innerText(), otp)
 })
 
-t.test('codes of simulated people are counted, and hide no real one', { skip }, async t => {
+t.test('codes of simulated people are counted, and hide no real one', long({ skip }), async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   const app = new App(http)
@@ -163,7 +164,7 @@ t.test('a call is a time line of what its room was told and said, to its end', {
   t.match(await call.innerText(), /Ann left\s+Bob left/, 'it stays to be read')
 })
 
-t.test('devices come and go, and actors have figures', { skip }, async t => {
+t.test('devices come and go, and actors have figures', long({ skip }), async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   const ann = await DevPerson.signIn(http, 'Ann')
@@ -200,7 +201,7 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   t.match(await page.locator('.steps').innerText(), /the tree of 265 begins with that of 5/)
 })
 
-t.test('a key whose user is not connected is no fault of the log', { skip }, async t => {
+t.test('a key whose user is not connected is no fault of the log', long({ skip }), async t => {
   const server = await startDev(t)
   const page = await openConsole(t, server.http)
   const ann = await DevPerson.signIn(server.http, 'Ann')
@@ -211,7 +212,7 @@ t.test('a key whose user is not connected is no fault of the log', { skip }, asy
   t.equal((await verify(page, { leaf: '0' })).at(-1), '✓ owner')
 })
 
-t.test('Verify tells of a log that is no extension of what the page remembers', { skip }, async t => {
+t.test('Verify tells of a log that is no extension of what the page remembers', long({ skip }), async t => {
   const server = await startDev(t)
   const page = await openConsole(t, server.http)
   await registerKeys(server, 3)
@@ -235,7 +236,7 @@ t.test('Verify tells of a log that is no extension of what the page remembers', 
   t.equal((await verify(page))[2], '– consistency', 'as if it had never looked')
 })
 
-t.test('the page says that the server is away, and goes on when it is back', { skip }, async t => {
+t.test('the page says that the server is away, and goes on when it is back', long({ skip }), async t => {
   const dataFolder = join(t.testdir(), 'data')
   const environment = { CALLSIGN_HTTP_PORT: `${await freePort()}` }
   const first = await startDev(t, { dataFolder, environment })
@@ -254,7 +255,7 @@ t.test('the page says that the server is away, and goes on when it is back', { s
   t.equal(await page.locator('.codes .code').count(), 1, 'and shows this one from its beginning')
 })
 
-t.test('Hold stops the page where it is, until it is to go on', { skip }, async t => {
+t.test('Hold stops the page where it is, until it is to go on', long({ skip }), async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   await page.getByRole('button', { name: 'Hold' }).click()
@@ -266,7 +267,7 @@ t.test('Hold stops the page where it is, until it is to go on', { skip }, async 
   await page.locator('.codes').getByText('ann@example.org').waitFor()
 })
 
-t.test('the simulator obeys the panel, which shows its people', { skip }, async t => {
+t.test('the simulator obeys the panel, which shows its people', long({ skip }), async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   const told: unknown[] = []
@@ -344,7 +345,7 @@ t.test('a refused request shows at once, with what was sent and answered behind 
 
 t.test(
   'the card has the addresses and keys of this server, and code that connects to it',
-  { skip },
+  long({ skip }),
   async t => {
     const server = await startDev(t)
     const page = await openConsole(t, server.http)
@@ -379,31 +380,35 @@ t.test(
   },
 )
 
-t.test('the keyboard reaches every control, and stays on it while the page grows', { skip }, async t => {
-  const { http } = await startDev(t)
-  const page = await openConsole(t, http)
-  const [ann, bob] = [await DevPerson.signIn(http, 'Ann'), await DevPerson.signIn(http, 'Bob')]
-  await ann.befriend(bob)
-  await ann.call(bob)
-  await page.locator('.calls .time-line').waitFor()
-  const controls = await page.evaluate<number>(COUNT_CONTROLS)
-  const reached = new Set<number>()
-  for (let presses = 0; presses <= controls; presses++) {
-    await page.keyboard.press('Tab')
-    reached.add(await page.evaluate<number>(FOCUSED))
-  }
-  // Between the last and the first, the focus is on no element of the page.
-  reached.delete(NOWHERE)
-  t.equal(reached.size, controls)
+t.test(
+  'the keyboard reaches every control, and stays on it while the page grows',
+  long({ skip }),
+  async t => {
+    const { http } = await startDev(t)
+    const page = await openConsole(t, http)
+    const [ann, bob] = [await DevPerson.signIn(http, 'Ann'), await DevPerson.signIn(http, 'Bob')]
+    await ann.befriend(bob)
+    await ann.call(bob)
+    await page.locator('.calls .time-line').waitFor()
+    const controls = await page.evaluate<number>(COUNT_CONTROLS)
+    const reached = new Set<number>()
+    for (let presses = 0; presses <= controls; presses++) {
+      await page.keyboard.press('Tab')
+      reached.add(await page.evaluate<number>(FOCUSED))
+    }
+    // Between the last and the first, the focus is on no element of the page.
+    reached.delete(NOWHERE)
+    t.equal(reached.size, controls)
 
-  await page.locator('.codes .opening').first().focus()
-  const before = await page.evaluate(FOCUSED_TEXT)
-  await ann.app.send('POST /app/api/login', { email: 'cem@example.org' })
-  await page.locator('.codes').getByText('cem@example.org').waitFor()
-  t.equal(await page.evaluate(FOCUSED_TEXT), before, 'a code came in front of it')
-})
+    await page.locator('.codes .opening').first().focus()
+    const before = await page.evaluate(FOCUSED_TEXT)
+    await ann.app.send('POST /app/api/login', { email: 'cem@example.org' })
+    await page.locator('.codes').getByText('cem@example.org').waitFor()
+    t.equal(await page.evaluate(FOCUSED_TEXT), before, 'a code came in front of it')
+  },
+)
 
-t.test('it fits a phone', { skip }, async t => {
+t.test('it fits a phone', long({ skip }), async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http, PHONE)
   const [ann, bob] = [await DevPerson.signIn(http, 'Ann'), await DevPerson.signIn(http, 'Bob')]

@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
+import { long } from '../support/size.ts'
 
 const skip = skipWithoutChromium
 
@@ -75,7 +76,7 @@ t.test(
 
 t.test(
   'members are shown with type, values and bounds, nested ones under their holder',
-  { skip },
+  long({ skip }),
   async t => {
     const { page } = await openEvents(t, '#callTopic/participant_joined')
     const rows = page.locator('[id="callTopic/participant_joined"] table').first().locator('tbody tr')
@@ -89,7 +90,7 @@ t.test(
   },
 )
 
-t.test('a link to a message opens it and goes there, whatever the filter says', { skip }, async t => {
+t.test('a link to a message opens it and goes there, whatever the filter says', long({ skip }), async t => {
   const { page } = await openEvents(t, '#keys/keys')
   const message = page.locator('[id="keys/keys"]')
   t.equal(await message.getAttribute('open'), '')
@@ -102,7 +103,7 @@ t.test('a link to a message opens it and goes there, whatever the filter says', 
   t.equal(await page.getByRole('searchbox').inputValue(), '')
 })
 
-t.test('the filter leaves what has all of its words', { skip }, async t => {
+t.test('the filter leaves what has all of its words', long({ skip }), async t => {
   const { page } = await openEvents(t)
   await page.getByRole('searchbox').fill('encryptedAESKey rejoin')
   t.same(await idsOf(page, '.message'), ['calls/participant_accept_rejoin', 'acceptRejoin/acceptRejoin'])
@@ -111,7 +112,7 @@ t.test('the filter leaves what has all of its words', { skip }, async t => {
   t.match(await page.locator('.tools [role=status]').innerText(), '0 messages')
 })
 
-t.test('an example is copied as JSON', { skip }, async t => {
+t.test('an example is copied as JSON', long({ skip }), async t => {
   const { page } = await openEvents(t, '#calls/call_ended')
   await page.getByRole('button', { name: 'Copy the example of call_ended' }).click()
   await page.getByText('Copied').waitFor()
@@ -119,7 +120,7 @@ t.test('an example is copied as JSON', { skip }, async t => {
   t.match(JSON.parse(copied), { v: 1, type: 'call_ended', endReason: 'hangup' })
 })
 
-t.test('it is used with the keyboard alone, and fits a phone', { skip }, async t => {
+t.test('it is used with the keyboard alone, and fits a phone', long({ skip }), async t => {
   const { page } = await openEvents(t, '', PHONE)
   await page.locator('nav summary').focus()
   await page.keyboard.press('Enter')
