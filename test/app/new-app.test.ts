@@ -12,12 +12,13 @@ import { sentCode } from '../../src/app/development.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
 import { builtProgram, runProgram } from '../support/programs.ts'
+import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const CALLSIGN = builtProgram('scripts/callsign')
 const TSC = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc')
 
-t.test('wrong use is said, and nothing is written over', async t => {
+t.test('wrong use is said, and nothing is written over', long(), async t => {
   const folder = t.testdir({ taken: { file: '' } })
   const run = (...args: string[]) => runProgram(process.execPath, [CALLSIGN, 'new', ...args])
   t.match(await run(), { code: 2, stderr: /FOLDER is missing/ })

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import t from 'tap'
+import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)
@@ -16,7 +17,7 @@ const EXAMPLE = join(PROJECT_ROOT, 'examples/react-native')
 const { dependencies, devDependencies } = JSON.parse(readFileSync(join(EXAMPLE, 'package.json'), 'utf8'))
 const MISSING = Object.keys(dependencies).filter(name => name !== 'react' && name !== 'callsign')
 
-t.test('the example for phones fits the packed SDK', async t => {
+t.test('the example for phones fits the packed SDK', long(), async t => {
   const app = t.testdir()
   cpSync(EXAMPLE, app, { recursive: true })
   const sdk = join(app, 'node_modules', 'callsign')

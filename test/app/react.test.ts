@@ -9,6 +9,7 @@ import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { CODE, emailOf, settingsFor } from '../support/call-people.ts'
 import { openServer } from '../support/open-server.ts'
 import { builtProgram } from '../support/programs.ts'
+import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const [, COMPONENT] = /^```tsx\n([\s\S]+?)^```$/m.exec(
@@ -160,7 +161,7 @@ t.test('a user does not see what belongs to the last one', { skip: skipWithoutCh
   t.equal(await button(ann, 'Call').count(), 0)
 })
 
-t.test('nothing is read for components that are gone', { skip: skipWithoutChromium }, async t => {
+t.test('nothing is read for components that are gone', long({ skip: skipWithoutChromium }), async t => {
   const open = await newPages(t, 2)
   const [ann, bob] = [await open(0), await open(1)]
   await befriend(ann, bob)
@@ -172,7 +173,7 @@ t.test('nothing is read for components that are gone', { skip: skipWithoutChromi
   t.same(read, ['/app/api/block'])
 })
 
-t.test('components that are drawn together agree', { skip: skipWithoutChromium }, async t => {
+t.test('components that are drawn together agree', long({ skip: skipWithoutChromium }), async t => {
   const open = await newPages(t, 2)
   const [ann, bob] = [await open(0), await open(1)]
   await befriend(ann, bob)

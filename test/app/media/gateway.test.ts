@@ -12,6 +12,7 @@ import { skipWithoutChromium } from '../../support/browser.ts'
 import { type Coturn, skipWithoutCoturn, startCoturn } from '../../support/coturn.ts'
 import { skipWithoutJanus } from '../../support/janus.ts'
 import { MediaTab, openMediaHouse, openRoom, type Room } from '../../support/media-tabs.ts'
+import { long } from '../../support/size.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
 
 const skip = skipWithoutChromium || skipWithoutJanus
@@ -103,7 +104,7 @@ async function runTests(): Promise<void> {
     t.notOk(await ann.evaluate(`media.participants.some(({ userId }) => userId === '3')`))
   })
 
-  await t.test('H.264 goes the same way, and no frame of many fails', async t => {
+  await t.test('H.264 goes the same way, and no frame of many fails', long(), async t => {
     const room = await openRoom(janus, 'h264')
     const options = { codec: 'h264', fps: 30 } as const
     const ann = await joined(t, room, '1:Ann', options)
@@ -113,7 +114,7 @@ async function runTests(): Promise<void> {
     for (const tab of [ann, bob]) t.same(await tab.evaluate('failures()'), [])
   })
 
-  await t.test('a camera goes in two sizes, and each tab chooses one', async t => {
+  await t.test('a camera goes in two sizes, and each tab chooses one', long(), async t => {
     const room = await openRoom(janus, 'vp8', undefined, 1_000_000)
     const ann = await joined(t, room, '1:Ann', { simulcast: true, side: 80 })
     const bob = await joined(t, room, '2:Bob')
@@ -167,6 +168,7 @@ async function runTests(): Promise<void> {
 
   await t.test(
     'a key that comes late shows the picture at once, and nothing is asked for before',
+    long(),
     async t => {
       const room = await openRoom(janus)
       const ann = await joined(t, room, '1:Ann')
@@ -190,6 +192,7 @@ async function runTests(): Promise<void> {
 
   await t.test(
     'a lost socket is claimed again while media goes on, and a left room is left at once',
+    long(),
     async t => {
       const room = await openRoom(janus)
       const ann = await joined(t, room, '1:Ann')
@@ -223,6 +226,7 @@ async function runTests(): Promise<void> {
 
   await t.test(
     'a tab whose socket was away hears and sees who has come meanwhile, and not who has gone',
+    long(),
     async t => {
       const room = await openRoom(janus)
       const [ann, bob] = [await joined(t, room, '1:Ann'), await joined(t, room, '2:Bob')]
@@ -237,7 +241,7 @@ async function runTests(): Promise<void> {
     },
   )
 
-  await t.test('transforms that the browser has lost are laid anew', async t => {
+  await t.test('transforms that the browser has lost are laid anew', long(), async t => {
     const room = await openRoom(janus)
     const ann = await joined(t, room, '1:Ann')
     const bob = await openTab(t)
@@ -270,7 +274,7 @@ async function runTests(): Promise<void> {
 
   await t.test(
     'media goes by a relay alone, over UDP and TCP',
-    { skip: skipWithoutCoturn || (address === undefined && 'needs an address besides loopback') },
+    long({ skip: skipWithoutCoturn || (address === undefined && 'needs an address besides loopback') }),
     async t => {
       const secret = 'relay'
       // The gateway's own address, as it can't be reached from loopback.
@@ -298,7 +302,7 @@ async function runTests(): Promise<void> {
     },
   )
 
-  await t.test('a camera that opens while its tab enters is on for the others', async t => {
+  await t.test('a camera that opens while its tab enters is on for the others', long(), async t => {
     const room = await openRoom(janus)
     const ann = await joined(t, room, '1:Ann')
     const bob = await openTab(t)
