@@ -9,6 +9,7 @@ import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
 import { type OpenServer, startServer } from '../support/server.ts'
+import { long } from '../support/size.ts'
 import { type AppPerson, befriend, inCall, newPerson, restart, until } from '../support/whole-apps.ts'
 
 function platformOf(nowMs: () => number) {
@@ -38,7 +39,7 @@ async function connected({ me }: AppPerson): Promise<void> {
   while (me.connection !== 'connected') await me.once('connection')
 }
 
-t.test('a server that restarts in each step of a call takes nothing from it', async t => {
+t.test('a server that restarts in each step of a call takes nothing from it', long(), async t => {
   const environment = { ...settingsFor(2), CALLSIGN_HTTP_PORT: String(await freePort()) }
   const dataFolder = t.testdir()
   const start = () => startServer({ dataFolder, environment })
@@ -71,7 +72,7 @@ t.test('a server that restarts in each step of a call takes nothing from it', as
   t.match(items, [{ callId: call.callId, status: 'ended' }])
 })
 
-t.test('a call that was declined while the network was away does not ring again', async t => {
+t.test('a call that was declined while the network was away does not ring again', long(), async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
   let isHeld = false
@@ -164,7 +165,7 @@ async function lateReader(t: Test, { http }: OpenServer, at: number) {
   return { person, proxy, hold, held, read: () => read() }
 }
 
-t.test('a call that has ended before its key was opened is no fault', async t => {
+t.test('a call that has ended before its key was opened is no fault', long(), async t => {
   const server = await open(t)
   const ann = await newPerson(t, server.http, 0)
   const { person: bob, proxy, hold, held, read } = await lateReader(t, server, 1)
@@ -184,7 +185,7 @@ t.test('a call that has ended before its key was opened is no fault', async t =>
   t.equal(bobs.isVerified, undefined)
 })
 
-t.test('a call that has ended before a device was given its key is no fault', async t => {
+t.test('a call that has ended before a device was given its key is no fault', long(), async t => {
   const server = await open(t)
   const { person: ann, proxy, hold, held, read } = await lateReader(t, server, 0)
   const bob = await newPerson(t, server.http, 1)
@@ -205,6 +206,7 @@ const LONGER_THAN_IT_WAITS_MS = 3_000
 
 t.test(
   'a call that ended while the connection was away ends for the reason that comes with the next one',
+  long(),
   async t => {
     const server = await open(t)
     const { person: ann, proxy, hold, held, read } = await lateReader(t, server, 0)
@@ -232,24 +234,28 @@ t.test(
   },
 )
 
-t.test('a person who signs out is not told so by the server, which closes the connection first', async t => {
-  const server = await open(t)
-  const late: typeof fetch = async (url, init) => {
-    const answer = await fetch(url, init)
-    if (String(url).endsWith('/logout'))
-      while (ann.me.connection === 'connected') await ann.me.once('connection')
-    return answer
-  }
-  const ann = await newPerson(t, server.http, 0, { fetch: late })
-  await connected(ann)
-  const told: unknown[] = []
-  ann.me.on('signed-out', error => told.push(error))
-  await ann.me.signOut()
-  t.same(told, [])
-  t.equal(ann.me.userId, undefined)
-})
+t.test(
+  'a person who signs out is not told so by the server, which closes the connection first',
+  long(),
+  async t => {
+    const server = await open(t)
+    const late: typeof fetch = async (url, init) => {
+      const answer = await fetch(url, init)
+      if (String(url).endsWith('/logout'))
+        while (ann.me.connection === 'connected') await ann.me.once('connection')
+      return answer
+    }
+    const ann = await newPerson(t, server.http, 0, { fetch: late })
+    await connected(ann)
+    const told: unknown[] = []
+    ann.me.on('signed-out', error => told.push(error))
+    await ann.me.signOut()
+    t.same(told, [])
+    t.equal(ann.me.userId, undefined)
+  },
+)
 
-t.test('a slow answer takes back nothing that the topic has told meanwhile', async t => {
+t.test('a slow answer takes back nothing that the topic has told meanwhile', long(), async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
   let hold = async (_url: string) => {}
@@ -318,6 +324,7 @@ t.test('a device that was away for too long asks for the key, and comes back', a
 
 t.test(
   'a key from before the loss does not bring a device back: it gets the one that the others have',
+  long(),
   async t => {
     const server = await open(t)
     const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
@@ -363,7 +370,7 @@ t.test('a device that can not open a new key asks for it', async t => {
   t.equal(bobs.fingerprint, call.fingerprint)
 })
 
-t.test('a device that missed a new key asks for it while the call goes on', async t => {
+t.test('a device that missed a new key asks for it while the call goes on', long(), async t => {
   const server = await open(t)
   const ann = await newPerson(t, server.http, 0)
   const bob = await newPerson(t, server.http, 1, { webSocket: withoutKeyUpdates })

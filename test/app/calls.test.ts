@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import type { Call } from '../../src/app/app.ts'
+import { long } from '../support/size.ts'
 import { type AppPerson, listed, newFriends, newPerson, restart, until } from '../support/whole-apps.ts'
 
 /** The call as an app that has started again has it. */
@@ -127,7 +128,7 @@ t.test('all start again, and the host makes a new key as soon as nobody has one'
   t.equal(anns.fingerprint, bobs.fingerprint)
 })
 
-t.test('the host makes one new key, however it hears that nobody has one', async t => {
+t.test('the host makes one new key, however it hears that nobody has one', long(), async t => {
   const [ann, bob] = await newFriends(t)
   const [call] = (await allIn([ann!, bob!])) as [Call, Call]
   await Promise.all([ann!.me.close(), bob!.me.close()])
@@ -161,7 +162,7 @@ t.test('the host makes one new key, however it hears that nobody has one', async
   t.equal(bobs.fingerprint, anns.fingerprint)
 })
 
-t.test('a caller that starts again while it rings gives the call up', async t => {
+t.test('a caller that starts again while it rings gives the call up', long(), async t => {
   const [ann, bob] = await newFriends(t)
   const rung = bob!.me.once('ringing')
   await ann!.me.call([bob!.me.userId!])
@@ -174,7 +175,7 @@ t.test('a caller that starts again while it rings gives the call up', async t =>
   t.same(await ended, { reason: 'cancelled' })
 })
 
-t.test('answering another call leaves the one that this device is in', async t => {
+t.test('answering another call leaves the one that this device is in', long(), async t => {
   const [ann, bob, cat] = await newFriends(t, 3)
   const [call, bobs] = (await allIn([ann!, bob!])) as [Call, Call]
   const rung = ann!.me.once('ringing')
@@ -240,7 +241,7 @@ t.test('a user who has left comes back with the same key, unless the call has en
   await t.rejects(bob!.me.join(call.callId), { code: /^CALL_(ENDED|NOT_ACTIVE)$/ })
 })
 
-t.test('a third hears that the call had begun', async t => {
+t.test('a third hears that the call had begun', long(), async t => {
   const people = await newFriends(t, 3)
   const [call, bobs] = (await allIn(people.slice(0, 2))) as [Call, Call]
   t.equal(bobs.isOnGoing, false)

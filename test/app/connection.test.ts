@@ -10,6 +10,7 @@ import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
 import { startServer } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
+import { long } from '../support/size.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -240,7 +241,7 @@ t.test('a device that was removed, or whose session was revoked, is signed out o
   }
 })
 
-t.test('a token that the server calls expired is renewed', async t => {
+t.test('a token that the server calls expired is renewed', long(), async t => {
   const dataFolder = t.testdir()
   const first = await startServer({ dataFolder, environment: settingsFor(1) })
   const before = await startDevice(first.http)
@@ -270,7 +271,7 @@ t.test('a session without a device gets one, and goes on', async t => {
   t.same(listener.troubles, [])
 })
 
-t.test('the app hears when events were dropped', async t => {
+t.test('the app hears when events were dropped', long(), async t => {
   const server = await open(t)
   const proxy = await CuttingProxy.open(t, Number(new URL(server.http).port))
   const { connection, listener } = connect(t, await startDevice(`http://127.0.0.1:${proxy.port}`))

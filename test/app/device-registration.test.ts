@@ -12,6 +12,7 @@ import { type AppSession, platformOf, rejectionOf, signIn, startApp } from '../s
 import { settingsFor } from '../support/call-people.ts'
 import { CuttingProxy } from '../support/cutting-proxy.ts'
 import { openServer } from '../support/open-server.ts'
+import { long } from '../support/size.ts'
 
 async function open(t: Test) {
   const server = await openServer({ dataFolder: t.testdir({}), environment: settingsFor(2) })
@@ -61,7 +62,7 @@ t.test('a device that was registered without a list gets one', async t => {
   t.equal(`${parseDeviceList(Buffer.from(deviceList!, 'base64')).signerDeviceId}`, deviceId)
 })
 
-t.test('a registration whose answer was lost is repeated, also after the app has ended', async t => {
+t.test('a registration whose answer was lost is repeated, also after the app has ended', long(), async t => {
   const server = await open(t)
   const proxy = await CuttingProxy.open(t, Number(new URL(server.http).port))
   const url = `http://127.0.0.1:${proxy.port}`
@@ -95,22 +96,26 @@ t.test('a registration whose answer was lost is repeated, also after the app has
   }
 })
 
-t.test('an app that ends while its first device is registered goes on with the same list', async t => {
-  const server = await open(t)
-  const proxy = await CuttingProxy.open(t, Number(new URL(server.http).port))
-  const end = () => Promise.reject(new Error('the app ends'))
-  const ending = await startApp(`http://127.0.0.1:${proxy.port}`, { platform: platformOf({ wait: end }) })
-  const { user } = await signIn(ending)
-  proxy.arm('register_device', 'before')
-  t.match(await rejectionOf(register(ending)), /the app ends/)
-  const first = await ending.storage.get(`first-list.${user.userId}`)
-  const restarted = await startApp(server.http, { storage: ending.storage })
-  await register(restarted)
-  const { devices, deviceList } = await ownKeys(restarted)
-  t.equal(devices.length, 1)
-  t.match(first, { list: deviceList })
-  t.equal(await ending.storage.get(`first-list.${user.userId}`), null)
-})
+t.test(
+  'an app that ends while its first device is registered goes on with the same list',
+  long(),
+  async t => {
+    const server = await open(t)
+    const proxy = await CuttingProxy.open(t, Number(new URL(server.http).port))
+    const end = () => Promise.reject(new Error('the app ends'))
+    const ending = await startApp(`http://127.0.0.1:${proxy.port}`, { platform: platformOf({ wait: end }) })
+    const { user } = await signIn(ending)
+    proxy.arm('register_device', 'before')
+    t.match(await rejectionOf(register(ending)), /the app ends/)
+    const first = await ending.storage.get(`first-list.${user.userId}`)
+    const restarted = await startApp(server.http, { storage: ending.storage })
+    await register(restarted)
+    const { devices, deviceList } = await ownKeys(restarted)
+    t.equal(devices.length, 1)
+    t.match(first, { list: deviceList })
+    t.equal(await ending.storage.get(`first-list.${user.userId}`), null)
+  },
+)
 
 t.test('two devices of one user: the second one waits for the list of the first', async t => {
   const { http } = await open(t)
@@ -130,7 +135,7 @@ t.test('two devices of one user: the second one waits for the list of the first'
   )
 })
 
-t.test('two first devices at once: one of them makes the list', async t => {
+t.test('two first devices at once: one of them makes the list', long(), async t => {
   const { http } = await open(t)
   const apps = await Promise.all([startApp(http), startApp(http)])
   for (const app of apps) await signIn(app)

@@ -15,6 +15,7 @@ import { type Answer, type AppPerson, becomeContacts, startPerson } from '../sup
 import { rejectionOf } from '../support/app-sessions.ts'
 import { settingsFor } from '../support/call-people.ts'
 import { type LiveLog, registerUsers, startLog } from '../support/live-log.ts'
+import { long } from '../support/size.ts'
 
 interface House {
   readonly server: LiveLog
@@ -234,7 +235,7 @@ t.test('a log that shows two people two trees is found out by their call, and th
   t.ok(evidence[0]!.includes(note))
 })
 
-t.test('one storage for two users, and for a log that starts anew', async t => {
+t.test('one storage for two users, and for a log that starts anew', long(), async t => {
   const storage = memoryStorage()
   const folder = t.testdir({ one: {}, two: {} })
   for (const name of ['one', 'two']) {

@@ -6,6 +6,7 @@ import { type AppPerson, becomeContacts, startPerson } from '../support/app-peop
 import { rejectionOf } from '../support/app-sessions.ts'
 import { settingsFor } from '../support/call-people.ts'
 import { startLog } from '../support/live-log.ts'
+import { long } from '../support/size.ts'
 
 interface KeptStorage extends AppStorage {
   readonly values: Map<string, string>
@@ -74,7 +75,7 @@ t.test('a damaged value is reported, and stays as it is', async t => {
   }
 })
 
-t.test('an app that ends between two writes goes on, and has forgotten nothing', async t => {
+t.test('an app that ends between two writes goes on, and has forgotten nothing', long(), async t => {
   const { server, ann, bob, storage } = await openHouse(t)
   const before = new Map(storage.values)
   await useKeys(ann, bob)

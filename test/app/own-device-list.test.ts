@@ -12,6 +12,7 @@ import { rejectionOf, signIn, startApp } from '../support/app-sessions.ts'
 import { settingsFor } from '../support/call-people.ts'
 import { listOf, newPhone } from '../support/device-lists.ts'
 import { type LiveLog, startLog } from '../support/live-log.ts'
+import { long } from '../support/size.ts'
 
 const KEYS = '/app/api/user/publicKeys'
 
@@ -63,7 +64,7 @@ t.test('a second device waits with a code, which the first one shows, and is app
   t.same([...first.events, ...second.events], [])
 })
 
-t.test('two devices approve at once: both of theirs are on the list', async t => {
+t.test('two devices approve at once: both of theirs are on the list', long(), async t => {
   const log = await openLog(t)
   const first = await startPerson(log, 0)
   const second = await startPerson(log, 0)
@@ -84,7 +85,7 @@ t.test('two devices approve at once: both of theirs are on the list', async t =>
   )
 })
 
-t.test('a device of the list that was removed is left out of the next one', async t => {
+t.test('a device of the list that was removed is left out of the next one', long(), async t => {
   const log = await openLog(t)
   const [first, bob] = [await startPerson(log, 0), await startPerson(log, 1)]
   const second = await startPerson(log, 0)
@@ -139,7 +140,7 @@ t.test('devices without a list: the only one makes the first list, else the user
   t.same(await newestList(bob), { seq: 0, deviceIds: idsOf(bob) })
 })
 
-t.test('a list whose answer is lost is sent again, also after the app has ended', async t => {
+t.test('a list whose answer is lost is sent again, also after the app has ended', long(), async t => {
   const log = await openLog(t)
   const first = await startPerson(log, 0)
   for (const isLast of [false, true]) {

@@ -8,6 +8,7 @@ import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { HeldFetch } from '../support/held-fetch.ts'
 import { openServer } from '../support/open-server.ts'
 import type { OpenServer } from '../support/server.ts'
+import { long } from '../support/size.ts'
 import { type AppPerson, befriend, inCall, listed, newPerson, restart, until } from '../support/whole-apps.ts'
 
 async function open(t: Test): Promise<OpenServer> {
@@ -76,7 +77,7 @@ t.test('a call that is answered on two devices at once goes on with one of them'
   t.equal(onLaptop.state, 'active')
 })
 
-t.test('an app that is closed while it answers does not join', async t => {
+t.test('an app that is closed while it answers does not join', long(), async t => {
   const server = await open(t)
   const ann = await newPerson(t, server.http, 0)
   const slow = new HeldFetch()
@@ -118,7 +119,7 @@ t.test('a call that is restored while the connection comes back is restored once
   t.equal(resumed[0]!.fingerprint, call.fingerprint)
 })
 
-t.test('a call that is joined twice at once is joined once', async t => {
+t.test('a call that is joined twice at once is joined once', long(), async t => {
   const server = await open(t)
   const ann = await newPerson(t, server.http, 0)
   const phone = await newPerson(t, server.http, 1)
@@ -132,7 +133,7 @@ t.test('a call that is joined twice at once is joined once', async t => {
   t.same([...new Set(states)], ['joining', 'active'])
 })
 
-t.test('a slow answer takes back no change of the profile', async t => {
+t.test('a slow answer takes back no change of the profile', long(), async t => {
   const server = await open(t)
   const slow = new HeldFetch()
   const read = slow.answer(/GET .*\/user$/)
@@ -171,7 +172,7 @@ t.test('an app that is closed stays so, whatever was under way', async t => {
   t.equal(again.me.connection, 'off')
 })
 
-t.test('a user who left and joins again while the connection comes back is in the call', async t => {
+t.test('a user who left and joins again while the connection comes back is in the call', long(), async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
   const slow = new HeldFetch()
@@ -192,7 +193,7 @@ t.test('a user who left and joins again while the connection comes back is in th
   t.equal(back.fingerprint, call.fingerprint)
 })
 
-t.test('a call that can not be joined now is not left half joined', async t => {
+t.test('a call that can not be joined now is not left half joined', long(), async t => {
   const server = await open(t)
   const slow = new HeldFetch()
   const ann = await newPerson(t, server.http, 0)
@@ -212,33 +213,37 @@ t.test('a call that can not be joined now is not left half joined', async t => {
   t.equal(bob.me.calls.length, 1)
 })
 
-t.test('a key that is renewed while this device joins, and can not be read now, is asked for', async t => {
-  const server = await open(t)
-  const slow = new HeldFetch()
-  const [ann, bob, cat] = [
-    await newPerson(t, server.http, 0),
-    await newPerson(t, server.http, 1),
-    await newPerson(t, server.http, 2, { fetch: slow.fetch }),
-  ]
-  const { call } = await inCall(ann, bob)
-  await befriend(ann, cat)
-  const rung = cat.me.once('ringing')
-  await call.invite([cat.me.userId!])
-  const cats = await rung
-  while (cats.isVerified === undefined) await cats.once('changed')
-  const join = slow.request(/\/join$/)
-  const answered = cats.answer()
-  await join.came
-  const told = cats.once('error')
-  slow.failure(/publicKeys/)
-  await call.renewKey()
-  await told
-  slow.failure(/publicKeys/)
-  join.release()
-  await answered
-  await until(cats, ({ state }) => state === 'active')
-  t.equal(cats.fingerprint, call.fingerprint)
-})
+t.test(
+  'a key that is renewed while this device joins, and can not be read now, is asked for',
+  long(),
+  async t => {
+    const server = await open(t)
+    const slow = new HeldFetch()
+    const [ann, bob, cat] = [
+      await newPerson(t, server.http, 0),
+      await newPerson(t, server.http, 1),
+      await newPerson(t, server.http, 2, { fetch: slow.fetch }),
+    ]
+    const { call } = await inCall(ann, bob)
+    await befriend(ann, cat)
+    const rung = cat.me.once('ringing')
+    await call.invite([cat.me.userId!])
+    const cats = await rung
+    while (cats.isVerified === undefined) await cats.once('changed')
+    const join = slow.request(/\/join$/)
+    const answered = cats.answer()
+    await join.came
+    const told = cats.once('error')
+    slow.failure(/publicKeys/)
+    await call.renewKey()
+    await told
+    slow.failure(/publicKeys/)
+    join.release()
+    await answered
+    await until(cats, ({ state }) => state === 'active')
+    t.equal(cats.fingerprint, call.fingerprint)
+  },
+)
 
 t.test('a new key that could not be sent after a person left is made again', async t => {
   const server = await open(t)
@@ -263,7 +268,7 @@ t.test('a new key that could not be sent after a person left is made again', asy
   await until(call, ({ fingerprint }) => fingerprint === bobs.fingerprint)
 })
 
-t.test('a device that could not come back at once tries again', async t => {
+t.test('a device that could not come back at once tries again', long(), async t => {
   const server = await open(t)
   const proxy = await DroppingProxy.open(t, Number(new URL(server.http).port))
   const slow = new HeldFetch()
@@ -281,7 +286,7 @@ t.test('a device that could not come back at once tries again', async t => {
   t.equal(back.keys.length, 1)
 })
 
-t.test('a device that becomes the host of a call without a key makes one', async t => {
+t.test('a device that becomes the host of a call without a key makes one', long(), async t => {
   const server = await open(t)
   // The host never answers, and this device gives up sooner than the server says.
   const deaf = class extends WebSocket {
@@ -313,7 +318,7 @@ t.test('a device that becomes the host of a call without a key makes one', async
   t.equal(calls[0]!.fingerprint, calls[1]!.fingerprint)
 })
 
-t.test('a call that is started while the app is closed ends', async t => {
+t.test('a call that is started while the app is closed ends', long(), async t => {
   const server = await open(t)
   const slow = new HeldFetch()
   const ann = await newPerson(t, server.http, 0, { fetch: slow.fetch })
@@ -330,7 +335,7 @@ t.test('a call that is started while the app is closed ends', async t => {
   t.same(await ended, { reason: 'cancelled' })
 })
 
-t.test('a call that rings does so again in a tab that comes back', async t => {
+t.test('a call that rings does so again in a tab that comes back', long(), async t => {
   const server = await open(t)
   const ann = await newPerson(t, server.http, 0)
   const bob = await newPerson(t, server.http, 1)
@@ -348,7 +353,7 @@ t.test('a call that rings does so again in a tab that comes back', async t => {
   t.equal(rungThere.ending, 'moved')
 })
 
-t.test('a call of before a restart that could not be read is read again', async t => {
+t.test('a call of before a restart that could not be read is read again', long(), async t => {
   const server = await open(t)
   const slow = new HeldFetch()
   const ann = await newPerson(t, server.http, 0)
@@ -368,7 +373,7 @@ t.test('a call of before a restart that could not be read is read again', async 
   t.match(again.errors, [{ code: 'HTTP_500' }])
 })
 
-t.test('a new key whose sending seemed to fail does not part the host from the call', async t => {
+t.test('a new key whose sending seemed to fail does not part the host from the call', long(), async t => {
   const server = await open(t)
   const slow = new HeldFetch()
   const ann = await newPerson(t, server.http, 0, { fetch: slow.fetch })
