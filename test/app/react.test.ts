@@ -16,6 +16,11 @@ const [, COMPONENT] = /^```tsx\n([\s\S]+?)^```$/m.exec(
   readFileSync(join(PROJECT_ROOT, 'docs/sdk.md'), 'utf8'),
 )!
 
+/** Of all tests together, and Cat. */
+const PEOPLE_COUNT = 10
+const CAT = emailOf(PEOPLE_COUNT - 1)
+let peopleSoFar = 0
+
 /** A page's own parts: what the test reaches, and components that note what they were given. */
 const PAGE = `
 import { StrictMode, startTransition, useLayoutEffect, useState } from 'react'
@@ -88,15 +93,28 @@ async function bundled(folder: string): Promise<string> {
   return outputFiles[0]!.text
 }
 
-/** Opens pages, each of a browser profile of its own, with the app of a person. */
-async function newPages(t: Test, people: number) {
+const shared = skipWithoutChromium ? undefined : await start()
+
+/** A server and a browser for the tests of the file, and the page's script. */
+async function start() {
   const folder = t.testdir({ 'App.tsx': COMPONENT!, 'page.jsx': PAGE })
-  const server = await openServer({ dataFolder: join(folder, 'server'), environment: settingsFor(people) })
+  const server = await openServer({
+    dataFolder: join(folder, 'server'),
+    environment: settingsFor(PEOPLE_COUNT),
+  })
   t.teardown(() => server.end())
-  const browser = (await openBrowser(t))!
-  const script = await bundled(folder)
+  return { server, browser: (await openBrowser(t))!, script: await bundled(folder) }
+}
+
+/** Opens pages with the app of new people, each in a browser profile of its own. */
+function newPages(t: Test, people: number) {
+  const { server, browser, script } = shared!
+  const before = peopleSoFar
+  peopleSoFar += people
   return async (at: number): Promise<Page> => {
-    const page = await (await browser.newContext()).newPage()
+    const context = await browser.newContext()
+    t.teardown(() => context.close())
+    const page = await context.newPage()
     // React tells of misuse there, such as of a view that is another one each time.
     page.on('console', message => {
       const text = message.text()
@@ -105,7 +123,7 @@ async function newPages(t: Test, people: number) {
     await page.goto(`${server.http}/app/api/meta`)
     await page.addScriptTag({ content: script })
     const pins = { vkey: server.vkey, vrfPublicKey: server.vrfPublicKey }
-    const options = { pins, address: emailOf(at), code: CODE, displayName: `Person ${at}` }
+    const options = { pins, address: emailOf(before + at), code: CODE, displayName: `Person ${at}` }
     await page.evaluate(`page.start(${JSON.stringify(options)})`)
     await page.getByRole('heading', { name: `Person ${at}, connected` }).waitFor()
     return page
@@ -122,7 +140,7 @@ async function befriend(ann: Page, bob: Page): Promise<void> {
 }
 
 t.test('people become contacts and call each other', { skip: skipWithoutChromium }, async t => {
-  const open = await newPages(t, 2)
+  const open = newPages(t, 2)
   const [ann, bob] = [await open(0), await open(1)]
   await befriend(ann, bob)
   t.equal(await button(bob, 'Accept').count(), 0, 'a request that was accepted goes')
@@ -142,7 +160,7 @@ t.test('people become contacts and call each other', { skip: skipWithoutChromium
 })
 
 t.test('a device waits, and is approved', { skip: skipWithoutChromium }, async t => {
-  const open = await newPages(t, 1)
+  const open = newPages(t, 1)
   const [phone, laptop] = [await open(0), await open(0)]
   const code = (await laptop.getByText(/^Compare /).innerText()).slice('Compare '.length)
   await button(phone, `Approve ${code}`).click()
@@ -151,18 +169,18 @@ t.test('a device waits, and is approved', { skip: skipWithoutChromium }, async t
 })
 
 t.test('a user does not see what belongs to the last one', { skip: skipWithoutChromium }, async t => {
-  const open = await newPages(t, 3)
+  const open = newPages(t, 2)
   const [ann, bob] = [await open(0), await open(1)]
   await befriend(ann, bob)
   await ann.evaluate('me.signOut()')
   await button(ann, 'Call').waitFor({ state: 'detached' })
-  await ann.evaluate(`me.signIn('${emailOf(2)}', () => '${CODE}', { displayName: 'Cat' })`)
+  await ann.evaluate(`me.signIn('${CAT}', () => '${CODE}', { displayName: 'Cat' })`)
   await ann.getByRole('heading', { name: 'Cat, connected' }).waitFor()
   t.equal(await button(ann, 'Call').count(), 0)
 })
 
 t.test('nothing is read for components that are gone', long({ skip: skipWithoutChromium }), async t => {
-  const open = await newPages(t, 2)
+  const open = newPages(t, 2)
   const [ann, bob] = [await open(0), await open(1)]
   await befriend(ann, bob)
   const read: string[] = []
@@ -174,7 +192,7 @@ t.test('nothing is read for components that are gone', long({ skip: skipWithoutC
 })
 
 t.test('components that are drawn together agree', long({ skip: skipWithoutChromium }), async t => {
-  const open = await newPages(t, 2)
+  const open = newPages(t, 2)
   const [ann, bob] = [await open(0), await open(1)]
   await befriend(ann, bob)
   const shown = (await ann.evaluate('page.drawSlowly()')) as string[]
