@@ -19,7 +19,7 @@ import { networkOf } from '../../src/transport/remote-address.ts'
 import type { HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
-import { openRehearsed, type RehearsedDatabase } from './rehearsed-database.ts'
+import { openRehearsed, type RehearsedDatabase } from './memory-disk.ts'
 import type { FakeWorld } from './world.ts'
 
 export type TestWorld = ReturnType<typeof worldOf>

@@ -2,9 +2,25 @@
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { Database } from '../../src/store/engine/database.ts'
+import { Rehearsals } from './rehearsal-store.ts'
+
+/** A database whose every change is rehearsed first. */
+export interface RehearsedDatabase {
+  readonly database: Database
+  readonly rehearsals: Rehearsals
+}
+
+/** In memory, where there is room. `folder` may hold a store that was closed. */
+export function openRehearsed(folder: string, nowMs: () => number, rehearses = true): RehearsedDatabase {
+  useMemoryDisk(folder)
+  const rehearsals = new Rehearsals()
+  const options = { nowMs: rehearsals.clock(nowMs), ...(rehearses && { rehearse: rehearsals.rehearse }) }
+  return { database: Database.open(folder, options), rehearsals }
+}
 
 /** Lets the store that is about to be made in the folder lie in memory until the process ends, where there is room. */
-export function useMemoryDisk(folder: string): void {
+function useMemoryDisk(folder: string): void {
   if (!hasRoom() || existsSync(join(folder, 'store'))) return
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const inMemory = mkdtempSync(join(ownFolder(), 'data-'))

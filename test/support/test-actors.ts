@@ -32,9 +32,9 @@ import { LocalInboxWrites } from '../../src/store/messages/inbox-writes.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
 import { MemoryClient, type MemoryClientOptions } from './memory-client.ts'
+import { openRehearsed } from './memory-disk.ts'
 import { connectFrame } from './naive-client.ts'
 import type { Rehearsals } from './rehearsal-store.ts'
-import { openRehearsed } from './rehearsed-database.ts'
 import type { FakeWorld } from './world.ts'
 
 /** One person's device; its token is `<userId>.<deviceId>`. */

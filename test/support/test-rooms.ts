@@ -29,7 +29,7 @@ import type { ContactStore } from '../../src/store/contacts/contact-store.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
 import { newDevice, newSession, newUser, type Send, sender, type TestWorld, worldOf } from './application.ts'
-import { openTestActors } from './test-actors.ts'
+import { openTestActors, type TestActors } from './test-actors.ts'
 import { FakeWorld } from './world.ts'
 
 /** A device and who uses it. */
@@ -75,12 +75,11 @@ export class TestRooms {
   readonly contacts: ContactStore
   /** Devices that have a socket, as `<userId> <deviceId>`. */
   readonly connected = new Set<string>()
-  /** Errors that actors threw, and rejected commits. */
-  readonly failures: readonly string[]
   /** How many of the next writes of rooms fail. */
   writesToFail = 0
   readonly operations
   readonly #t: Test
+  readonly #actors: TestActors
   readonly #folder: string
   #next: TestRooms | undefined
   #isClosed = false
@@ -107,7 +106,7 @@ export class TestRooms {
     this.calls = world.calls
     this.contacts = world.contacts
     this.system = actors.system
-    this.failures = actors.failures
+    this.#actors = actors
     const { contacts, calls } = this
     const roomDeps: CallRoomDeps = {
       store: {
@@ -135,6 +134,12 @@ export class TestRooms {
     this.operations = [...callViewOperations(api), ...callHistoryOperations(api), ...callOperations(api)]
     this.#send = sender(world, this.operations)
     resumeCalls(calls.live(), index, this.#room)
+  }
+
+  /** Errors that actors threw, and rejected commits. */
+  get failures(): string[] {
+    const { failures, fatal } = this.#actors
+    return [...failures, ...fatal.map(error => `fatal: ${error}`)]
   }
 
   room(callId: CallId): Ref<CallRoomMessage> {
