@@ -5,13 +5,12 @@ import './transport/platform.ts'
 import './server/v8-flags.ts'
 
 import { networkInterfaces } from 'node:os'
-import { SignalError } from './errors.ts'
 import { createLogger } from './operations/log.ts'
 import { listeningAsBefore } from './server/addresses.ts'
 import { readFlags } from './server/command-line.ts'
-import { type Config, ConfigError, readConfig, warningsOf } from './server/config.ts'
+import { type Config, readConfig, warningsOf } from './server/config.ts'
 import { withDevelopmentJanus } from './server/development-janus.ts'
-import { endProcess } from './server/end-process.ts'
+import { endProcess, sentenceOf } from './server/end-process.ts'
 import { chooseLanAddress } from './server/lan-address.ts'
 import { assertOwnBinaries } from './server/process.ts'
 import { start } from './server/start.ts'
@@ -55,16 +54,6 @@ async function main(): Promise<void> {
 function sayAndExit(error: unknown): never {
   process.stderr.write(`callsign: ${sentenceOf(error)}\n`)
   endProcess()
-}
-
-/** One sentence for a fault that an operator can mend; anything else is ours, with its stack. */
-function sentenceOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  // The runtime says only that a commit failed; the store or the head file says why.
-  if (error.cause instanceof SignalError && error.cause.code === 'STORE_UNAVAILABLE')
-    return error.cause.message
-  const isTheirs = error instanceof ConfigError || error instanceof SignalError || 'syscall' in error
-  return isTheirs ? error.message : (error.stack ?? error.message)
 }
 
 /** A supervisor's, and Ctrl-C. */

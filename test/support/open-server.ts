@@ -2,9 +2,9 @@
 
 import { networkInterfaces } from 'node:os'
 import pino from 'pino'
-import { SignalError } from '../../src/errors.ts'
 import { listeningAsBefore } from '../../src/server/addresses.ts'
-import { type Config, ConfigError, readConfig, warningsOf } from '../../src/server/config.ts'
+import { type Config, readConfig, warningsOf } from '../../src/server/config.ts'
+import { sentenceOf } from '../../src/server/end-process.ts'
 import { chooseLanAddress } from '../../src/server/lan-address.ts'
 import type { RunningServer } from '../../src/server/running-server.ts'
 import { start } from '../../src/server/start.ts'
@@ -111,11 +111,4 @@ function watchedHost() {
         if (!listeners.includes(listener)) process.off('unhandledRejection', listener)
     },
   }
-}
-
-/** As the program says it: one sentence for a fault that an operator can mend, the stack of one that is ours. */
-function sentenceOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const isTheirs = error instanceof ConfigError || error instanceof SignalError || 'syscall' in error
-  return isTheirs ? error.message : (error.stack ?? error.message)
 }
