@@ -18,7 +18,7 @@ import {
   type StartOptions,
   startServer,
 } from '../support/server.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, long } from '../support/size.ts'
 import { codeIn, startSilentServer } from '../support/smtp-sink.ts'
 
 function rehearse(t: Test, environment: Readonly<Record<string, string>> = {}): Promise<Rehearsal> {
@@ -191,7 +191,7 @@ async function loginUntilRefused(app: App): Promise<Answer> {
   throw new Error('the disk is not full')
 }
 
-t.test('a full disk refuses sign-ins aloud, reads go on, and it passes', async t => {
+t.test('a full disk refuses sign-ins aloud, reads go on, and it passes', long(), async t => {
   const dataFolder = t.testdir()
   const server = await startForMany(dataFolder, { wrapper: FULL_DISK })
   const [ann] = await signInMany(server.http)

@@ -31,7 +31,7 @@ import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openRefused, openServer } from '../support/open-server.ts'
 import { spawnBound, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, type OpenServer, startRefused, startServer } from '../support/server.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, long } from '../support/size.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
 const KEYS_FILE = 'development-keys.env'
@@ -174,27 +174,31 @@ t.test(
   },
 )
 
-t.test('a backup is taken after kills, with the pages they left, and holds no private key', async t => {
-  const folder = t.testdir()
-  const dataFolder = join(folder, 'data')
-  for (let kill = 0; kill < bySize({ short: 1, long: 3 }); kill++) {
-    const server = await startServer({ dataFolder, environment: QUIET })
-    const { answered, stop } = load(server)
-    while (answered.length < 150) await setTimeout(PAUSE_MS)
-    server.process.kill('SIGKILL')
-    await stop().catch(() => {})
-    const copy = join(folder, `backup-${kill}`)
-    const { code, stderr } = await backup(dataFolder, copy)
-    t.same([code, stderr], [0, ''])
-    const bytes = readFileSync(join(copy, 'store', 'data.mdb')).toString('latin1')
-    const keys = parseEnv(readFileSync(join(dataFolder, KEYS_FILE), 'utf8'))
-    for (const name of ['KT_PRIVATE_KEY', 'VRF_PRIVATE_KEY', 'CALLSIGN_SECRET']) {
-      const secret = keys[name]!.slice(-44)
-      const raw = Buffer.from(secret, 'base64').toString('latin1')
-      if (bytes.includes(secret) || bytes.includes(raw.slice(-31))) t.fail(`${name} is in the copy`)
+t.test(
+  'a backup is taken after kills, with the pages they left, and holds no private key',
+  long(),
+  async t => {
+    const folder = t.testdir()
+    const dataFolder = join(folder, 'data')
+    for (let kill = 0; kill < bySize({ short: 1, long: 3 }); kill++) {
+      const server = await startServer({ dataFolder, environment: QUIET })
+      const { answered, stop } = load(server)
+      while (answered.length < 150) await setTimeout(PAUSE_MS)
+      server.process.kill('SIGKILL')
+      await stop().catch(() => {})
+      const copy = join(folder, `backup-${kill}`)
+      const { code, stderr } = await backup(dataFolder, copy)
+      t.same([code, stderr], [0, ''])
+      const bytes = readFileSync(join(copy, 'store', 'data.mdb')).toString('latin1')
+      const keys = parseEnv(readFileSync(join(dataFolder, KEYS_FILE), 'utf8'))
+      for (const name of ['KT_PRIVATE_KEY', 'VRF_PRIVATE_KEY', 'CALLSIGN_SECRET']) {
+        const secret = keys[name]!.slice(-44)
+        const raw = Buffer.from(secret, 'base64').toString('latin1')
+        if (bytes.includes(secret) || bytes.includes(raw.slice(-31))) t.fail(`${name} is in the copy`)
+      }
     }
-  }
-})
+  },
+)
 
 t.test('an older copy can’t sign a second history: the head file refuses it', async t => {
   const headFolder = t.testdir({ head: {} })

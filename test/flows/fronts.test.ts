@@ -15,7 +15,7 @@ import { registerKey } from '../support/live-log.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, long } from '../support/size.ts'
 import { WireServer } from '../support/wire-server.ts'
 
 /** The processes that the server has started. */
@@ -182,7 +182,7 @@ t.test('a read with a rate of its own is counted in one place', async t => {
   t.same(statuses, [200, 200, 200, ...Array(9).fill(429)])
 })
 
-t.test('a front that has loaded a foreign native binary does not serve', async t => {
+t.test('a front that has loaded a foreign native binary does not serve', long(), async t => {
   const folder = t.testdir()
   loadBinaries()
   const { path } = loadedBinaries().find(({ from }) => from?.startsWith('@msgpackr-extract/'))!

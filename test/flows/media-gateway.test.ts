@@ -14,6 +14,7 @@ import { JanusClient } from '../support/janus-client.ts'
 import { until } from '../support/nodes.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
+import { long } from '../support/size.ts'
 import type { SocketClient } from '../support/socket-client.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
 
@@ -229,7 +230,7 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
 
 t.test(
   'a device that the gateway hears is not lost without a socket',
-  { skip: skipWithoutJanus },
+  long({ skip: skipWithoutJanus }),
   async t => {
     // No faster: two fronts have thirty of these seconds to start.
     const { server } = await open(t, fastClock(4))

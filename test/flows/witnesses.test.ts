@@ -151,27 +151,31 @@ t.test(
   },
 )
 
-t.test('killed while the quorum is missing, it goes on showing the last cosigned checkpoint', async t => {
-  const log = witnessedLog(t)
-  const { dataFolder, environment } = log
-  const one = await startWitnessOf(t, log, 'one.example')
-  log.setPolicy(quorumOf(1, [one]))
-  const first = await startServer({ dataFolder, environment })
-  const client = new RegisterClient(first.grpc)
-  await registerUsers(client, 0, 5)
-  const shown = await checkpointOf(first.http)
-  await one.end()
-  const publicKey = freshPublicKey()
-  await unavailable(t, client.register(50n, 1n, publicKey))
-  client.close()
-  await first.end('SIGKILL')
+t.test(
+  'killed while the quorum is missing, it goes on showing the last cosigned checkpoint',
+  long(),
+  async t => {
+    const log = witnessedLog(t)
+    const { dataFolder, environment } = log
+    const one = await startWitnessOf(t, log, 'one.example')
+    log.setPolicy(quorumOf(1, [one]))
+    const first = await startServer({ dataFolder, environment })
+    const client = new RegisterClient(first.grpc)
+    await registerUsers(client, 0, 5)
+    const shown = await checkpointOf(first.http)
+    await one.end()
+    const publicKey = freshPublicKey()
+    await unavailable(t, client.register(50n, 1n, publicKey))
+    client.close()
+    await first.end('SIGKILL')
 
-  const server = await startLog(t, dataFolder, environment, startServer)
-  t.same(await checkpointOf(server.http), shown)
-  await unavailable(t, server.client.register(51n, 1n, freshPublicKey()))
-  await startWitnessOf(t, log, 'one.example', one.port)
-  t.equal(await untilRegistered(server.client, 50n, publicKey), 5)
-})
+    const server = await startLog(t, dataFolder, environment, startServer)
+    t.same(await checkpointOf(server.http), shown)
+    await unavailable(t, server.client.register(51n, 1n, freshPublicKey()))
+    await startWitnessOf(t, log, 'one.example', one.port)
+    t.equal(await untilRegistered(server.client, 50n, publicKey), 5)
+  },
+)
 
 t.test(
   'a server with an older copy, or with another tree, of a log that is signed elsewhere does not start',

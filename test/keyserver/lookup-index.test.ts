@@ -9,6 +9,7 @@ import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
 import { runsOf, seedOf } from '../support/seed.ts'
+import { long } from '../support/size.ts'
 import { SeededRandom } from '../support/world.ts'
 
 const NODES = bytesTable('lookup')
@@ -421,6 +422,7 @@ t.test('hashes that share more bits than the deepest node has are all kept', asy
 
 t.test(
   'at 210,000 entries no node takes more than four pages, and each row was written a few times',
+  long(),
   async t => {
     const store = openStore(t)
     const random = new SeededRandom(11)

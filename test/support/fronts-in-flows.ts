@@ -6,15 +6,15 @@
 /** The ten in which a client could notice that several processes answer. */
 export const WITH_FRONTS = [
   'call-story',
-  'device-lists',
+  'close-codes',
   'kill',
   'public-files',
   'push-takeover',
   'register-and-verify',
   'sign-in-story',
   'stomp-calls',
-  'stomp-conformance',
   'stomp-drain',
+  'stomp-js',
 ] as const
 
 /** In the long size. */
@@ -23,16 +23,16 @@ export const WITH_FRONTS_LONG = [
   'call-story-keys',
   'call-story-kill.long',
   'certificates',
-  'close-codes',
   'console',
   'development',
+  'device-lists',
   'lookup-refusals',
   'media-gateway',
   'openapi',
   'reset',
   'stomp-connections',
+  'stomp-conformance',
   'stomp-hostile',
-  'stomp-js',
   'stomp-mutations.long',
   'stomp-py',
   'stomp-web-socket',

@@ -20,6 +20,7 @@ import {
 } from '../../support/checked-log.ts'
 import { nameOfKey, type RawTables, type RowKey, type TableName } from '../../support/damage.ts'
 import { seedOf } from '../../support/seed.ts'
+import { long } from '../../support/size.ts'
 import { type Device, type DeviceKey, freshKeys, keyOf, LogWriter, SIGNER } from '../../support/stored-log.ts'
 import { SeededRandom } from '../../support/world.ts'
 
@@ -241,6 +242,7 @@ t.test('lookup nodes that were split are walked to the last row', async t => {
 
 t.test(
   'in a log longer than the index keeps in memory every older entry must be found in the table',
+  long(),
   async t => {
     // The first 4,608 are in the table only; 1,000 keys of these replace older ones.
     const keys = freshKeys(0, 69_000)

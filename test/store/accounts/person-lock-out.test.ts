@@ -17,6 +17,7 @@ import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
 import type { Change } from '../../../src/store/engine/store.ts'
 import { newUser, openWorld } from '../../support/application.ts'
 import { atMoment } from '../../support/at-moment.ts'
+import { long } from '../../support/size.ts'
 
 const HOUR_MS = 3_600_000
 const WEEK_MS = 7 * 24 * HOUR_MS
@@ -196,7 +197,7 @@ for (const networks of [1, 10, 1_000]) {
   }
 }
 
-t.test('nor does an attack on a number and its whole range, which is stopped', async t => {
+t.test('nor does an attack on a number and its whole range, which is stopped', long(), async t => {
   const stage = await openStage(t, PHONE)
   const siege = { networks: 1_000, paceMs: 100_000, visits: ['home', 'token'] } as const
   const { visits, signedIn } = await stage.database.change(change => besiege(change, stage, siege))

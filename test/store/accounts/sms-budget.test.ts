@@ -15,6 +15,7 @@ import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { atMoment } from '../../support/at-moment.ts'
+import { long } from '../../support/size.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000
@@ -120,6 +121,7 @@ function otpsOf(sent: readonly OutboxMessage[]): string[] {
 
 t.test(
   'a country of ten thousand honest sign-ins an hour is never stopped, from its first one on',
+  long(),
   async t => {
     const { smsBudget, database, stops } = openStage(t)
     // One in twelve never types the code; the rest take 15 to 75 seconds.

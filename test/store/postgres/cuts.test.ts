@@ -14,7 +14,7 @@ import { CUTS, CuttingProxy } from '../../support/cutting-proxy.ts'
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
 import { acquireNext, bytesOf, changesIn, openRecord } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
-import { countOf, sized } from '../../support/size.ts'
+import { countOf, long } from '../../support/size.ts'
 
 const CUTS_WANTED = countOf('CALLSIGN_RECORD_CUTS', { short: 8, long: 24 })
 
@@ -78,7 +78,7 @@ class Told {
   }
 }
 
-t.test('appends through failures', sized({ skip: skipWithoutPostgres }), async t => {
+t.test('appends through failures', long({ skip: skipWithoutPostgres }), async t => {
   const server = await startPostgres(t)
 
   for (const cut of CUTS) {
