@@ -9,7 +9,7 @@ import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { openServer } from '../support/open-server.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, startRefused } from '../support/server.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, sized } from '../support/size.ts'
 
 interface Story {
   readonly dataFolder: string
@@ -39,7 +39,7 @@ function runAsAnother({ dataFolder, environment }: Story, ...args: readonly stri
 
 const script = (name: string) => startedProgram(`scripts/${name}`)
 
-t.test('a file of the store that another user made is named, whichever it is', async t => {
+t.test('a file of the store that another user made is named, whichever it is', sized(), async t => {
   const story = await ownedByAll(t)
   for (const name of FILES.slice(0, bySize({ short: 2, long: FILES.length }))) {
     const path = join(story.dataFolder, name)

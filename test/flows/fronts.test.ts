@@ -15,7 +15,7 @@ import { registerKey } from '../support/live-log.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
-import { bySize, long } from '../support/size.ts'
+import { bySize, long, sized } from '../support/size.ts'
 import { WireServer } from '../support/wire-server.ts'
 
 /** The processes that the server has started. */
@@ -77,47 +77,53 @@ const shared = await WireServer.start(t, {
   environment: { CALLSIGN_FRONTS: '2' },
 })
 
-t.test('a key that was registered is found by the next lookup, whichever front takes it', async t => {
-  const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_FRONTS: '2' } })
-  t.teardown(() => server.end('SIGKILL'))
-  const { http, grpc, admin } = server
-  const client = new RegisterClient(grpc)
-  t.teardown(() => client.close())
-  for (let deviceId = 1n; deviceId <= bySize({ short: 12, long: 40 }); deviceId++) {
-    const { vrfHash: publicKeyHash } = await client.register(5n, deviceId, freshPublicKey())
-    const answer = await fetch(`${http}/api/get-public-keys`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', connection: 'close' },
-      body: JSON.stringify({ targets: [{ publicKeyHash }] }),
-    })
-    t.equal(answer.status, 200, await answer.text())
-  }
-  const metrics = await (await fetch(`${admin}/metrics`)).text()
-  t.match(metrics, /^callsign_fronts\{process="writer"\} 2$/m)
-  for (const front of ['front-1', 'front-2'])
-    t.match(metrics, new RegExp(`^callsign_connections\\{process="${front}"\\} 0$`, 'm'))
-  const processesWith = (name: string) =>
-    [...metrics.matchAll(/^(\w+)\{process="([^"]+)"/gm)].filter(each => each[1] === name).map(each => each[2])
-  for (const name of [
-    'callsign_ready',
-    'callsign_log_head_file_set',
-    'callsign_log_tree_size',
-    'callsign_info',
-  ])
-    t.same(processesWith(name), ['writer'], `${name} is of the whole server`)
-  t.same(processesWith('callsign_heap_limit_bytes').toSorted(), ['front-1', 'front-2', 'writer'])
-  t.equal(await server.end(), 0)
-  const ends = server
-    .stderr()
-    .match(/^.*"event":"front-ended".*$/gm)
-    ?.map(line => JSON.parse(line))
-  t.match(ends, [
-    { code: 0, signal: null },
-    { code: 0, signal: null },
-  ])
-})
+t.test(
+  'a key that was registered is found by the next lookup, whichever front takes it',
+  sized(),
+  async t => {
+    const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_FRONTS: '2' } })
+    t.teardown(() => server.end('SIGKILL'))
+    const { http, grpc, admin } = server
+    const client = new RegisterClient(grpc)
+    t.teardown(() => client.close())
+    for (let deviceId = 1n; deviceId <= bySize({ short: 12, long: 40 }); deviceId++) {
+      const { vrfHash: publicKeyHash } = await client.register(5n, deviceId, freshPublicKey())
+      const answer = await fetch(`${http}/api/get-public-keys`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', connection: 'close' },
+        body: JSON.stringify({ targets: [{ publicKeyHash }] }),
+      })
+      t.equal(answer.status, 200, await answer.text())
+    }
+    const metrics = await (await fetch(`${admin}/metrics`)).text()
+    t.match(metrics, /^callsign_fronts\{process="writer"\} 2$/m)
+    for (const front of ['front-1', 'front-2'])
+      t.match(metrics, new RegExp(`^callsign_connections\\{process="${front}"\\} 0$`, 'm'))
+    const processesWith = (name: string) =>
+      [...metrics.matchAll(/^(\w+)\{process="([^"]+)"/gm)]
+        .filter(each => each[1] === name)
+        .map(each => each[2])
+    for (const name of [
+      'callsign_ready',
+      'callsign_log_head_file_set',
+      'callsign_log_tree_size',
+      'callsign_info',
+    ])
+      t.same(processesWith(name), ['writer'], `${name} is of the whole server`)
+    t.same(processesWith('callsign_heap_limit_bytes').toSorted(), ['front-1', 'front-2', 'writer'])
+    t.equal(await server.end(), 0)
+    const ends = server
+      .stderr()
+      .match(/^.*"event":"front-ended".*$/gm)
+      ?.map(line => JSON.parse(line))
+    t.match(ends, [
+      { code: 0, signal: null },
+      { code: 0, signal: null },
+    ])
+  },
+)
 
-t.test('a front shows a new checkpoint when every other one knows of it', async t => {
+t.test('a front shows a new checkpoint when every other one knows of it', sized(), async t => {
   const server = shared.running
   const client = new RegisterClient(server.grpc)
   t.teardown(() => client.close())
@@ -144,7 +150,7 @@ t.test('a front shows a new checkpoint when every other one knows of it', async 
   }
 })
 
-t.test('a message that was given at one front comes again at another, and says so', async t => {
+t.test('a message that was given at one front comes again at another, and says so', sized(), async t => {
   const server = shared
   const [device] = await server.devices(1)
   const queue = '/user/queue/dev.again'

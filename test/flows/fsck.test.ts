@@ -16,7 +16,7 @@ import { fillStore } from '../support/filled-store.ts'
 import { lookUp, type RegisteredKey, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openServer } from '../support/open-server.ts'
 import { freshPublicKey } from '../support/server.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, sized } from '../support/size.ts'
 import { storedTable } from '../support/stored-table.ts'
 
 const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf', 'rows']
@@ -71,39 +71,43 @@ function keysIn(dataFolder: string): Record<string, string> {
   return parseEnv(readFileSync(join(dataFolder, 'development-keys.env'), 'utf8')) as Record<string, string>
 }
 
-t.test('beside a server that is being written to it finds a whole log, each time a larger one', async t => {
-  const dataFolder = t.testdir()
-  const log = await startLog(t, dataFolder, { CALLSIGN_LOG_LEVEL: 'error' })
-  let isDone = false
-  let registered = 0
-  const load = async (user: number) => {
-    for (let next = user; !isDone; next += 8) {
-      await log.client.register(BigInt(next), 1n, freshPublicKey())
-      registered++
+t.test(
+  'beside a server that is being written to it finds a whole log, each time a larger one',
+  sized(),
+  async t => {
+    const dataFolder = t.testdir()
+    const log = await startLog(t, dataFolder, { CALLSIGN_LOG_LEVEL: 'error' })
+    let isDone = false
+    let registered = 0
+    const load = async (user: number) => {
+      for (let next = user; !isDone; next += 8) {
+        await log.client.register(BigInt(next), 1n, freshPublicKey())
+        registered++
+      }
     }
-  }
-  const loads = Array.from({ length: 8 }, (_, user) => load(user))
-  const sizes: number[] = []
-  for (let round = 0; round < bySize({ short: 2, long: 3 }); round++) {
-    const before = registered
-    const outcome = await fsck(dataFolder)
-    t.same([outcome.code, damageIn(outcome), outcome.stderr], [0, [], ''])
+    const loads = Array.from({ length: 8 }, (_, user) => load(user))
+    const sizes: number[] = []
+    for (let round = 0; round < bySize({ short: 2, long: 3 }); round++) {
+      const before = registered
+      const outcome = await fsck(dataFolder)
+      t.same([outcome.code, damageIn(outcome), outcome.stderr], [0, [], ''])
+      t.same(
+        outcome.lines.map(({ check }) => check),
+        CHECKS,
+      )
+      const size = Number(outcome.lines[1]!.treeSize)
+      t.ok(size >= before, `${size} entries were checked, ${before} had been answered`)
+      sizes.push(size)
+    }
+    isDone = true
+    await Promise.all(loads)
     t.same(
-      outcome.lines.map(({ check }) => check),
-      CHECKS,
+      sizes,
+      sizes.toSorted((a, b) => a - b),
     )
-    const size = Number(outcome.lines[1]!.treeSize)
-    t.ok(size >= before, `${size} entries were checked, ${before} had been answered`)
-    sizes.push(size)
-  }
-  isDone = true
-  await Promise.all(loads)
-  t.same(
-    sizes,
-    sizes.toSorted((a, b) => a - b),
-  )
-  t.ok(sizes.at(-1)! > sizes[0]!, 'registrations went on')
-})
+    t.ok(sizes.at(-1)! > sizes[0]!, 'registrations went on')
+  },
+)
 
 t.test('a changed entry is named, and never repaired', async t => {
   const dataFolder = loggedFolder(t)
@@ -248,7 +252,7 @@ t.test('the verifier key may be given, and then counts', async t => {
   t.equal((await fsck(dataFolder, ['--vkey', 'no key'])).code, 2)
 })
 
-t.test('a file that is cut short or overwritten is damage, said in a sentence', async t => {
+t.test('a file that is cut short or overwritten is damage, said in a sentence', sized(), async t => {
   const dataFolder = loggedFolder(t)
   const path = join(dataFolder, 'store', 'data.mdb')
   const whole = readFileSync(path)

@@ -25,7 +25,7 @@ import { until } from '../support/nodes.ts'
 import { openRefused, openServer } from '../support/open-server.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, postJson, startRefused, startServer } from '../support/server.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, sized } from '../support/size.ts'
 
 const run = promisify(execFile)
 const KEYGEN = startedProgram('scripts/keygen')
@@ -68,7 +68,7 @@ t.test('keygen makes the environment that production starts with', async t => {
   }
 })
 
-t.test('keygen refuses an origin that no checkpoint can carry', async t => {
+t.test('keygen refuses an origin that no checkpoint can carry', sized(), async t => {
   const origins = ['', 'has space', 'has+plus', `${'x'.repeat(256)}`, 'two\nlines']
   for (const origin of origins.slice(0, bySize({ short: 2, long: origins.length }))) {
     await t.rejects(
@@ -217,7 +217,7 @@ async function takePort(t: Test): Promise<number> {
   return (blocker.address() as AddressInfo).port
 }
 
-t.test('in production a taken port is one line and exit 1', async t => {
+t.test('in production a taken port is one line and exit 1', sized(), async t => {
   const port = await takePort(t)
   const keys = keysOf('kt.example.org/log')
   const listeners = ['HTTP', 'GRPC', 'ADMIN'].map(name => `CALLSIGN_${name}_HOST, CALLSIGN_${name}_PORT`)
@@ -259,7 +259,7 @@ t.test('in development each server takes the next port instead, and says so', as
   t.equal(await server.end(), 0)
 })
 
-t.test('an address that is not of this machine is said to be none', async t => {
+t.test('an address that is not of this machine is said to be none', sized(), async t => {
   for (const name of ['HTTP', 'GRPC', 'ADMIN'].slice(0, bySize({ short: 1, long: 3 }))) {
     const environment = {
       [`CALLSIGN_${name}_HOST`]: '192.0.2.1',
@@ -272,7 +272,7 @@ t.test('an address that is not of this machine is said to be none', async t => {
   }
 })
 
-t.test('a restart gets its ports back at once, also with connections left from before', async t => {
+t.test('a restart gets its ports back at once, also with connections left from before', sized(), async t => {
   const dataFolder = t.testdir()
   const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT']
   const ports = await Promise.all(names.map(freePort))
@@ -395,7 +395,7 @@ t.test('so do Ctrl-C and a terminal that is closed', async t => {
   }
 })
 
-t.test('a data directory that can’t be written is a sentence, not a stack', async t => {
+t.test('a data directory that can’t be written is a sentence, not a stack', sized(), async t => {
   const folder = t.testdir()
   const blocked = join(folder, 'file')
   writeFileSync(blocked, '')

@@ -18,7 +18,7 @@ import {
 } from '../support/live-log.ts'
 import { growLog } from '../support/offline.ts'
 import { startServer } from '../support/server.ts'
-import { bySize, long } from '../support/size.ts'
+import { bySize, long, sized } from '../support/size.ts'
 
 /** Registers in waves, fetching checkpoints all the while; with each wave, the checkpoint right after its answers. */
 async function registerWatched({ http, client, keys }: LiveLog) {
@@ -92,7 +92,7 @@ t.test('each index is provable when Register answers', async t => {
   t.same(unprovable, [])
 })
 
-t.test('each key verifies step by step, in lookups of 1 to 64 targets', async t => {
+t.test('each key verifies step by step, in lookups of 1 to 64 targets', sized(), async t => {
   const every = bySize({ short: 3, long: 1 })
   const asked = registered.filter((_, at) => at % every === 0)
   t.equal(await verifyAll(log, asked), asked.length)

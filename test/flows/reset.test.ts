@@ -19,7 +19,7 @@ import {
   type StartOptions,
   startServer,
 } from '../support/server.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, sized } from '../support/size.ts'
 
 interface Ready {
   readonly http: string
@@ -58,30 +58,34 @@ async function metaOf(http: string): Promise<Meta> {
   return (await answer.json()) as Meta
 }
 
-t.test('everything is forgotten, also by those who were connected, and the addresses stay', async t => {
-  const { server, dataFolder } = await start(t, {
-    environment: { CALLSIGN_STOMP_TCP_PORT: '0', ...settingsFor(4) },
-  })
-  writeFileSync(join(dataFolder, 'notes.txt'), 'mine')
-  const register = new RegisterClient(server.grpc)
-  await register.register(1n, 1n, freshPublicKey())
-  register.close()
-  const [ann] = await meetPeople(server.http, 2)
-  const before = await metaOf(server.http)
-  for (let round = 0; round < bySize({ short: 2, long: 3 }); round++) {
-    const ready = nextReady(server)
-    t.equal((await reset(server.http)).status, 202)
-    t.equal((await ready).http, server.http)
-  }
-  const after = await metaOf(server.http)
-  t.not(after.log.vkey, before.log.vkey, 'it is another log')
-  t.not(after.log.vrfPublicKey, before.log.vrfPublicKey)
-  t.equal(await ann!.app.outcome('GET /app/api/user'), '401 TOKEN_INVALID')
-  t.match(await (await fetch(`${server.http}/checkpoint`)).text(), /^localhost\/callsign-dev\n0\n/)
-  t.equal(readFileSync(join(dataFolder, 'notes.txt'), 'utf8'), 'mine', 'what is not ours stays')
-  await meetPeople(server.http, 2)
-  t.equal(await server.end(), 0)
-})
+t.test(
+  'everything is forgotten, also by those who were connected, and the addresses stay',
+  sized(),
+  async t => {
+    const { server, dataFolder } = await start(t, {
+      environment: { CALLSIGN_STOMP_TCP_PORT: '0', ...settingsFor(4) },
+    })
+    writeFileSync(join(dataFolder, 'notes.txt'), 'mine')
+    const register = new RegisterClient(server.grpc)
+    await register.register(1n, 1n, freshPublicKey())
+    register.close()
+    const [ann] = await meetPeople(server.http, 2)
+    const before = await metaOf(server.http)
+    for (let round = 0; round < bySize({ short: 2, long: 3 }); round++) {
+      const ready = nextReady(server)
+      t.equal((await reset(server.http)).status, 202)
+      t.equal((await ready).http, server.http)
+    }
+    const after = await metaOf(server.http)
+    t.not(after.log.vkey, before.log.vkey, 'it is another log')
+    t.not(after.log.vrfPublicKey, before.log.vrfPublicKey)
+    t.equal(await ann!.app.outcome('GET /app/api/user'), '401 TOKEN_INVALID')
+    t.match(await (await fetch(`${server.http}/checkpoint`)).text(), /^localhost\/callsign-dev\n0\n/)
+    t.equal(readFileSync(join(dataFolder, 'notes.txt'), 'utf8'), 'mine', 'what is not ours stays')
+    await meetPeople(server.http, 2)
+    t.equal(await server.end(), 0)
+  },
+)
 
 t.test('a reset that was promised happens, however the server ends', async t => {
   const { server, dataFolder } = await start(t)

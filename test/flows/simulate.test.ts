@@ -11,7 +11,7 @@ import { openServer } from '../support/open-server.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { startServer } from '../support/server.ts'
 import { RealUser, RunningSimulator } from '../support/simulator.ts'
-import { bySize, long } from '../support/size.ts'
+import { bySize, long, sized } from '../support/size.ts'
 
 const OTP = '424242'
 /** A minute is about a second. */
@@ -217,7 +217,7 @@ t.test('lines that are no commands are reported, and do no harm', async t => {
   t.equal(await simulator.ended(), 0)
 })
 
-t.test('a little load goes as it should', async t => {
+t.test('a little load goes as it should', sized(), async t => {
   const args = ['--users', '20', '--calls-per-second', '5', '--seconds', `${bySize({ short: 1, long: 3 })}`]
   const simulator = new RunningSimulator(t, http, args)
   t.equal(await simulator.ended(), 0, simulator.stderr)

@@ -13,7 +13,7 @@ import { parseVerifierKey, readNote } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openRefused, openServer } from '../support/open-server.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
-import { bySize, long } from '../support/size.ts'
+import { bySize, long, sized } from '../support/size.ts'
 import { quorumOf, startWitnessOf, type WitnessedLog, witnessedLog } from '../support/witnessed-log.ts'
 
 async function checkpointOf(http: string): Promise<{ note: string; etag: string | null }> {
@@ -35,6 +35,7 @@ function unavailable(t: Test, registration: Promise<unknown>): Promise<unknown> 
 
 t.test(
   'what is answered is covered by a checkpoint that the quorum cosigned, and the client accepts',
+  sized(),
   async t => {
     const log = witnessedLog(t)
     const witnesses = [

@@ -9,7 +9,7 @@ import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
 import { runsOf, seedOf } from '../support/seed.ts'
-import { long } from '../support/size.ts'
+import { long, sized } from '../support/size.ts'
 import { SeededRandom } from '../support/world.ts'
 
 const NODES = bytesTable('lookup')
@@ -171,7 +171,7 @@ t.test('the newest index of a hash is found, and none for a hash that was never 
   t.equal(log.wrongAnswers(index, strangers), 0)
 })
 
-t.test('random batches, late commits and restarts agree with a plain map', async t => {
+t.test('random batches, late commits and restarts agree with a plain map', sized(), async t => {
   const runs = runsOf('CALLSIGN_LOOKUP_RUNS', { short: 1, long: 2 })
   const firstSeed = seedOf()
   for (let seed = firstSeed; seed < firstSeed + runs; seed++) {

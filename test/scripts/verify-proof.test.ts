@@ -7,7 +7,7 @@ import { parseVerifierKey } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
 import { LyingLog, numberedKey } from '../support/lying-log.ts'
 import { type Outcome, runProgram, skipWithout, startedProgram } from '../support/programs.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, sized } from '../support/size.ts'
 
 const SCRIPT = startedProgram('scripts/verify-proof')
 const log = new LyingLog()
@@ -121,7 +121,7 @@ t.test('what does not hold: exit 1, with the check, a sentence and the leaf at f
   }
 })
 
-t.test('input that is no result: exit 2, and not a word on the log', async t => {
+t.test('input that is no result: exit 2, and not a word on the log', sized(), async t => {
   const inputs = {
     empty: '',
     'not JSON': '{"publicKey": ',
@@ -144,7 +144,7 @@ t.test('input that is no result: exit 2, and not a word on the log', async t => 
   }
 })
 
-t.test('wrong usage: exit 2, a sentence and the usage on stderr', async t => {
+t.test('wrong usage: exit 2, a sentence and the usage on stderr', sized(), async t => {
   const { keyId } = parseVerifierKey(log.published.vkey)
   const wrong: Record<string, string | undefined>[] = [
     { '--vkey': undefined },

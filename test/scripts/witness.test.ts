@@ -19,7 +19,7 @@ import {
 import { codeOf } from '../support/codes.ts'
 import { runScript } from '../support/commands.ts'
 import { NaiveTree, naiveLeafHash } from '../support/naive-tree.ts'
-import { bySize } from '../support/size.ts'
+import { bySize, sized } from '../support/size.ts'
 import { readVectors } from '../support/vectors.ts'
 import { type RunningWitness, startWitness, witnessKeyText } from '../support/witness-process.ts'
 
@@ -198,7 +198,7 @@ t.test('forks that come at once: one is cosigned, whatever the order', async t =
   t.same(answers.map(({ status }) => status).sort(), [200, ...Array.from({ length: 39 }, () => 409)])
 })
 
-t.test('killed at any moment, it never cosigns a fork of what it has answered', async t => {
+t.test('killed at any moment, it never cosigns a fork of what it has answered', sized(), async t => {
   const folder = t.testdir()
   let witness = await ownWitness(t, folder)
   const inOrder = bySize({ short: 1, long: 3 })
