@@ -36,6 +36,13 @@ function isFrontOf(pid: number, parent: number): boolean {
   }
 }
 
+/** Of the tests that leave the server as it was. */
+const shared = await WireServer.start(t, {
+  people: 1,
+  dataFolder: t.testdir(),
+  environment: { CALLSIGN_FRONTS: '2' },
+})
+
 t.test('a call goes on while one front after another is killed', async t => {
   const environment = { CALLSIGN_FRONTS: '2' }
   const story = await Rehearsal.start(t, { dataFolder: join(t.testdir(), 'data'), environment })
@@ -68,13 +75,6 @@ t.test('a call goes on while one front after another is killed', async t => {
   await ann.get(200, 'POST /app/api/call/end', { callId })
   t.match((await bob.next('call_ended')).body, { callId, status: 'ended' })
   await endStory(t, story, ann, bob)
-})
-
-/** Of the tests that leave the server as it was. */
-const shared = await WireServer.start(t, {
-  people: 1,
-  dataFolder: t.testdir(),
-  environment: { CALLSIGN_FRONTS: '2' },
 })
 
 t.test(
