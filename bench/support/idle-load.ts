@@ -43,7 +43,7 @@ serveParent<IdleLoadProtocol>(async setup => {
     if (isBeating) for (const client of clients) client.send(BEAT)
   }, BEAT_EVERY_MS).unref()
   return async request => {
-    // Bare uWebSockets.js would answer each beat to everybody.
+    // Bare uWebSockets.js would answer each beat to every client.
     isBeating ||= request.logins.length > 0
     const [cpuBefore, startMs] = [process.cpuUsage(), performance.now()]
     await open(setup, request)

@@ -36,7 +36,7 @@ export interface AppendedKey {
 }
 
 export class LogEngine {
-  /** Whoever writes to it does so beside the log. */
+  /** Its other writers work beside the log. */
   readonly database: Database
   readonly #folder: string
   readonly #system: ActorSystem

@@ -3,11 +3,12 @@
  * elsewhere what nobody waited for, such as processes of a browser, is left out.
  */
 
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Of `/proc`; Linux has fixed it. */
 const TICKS_PER_S = 100
+const NAME = 'callsign-test-'
 const OWN_GROUP = ownGroup()
 let groups = 0
 
@@ -34,11 +35,7 @@ export class ProcessorTime {
     const seconds = usageOf(this.#group)
     for (const pid of readFileSync(join(this.#group, 'cgroup.procs'), 'latin1').split('\n').filter(Boolean))
       killProcess(Number(pid))
-    try {
-      rmdirSync(this.#group)
-    } catch {
-      // A process has not ended yet: its group stays until the machine ends.
-    }
+    removeEmpty(this.#group)
     return seconds
   }
 }
@@ -76,7 +73,11 @@ function ownGroup() {
   try {
     const [, mount] = /^\S+ (\S+) cgroup2 /m.exec(readFileSync('/proc/mounts', 'latin1'))
     const [, path] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'latin1'))
-    const folder = join(mount, path, `callsign-test-${process.pid}`)
+    const above = join(mount, path)
+    // A process can't remove the group that it is in: those of runs that have ended go now.
+    const isLeft = name => name.startsWith(NAME) && statOf(name.slice(NAME.length)) === undefined
+    for (const name of readdirSync(above).filter(isLeft)) removeEmpty(join(above, name))
+    const folder = join(above, `${NAME}${process.pid}`)
     mkdirSync(folder)
     writeFileSync(join(folder, 'cgroup.procs'), String(process.pid))
     usageOf(folder)
@@ -84,6 +85,15 @@ function ownGroup() {
   } catch {
     return undefined
   }
+}
+
+/** Leaves a group in which a process has not ended yet. */
+function removeEmpty(group) {
+  try {
+    for (const entry of readdirSync(group, { withFileTypes: true }))
+      if (entry.isDirectory()) removeEmpty(join(group, entry.name))
+    rmdirSync(group)
+  } catch {}
 }
 
 function usageOf(group) {

@@ -55,6 +55,8 @@ const TOGETHER = [
 ]
 /** A file has a process of its own for what it changes of it, and for what lasts until the end of all its tests. */
 const NEEDS_PROCESS = /\bprocess\.(?:env|on|once)\b|^t\.(?!test\b)/m
+/** What of the environment of a run tells its size; the rest is what its tests use together. */
+const SIZE = ['CALLSIGN_TEST_SIZE', 'TAP_ONLY']
 /** Seconds of processor time that a size may take, on the two cores that CI has. */
 const BUDGET_S = { short: 700, long: 1400 }
 const TEST = join(ROOT, 'dist', 'test')
@@ -226,9 +228,9 @@ async function runAgain(ended) {
   if (failed.length > AGAIN_MAX) return
   for (const first of failed) {
     print(`again, alone: ${first.name}`)
-    const { CALLSIGN_TEST_SIZE = '', TAP_ONLY = '0' } = first.run.environment ?? {}
-    const environment = { CALLSIGN_TEST_SIZE, TAP_ONLY }
-    const second = await runOne({ ...first.run, environment, args: ['--enable-source-maps'] })
+    const { args = ['--enable-source-maps'], environment = {} } = first.run
+    const sizeAlone = Object.entries(environment).filter(([name]) => SIZE.includes(name))
+    const second = await runOne({ ...first.run, args, environment: Object.fromEntries(sizeAlone) })
     ended[ended.indexOf(first)] = second
     if (second.passed)
       for (const text of first.report.failures) print(text.replace('FAILED', 'unsteady (passed alone):'))

@@ -3,7 +3,7 @@
  * a log names it, as does the schema of a database.
  */
 
-/** Raised with each change of that form, to 255 at most. No code reads another one, so a start refuses it. */
+/** Raised with each change of that form, to 255 at most. No code reads an older form: a start refuses it. */
 export const STORE_FORM = 2
 
 /** Says what to do with `what`, a store or database of this form; undefined where this program reads it. */

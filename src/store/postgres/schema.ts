@@ -12,7 +12,7 @@ import { SignalError } from '../../errors.ts'
 import { refusalOfForm, STORE_FORM } from '../engine/store-form.ts'
 import type { Connection } from './connection.ts'
 
-/** Makes the tables, or checks their form. Throws `STORE_UNAVAILABLE` for tables of another one. */
+/** Makes the tables, or checks their form. Throws `STORE_UNAVAILABLE` for tables of another form. */
 export async function openSchema(connection: Connection): Promise<void> {
   if ((await readForm(connection)) === STORE_FORM) return
   await connection.run({ text: 'begin' })
