@@ -5,7 +5,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Server } from '../../src/app/server.ts'
+import { Server } from '../../src/app/session/server.ts'
 import { messageOf } from '../../src/errors.ts'
 import type { NodeAddresses } from './settings.ts'
 

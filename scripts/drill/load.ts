@@ -4,8 +4,8 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeCallKey } from '../../src/app/call-key.ts'
 import { CallsignError, hasCode } from '../../src/app/callsign-error.ts'
+import { makeCallKey } from '../../src/app/devices/call-key.ts'
 import { messageOf } from '../../src/errors.ts'
 import { type DrillPhone, keyUpdateName } from './phone.ts'
 import type { RegisteredKey, Registrar } from './registrar.ts'

@@ -1,30 +1,30 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
-import { Account } from './account.ts'
-import type { Call, CallPerson } from './call.ts'
-import { Calls, type StartOptions } from './calls.ts'
+import type { Call, CallPerson } from './calls/call.ts'
+import { Calls, type StartOptions } from './calls/calls.ts'
+import { KeyExchange } from './calls/key-exchange.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
-import { Connection, type ConnectionState } from './connection.ts'
+import { Connection, type ConnectionState } from './connection/connection.ts'
+import type { WebSocketClass } from './connection/stomp-socket.ts'
 import { Contacts } from './contacts.ts'
-import { type DeviceKeysOf, webCryptoKeys } from './device-keys.ts'
+import { type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
 import {
   type DeviceDetails,
   knownDevice,
   type RegisteredDevice,
   registerDevice,
-} from './device-registration.ts'
-import { Devices } from './devices.ts'
+} from './devices/device-registration.ts'
+import { Devices } from './devices/devices.ts'
+import { type KeyEvent, KeyLog } from './devices/key-log.ts'
 import { Emitter } from './emitter.ts'
-import { KeyExchange } from './key-exchange.ts'
-import { type KeyEvent, KeyLog } from './key-log.ts'
-import type { Addressed, BodyOf, OperationName, ReplyOf } from './operations.ts'
 import { invitationIn, isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
-import { Server, type ServerOptions } from './server.ts'
-import { Session } from './session.ts'
-import { type Confirm, confirmed } from './sign-in.ts'
-import type { WebSocketClass } from './stomp-socket.ts'
-import { type AppStorage, readStored, writeStored } from './storage.ts'
+import { Account } from './session/account.ts'
+import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
+import { Server, type ServerOptions } from './session/server.ts'
+import { Session } from './session/session.ts'
+import { type Confirm, confirmed } from './session/sign-in.ts'
+import { type AppStorage, readStored, writeStored } from './storage/storage.ts'
 import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
 
 export interface CallsignOptions extends Omit<ServerOptions, 'url'> {

@@ -2,9 +2,9 @@
 
 import type { SharedPerson } from '../client/client.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
-import type { KeyLog } from './key-log.ts'
-import type { BodyOf, ReplyOf } from './operations.ts'
-import type { Session } from './session.ts'
+import type { KeyLog } from './devices/key-log.ts'
+import type { BodyOf, ReplyOf } from './session/operations.ts'
+import type { Session } from './session/session.ts'
 
 export interface ContactsDeps {
   readonly session: Session

@@ -5,7 +5,7 @@
 
 import type { PublishedKeys } from '../client/client.ts'
 import { CallsignError } from './callsign-error.ts'
-import { Server } from './server.ts'
+import { Server } from './session/server.ts'
 
 interface Inbox {
   readonly items: readonly { readonly otp?: string; readonly at: string }[]

@@ -1,3 +1,3 @@
 /** `callsign/app/node`: what only Node has. */
 
-export { fileStorage } from './file-storage.ts'
+export { fileStorage } from './storage/file-storage.ts'

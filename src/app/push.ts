@@ -1,9 +1,9 @@
 /** How a push is shown, judged by the server's time (docs/push.md). */
 
 import { sha256 } from '#primitives'
-import type { Invitation } from './calls.ts'
-import { ringsForMs } from './live-call.ts'
-import type { Server } from './server.ts'
+import type { Invitation } from './calls/calls.ts'
+import { ringsForMs } from './calls/live-call.ts'
+import type { Server } from './session/server.ts'
 
 /** `uuid` is CallKit's name of the call, the same for each push and message of it. */
 interface CallShown {

@@ -4,10 +4,10 @@
  */
 
 import { useCallback, useSyncExternalStore } from 'react'
-import type { Call } from './call.ts'
+import type { Call } from './calls/call.ts'
 import type { Callsign, CallsignEvents } from './callsign.ts'
 import { CallsignError } from './callsign-error.ts'
-import type { OwnListState } from './own-device-list.ts'
+import type { OwnListState } from './devices/own-device-list.ts'
 import type { Contact, Device, FriendRequest } from './wire.ts'
 
 export type CallsignView = Pick<Callsign, (typeof USER_MEMBERS)[number]>

@@ -1,9 +1,13 @@
 /** Connections of `callsign/app`, and what they tell their app. */
 
 import WebSocket from 'ws'
-import { Connection, type ConnectionDeps, type ConnectionListener } from '../../src/app/connection.ts'
-import { webCryptoKeys } from '../../src/app/device-keys.ts'
-import { registerDevice } from '../../src/app/device-registration.ts'
+import {
+  Connection,
+  type ConnectionDeps,
+  type ConnectionListener,
+} from '../../src/app/connection/connection.ts'
+import { webCryptoKeys } from '../../src/app/devices/device-keys.ts'
+import { registerDevice } from '../../src/app/devices/device-registration.ts'
 import type { AppSession } from './app-sessions.ts'
 
 type Event = Parameters<ConnectionListener['onEvent']>[0]

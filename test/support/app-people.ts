@@ -1,11 +1,11 @@
 /** People with apps of `callsign/app`, whose server can lie to one of them. */
 
-import { webCryptoKeys } from '../../src/app/device-keys.ts'
-import { registerDevice } from '../../src/app/device-registration.ts'
-import { KeyExchange } from '../../src/app/key-exchange.ts'
-import { type KeyEvent, KeyLog } from '../../src/app/key-log.ts'
-import { OwnDeviceList } from '../../src/app/own-device-list.ts'
-import type { AppStorage } from '../../src/app/storage.ts'
+import { KeyExchange } from '../../src/app/calls/key-exchange.ts'
+import { webCryptoKeys } from '../../src/app/devices/device-keys.ts'
+import { registerDevice } from '../../src/app/devices/device-registration.ts'
+import { type KeyEvent, KeyLog } from '../../src/app/devices/key-log.ts'
+import { OwnDeviceList } from '../../src/app/devices/own-device-list.ts'
+import type { AppStorage } from '../../src/app/storage/storage.ts'
 import { type AppSession, signIn, startApp } from './app-sessions.ts'
 import type { OpenServer } from './server.ts'
 

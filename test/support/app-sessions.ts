@@ -1,8 +1,8 @@
 /** Apps of `callsign/app` on a running server: sessions of people whose code is fixed. */
 
-import { type Platform, Server, type ServerOptions } from '../../src/app/server.ts'
-import { Session } from '../../src/app/session.ts'
-import { type AppStorage, memoryStorage } from '../../src/app/storage.ts'
+import { type Platform, Server, type ServerOptions } from '../../src/app/session/server.ts'
+import { Session } from '../../src/app/session/session.ts'
+import { type AppStorage, memoryStorage } from '../../src/app/storage/storage.ts'
 import { CODE, emailOf } from './call-people.ts'
 
 export interface AppSession {

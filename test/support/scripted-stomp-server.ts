@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { Server, type ServerOptions } from '../../src/app/server.ts'
-import { Session } from '../../src/app/session.ts'
-import { memoryStorage } from '../../src/app/storage.ts'
+import { Server, type ServerOptions } from '../../src/app/session/server.ts'
+import { Session } from '../../src/app/session/session.ts'
+import { memoryStorage } from '../../src/app/storage/storage.ts'
 
 /** Called with the text of each message of a client, CONNECT first; `at` numbers the connections. */
 export type Says = (socket: WebSocket, text: string, at: number) => void

@@ -3,7 +3,7 @@
  * come, and leaves with the call.
  */
 
-import type { Call } from '../call.ts'
+import type { Call } from '../calls/call.ts'
 import { CallsignError } from '../callsign-error.ts'
 import type { FrameFailure } from './frame-cryptor.ts'
 import { GatewayMedia, type GatewayMediaOptions } from './gateway-media.ts'

@@ -3,7 +3,7 @@
  * by a frame that is not authentic.
  */
 
-import type { Bytes } from '../device-keys.ts'
+import type { Bytes } from '../devices/device-keys.ts'
 import { deriveMediaBase, type FrameFormat, openFrame, parseFrame, sealFrame } from './media-frame.ts'
 import { deriveSFrameKey, importBaseKey, type SFrameKey } from './sframe.ts'
 

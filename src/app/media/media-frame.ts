@@ -3,7 +3,7 @@
  * the receiver's depacketizer; an SFrame with all that follows comes after them.
  */
 
-import type { Bytes } from '../device-keys.ts'
+import type { Bytes } from '../devices/device-keys.ts'
 import {
   concat,
   openSFrame,

@@ -3,7 +3,7 @@
  * and counters are used is frame-cryptor.ts's to decide.
  */
 
-import type { Bytes } from '../device-keys.ts'
+import type { Bytes } from '../devices/device-keys.ts'
 
 /** The key and salt of one KID (section 4.4.2). */
 export interface SFrameKey {

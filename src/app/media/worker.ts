@@ -3,7 +3,7 @@
  * Transform). A frame that can't be sealed or opened goes no further.
  */
 
-import type { Bytes } from '../device-keys.ts'
+import type { Bytes } from '../devices/device-keys.ts'
 import { FrameCryptor, type FrameFailure } from './frame-cryptor.ts'
 import type { FrameFormat } from './media-frame.ts'
 

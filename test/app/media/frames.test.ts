@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import type { Bytes } from '../../../src/app/device-keys.ts'
+import type { Bytes } from '../../../src/app/devices/device-keys.ts'
 import { FrameCryptor, ReplayWindow } from '../../../src/app/media/frame-cryptor.ts'
 import {
   deriveMediaBase,

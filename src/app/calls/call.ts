@@ -1,0 +1,128 @@
+/** A call as an app sees it: its state, its people, its key's fingerprint, and what can be done. */
+
+import type { CallsignError } from '../callsign-error.ts'
+import type { CallEndReason, CallParticipant, CallRecord } from '../wire.ts'
+import type { EpochKey } from './call-keys.ts'
+
+export type CallState =
+  /** It rings: here if it is incoming, else at the callees. */
+  | 'ringing'
+  /** This device has answered, and gets the key. */
+  | 'joining'
+  | 'active'
+  /** This device has no key, after a restart or a long loss of the network, and asks the devices in the call for it. */
+  | 'rejoining'
+  /** No device could give the key: the call goes on once its host makes a new one. */
+  | 'keyless'
+  | 'ended'
+
+/** Why a call has ended for this device. */
+export type CallEnding =
+  | CallEndReason
+  /** The user has left it or signed out, or the app was closed. */
+  | 'left'
+  /** It goes on on another device of the user. */
+  | 'moved'
+  | 'answered_elsewhere'
+  | 'declined_elsewhere'
+  | 'busy_elsewhere'
+  /** It rang without an answer. */
+  | 'missed'
+  /** The app restarted while it rang at the callees, and the key was gone. */
+  | 'key_lost'
+  /** It had ended before this device was told why. */
+  | 'unknown'
+
+/** A device asks for the key that is not the one its user is in the call with. */
+export interface KeyAsk {
+  readonly userId: string
+  readonly deviceId: string
+  readonly displayName: string
+  readonly publicKeyHash: string
+}
+
+export interface CallPerson {
+  readonly userId: string
+  readonly displayName: string
+}
+
+/** Which media gateway the call has, and this device's tokens for it. */
+export type CallGateway = CallRecord['media']
+
+export interface CallEvents {
+  /** Anything below, or a member of the call, has changed. */
+  readonly changed: undefined
+  readonly state: CallState
+  /** There is a key, or a newer one. All devices in the call have the same fingerprint. */
+  readonly key: Pick<EpochKey, 'epoch' | 'fingerprint'> & { readonly fromUserId: string }
+  /** A person was invited, rings, joined, left or declined. */
+  readonly participant: CallParticipant
+  /** The gateway lets this device in, also again after it has lost its rooms. */
+  readonly media: CallGateway
+  /** Show the person, who may answer by `grantKey`. */
+  readonly 'key-asked': KeyAsk
+  readonly ended: { readonly reason: CallEnding }
+  /** Something that the call does by itself has failed, such as a new key. */
+  readonly error: CallsignError
+}
+
+export interface Call {
+  readonly callId: string
+  readonly isIncoming: boolean
+  readonly isVideo: boolean
+  /** Whether it had begun when this user was invited. */
+  readonly isOnGoing: boolean
+  /** The person who has invited this user; this user for an outgoing call. */
+  readonly caller: CallPerson
+  readonly state: CallState
+  /** Whether the caller's devices and the key that they sent hold; undefined while that is checked. */
+  readonly isVerified: boolean | undefined
+  readonly participants: readonly CallParticipant[]
+  /** This user among them. */
+  readonly self: CallParticipant | undefined
+  readonly hostUserId: string | undefined
+  readonly isHost: boolean
+  /** The media gateway's room. */
+  readonly roomId: number | undefined
+  /** For `joinMedia` of callsign/app/media. */
+  readonly media: CallGateway | undefined
+  /** When the first callee joined, by the server's clock. */
+  readonly startedAtMs: number | undefined
+  readonly fingerprint: string | undefined
+  /** The newest key and the one before, for media. */
+  readonly keys: readonly EpochKey[]
+  /** Once the state is `ended`. */
+  readonly ending: CallEnding | undefined
+
+  /** Calls the listener at each such event. Gives the function that takes it away. */
+  on<Name extends keyof CallEvents>(name: Name, listener: (event: CallEvents[Name]) => unknown): () => void
+  /** The next such event. */
+  once<Name extends keyof CallEvents>(name: Name): Promise<CallEvents[Name]>
+
+  /**
+   * Answers, once the key is verified and opened; the call that this device is in is left for it. Rejects with
+   * `KEYS_REFUSED` when the caller does not verify: it may be answered again.
+   */
+  answer(): Promise<void>
+  /** For all devices of the user. With `timeout` the call counts as missed. */
+  decline(reason?: 'declined' | 'busy' | 'timeout'): Promise<void>
+  /** Ends it for all: the host, either of two, the caller while it rings. Else it rejects with `NOT_HOST`. */
+  end(): Promise<void>
+  /** The call goes on without this user. */
+  leave(): Promise<void>
+  /** Brings contacts in, with the present key sealed for their verified devices. */
+  invite(userIds: readonly string[]): Promise<void>
+  /** The host's right. */
+  remove(userId: string): Promise<void>
+  /** A new key for all; the host makes one by itself in time and after a person has left. */
+  renewKey(): Promise<void>
+  /** The present key once more for all, for a device that can't decrypt. */
+  resendKey(): Promise<void>
+  /**
+   * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
+   * on meanwhile. `CallMedia` does it by itself; the host's key is the right one, so the host asks for none.
+   */
+  askForKey(): Promise<void>
+  /** Gives the key to a device that has asked for it. Rejects unless it is on the list of its user. */
+  grantKey(ask: KeyAsk): Promise<void>
+}

@@ -1,0 +1,106 @@
+/** How a call's key goes to other devices and comes from them: only to and from devices that the key log proves. */
+
+import { CallsignError, hasCode } from '../callsign-error.ts'
+import { openCallKey, sealCallKey } from '../devices/call-key.ts'
+import type { KeyLog, PeerDevice } from '../devices/key-log.ts'
+import type { CallRecord } from '../wire.ts'
+
+/** By `<userId>_<deviceId>`. */
+export type SealedKeys = Readonly<Record<string, string>>
+
+export interface OpenedKey {
+  readonly key: Uint8Array
+  /** The device that has sealed it. */
+  readonly userId: string
+  readonly deviceId: string
+}
+
+/** Its methods reject as those of `KeyLog`. */
+export class KeyExchange {
+  readonly #keyLog: KeyLog
+  readonly #userId: string
+
+  constructor(keyLog: KeyLog, userId: string) {
+    this.#keyLog = keyLog
+    this.#userId = userId
+  }
+
+  /** The key sealed for every device of these users, but this one. */
+  async sealForUsers(key: Uint8Array, userIds: readonly string[]): Promise<SealedKeys> {
+    return this.#sealed(key, await this.#keyLog.devicesOf(userIds))
+  }
+
+  /** The key sealed for the other users' devices that are in the call, and for those that still ring. */
+  async sealForCall(
+    key: Uint8Array,
+    { participants }: Pick<CallRecord, 'participants'>,
+  ): Promise<SealedKeys> {
+    const receivers = participants.filter(
+      ({ userId, state }) => userId !== this.#userId && RECEIVING.includes(state),
+    )
+    const devices = await this.#keyLog.devicesOf(receivers.map(({ userId }) => userId))
+    const isReceiver = ({ userId, deviceId }: PeerDevice) =>
+      receivers.some(one => one.userId === userId && (one.state !== 'joined' || one.deviceId === deviceId))
+    return this.#sealed(key, devices.filter(isReceiver))
+  }
+
+  /** The key sealed for one device. Rejects with `KEYS_REFUSED` where it has another key than the one of this hash. */
+  async sealForDevice(
+    key: Uint8Array,
+    userId: string,
+    deviceId: string,
+    publicKeyHash: string,
+  ): Promise<string> {
+    const device = await this.#keyLog.deviceOf(userId, deviceId)
+    if (device.publicKeyHash === publicKeyHash) return this.#seal(key, device)
+    const detail = `device ${deviceId} asks for a call's key with another key than its own`
+    throw await this.#keyLog.refuse(userId, { kind: 'refused', check: 'vrfHash', detail })
+  }
+
+  /** Rejects with `CALL_KEY_INVALID` unless this device of this user has sealed it. */
+  async open(sealed: string, userId: string, deviceId: string): Promise<Uint8Array> {
+    const from = await this.#keyLog.deviceOf(userId, deviceId)
+    const opened = await openCallKey(sealed, from, this.#keyLog.self)
+    return this.#keyLog.readKey(opened, userId)
+  }
+
+  /**
+   * Opens a key that a participant has sealed: most likely `callerId` or the host. Show people who has sealed it where it is
+   * neither. Rejects with `CALL_KEY_INVALID` when none of them has.
+   */
+  async openFromAny(
+    { participants, hostUserId }: Pick<CallRecord, 'participants' | 'hostUserId'>,
+    sealed: string,
+    callerId?: string,
+  ): Promise<OpenedKey> {
+    const likely = [callerId, hostUserId]
+    const isLikely = (userId: string) => Number(likely.includes(userId))
+    const senders = participants
+      .filter(({ userId }) => userId !== this.#userId)
+      .sort((a, b) => isLikely(b.userId) - isLikely(a.userId))
+    let refusal: unknown = new CallsignError('CALL_KEY_INVALID', 'Nobody in the call has sealed its key.')
+    for (const { userId, deviceId } of senders) {
+      if (deviceId === undefined) continue
+      try {
+        return { key: await this.open(sealed, userId, deviceId), userId, deviceId }
+      } catch (error) {
+        // A sender whose keys could not be read now may have sealed it.
+        if (hasCode(refusal, 'CALL_KEY_INVALID')) refusal = error
+      }
+    }
+    throw refusal
+  }
+
+  async #sealed(key: Uint8Array, devices: readonly PeerDevice[]): Promise<SealedKeys> {
+    const others = devices.filter(({ name }) => name !== this.#keyLog.self.name)
+    const entryOf = async (to: PeerDevice) => [to.name, await this.#seal(key, to)] as const
+    return Object.fromEntries(await Promise.all(others.map(entryOf)))
+  }
+
+  async #seal(key: Uint8Array, to: PeerDevice): Promise<string> {
+    return sealCallKey(await this.#keyLog.withCheckpoint(key, to), this.#keyLog.self, to)
+  }
+}
+
+/** States of participants who need a new key. */
+const RECEIVING: readonly string[] = ['joined', 'invited', 'ringing']

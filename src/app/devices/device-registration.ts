@@ -1,0 +1,154 @@
+/** Registers this device, with the user's first device list where it is their only one. */
+
+import { possessionMessage } from '../../client/client.ts'
+import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
+import { CallsignError, hasCode } from '../callsign-error.ts'
+import type { BodyOf, ReplyOf } from '../session/operations.ts'
+import type { Server } from '../session/server.ts'
+import type { Session } from '../session/session.ts'
+import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
+import type { DeviceKeys, DeviceKeysOf } from './device-keys.ts'
+import { listedDevice, signedList } from './signed-list.ts'
+
+export interface RegistrationDeps {
+  readonly server: Server
+  readonly session: Session
+  readonly storage: AppStorage
+  readonly keysOf: DeviceKeysOf
+}
+
+/** Facts about the device that the app may send at each start. */
+export type DeviceDetails = Pick<BodyOf<'POST register_device'>, 'deviceInfo' | 'push'>
+
+export interface RegisteredDevice {
+  readonly userId: string
+  readonly deviceId: string
+  /** The name of the device's entry in the log. */
+  readonly publicKeyHash: string
+  readonly keys: DeviceKeys
+}
+
+/**
+ * Registers the keys of the user who is signed in; the same keys again are the same device. Call it at each start
+ * and after each sign-in. Rejects with `DEVICE_KEYS_LOST` where the keys of the device that was registered are gone.
+ */
+export async function registerDevice(
+  deps: RegistrationDeps,
+  details: DeviceDetails = {},
+): Promise<RegisteredDevice> {
+  const { storage } = deps
+  const { userId, keys, known } = await readDevice(deps)
+  // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
+  const deviceList = known === undefined ? await firstListOf(deps, userId, keys) : undefined
+  const { deviceId, publicKeyHash } = await register(deps, keys, details, deviceList)
+  const device: KnownDevice = { publicKey: keys.publicKey, deviceId, publicKeyHash }
+  await writeStored(storage, deviceKey(userId), device)
+  await writeStored(storage, firstListKey(userId), null)
+  return { userId, deviceId, publicKeyHash, keys }
+}
+
+/**
+ * The user's device as it was registered last, without asking the server. Undefined where it was not. Rejects with
+ * `DEVICE_KEYS_LOST`.
+ */
+export async function knownDevice(deps: RegistrationDeps): Promise<RegisteredDevice | undefined> {
+  const { userId, keys, known } = await readDevice(deps)
+  return known && { userId, deviceId: known.deviceId, publicKeyHash: known.publicKeyHash, keys }
+}
+
+async function readDevice({ session, storage, keysOf }: RegistrationDeps) {
+  const { userId } = session
+  if (userId === undefined) throw new CallsignError('SIGNED_OUT', 'You are signed out.')
+  const known = await readStored<KnownDevice>(storage, deviceKey(userId), isKnownDevice)
+  const keys = await keysOf(userId)
+  if (known !== undefined && known.publicKey !== keys.publicKey) {
+    const sentence = 'The keys of this device are gone from its storage. Start over as a new device.'
+    throw new CallsignError('DEVICE_KEYS_LOST', sentence, { members: { key: deviceKey(userId) } })
+  }
+  return { userId, keys, known }
+}
+
+/** The device that this storage was last registered as. */
+interface KnownDevice {
+  readonly publicKey: string
+  readonly deviceId: string
+  readonly publicKeyHash: string
+}
+
+/** A list that may have reached the server: the same one is sent until there is an answer. */
+interface FirstList {
+  readonly publicKey: string
+  readonly list: string
+}
+
+async function register(
+  { session }: RegistrationDeps,
+  keys: DeviceKeys,
+  details: DeviceDetails,
+  deviceList: string | undefined,
+): Promise<ReplyOf<'POST register_device'>> {
+  const { publicKey, signingKey } = keys
+  const challenge = decodeBase64(session.challenge ?? '')
+  const possession = encodeBase64(await keys.sign(possessionMessage(challenge)))
+  const body = { ...details, publicKey, signingKey, possession }
+  if (deviceList === undefined) return session.request('POST register_device', body)
+  try {
+    return await session.request('POST register_device', { ...body, deviceList })
+  } catch (error) {
+    if (!isListRefused(error)) throw error
+    // Another device of the user has been faster.
+    return session.request('POST register_device', body)
+  }
+}
+
+/** Base64 of the list, undefined where the user has one or has other devices. */
+async function firstListOf(
+  { server, session, storage }: RegistrationDeps,
+  userId: string,
+  keys: DeviceKeys,
+): Promise<string | undefined> {
+  const { users } = await session.request('GET user/publicKeys', undefined)
+  const own = users.find(user => user.userId === userId)
+  if (own === undefined || own.deviceList !== undefined) return undefined
+  if (own.devices.some(({ publicKey }) => publicKey !== keys.publicKey)) return undefined
+  const kept = await readStored<FirstList>(storage, firstListKey(userId), isFirstList)
+  if (kept?.publicKey === keys.publicKey) return kept.list
+  const deviceId = own.devices[0]?.deviceId ?? randomDeviceId()
+  const device = listedDevice({ deviceId, publicKey: keys.publicKey, signingKey: keys.signingKey })
+  const list = await signedList({ userId, deviceId, keys }, [device], server.nowMs())
+  const first: FirstList = { publicKey: keys.publicKey, list }
+  await writeStored(storage, firstListKey(userId), first)
+  return list
+}
+
+/** From 2^32 up to 2^53. */
+function randomDeviceId(): string {
+  for (;;) {
+    const [word = 0n] = globalThis.crypto.getRandomValues(new BigUint64Array(1))
+    const deviceId = word >> 11n
+    if (deviceId >= 2n ** 32n) return `${deviceId}`
+  }
+}
+
+function isListRefused(error: unknown): boolean {
+  if (hasCode(error, 'DEVICE_LIST_CONFLICT')) return true
+  if (!hasCode(error, 'VALIDATION_FAILED')) return false
+  const { errors } = error.members
+  return Array.isArray(errors) && errors.some(fault => fault?.pointer === '/deviceList')
+}
+
+function isKnownDevice({ publicKey, deviceId, publicKeyHash }: Readonly<Record<string, unknown>>): boolean {
+  return [publicKey, deviceId, publicKeyHash].every(each => typeof each === 'string')
+}
+
+function isFirstList({ publicKey, list }: Readonly<Record<string, unknown>>): boolean {
+  return typeof publicKey === 'string' && typeof list === 'string'
+}
+
+function deviceKey(userId: string): string {
+  return `device.${userId}`
+}
+
+function firstListKey(userId: string): string {
+  return `first-list.${userId}`
+}

@@ -1,0 +1,313 @@
+/**
+ * This user's view of the key transparency log: the devices of other people, only those that the log proves, and the user's
+ * own key and device list.
+ */
+
+import {
+  ContactDevices,
+  comparisonCode,
+  type DeviceEvent,
+  type DeviceList,
+  LogClient,
+  type LogClientOptions,
+  type OwnKeysReport,
+  type Refusal,
+  readCallKey,
+  readShareFragment,
+  type SharedPerson,
+  shareFragment,
+  type Unanswered,
+  type VerifiedDevices,
+  withCheckpoint,
+} from '../../client/client.ts'
+import { SignalError } from '../../errors.ts'
+import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
+import { deviceListHash } from '../../log/device-list.ts'
+import { CallsignError } from '../callsign-error.ts'
+import type { ReplyOf } from '../session/operations.ts'
+import type { Session } from '../session/session.ts'
+import { type AppStorage, storageCorrupt } from '../storage/storage.ts'
+import { type KeyHolder, keyHolder, type OwnKeyHolder } from './call-key.ts'
+import type { RegisteredDevice } from './device-registration.ts'
+import { type Evidence, LogStores } from './log-stores.ts'
+
+export interface KeyLogDeps {
+  readonly session: Session
+  readonly storage: AppStorage
+  readonly device: RegisteredDevice
+  /** Where the log is, and the keys or the policy that the app knows it by. Checkpoints are kept in `storage`. */
+  readonly log: LogClientOptions
+  readonly onEvent: (event: KeyEvent) => void
+}
+
+/**
+ * What people are to hear of; it comes before the promise settles.
+ *
+ * - `refused`: the server or the log has named keys of this user that do not hold, and nothing is sealed for them. With
+ *   `evidence`, the log has shown two trees
+ * - `own-key-alert`: the log holds a key in this device's name that it has not made, or lacks its own
+ * - `own-list-alert`: the log holds a device list that none of the user's devices has made
+ * - the rest: another user has other devices than before (`DeviceEvent`)
+ */
+export type KeyEvent =
+  | (DeviceEvent & { readonly userId: string })
+  | (Refusal & { readonly userId: string })
+  | {
+      readonly kind: 'own-key-alert' | 'own-list-alert'
+      readonly userId: string
+      readonly report: OwnKeysReport
+    }
+
+/** A device whose key the log proves. */
+export interface PeerDevice extends KeyHolder {
+  readonly userId: string
+  readonly deviceId: string
+  readonly publicKeyHash: string
+  /** Whether a device list names it: its app can read a checkpoint behind a key. */
+  readonly isListed: boolean
+}
+
+/** A user as the server names them. */
+export type PublishedUser = ReplyOf<'GET user/publicKeys'>['users'][number]
+
+interface VerifiedUser {
+  readonly user: PublishedUser
+  readonly verdict: VerifiedDevices
+}
+
+export interface OwnUser {
+  readonly user: PublishedUser
+  /** Undefined where the user never had one. */
+  readonly list: DeviceList | undefined
+}
+
+/**
+ * Its methods reject with `KEYS_REFUSED` for what does not hold, after an event; with `KEYS_UNAVAILABLE` for keys that this
+ * user may not see or that are not there; and with `LOG_UNANSWERED` where the log could not be asked.
+ */
+export class KeyLog {
+  readonly self: OwnKeyHolder
+  readonly #deps: KeyLogDeps
+  readonly #stores: LogStores
+  readonly #client: LogClient
+  readonly #contacts: ContactDevices
+
+  /** Throws as `parseLogKeys` for keys or a policy of another form. */
+  constructor(deps: KeyLogDeps) {
+    const { storage, device, log } = deps
+    const { userId, deviceId, keys } = device
+    this.self = { ...keyHolder(userId, deviceId, keys.publicKey), keys }
+    this.#deps = deps
+    this.#stores = new LogStores(storage, userId, log)
+    this.#client = new LogClient({ ...log, store: this.#stores.checkpoints })
+    this.#contacts = new ContactDevices(this.#client, this.#stores.knownUsers)
+  }
+
+  /** Proofs that the log has shown different trees: worth showing to auditors. */
+  evidence(): Promise<readonly Evidence[]> {
+    return this.#stores.evidence()
+  }
+
+  /** Whether the log holds this device's own key, and no other in its name. Call it at each start and once a day. */
+  async checkOwn(): Promise<OwnKeysReport> {
+    const { userId, deviceId, publicKeyHash, keys } = this.#deps.device
+    const claim = { userId, deviceId, vrfHash: publicKeyHash, publicKeys: [keys.publicKey] }
+    const report = await this.#held(userId, this.#client.checkOwnKeys(claim))
+    if (report.kind === 'alert') this.#deps.onEvent({ kind: 'own-key-alert', userId, report })
+    return report
+  }
+
+  /** All devices of these users, in order to encrypt for them alone. Rejects also with `KEY_UNSUPPORTED`. */
+  async devicesOf(userIds: readonly string[]): Promise<readonly PeerDevice[]> {
+    const peers: PeerDevice[] = []
+    for (const user of await this.#published(userIds)) {
+      const { userId } = user
+      const { basis, devices } = (await this.#verified(user)).verdict
+      if (devices.length === 0) throw unavailable([userId], 'A user has no device yet.')
+      for (const { deviceId, keyAlgorithm, publicKey, publicKeyHash } of devices) {
+        if (keyAlgorithm !== 'P-256') {
+          const sentence = `A device has a key of ${keyAlgorithm}, which this app does not speak.`
+          throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
+        }
+        const holder = keyHolder(userId, deviceId, publicKey)
+        peers.push({ ...holder, userId, deviceId, publicKeyHash, isListed: basis === 'list' })
+      }
+    }
+    return peers
+  }
+
+  async deviceOf(userId: string, deviceId: string): Promise<PeerDevice> {
+    const found = (await this.devicesOf([userId])).find(device => device.deviceId === deviceId)
+    if (found === undefined) throw unavailable([userId], 'The device is not one of theirs any more.')
+    return found
+  }
+
+  /** The user's own devices, listed or not, and their list, which the log proves. */
+  async ownUser(): Promise<OwnUser> {
+    const { userId } = this.#deps.device
+    for (let left = TRIES; ; left--) {
+      const [published] = await this.#published([userId])
+      const { user, verdict } = await this.#verified(published!)
+      const report = await this.#held(userId, this.#contacts.checkOwnList(userId))
+      // Another device of theirs may have signed a list meanwhile.
+      if (report.kind === 'alert' && left > 1) continue
+      if (report.kind === 'alert') this.#deps.onEvent({ kind: 'own-list-alert', userId, report })
+      return { user, list: verdict.list }
+    }
+  }
+
+  /** Sixty digits, the same for both users. Rejects with `KEYS_UNAVAILABLE` where one of them has no device list. */
+  async codeWith(userId: string): Promise<string> {
+    const own = await this.#listed(this.#deps.device.userId)
+    return comparisonCode(own, await this.#listed(userId))
+  }
+
+  /** Names this user in a share link's fragment. Rejects with `KEYS_UNAVAILABLE` while they have no device list. */
+  async shareFragment(): Promise<string> {
+    // Else a server could have this user vouch for a list that is not theirs.
+    const own = await this.#listed(this.#deps.device.userId)
+    return shareFragment(own, await this.#client.highestCheckpoint())
+  }
+
+  /**
+   * The person that a link's fragment names, if it names one. Compares the log with the one that they were shown. Rejects
+   * with `MALFORMED` for a damaged link.
+   */
+  async openShared(fragment: string): Promise<SharedPerson | undefined> {
+    let shared: SharedPerson | undefined
+    try {
+      shared = readShareFragment(fragment, this.#stores.origin)
+    } catch (cause) {
+      throw new CallsignError('MALFORMED', 'The link is damaged.', { cause })
+    }
+    if (shared?.note !== undefined) await this.#compare(`${shared.userId}`, shared.note)
+    return shared
+  }
+
+  /** The person of a link is verified against it when their devices are first used. */
+  expect(person: SharedPerson): Promise<void> {
+    return this.#stores.putExpected(person)
+  }
+
+  /** The octets to seal for the device: the newest checkpoint stands behind the key where the device's app can read it. */
+  async withCheckpoint(key: Uint8Array, { isListed }: PeerDevice): Promise<Uint8Array> {
+    return isListed ? withCheckpoint(key, await checked(() => this.#client.highestCheckpoint())) : key
+  }
+
+  /** The key in what a device of this user has sealed. Its checkpoint is compared with the newest one here. */
+  async readKey(opened: Uint8Array, userId: string): Promise<Uint8Array> {
+    const { callKey, note } = readCallKey(opened, this.#stores.origin)
+    if (note !== undefined) await this.#compare(userId, note)
+    return callKey
+  }
+
+  /** Reports that what the server said of the user does not hold: the error to throw. */
+  async refuse(userId: string, refusal: Refusal): Promise<CallsignError> {
+    const { check, detail, evidence } = refusal
+    if (evidence !== undefined) await this.#stores.addEvidence(evidence)
+    this.#deps.onEvent({ ...refusal, userId })
+    return new CallsignError('KEYS_REFUSED', `The keys do not hold: ${detail}.`, {
+      members: { userId, check },
+    })
+  }
+
+  /** Reports it where the log has shown another user another tree. The key is good all the same. */
+  async #compare(userId: string, note: string): Promise<void> {
+    const verdict = await checked(() => this.#client.compareWith(note))
+    // A note that proves nothing is that user's doing.
+    if (verdict.kind === 'refused' && verdict.evidence !== undefined) await this.refuse(userId, verdict)
+  }
+
+  /** In the order of the ids. Users that were not asked for are left out. */
+  #published(userIds: readonly string[]): Promise<readonly PublishedUser[]> {
+    return checked(async () => {
+      if (userIds.length === 0) return []
+      const params = { userIds: userIds.join(',') }
+      const { users } = await this.#deps.session.request('GET user/publicKeys', undefined, params)
+      const missing = userIds.filter(userId => !users.some(user => user.userId === userId))
+      if (missing.length > 0) throw unavailable(missing, 'The keys of a user are not to be seen.')
+      return userIds.map(userId => users.find(user => user.userId === userId)!)
+    })
+  }
+
+  /** Tells what has changed, once the devices are found good. */
+  async #verified(published: PublishedUser): Promise<VerifiedUser> {
+    const { userId } = published
+    let user = published
+    let judged = await this.#judge(user)
+    for (let left = TRIES; judged.kind === 'refused' && left > 1; left--) {
+      // They may have signed a list since the answer: the next answer has it.
+      user = (await this.#published([userId]))[0]!
+      judged = await this.#judge(user)
+    }
+    const verdict = await this.#held(userId, judged)
+    const { deviceId, userId: ownUserId } = this.#deps.device
+    const isOwn = userId === ownUserId
+    const isOwnDoing = isOwn && (await this.#hasSigned(verdict))
+    const { events } = verdict
+    for (const event of events) {
+      // `OwnDeviceList` has the devices that wait for the list, and this one's place.
+      const isKnown = isOwn && (event.kind === 'unlisted' || event.deviceId === deviceId)
+      if (!isOwnDoing && !isKnown) this.#deps.onEvent({ ...event, userId })
+    }
+    if (events.length > 0) await checked(() => this.#contacts.shown(userId, events))
+    return { user, verdict }
+  }
+
+  /** Whether this device has signed the user's own list. Throws where the list has another signing key for it. */
+  async #hasSigned({ list }: VerifiedDevices): Promise<boolean> {
+    const { userId, deviceId, keys } = this.#deps.device
+    const own = list?.devices.find(device => `${device.deviceId}` === deviceId)
+    if (own !== undefined && encodeBase64(own.signingKey) !== keys.signingKey) {
+      const detail = 'the list has another signing key for this device'
+      throw await this.refuse(userId, { kind: 'refused', check: 'deviceList', detail })
+    }
+    return own !== undefined && list?.signerDeviceId === own.deviceId
+  }
+
+  async #judge(user: PublishedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
+    const expected = await this.#stores.expected(user.userId)
+    if (expected === undefined) return checked(() => this.#contacts.verify(user))
+    const verdict = await checked(() => this.#contacts.verifyShared(user, expected))
+    if (verdict.kind === 'verified') await this.#stores.forgetExpected(user.userId)
+    return verdict
+  }
+
+  async #listed(userId: string) {
+    const [published] = await this.#published([userId])
+    const { deviceList } = (await this.#verified(published!)).user
+    if (deviceList === undefined) throw unavailable([userId], 'A user has no device list yet.')
+    return { userId: BigInt(userId), listHash: encodeBase64(deviceListHash(decodeBase64(deviceList))) }
+  }
+
+  /** The answer of the log, unless it does not hold or did not come. */
+  async #held<Answer extends { readonly kind: string }>(
+    userId: string,
+    asked: Answer | Refusal | Unanswered | Promise<Answer | Refusal | Unanswered>,
+  ): Promise<Answer> {
+    const answer = await checked(async () => asked)
+    if (answer.kind === 'refused') throw await this.refuse(userId, answer as Refusal)
+    if (answer.kind !== 'unanswered') return answer as Answer
+    const { kind: _, detail, ...members } = answer as Unanswered
+    if (members.evidence !== undefined) await this.#stores.addEvidence(members.evidence)
+    throw new CallsignError('LOG_UNANSWERED', `The key log could not be asked: ${detail}.`, { members })
+  }
+}
+
+/** The log's client throws a `SignalError` where a stored value is not what it has put there. */
+async function checked<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof CallsignError) throw error
+    if (error instanceof SignalError) throw storageCorrupt('checkpoint', error)
+    throw new CallsignError('ANSWER_INVALID', 'The server has named no valid devices.', { cause: error })
+  }
+}
+
+function unavailable(userIds: readonly string[], sentence: string): CallsignError {
+  return new CallsignError('KEYS_UNAVAILABLE', sentence, { members: { userIds } })
+}
+
+/** How often an answer is judged that a new list may have overtaken. */
+const TRIES = 3

@@ -1,0 +1,45 @@
+/** Device lists that this device signs for its user, as base64. */
+
+import { sha256 } from '#primitives'
+import { type ListedDevice, signDeviceList } from '../../client/client.ts'
+import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
+import type { DeviceKeys } from './device-keys.ts'
+
+/** How a device is named to its owner: base64. */
+export interface OwnDeviceKeys {
+  readonly deviceId: string
+  readonly publicKey: string
+  readonly signingKey: string
+}
+
+export interface ListSigner {
+  readonly userId: string
+  readonly deviceId: string
+  readonly keys: Pick<DeviceKeys, 'sign'>
+}
+
+export function listedDevice({ deviceId, publicKey, signingKey }: OwnDeviceKeys): ListedDevice {
+  return {
+    deviceId: BigInt(deviceId),
+    algorithm: 'P-256',
+    publicKeySha256: sha256(decodeBase64(publicKey)),
+    signingKey: decodeBase64(signingKey),
+  }
+}
+
+/** The list that follows `previous`; without one, a first list. */
+export async function signedList(
+  { userId, deviceId, keys }: ListSigner,
+  devices: readonly ListedDevice[],
+  createdAtMs: number,
+  previous?: string,
+): Promise<string> {
+  const next = {
+    userId: BigInt(userId),
+    devices,
+    signerDeviceId: BigInt(deviceId),
+    createdAtMs,
+    ...(previous !== undefined && { previous: decodeBase64(previous) }),
+  }
+  return encodeBase64(await signDeviceList(next, bytes => keys.sign(bytes)))
+}

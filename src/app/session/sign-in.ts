@@ -1,0 +1,39 @@
+/** Codes that are sent to the user, asked for and sent back. */
+
+import { type CallsignError, hasCode } from '../callsign-error.ts'
+import type { Challenge } from '../wire.ts'
+import type { Session } from './session.ts'
+
+export interface Question
+  extends Pick<Challenge, 'channel' | 'sentTo' | 'otpLength' | 'expiresIn' | 'resendIn'> {
+  /** Why the last code was refused; its `members.attemptsLeft` says how many more may be tried. */
+  readonly error?: CallsignError
+  /** Sends another code, after `resendIn` seconds. Resolves with the seconds until the next one may be sent. */
+  readonly resend: () => Promise<number>
+}
+
+/** Asks the user for the code that was sent. A rejection ends the sign-in. */
+export type Confirm = (question: Question) => Promise<string> | string
+
+/** Resolves as `send`, once it takes the code. */
+export async function confirmed<Reply>(
+  session: Session,
+  challenge: Challenge,
+  confirm: Confirm,
+  send: (code: string) => Promise<Reply>,
+): Promise<Reply> {
+  const { challengeId } = challenge
+  let question: Question = {
+    ...challenge,
+    resend: async () => (await session.resendOtp({ challengeId })).resendIn,
+  }
+  for (;;) {
+    const code = await confirm(question)
+    try {
+      return await send(code.replace(/\s/g, ''))
+    } catch (error) {
+      if (!hasCode(error, 'OTP_INVALID') || error.members.attemptsLeft === 0) throw error
+      question = { ...question, error }
+    }
+  }
+}

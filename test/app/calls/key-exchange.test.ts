@@ -1,0 +1,249 @@
+/** Call keys between apps of the SDK on a real server, which lies in the second half. */
+
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { makeCallKey, sealCallKey } from '../../../src/app/devices/call-key.ts'
+import type { PublishedUser } from '../../../src/app/devices/key-log.ts'
+import type { ReplyOf } from '../../../src/app/session/operations.ts'
+import { memoryStorage } from '../../../src/app/storage/storage.ts'
+import { withCheckpoint } from '../../../src/client/client.ts'
+import { parseCheckpoint } from '../../../src/log/checkpoint.ts'
+import { generateKeys } from '../../../src/log/keys.ts'
+import { newPublicKey } from '../../support/app.ts'
+import { type Answer, type AppPerson, becomeContacts, startPerson } from '../../support/app-people.ts'
+import { rejectionOf } from '../../support/app-sessions.ts'
+import { settingsFor } from '../../support/call-people.ts'
+import { type LiveLog, registerUsers, startLog } from '../../support/live-log.ts'
+import { long } from '../../support/size.ts'
+
+interface House {
+  readonly server: LiveLog
+  readonly ann: AppPerson
+  readonly bob: AppPerson
+  /** Knows neither of them. */
+  readonly cat: AppPerson
+}
+
+async function openHouse(t: Test): Promise<House> {
+  const server = await startLog(t, t.testdir(), settingsFor(3))
+  const [ann, bob] = [await startPerson(server, 0), await startPerson(server, 1)]
+  await becomeContacts(ann, bob)
+  return { server, ann, bob, cat: await startPerson(server, 2) }
+}
+
+const nameOf = ({ userId, deviceId }: AppPerson) => `${userId}_${deviceId}`
+
+t.test(
+  'a key is sealed for a contact’s devices, and opened as coming from the one that sealed it',
+  async t => {
+    const { ann, bob, cat } = await openHouse(t)
+    t.match(await ann.keyLog.checkOwn(), { kind: 'clean', entries: { length: 1 } })
+    const key = makeCallKey()
+    const sealed = await ann.exchange.sealForUsers(key, [bob.userId])
+    t.same(Object.keys(sealed), [nameOf(bob)])
+    const text = sealed[nameOf(bob)]!
+    t.equal(Buffer.from(text, 'base64').length, 222, 'with a checkpoint')
+    t.same(await bob.exchange.open(text, ann.userId, ann.deviceId), key)
+
+    t.equal(await rejectionOf(bob.exchange.open(text, bob.userId, bob.deviceId)), 'CALL_KEY_INVALID')
+    t.equal(await rejectionOf(bob.exchange.open(text, ann.userId, bob.deviceId)), 'KEYS_UNAVAILABLE')
+    t.equal(await rejectionOf(ann.exchange.sealForUsers(key, [bob.userId, cat.userId])), 'KEYS_UNAVAILABLE')
+    t.same([...ann.events, ...bob.events], [])
+  },
+)
+
+const participant = ({ userId, deviceId }: AppPerson, state: 'joined' | 'invited' | 'left') => ({
+  userId,
+  deviceId,
+  state,
+  displayName: '',
+  isHost: false,
+  invitedBy: userId,
+  invitedAt: '',
+  mediaName: userId,
+})
+
+t.test(
+  'a call’s key goes to those who are in the call or ring, and is found among its participants',
+  async t => {
+    const { ann, bob } = await openHouse(t)
+    const key = makeCallKey()
+    const sealedFor = async (state: 'joined' | 'invited' | 'left', person: AppPerson) => {
+      const participants = [participant(ann, 'joined'), participant(person, state)]
+      return Object.keys(await ann.exchange.sealForCall(key, { participants }))
+    }
+    t.same(await sealedFor('joined', bob), [nameOf(bob)])
+    t.same(await sealedFor('invited', bob), [nameOf(bob)])
+    t.same(await sealedFor('left', bob), [])
+    t.same(
+      await sealedFor('joined', { ...bob, deviceId: '7' }),
+      [],
+      'another device of theirs is in the call',
+    )
+
+    const { [nameOf(bob)]: sealed } = await ann.exchange.sealForUsers(key, [bob.userId])
+    const participants = [participant(bob, 'invited'), participant(ann, 'joined')]
+    const record = { participants, hostUserId: ann.userId }
+    const from = { userId: ann.userId, deviceId: ann.deviceId }
+    t.same(await bob.exchange.openFromAny(record, sealed!, ann.userId), { key, ...from })
+    t.equal(
+      await rejectionOf(bob.exchange.openFromAny(record, sealed!.replace('B', 'A'))),
+      'CALL_KEY_INVALID',
+    )
+    const nobody = { ...record, participants: [participant(bob, 'invited')] }
+    t.equal(await rejectionOf(bob.exchange.openFromAny(nobody, sealed!)), 'CALL_KEY_INVALID')
+  },
+)
+
+t.test('a device that asks for the key gets it by the hash of its own key alone', async t => {
+  const { ann, bob } = await openHouse(t)
+  const key = makeCallKey()
+  const { publicKeyHash } = await ann.keyLog.deviceOf(bob.userId, bob.deviceId)
+  const sealed = await ann.exchange.sealForDevice(key, bob.userId, bob.deviceId, publicKeyHash)
+  t.same(await bob.exchange.open(sealed, ann.userId, ann.deviceId), key)
+  const other = (await ann.keyLog.deviceOf(ann.userId, ann.deviceId)).publicKeyHash
+  t.equal(await rejectionOf(ann.exchange.sealForDevice(key, bob.userId, bob.deviceId, other)), 'KEYS_REFUSED')
+  t.match(ann.events, [{ kind: 'refused', userId: bob.userId, check: 'vrfHash' }])
+})
+
+t.test('two people compare sixty digits, and make sure of each other by a link', async t => {
+  const { ann, bob, cat } = await openHouse(t)
+  const code = await ann.keyLog.codeWith(bob.userId)
+  t.match(code, /^(\d{5} ){11}\d{5}$/)
+  t.equal(await bob.keyLog.codeWith(ann.userId), code)
+
+  const person = (await ann.keyLog.openShared(await bob.keyLog.shareFragment()))!
+  t.equal(`${person.userId}`, bob.userId)
+  await ann.keyLog.expect(person)
+  t.equal((await ann.keyLog.devicesOf([bob.userId])).length, 1)
+  t.equal(await ann.keyLog.openShared('#top'), undefined)
+  t.equal(await rejectionOf(ann.keyLog.openShared('#u=1&l=1')), 'MALFORMED')
+
+  const catsLink = (await ann.keyLog.openShared(await cat.keyLog.shareFragment()))!
+  await ann.keyLog.expect({ ...catsLink, userId: BigInt(bob.userId) })
+  t.equal(await rejectionOf(ann.keyLog.devicesOf([bob.userId])), 'KEYS_REFUSED')
+  t.match(ann.events, [{ kind: 'refused', check: 'deviceList', userId: bob.userId }])
+})
+
+t.test('a lying server gets no key', async t => {
+  const { server, ann, bob, cat } = await openHouse(t)
+  await ann.keyLog.devicesOf([bob.userId])
+  const { users } = await cat.session.request('GET user/publicKeys', undefined)
+  const cats = users[0]!
+  const falseKey = newPublicKey('P-256 X9.63')
+  const answersKeys = (change: (user: PublishedUser) => object) => async (answer: Answer) => {
+    const { users, unavailable } = await answer<ReplyOf<'GET user/publicKeys'>>()
+    return { users: users.map(change), unavailable }
+  }
+  const answersLog = (change: (result: object) => object) => async (answer: Answer) => {
+    const { results } = await answer<{ readonly results: readonly object[] }>()
+    return { results: results.map(change) }
+  }
+  const withDevice = (change: (device: object) => object | null) =>
+    answersKeys(user => ({ ...user, devices: user.devices.map(change) }))
+  const [KEYS, LOG] = ['/app/api/user/publicKeys', '/api/get-public-keys']
+  const lies: Readonly<
+    Record<string, readonly [string, (answer: Answer) => Promise<unknown>, string, string?]>
+  > = {
+    'another person': [KEYS, answersKeys(() => cats), 'KEYS_UNAVAILABLE'],
+    'another person by the name': [
+      KEYS,
+      answersKeys(({ userId }) => ({ ...cats, userId })),
+      'KEYS_REFUSED',
+      'deviceList',
+    ],
+    'another key': [
+      KEYS,
+      withDevice(device => ({ ...device, publicKey: falseKey })),
+      'KEYS_REFUSED',
+      'deviceList',
+    ],
+    'no list': [
+      KEYS,
+      answersKeys(({ deviceList, deviceListHash, ...user }) => user),
+      'KEYS_REFUSED',
+      'deviceList',
+    ],
+    'no device': [KEYS, answersKeys(user => ({ ...user, devices: [] })), 'KEYS_UNAVAILABLE'],
+    'no users': [KEYS, async () => ({ users: null }), 'ANSWER_INVALID'],
+    'no valid device': [KEYS, withDevice(() => null), 'ANSWER_INVALID'],
+    'another key in the log': [
+      LOG,
+      answersLog(result => ({ ...result, publicKey: falseKey })),
+      'KEYS_REFUSED',
+      'inclusion',
+    ],
+    'no proof': [LOG, answersLog(() => ({})), 'KEYS_REFUSED', 'proof'],
+    'no answer': [LOG, async () => new Response('', { status: 503 }), 'LOG_UNANSWERED'],
+  }
+  for (const [what, [at, lie, code, check]] of Object.entries(lies)) {
+    const before = ann.events.length
+    ann.lie = (path, answer) => (path === at ? lie(answer) : undefined)
+    t.equal(await rejectionOf(ann.exchange.sealForUsers(makeCallKey(), [bob.userId])), code, what)
+    const event = { kind: 'refused', userId: bob.userId, check }
+    t.match(ann.events.slice(before), check === undefined ? [] : [event], what)
+    t.equal(ann.events.length, before + (check === undefined ? 0 : 1))
+  }
+
+  t.comment('a ghost device, with its key in the log')
+  const ghost = { deviceId: '77', keyAlgorithm: 'P-256', publicKey: falseKey }
+  const { vrfHash } = await server.client.register(BigInt(bob.userId), 77n, falseKey)
+  const withGhost = answersKeys(user => ({
+    ...user,
+    devices: [...user.devices, { ...ghost, publicKeyHash: vrfHash }],
+  }))
+  ann.lie = (path, answer) => (path === KEYS ? withGhost(answer) : undefined)
+  const sealed = await ann.exchange.sealForUsers(makeCallKey(), [bob.userId])
+  t.same(Object.keys(sealed), [nameOf(bob)])
+  t.same(ann.events.at(-1), { kind: 'unlisted', userId: bob.userId, deviceId: '77' })
+})
+
+t.test('a log that shows two people two trees is found out by their call, and the proof is kept', async t => {
+  const { origin, ktPrivateKey, vrfPrivateKey, secret } = generateKeys('log.example/twins', length =>
+    randomBytes(length),
+  )
+  const environment = {
+    ...settingsFor(2),
+    CALLSIGN_ORIGIN: origin,
+    KT_PRIVATE_KEY: ktPrivateKey,
+    VRF_PRIVATE_KEY: vrfPrivateKey,
+    CALLSIGN_SECRET: secret,
+  }
+  const folder = t.testdir({ one: {}, two: {} })
+  const one = await startLog(t, join(folder, 'one'), environment)
+  const two = await startLog(t, join(folder, 'two'), environment)
+  const [ann, bob] = [await startPerson(one, 0), await startPerson(one, 1)]
+  await becomeContacts(ann, bob)
+  const annsKey = await bob.keyLog.deviceOf(ann.userId, ann.deviceId)
+  await registerUsers(two.client, 100, 3)
+  const note = await (await fetch(`${two.http}/checkpoint`)).text()
+  const { treeSize, rootHash } = parseCheckpoint(`${note.split('\n\n')[0]}\n`)
+  const other = { origin, treeSize, rootHash: Buffer.from(rootHash).toString('base64'), note }
+  const key = makeCallKey()
+  const sealed = await sealCallKey(withCheckpoint(key, other), bob.keyLog.self, annsKey)
+  for (let time = 0; time < 2; time++) t.same(await ann.exchange.open(sealed, bob.userId, bob.deviceId), key)
+  t.match(ann.events[0], {
+    kind: 'refused',
+    userId: bob.userId,
+    check: 'consistency',
+    evidence: { length: 2 },
+  })
+  const restarted = await startPerson(one, 0, ann.storage)
+  const evidence = await restarted.keyLog.evidence()
+  t.equal(evidence.length, 1, 'once')
+  t.ok(evidence[0]!.includes(note))
+})
+
+t.test('one storage for two users, and for a log that starts anew', long(), async t => {
+  const storage = memoryStorage()
+  const folder = t.testdir({ one: {}, two: {} })
+  for (const name of ['one', 'two']) {
+    const server = await startLog(t, join(folder, name), settingsFor(2))
+    for (const at of [0, 1]) {
+      const person = await startPerson(server, at, storage)
+      t.match(await person.keyLog.checkOwn(), { kind: 'clean' })
+      await person.session.logout()
+    }
+  }
+})
