@@ -1,6 +1,6 @@
 /**
- * Types of `callsign/app` for what goes over the wire: made from the documents of a running server, so that server,
- * documents and apps have one source.
+ * Types of `callsign/app` for what goes over the wire, and the names of its ids: made from the documents of a running
+ * server, so that server, documents and apps have one source.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -11,6 +11,7 @@ const ROOT = join(import.meta.dirname, '..', '..', '..')
 interface Schema {
   readonly $ref?: string
   readonly type?: string
+  readonly format?: string
   readonly description?: string
   readonly const?: string
   readonly enum?: readonly string[]
@@ -61,7 +62,7 @@ export function wireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument):
   )
   const names = Object.keys(schemas).sort()
   const text = [
-    '/** Bodies of requests, replies and messages. Made by scripts/support/write-wire-types.ts: do not edit. */',
+    '/** Bodies of requests, replies and messages, and the names of their ids. Made by scripts/support/write-wire-types.ts: do not edit. */',
     ...names.map(name => declaration(name, schemas[name]!, summaries.get(name))),
     union('QueueEvent', 'Messages of the queues of a device.', asyncApi, address =>
       ['calls', 'contacts', 'account'].some(queue => address === `/user/queue/${queue}`),
@@ -70,6 +71,7 @@ export function wireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument):
       address.startsWith('/topic/call.'),
     ),
     operations(openApi),
+    idMembers(Object.values(schemas)),
   ].join('\n\n')
   const biome = join(ROOT, 'node_modules', '.bin', 'biome')
   return execFileSync(biome, ['format', '--stdin-file-path=wire.ts'], { cwd: ROOT, input: text }).toString()
@@ -186,6 +188,25 @@ function constantOf({ description = '' }: Schema): string | undefined {
 function commentOf(sentence: string): string {
   const text = sentence.charAt(0).toUpperCase() + sentence.slice(1)
   return `/** ${/[.!?`]$/.test(text) ? text : `${text}.`} */`
+}
+
+/** The names are all that a reader of JSON goes by: none may stand for an id here and for a number there. */
+function idMembers(schemas: readonly Schema[]): string {
+  const [ids, numbers] = [new Set<string>(), new Set<string>()]
+  const visit = (schema: Schema, name?: string): void => {
+    const { type, format, items, oneOf = [], properties = {}, additionalProperties } = schema
+    if (name !== undefined && format === 'uint64') ids.add(name)
+    else if (name !== undefined && (type === 'integer' || type === 'number')) numbers.add(name)
+    if (items !== undefined) visit(items, name)
+    if (additionalProperties !== undefined) visit(additionalProperties)
+    for (const choice of oneOf) visit(choice, name)
+    for (const [member, form] of Object.entries(properties)) visit(form, member)
+  }
+  for (const schema of schemas) visit(schema)
+  const both = [...ids].filter(name => numbers.has(name))
+  if (both.length > 0) throw new Error(`ids in one schema, numbers in another: ${both.join(', ')}`)
+  const names = [...ids].sort().map(name => `'${name}'`)
+  return `/** Members that are ids, or lists of ids. */\nexport const ID_MEMBERS: ReadonlySet<string> = new Set([${names.join(', ')}])`
 }
 
 /** The component that a reference names. */

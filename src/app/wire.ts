@@ -1,4 +1,4 @@
-/** Bodies of requests, replies and messages. Made by scripts/support/write-wire-types.ts: do not edit. */
+/** Bodies of requests, replies and messages, and the names of their ids. Made by scripts/support/write-wire-types.ts: do not edit. */
 
 /** The present key, sealed for the device that asked. */
 export interface AcceptRejoinCommand {
@@ -1767,3 +1767,26 @@ export interface Operations {
     readonly reply: GetCredentialsReply
   }
 }
+
+/** Members that are ids, or lists of ids. */
+export const ID_MEMBERS: ReadonlySet<string> = new Set([
+  'callId',
+  'calleeIds',
+  'callerId',
+  'deviceId',
+  'endedBy',
+  'fromDeviceId',
+  'fromUserId',
+  'hostUserId',
+  'id',
+  'initiatorId',
+  'invitedBy',
+  'primaryMethodId',
+  'replacesDeviceId',
+  'requestId',
+  'requesterDeviceId',
+  'requesterUserId',
+  'targetUserId',
+  'unavailable',
+  'userId',
+])

@@ -1,4 +1,4 @@
-/** The types of `callsign/app` are those that the server documents. */
+/** The types of `callsign/app`, and the names of ids, are those that the server documents. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,4 +14,32 @@ t.test('the bodies of wire.ts are those of the documents', async t => {
   const made = wireTypes(await read('openapi'), await read('asyncapi'))
   const how = 'start a server with `npm start`, then run `node dist/scripts/support/write-wire-types.js`'
   t.equal(readFileSync(join(PROJECT_ROOT, 'src/app/wire.ts'), 'utf8'), made, how)
+})
+
+const EVENTS = {
+  channels: {
+    calls: { address: '/user/queue/calls', messages: { ended: {} } },
+    call: { address: '/topic/call.{callId}', messages: { ended: {} } },
+  },
+  components: {
+    schemas: {},
+    messages: { ended: { summary: 'It ended', payload: { $ref: '#/components/schemas/Outer' } } },
+  },
+}
+const ID = { type: 'string', format: 'uint64' }
+
+function madeOf(properties: Readonly<Record<string, object>>): string {
+  const inner = { type: 'object', properties }
+  const outer = { type: 'object', properties: { people: { type: 'array', items: inner } } }
+  return wireTypes({ paths: {}, components: { schemas: { Outer: outer } } }, EVENTS)
+}
+
+t.test('a member is an id by its schema, in a list and within another member too', async t => {
+  const made = madeOf({ owner: ID, others: { type: 'array', items: ID }, gridId: { type: 'integer' } })
+  t.match(made, "ID_MEMBERS: ReadonlySet<string> = new Set(['others', 'owner'])")
+})
+
+t.test('a name that is an id here and a number there is refused', async t => {
+  const inner = { type: 'object', properties: { owner: { type: 'integer' } } }
+  t.throws(() => madeOf({ owner: ID, inner }), { message: /owner/ })
 })

@@ -4,6 +4,7 @@
  */
 
 import { CallsignError, errorOf } from '../callsign-error.ts'
+import { ID_MEMBERS } from '../wire.ts'
 import {
   type Addressed,
   type AddressedRequest,
@@ -168,11 +169,11 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A reviver of JSON: some operators' servers send ids as numbers. A room's is one always. */
+/** A reviver of JSON: some operators' servers send ids as numbers. */
 export function withTextIds(name: string, value: unknown): unknown {
-  if (typeof value === 'number' && /^id$|(?<!^room)Id$/.test(name)) return String(value)
-  if (Array.isArray(value) && /Ids$|^unavailable$/.test(name)) return value.map(String)
-  return value
+  if (!ID_MEMBERS.has(name)) return value
+  if (Array.isArray(value)) return value.map(String)
+  return typeof value === 'number' ? String(value) : value
 }
 
 const PLATFORM: Platform = {

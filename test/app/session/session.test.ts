@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { CallsignError } from '../../../src/app/callsign-error.ts'
-import { Server } from '../../../src/app/session/server.ts'
+import { Server, withTextIds } from '../../../src/app/session/server.ts'
 import { type AppStorage, memoryStorage } from '../../../src/app/storage/storage.ts'
 import { platformOf, rejectionOf, signIn, startApp } from '../../support/app-sessions.ts'
 import { CODE, emailOf, settingsFor } from '../../support/call-people.ts'
@@ -233,6 +233,20 @@ t.test('ids are text also where the server sends numbers', async t => {
   t.equal(typeof (await signIn(app)).user.userId, 'string')
   const { users } = await app.session.request('GET user/publicKeys', undefined)
   t.equal(users[0]?.userId, app.session.userId)
+})
+
+t.test('a member is an id where the documents say so, whatever its name', async t => {
+  const read = (text: string) => JSON.parse(text, withTextIds)
+  const ids = '{"userId":1,"invitedBy":2,"endedBy":null,"unavailable":[3],"calleeIds":[4,"5"]}'
+  t.same(read(ids), {
+    userId: '1',
+    invitedBy: '2',
+    endedBy: null,
+    unavailable: ['3'],
+    calleeIds: ['4', '5'],
+  })
+  const others = { roomId: 6, gridId: 7, paid: 8, roomIds: [9], keyEpoch: 10 }
+  t.same(read(JSON.stringify(others)), others)
 })
 
 t.test('the time is the server’s, also on a machine whose clock is wrong', async t => {
