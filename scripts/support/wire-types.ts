@@ -14,6 +14,7 @@ interface Schema {
   readonly format?: string
   readonly description?: string
   readonly const?: string
+  readonly 'x-const'?: string | number | boolean
   readonly enum?: readonly string[]
   readonly oneOf?: readonly Schema[]
   readonly items?: Schema
@@ -147,11 +148,10 @@ function paramsOf({ parameters = [] }: OperationObject): string {
 
 function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) return nameOf(schema.$ref)
-  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  const always = constantOf(schema)
+  if (always !== undefined) return JSON.stringify(always)
   if (schema.enum !== undefined) return schema.enum.map(text => JSON.stringify(text)).join(' | ')
   if (schema.oneOf !== undefined) return schema.oneOf.map(typeOf).join(' | ')
-  const always = constantOf(schema)
-  if (always !== undefined) return schema.type === 'string' ? JSON.stringify(always) : always
   switch (schema.type) {
     case 'string':
     case 'boolean':
@@ -180,9 +180,8 @@ function objectOf({ properties, required = [], additionalProperties }: Schema): 
   return `{\n${members.join('\n')}\n}`
 }
 
-/** The documents say a constant in words: of a `const` generators make types that do not compile. */
-function constantOf({ description = '' }: Schema): string | undefined {
-  return /^Always `(\w+)`/.exec(description)?.[1]
+function constantOf(schema: Schema): string | number | boolean | undefined {
+  return schema.const ?? schema['x-const']
 }
 
 function commentOf(sentence: string): string {

@@ -43,3 +43,12 @@ t.test('a name that is an id here and a number there is refused', async t => {
   const inner = { type: 'object', properties: { owner: { type: 'integer' } } }
   t.throws(() => madeOf({ owner: ID, inner }), { message: /owner/ })
 })
+
+t.test('a constant is one by its mark, whatever its description says', async t => {
+  const made = madeOf({
+    marked: { type: 'boolean', 'x-const': true, description: 'Yes' },
+    told: { type: 'boolean', description: 'Always `true`' },
+  })
+  t.match(made, /marked\?: true\n/)
+  t.match(made, /told\?: boolean\n/)
+})

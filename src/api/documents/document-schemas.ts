@@ -147,11 +147,19 @@ function rewritten(form: Members): Members {
   return Number(form.maximum) > INT32_MAX ? { ...form, format: 'int64' } : form
 }
 
-/** In words: of a `const` generators make a type of its own, which does not compile if it is of a boolean. */
+/**
+ * As `x-const`, and in words: of a `const` generators make a type of its own, which does not compile if it is of a
+ * boolean.
+ */
 function constant({ const: value, description, ...others }: Members): Members {
   const always = `Always \`${value}\``
   const type = Number.isInteger(value) ? 'integer' : others.type
-  return { ...others, type, description: description === undefined ? always : `${always}. ${description}` }
+  return {
+    ...others,
+    type,
+    'x-const': value,
+    description: description === undefined ? always : `${always}. ${description}`,
+  }
 }
 
 function itemOf(page: { readonly properties: { readonly items: { readonly items: TSchema } } }): TSchema {
