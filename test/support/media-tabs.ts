@@ -231,8 +231,9 @@ window.start = async ({ isPlain, side = 40, ...options }, fps, keyByte) => {
   if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
   const media = new GatewayMedia(options)
   window.media = media
-  for (const name of ['participant', 'gone', 'undecryptable', 'reconnecting', 'connected', 'kicked', 'closed', 'error'])
+  for (const name of ['participant', 'gone', 'kicked', 'error'])
     media.on(name, event => events.push([name, event?.userId ?? event?.reason ?? event?.code]))
+  media.on('state', state => events.push(['state', state]))
   media.on('participant', participant => play(participant))
   const sound = await navigator.mediaDevices.getUserMedia({ audio: true })
   window.source = drawMarks(fps, side)

@@ -5,8 +5,16 @@
 
 import type { Call } from '../calls/call.ts'
 import { CallsignError } from '../callsign-error.ts'
+import { Emitter } from '../emitter.ts'
 import type { FrameFailure } from './frame-cryptor.ts'
-import { GatewayMedia, type GatewayMediaOptions } from './gateway-media.ts'
+import {
+  GatewayMedia,
+  type GatewayMediaOptions,
+  type MediaEvents,
+  type MediaParticipant,
+  type MediaState,
+  type MediaStatistics,
+} from './gateway-media.ts'
 import type { StreamName } from './publisher.ts'
 
 /** The answer to `me.relay()`. */
@@ -26,6 +34,11 @@ export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | '
   readonly camera?: boolean | string
 }
 
+export interface CallMediaEvents extends MediaEvents {
+  /** This device's own tracks have changed. */
+  readonly own: undefined
+}
+
 /** A call as far as its media needs it. */
 export interface MediaCall
   extends Pick<Call, 'callId' | 'isVideo' | 'state' | 'keys' | 'roomId' | 'media' | 'on' | 'askForKey'> {
@@ -40,8 +53,9 @@ export function joinMedia(call: MediaCall, options: CallMediaOptions = {}): Call
   return new CallMedia(call, options)
 }
 
-export class CallMedia extends GatewayMedia {
+export class CallMedia extends Emitter<CallMediaEvents> {
   readonly #call: MediaCall
+  readonly #gateway: GatewayMedia
   /** Fingerprints by epoch. */
   readonly #held = new Map<number, string>()
   /** Users whose frames did not open with the newest key, and it was asked for. */
@@ -55,18 +69,34 @@ export class CallMedia extends GatewayMedia {
   #hasLeft = false
 
   constructor(call: MediaCall, { relay, microphone, camera, ...options }: CallMediaOptions) {
-    super({ ...options, callId: call.callId, ...(relay && { iceServers: () => serversOf(relay) }) })
+    super()
     this.#call = call
+    const iceServers = relay && { iceServers: () => serversOf(relay) }
+    this.#gateway = new GatewayMedia({ ...options, callId: call.callId, ...iceServers })
+    for (const name of GATEWAY_EVENTS) this.#gateway.on(name, event => this.emit(name, event))
     this.#stops = [
       call.on('changed', () => this.#follow()),
       // It comes again when the gateway has lost its rooms.
       call.on('media', () => this.#enter()),
       call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
     ]
-    this.on('undecryptable', ({ participant, reason }) => this.#askForKey(participant.userId, reason))
+    this.on('participant', ({ userId, undecryptable }) => this.#askForKey(userId, undecryptable))
     this.#follow()
     if (microphone !== false) this.#openQuietly('microphone', microphone)
     if (camera ?? call.isVideo) this.#openQuietly('camera', camera)
+  }
+
+  get state(): MediaState {
+    return this.#gateway.state
+  }
+
+  /** Whose key frames are sealed with. */
+  get epoch(): number | undefined {
+    return this.#gateway.epoch
+  }
+
+  get participants(): readonly MediaParticipant[] {
+    return this.#gateway.participants
   }
 
   /** This device's own tracks, for a picture of oneself. They end with the call. */
@@ -91,6 +121,11 @@ export class CallMedia extends GatewayMedia {
     await this.#take('screen', await opened(() => navigator.mediaDevices.getDisplayMedia({ video: true })))
   }
 
+  /** Sends a track of the app's, which stays the app's to stop, or nothing without one. */
+  async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
+    await this.#gateway.send(name, track)
+  }
+
   /** Ends the track: the camera's light goes out. */
   async close(name: StreamName): Promise<void> {
     this.#own.get(name)?.stop()
@@ -99,21 +134,31 @@ export class CallMedia extends GatewayMedia {
     await this.send(name, undefined)
   }
 
-  override async mute(isMuted: boolean): Promise<void> {
+  /** Sends silence. */
+  async mute(isMuted: boolean): Promise<void> {
     this.#isMuted = isMuted
     this.emit('own', undefined)
-    await super.mute(isMuted)
+    await this.#gateway.mute(isMuted)
+  }
+
+  /** The size of a member's camera that is sent here, where they send two. Large unless told. */
+  resize(feed: string, size: 'large' | 'small'): void {
+    this.#gateway.resize(feed, size)
+  }
+
+  statistics(): Promise<MediaStatistics> {
+    return this.#gateway.statistics()
   }
 
   /** Without leaving the call. */
-  override leave(): void {
+  leave(): void {
     if (this.#hasLeft) return
     this.#hasLeft = true
     for (const stop of this.#stops) stop()
     for (const timer of this.#timers) clearTimeout(timer)
     for (const track of this.#own.values()) track.stop()
     this.#own.clear()
-    super.leave()
+    this.#gateway.leave()
   }
 
   #follow(): void {
@@ -126,7 +171,7 @@ export class CallMedia extends GatewayMedia {
       if (epoch < (this.epoch ?? 0) || this.#held.get(epoch) === fingerprint) continue
       const hasJoined = this.#wasAway || this.state === 'off'
       this.#held.set(epoch, fingerprint)
-      this.setKey(epoch, key)
+      this.#gateway.setKey(epoch, key)
       if (hasJoined) this.#use(epoch)
       else this.#after(SPREAD_MS, () => this.#use(epoch))
     }
@@ -138,7 +183,7 @@ export class CallMedia extends GatewayMedia {
   #use(epoch: number): void {
     // A newer one may have been used at once, after a return to the call.
     if (epoch < (this.epoch ?? 0)) return
-    this.useKey(epoch)
+    this.#gateway.useKey(epoch)
     for (const before of this.#held.keys()) {
       if (before < epoch) this.#after(SPREAD_MS, () => this.#drop(before))
     }
@@ -146,18 +191,18 @@ export class CallMedia extends GatewayMedia {
 
   #drop(epoch: number): void {
     this.#held.delete(epoch)
-    this.dropKey(epoch)
+    this.#gateway.dropKey(epoch)
   }
 
   /** Once for each member and epoch: the key may not be what is wrong. */
-  async #askForKey(userId: string, reason: FrameFailure): Promise<void> {
+  async #askForKey(userId: string, reason: FrameFailure | undefined): Promise<void> {
+    if (reason !== 'no-key' && reason !== 'not-authentic') return
     const epoch = this.#call.keys[0]?.epoch ?? 0
     const asked = this.#askedFor
     if (asked.epoch !== epoch) {
       asked.epoch = epoch
       asked.userIds.clear()
     }
-    if (reason !== 'no-key' && reason !== 'not-authentic') return
     if (asked.userIds.has(userId) || asked.userIds.size >= ASKS_MAX) return
     asked.userIds.add(userId)
     await this.#call.askForKey()
@@ -169,7 +214,7 @@ export class CallMedia extends GatewayMedia {
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
     if (!isReady || this.#hasLeft || this.#held.size === 0) return
-    void this.join({ url, roomId, roomToken, pluginToken, mediaName: self?.mediaName ?? '' })
+    void this.#gateway.join({ url, roomId, roomToken, pluginToken, mediaName: self?.mediaName ?? '' })
   }
 
   #after(waitMs: number, run: () => void): void {
@@ -220,6 +265,7 @@ async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
   }
 }
 
+const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'kicked', 'error'] as const
 /** In one epoch. The names of those who send are the gateway's word. */
 const ASKS_MAX = 8
 /** From a key's arrival to its use, and from its use to the end of the one before. */

@@ -85,17 +85,9 @@ export interface MediaEvents {
   /** One has come, or has changed. */
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
-  readonly undecryptable: { readonly participant: MediaParticipant; readonly reason: FrameFailure }
   readonly state: MediaState
-  /** This device's own tracks have changed. */
-  readonly own: undefined
-  /** Media may go on meanwhile. */
-  readonly reconnecting: undefined
-  readonly connected: undefined
-  /** The server has put this device out of the room. */
+  /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
-  /** It has left, or was put out. */
-  readonly closed: undefined
   /** An attempt has failed; the next one follows. */
   readonly error: CallsignError
 }
@@ -140,11 +132,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       if (report.kind === 'decryptable') this.#undecryptable.delete(report.track)
       else this.#undecryptable.set(report.track, report.reason)
       this.#show()
-      const feed = this.#stay?.subscriber.placeOf(report.track)?.feed
-      const participant = this.#participants.get(feed ?? '')
-      if (participant !== undefined && report.kind === 'undecryptable') {
-        this.emit('undecryptable', { participant, reason: report.reason })
-      }
     })
   }
 
@@ -472,7 +459,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#state === state) return
     this.#state = state
     this.emit('state', state)
-    if (state === 'reconnecting' || state === 'connected' || state === 'closed') this.emit(state, undefined)
   }
 
   #report(error: unknown): void {

@@ -1,6 +1,12 @@
 /** The exports of `callsign/app/media`. */
 
-export { CallMedia, type CallMediaOptions, joinMedia, type MediaCall } from './call-media.ts'
+export {
+  CallMedia,
+  type CallMediaEvents,
+  type CallMediaOptions,
+  joinMedia,
+  type MediaCall,
+} from './call-media.ts'
 export type { FrameFailure } from './frame-cryptor.ts'
 export {
   type Admission,

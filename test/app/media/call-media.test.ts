@@ -60,7 +60,7 @@ function open(t: Test) {
   const media = joinMedia(call, { newWorker, microphone: false, camera: false })
   t.teardown(() => media.leave())
   told.length = 0
-  return { call, take: () => told.splice(0) }
+  return { call, media, take: () => told.splice(0) }
 }
 
 t.test(
@@ -90,4 +90,23 @@ t.test('a device that comes back uses the newest key at once, and no older one a
   call.is('active')
   mock.timers.tick(20_000)
   t.same(take().sort(), ['drop-key 1', 'drop-key 2'])
+})
+
+t.test('each state comes as one event, and leaving is the last', async t => {
+  const { media } = open(t)
+  const states: string[] = []
+  media.on('state', state => states.push(state))
+  t.equal(media.state, 'connecting')
+  media.leave()
+  media.leave()
+  t.same([states, media.state], [['closed'], 'closed'])
+})
+
+t.test('once the call has ended its media is closed for good', async t => {
+  const { call, media } = open(t)
+  call.is('ended')
+  t.equal(media.state, 'closed')
+  call.is('active')
+  call.has(2, 1)
+  t.equal(media.state, 'closed')
 })

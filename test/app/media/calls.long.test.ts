@@ -19,7 +19,7 @@ window.begin = async (pins, address, code) => {
   window.follow = call => {
     window.call = call
     window.media = app.joinMedia(call, { relay: () => me.relay(), newWorker })
-    media.on('undecryptable', ({ reason }) => failed.push(reason))
+    media.on('participant', ({ undecryptable }) => undecryptable && failed.push(undecryptable))
     call.on('key', () => keyAtMs = Date.now())
     window.errors = []
     media.on('error', ({ code, message }) => errors.push([code, message]))
