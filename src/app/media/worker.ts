@@ -23,7 +23,7 @@ export type WorkerRequest =
 
 export type WorkerReport =
   | { readonly kind: 'counts'; readonly tracks: ReadonlyMap<string, TrackCounts> }
-  /** Many frames in a row were not opened; then one was. */
+  /** Many frames in a row were not opened; then one was, or the track has another sender. */
   | { readonly kind: 'undecryptable'; readonly track: string; readonly reason: FrameFailure }
   | { readonly kind: 'decryptable'; readonly track: string }
 
@@ -84,6 +84,7 @@ scope.onmessage = ({ data: request }) => {
       cryptor?.dropKey(request.epoch)
       return
     case 'track':
+      tellDecryptable(request.track)
       tracks.set(request.track, { format: request.format, frames: 0, passed: 0, failed: {}, failedInRow: 0 })
       return
     case 'counts':
@@ -124,7 +125,7 @@ async function seal(_: string, track: Track, frame: Bytes): Promise<Bytes | unde
 async function open(name: string, track: Track, frame: Bytes): Promise<Bytes | undefined> {
   const opened = await cryptor?.open(track.format, frame)
   if (opened?.kind === 'opened') {
-    if (track.failedInRow >= FAILED_IN_ROW) scope.postMessage({ kind: 'decryptable', track: name })
+    tellDecryptable(name)
     track.failedInRow = 0
     return opened.frame
   }
@@ -133,6 +134,12 @@ async function open(name: string, track: Track, frame: Bytes): Promise<Bytes | u
   track.failedInRow++
   if (track.failedInRow === FAILED_IN_ROW) scope.postMessage({ kind: 'undecryptable', track: name, reason })
   return undefined
+}
+
+/** Ends an `undecryptable`: a frame was opened, or those to come are of another sender. */
+function tellDecryptable(track: string): void {
+  const { failedInRow = 0 } = tracks.get(track) ?? {}
+  if (failedInRow >= FAILED_IN_ROW) scope.postMessage({ kind: 'decryptable', track })
 }
 
 /** Asks the other side, or this side's encoder. Sound has none, and refuses. */
