@@ -19,6 +19,7 @@ import {
   isOver,
   joinedDevices,
   joinedOn,
+  nextVersionOf,
   participantOf,
 } from '../src/domain/calls/call.ts'
 import { withPresence } from '../src/domain/calls/call-attendance.ts'
@@ -38,8 +39,9 @@ import {
 import { nextDeadlineMs, recover } from '../src/domain/calls/call-deadline.ts'
 import { decide, refusalOfWatcher } from '../src/domain/calls/call-decision.ts'
 import { effectsOf, withheldBy } from '../src/domain/calls/call-effect.ts'
-import { entryOf, mediaOf } from '../src/domain/calls/call-media.ts'
+import { entryOf } from '../src/domain/calls/call-media.ts'
 import { ended } from '../src/domain/calls/call-settlement.ts'
+import { recordOf } from '../src/domain/calls/call-view.ts'
 import type { LiveCalls } from '../src/domain/calls/live-calls.ts'
 import type { RingRates } from '../src/domain/calls/unanswered-rings.ts'
 import type { Presence } from '../src/domain/devices/presence.ts'
@@ -204,7 +206,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     // An ended call keeps its people and its room until the end is durable: else they might be in two.
     if (call !== before && !isOver(call)) this.#deps.index.put(call)
     this.#setTimer()
-    const isWritten = kept !== undefined || effects.length > 0 || (call !== before && !isHint(command))
+    const isChanged = call.version !== before?.version || (call !== before && !isHint(command))
+    const isWritten = kept !== undefined || isChanged
     // Also what writes nothing waits for the writes before it, whose outcome it may tell of.
     const durable = isWritten
       ? this.#deps.store.apply({ call, effects }, command.nowMs, kept)
@@ -246,7 +249,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     const call = this.#call
     this.#context.commit(NOTHING_TO_WRITE, () => {
       for (const { device, reply, answer } of held) {
-        reply.answer({ ...answer, record: { ...answer.record, media: mediaOf(call, device) } })
+        const { encryptedAESKey } = answer.record
+        reply.answer({ ...answer, record: { ...recordOf(call, device), encryptedAESKey } })
       }
     })
   }
@@ -386,7 +390,7 @@ function endGivenUp(deps: CallRoomDeps, callId: CallId, lives: Map<CallId, CallL
   deps.index.forget(callId)
   if (call === undefined || isOver(call) || life === undefined) return
   const nowMs = Math.floor(life.clockOffsetMs + deps.monotonicMs())
-  const over = ended(call, { status: 'failed', endReason: 'internal' }, nowMs)
+  const over = ended(nextVersionOf(call), { status: 'failed', endReason: 'internal' }, nowMs)
   const effects = effectsOf(call, over, undefined, nowMs)
   // If that fails, too, the call is found live at the next start.
   deps.store.apply({ call: over, effects }, nowMs).catch(() => undefined)

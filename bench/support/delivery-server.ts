@@ -172,6 +172,7 @@ function invitationTo(
   return {
     kind: 'call_invitation',
     callId,
+    version: 1,
     callerId: CALLER_ID,
     callerName: NAME,
     encryptedAESKey,
@@ -190,6 +191,7 @@ function endFor(_device: Device, callId: CallId): Notice {
   return {
     kind: 'call_cancelled',
     callId,
+    version: 1,
     callerId: CALLER_ID,
     callerName: NAME,
     isVideo: true,

@@ -33,6 +33,7 @@ export async function addWaitingPushes(
         const notice = {
           kind: 'call_missed',
           callId,
+          version: 2,
           callerId: devices[0]!.userId,
           callerName: 'Ann Example',
           isVideo: true,

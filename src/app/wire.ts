@@ -88,6 +88,8 @@ export interface CallAnsweredElsewhereEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly callerId: string
   readonly callerName: string
   readonly isVideo: boolean
@@ -105,6 +107,8 @@ export interface CallCancelledEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly callerId: string
   readonly callerName: string
   readonly isVideo: boolean
@@ -133,6 +137,8 @@ export interface CallEndedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly status: CallStatus
   readonly endReason: CallEndReason
   /** Left out when nobody ended it. */
@@ -149,6 +155,8 @@ export interface CallInvitationEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly callerId: string
   readonly callerName: string
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
@@ -174,6 +182,8 @@ export interface CallMissedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly callerId: string
   readonly callerName: string
   readonly isVideo: boolean
@@ -190,6 +200,8 @@ export interface CallMovedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly callerId: string
   readonly callerName: string
   readonly isVideo: boolean
@@ -215,6 +227,8 @@ export interface CallParticipant {
 
 export interface CallRecord {
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   /** The media gateway's room. */
   readonly roomId: number
   readonly status: CallStatus
@@ -262,6 +276,8 @@ export interface CallStatusEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly status: CallStatus
 }
 
@@ -600,6 +616,8 @@ export interface GetMetaReply {
 
 export interface GetParticipantsReply {
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly keyEpoch: number
   readonly participants: readonly CallParticipant[]
 }
@@ -636,6 +654,8 @@ export interface HostChangedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly hostUserId: string
 }
 
@@ -661,6 +681,8 @@ export interface KeyUpdateEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly epoch: number
   readonly reason: KeysReason
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
@@ -803,6 +825,8 @@ export interface MediaReadyEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   /** The media gateway's room. */
   readonly roomId: number
   readonly media: {
@@ -828,6 +852,8 @@ export interface ParticipantAcceptRejoinEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
   readonly keyEpoch: number
@@ -844,6 +870,8 @@ export interface ParticipantDeclinedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly participant: CallParticipant
 }
 
@@ -856,6 +884,8 @@ export interface ParticipantInvitedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly participant: CallParticipant
 }
 
@@ -868,6 +898,8 @@ export interface ParticipantJoinedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly participant: CallParticipant
 }
 
@@ -880,6 +912,8 @@ export interface ParticipantLeftEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly participant: CallParticipant
 }
 
@@ -892,6 +926,8 @@ export interface ParticipantRequestRejoinEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly userId: string
   readonly deviceId: string
   readonly displayName: string
@@ -909,6 +945,8 @@ export interface ParticipantRingingEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
   readonly participant: CallParticipant
 }
 

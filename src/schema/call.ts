@@ -147,8 +147,15 @@ export const CallMediaView = Type.Object({
   pluginToken: Type.Optional(Type.String({ description: 'For every request to the gateway; likewise' })),
 })
 
+/** Of a call, in its record and in each of its events. */
+export const CallVersion = Type.Integer({
+  minimum: 1,
+  description: 'Grows by one with each change of the call: the greater is newer, the same is a repeat',
+})
+
 const CallRecordView = Type.Object({
   callId: Uint64Text,
+  version: CallVersion,
   roomId: RoomId,
   status: CallStatusText,
   isVideo: Type.Boolean(),
@@ -175,6 +182,7 @@ export const PendingReply = Type.Object({ items: Type.Array(CallRecordView) })
 
 export const ParticipantsReply = Type.Object({
   callId: Uint64Text,
+  version: CallVersion,
   keyEpoch: Type.Integer(),
   participants: Type.Array(CallParticipant),
 })
@@ -276,6 +284,7 @@ export function mediaBody({ isReady, entry }: CallMedia, admit: Admit | undefine
 export function recordBody(record: CallRecord, admit: Admit | undefined) {
   return {
     callId: record.callId,
+    version: record.version,
     roomId: record.roomId,
     status: record.status,
     isVideo: record.isVideo,

@@ -14,6 +14,7 @@ import {
   CallMediaView,
   CallParticipant,
   CallStatusText,
+  CallVersion,
   EncryptedKey,
   EndReasonText,
   KeysReasonText,
@@ -57,37 +58,107 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
       return invitationBody(event, deviceId)
     case 'call_cancelled':
     case 'call_missed': {
-      const { callId, callerId, callerName, isVideo, atMs } = event
-      return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs), badge }
+      const { callId, version, callerId, callerName, isVideo, atMs } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        callerId,
+        callerName,
+        isVideo,
+        at: timeText(atMs),
+        badge,
+      }
     }
     case 'call_moved': {
-      const { callId, callerId, callerName, isVideo, atMs } = event
-      return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs) }
+      const { callId, version, callerId, callerName, isVideo, atMs } = event
+      return { v, type, eventId, sentAt, callId, version, callerId, callerName, isVideo, at: timeText(atMs) }
     }
     case 'call_answered_elsewhere': {
-      const { callId, callerId, callerName, isVideo, atMs, reason } = event
-      return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs), reason }
+      const { callId, version, callerId, callerName, isVideo, atMs, reason } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        callerId,
+        callerName,
+        isVideo,
+        at: timeText(atMs),
+        reason,
+      }
     }
     case 'call_ended': {
-      const { callId, status, endReason, endedBy, endedAtMs } = event
-      return { v, type, eventId, sentAt, callId, status, endReason, endedBy, endedAt: timeText(endedAtMs) }
+      const { callId, version, status, endReason, endedBy, endedAtMs } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        status,
+        endReason,
+        endedBy,
+        endedAt: timeText(endedAtMs),
+      }
     }
     case 'participant_request_rejoin': {
-      const { callId, userId, deviceId, displayName, publicKeyHash, expiresAtMs } = event
+      const { callId, version, userId, deviceId, displayName, publicKeyHash, expiresAtMs } = event
       const expiresAt = timeText(expiresAtMs)
-      return { v, type, eventId, sentAt, callId, userId, deviceId, displayName, publicKeyHash, expiresAt }
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        userId,
+        deviceId,
+        displayName,
+        publicKeyHash,
+        expiresAt,
+      }
     }
     case 'participant_accept_rejoin': {
-      const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
-      return { v, type, eventId, sentAt, callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId }
+      const { callId, version, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        encryptedAESKey,
+        keyEpoch,
+        fromUserId,
+        fromDeviceId,
+      }
     }
     case 'key_update': {
-      const { callId, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId } = event
-      return { v, type, eventId, sentAt, callId, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId }
+      const { callId, version, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        epoch,
+        reason,
+        encryptedAESKey,
+        fromUserId,
+        fromDeviceId,
+      }
     }
     case 'media_ready': {
-      const { callId, roomId } = event
-      return { v, type, eventId, sentAt, callId, roomId, media: readyMedia(event, reader) }
+      const { callId, version, roomId } = event
+      return { v, type, eventId, sentAt, callId, version, roomId, media: readyMedia(event, reader) }
     }
     case 'participant_invited':
     case 'participant_ringing':
@@ -100,12 +171,21 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
         eventId,
         sentAt,
         callId: event.callId,
+        version: event.version,
         participant: participantBody(event.participant),
       }
     case 'host_changed':
-      return { v, type, eventId, sentAt, callId: event.callId, hostUserId: event.hostUserId }
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId: event.callId,
+        version: event.version,
+        hostUserId: event.hostUserId,
+      }
     case 'call_status':
-      return { v, type, eventId, sentAt, callId: event.callId, status: event.status }
+      return { v, type, eventId, sentAt, callId: event.callId, version: event.version, status: event.status }
     case 'friend_request': {
       const { requestId, userId, displayName, message, createdAtMs } = event
       return {
@@ -161,13 +241,15 @@ function invitationBody(
   deviceId: DeviceId | undefined,
 ): object {
   const { kind: type, eventId, sentAtMs: sentAt } = invitation
-  const { callId, callerId, callerName, encryptedAESKey, roomId, isVideo, isOnGoing, keyEpoch } = invitation
+  const { callId, version, callerId, callerName, encryptedAESKey, roomId, isVideo, isOnGoing, keyEpoch } =
+    invitation
   return {
     v,
     type,
     eventId,
     sentAt,
     callId,
+    version,
     callerId,
     callerName,
     encryptedAESKey,
@@ -197,6 +279,7 @@ const v = 1
 export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   call_invitation: eventSchema('call_invitation', {
     callId: Uint64Text,
+    version: CallVersion,
     callerId: Uint64Text,
     callerName: Type.String(),
     encryptedAESKey: EncryptedKey,
@@ -216,6 +299,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   call_moved: overEvent('call_moved'),
   call_ended: eventSchema('call_ended', {
     callId: Uint64Text,
+    version: CallVersion,
     status: CallStatusText,
     endReason: EndReasonText,
     endedBy: Type.Optional({ ...Uint64Text, description: 'Left out when nobody ended it' }),
@@ -223,6 +307,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   }),
   participant_request_rejoin: eventSchema('participant_request_rejoin', {
     callId: Uint64Text,
+    version: CallVersion,
     userId: Uint64Text,
     deviceId: Uint64Text,
     displayName: Type.String(),
@@ -231,6 +316,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   }),
   participant_accept_rejoin: eventSchema('participant_accept_rejoin', {
     callId: Uint64Text,
+    version: CallVersion,
     encryptedAESKey: EncryptedKey,
     keyEpoch: Type.Integer(),
     fromUserId: Uint64Text,
@@ -238,20 +324,34 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   }),
   key_update: eventSchema('key_update', {
     callId: Uint64Text,
+    version: CallVersion,
     epoch: Type.Integer(),
     reason: KeysReasonText,
     encryptedAESKey: EncryptedKey,
     fromUserId: Uint64Text,
     fromDeviceId: Uint64Text,
   }),
-  media_ready: eventSchema('media_ready', { callId: Uint64Text, roomId: RoomId, media: CallMediaView }),
+  media_ready: eventSchema('media_ready', {
+    callId: Uint64Text,
+    version: CallVersion,
+    roomId: RoomId,
+    media: CallMediaView,
+  }),
   participant_invited: participantEvent('participant_invited'),
   participant_ringing: participantEvent('participant_ringing'),
   participant_joined: participantEvent('participant_joined'),
   participant_left: participantEvent('participant_left'),
   participant_declined: participantEvent('participant_declined'),
-  host_changed: eventSchema('host_changed', { callId: Uint64Text, hostUserId: Uint64Text }),
-  call_status: eventSchema('call_status', { callId: Uint64Text, status: CallStatusText }),
+  host_changed: eventSchema('host_changed', {
+    callId: Uint64Text,
+    version: CallVersion,
+    hostUserId: Uint64Text,
+  }),
+  call_status: eventSchema('call_status', {
+    callId: Uint64Text,
+    version: CallVersion,
+    status: CallStatusText,
+  }),
   friend_request: eventSchema('friend_request', {
     requestId: Uint64Text,
     userId: Uint64Text,
@@ -296,6 +396,7 @@ function eventSchema(type: EventType, members: TProperties): TObject {
 function overEvent(type: EventType, more: TProperties = {}): TObject {
   return eventSchema(type, {
     callId: Uint64Text,
+    version: CallVersion,
     callerId: Uint64Text,
     callerName: Type.String(),
     isVideo: Type.Boolean(),
@@ -305,7 +406,7 @@ function overEvent(type: EventType, more: TProperties = {}): TObject {
 }
 
 function participantEvent(type: EventType): TObject {
-  return eventSchema(type, { callId: Uint64Text, participant: CallParticipant })
+  return eventSchema(type, { callId: Uint64Text, version: CallVersion, participant: CallParticipant })
 }
 
 function deviceEvent(type: EventType): TObject {

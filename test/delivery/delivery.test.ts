@@ -31,6 +31,7 @@ const PIXEL: PushTokens = { fcmToken: 'c3', registeredAtMs: 1 }
 const INVITATION: NoticeBody = {
   kind: 'call_invitation',
   callId: CALL,
+  version: 2,
   ...CALLER,
   encryptedAESKey: 'a-key',
   roomId: 3,
@@ -39,7 +40,7 @@ const INVITATION: NoticeBody = {
   participants: [],
   keyEpoch: 1,
 }
-const MISSED: NoticeBody = { kind: 'call_missed', callId: CALL, ...CALLER, atMs: NOW_MS }
+const MISSED: NoticeBody = { kind: 'call_missed', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS }
 
 interface Fakes {
   readonly push?: PushTokens
@@ -225,7 +226,10 @@ t.test('the environment of Apple that knew the token is remembered when it is an
 
 t.test('what is shown of a push has the kind of its payload, and the headers as they are sent', async t => {
   const apple = open()
-  await apple.tell({ kind: 'call_cancelled', callId: CALL, ...CALLER, atMs: NOW_MS }, NOW_MS + 30_000)
+  await apple.tell(
+    { kind: 'call_cancelled', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS },
+    NOW_MS + 30_000,
+  )
   t.match(apple.rendered, [
     {
       kind: 'call_cancel',

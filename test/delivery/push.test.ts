@@ -35,6 +35,7 @@ const PIXEL: PushTokens = { fcmToken: FCM_TOKEN, registeredAtMs: 1 }
 const INVITATION: CallNoticeBody = {
   kind: 'call_invitation',
   callId: CALL,
+  version: 2,
   ...CALLER,
   encryptedAESKey: KEY,
   roomId: 123_456_789,
@@ -43,7 +44,7 @@ const INVITATION: CallNoticeBody = {
   participants: [{ userId: USER, displayName: 'Ann' }],
   keyEpoch: 1,
 }
-const MISSED: CallNoticeBody = { kind: 'call_missed', callId: CALL, ...CALLER, atMs: NOW_MS }
+const MISSED: CallNoticeBody = { kind: 'call_missed', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS }
 
 /** The members of every call push. */
 const ENVELOPE = { eventId: EVENT_ID, sentAt: NOW_MS, deviceId: '18446744073709551615' }
@@ -194,21 +195,35 @@ t.test('Android gets an invitation as data, texts only, for as long as it still 
 })
 
 for (const [body, told] of [
-  [{ kind: 'call_cancelled', callId: CALL, ...CALLER, atMs: NOW_MS }, { reason: 'cancelled' }],
+  [{ kind: 'call_cancelled', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS }, { reason: 'cancelled' }],
   [
-    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS, reason: 'answered' },
+    {
+      kind: 'call_answered_elsewhere',
+      callId: CALL,
+      version: 2,
+      ...CALLER,
+      atMs: NOW_MS,
+      reason: 'answered',
+    },
     { reason: 'answered_elsewhere' },
   ],
   [
-    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS, reason: 'declined' },
+    {
+      kind: 'call_answered_elsewhere',
+      callId: CALL,
+      version: 2,
+      ...CALLER,
+      atMs: NOW_MS,
+      reason: 'declined',
+    },
     { reason: 'declined_elsewhere' },
   ],
   [
-    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS, reason: 'busy' },
+    { kind: 'call_answered_elsewhere', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS, reason: 'busy' },
     { reason: 'declined_elsewhere' },
   ],
   [
-    { kind: 'call_ended', callId: CALL, status: 'ended', endReason: 'hangup', endedAtMs: NOW_MS },
+    { kind: 'call_ended', callId: CALL, version: 2, status: 'ended', endReason: 'hangup', endedAtMs: NOW_MS },
     { reason: 'ended', endReason: 'hangup' },
   ],
 ] satisfies [CallNoticeBody, object][]) {
@@ -378,8 +393,15 @@ const key = fc
   .uint8Array({ minLength: 64, maxLength: 1_024 })
   .map(bytes => Buffer.from(bytes).toString('base64'))
 const time = fc.integer({ min: 0, max: 4_000_000_000_000 })
-const over = { callId: id, callerId: id, callerName: name, isVideo: fc.boolean(), atMs: time }
-const given = { encryptedAESKey: key, callId: id, fromUserId: id, fromDeviceId: id }
+const over = {
+  callId: id,
+  version: fc.nat(),
+  callerId: id,
+  callerName: name,
+  isVideo: fc.boolean(),
+  atMs: time,
+}
+const given = { encryptedAESKey: key, callId: id, version: fc.nat(), fromUserId: id, fromDeviceId: id }
 const device = { deviceId: id, name, platform: name, publicKeyHash: name }
 
 /** Any notice of each kind. */
@@ -397,17 +419,24 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   call_missed: fc.record(over),
   call_answered_elsewhere: fc.record({ ...over, reason: fc.constantFrom('answered', 'declined', 'busy') }),
   call_moved: fc.record(over),
-  call_ended: fc.record({ callId: id, status: fc.constant('ended'), endReason: name, endedAtMs: time }),
+  call_ended: fc.record({
+    callId: id,
+    version: fc.nat(),
+    status: fc.constant('ended'),
+    endReason: name,
+    endedAtMs: time,
+  }),
   participant_request_rejoin: fc.record({
     ...device,
     callId: id,
+    version: fc.nat(),
     userId: id,
     displayName: name,
     expiresAtMs: time,
   }),
   participant_accept_rejoin: fc.record({ ...given, keyEpoch: fc.nat() }),
   key_update: fc.record({ ...given, epoch: fc.nat(), reason: fc.constant('leave') }),
-  media_ready: fc.record({ callId: id, roomId: fc.maxSafeNat(), untilS: fc.nat() }),
+  media_ready: fc.record({ callId: id, version: fc.nat(), roomId: fc.maxSafeNat(), untilS: fc.nat() }),
   friend_request: fc.record({ requestId: id, userId: id, displayName: name, createdAtMs: time }),
   friend_request_cancelled: fc.record({ requestId: id, userId: id }),
   contact_added: fc.record({ userId: id, displayName: name, requestId: id, isPushed: fc.boolean() }),

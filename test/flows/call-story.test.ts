@@ -55,7 +55,7 @@ t.test('a call from the first ring to the history of it', async t => {
     'apns-push-type': 'voip',
     'apns-priority': '10',
   })
-  const { v, participants, ...pushed } = invitation.body
+  const { v, version, participants, ...pushed } = invitation.body
   t.same(push.payload, { aps: {}, ...pushed }, 'the push says the same')
 
   t.comment('Bob’s phone rings, he answers')

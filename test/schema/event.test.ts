@@ -19,8 +19,15 @@ const AT_MS = Date.UTC(2026, 10, 20)
 const AT = '2026-11-20T00:00:00.000Z'
 const KEY = 'a2V5'
 
-const OVER = { callId: CALL, callerId: USER, callerName: 'Ann', isVideo: true, atMs: AT_MS }
-const OVER_FIELDS = { callId: '56', callerId: `${USER}`, callerName: 'Ann', isVideo: true, at: AT }
+const OVER = { callId: CALL, version: 4, callerId: USER, callerName: 'Ann', isVideo: true, atMs: AT_MS }
+const OVER_FIELDS = {
+  callId: '56',
+  version: 4,
+  callerId: `${USER}`,
+  callerName: 'Ann',
+  isVideo: true,
+  at: AT,
+}
 const PARTICIPANT: ParticipantView = {
   userId: USER,
   displayName: 'Ann',
@@ -36,6 +43,7 @@ const PARTICIPANT: ParticipantView = {
 }
 const PARTICIPANT_FIELDS = {
   callId: '56',
+  version: 4,
   participant: {
     userId: `${USER}`,
     displayName: 'Ann',
@@ -65,6 +73,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     {
       kind: 'call_invitation',
       callId: CALL,
+      version: 4,
       callerId: USER,
       callerName: 'Ann',
       roomId: 9,
@@ -77,6 +86,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
     {
       callId: '56',
+      version: 4,
       callerId: `${USER}`,
       callerName: 'Ann',
       roomId: 9,
@@ -106,17 +116,19 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     {
       kind: 'call_ended',
       callId: CALL,
+      version: 4,
       status: 'ended',
       endReason: 'hangup',
       endedBy: OTHER,
       endedAtMs: AT_MS,
     },
-    { callId: '56', status: 'ended', endReason: 'hangup', endedBy: '12', endedAt: AT },
+    { callId: '56', version: 4, status: 'ended', endReason: 'hangup', endedBy: '12', endedAt: AT },
   ],
   participant_request_rejoin: [
     {
       kind: 'participant_request_rejoin',
       callId: CALL,
+      version: 4,
       userId: USER,
       deviceId: DEVICE,
       displayName: 'Ann',
@@ -125,6 +137,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
     {
       callId: '56',
+      version: 4,
       userId: `${USER}`,
       deviceId: '34',
       displayName: 'Ann',
@@ -136,17 +149,26 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     {
       kind: 'participant_accept_rejoin',
       callId: CALL,
+      version: 4,
       keyEpoch: 2,
       encryptedAESKey: KEY,
       fromUserId: USER,
       fromDeviceId: DEVICE,
     },
-    { callId: '56', keyEpoch: 2, encryptedAESKey: KEY, fromUserId: `${USER}`, fromDeviceId: '34' },
+    {
+      callId: '56',
+      version: 4,
+      keyEpoch: 2,
+      encryptedAESKey: KEY,
+      fromUserId: `${USER}`,
+      fromDeviceId: '34',
+    },
   ],
   key_update: [
     {
       kind: 'key_update',
       callId: CALL,
+      version: 4,
       epoch: 2,
       reason: 'leave',
       encryptedAESKey: KEY,
@@ -155,6 +177,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
     {
       callId: '56',
+      version: 4,
       epoch: 2,
       reason: 'leave',
       encryptedAESKey: KEY,
@@ -163,9 +186,10 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
   ],
   media_ready: [
-    { kind: 'media_ready', callId: CALL, roomId: 7_001, untilS: 1_795_322_921 },
+    { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001, untilS: 1_795_322_921 },
     {
       callId: '56',
+      version: 4,
       roomId: 7_001,
       media: {
         kind: 'janus',
@@ -177,32 +201,32 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
   ],
   participant_invited: [
-    { kind: 'participant_invited', callId: CALL, participant: PARTICIPANT },
+    { kind: 'participant_invited', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
   participant_ringing: [
-    { kind: 'participant_ringing', callId: CALL, participant: PARTICIPANT },
+    { kind: 'participant_ringing', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
   participant_joined: [
-    { kind: 'participant_joined', callId: CALL, participant: PARTICIPANT },
+    { kind: 'participant_joined', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
   participant_left: [
-    { kind: 'participant_left', callId: CALL, participant: PARTICIPANT },
+    { kind: 'participant_left', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
   participant_declined: [
-    { kind: 'participant_declined', callId: CALL, participant: PARTICIPANT },
+    { kind: 'participant_declined', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
   host_changed: [
-    { kind: 'host_changed', callId: CALL, hostUserId: OTHER },
-    { callId: '56', hostUserId: '12' },
+    { kind: 'host_changed', callId: CALL, version: 4, hostUserId: OTHER },
+    { callId: '56', version: 4, hostUserId: '12' },
   ],
   call_status: [
-    { kind: 'call_status', callId: CALL, status: 'active' },
-    { callId: '56', status: 'active' },
+    { kind: 'call_status', callId: CALL, version: 4, status: 'active' },
+    { callId: '56', version: 4, status: 'active' },
   ],
   friend_request: [
     {

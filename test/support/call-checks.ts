@@ -12,10 +12,11 @@ import {
   isPending,
   PARTICIPANTS_MAX,
 } from '../../src/domain/calls/call.ts'
-import type { CallAccepted, CallEffect } from '../../src/domain/calls/call-command.ts'
+import type { CallAccepted, CallEffect, CallReply } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs } from '../../src/domain/calls/call-deadline.ts'
 import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
-import type { UntimedCommand } from './call-driver.ts'
+import { type CallRecord, recordOf } from '../../src/domain/calls/call-view.ts'
+import { deviceOf, type UntimedCommand } from './call-driver.ts'
 
 export class CallChecks {
   /** Whose key a text is, by the device that it was made for. */
@@ -26,6 +27,7 @@ export class CallChecks {
   readonly #rows = new Map<bigint, CallHistoryRow>()
   #ended: Call | undefined
   #epoch = 0
+  #shown: CallRecord | undefined
 
   constructor(ownerOf: (encryptedAESKey: string) => string | undefined) {
     this.#ownerOf = ownerOf
@@ -42,6 +44,7 @@ export class CallChecks {
       assert.ok(by, 'a key in a reply to nobody')
       this.#assertOwner(reply.record.encryptedAESKey, nameOf(by))
     }
+    this.#checkVersion(call, effects, reply)
     this.#checkPeople(call)
     this.#checkRinging(call)
     this.#checkKeys(call)
@@ -85,6 +88,20 @@ export class CallChecks {
     return (
       typeof value === 'object' && value !== null && Object.values(value).some(one => this.#holdsKey(one))
     )
+  }
+
+  /** What is shown or told has a version of its own, one more than what was before. */
+  #checkVersion(call: Call, effects: readonly CallEffect[], reply: CallReply): void {
+    const { version } = call
+    const was = this.#shown
+    const shown = recordOf(call, NOBODY)
+    if (version === was?.version) {
+      assert.deepEqual(shown, was, 'two equal versions differ')
+      assert.equal(effects.length, 0, 'something is told without a new version')
+    } else assert.equal(version, (was?.version ?? 0) + 1, 'versions grow by one')
+    for (const told of effects.map(versionTold)) assert.equal(told ?? version, version, 'the version told')
+    if (reply.kind === 'record') assert.equal(reply.record.version, version, 'the version answered')
+    this.#shown = shown
   }
 
   #checkPeople(call: Call): void {
@@ -136,6 +153,13 @@ export class CallChecks {
   }
 }
 
+function versionTold(effect: CallEffect): number | undefined {
+  if (effect.kind === 'topic') return effect.event.version
+  return effect.kind === 'device' ? effect.notice.version : undefined
+}
+
 function nameOf({ userId, deviceId }: CallDeviceRef): string {
   return `${userId}_${deviceId}`
 }
+
+const NOBODY = deviceOf(0)

@@ -47,7 +47,8 @@ function getParticipants(deps: Deps): Operation {
     handle: ({ requester, params }) => {
       const call = readLiveCall(deps, params[0], requester.userId)
       const participants = recordOf(call, requester).participants.map(participantBody)
-      return { status: 200, body: { callId: call.callId, keyEpoch: call.keyEpoch, participants } }
+      const { callId, version, keyEpoch } = call
+      return { status: 200, body: { callId, version, keyEpoch, participants } }
     },
   })
 }

@@ -11,7 +11,7 @@ export function exampleOf(name: string): object {
 
 const ENVELOPE = { eventId: 'q5xPYmBtR0aS2wJ7cVd3Lg', sentAt: 1_795_146_521_983 }
 const AT = '2026-11-20T10:08:41.983Z'
-const CALL = { callId: '6117204471893025' }
+const CALL = { callId: '6117204471893025', version: 4 }
 const ANN = { userId: '8905371541254727', displayName: 'Ann' }
 const BOB = { userId: '1305603940818917', displayName: 'Bob' }
 const ANNS_PHONE = '2064266649997366'

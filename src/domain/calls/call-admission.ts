@@ -27,7 +27,7 @@ export function withAdmitted(
     if (attendance === undefined || attendance.isAdmitted) continue
     next = withParticipant(next, device.userId, { attendance: { ...attendance, isAdmitted: true } })
     if (answered.some(other => isSameDevice(other, device))) continue
-    told.push(mediaReadyNotice(call.callId, entryOf(call, device)))
+    told.push(mediaReadyNotice(call, entryOf(call, device)))
   }
   return changed(next, told)
 }

@@ -12,6 +12,7 @@ import {
   isOver,
   joinedOn,
   memberOf,
+  nextVersionOf,
   type Participant,
   participantOf,
 } from './call.ts'
@@ -61,15 +62,19 @@ export function decide(
 ): CallDecision {
   if (command.kind === 'start') return decideStart(call, command, facts)
   if (call === undefined) return notFound()
+  const next = nextVersionOf(call)
+  const changedCall = (after: Call) => (after === next ? call : after)
   // A deadline before the command comes first, however late its timer is.
-  const present = withDeadlinesPassed(call, command.nowMs)
-  const due = effectsOf(call, present, undefined, command.nowMs)
-  if (command.kind === 'deadline') return { kind: 'accepted', call: present, effects: due, reply: DONE }
+  const present = withDeadlinesPassed(next, command.nowMs)
+  const due = effectsOf(next, present, undefined, command.nowMs)
+  if (command.kind === 'deadline') {
+    return { kind: 'accepted', call: changedCall(present), effects: due, reply: DONE }
+  }
   if (isOccurrence(command)) {
     const outcome = outcomeOfOccurrence(present, command)
     const after = settled(outcome.call, command.nowMs)
     const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs), ...outcome.told]
-    return { kind: 'accepted', call: after, effects, reply: DONE }
+    return { kind: 'accepted', call: changedCall(after), effects, reply: DONE }
   }
   const participant = memberOf(present, command.by.userId)
   if (participant === undefined) return isPresence(command) ? unchanged(call) : notFound()
@@ -77,9 +82,11 @@ export function decide(
   if (refusal !== undefined) return refusal
   const outcome = outcomeOf(present, participant, command, facts)
   if (outcome.kind === 'refused') return outcome
-  const after = settled(withRequest(outcome.call, command.by, command.nowMs), command.nowMs)
+  const after = settled(outcome.call, command.nowMs)
   const effects = [...due, ...effectsOf(present, after, command.by, command.nowMs), ...outcome.told]
-  return { kind: 'accepted', call: after, effects, reply: replyTo(present, after, command) }
+  // A sign of life alone makes no version: a room may forget it.
+  const kept = withRequest(changedCall(after), command.by, command.nowMs)
+  return { kind: 'accepted', call: kept, effects, reply: replyTo(present, kept, command) }
 }
 
 /** A command to an existing call. */

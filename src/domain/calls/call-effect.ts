@@ -87,6 +87,7 @@ function invitationsTo(
   const invitation = {
     kind: 'call_invitation' as const,
     callId: after.callId,
+    version: after.version,
     callerId: participant.invitedBy,
     callerName: nameOf(after, participant.invitedBy),
     roomId: after.roomId,
@@ -157,8 +158,14 @@ function endsOfAttendance(change: Change, participant: Participant): DeviceEffec
   }
   const wasThere = isJoined(was) || was.state === 'lost'
   if (!wasThere || state !== 'removed') return []
-  const { callId } = after
-  const ending = { callId, status: 'ended' as const, endReason: 'removed' as const, endedAtMs: nowMs }
+  const { callId, version } = after
+  const ending = {
+    callId,
+    version,
+    status: 'ended' as const,
+    endReason: 'removed' as const,
+    endedAtMs: nowMs,
+  }
   const endedBy = by === undefined ? {} : { endedBy: by.userId }
   return [plainNotice({ userId, deviceId }, { kind: 'call_ended', ...ending, ...endedBy })]
 }
@@ -166,10 +173,11 @@ function endsOfAttendance(change: Change, participant: Participant): DeviceEffec
 /** The end of the call, to the devices that are in it, or believe that they are, or ask to be; not to who ended it. */
 function endings({ before, after, by }: Change): DeviceEffect[] {
   if (before === undefined || isOver(before) || !isOver(after)) return []
-  const { callId, status, endReason, endedBy, endedAtMs } = after
+  const { callId, version, status, endReason, endedBy, endedAtMs } = after
   const notice = {
     kind: 'call_ended' as const,
     callId,
+    version,
     status,
     endReason: endReason!,
     endedAtMs: endedAtMs!,
@@ -196,10 +204,10 @@ function askersOf({ rejoinAsks, participants }: Call): CallDeviceRef[] {
 
 function topicEvents({ before, after }: Change): CallTopicEvent[] {
   if (before === undefined) return []
-  const { callId, status, hostUserId } = after
+  const { callId, version, status, hostUserId } = after
   const events = isOver(after) ? [] : after.participants.flatMap(one => participantEvents(before, after, one))
-  if (status !== before.status) events.push({ kind: 'call_status', callId, status })
-  if (hostUserId !== before.hostUserId) events.push({ kind: 'host_changed', callId, hostUserId })
+  if (status !== before.status) events.push({ kind: 'call_status', callId, version, status })
+  if (hostUserId !== before.hostUserId) events.push({ kind: 'host_changed', callId, version, hostUserId })
   return events
 }
 
@@ -209,7 +217,8 @@ function participantEvents(before: Call, after: Call, participant: Participant):
   const isOnSameDevice = was?.attendance?.deviceId === participant.attendance?.deviceId
   if (isSameState && (isOnSameDevice || !isJoined(participant))) return []
   const kind = EVENTS[participant.state]
-  return [{ kind, callId: after.callId, participant: participantView(after, participant) }]
+  const { callId, version } = after
+  return [{ kind, callId, version, participant: participantView(after, participant) }]
 }
 
 function historyOf({ before, after }: Change, participant: Participant): CallEffect[] {
@@ -227,7 +236,8 @@ function overNotice(
   let notice = overNotices.get(name)
   if (notice === undefined) {
     const callerName = nameOf(after, invitedBy)
-    notice = { ...end, callId: after.callId, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
+    const { callId, version } = after
+    notice = { ...end, callId, version, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
     overNotices.set(name, notice)
   }
   return plainNotice({ userId, deviceId }, notice)

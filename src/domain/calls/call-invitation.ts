@@ -52,6 +52,7 @@ export function startedCall(command: StartCommand, facts: CallFacts): CallOutcom
   const invited = called.callees.map(callee => newParticipant(callee, invitation, callee.devices))
   return changed({
     callId,
+    version: 1,
     isVideo,
     initiatorId: by.userId,
     hostUserId: by.userId,

@@ -52,6 +52,7 @@ export function withAsk(call: Call, participant: Participant, by: CallActor, now
     notice: {
       kind: 'participant_request_rejoin' as const,
       callId: call.callId,
+      version: call.version,
       userId,
       deviceId,
       publicKeyHash,
@@ -92,6 +93,7 @@ export function withAnswer(call: Call, command: AnswerCommand): CallOutcome {
   const notice = {
     kind: 'participant_accept_rejoin' as const,
     callId: call.callId,
+    version: call.version,
     keyEpoch: call.keyEpoch,
     fromUserId: userId,
     fromDeviceId: deviceId,
@@ -148,6 +150,7 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
   const notice = {
     kind: 'key_update' as const,
     callId: call.callId,
+    version: call.version,
     epoch,
     reason,
     fromUserId: userId,

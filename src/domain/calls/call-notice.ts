@@ -7,7 +7,7 @@
  */
 
 import type { CallId, DeviceId, UserId } from '../ids.ts'
-import type { CallEndReason, CallStatus, ParticipantState } from './call.ts'
+import type { Call, CallEndReason, CallStatus, ParticipantState } from './call.ts'
 import type { RoomEntry } from './call-media.ts'
 
 /** A call's key encrypted for one device. */
@@ -22,6 +22,7 @@ export type KeyedNotice =
   | {
       readonly kind: 'call_invitation'
       readonly callId: CallId
+      readonly version: number
       readonly callerId: UserId
       readonly callerName: string
       readonly roomId: number
@@ -36,6 +37,7 @@ export type KeyedNotice =
   | {
       readonly kind: 'participant_accept_rejoin'
       readonly callId: CallId
+      readonly version: number
       readonly keyEpoch: number
       readonly fromUserId: UserId
       readonly fromDeviceId: DeviceId
@@ -43,6 +45,7 @@ export type KeyedNotice =
   | {
       readonly kind: 'key_update'
       readonly callId: CallId
+      readonly version: number
       readonly epoch: number
       readonly reason: KeysReason
       readonly fromUserId: UserId
@@ -53,6 +56,7 @@ export type KeyedNotice =
 export interface OverNotice<Kind> {
   readonly kind: Kind
   readonly callId: CallId
+  readonly version: number
   readonly callerId: UserId
   readonly callerName: string
   readonly isVideo: boolean
@@ -69,6 +73,7 @@ export type PlainCallNotice =
   | {
       readonly kind: 'call_ended'
       readonly callId: CallId
+      readonly version: number
       readonly status: CallStatus
       readonly endReason: CallEndReason
       /** Absent when no person ended it. */
@@ -78,6 +83,7 @@ export type PlainCallNotice =
   | {
       readonly kind: 'participant_request_rejoin'
       readonly callId: CallId
+      readonly version: number
       readonly userId: UserId
       readonly deviceId: DeviceId
       readonly displayName: string
@@ -89,6 +95,7 @@ export type PlainCallNotice =
 export interface MediaReadyNotice {
   readonly kind: 'media_ready'
   readonly callId: CallId
+  readonly version: number
   readonly roomId: number
   /** The proofs' end, seconds since 1970. */
   readonly untilS: number
@@ -113,10 +120,21 @@ export type CallTopicEvent =
         | 'participant_left'
         | 'participant_declined'
       readonly callId: CallId
+      readonly version: number
       readonly participant: ParticipantView
     }
-  | { readonly kind: 'host_changed'; readonly callId: CallId; readonly hostUserId: UserId }
-  | { readonly kind: 'call_status'; readonly callId: CallId; readonly status: CallStatus }
+  | {
+      readonly kind: 'host_changed'
+      readonly callId: CallId
+      readonly version: number
+      readonly hostUserId: UserId
+    }
+  | {
+      readonly kind: 'call_status'
+      readonly callId: CallId
+      readonly version: number
+      readonly status: CallStatus
+    }
 
 /** A participant as shown to the rest (contract 4.1). */
 export interface ParticipantView {
@@ -150,8 +168,11 @@ export interface DeviceEffect {
 }
 
 /** To the device that the entry is for. */
-export function mediaReadyNotice(callId: CallId, { roomId, device, untilS }: RoomEntry): DeviceEffect {
-  const notice = { kind: 'media_ready' as const, callId, roomId, untilS }
+export function mediaReadyNotice(
+  { callId, version }: Call,
+  { roomId, device, untilS }: RoomEntry,
+): DeviceEffect {
+  const notice = { kind: 'media_ready' as const, callId, version, roomId, untilS }
   return { kind: 'device', ...device, notice, expiresAtMs: untilS * 1000, replaces: undefined }
 }
 

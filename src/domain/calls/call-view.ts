@@ -20,6 +20,7 @@ import type { ParticipantView } from './call-notice.ts'
 
 export interface CallRecord {
   readonly callId: CallId
+  readonly version: number
   readonly roomId: number
   readonly status: CallStatus
   readonly isVideo: boolean
@@ -45,6 +46,7 @@ export interface CallRecord {
 export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
   return {
     callId: call.callId,
+    version: call.version,
     roomId: call.roomId,
     status: call.status,
     isVideo: call.isVideo,

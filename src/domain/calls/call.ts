@@ -47,6 +47,8 @@ export type ParticipantState =
 /** The snapshot of a call; everything in it is plain data for the store. Times are wall-clock milliseconds. */
 export interface Call {
   readonly callId: CallId
+  /** 1 at the start, and one more with each change. */
+  readonly version: number
   readonly roomId: number
   readonly status: CallStatus
   readonly isVideo: boolean
@@ -202,6 +204,11 @@ export function attendeesOf(call: Call): number {
 /** Whether never more than two had a part in it, invited ones counted. */
 export function isTwoPerson(call: Call): boolean {
   return call.participants.length <= 2
+}
+
+/** The call for a change to begin with, so that all it tells of the call has the version that it makes. */
+export function nextVersionOf(call: Call): Call {
+  return { ...call, version: call.version + 1 }
 }
 
 /** The call with one participant changed. */

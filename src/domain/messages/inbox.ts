@@ -41,8 +41,8 @@ export function callInvitedTo(item: InboxItem): CallId | undefined {
 /** The notice that replaces an unfetched invitation; undefined for other notices. */
 export function missedInsteadOf(notice: Notice): NoticeBody | undefined {
   if (notice.kind !== 'call_invitation') return undefined
-  const { callId, callerId, callerName, isVideo, expiresAtMs } = notice
-  return { kind: 'call_missed', callId, callerId, callerName, isVideo, atMs: expiresAtMs }
+  const { callId, version, callerId, callerName, isVideo, expiresAtMs } = notice
+  return { kind: 'call_missed', callId, version, callerId, callerName, isVideo, atMs: expiresAtMs }
 }
 
 /** `<epoch>-<offset>`: of `0-9`, `a-z` and `-`, so that no version of STOMP has to escape it. */

@@ -12,6 +12,7 @@ import { newPerson, openTestActors, type Person, type TestActors } from '../../s
 const MISSED: CallNoticeBody = {
   kind: 'call_missed',
   callId: 1n as CallId,
+  version: 2,
   callerId: 2n as UserId,
   callerName: 'Ann',
   isVideo: true,

@@ -52,6 +52,7 @@ t.test('a start is answered with the record of the call, without a key', async t
   t.equal(answer.status, 201)
   t.same(answer.body, {
     callId: answer.body.callId,
+    version: 1,
     roomId: 123_456_789,
     status: 'ringing',
     isVideo: false,
@@ -86,6 +87,19 @@ t.test('a start is answered with the record of the call, without a key', async t
     media: { kind: 'client' },
     isOnGoing: false,
   })
+})
+
+t.test('a call has one version more with each change, wherever it is read', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
+  const id = await started(rooms, ann.phone, [bob])
+  t.match((await get(rooms, 'pending', bob.phone)).body.items, [{ callId: id, version: 1 }])
+  t.match((await post(rooms, `${id}/join`, bob.phone)).body, { version: 2 })
+  t.match((await post(rooms, `${id}/join`, bob.phone)).body, { version: 2 }, 'said again')
+  for (const path of [id, `${id}/participants`]) {
+    t.match((await get(rooms, path, ann.phone)).body, { callId: id, version: 2 })
+  }
+  t.match((await post(rooms, 'end', ann.phone, { callId: id })).body, { version: 3 })
 })
 
 t.test('a room is assigned where none is named, as an integer that a double holds', async t => {

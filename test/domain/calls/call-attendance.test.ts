@@ -53,6 +53,7 @@ t.test('a start invites each device with its own key', async t => {
     invited.map(device => ({
       kind: 'call_invitation',
       callId: CALL_ID,
+      version: 1,
       callerId: 1n,
       callerName: 'User 1',
       roomId: 4711,
@@ -128,6 +129,7 @@ t.test('a joining callee hears nothing, their other devices that it was answered
     {
       kind: 'call_answered_elsewhere',
       callId: CALL_ID,
+      version: 2,
       callerId: 1n,
       callerName: 'User 1',
       isVideo: true,

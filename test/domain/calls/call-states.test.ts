@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { type Call, isOver } from '../../../src/domain/calls/call.ts'
-import type { CallDecision } from '../../../src/domain/calls/call-command.ts'
+import type { CallAccepted, CallDecision } from '../../../src/domain/calls/call-command.ts'
 import { decide } from '../../../src/domain/calls/call-decision.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { CallDriver, deviceOf, keyFor, type UntimedCommand } from '../../support/call-driver.ts'
@@ -288,6 +288,53 @@ t.test('each row of the table of calls', async t => {
     t.equal(driver.call.startedAtMs !== undefined, ['active', 'ended'].includes(status), `${name}: started`)
   }
 })
+
+t.test(
+  'each change makes the next version, which all that it tells of has; a refusal or a repeat makes none',
+  async t => {
+    const driver = new CallDriver()
+    const versionsOf = ({ call, effects }: CallAccepted) => [
+      call.version,
+      ...new Set(
+        effects.flatMap(effect => {
+          if (effect.kind === 'topic') return effect.event.version
+          return effect.kind === 'device' ? effect.notice.version : []
+        }),
+      ),
+    ]
+    t.same(versionsOf(driver.start([2, 3])), [1, 1])
+    t.same(versionsOf(driver.run({ kind: 'ringing', by: OTHER })), [2, 2])
+    t.same(versionsOf(driver.run({ kind: 'ringing', by: OTHER })), [2])
+    t.equal(driver.decide({ kind: 'request-rejoin', by: OTHER }).kind, 'refused')
+    driver.nowMs += 65_000
+    t.same(
+      versionsOf(driver.run({ kind: 'device-online', by: HOST })),
+      [3, 3],
+      'the rings end in the same change',
+    )
+
+    const active = new CallDriver()
+    active.start([2, 3])
+    t.same(versionsOf(active.join(2)), [2, 2])
+    active.nowMs += 1
+    t.same(versionsOf(active.run({ kind: 'device-seen', by: OTHER })), [2], 'a sign of life is no change')
+    t.same(versionsOf(active.join(3)), [3, 3])
+    t.same(versionsOf(active.run(active.keysCommand(HOST, [OTHER, deviceOf(3)], 2))), [4, 4])
+    const admitted = { kind: 'media-admitted', devices: [HOST, OTHER], answered: [] } as const
+    t.same(versionsOf(active.run(admitted)), [5, 5])
+    t.same(versionsOf(active.run({ kind: 'leave', by: deviceOf(3) })), [6, 6])
+    t.same(versionsOf(active.run({ kind: 'request-rejoin', by: deviceOf(3) })), [7, 7])
+    const answer = { requesterUserId: 3n as UserId, requesterDeviceId: deviceOf(3).deviceId }
+    const accepted = {
+      kind: 'accept-rejoin',
+      by: OTHER,
+      encryptedAESKey: keyFor(deviceOf(3)),
+      ...answer,
+    } as const
+    t.same(versionsOf(active.run(accepted)), [8, 8])
+    t.same(versionsOf(active.run({ kind: 'end', by: HOST })), [9, 9])
+  },
+)
 
 function declined(driver: CallDriver, ...users: number[]): void {
   for (const user of users) driver.run({ kind: 'decline', by: deviceOf(user) })

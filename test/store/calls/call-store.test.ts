@@ -56,6 +56,7 @@ function participant(userId: UserId, changes: Partial<Participant> = {}): Partic
 function call(changes: Partial<Call> = {}): Call {
   return {
     callId: CALL,
+    version: 2,
     roomId: 123_456_789,
     status: 'ringing',
     isVideo: false,
@@ -86,6 +87,7 @@ function invitationTo(userId: UserId, deviceId: DeviceId, expiresAtMs: number): 
   const notice = {
     kind: 'call_invitation' as const,
     callId: CALL,
+    version: 2,
     callerId: ANN,
     callerName: 'Ann',
     roomId: 123_456_789,
@@ -106,6 +108,7 @@ function cancelledFor(userId: UserId, deviceId: DeviceId): CallEffect {
     notice: {
       kind: 'call_cancelled',
       callId: CALL,
+      version: 2,
       callerId: ANN,
       callerName: 'Ann',
       isVideo: false,
@@ -166,7 +169,7 @@ t.test('a decision is one change: call, inboxes, pushes, history and reply', asy
   const effects: CallEffect[] = [
     invitationTo(one.userId, one.deviceId, nowMs + 60_000),
     invitationTo(other.userId, other.deviceId, nowMs + 60_000),
-    { kind: 'topic', event: { kind: 'call_status', callId: CALL, status: 'ringing' } },
+    { kind: 'topic', event: { kind: 'call_status', callId: CALL, version: 2, status: 'ringing' } },
     { kind: 'history', userId: one.userId, row: missed(nowMs) },
   ]
   const request = { scope: 'startCall 7', key: 'k', body: Buffer.from('{}') }

@@ -65,6 +65,7 @@ function invitation(callId: number, expiresAtMs: number): InboxItem {
   const notice: Notice = {
     kind: 'call_invitation',
     callId: BigInt(callId) as CallId,
+    version: 1,
     callerId: BOB,
     callerName: 'Bob',
     roomId: 3,

@@ -40,6 +40,7 @@ function invitation(expiresAtMs: number): CallNoticeBody {
   return {
     kind: 'call_invitation',
     callId: CALL,
+    version: 2,
     ...CALLER,
     roomId: 3,
     isOnGoing: false,
@@ -53,12 +54,19 @@ function invitation(expiresAtMs: number): CallNoticeBody {
 function over(
   kind: 'call_cancelled' | 'call_missed' | 'call_answered_elsewhere' | 'call_moved',
 ): CallNoticeBody {
-  const body = { callId: CALL, ...CALLER, atMs: 7 }
+  const body = { callId: CALL, version: 2, ...CALLER, atMs: 7 }
   return kind === 'call_answered_elsewhere' ? { kind, ...body, reason: 'answered' } : { kind, ...body }
 }
 
 function ended(nowMs: number): CallNoticeBody {
-  return { kind: 'call_ended', callId: CALL, status: 'ended', endReason: 'hangup', endedAtMs: nowMs }
+  return {
+    kind: 'call_ended',
+    callId: CALL,
+    version: 2,
+    status: 'ended',
+    endReason: 'hangup',
+    endedAtMs: nowMs,
+  }
 }
 
 t.test('every device finds a notice in its inbox but the one that did it, under one event id', async t => {
@@ -185,6 +193,7 @@ t.test('a participant hears of a call by its socket only', async t => {
     fromDeviceId: 4n as DeviceId,
     encryptedAESKey: 'a-key',
     callId: CALL,
+    version: 2,
   }
   const bodies: CallNoticeBody[] = [
     ended(nowMs),
@@ -225,6 +234,7 @@ t.test('a notice that ends is not shown after its time', async t => {
   const body: CallNoticeBody = {
     kind: 'participant_request_rejoin',
     callId: CALL,
+    version: 2,
     userId: CALLER.callerId,
     deviceId: 4n as DeviceId,
     displayName: 'Bob',
