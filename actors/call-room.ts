@@ -32,6 +32,7 @@ import {
   type CallRefused,
   type CallReply,
   type CallRequest,
+  type ChangedCall,
   type DeviceCommand,
   NO_FACTS,
   refused,
@@ -61,7 +62,7 @@ import type {
 } from './messages.ts'
 
 export interface CallRoomDeps {
-  readonly store: Pick<CallStore, 'open' | 'apply'>
+  readonly store: Pick<CallStore, 'open' | 'apply' | 'confirm'>
   readonly index: Pick<LiveCalls, 'put' | 'forget' | 'otherCallWith'>
   readonly facts: Pick<CallFactsReader, 'read' | 'isRegistered'>
   readonly presence: Presence
@@ -108,6 +109,8 @@ interface CallLife {
   /** The wall clock less the monotonic clock, milliseconds. */
   readonly clockOffsetMs: number
   readonly watchers: CallWatchers
+  /** The actor object that has the call now. */
+  room?: CallRoom | undefined
 }
 
 class CallRoom implements Actor<CallRoomMessage> {
@@ -132,6 +135,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#lives = lives
     const call = deps.store.open(callId)
     this.#life = lives.get(callId) ?? newLife(deps, context, callId)
+    this.#life.room = this
     if (call === undefined || isOver(call)) {
       // A start that failed leaves nothing behind.
       lives.delete(callId)
@@ -172,12 +176,16 @@ class CallRoom implements Actor<CallRoomMessage> {
     }
   }
 
+  onStopped(): void {
+    if (this.#life.room === this) this.#life.room = undefined
+  }
+
   #onCommand({ command, idempotent, reply }: CallCommandMessage): void {
     if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
     const decision = decide(this.#call, timed, this.#factsFor(command))
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
-    const refusal = this.#countRings(decision, timed)
+    const refusal = this.#refusalOfEnding(decision) ?? this.#countRings(decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
     const kept = idempotent && {
       request: idempotent,
@@ -195,7 +203,7 @@ class CallRoom implements Actor<CallRoomMessage> {
 
   /** Keeps what was decided, has it written, and tells of it when that is done. */
   #carryOut(
-    { call, effects, reply: answer }: CallAccepted,
+    { call, effects, reply: answer, ended: other }: CallAccepted,
     command: CallCommand,
     reply: Reply<CallReply> | undefined,
     kept: KeptReply | undefined,
@@ -210,14 +218,37 @@ class CallRoom implements Actor<CallRoomMessage> {
     const isWritten = kept !== undefined || isChanged
     // Also what writes nothing waits for the writes before it, whose outcome it may tell of.
     const durable = isWritten
-      ? this.#deps.store.apply({ call, effects }, command.nowMs, kept)
+      ? this.#deps.store.apply({ call, effects, ended: other }, command.nowMs, kept)
       : NOTHING_TO_WRITE
+    if (other !== undefined) this.#roomOf(other)?.endBeside(other, command.nowMs, durable)
     this.#context.commit(durable, () => {
       this.#tell(call, effects, command.nowMs)
       if (this.#deps.mediaRoom !== undefined && call !== before) this.#tellMedia(call)
       if (reply !== undefined) this.#answer(answer, command, reply)
       this.#deps.onDecided?.(command, call, effects)
     })
+  }
+
+  /** The call ends as another one starts, whose room has decided both and has them written in one change. */
+  endBeside({ call, effects }: ChangedCall, nowMs: number, durable: Promise<void>): void {
+    this.#call = call
+    this.#setTimer()
+    this.#context.commit(durable, () => {
+      this.#tell(call, effects, nowMs)
+      if (this.#deps.mediaRoom !== undefined) this.#tellMedia(call)
+      this.#deps.onDecided?.({ kind: 'deadline', nowMs }, call, effects)
+    })
+  }
+
+  /** Another call ends only as its room has it: one that is ending anyway, or being built anew, has another version. */
+  #refusalOfEnding({ ended: other }: CallAccepted): CallRefused | undefined {
+    if (other === undefined) return undefined
+    const room = this.#roomOf(other)
+    return room !== undefined && room.#call?.version === other.call.version - 1 ? undefined : ENDING
+  }
+
+  #roomOf({ call }: ChangedCall): CallRoom | undefined {
+    return this.#lives.get(call.callId)?.room
   }
 
   /** A device that comes into the call reads in the reply that the gateway lets it in, if that is soon. */
@@ -310,8 +341,10 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #refuse(refusal: CallRefused, reply: Reply<CallReply> | undefined): void {
+    const { awaits } = refusal
+    const durable = awaits === undefined ? NOTHING_TO_WRITE : this.#deps.store.confirm(awaits)
     // In its turn: what it was refused for may not be durable yet.
-    this.#context.commit(NOTHING_TO_WRITE, () => reply?.refuse(errorOf(refusal)))
+    this.#context.commit(durable, () => reply?.refuse(errorOf(refusal)))
     if (this.#call === undefined) this.#context.stop()
   }
 
@@ -434,6 +467,7 @@ const MEDIA_TIMER = 'media'
 /** Commands that bring a device into a call, or to its key. */
 const COMING: ReadonlySet<CallRequest['kind']> = new Set(['start', 'join', 'request-rejoin', 'rejoin'])
 const DEVICE_REMOVED = refused('DEVICE_NOT_REGISTERED', 'the device was removed')
+const ENDING = refused('OVERLOADED', 'a call of theirs to you is just ending')
 const NOTHING_TO_WRITE = Promise.resolve()
 /** As many as a call's people send in a second; further callers must come back later. */
 const MAILBOX_MESSAGES_MAX = 256

@@ -92,6 +92,7 @@ export type ApplicationErrorCode =
   | 'CALL_NOT_ACTIVE'
   | 'CALL_FULL'
   | 'ALREADY_IN_CALL'
+  | 'CALL_CROSSED'
   | 'ROOM_IN_USE'
   | 'CALLEE_NOT_CONTACT'
   | 'DEVICE_LIST_MISMATCH'

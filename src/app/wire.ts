@@ -1033,7 +1033,7 @@ export interface Problem {
   readonly deviceListSeqs?: Readonly<Record<string, number>>
   /** With `DEVICE_LIST_CONFLICT`: the seq of the newest list; left out where there is none. */
   readonly deviceListSeq?: number
-  /** With `ALREADY_IN_CALL`: the other call, to be left first. */
+  /** With `ALREADY_IN_CALL`: the other call, to be left first. With `CALL_CROSSED`: the call to you, to be joined. */
   readonly callId?: string
   /** With `CALLEE_NOT_CONTACT`: who is none. */
   readonly calleeIds?: readonly string[]

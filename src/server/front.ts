@@ -478,6 +478,7 @@ const CALLS_AT_WRITER: LiveCalls = {
   forget: atWriterOnly,
   callsOf: atWriterOnly,
   haveInCommon: atWriterOnly,
+  callsBetween: atWriterOnly,
   callsWith: atWriterOnly,
   otherCallWith: atWriterOnly,
   otherCallOf: atWriterOnly,

@@ -26,6 +26,7 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'host hand-over forgotten': 200,
   'ack that settles nothing': 20,
   'index not rebuilt after a failed commit': 500,
+  'crossing start overlooked': 100,
   'news lost': 200,
   'badge lost': 200,
   'swallowed failure': 400,

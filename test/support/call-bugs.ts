@@ -2,7 +2,7 @@
 
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import type { ConnectionInbox } from '../../actors/stomp-connection/deps.ts'
-import type { Call } from '../../src/domain/calls/call.ts'
+import { type Call, isOver } from '../../src/domain/calls/call.ts'
 import type { CallEffect } from '../../src/domain/calls/call-command.ts'
 import { decide } from '../../src/domain/calls/call-decision.ts'
 import type { CallId } from '../../src/domain/ids.ts'
@@ -32,6 +32,8 @@ export type PlantedBug =
   | 'ack that settles nothing'
   /** A decision that could not be written stays in the index. */
   | 'index not rebuilt after a failed commit'
+  /** A start does not see the callee's own until that is written. */
+  | 'crossing start overlooked'
   /** Now and then a connection does not hear that there is something in the inbox. */
   | 'news lost'
   /** Now and then no device hears that a badge has changed. */
@@ -39,7 +41,7 @@ export type PlantedBug =
   /** A failed write is taken for one that succeeded. */
   | 'swallowed failure'
 
-export type RoomCalls = Pick<CallStore, 'open' | 'read' | 'live' | 'apply'>
+export type RoomCalls = Pick<CallStore, 'open' | 'read' | 'live' | 'apply' | 'confirm'>
 export type NoticeInbox = Pick<InboxStore, 'append' | 'dropInvitation'>
 
 /** The live calls, as their rooms have them. */
@@ -49,12 +51,14 @@ export function plantInCalls(bug: PlantedBug | undefined, calls: RoomCalls, draw
     case 'shared key slice':
       return {
         ...calls,
-        apply: ({ call, effects }, ...more) => apply({ call, effects: withFirstKey(effects) }, ...more),
+        apply: (decision, ...more) =>
+          apply({ ...decision, effects: withFirstKey(decision.effects) }, ...more),
       }
     case 'inbox row missing':
       return {
         ...calls,
-        apply: ({ call, effects }, ...more) => apply({ call, effects: withoutOne(effects, draw) }, ...more),
+        apply: (decision, ...more) =>
+          apply({ ...decision, effects: withoutOne(decision.effects, draw) }, ...more),
       }
     case 'reply before commit':
       return { ...calls, apply: async (...args) => void apply(...args).catch(() => undefined) }
@@ -63,7 +67,7 @@ export function plantInCalls(bug: PlantedBug | undefined, calls: RoomCalls, draw
     case 'host hand-over forgotten':
       return {
         ...calls,
-        apply: ({ call, effects }, ...more) => apply({ call: withFirstHost(call), effects }, ...more),
+        apply: (decision, ...more) => apply({ ...decision, call: withFirstHost(decision.call) }, ...more),
       }
     case 'deadline of an old call':
       return withOldDeadlines(calls)
@@ -128,12 +132,17 @@ export function plantInContext(
   }
 }
 
-/** `isOver` says of a call whether it was and is no more. */
+/** `stored` gives a call as it is written. */
 export function plantInIndex(
   bug: PlantedBug | undefined,
   index: CallIndex,
-  isOver: (callId: CallId) => boolean,
+  stored: (callId: CallId) => Call | undefined,
 ): void {
+  if (bug === 'crossing start overlooked') {
+    const { callsBetween } = CallIndex.prototype
+    index.callsBetween = (...people) =>
+      callsBetween.apply(index, people).filter(({ callId }) => stored(callId) !== undefined)
+  }
   if (bug !== 'index not rebuilt after a failed commit') return
   const { put, forget } = CallIndex.prototype
   let isPutting = false
@@ -143,7 +152,8 @@ export function plantInIndex(
     isPutting = false
   }
   index.forget = callId => {
-    if (isPutting || isOver(callId)) forget.call(index, callId)
+    const call = stored(callId)
+    if (isPutting || (call !== undefined && isOver(call))) forget.call(index, callId)
   }
 }
 
@@ -170,13 +180,14 @@ function withOldDeadlines(calls: RoomCalls): RoomCalls {
   const started = new Map<CallId, Call>()
   return {
     ...calls,
-    apply({ call, effects }, nowMs, kept) {
+    apply(given, nowMs, kept) {
+      const { call } = given
       const old = started.get(call.callId) ?? call
       started.set(call.callId, old)
       const isDue = call.status === 'active' && nowMs >= old.createdAtMs + RING_MS
-      if (!isDue) return calls.apply({ call, effects }, nowMs, kept)
+      if (!isDue) return calls.apply(given, nowMs, kept)
       const decision = decide(old, { kind: 'deadline', nowMs })
-      return calls.apply(decision.kind === 'accepted' ? decision : { call, effects }, nowMs, kept)
+      return calls.apply(decision.kind === 'accepted' ? decision : given, nowMs, kept)
     },
   }
 }

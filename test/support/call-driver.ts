@@ -76,6 +76,7 @@ export class CallDriver {
       })),
       ownDevices: this.devicesOf(by).map(({ deviceId }) => deviceId),
       otherCallId: undefined,
+      callsBetween: [],
       isRoomInUse: false,
       freeRoomId: 4711,
     }

@@ -96,6 +96,10 @@ export const CALL_PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     await start([phones[1]!])
     return start([phones[2]!])
   }),
+  CALL_CROSSED: callStory(2, async ({ phones, start }) => {
+    await start([phones[1]!])
+    return start([phones[0]!], phones[1])
+  }),
   ROOM_IN_USE: callStory(3, async ({ phones, start }) => {
     await start([phones[1]!], phones[0], { roomId: 7 })
     return start([phones[0]!], phones[2], { roomId: 7 })

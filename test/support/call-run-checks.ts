@@ -1,6 +1,6 @@
 /** Invariants of a seeded run: whenever no work is under way, and at the end. */
 
-import { type Call, isJoined, isPending, participantOf } from '../../src/domain/calls/call.ts'
+import { type Call, isJoined, isPending, isTwoPerson, participantOf } from '../../src/domain/calls/call.ts'
 import { ringEndsAtMs } from '../../src/domain/calls/call-deadline.ts'
 import { TICK_MS } from '../../src/runtime/timers.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
@@ -31,6 +31,7 @@ export function faultsAtStart({ server, ledger }: RunAtRest): string[] {
 export function faultsAtRest(run: RunAtRest): string[] {
   return [
     ...faultsOfRinging(run),
+    ...faultsOfCrossing(run),
     ...faultsOfIndex(run),
     ...faultsOfConnections(run),
     ...run.phones.flatMap(phone => faultsOfPhone(run, phone)),
@@ -49,6 +50,16 @@ function faultsOfRinging({ server, ledger }: RunAtRest): string[] {
       faults.push(`${one.userId} is rung for ${nowMs - one.invitedAtMs} ms by ${callId}`)
   }
   return faults
+}
+
+/** Of two people who call each other alone at most one call lives. */
+function faultsOfCrossing({ ledger }: RunAtRest): string[] {
+  const ringing = ledger.live().filter(call => call.status === 'ringing' && isTwoPerson(call))
+  const pairs = ringing.map(({ participants }) => participants.map(({ userId }) => userId).sort())
+  const names = pairs.map(String)
+  return names
+    .filter((name, at) => names.indexOf(name) !== at)
+    .map(name => `${name} ring each other in two calls`)
 }
 
 /** The index says of the live calls what the store has. */

@@ -164,14 +164,15 @@ export class Ledger {
       if (puts.length > 0) this.#violate(`a transaction wrote and threw ${thrown}`)
       return
     }
-    const decided = notes.find(note => note.kind === 'decided')
+    const decided = notes.filter(note => note.kind === 'decided')
     for (const note of notes) {
-      if (note.kind === 'stored' && decided !== undefined) this.#write(note.call, decided)
+      if (note.kind === 'stored') this.#write(note.call, decided)
       else if (note.kind === 'settled') this.device(note.device).settle(note.offsets)
       else if (note.kind === 'erased') this.device(note.device).erase()
       else if (note.kind === 'kept') this.#keep(note.name)
     }
-    if (decided !== undefined) this.#compare(decided, puts)
+    const told = puts.filter(({ message }) => message.queue === 'calls')
+    for (const each of decided) this.#compare(each, told)
     for (const { device, message } of puts) this.device(device).put(message)
   }
 
@@ -180,7 +181,9 @@ export class Ledger {
     this.#kept.add(name)
   }
 
-  #write(call: Call, decided: DecidedNote): void {
+  #write(call: Call, ofAll: readonly DecidedNote[]): void {
+    const decided = ofAll.find(({ callId }) => callId === call.callId)
+    if (decided === undefined) return
     const ledger = this.calls.get(call.callId) ?? new CallLedger(call)
     this.calls.set(call.callId, ledger)
     try {
@@ -191,8 +194,7 @@ export class Ledger {
   }
 
   /** Messages to devices have to match the room's decision. */
-  #compare({ callId, effects }: DecidedNote, puts: readonly Extract<RunNote, { kind: 'put' }>[]): void {
-    const told = puts.filter(({ message }) => message.queue === 'calls')
+  #compare({ callId, effects }: DecidedNote, told: Extract<RunNote, { kind: 'put' }>[]): void {
     for (const effect of effects) {
       if (effect.kind !== 'withdraw' && effect.kind !== 'device') continue
       const name = nameOf(effect)

@@ -53,9 +53,12 @@ export function drawRequest(run: RequestRun, phone: RunPhone): DrawnRequest | un
   return request && { callId: call.callId, request, key }
 }
 
-function drawStart(run: RequestRun, phone: RunPhone): DrawnRequest {
+function drawStart(
+  run: RequestRun,
+  phone: RunPhone,
+  callees: readonly RunPerson[] = drawCallees(run, phone),
+): DrawnRequest {
   const { draw, serial } = run
-  const callees = drawCallees(run, phone)
   const request: CallRequest = {
     kind: 'start',
     by: phone.actor,
@@ -67,6 +70,31 @@ function drawStart(run: RequestRun, phone: RunPhone): DrawnRequest {
     encryptedAESKeys: keysForPeople(run, callees, phone),
   }
   return { callId: NO_CALL, request, key: draw.chance(0.6) ? `key-${serial()}` : undefined }
+}
+
+export interface Crossing {
+  readonly phone: RunPhone
+  readonly drawn: DrawnRequest
+}
+
+/** Two people who call each other, and nobody else. */
+export function drawCrossing(run: RequestRun): Crossing[] {
+  const { draw, ledger, people } = run
+  if (ledger.calls.size >= CALLS_MAX || ledger.live().length > 1) return []
+  const one = pick(draw, people)
+  const other = pick(
+    draw,
+    people.filter(person => person !== one),
+  )
+  return [
+    [one, other],
+    [other, one],
+  ].flatMap(([caller, callee]) => {
+    const inUse = caller!.phones.filter(phone => !phone.ledger.isErased)
+    if (inUse.length === 0) return []
+    const phone = pick(draw, inUse)
+    return { phone, drawn: drawStart(run, phone, [callee!]) }
+  })
 }
 
 type Kind = Exclude<CallRequest['kind'], 'start' | `device-${string}`>

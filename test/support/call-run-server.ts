@@ -6,7 +6,6 @@
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { LiveConnections } from '../../actors/presence.ts'
 import { removeDevice } from '../../src/api/devices/device-removal.ts'
-import { isOver } from '../../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import { USUAL_RATES } from '../../src/domain/rates.ts'
@@ -82,10 +81,9 @@ export class RunServer {
       stores: opened as unknown as Stores,
     }
     this.rooms = new CallRooms({ ...shared, presence: connections })
-    plantInIndex(bug, this.rooms.index, callId => {
-      const call = this.stores.database.view(view => this.stores.roomCalls.read(view, callId))
-      return call !== undefined && isOver(call)
-    })
+    plantInIndex(bug, this.rooms.index, callId =>
+      this.stores.database.view(view => this.stores.roomCalls.read(view, callId)),
+    )
     this.signalling = new Signalling({
       ...shared,
       rooms: this.rooms,

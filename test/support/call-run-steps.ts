@@ -5,7 +5,7 @@ import { sessionIdOf } from '../../src/store/accounts/session-store.ts'
 import type { Run } from './call-run.ts'
 import type { LineManners } from './call-run-line.ts'
 import type { RunPhone } from './call-run-phone.ts'
-import { type DrawnRequest, drawRequest, pick } from './call-run-requests.ts'
+import { type DrawnRequest, drawCrossing, drawRequest, pick } from './call-run-requests.ts'
 import type { SeededRandom } from './world.ts'
 
 /** The differences between runs. */
@@ -46,6 +46,15 @@ function request(run: Run): void {
   send(run, phone, drawn)
   if (run.draw.chance(0.15)) send(run, phone, drawn)
   run.lastRequest = { phone, drawn }
+}
+
+/** Two people call each other at once, or nearly. */
+function cross(run: Run): void {
+  for (const { phone, drawn } of drawCrossing(run)) {
+    run.submit(phone, drawn)
+    if (run.draw.chance(0.3)) turn(run)
+    if (run.draw.chance(0.3)) store(run)
+  }
 }
 
 /** Clients repeat what was not answered, also to another process. */
@@ -194,6 +203,7 @@ function revoke(run: Run): void {
 
 const STEPS: readonly (readonly [number, (run: Run) => void])[] = [
   [28, request],
+  [2, cross],
   [3, repeat],
   [20, turn],
   [14, store],

@@ -112,8 +112,10 @@ function storedCalls(calls: CallStore, memory: MemoryStore<RunNote>): RoomCalls 
     open: callId => calls.open(callId),
     read: (view, callId) => calls.read(view, callId),
     live: () => calls.live(),
+    confirm: callId => calls.confirm(callId),
     apply(decision, nowMs, kept) {
-      memory.noteAhead({ kind: 'stored', call: decision.call })
+      const { call, ended } = decision
+      for (const each of ended ? [ended.call, call] : [call]) memory.noteAhead({ kind: 'stored', call: each })
       return calls.apply(decision, nowMs, kept)
     },
   }
@@ -123,8 +125,15 @@ function decidedCalls(calls: RoomCalls, memory: MemoryStore<RunNote>, watch: Roo
   return {
     ...calls,
     apply(decision, nowMs, kept) {
-      const { callId } = decision.call
+      const { call, ended } = decision
+      const { callId } = call
       const command = { ...watch.command!, nowMs }
+      if (ended !== undefined) {
+        const otherId = ended.call.callId
+        const gone = { kind: 'deadline', nowMs } as const
+        memory.noteAhead({ kind: 'decided', callId: otherId, command: gone, effects: ended.effects })
+        watch.noteAsked(otherId)
+      }
       memory.noteAhead({ kind: 'decided', callId, command, effects: decision.effects })
       if (kept !== undefined && command.kind === 'start') {
         memory.noteAhead({ kind: 'kept', name: `${kept.request.scope} ${kept.request.key}` })

@@ -52,7 +52,10 @@ export class RoomWatch {
         const room = kind.create(id, this.run.contextFor(watched))!
         return {
           receive: message => this.#receive(callId, message, each => room.receive(each)),
-          onStopped: () => watched.onEnded(),
+          onStopped() {
+            room.onStopped?.()
+            watched.onEnded()
+          },
         }
       },
     }
@@ -165,6 +168,7 @@ class WatchedReply implements Reply<CallReply> {
 
   refuse(error: SignalError): void {
     this.#check('refused')
+    if (error.code === 'CALL_CROSSED') this.#checkCrossed(String(error.members?.callId))
     this.#reply.refuse(error)
   }
 
@@ -179,6 +183,12 @@ class WatchedReply implements Reply<CallReply> {
     this.#watch.run.violate(
       `${this.#command.kind} is ${how} after ${durable} of ${this.#versions} writes of ${this.#callId}`,
     )
+  }
+
+  #checkCrossed(callId: string): void {
+    const { run } = this.#watch
+    if (!run.ledger.calls.has(BigInt(callId) as CallId))
+      run.violate(`call ${callId} is named before it is durable`)
   }
 
   #checkRecord({ record }: Extract<CallReply, { kind: 'record' }>): void {

@@ -308,4 +308,5 @@ const EXPECTED_CODES: ReadonlySet<string> = new Set([
   'EPOCH_CONFLICT',
   'ROOM_IN_USE',
   'ALREADY_IN_CALL',
+  'CALL_CROSSED',
 ])

@@ -112,6 +112,7 @@ export class TestRooms {
       store: {
         open: callId => calls.open(callId),
         apply: (...args) => this.#apply(...args),
+        confirm: callId => calls.confirm(callId),
       },
       index,
       facts: new CallFactsReader({ ...world, contacts, index }),

@@ -86,7 +86,7 @@ function startCall(deps: Deps): Operation {
     deprecatedAliases: [{ path: '/group-calls/start', since: OLD_PATHS_SINCE }],
     summary: 'Call contacts: each of their devices gets its own key',
     replies: { 201: CallRecordReply },
-    codes: [...ASKED_CODES, ...CALLING_CODES, 'ROOM_IN_USE', 'ALREADY_IN_CALL'],
+    codes: [...ASKED_CODES, ...CALLING_CODES, 'ROOM_IN_USE', 'ALREADY_IN_CALL', 'CALL_CROSSED'],
     isIdempotent: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: STARTS,

@@ -162,7 +162,11 @@ export const PROBLEM = {
       type: 'integer',
       description: 'With `DEVICE_LIST_CONFLICT`: the seq of the newest list; left out where there is none',
     },
-    callId: { ...ID, description: 'With `ALREADY_IN_CALL`: the other call, to be left first' },
+    callId: {
+      ...ID,
+      description:
+        'With `ALREADY_IN_CALL`: the other call, to be left first. With `CALL_CROSSED`: the call to you, to be joined',
+    },
     calleeIds: { type: 'array', items: ID, description: 'With `CALLEE_NOT_CONTACT`: who is none' },
     keyEpoch: { type: 'integer', description: 'With `EPOCH_CONFLICT`: the epoch of the call' },
     allow: { type: 'string', description: 'With `METHOD_NOT_ALLOWED`: as the header Allow' },

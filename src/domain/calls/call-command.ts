@@ -73,6 +73,8 @@ export type CallCommand =
     }
   | CallOccurrence
 
+export type StartCommand = Extract<CallCommand, { kind: 'start' }>
+
 /** Events that no device asks for. */
 export type CallOccurrence =
   /** Time has come to what `nextDeadlineMs` said; early or late ones do no harm. */
@@ -119,6 +121,8 @@ export interface CallFacts {
   readonly ownDevices: readonly DeviceId[]
   /** Another live call: with `start` any that the user has joined, with `join` and `rejoin` one that the device has. */
   readonly otherCallId: CallId | undefined
+  /** With `start`: live calls that the user and a callee have a part in, as they were last decided. */
+  readonly callsBetween: readonly Call[]
   /** Whether the room that was named belongs to another live call. */
   readonly isRoomInUse: boolean
   /** A room that is free, taken when none was named. */
@@ -142,19 +146,25 @@ export const NO_FACTS: CallFacts = {
   callees: [],
   ownDevices: [],
   otherCallId: undefined,
+  callsBetween: [],
   isRoomInUse: false,
   freeRoomId: 0,
 }
 
 export type CallDecision = CallAccepted | CallRefused
 
-export interface CallAccepted {
+export interface CallAccepted extends ChangedCall {
   readonly kind: 'accepted'
+  readonly reply: CallReply
+  /** Another call, which ends in the same change. */
+  readonly ended?: ChangedCall | undefined
+}
+
+export interface ChangedCall {
   /** The very call that was handed in when nothing changed. */
   readonly call: Call
   /** In the order in which they are to be kept; none when the command had been carried out before. */
   readonly effects: readonly CallEffect[]
-  readonly reply: CallReply
 }
 
 export interface CallRefused {
@@ -164,6 +174,8 @@ export interface CallRefused {
   readonly detail: string
   readonly members?: ProblemMembers
   readonly errors?: readonly FieldError[]
+  /** A call that the refusal names: it is durable before anybody hears of it. */
+  readonly awaits?: CallId
 }
 
 /** A part of the rules has its say: the call as a command leaves it, before it is settled, and what devices are sent. */

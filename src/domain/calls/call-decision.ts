@@ -43,10 +43,12 @@ import {
   type DeviceCommand,
   NO_FACTS,
   refused,
+  type StartCommand,
 } from './call-command.ts'
+import { crossedCall, withoutCaller } from './call-crossing.ts'
 import { limitAtMs, withDeadlinesPassed } from './call-deadline.ts'
 import { effectsOf } from './call-effect.ts'
-import { type StartCommand, startedCall, withInvited } from './call-invitation.ts'
+import { startedCall, withInvited } from './call-invitation.ts'
 import { openAskOf, rejoinedCall, secondsOpen, withAnswer, withAsk, withKeys } from './call-keys.ts'
 import { settled } from './call-settlement.ts'
 import { recordOf, recordWithOwnKey } from './call-view.ts'
@@ -113,12 +115,14 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
 
 function decideStart(call: Call | undefined, command: StartCommand, facts: CallFacts): CallDecision {
   if (call !== undefined && call.initiatorId !== command.by.userId) return notFound()
-  const outcome = call === undefined ? startedCall(command, facts) : changed(call)
+  const crossed = call === undefined ? crossedCall(command, facts) : undefined
+  const outcome = call === undefined ? startedCall(command, facts, crossed) : changed(call)
   if (outcome.kind === 'refused') return outcome
   const started = outcome.call
   const effects = effectsOf(call, started, command.by, command.nowMs)
   const record = recordOf(started, command.by)
-  return { kind: 'accepted', call: started, effects, reply: { kind: 'record', record } }
+  const ended = crossed && { ended: withoutCaller(crossed, command.nowMs) }
+  return { kind: 'accepted', call: started, effects, reply: { kind: 'record', record }, ...ended }
 }
 
 /** Why the user may not act in this way at all, whatever the details. */

@@ -24,22 +24,27 @@ import {
   changed,
   refused,
   type SentKeyMap,
+  type StartCommand,
 } from './call-command.ts'
+import { refusalOfCrossing } from './call-crossing.ts'
 import type { KeySlice } from './call-notice.ts'
 import { type KeyMap, keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
 
-export type StartCommand = Extract<CallCommand, { kind: 'start' }>
 export type InviteCommand = Extract<CallCommand, { kind: 'invite' }>
 
-/** The call that a start makes, its initiator in it and everybody else invited. */
-export function startedCall(command: StartCommand, facts: CallFacts): CallOutcome {
+/** The call that a start makes, its initiator in it and everybody else invited; `crossed` is the callee's own. */
+export function startedCall(command: StartCommand, facts: CallFacts, crossed: Call | undefined): CallOutcome {
   const { by, nowMs, callId, displayName, isVideo, roomId } = command
+  const refusal = refusalOfCallees(command, facts)
+  if (refusal !== undefined) return refusal
+  if (facts.otherCallId !== undefined) return alreadyInCall(facts.otherCallId)
+  const crossing = refusalOfCrossing(crossed, nowMs)
+  if (crossing !== undefined) return crossing
   const called = calledPeople(command, facts)
   if (called.kind === 'refused') return called
   if (roomId !== undefined && facts.isRoomInUse) {
     return refused('ROOM_IN_USE', `room ${roomId} belongs to another call`)
   }
-  if (facts.otherCallId !== undefined) return alreadyInCall(facts.otherCallId)
   const { deviceId, publicKeyHash } = by
   const attendance = { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs }
   const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }
@@ -84,7 +89,7 @@ export function withInvited(call: Call, command: InviteCommand, facts: CallFacts
   if (roomId !== undefined && roomId !== call.roomId) {
     return invalid([{ pointer: '/roomId', code: 'MISMATCH', detail: 'not the room of the call' }])
   }
-  const called = calledPeople(command, facts)
+  const called = refusalOfCallees(command, facts) ?? calledPeople(command, facts)
   if (called.kind === 'refused') return called
   const refusal = refusalOfInvited(call, by.userId, called.callees)
   if (refusal !== undefined) return refusal
@@ -114,20 +119,28 @@ interface Callee {
 
 type Invitation = Pick<Participant, 'invitedBy' | 'invitedAtMs' | 'isVideo' | 'isOnGoing'>
 
-/** The callees, with the keys of their devices: contract 4.4, all or nothing. */
+/** Whom the caller may not call: contract 4.4, all or nothing. */
+function refusalOfCallees(
+  { by, calleeIds }: StartCommand | InviteCommand,
+  facts: CallFacts,
+): CallRefused | undefined {
+  const faults = faultsOfCallees(by.userId, calleeIds)
+  if (faults.length > 0) return invalid(faults)
+  const callees = new Map(facts.callees.map(callee => [callee.userId, callee]))
+  const strangers = calleeIds.filter(userId => !callees.get(userId)?.mayBeCalled)
+  if (strangers.length === 0) return undefined
+  const members = { calleeIds: strangers.map(String) }
+  const detail = `${strangers.length} callees are no contacts of yours and take no calls from others`
+  return refused('CALLEE_NOT_CONTACT', detail, { members })
+}
+
+/** The callees, who may all be called, with the keys of their devices: contract 4.4, all or nothing. */
 function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): Called | CallRefused {
   const { by, calleeIds, encryptedAESKeys } = command
   const read = slicesFor(by.userId, calleeIds, encryptedAESKeys)
   if (read.kind === 'refused') return read
   const { slices } = read
-  const callees = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId))
-  const strangers = calleeIds.filter((_, at) => !callees[at]?.mayBeCalled)
-  if (strangers.length > 0) {
-    const members = { calleeIds: strangers.map(String) }
-    const detail = `${strangers.length} callees are no contacts of yours and take no calls from others`
-    return refused('CALLEE_NOT_CONTACT', detail, { members })
-  }
-  const known = callees as readonly CalleeFacts[]
+  const known = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId)!)
   const required = known.flatMap(({ userId, deviceIds }) => deviceIds.map(deviceId => ({ userId, deviceId })))
   const own = facts.ownDevices.map(deviceId => ({ userId: by.userId, deviceId }))
   // A caller seals for all that a device list names, and can't know which of them were removed since.
@@ -155,8 +168,6 @@ function seqsOf(callees: readonly CalleeFacts[]): ReadonlyMap<UserId, number> {
 
 /** The slices of a map that is for callees and the caller alone. */
 function slicesFor(callerId: UserId, calleeIds: readonly UserId[], map: SentKeyMap): KeyMap | CallRefused {
-  const faults = faultsOfCallees(callerId, calleeIds)
-  if (faults.length > 0) return invalid(faults)
   const read = readKeyMap(map)
   if (read.kind === 'refused') return read
   const isMeant = ({ userId }: KeySlice) => userId === callerId || calleeIds.includes(userId)

@@ -16,6 +16,8 @@ export interface LiveCalls {
   callsOf(userId: UserId): readonly CallId[]
   /** Whether both users have a part in one live call. */
   haveInCommon(one: UserId, other: UserId): boolean
+  /** Returns the live calls, as last put, that both users have a part in. */
+  callsBetween(one: UserId, other: UserId): readonly Call[]
   /** Returns the live calls that this device is in. */
   callsWith(userId: UserId, deviceId: DeviceId): readonly CallId[]
   /** Returns another live call that this device is in. */

@@ -16,7 +16,7 @@ export interface CallFactsDeps {
   readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf' | 'devicesAt'>
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
   readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
-  readonly index: Pick<LiveCalls, 'otherCallOf' | 'callInRoom'>
+  readonly index: Pick<LiveCalls, 'otherCallOf' | 'callInRoom' | 'callsBetween'>
   readonly randomBytes: (length: number) => Uint8Array
 }
 
@@ -44,6 +44,7 @@ export class CallFactsReader {
     return database.view(view => ({
       callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#deps, callerId, calleeId) ?? []),
       ownDevices: devices.activeDevicesOf(view, callerId).map(({ deviceId }) => deviceId),
+      callsBetween: calleeIds.flatMap(calleeId => index.callsBetween(callerId, calleeId)),
       otherCallId: index.otherCallOf(callerId, callId),
       isRoomInUse: inRoom !== undefined && inRoom !== callId,
       freeRoomId: freeRoomId(this.#deps),

@@ -9,7 +9,7 @@ import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
 
 interface IndexedCall {
-  readonly roomId: number
+  readonly call: Call
   readonly userIds: readonly UserId[]
 }
 
@@ -34,7 +34,7 @@ export class CallIndex implements LiveCalls {
       const { userId, attendance } = participant
       this.#partsOf(userId).set(callId, isJoined(participant) ? attendance?.deviceId : undefined)
     }
-    this.#calls.set(callId, { roomId, userIds: present.map(({ userId }) => userId) })
+    this.#calls.set(callId, { call, userIds: present.map(({ userId }) => userId) })
     this.#callInRoom.set(roomId, callId)
   }
 
@@ -46,7 +46,7 @@ export class CallIndex implements LiveCalls {
       parts.delete(callId)
       if (parts.size === 0) this.#parts.delete(userId)
     }
-    this.#callInRoom.delete(known.roomId)
+    this.#callInRoom.delete(known.call.roomId)
     this.#calls.delete(callId)
   }
 
@@ -59,6 +59,13 @@ export class CallIndex implements LiveCalls {
   haveInCommon(one: UserId, other: UserId): boolean {
     const calls = this.#parts.get(other)
     return calls !== undefined && this.callsOf(one).some(callId => calls.has(callId))
+  }
+
+  /** The live calls, as they were last put, that both users have a part in. */
+  callsBetween(one: UserId, other: UserId): readonly Call[] {
+    const calls = this.#parts.get(other)
+    if (calls === undefined) return []
+    return this.callsOf(one).flatMap(callId => (calls.has(callId) ? this.#calls.get(callId)!.call : []))
   }
 
   /** The live calls that this device is in. */
@@ -83,7 +90,7 @@ export class CallIndex implements LiveCalls {
 
   /** Every live call with its room. */
   rooms(): { readonly callId: CallId; readonly roomId: number }[] {
-    return Array.from(this.#calls, ([callId, { roomId }]) => ({ callId, roomId }))
+    return Array.from(this.#calls.values(), ({ call: { callId, roomId } }) => ({ callId, roomId }))
   }
 
   /** The live call whose room it is. */

@@ -8,7 +8,7 @@
 
 import { decode, encode } from 'msgpackr'
 import { type Call, isOver, isPending } from '../../domain/calls/call.ts'
-import type { CallAccepted, CallEffect } from '../../domain/calls/call-command.ts'
+import type { CallAccepted, CallEffect, ChangedCall } from '../../domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../domain/ids.ts'
 import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
@@ -90,22 +90,37 @@ export class CallStore {
    * otherwise be there without what was to be told of it.
    */
   async apply(
-    { call, effects }: Pick<CallAccepted, 'call' | 'effects'>,
+    { call, effects, ended }: Omit<CallAccepted, 'kind' | 'reply'>,
     nowMs: number,
     kept?: KeptReply,
   ): Promise<void> {
+    const endOther = ended && this.#writeOf(ended)
+    const write = this.#writeOf({ call, effects })
+    await this.#deps.database.change(change => {
+      endOther?.(change)
+      write(change)
+      if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
+    }, nowMs)
+  }
+
+  /** Resolves when the call is durable as it was last decided; rejects with `STORE_UNAVAILABLE` when it never will be. */
+  async confirm(callId: CallId): Promise<void> {
+    const expected = this.#lastWritten.get(callId)
+    await this.#deps.database.change(change => assertBegins(change, callId, expected))
+  }
+
+  #writeOf({ call, effects }: ChangedCall): (change: Change) => void {
     const { callId } = call
     const expected = this.#lastWritten.get(callId)
     const sealed = this.#sealed.seal(encode(call))
     if (isOver(call)) this.#lastWritten.delete(callId)
     else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
-    await this.#deps.database.change(change => {
+    return change => {
       assertBegins(change, callId, expected)
       for (const effect of effects) this.#carryOut(change, callId, effect)
-      if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
       if (isOver(call)) this.#end(change, call, sealed)
       else change.put(CALLS, idsKey(callId), sealed)
-    }, nowMs)
+    }
   }
 
   #end(change: Change, { callId, endedAtMs }: Call, sealed: Uint8Array): void {

@@ -125,6 +125,7 @@ class BusyPair {
       ],
       ownDevices: [caller.deviceId],
       otherCallId: undefined,
+      callsBetween: [],
       isRoomInUse: false,
       freeRoomId: Number(newId(this.world.randomBytes)),
     }

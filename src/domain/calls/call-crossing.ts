@@ -1,0 +1,57 @@
+/**
+ * Two who call each other (contract 4.3): there is one call, the start that was decided first. The other start is
+ * refused with its id, or takes its place when its caller is gone.
+ */
+
+import type { CallId } from '../ids.ts'
+import { type Call, isOver, isPending, isTwoPerson, memberOf, nextVersionOf, participantOf } from './call.ts'
+import {
+  type CallFacts,
+  type CallRefused,
+  type ChangedCall,
+  refused,
+  type StartCommand,
+} from './call-command.ts'
+import { withDeadlinesPassed } from './call-deadline.ts'
+import { effectsOf } from './call-effect.ts'
+import { ended } from './call-settlement.ts'
+
+/** The one callee's own call to the starter, to nobody else, which still rings. */
+export function crossedCall(
+  { by, calleeIds, nowMs }: StartCommand,
+  { callsBetween }: CallFacts,
+): Call | undefined {
+  if (calleeIds.length !== 1) return undefined
+  return callsBetween.find(call => {
+    const starter = memberOf(call, by.userId)
+    const ringsStarter = starter !== undefined && isPending(starter) && call.status === 'ringing'
+    const isOfTheTwo = call.initiatorId === calleeIds[0] && isTwoPerson(call)
+    return ringsStarter && isOfTheTwo && !isOver(withDeadlinesPassed(call, nowMs))
+  })
+}
+
+/** Refuses the start while the other one's caller is there to be answered. */
+export function refusalOfCrossing(crossed: Call | undefined, nowMs: number): CallRefused | undefined {
+  return crossed !== undefined && hasCaller(crossed, nowMs) ? callCrossed(crossed.callId) : undefined
+}
+
+/** The call at its end, as its caller is gone. */
+export function withoutCaller(call: Call, nowMs: number): ChangedCall {
+  const next = nextVersionOf(call)
+  const over = ended(next, { status: 'cancelled', endReason: 'caller_lost' }, nowMs)
+  return { call: over, effects: effectsOf(next, over, undefined, nowMs) }
+}
+
+function hasCaller(call: Call, nowMs: number): boolean {
+  const attendance = participantOf(call, call.initiatorId)?.attendance
+  return attendance !== undefined && (attendance.isOnline || nowMs - attendance.seenAtMs <= CALLER_SEEN_MS)
+}
+
+function callCrossed(callId: CallId): CallRefused {
+  const members = { callId: String(callId) }
+  const refusal = refused('CALL_CROSSED', `they are calling you in call ${callId}: join it`, { members })
+  return { ...refusal, awaits: callId }
+}
+
+/** A caller without a socket makes a request more often. */
+const CALLER_SEEN_MS = 10_000
