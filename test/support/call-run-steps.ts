@@ -48,12 +48,17 @@ function request(run: Run): void {
   run.lastRequest = { phone, drawn }
 }
 
-/** Two people call each other at once, or nearly. */
+/** Two people call each other at once, or one when the other may be gone. */
 function cross(run: Run): void {
+  const { draw } = run
   for (const { phone, drawn } of drawCrossing(run)) {
     run.submit(phone, drawn)
-    if (run.draw.chance(0.3)) turn(run)
-    if (run.draw.chance(0.3)) store(run)
+    if (draw.chance(0.3)) turn(run)
+    if (draw.chance(0.3)) store(run)
+    if (!draw.chance(0.3)) continue
+    run.server.world.run()
+    run.database.settleAll()
+    run.pass(GONE_MS + draw.below(GONE_MS))
   }
 }
 
@@ -221,4 +226,6 @@ const STEPS: readonly (readonly [number, (run: Run) => void])[] = [
 const WEIGHTS = STEPS.reduce((sum, [weight]) => sum + weight, 0)
 const STOMP_KINDS: ReadonlySet<string> = new Set(['accept-rejoin', 'keys', 'ringing', 'decline', 'leave'])
 const ENDS_RING: ReadonlySet<string> = new Set(['join', 'decline', 'leave', 'end', 'rejoin'])
+/** A caller without a socket is gone after a little more. */
+const GONE_MS = 9_000
 const LONGEST_WAIT_MS = 400_000

@@ -4,7 +4,7 @@
  */
 
 import type { CallId } from '../ids.ts'
-import { type Call, isOver, isPending, isTwoPerson, memberOf, nextVersionOf, participantOf } from './call.ts'
+import { type Call, isOver, isTwoPerson, memberOf, nextVersionOf, participantOf } from './call.ts'
 import {
   type CallFacts,
   type CallRefused,
@@ -23,10 +23,10 @@ export function crossedCall(
 ): Call | undefined {
   if (calleeIds.length !== 1) return undefined
   return callsBetween.find(call => {
-    const starter = memberOf(call, by.userId)
-    const ringsStarter = starter !== undefined && isPending(starter) && call.status === 'ringing'
-    const isOfTheTwo = call.initiatorId === calleeIds[0] && isTwoPerson(call)
-    return ringsStarter && isOfTheTwo && !isOver(withDeadlinesPassed(call, nowMs))
+    const isTheirs = call.initiatorId === calleeIds[0] && isTwoPerson(call)
+    // As long as a call of two rings, the callee has not answered.
+    const ringsStarter = call.status === 'ringing' && memberOf(call, by.userId) !== undefined
+    return isTheirs && ringsStarter && !isOver(withDeadlinesPassed(call, nowMs))
   })
 }
 

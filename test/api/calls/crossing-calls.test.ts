@@ -145,6 +145,20 @@ t.test('where the change fails, the old call goes on and no other one starts', a
   t.match(await rooms.send(`POST /app/api/call/${old}/join`, { token: ann.phone.token }), { status: 200 })
 })
 
+t.test('a start that comes while the old call is ending waits for that', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob] = await openPeople(rooms)
+  const callId = await started(rooms, bob.phone, [ann])
+  await rooms.pass(10_100)
+  const end = rooms.send('POST /app/api/call/end', { token: bob.phone.token, body: { callId } })
+  const answers = await Promise.all([end, start(rooms, ann.phone, [bob])])
+  t.match(answers, [
+    { status: 200, body: { endReason: 'cancelled' } },
+    { status: 503, body: { code: 'OVERLOADED' } },
+  ])
+  t.equal((await start(rooms, ann.phone, [bob])).status, 201)
+})
+
 t.test('a call to more than the two is another call', async t => {
   const rooms = openRooms(t)
   const [ann, bob, carol] = await openPeople(rooms)

@@ -90,6 +90,10 @@ t.test('no other call is merged, and none is ended', async t => {
   const group = bobsCall(CAROL)
   const answered = bobsCall()
   answered.join(ANN)
+  const rungAgain = bobsCall()
+  rungAgain.join(ANN)
+  rungAgain.run({ kind: 'leave', by: deviceOf(ANN) })
+  rungAgain.invite([ANN], deviceOf(BOB))
   const declined = bobsCall(CAROL)
   declined.run({ kind: 'decline', by: deviceOf(ANN) })
   const over = bobsCall()
@@ -105,6 +109,7 @@ t.test('no other call is merged, and none is ended', async t => {
       'a group': annsStart([group.call], afterMs),
       'two callees': annsStart([bobs.call], afterMs, { callees: [BOB, CAROL] }),
       'an answered one': annsStart([answered.call], afterMs),
+      'an answered one that rings again': annsStart([rungAgain.call], afterMs),
       'a declined one': annsStart([declined.call], afterMs),
       'one that is over': annsStart([over.call], afterMs),
       'a withheld one': annsStart([withheld.call], afterMs),
