@@ -341,6 +341,7 @@ export class Callsign extends Emitter<CallsignEvents> {
       ...(webSocket && { webSocket }),
       listener: {
         onState: state => {
+          if (state !== 'connected') calls.onDisconnected()
           if (state === 'elsewhere') calls.closeAll('moved')
           this.emit('connection', state)
           this.#changed()

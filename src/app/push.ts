@@ -1,8 +1,7 @@
 /** How a push is shown, judged by the server's time (docs/push.md). */
 
 import { sha256 } from '#primitives'
-import type { Invitation } from './calls/calls.ts'
-import { ringsForMs } from './calls/live-call.ts'
+import { type Invitation, ringsForMs } from './calls/ringing.ts'
 import type { Server } from './session/server.ts'
 
 /** `uuid` is CallKit's name of the call, the same for each push and message of it. */
@@ -53,7 +52,8 @@ export function judgePush(
 ): PushAction {
   const { type = '', callId = '', expiresAt = '', sentAt } = members
   if (type === 'call_invitation') {
-    const forMs = ringsForMs({ expiresAt, sentAt: Number(sentAt) }, server)
+    const clock = { aheadMs: 0, isKnown: server.isTimeKnown }
+    const forMs = ringsForMs({ expiresAt, sentAt: Number(sentAt) }, clock, server.nowMs())
     // iOS wants to hear of each, also where it rings already.
     return forMs > 0
       ? { ...callShown(members), show: 'ringing', forMs }

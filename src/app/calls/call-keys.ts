@@ -1,50 +1,43 @@
-/**
- * The keys of one call by epoch, in memory and nowhere else. The last two are kept: frames of the one before may still be on
- * their way when a new one comes.
- */
+/** The octets of this device's keys by number, in memory and nowhere else. */
 
 import { fingerprintOf } from '../devices/call-key.ts'
-
-export interface EpochKey {
-  readonly epoch: number
-  /** 32 octets, wiped when the call ends here. */
-  readonly key: Uint8Array
-  /** Twenty digits that are the same on all devices in the call. */
-  readonly fingerprint: string
-}
+import type { EpochKey } from './call.ts'
+import type { HeldKey } from './device.ts'
 
 export class CallKeys {
-  readonly #callId: string
-  /** Newest first. */
-  #held: readonly EpochKey[] = []
+  readonly #octets = new Map<number, Uint8Array>()
+  /** By call, epoch and number: a fingerprint takes thousands of hashes. */
+  readonly #epochs = new Map<string, EpochKey>()
 
-  constructor(callId: string) {
-    this.#callId = callId
+  /** Gives its number, which equal octets share. */
+  put(key: number, octets: Uint8Array): number {
+    for (const [known, others] of this.#octets) {
+      if (octets.every((octet, at) => octet === others[at])) return known
+    }
+    this.#octets.set(key, octets)
+    return key
   }
 
-  get newest(): EpochKey | undefined {
-    return this.#held[0]
+  /** A copy, which stays whole when the key is wiped. */
+  copyOf(key: number): Uint8Array {
+    return this.#octets.get(key)!.slice()
   }
 
-  get all(): readonly EpochKey[] {
-    return this.#held
+  epochKey(callId: string, { epoch, key }: HeldKey): EpochKey {
+    const name = `${callId} ${epoch} ${key}`
+    const known = this.#epochs.get(name)
+    if (known !== undefined) return known
+    const octets = this.#octets.get(key)!
+    const made = { epoch, key: octets, fingerprint: fingerprintOf(octets, callId, epoch) }
+    this.#epochs.set(name, made)
+    return made
   }
 
-  /** Keeps a key; gives it if it is the newest now and was not before. */
-  hold(epoch: number, key: Uint8Array): EpochKey | undefined {
-    const before = this.newest
-    const others = this.#held.filter(held => held.epoch !== epoch)
-    const fingerprint = fingerprintOf(key, this.#callId, epoch)
-    this.#held = [{ epoch, key, fingerprint }, ...others].sort((a, b) => b.epoch - a.epoch).slice(0, KEPT_MAX)
-    const { newest } = this
-    return newest?.fingerprint === before?.fingerprint ? undefined : newest
-  }
-
-  /** Overwrites and forgets all keys. */
-  wipe(): void {
-    for (const { key } of this.#held) key.fill(0)
-    this.#held = []
+  /** Overwrites and forgets it. */
+  wipe(key: number): void {
+    const octets = this.#octets.get(key)
+    this.#octets.delete(key)
+    octets?.fill(0)
+    for (const [name, made] of this.#epochs) if (made.key === octets) this.#epochs.delete(name)
   }
 }
-
-const KEPT_MAX = 2

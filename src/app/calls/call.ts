@@ -2,7 +2,6 @@
 
 import type { CallsignError } from '../callsign-error.ts'
 import type { CallEndReason, CallParticipant, CallRecord } from '../wire.ts'
-import type { EpochKey } from './call-keys.ts'
 
 export type CallState =
   /** It rings: here if it is incoming, else at the callees. */
@@ -39,6 +38,14 @@ export interface KeyAsk {
   readonly deviceId: string
   readonly displayName: string
   readonly publicKeyHash: string
+}
+
+export interface EpochKey {
+  readonly epoch: number
+  /** 32 octets, wiped when the call ends here. */
+  readonly key: Uint8Array
+  /** Twenty digits that are the same on all devices in the call. */
+  readonly fingerprint: string
 }
 
 export interface CallPerson {

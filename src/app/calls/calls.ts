@@ -1,14 +1,33 @@
-/** The calls of this device: those that ring, and the one that it is in. */
+/**
+ * The calls of this device: those that ring, and the one that it is in. `device-call.ts` decides; this carries out its acts
+ * one after the other, and gives it what comes of them.
+ */
 
-import { hasCode } from '../callsign-error.ts'
+import { CallsignError, hasCode } from '../callsign-error.ts'
+import type { Connection } from '../connection/connection.ts'
 import { makeCallKey } from '../devices/call-key.ts'
+import type { OperationName } from '../session/operations.ts'
+import type { Server } from '../session/server.ts'
+import type { Session } from '../session/session.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
-import type { CallInvitationEvent, CallRecord, ListCallHistoryReply, QueueEvent } from '../wire.ts'
-import type { Call, CallEnding, CallPerson } from './call.ts'
-import { withFreshDevices } from './fresh-devices.ts'
-import { type CallDeps, type CallFacts, isOver, LiveCall, ringsForMs } from './live-call.ts'
+import type { CallTopicEvent, ListCallHistoryReply, QueueEvent } from '../wire.ts'
+import type { Act, Receivers } from './act.ts'
+import type { Call, CallEnding, EpochKey } from './call.ts'
+import { CallKeys } from './call-keys.ts'
+import type { Device, DeviceCall, Failure, Kept } from './device.ts'
+import { decide, newDevice, nextDeadlineMs } from './device-call.ts'
+import type { Input } from './input.ts'
+import type { KeyExchange } from './key-exchange.ts'
+import { type CallCommand, type CallShell, LiveCall } from './live-call.ts'
+import type { Invitation } from './ringing.ts'
 
-export interface CallsDeps extends Omit<CallDeps, 'keepPresent' | 'leaveOther' | 'onEnded'> {
+export interface CallsDeps {
+  readonly server: Server
+  readonly session: Session
+  readonly connection: Connection
+  readonly exchange: KeyExchange
+  readonly userId: string
+  readonly deviceId: string
   readonly storage: AppStorage
   readonly onRinging: (call: Call) => void
   /** A call of before a restart goes on. */
@@ -22,39 +41,33 @@ export interface StartOptions {
   readonly roomId?: number
 }
 
-/** An invitation, by socket or by push. */
-export type Invitation = Pick<
-  CallInvitationEvent,
-  | 'callId'
-  | 'callerId'
-  | 'callerName'
-  | 'isVideo'
-  | 'isOnGoing'
-  | 'encryptedAESKey'
-  | 'keyEpoch'
-  | 'expiresAt'
-  | 'sentAt'
->
+interface Command {
+  readonly resolve: (call: LiveCall | undefined) => void
+  readonly reject: (error: CallsignError) => void
+}
 
-export class Calls {
+export class Calls implements CallShell {
   readonly #deps: CallsDeps
-  readonly #callDeps: Omit<CallDeps, 'onEnded'>
+  #device: Device
   readonly #live = new Map<string, LiveCall>()
-  /** When calls ended here, by the server's clock, the oldest first: an older invitation does not ring again. */
-  readonly #endedAtMs = new Map<string, number>()
-  #isClosing = false
-  #closings = 0
-  /** Called when the call of before a restart is there again, if there is one. */
-  #onRestored!: () => void
-  readonly #restored = new Promise<void>(resolve => (this.#onRestored = resolve))
+  readonly #keys = new CallKeys()
+  readonly #commands = new Map<number, Command>()
+  #commandCount = 0
+  readonly #unwatches = new Map<string, () => void>()
+  /** Inputs that came while another one was carried out. */
+  readonly #inputs: Input[] = []
+  #isBusy = false
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** The last value is the one that stays. */
+  #kept: Promise<void> = Promise.resolve()
 
   constructor(deps: CallsDeps) {
     this.#deps = deps
-    this.#callDeps = {
-      ...deps,
-      keepPresent: callId => writeStored(deps.storage, this.#presentKey, { callId }),
-      leaveOther: call => this.#leaveOther(call),
-    }
+    this.#device = newDevice(deps.userId, deps.deviceId)
+  }
+
+  get userId(): string {
+    return this.#deps.userId
   }
 
   get all(): readonly Call[] {
@@ -63,73 +76,48 @@ export class Calls {
 
   /** Rejects unless every device of every callee verifies. */
   async start(userIds: readonly string[], { video = false, roomId }: StartOptions = {}): Promise<Call> {
-    const { exchange, session, userId } = this.#deps
-    const key = makeCallKey()
-    const closings = this.#closings
-    const record = await withFreshDevices(async () => {
-      const encryptedAESKeys = await exchange.sealForUsers(key, userIds)
-      const body = { calleeIds: userIds, encryptedAESKeys, isVideo: video }
-      return session.request('POST call/start', roomId === undefined ? body : { ...body, roomId })
-    })
-    const call = this.#add(record, personIn(record, userId))
-    if (closings === this.#closings) {
-      await call.enter(record, call.own(key))
-    } else {
-      call.close('left')
-      await call.end()
-    }
-    return call
+    const options = { isVideo: video, ...(roomId !== undefined && { roomId }) }
+    return (await this.#command(command => ({ on: 'start', command, userIds, options })))!
   }
 
   /** Brings the user's call to this device: from another device, or one that they had left or missed. */
   async join(callId: string): Promise<Call> {
-    const { session, userId } = this.#deps
-    const record = await session.request('GET call/{callId}', undefined, { callId })
-    const invitedBy = record.participants.find(one => one.userId === userId)?.invitedBy ?? record.initiatorId
-    const call = this.#live.get(callId) ?? this.#add(record, personIn(record, invitedBy))
-    await call.join()
-    return call
+    return (await this.ask({ on: 'join', callId }))!
+  }
+
+  ask(asked: CallCommand): Promise<LiveCall | undefined> {
+    return this.#command(command => ({ ...asked, command }))
+  }
+
+  keysOf({ callId, key, phase }: DeviceCall): readonly EpochKey[] {
+    return phase.kind === 'ended' ? [] : key.held.map(held => this.#keys.epochKey(callId, held))
   }
 
   /** After each connection: what rings, and the call that this device was in. */
   async onConnected(): Promise<void> {
-    const { session } = this.#deps
-    try {
-      const { items } = await session.request('GET call/pending', undefined)
-      for (const record of items) this.#onPending(record)
-      await Promise.all([...this.#live.values()].map(call => call.onConnected()))
-      await this.#resume()
-    } finally {
-      this.#onRestored()
-    }
+    await this.#kept
+    const kept = (await readStored<Kept>(this.#deps.storage, this.#keptKey, isKept)) ?? {}
+    const connection = this.#deps.connection.connectedAtMs ?? 0
+    await this.#command(command => ({ on: 'connected', command, connection, kept }))
+  }
+
+  onDisconnected(): void {
+    if (this.#device.connection !== undefined) this.#take({ on: 'disconnected' })
   }
 
   async onMessage(event: QueueEvent): Promise<void> {
-    if (event.type === 'call_invitation') return void this.onInvitation(event)
-    if (!('callId' in event)) return
-    // Such as another device that asks for the key, after a restart of both.
-    if (!this.#live.get(event.callId)?.isPresent) await this.#restored
-    const call = this.#live.get(event.callId)
-    await call?.onMessage(event).catch(error => {
+    await this.#command(command => ({ on: 'queue', command, event })).catch(error => {
       if (!hasCode(error, 'CALL_ENDED')) throw error
-      call.closeSoon()
     })
   }
 
-  /** Gives the call, undefined where it has rung out. */
-  onInvitation(invitation: Invitation): Call | undefined {
-    const { callId, callerId, callerName, encryptedAESKey, keyEpoch } = invitation
-    const forMs = ringsForMs(invitation, this.#deps.server)
-    const known = this.#live.get(callId)
-    if (known !== undefined || forMs <= 0 || this.#hasEnded(callId, invitation.sentAt)) return known
-    const call = this.#add(invitation, { userId: callerId, displayName: callerName }, invitation.sentAt)
-    return this.#ring(call, encryptedAESKey, keyEpoch, forMs)
+  onInvitation(invitation: Invitation): void {
+    this.#take({ on: 'invited', invitation })
   }
 
   /** Told by push. */
   onCancelled(callId: string, reason: CallEnding): void {
-    const call = this.#live.get(callId)
-    if (call !== undefined && !call.isPresent) call.close(reason)
+    this.#take({ on: 'cancelled', callId, reason })
   }
 
   history(params: { readonly limit?: number; readonly cursor?: string } = {}): Promise<ListCallHistoryReply> {
@@ -150,93 +138,175 @@ export class Calls {
 
   /** The session has ended, the app is closed, or another tab goes on: the next start asks the server. */
   closeAll(reason: 'left' | 'moved'): void {
-    this.#isClosing = true
-    this.#closings++
-    for (const call of this.#live.values()) call.close(reason)
-    this.#isClosing = false
+    this.#take({ on: 'close', reason })
   }
 
-  get #presentKey(): string {
+  get #keptKey(): string {
     return `call.${this.#deps.userId}`
   }
 
-  /** A call that rang before the app was there. */
-  #onPending(record: CallRecord): void {
-    const { callId, participants, encryptedAESKey, ringTimeoutIn, keyEpoch } = record
-    const own = participants.find(({ userId }) => userId === this.#deps.userId)
-    if (this.#live.has(callId) || own === undefined || encryptedAESKey === undefined) return
-    const invitedAtMs = Date.parse(own.invitedAt)
-    if (this.#hasEnded(callId, invitedAtMs)) return
-    const call = this.#add(record, personIn(record, own.invitedBy), invitedAtMs)
-    this.#ring(call, encryptedAESKey, keyEpoch, ringTimeoutIn * 1000)
-  }
-
-  #ring(call: LiveCall, sealed: string, epoch: number, forMs: number): Call {
-    call.ring(sealed, epoch, forMs)
-    this.#deps.onRinging(call)
-    return call
-  }
-
-  #add(facts: CallFacts, caller: CallPerson, invitedAtMs = 0): LiveCall {
-    const deps = { ...this.#callDeps, onEnded: (call: LiveCall) => this.#onEnded(call, invitedAtMs) }
-    const call = new LiveCall(deps, facts, caller)
-    this.#live.set(facts.callId, call)
-    call.on('changed', this.#deps.onChanged)
-    return call
-  }
-
-  /** The app was in a call when it ended. */
-  async #resume(): Promise<void> {
-    const { session, storage, userId, deviceId } = this.#deps
-    const isPresent = ({ callId }: Record<string, unknown>) => typeof callId === 'string'
-    const present = await readStored<{ callId: string }>(storage, this.#presentKey, isPresent)
-    if (present === undefined || this.#live.has(present.callId)) return
-    const record = await session.request('GET call/{callId}', undefined, present).catch(error => {
-      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) return undefined
-      throw error
+  #command(inputOf: (command: number) => Input): Promise<LiveCall | undefined> {
+    return new Promise((resolve, reject) => {
+      const command = ++this.#commandCount
+      this.#commands.set(command, { resolve, reject })
+      this.#take(inputOf(command))
     })
-    const own = record?.participants.find(one => one.userId === userId)
-    const isIn = own?.deviceId === deviceId && (own.state === 'joined' || own.state === 'lost')
-    // Another connection may have been faster.
-    if (this.#live.has(present.callId)) return
-    if (record === undefined || isOver(record.status) || !isIn) return this.#forgetPresent()
-    const call = this.#add(record, personIn(record, own.invitedBy))
-    this.#deps.onResumed(call)
-    await call.resume(record)
   }
 
-  async #leaveOther(call: LiveCall): Promise<void> {
-    for (const other of this.#live.values()) {
-      if (other === call || !other.isPresent) continue
-      await (other.state === 'ringing' ? other.end() : other.leave())
+  /** One input at a time, each with all its acts. */
+  #take(input: Input): void {
+    this.#inputs.push(input)
+    if (this.#isBusy) return
+    this.#isBusy = true
+    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#step(next)
+    this.#isBusy = false
+    this.#wakeInTime()
+  }
+
+  #step(input: Input): void {
+    const nowMs = performance.now()
+    const { server } = this.#deps
+    const clock = { aheadMs: server.nowMs() - nowMs, isKnown: server.isTimeKnown }
+    const { aheadMs, isKnown } = this.#device.clock
+    if (isKnown !== clock.isKnown || Math.abs(aheadMs - clock.aheadMs) > CLOCK_TOLERANCE_MS)
+      this.#device = decide(this.#device, { on: 'clock', ...clock }, nowMs).device
+    const { device, acts } = decide(this.#device, input, nowMs)
+    this.#device = device
+    const calls = device.calls.map(call => {
+      const live = this.#live.get(call.callId)
+      const shown = live ?? new LiveCall(this, call)
+      const isNews = shown.become(call) || live === undefined
+      if (call.phase.kind === 'ended') this.#live.delete(call.callId)
+      else this.#live.set(call.callId, shown)
+      return [call.callId, { shown, isNews }] as const
+    })
+    const shown = new Map(calls)
+    for (const act of acts) this.#carryOut(act, callId => shown.get(callId)?.shown)
+    const changed = calls.filter(([, { isNews }]) => isNews)
+    for (const [, { shown }] of changed) if (shown.state !== 'ended') shown.tell('changed', undefined)
+    if (changed.length > 0) this.#deps.onChanged()
+  }
+
+  #carryOut(act: Act, callOf: (callId: string) => LiveCall | undefined): void {
+    switch (act.do) {
+      case 'request': {
+        const { operation, callId, body } = act
+        const request = this.#deps.session.request as Request
+        const params = callId === undefined ? undefined : { callId }
+        return this.#answer(act.act, async () => ({
+          body: await request.call(this.#deps.session, operation, body, params),
+        }))
+      }
+      case 'send':
+        return void this.#deps.connection.send(act.destination, {}).catch(() => {})
+      case 'watch':
+        return this.#answer(act.act, () => this.#watch(act.callId))
+      case 'unwatch':
+        this.#unwatches.get(act.callId)?.()
+        return void this.#unwatches.delete(act.callId)
+      case 'open':
+        return this.#answer(act.act, async () => {
+          const { key, userId, deviceId } = await this.#deps.exchange.open(act.text, act.from)
+          return { key: this.#keys.put(act.key, key), from: { userId, deviceId } }
+        })
+      case 'make':
+        return void this.#keys.put(act.key, makeCallKey())
+      case 'seal':
+        return this.#answer(act.act, () => this.#seal(this.#keys.copyOf(act.key), act.to))
+      case 'wipe':
+        for (const key of act.keys) this.#keys.wipe(key)
+        return
+      case 'settle':
+        return this.#settle(act, callOf)
+      case 'keep':
+        return this.#keep(act)
+      case 'emit':
+        return this.#emit(act, callOf(act.callId)!)
     }
   }
 
-  /** Since the invitation of this time. The server may not have heard of it yet. */
-  #hasEnded(callId: string, invitedAtMs: number): boolean {
-    return invitedAtMs <= (this.#endedAtMs.get(callId) ?? 0)
+  #answer(act: number, carryOut: () => Promise<Omit<Extract<Input, { on: 'done' }>, 'on' | 'act'>>): void {
+    carryOut().then(
+      outcome => this.#take({ on: 'done', act, ...outcome }),
+      error => this.#take({ on: 'failed', act, failure: told(error) }),
+    )
   }
 
-  #onEnded(call: LiveCall, invitedAtMs: number): void {
-    this.#live.delete(call.callId)
-    // The call may ring again when this tab comes back.
-    if (this.#isClosing) return
-    // By this clock the invitation may not have been made yet.
-    this.#endedAtMs.set(call.callId, Math.max(invitedAtMs, this.#deps.server.nowMs()))
-    if (this.#endedAtMs.size > ENDED_MAX) this.#endedAtMs.delete(this.#endedAtMs.keys().next().value!)
-    // Should it fail, the next start finds that the call has ended.
-    void this.#forgetPresent().catch(() => {})
+  async #watch(callId: string): Promise<object> {
+    const unwatch = await this.#deps.connection.watch(`/topic/call.${callId}`, event =>
+      this.#take({ on: 'topic', callId, event: event as CallTopicEvent }),
+    )
+    this.#unwatches.set(callId, unwatch)
+    return {}
   }
 
-  async #forgetPresent(): Promise<void> {
-    if ([...this.#live.values()].some(one => one.isPresent)) return
-    await writeStored(this.#deps.storage, this.#presentKey, null)
+  async #seal(key: Uint8Array, to: Receivers): Promise<object> {
+    const { exchange } = this.#deps
+    if ('userIds' in to) return { texts: await exchange.sealForUsers(key, to.userIds) }
+    if ('participants' in to) return { texts: await exchange.sealForCall(key, to.participants) }
+    return { text: await exchange.sealForDevice(key, to) }
+  }
+
+  #settle(
+    { command, callId, error }: Extract<Act, { do: 'settle' }>,
+    callOf: (callId: string) => LiveCall | undefined,
+  ): void {
+    const waiting = this.#commands.get(command)
+    this.#commands.delete(command)
+    if (error !== undefined) waiting?.reject(told(error))
+    else waiting?.resolve(callId === undefined ? undefined : callOf(callId))
+  }
+
+  #keep({ callId, leaving }: Kept): void {
+    const kept = { ...(callId && { callId }), ...(leaving && { leaving }) }
+    const value = Object.keys(kept).length === 0 ? null : kept
+    this.#kept = this.#kept
+      .then(() => writeStored(this.#deps.storage, this.#keptKey, value))
+      // Should it fail, the next start does not know of the call, or finds that it has ended.
+      .catch(error => this.#live.get(callId ?? '')?.tell('error', told(error)))
+  }
+
+  #emit(act: Extract<Act, { do: 'emit' }>, call: LiveCall): void {
+    switch (act.name) {
+      case 'ringing':
+        return this.#deps.onRinging(call)
+      case 'resumed':
+        return this.#deps.onResumed(call)
+      case 'key': {
+        const { epoch, fingerprint } = this.#keys.epochKey(act.callId, act.value)
+        return call.tell('key', { epoch, fingerprint, fromUserId: act.value.fromUserId })
+      }
+      case 'error':
+        return call.tell('error', told(act.value))
+      default:
+        call.tell(act.name, act.value as never)
+    }
+  }
+
+  #wakeInTime(): void {
+    clearTimeout(this.#timer)
+    const atMs = nextDeadlineMs(this.#device)
+    if (atMs === undefined) return
+    const waitMs = Math.min(Math.max(0, Math.ceil(atMs - performance.now())), TIMER_MAX_MS)
+    this.#timer = setTimeout(() => this.#take({ on: 'time' }), waitMs)
   }
 }
 
-function personIn({ participants }: CallRecord, userId: string): CallPerson {
-  const displayName = participants.find(one => one.userId === userId)?.displayName ?? ''
-  return { userId, displayName }
+type Request = (operation: OperationName, body: unknown, params?: object) => Promise<unknown>
+
+function told(error: unknown): CallsignError {
+  if (error instanceof CallsignError) return error
+  const { code, message, members } = error as Failure
+  return typeof code === 'string'
+    ? new CallsignError(code, message ?? code, { ...(members && { members }) })
+    : new CallsignError('INTERNAL', String(error))
 }
 
-const ENDED_MAX = 100
+function isKept({ callId, leaving }: Readonly<Record<string, unknown>>): boolean {
+  return [callId, leaving].every(each => each === undefined || typeof each === 'string')
+}
+
+/** The two clocks of a device run apart by less. */
+const CLOCK_TOLERANCE_MS = 100
+/** The longest wait of a timer. */
+const TIMER_MAX_MS = 2 ** 31 - 1

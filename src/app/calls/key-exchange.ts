@@ -3,16 +3,16 @@
 import { CallsignError, hasCode } from '../callsign-error.ts'
 import { openCallKey, sealCallKey } from '../devices/call-key.ts'
 import type { KeyLog, PeerDevice } from '../devices/key-log.ts'
-import type { CallRecord } from '../wire.ts'
+import type { CallParticipant } from '../wire.ts'
+import type { KeyAsk } from './call.ts'
+import type { Sender } from './device.ts'
 
 /** By `<userId>_<deviceId>`. */
 export type SealedKeys = Readonly<Record<string, string>>
 
-export interface OpenedKey {
+/** With the device that has sealed it. */
+export interface OpenedKey extends Sender {
   readonly key: Uint8Array
-  /** The device that has sealed it. */
-  readonly userId: string
-  readonly deviceId: string
 }
 
 /** Its methods reject as those of `KeyLog`. */
@@ -31,10 +31,7 @@ export class KeyExchange {
   }
 
   /** The key sealed for the other users' devices that are in the call, and for those that still ring. */
-  async sealForCall(
-    key: Uint8Array,
-    { participants }: Pick<CallRecord, 'participants'>,
-  ): Promise<SealedKeys> {
+  async sealForCall(key: Uint8Array, participants: readonly CallParticipant[]): Promise<SealedKeys> {
     const receivers = participants.filter(
       ({ userId, state }) => userId !== this.#userId && RECEIVING.includes(state),
     )
@@ -47,9 +44,7 @@ export class KeyExchange {
   /** The key sealed for one device. Rejects with `KEYS_REFUSED` where it has another key than the one of this hash. */
   async sealForDevice(
     key: Uint8Array,
-    userId: string,
-    deviceId: string,
-    publicKeyHash: string,
+    { userId, deviceId, publicKeyHash }: Pick<KeyAsk, 'userId' | 'deviceId' | 'publicKeyHash'>,
   ): Promise<string> {
     const device = await this.#keyLog.deviceOf(userId, deviceId)
     if (device.publicKeyHash === publicKeyHash) return this.#seal(key, device)
@@ -57,38 +52,27 @@ export class KeyExchange {
     throw await this.#keyLog.refuse(userId, { kind: 'refused', check: 'vrfHash', detail })
   }
 
-  /** Rejects with `CALL_KEY_INVALID` unless this device of this user has sealed it. */
-  async open(sealed: string, userId: string, deviceId: string): Promise<Uint8Array> {
-    const from = await this.#keyLog.deviceOf(userId, deviceId)
-    const opened = await openCallKey(sealed, from, this.#keyLog.self)
-    return this.#keyLog.readKey(opened, userId)
-  }
-
   /**
-   * Opens a key that a participant has sealed: most likely `callerId` or the host. Show people who has sealed it where it is
-   * neither. Rejects with `CALL_KEY_INVALID` when none of them has.
+   * Opens a key that one of these has sealed, tried in this order. Show people who it was where it is neither the caller nor
+   * the host. Rejects with `CALL_KEY_INVALID` when none of them has.
    */
-  async openFromAny(
-    { participants, hostUserId }: Pick<CallRecord, 'participants' | 'hostUserId'>,
-    sealed: string,
-    callerId?: string,
-  ): Promise<OpenedKey> {
-    const likely = [callerId, hostUserId]
-    const isLikely = (userId: string) => Number(likely.includes(userId))
-    const senders = participants
-      .filter(({ userId }) => userId !== this.#userId)
-      .sort((a, b) => isLikely(b.userId) - isLikely(a.userId))
+  async open(sealed: string, senders: readonly Sender[]): Promise<OpenedKey> {
     let refusal: unknown = new CallsignError('CALL_KEY_INVALID', 'Nobody in the call has sealed its key.')
     for (const { userId, deviceId } of senders) {
-      if (deviceId === undefined) continue
       try {
-        return { key: await this.open(sealed, userId, deviceId), userId, deviceId }
+        return { key: await this.#open(sealed, userId, deviceId), userId, deviceId }
       } catch (error) {
         // A sender whose keys could not be read now may have sealed it.
         if (hasCode(refusal, 'CALL_KEY_INVALID')) refusal = error
       }
     }
     throw refusal
+  }
+
+  async #open(sealed: string, userId: string, deviceId: string): Promise<Uint8Array> {
+    const from = await this.#keyLog.deviceOf(userId, deviceId)
+    const opened = await openCallKey(sealed, from, this.#keyLog.self)
+    return this.#keyLog.readKey(opened, userId)
   }
 
   async #sealed(key: Uint8Array, devices: readonly PeerDevice[]): Promise<SealedKeys> {

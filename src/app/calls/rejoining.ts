@@ -1,196 +1,205 @@
 /**
  * A call whose key is gone, with a restart or a long loss of the network: this device asks those in the call, comes back
- * with the first key that opens, and makes another one when no device has it. It also answers such asks.
+ * with the first key that opens, and as the host makes another one when no device has it. It also answers such asks.
  */
 
-import { hasCode } from '../callsign-error.ts'
-import type { Session } from '../session/session.ts'
 import type { CallRecord, ParticipantAcceptRejoinEvent, ParticipantRequestRejoinEvent } from '../wire.ts'
-import type { Call, CallState, KeyAsk } from './call.ts'
-import type { EpochKey } from './call-keys.ts'
-import type { KeyExchange, OpenedKey } from './key-exchange.ts'
+import type { KeyAsk } from './call.ts'
+import {
+  type Ask,
+  type DeviceCall,
+  type Failure,
+  GONE,
+  type HeldKey,
+  isAsking,
+  isCode,
+  isPresent,
+  newestKey,
+} from './device.ts'
+import { closeSoon, report } from './ending.ts'
+import { begin, enter } from './record.ts'
+import { renew } from './rotation.ts'
+import type { Turn } from './turn.ts'
 
-export interface RejoiningDeps {
-  readonly session: Session
-  readonly exchange: KeyExchange
-  readonly userId: string
+/** Shows the call as one that this device asks into. */
+export function ask(turn: Turn, record: CallRecord): void {
+  begin(turn, record, { kind: 'rejoining', ask: { kind: 'asking' } })
+  askAgain(turn, record.callId)
 }
 
-/** The call as far as this needs it. */
-export interface RejoinedCall
-  extends Pick<Call, 'state' | 'isHost' | 'hostUserId' | 'participants' | 'renewKey'> {
-  /** Values for the path of a request. */
-  readonly at: { readonly callId: string }
-  readonly isPresent: boolean
-  readonly newestKey: EpochKey | undefined
-  begin(record: CallRecord, state: CallState): Promise<void>
-  enter(record: CallRecord, opened: OpenedKey, epoch?: number): Promise<void>
-  setState(state: 'keyless'): void
-  askApp(ask: KeyAsk): void
-  report(error: unknown): void
-  /** It has ended, and why may come yet. */
-  closeSoon(): void
+/** Without a key it is asked for again after the next connection, and after a while. */
+export function askAgain(turn: Turn, callId: string): void {
+  if (!setAsk(turn, callId, { kind: 'asking' })) return
+  turn.request('POST call/{callId}/request-rejoin', { for: 'ask', callId })
 }
 
-export class Rejoining {
-  readonly #deps: RejoiningDeps
-  readonly #call: RejoinedCall
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #returning: Promise<void> | undefined
-  /** Asks in a call that goes on. */
-  #isAskingBeside = false
-  /** Users who asked for the key while this device did not have it either. */
-  readonly #askers = new Set<string>()
+export function onAskSent(turn: Turn, callId: string, { expiresIn }: { readonly expiresIn: number }): void {
+  const phase = turn.call(callId)?.phase
+  // It gave up meanwhile, or has the key.
+  if (phase === undefined || !('ask' in phase) || phase.ask.kind !== 'asking') return
+  setAsk(turn, callId, { kind: 'asked', untilMs: turn.nowMs + expiresIn * 1000 })
+  giveUpWhenAllAsk(turn, callId)
+}
 
-  constructor(deps: RejoiningDeps, call: RejoinedCall) {
-    this.#deps = deps
-    this.#call = call
-  }
+/** An ask, or a return, failed. */
+export function onNotBack(turn: Turn, callId: string, failure: Failure): void {
+  const call = turn.call(callId)
+  if (call === undefined || !isAsking(call)) return
+  if (isCode(failure, 'NO_ACTIVE_PARTICIPANT')) return returnWithNewKey(turn, callId)
+  if (isCode(failure, ...GONE)) return closeSoon(turn, callId)
+  setAsk(turn, callId, { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS })
+  report(turn, callId, failure)
+}
 
-  get isAsking(): boolean {
-    return this.#call.state === 'rejoining' || this.#call.state === 'keyless'
-  }
+/** The time of an ask, or of a pause, is over. */
+export function onAskDue(turn: Turn, callId: string, ask: Ask): void {
+  if (ask.kind === 'asked') onNobodyGrants(turn, callId)
+  else askAgain(turn, callId)
+}
 
-  async ask(record: CallRecord): Promise<void> {
-    await this.#call.begin(record, 'rejoining')
-    await this.askAgain()
-  }
+/** Those who had the key may all be gone. */
+export function onHostChanged(turn: Turn, callId: string): void {
+  if (turn.call(callId)?.phase.kind === 'keyless') onNobodyGrants(turn, callId)
+}
 
-  /** Without a key it is asked for again after the next connection, and after a while. */
-  askAgain(): Promise<void> {
-    return this.#try(async () => {
-      const { session } = this.#deps
-      const { expiresIn } = await session.request(
-        'POST call/{callId}/request-rejoin',
-        undefined,
-        this.#call.at,
-      )
-      this.#wait(expiresIn * 1000, () => this.#try(() => this.#onNobodyGrants()))
-      await this.#giveUpWhenAllAsk()
-    })
-  }
-
-  /** Those who had the key may all be gone. */
-  async onHostChanged(): Promise<void> {
-    if (this.#call.state === 'keyless') await this.#try(() => this.#onNobodyGrants())
-  }
-
-  /**
-   * A device of a participant has no key: it gets the key once it verifies. One that is not the device which they had
-   * joined with waits until the person here says so: a server could have made it up.
-   */
-  async onAsked({ userId, deviceId, displayName, publicKeyHash }: ParticipantRequestRejoinEvent) {
-    const call = this.#call
-    if (!call.isPresent) return
-    if (call.newestKey === undefined) {
-      this.#askers.add(userId)
-      return this.#giveUpWhenAllAsk()
-    }
-    const { participants } = await this.#deps.session.request('GET call/{callId}', undefined, call.at)
-    const asker = participants.find(one => one.userId === userId)
-    if (asker === undefined || asker.state === 'removed') return
+/**
+ * A device of a participant has no key: it gets the key once it verifies. One that is not the device which they had
+ * joined with waits until the person here says so: a server could have made it up.
+ */
+export function onAsked(turn: Turn, event: ParticipantRequestRejoinEvent, command: number): void {
+  const { callId, userId, deviceId, displayName, publicKeyHash } = event
+  const call = turn.call(callId)
+  if (call === undefined || !isPresent(call)) return turn.settle(command)
+  if (newestKey(call) !== undefined) {
     const ask = { userId, deviceId, displayName, publicKeyHash }
-    if (asker.deviceId === deviceId) return this.grant(ask)
-    call.askApp(ask)
+    turn.request('GET call/{callId}', { for: 'asked: read', callId, ask, command })
+    return
   }
+  turn.change(callId, { askers: [...call.askers.filter(one => one !== userId), userId] })
+  giveUpWhenAllAsk(turn, callId)
+  turn.settle(command)
+}
 
-  async grant({ userId, deviceId, publicKeyHash }: KeyAsk): Promise<void> {
-    const held = this.#call.newestKey
-    if (held === undefined) return
-    const { exchange, session } = this.#deps
-    const encryptedAESKey = await exchange.sealForDevice(held.key, userId, deviceId, publicKeyHash)
-    const answer = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey }
-    await session.request('POST call/{callId}/accept-rejoin', answer, this.#call.at)
-  }
+export function onAskerRead(
+  turn: Turn,
+  { participants, callId }: CallRecord,
+  ask: KeyAsk,
+  command: number,
+): void {
+  const asker = participants.find(({ userId }) => userId === ask.userId)
+  if (asker?.deviceId === ask.deviceId && asker.state !== 'removed') return grant(turn, callId, ask, command)
+  if (asker !== undefined && asker.state !== 'removed' && turn.call(callId) !== undefined)
+    turn.act({ do: 'emit', callId, name: 'key-asked', value: ask })
+  turn.settle(command)
+}
 
-  /** Asks while the call goes on: the key that this device has does not open what a member sends. The host's key is the right one. */
-  async askBeside(): Promise<void> {
-    if (this.#call.state !== 'active' || this.#call.isHost) return
-    this.#isAskingBeside = true
-    await this.#deps.session.request('POST call/{callId}/request-rejoin', undefined, this.#call.at)
-  }
+export function grant(turn: Turn, callId: string, ask: KeyAsk, command: number): void {
+  const call = turn.call(callId)
+  const held = call && newestKey(call)
+  if (held === undefined) return turn.settle(command)
+  const { userId, deviceId, publicKeyHash } = ask
+  turn.seal(held.key, { userId, deviceId, publicKeyHash }, { for: 'grant: seal', callId, ask, command })
+}
 
-  /** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
-  async onGranted(event: ParticipantAcceptRejoinEvent): Promise<void> {
-    const { encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
-    const isWanted = () => {
-      const { state, newestKey, hostUserId } = this.#call
-      const held = newestKey?.epoch ?? 0
-      const isBetter = keyEpoch > held || (keyEpoch === held && fromUserId === hostUserId)
-      return this.isAsking || (this.#isAskingBeside && state === 'active' && isBetter)
-    }
-    if (!isWanted()) return
-    const key = await this.#deps.exchange.open(encryptedAESKey, fromUserId, fromDeviceId)
-    if (!isWanted()) return
-    this.#isAskingBeside = false
-    await this.comeBack(keyEpoch, { key, userId: fromUserId, deviceId: fromDeviceId })
-  }
+export function onGrantSealed(
+  turn: Turn,
+  callId: string,
+  { userId, deviceId }: KeyAsk,
+  text: string | undefined,
+  command: number,
+): void {
+  const body = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey: text }
+  turn.request('POST call/{callId}/accept-rejoin', { for: 'command', callId, command }, body)
+}
 
-  /** Into the call, with the key that this device was given. */
-  async comeBack(epoch: number, opened: OpenedKey): Promise<void> {
-    const record = await this.#deps.session.request('POST call/{callId}/rejoin', undefined, this.#call.at)
-    // It was sent before this device was lost, and there is a newer one since.
-    if (epoch < record.keyEpoch) return this.ask(record)
-    this.stop()
-    await this.#call.enter(record, opened, epoch)
-  }
+/** Asks while the call goes on: the key that this device has does not open what a member sends. The host's key is the right one. */
+export function askBeside(turn: Turn, callId: string, command: number): void {
+  const call = turn.call(callId)
+  if (call?.phase.kind !== 'active' || call.record?.hostUserId === turn.device.userId)
+    return turn.settle(command)
+  turn.change(callId, { key: { ...call.key, kind: 'asked' } })
+  turn.request('POST call/{callId}/request-rejoin', { for: 'ask beside', callId, command })
+}
 
-  stop(): void {
-    clearTimeout(this.#timer)
-    this.#askers.clear()
-  }
+/** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
+export function onGranted(turn: Turn, event: ParticipantAcceptRejoinEvent, command: number): void {
+  const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
+  if (!isWanted(turn.call(callId), keyEpoch, fromUserId)) return turn.settle(command)
+  const from = { userId: fromUserId, deviceId: fromDeviceId }
+  turn.open(encryptedAESKey, [from], { for: 'granted: open', callId, command, epoch: keyEpoch })
+}
 
-  async #try(act: () => Promise<void>): Promise<void> {
-    if (!this.isAsking) return
-    try {
-      await act()
-    } catch (error) {
-      if (hasCode(error, 'NO_ACTIVE_PARTICIPANT')) return this.#try(() => this.#returnWithNewKey())
-      if (hasCode(error, 'CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT')) return this.#call.closeSoon()
-      this.#call.report(error)
-      this.#wait(AGAIN_MS, () => this.askAgain())
-    }
-  }
+export function onGrantOpened(turn: Turn, callId: string, key: HeldKey, command: number): void {
+  if (isWanted(turn.call(callId), key.epoch, key.fromUserId)) return comeBack(turn, callId, key, command)
+  turn.settle(command)
+}
 
-  #wait(forMs: number, act: () => Promise<void>): void {
-    clearTimeout(this.#timer)
-    if (this.isAsking) this.#timer = setTimeout(() => void act(), forMs)
-  }
+/** Into the call, with the key that this device was given. */
+export function comeBack(turn: Turn, callId: string, key: HeldKey, command: number): void {
+  setAsk(turn, callId, { kind: 'returning' })
+  turn.request('POST call/{callId}/rejoin', { for: 'come back', callId, key, command })
+}
 
-  async #onNobodyGrants(): Promise<void> {
-    this.#call.setState('keyless')
-    if (this.#call.isHost) await this.#returnWithNewKey()
-    else this.#wait(AGAIN_MS, () => this.askAgain())
-  }
+export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command: number): void {
+  turn.settle(command)
+  if (turn.call(record.callId) === undefined) return
+  // It was sent before this device was lost, and there is a newer one since.
+  if (key.epoch < record.keyEpoch) return ask(turn, record)
+  turn.change(record.callId, { askers: [] })
+  enter(turn, record, key)
+}
 
-  /** No device has the key any more: the host makes another one, once for all that say so. */
-  #returnWithNewKey(): Promise<void> {
-    this.#returning ??= this.#makeKey().finally(() => {
-      this.#returning = undefined
-    })
-    return this.#returning
-  }
+/** The host returns, to make the key. */
+export function onReturned(turn: Turn, record: CallRecord): void {
+  const { callId } = record
+  const call = turn.call(callId)
+  if (call === undefined || !isAsking(call)) return
+  if (record.hostUserId === turn.device.userId) return renew(turn, callId, { returning: record })
+  turn.enterPhase(callId, { kind: 'keyless', ask: { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS } })
+}
 
-  async #makeKey(): Promise<void> {
-    const { session, userId } = this.#deps
-    const record = await session.request('POST call/{callId}/rejoin', undefined, this.#call.at)
-    if (record.hostUserId !== userId) {
-      this.#call.setState('keyless')
-      return this.#wait(AGAIN_MS, () => this.askAgain())
-    }
-    this.stop()
-    await this.#call.renewKey()
-    await this.#call.begin(record, 'active')
-  }
+function isWanted(call: DeviceCall | undefined, epoch: number, fromUserId: string): boolean {
+  if (call === undefined) return false
+  const held = newestKey(call)?.epoch ?? 0
+  const isBetter = epoch > held || (epoch === held && fromUserId === call.record?.hostUserId)
+  return isAsking(call) || (call.key.kind === 'asked' && call.phase.kind === 'active' && isBetter)
+}
 
-  /** When all other devices ask too, none will answer: waiting is pointless. */
-  async #giveUpWhenAllAsk(): Promise<void> {
-    if (!this.isAsking) return
-    const isOther = ({ state, userId }: { readonly state: string; readonly userId: string }) =>
-      state === 'joined' && userId !== this.#deps.userId
-    if (this.#call.participants.filter(isOther).every(({ userId }) => this.#askers.has(userId)))
-      await this.#try(() => this.#onNobodyGrants())
-  }
+function onNobodyGrants(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  if (call === undefined || !isAsking(call)) return
+  const isHost = call.record?.hostUserId === turn.device.userId
+  const pause: Ask = { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS }
+  const ask: Ask = 'ask' in call.phase && call.phase.ask.kind === 'returning' ? call.phase.ask : pause
+  turn.enterPhase(callId, { kind: 'keyless', ask })
+  if (isHost) returnWithNewKey(turn, callId)
+}
+
+/** No device has the key any more: the host makes another one, once for all that say so. */
+function returnWithNewKey(turn: Turn, callId: string): void {
+  const phase = turn.call(callId)?.phase
+  if (phase === undefined || !('ask' in phase) || phase.ask.kind === 'returning') return
+  setAsk(turn, callId, { kind: 'returning' })
+  turn.request('POST call/{callId}/rejoin', { for: 'return', callId })
+}
+
+/** When all other devices ask too, none will answer: waiting is pointless. */
+function giveUpWhenAllAsk(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  if (call === undefined || !isAsking(call)) return
+  const { userId: own } = turn.device
+  const others = (call.record?.participants ?? []).filter(
+    ({ state, userId }) => state === 'joined' && userId !== own,
+  )
+  if (others.every(({ userId }) => call.askers.includes(userId))) onNobodyGrants(turn, callId)
+}
+
+/** Whether this device asks at all. */
+function setAsk(turn: Turn, callId: string, ask: Ask): boolean {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind !== 'rejoining' && phase?.kind !== 'keyless') return false
+  turn.change(callId, { phase: { ...phase, ask } })
+  return true
 }
 
 const AGAIN_MS = 30_000

@@ -290,9 +290,9 @@ t.test('a slow answer takes back nothing that the topic has told meanwhile', lon
   await held
   await (await rung).answer()
   await until(call, catIs('joined'))
-  const shown = call.once('changed')
+  const ready = ann.me.once('ready')
   goOn()
-  await shown
+  await ready
   t.ok(catIs('joined')(call))
 })
 

@@ -44,10 +44,10 @@ t.test(
     t.same(Object.keys(sealed), [nameOf(bob)])
     const text = sealed[nameOf(bob)]!
     t.equal(Buffer.from(text, 'base64').length, 222, 'with a checkpoint')
-    t.same(await bob.exchange.open(text, ann.userId, ann.deviceId), key)
+    t.same(await bob.exchange.open(text, [ann]), { key, userId: ann.userId, deviceId: ann.deviceId })
 
-    t.equal(await rejectionOf(bob.exchange.open(text, bob.userId, bob.deviceId)), 'CALL_KEY_INVALID')
-    t.equal(await rejectionOf(bob.exchange.open(text, ann.userId, bob.deviceId)), 'KEYS_UNAVAILABLE')
+    t.equal(await rejectionOf(bob.exchange.open(text, [bob])), 'CALL_KEY_INVALID')
+    t.equal(await rejectionOf(bob.exchange.open(text, [{ ...bob, userId: ann.userId }])), 'KEYS_UNAVAILABLE')
     t.equal(await rejectionOf(ann.exchange.sealForUsers(key, [bob.userId, cat.userId])), 'KEYS_UNAVAILABLE')
     t.same([...ann.events, ...bob.events], [])
   },
@@ -65,13 +65,13 @@ const participant = ({ userId, deviceId }: AppPerson, state: 'joined' | 'invited
 })
 
 t.test(
-  'a call’s key goes to those who are in the call or ring, and is found among its participants',
+  'a call’s key goes to those who are in the call or ring, and opens as from the one who has sealed it',
   async t => {
     const { ann, bob } = await openHouse(t)
     const key = makeCallKey()
     const sealedFor = async (state: 'joined' | 'invited' | 'left', person: AppPerson) => {
       const participants = [participant(ann, 'joined'), participant(person, state)]
-      return Object.keys(await ann.exchange.sealForCall(key, { participants }))
+      return Object.keys(await ann.exchange.sealForCall(key, participants))
     }
     t.same(await sealedFor('joined', bob), [nameOf(bob)])
     t.same(await sealedFor('invited', bob), [nameOf(bob)])
@@ -83,16 +83,10 @@ t.test(
     )
 
     const { [nameOf(bob)]: sealed } = await ann.exchange.sealForUsers(key, [bob.userId])
-    const participants = [participant(bob, 'invited'), participant(ann, 'joined')]
-    const record = { participants, hostUserId: ann.userId }
     const from = { userId: ann.userId, deviceId: ann.deviceId }
-    t.same(await bob.exchange.openFromAny(record, sealed!, ann.userId), { key, ...from })
-    t.equal(
-      await rejectionOf(bob.exchange.openFromAny(record, sealed!.replace('B', 'A'))),
-      'CALL_KEY_INVALID',
-    )
-    const nobody = { ...record, participants: [participant(bob, 'invited')] }
-    t.equal(await rejectionOf(bob.exchange.openFromAny(nobody, sealed!)), 'CALL_KEY_INVALID')
+    t.same(await bob.exchange.open(sealed!, [bob, ann]), { key, ...from })
+    t.equal(await rejectionOf(bob.exchange.open(sealed!.replace('B', 'A'), [bob, ann])), 'CALL_KEY_INVALID')
+    t.equal(await rejectionOf(bob.exchange.open(sealed!, [])), 'CALL_KEY_INVALID')
   },
 )
 
@@ -100,10 +94,13 @@ t.test('a device that asks for the key gets it by the hash of its own key alone'
   const { ann, bob } = await openHouse(t)
   const key = makeCallKey()
   const { publicKeyHash } = await ann.keyLog.deviceOf(bob.userId, bob.deviceId)
-  const sealed = await ann.exchange.sealForDevice(key, bob.userId, bob.deviceId, publicKeyHash)
-  t.same(await bob.exchange.open(sealed, ann.userId, ann.deviceId), key)
+  const sealed = await ann.exchange.sealForDevice(key, { ...bob, publicKeyHash })
+  t.match(await bob.exchange.open(sealed, [ann]), { key })
   const other = (await ann.keyLog.deviceOf(ann.userId, ann.deviceId)).publicKeyHash
-  t.equal(await rejectionOf(ann.exchange.sealForDevice(key, bob.userId, bob.deviceId, other)), 'KEYS_REFUSED')
+  t.equal(
+    await rejectionOf(ann.exchange.sealForDevice(key, { ...bob, publicKeyHash: other })),
+    'KEYS_REFUSED',
+  )
   t.match(ann.events, [{ kind: 'refused', userId: bob.userId, check: 'vrfHash' }])
 })
 
@@ -222,7 +219,7 @@ t.test('a log that shows two people two trees is found out by their call, and th
   const other = { origin, treeSize, rootHash: Buffer.from(rootHash).toString('base64'), note }
   const key = makeCallKey()
   const sealed = await sealCallKey(withCheckpoint(key, other), bob.keyLog.self, annsKey)
-  for (let time = 0; time < 2; time++) t.same(await ann.exchange.open(sealed, bob.userId, bob.deviceId), key)
+  for (let time = 0; time < 2; time++) t.match(await ann.exchange.open(sealed, [bob]), { key })
   t.match(ann.events[0], {
     kind: 'refused',
     userId: bob.userId,

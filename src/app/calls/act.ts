@@ -1,0 +1,53 @@
+/** Acts that the shell carries out for the calls of a device. */
+
+import type { OperationName } from '../session/operations.ts'
+import type { CallParticipant, ParticipantRequestRejoinEvent } from '../wire.ts'
+import type { CallGateway, CallState, KeyAsk } from './call.ts'
+import type { Failure, HeldKey, Kept, Sender } from './device.ts'
+
+/** Carried out in this order. Those with a number answer by `done` or `failed`. */
+export type Act =
+  | {
+      readonly do: 'request'
+      readonly act: number
+      readonly operation: OperationName
+      readonly callId?: string
+      readonly body?: unknown
+    }
+  | { readonly do: 'send'; readonly destination: string }
+  | { readonly do: 'watch'; readonly act: number; readonly callId: string }
+  | { readonly do: 'unwatch'; readonly callId: string }
+  /** Tries the senders in turn, and says which it was. */
+  | {
+      readonly do: 'open'
+      readonly act: number
+      readonly key: number
+      readonly text: string
+      readonly from: readonly Sender[]
+    }
+  | { readonly do: 'make'; readonly key: number }
+  | { readonly do: 'seal'; readonly act: number; readonly key: number; readonly to: Receivers }
+  /** Overwrites them. */
+  | { readonly do: 'wipe'; readonly keys: readonly number[] }
+  /** Answers the app, or the queue: all that it asked for is done, or failed. */
+  | { readonly do: 'settle'; readonly command: number; readonly callId?: string; readonly error?: Failure }
+  /** Notes for the next start which call this device is in. */
+  | ({ readonly do: 'keep' } & Kept)
+  | { readonly do: 'emit'; readonly callId: string; readonly name: 'ringing' | 'resumed' }
+  | { readonly do: 'emit'; readonly callId: string; readonly name: 'state'; readonly value: CallState }
+  | { readonly do: 'emit'; readonly callId: string; readonly name: 'key'; readonly value: HeldKey }
+  | {
+      readonly do: 'emit'
+      readonly callId: string
+      readonly name: 'participant'
+      readonly value: CallParticipant
+    }
+  | { readonly do: 'emit'; readonly callId: string; readonly name: 'media'; readonly value: CallGateway }
+  | { readonly do: 'emit'; readonly callId: string; readonly name: 'key-asked'; readonly value: KeyAsk }
+  | { readonly do: 'emit'; readonly callId: string; readonly name: 'error'; readonly value: Failure }
+
+export type Receivers =
+  | { readonly userIds: readonly string[] }
+  /** Devices that are in the call, and all of those who may come. */
+  | { readonly participants: readonly CallParticipant[] }
+  | Pick<ParticipantRequestRejoinEvent, 'userId' | 'deviceId' | 'publicKeyHash'>

@@ -1,0 +1,62 @@
+/** Commands of the app for a call that is there. */
+
+import { type Invite, newestKey } from './device.ts'
+import { close } from './ending.ts'
+import { answer } from './entering.ts'
+import type { Command, Input } from './input.ts'
+import * as rejoining from './rejoining.ts'
+import * as ringing from './ringing.ts'
+import * as rotation from './rotation.ts'
+import type { Turn } from './turn.ts'
+
+export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly on: string }>): void {
+  const { callId, command } = input
+  const call = turn.call(callId)
+  if (call === undefined)
+    return turn.settle(command, { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' })
+  switch (input.on) {
+    case 'answer':
+      return answer(turn, callId, command)
+    case 'decline':
+      return ringing.decline(turn, callId, input.reason, command)
+    case 'end':
+      return void turn.request('POST call/{callId}/end', { for: 'end', callId, command })
+    case 'leave':
+      return leave(turn, callId, command)
+    case 'remove':
+      return void turn.request(
+        'POST call/{callId}/remove',
+        { for: 'command', callId, command },
+        { userId: input.userId },
+      )
+    case 'invite':
+      return invite(turn, { callId, command, userIds: input.userIds, triesLeft: rotation.TRIES })
+    case 'renew':
+      return rotation.renew(turn, callId, { command })
+    case 'resend':
+      return rotation.resend(turn, callId, command)
+    case 'ask':
+      return rejoining.askBeside(turn, callId, command)
+    case 'grant':
+      return rejoining.grant(turn, callId, input.ask, command)
+  }
+}
+
+export function onLeft(turn: Turn, callId: string): void {
+  const { leaving, ...kept } = turn.device.kept
+  if (leaving === callId) turn.keep(kept)
+}
+
+export function invite(turn: Turn, asked: Invite): void {
+  const call = turn.call(asked.callId)
+  const held = call && newestKey(call)
+  if (held === undefined) return turn.settle(asked.command, rotation.KEY_MISSING)
+  turn.seal(held.key, { userIds: asked.userIds }, { ...asked, for: 'invite: seal' })
+}
+
+/** Ends here at once, whatever becomes of the request: the server hears of it at the latest with the next connection. */
+function leave(turn: Turn, callId: string, command: number): void {
+  turn.keep({ ...turn.device.kept, leaving: callId })
+  turn.request('POST call/{callId}/leave', { for: 'leave', callId, command })
+  close(turn, callId, 'left')
+}

@@ -1,0 +1,302 @@
+/**
+ * What a device knows of its calls. All of it is plain data, so that each language runs the same stories
+ * (test/vectors/device-calls.jsonl).
+ */
+
+import type { CallRecord, KeysReason, QueueEvent } from '../wire.ts'
+import type { CallEnding, CallGateway, CallPerson, CallState, KeyAsk } from './call.ts'
+
+export interface Device {
+  readonly userId: string
+  readonly deviceId: string
+  readonly calls: readonly DeviceCall[]
+  readonly starts: readonly Start[]
+  /** Calls that ended here, the oldest first: an invitation from before then does not ring again. */
+  readonly ended: readonly { readonly callId: string; readonly atMs: number }[]
+  /** Acts whose outcome is still to come. */
+  readonly waiting: readonly Waiting[]
+  readonly restoring: Restoring
+  readonly clock: Clock
+  /** A number for each connection; undefined without one. */
+  readonly connection: number | undefined
+  /** Counts acts and keys. */
+  readonly count: number
+  readonly kept: Kept
+}
+
+export interface Clock {
+  /** The server's time less the device's own, which runs evenly. */
+  readonly aheadMs: number
+  /** Whether the server has named its time yet. */
+  readonly isKnown: boolean
+}
+
+/** The call of before a restart: until it is there again, messages of unknown calls wait. */
+export type Restoring =
+  | { readonly kind: 'waiting'; readonly early: readonly Early[] }
+  | { readonly kind: 'restored' }
+
+export interface Early {
+  readonly command: number
+  readonly event: QueueEvent
+}
+
+/** A call that is being made: its keys are sealed, and the server is asked. */
+export interface Start {
+  /** The app waits for it. */
+  readonly command: number
+  readonly userIds: readonly string[]
+  readonly options: { readonly isVideo: boolean; readonly roomId?: number }
+  readonly key: number
+  readonly triesLeft: number
+  /** The calls are closed meanwhile: it ends as soon as it has begun. */
+  readonly closed?: CallEnding
+  /** The invitation of the only callee, which came while this was under way. */
+  readonly held?: Ringing
+  /** They have turned out to call each other, and that call was over by then: it is started once more, once. */
+  readonly isSecond?: true
+}
+
+export interface DeviceCall {
+  readonly callId: string
+  readonly isVideo: boolean
+  readonly isOnGoing: boolean
+  readonly isIncoming: boolean
+  readonly caller: CallPerson
+  /** Of the invitation, by the server's clock; 0 without one. */
+  readonly invitedAtMs: number
+  readonly phase: Phase
+  readonly record: CallRecord | undefined
+  /** From `media_ready`, which may come before the reply to `join` that does not have it yet. */
+  readonly media: CallGateway | undefined
+  /** Whether the caller and the key that they sent hold; undefined while that is checked. */
+  readonly isVerified: boolean | undefined
+  readonly key: KeyState
+  readonly topic: { readonly kind: 'off' | 'coming' | 'on' }
+  readonly rotation: Rotation
+  readonly end: EndState
+  /** Users who asked for the key while this device did not have it either. */
+  readonly askers: readonly string[]
+}
+
+export type Phase =
+  | { readonly kind: 'ringing in'; readonly invited: Invited; readonly untilMs: number }
+  | { readonly kind: 'ringing out' }
+  | Entering
+  | { readonly kind: 'active' }
+  /** This device has no key, and asks those who are in the call. */
+  | { readonly kind: 'rejoining' | 'keyless'; readonly ask: Ask }
+  | { readonly kind: 'ended'; readonly reason: CallEnding }
+
+export interface Entering {
+  readonly kind: 'entering'
+  /** Where it goes back to when it fails: it rings, or is gone. */
+  readonly from: { readonly invited: Invited; readonly untilMs: number } | undefined
+  /** The key is opened; other calls are left; the server is asked; the key that came with its answer is opened. */
+  readonly step: 'key' | 'clearing' | 'joining' | 'opening'
+  readonly commands: readonly number[]
+  /** Why it would have rung no more while it was answered here. */
+  readonly rungOut?: CallEnding
+}
+
+/** A key that came with an invitation, or for it. */
+export interface Invited {
+  readonly epoch: number
+  readonly text: string
+  /** The sender, if named; else the call's record names those in the call. */
+  readonly from?: Sender
+  readonly state: 'opening' | 'opened' | 'refused'
+  /** Once it is opened. */
+  readonly key?: HeldKey
+}
+
+export interface Sender {
+  readonly userId: string
+  readonly deviceId: string
+}
+
+export interface HeldKey {
+  readonly epoch: number
+  /** By which the shell knows its octets: equal octets have the same number. */
+  readonly key: number
+  readonly fromUserId: string
+}
+
+/** `asked`: another one is wanted, though this device has one. */
+export interface KeyState {
+  readonly kind: 'held' | 'asked'
+  /** Newest first; none before the first. */
+  readonly held: readonly HeldKey[]
+}
+
+/** While this device has no key. */
+export type Ask =
+  /** The request is under way. */
+  | { readonly kind: 'asking' }
+  /** Those in the call were asked. */
+  | { readonly kind: 'asked'; readonly untilMs: number }
+  /** It asks again then. */
+  | { readonly kind: 'pausing'; readonly untilMs: number }
+  /** It returns with a key: another one as the host, or one that it was given. */
+  | { readonly kind: 'returning' }
+
+export type Rotation =
+  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'planned'
+      readonly atMs: number
+      readonly afterMs: number
+      readonly reason: RotationReason
+    }
+  | {
+      readonly kind: 'renewing'
+      readonly reason: RotationReason
+      /** The time after which it was planned; undefined if the app asked for it. */
+      readonly afterMs: number | undefined
+      readonly commands: readonly number[]
+      /** It comes back into the call with this key. */
+      readonly returning?: CallRecord
+      /** Planned meanwhile. */
+      readonly next?: { readonly afterMs: number; readonly reason: RotationReason }
+    }
+
+export type RotationReason = Exclude<KeysReason, 'emergency'>
+
+/** Whether the call has ended at the server, and the reason may come yet. */
+export type EndState =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'reason'; readonly atMs: number; readonly connection: number | undefined }
+  /** The connection was another one, or none: the reason comes with the next one. */
+  | { readonly kind: 'reconnection'; readonly atMs: number }
+
+/** An invitation, from wherever it came. */
+export interface Ringing {
+  readonly callId: string
+  readonly isVideo: boolean
+  readonly isOnGoing: boolean
+  readonly caller: CallPerson
+  readonly text: string
+  readonly epoch: number
+  /** By the server's clock. */
+  readonly invitedAtMs: number
+  /** By this device's. */
+  readonly untilMs: number
+}
+
+/** An act whose outcome comes as an input with the same number, and what it is for. */
+export type Waiting = { readonly act: number } & Purpose
+
+export type Purpose =
+  | { readonly for: 'start: seal' | 'start'; readonly command: number }
+  | {
+      readonly for: 'crossed: pending'
+      readonly command: number
+      readonly callId: string
+      readonly failure: Failure
+    }
+  | {
+      readonly for: 'crossed: open'
+      readonly command: number
+      readonly ringing: Ringing
+      readonly failure: Failure
+    }
+  /** It is settled by whatever comes of it. */
+  | { readonly for: 'command'; readonly callId: string; readonly command?: number }
+  | { readonly for: 'leave' | 'end'; readonly callId: string; readonly command: number }
+  | { readonly for: 'join: find'; readonly callId: string; readonly command: number }
+  | { readonly for: 'invited: read' | 'invited: open'; readonly callId: string; readonly text: string }
+  | { readonly for: 'clear'; readonly callId: string; readonly other: string }
+  | { readonly for: 'join' | 'join: read'; readonly callId: string }
+  | { readonly for: 'joined: open'; readonly callId: string; readonly record: CallRecord }
+  | { readonly for: 'kept leave'; readonly callId: string; readonly command: number; readonly kept: Kept }
+  | { readonly for: 'pending'; readonly command: number; readonly kept: Kept }
+  | { readonly for: 'restore'; readonly callId: string; readonly command: number }
+  | { readonly for: 'give up'; readonly callId: string; readonly command: number }
+  | { readonly for: 'refresh'; readonly callId: string; readonly command?: number }
+  | { readonly for: 'watch'; readonly callId: string }
+  | ({ readonly for: 'key update' } & SealedFrom)
+  | { readonly for: 'keyless: read'; readonly callId: string; readonly command: number }
+  | { readonly for: 'ask' | 'return'; readonly callId: string }
+  | { readonly for: 'ask beside'; readonly callId: string; readonly command: number }
+  | ({ readonly for: 'granted: open' } & SealedFrom)
+  | { readonly for: 'come back'; readonly callId: string; readonly key: HeldKey; readonly command: number }
+  | {
+      readonly for: 'asked: read' | 'grant: seal'
+      readonly callId: string
+      readonly ask: KeyAsk
+      readonly command: number
+    }
+  | ({ readonly for: 'keys: read' | 'keys: seal' | 'keys' } & NewKey)
+  | ({ readonly for: 'invite: seal' | 'invite' } & Invite)
+
+/** A key that a message of the queue has brought. */
+export interface SealedFrom {
+  readonly callId: string
+  readonly command: number
+  readonly epoch: number
+}
+
+/** Noted for the next start. */
+export interface Kept {
+  /** The call that it is in. */
+  readonly callId?: string
+  /** One that it has left, and the server may not have heard. */
+  readonly leaving?: string
+}
+
+/** A key on its way to all in the call; without a command it is the rotation's. */
+export interface NewKey {
+  readonly callId: string
+  readonly reason: KeysReason
+  readonly command?: number
+  readonly triesLeft: number
+  readonly key?: number
+  readonly record?: CallRecord
+}
+
+export interface Invite {
+  readonly callId: string
+  readonly command: number
+  readonly userIds: readonly string[]
+  readonly triesLeft: number
+}
+
+/** Why an act failed: the code of a refusal, or of a failure here. */
+export interface Failure {
+  readonly code: string
+  readonly message?: string
+  readonly members?: Readonly<Record<string, unknown>>
+}
+
+/** The state that an app sees. */
+export function stateOf({ kind }: Phase): CallState {
+  if (kind === 'ringing in' || kind === 'ringing out') return 'ringing'
+  return kind === 'entering' ? 'joining' : kind
+}
+
+/** Whether this device takes part, or wants to. */
+export function isPresent({ phase }: DeviceCall): boolean {
+  return phase.kind !== 'ended' && phase.kind !== 'ringing in'
+}
+
+/** Whether this device has no key, and asks for it. */
+export function isAsking({ phase }: DeviceCall): boolean {
+  return phase.kind === 'rejoining' || phase.kind === 'keyless'
+}
+
+/** The key that came with the invitation, until this device is in. */
+export function invitedOf({ phase }: DeviceCall): Invited | undefined {
+  if (phase.kind === 'ringing in') return phase.invited
+  return phase.kind === 'entering' ? phase.from?.invited : undefined
+}
+
+export function newestKey({ key }: DeviceCall): HeldKey | undefined {
+  return key.held[0]
+}
+
+export function isCode(failure: Failure, ...codes: readonly string[]): boolean {
+  return codes.includes(failure.code)
+}
+
+/** Codes of a call that this device has no part in any more. */
+export const GONE: readonly string[] = ['CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT']

@@ -1,0 +1,75 @@
+/** The end of a call for this device, and reports of failures. */
+
+import type { CallEnding } from './call.ts'
+import { type DeviceCall, type Failure, invitedOf, isCode, isPresent, type Kept } from './device.ts'
+import type { Turn } from './turn.ts'
+
+/** Ends it for this device, also where it is invited once more by what was sent before. */
+export function close(turn: Turn, callId: string, reason: CallEnding): void {
+  const call = turn.call(callId)
+  if (call === undefined) return
+  endHere(turn, call, reason)
+  // By this clock the invitation may not have been made yet.
+  const atMs = Math.max(call.invitedAtMs, turn.serverMs)
+  const ended = turn.device.ended.filter(one => one.callId !== callId)
+  turn.device = { ...turn.device, ended: [...ended, { callId, atMs }].slice(-ENDED_MAX) }
+  // Should it fail, the next start finds that the call has ended.
+  if (!turn.device.calls.some(isPresent)) turn.keep(withoutCall(turn.device.kept))
+}
+
+/** Wipes its keys and rejects what waits for it. It may ring again, or be resumed. */
+export function endHere(turn: Turn, call: DeviceCall, reason: CallEnding): void {
+  const { callId } = call
+  turn.enterPhase(callId, { kind: 'ended', reason })
+  if (call.topic.kind !== 'off') turn.act({ do: 'unwatch', callId })
+  turn.wipe(...keysOf(call))
+  turn.settle(commandsOf(call), HAS_ENDED)
+}
+
+/**
+ * The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A connection
+ * that comes back meanwhile has as long.
+ */
+export function closeSoon(turn: Turn, callId: string): void {
+  const { connection } = turn.device
+  turn.change(callId, { end: { kind: 'reason', atMs: turn.nowMs + REASON_WAIT_MS, connection } })
+}
+
+/** No reason came in time. */
+export function onReasonDue(turn: Turn, { callId, end }: DeviceCall): void {
+  const { connection } = turn.device
+  const isSame = end.kind === 'reason' && end.connection !== undefined && end.connection === connection
+  if (isSame || end.kind === 'reconnection') return close(turn, callId, 'unknown')
+  turn.change(callId, { end: { kind: 'reconnection', atMs: turn.nowMs + RECONNECTION_WAIT_MS } })
+}
+
+/** Tells the app of what a call does by itself and could not do. */
+export function report(turn: Turn, callId: string, failure: Failure): void {
+  if (turn.call(callId) === undefined) return
+  // The answer was faster than the message that says why.
+  if (isCode(failure, 'CALL_ENDED')) return closeSoon(turn, callId)
+  turn.act({ do: 'emit', callId, name: 'error', value: failure })
+}
+
+/** Whether it ended here after this time of an invitation; the server may not know yet. */
+export function hasEnded(turn: Turn, callId: string, invitedAtMs: number): boolean {
+  return turn.device.ended.some(one => one.callId === callId && invitedAtMs <= one.atMs)
+}
+
+function keysOf(call: DeviceCall): readonly (number | undefined)[] {
+  return [...call.key.held.map(({ key }) => key), invitedOf(call)?.key?.key]
+}
+
+function commandsOf({ phase, rotation }: DeviceCall): readonly number[] {
+  const entering = phase.kind === 'entering' ? phase.commands : []
+  return rotation.kind === 'renewing' ? [...entering, ...rotation.commands] : entering
+}
+
+function withoutCall({ leaving }: Kept): Kept {
+  return leaving === undefined ? {} : { leaving }
+}
+
+const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }
+const ENDED_MAX = 100
+const REASON_WAIT_MS = 2_000
+const RECONNECTION_WAIT_MS = 30_000

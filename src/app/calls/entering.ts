@@ -1,0 +1,166 @@
+/** The way into a call: its key is opened, the call that this device is in is left for it, and the server is asked. */
+
+import type { CallRecord, KeyUpdateEvent } from '../wire.ts'
+import {
+  type DeviceCall,
+  type Entering,
+  type Failure,
+  GONE,
+  type HeldKey,
+  isCode,
+  isPresent,
+  type SealedFrom,
+} from './device.ts'
+import { close, closeSoon, report } from './ending.ts'
+import { hold } from './held-keys.ts'
+import { enter } from './record.ts'
+import { ask } from './rejoining.ts'
+import { add, NOT_RINGING, openInvitation, personIn, sendersIn, setInvited } from './ringing.ts'
+import type { Turn } from './turn.ts'
+
+/** Answers a call that rings here. */
+export function answer(turn: Turn, callId: string, command: number): void {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind !== 'ringing in') return turn.settle(command, NOT_RINGING)
+  const { invited, untilMs } = phase
+  turn.enterPhase(callId, { kind: 'entering', from: { invited, untilMs }, step: 'key', commands: [command] })
+  // The log may not have been reachable when it began to ring.
+  if (invited.state === 'refused') {
+    setInvited(turn, callId, { ...invited, state: 'opening' })
+    openInvitation(turn, callId, invited)
+  } else onInvitedKey(turn, callId)
+}
+
+/** The invitation's key was opened, or not. */
+export function onInvitedKey(turn: Turn, callId: string, failure?: Failure): void {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind !== 'entering' || phase.step !== 'key') return
+  if (failure !== undefined) return fail(turn, callId, failure)
+  if (phase.from?.invited.state === 'opened') clear(turn, callId)
+}
+
+/** Comes in without ringing: from another device of the user, or back. */
+export function join(turn: Turn, callId: string, command: number): void {
+  const call = turn.call(callId)
+  if (call === undefined)
+    return void turn.request('GET call/{callId}', { for: 'join: find', callId, command })
+  const { phase } = call
+  if (phase.kind === 'ringing in') return answer(turn, callId, command)
+  if (phase.kind !== 'entering') return turn.settle(command, undefined, callId)
+  turn.change(callId, { phase: { ...phase, commands: [...phase.commands, command] } })
+}
+
+export function onFound(turn: Turn, record: CallRecord, command: number): void {
+  const { callId, participants, initiatorId } = record
+  if (turn.call(callId) !== undefined) return join(turn, callId, command)
+  const invitedBy = participants.find(({ userId }) => userId === turn.device.userId)?.invitedBy ?? initiatorId
+  const facts = { ...record, caller: personIn(record, invitedBy) }
+  add(turn, facts, { kind: 'entering', from: undefined, step: 'clearing', commands: [command] })
+  clear(turn, callId)
+}
+
+/** Leaves the call that this device is in for it, then asks to join. */
+export function clear(turn: Turn, callId: string): void {
+  setStep(turn, callId, 'clearing')
+  const other = turn.device.calls.find(
+    one => one.callId !== callId && isPresent(one) && one.phase.kind !== 'entering',
+  )
+  if (other !== undefined) return leaveFor(turn, callId, other.callId, other)
+  setStep(turn, callId, 'joining')
+  turn.request('POST call/{callId}/join', { for: 'join', callId })
+}
+
+export function onCleared(turn: Turn, callId: string, other: string, record: CallRecord | undefined): void {
+  close(turn, other, record?.endReason ?? 'left')
+  if (turn.call(callId) !== undefined) clear(turn, callId)
+}
+
+export function onNotCleared(turn: Turn, callId: string, other: string, failure: Failure): void {
+  if (isCode(failure, ...GONE)) return onCleared(turn, callId, other, undefined)
+  fail(turn, callId, failure)
+}
+
+export function onJoined(turn: Turn, record: CallRecord): void {
+  const { callId, keyEpoch, encryptedAESKey } = record
+  const call = turn.call(callId)
+  // Else it would be shown as a participant.
+  if (call === undefined) return void turn.request('POST call/{callId}/leave', { for: 'command', callId })
+  if (call.phase.kind !== 'entering') return
+  const invited = call.phase.from?.invited.key
+  const key = [...call.key.held, ...(invited ? [invited] : [])].find(({ epoch }) => epoch === keyEpoch)
+  if (key !== undefined) return done(turn, callId, () => enter(turn, record, key))
+  if (encryptedAESKey === undefined) return done(turn, callId, () => ask(turn, record))
+  setStep(turn, callId, 'opening')
+  turn.open(encryptedAESKey, sendersIn(turn, record), { for: 'joined: open', callId, record })
+}
+
+export function onNotJoined(turn: Turn, callId: string, failure: Failure): void {
+  const call = turn.call(callId)
+  if (call === undefined) return
+  // One that the app knows nothing of.
+  if (isCode(failure, 'ALREADY_IN_CALL')) return leaveFor(turn, callId, String(failure.members?.callId))
+  if (isCode(failure, 'REJOIN_REQUIRED'))
+    return void turn.request('GET call/{callId}', { for: 'join: read', callId })
+  fail(turn, callId, failure)
+}
+
+/** The key that the answer to `join` had. */
+export function onJoinedOpened(turn: Turn, record: CallRecord, key: HeldKey): void {
+  done(turn, record.callId, () => enter(turn, record, key))
+}
+
+/** Another device may give the key in a way that can be verified. */
+export function onJoinedRefused(turn: Turn, record: CallRecord, failure: Failure): void {
+  report(turn, record.callId, failure)
+  done(turn, record.callId, () => ask(turn, record))
+}
+
+/** A key that came while this device was on its way in, or in. */
+export function openUpdate(turn: Turn, event: KeyUpdateEvent, command: number): void {
+  const { callId, epoch, encryptedAESKey, fromUserId, fromDeviceId } = event
+  const from = { userId: fromUserId, deviceId: fromDeviceId }
+  turn.open(encryptedAESKey, [from], { for: 'key update', callId, command, epoch })
+}
+
+export function onUpdateRefused(turn: Turn, { callId, command }: SealedFrom, failure: Failure): void {
+  report(turn, callId, failure)
+  const call = turn.call(callId)
+  if (call === undefined || call.phase.kind === 'entering') return turn.settle(command)
+  turn.request('GET call/{callId}', { for: 'keyless: read', callId, command })
+}
+
+export function onUpdateOpened(turn: Turn, { callId, command }: SealedFrom, key: HeldKey): void {
+  hold(turn, callId, key)
+  turn.settle(command)
+}
+
+function leaveFor(turn: Turn, callId: string, other: string, known?: DeviceCall): void {
+  const operation =
+    known?.phase.kind === 'ringing out' ? 'POST call/{callId}/end' : 'POST call/{callId}/leave'
+  setStep(turn, callId, 'clearing')
+  turn.request(operation, { for: 'clear', callId, other }, undefined, other)
+}
+
+/** It is in the call: whoever waits for it hears of that. */
+function done(turn: Turn, callId: string, goOn: () => void): void {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind !== 'entering') return
+  goOn()
+  turn.settle(phase.commands, undefined, callId)
+}
+
+function fail(turn: Turn, callId: string, failure: Failure): void {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind !== 'entering') return
+  const { from, rungOut, commands } = phase
+  turn.change(callId, { phase: { ...phase, commands: [] } })
+  if (from === undefined || rungOut !== undefined) close(turn, callId, rungOut ?? 'unknown')
+  else turn.enterPhase(callId, { kind: 'ringing in', ...from })
+  if (isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) closeSoon(turn, callId)
+  turn.settle(commands, failure)
+}
+
+function setStep(turn: Turn, callId: string, step: Entering['step']): void {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind === 'entering') turn.change(callId, { phase: { ...phase, step } })
+}

@@ -1,0 +1,50 @@
+/** What comes to the calls of a device, by its origin. */
+
+import type { CallTopicEvent, QueueEvent } from '../wire.ts'
+import type { CallEnding, KeyAsk } from './call.ts'
+import type { Clock, Failure, Kept, Sender, Start } from './device.ts'
+import type { Invitation } from './ringing.ts'
+
+export type Input =
+  /** The app. `settle` answers each command once. */
+  | {
+      readonly on: 'start'
+      readonly command: number
+      readonly userIds: readonly string[]
+      readonly options: Start['options']
+    }
+  | ({ readonly on: 'join' | 'answer' | 'end' | 'leave' | 'renew' | 'resend' | 'ask' } & Command)
+  | ({ readonly on: 'decline'; readonly reason: 'declined' | 'busy' | 'timeout' } & Command)
+  | ({ readonly on: 'invite'; readonly userIds: readonly string[] } & Command)
+  | ({ readonly on: 'remove'; readonly userId: string } & Command)
+  | ({ readonly on: 'grant'; readonly ask: KeyAsk } & Command)
+  | { readonly on: 'close'; readonly reason: 'left' | 'moved' }
+  /** A push. */
+  | { readonly on: 'invited'; readonly invitation: Invitation }
+  | { readonly on: 'cancelled'; readonly callId: string; readonly reason: CallEnding }
+  /** The queue: `settle` says that the message may be acknowledged. */
+  | { readonly on: 'queue'; readonly command: number; readonly event: QueueEvent }
+  | { readonly on: 'topic'; readonly callId: string; readonly event: CallTopicEvent }
+  /** What became of an act with this number. */
+  | ({ readonly on: 'done'; readonly act: number } & Outcome)
+  | { readonly on: 'failed'; readonly act: number; readonly failure: Failure }
+  /** The time of `nextDeadlineMs` has come. */
+  | { readonly on: 'time' }
+  /** All subscriptions are there; once more after a failure. `kept` is what the last `keep` noted, also before a restart. */
+  | { readonly on: 'connected'; readonly command: number; readonly connection: number; readonly kept: Kept }
+  | { readonly on: 'disconnected' }
+  | ({ readonly on: 'clock' } & Clock)
+
+export interface Command {
+  readonly command: number
+  readonly callId: string
+}
+
+/** Of a request its body; of `open` the key and who has sealed it; of `seal` the texts by device, or the one text. */
+export interface Outcome {
+  readonly body?: unknown
+  readonly key?: number
+  readonly from?: Sender
+  readonly texts?: Readonly<Record<string, string>>
+  readonly text?: string
+}

@@ -1,0 +1,72 @@
+/** Messages of the queue, and invitations by push. */
+
+import type { MediaReadyEvent, QueueEvent } from '../wire.ts'
+import { type DeviceCall, isPresent } from './device.ts'
+import { close } from './ending.ts'
+import { openUpdate } from './entering.ts'
+import * as rejoining from './rejoining.ts'
+import * as ringing from './ringing.ts'
+import * as starting from './starting.ts'
+import type { Turn } from './turn.ts'
+
+export function onInvitation(turn: Turn, invitation: ringing.Invitation): void {
+  const rings = ringing.ringingOf(turn, invitation)
+  if (!starting.holds(turn, rings)) ringing.ring(turn, rings)
+}
+
+export function onQueue(turn: Turn, event: QueueEvent, command: number): void {
+  if (event.type === 'call_invitation') onInvitation(turn, event)
+  if (event.type === 'call_invitation' || !('callId' in event)) return turn.settle(command)
+  const call = turn.call(event.callId)
+  const { restoring } = turn.device
+  // Such as another device that asks for the key, after a restart of both.
+  if (restoring.kind === 'waiting' && (call === undefined || !isPresent(call))) {
+    const early = [...restoring.early, { command, event }]
+    turn.device = { ...turn.device, restoring: { kind: 'waiting', early } }
+    return
+  }
+  if (call === undefined) return turn.settle(command)
+  onMessage(turn, call, event, command)
+}
+
+function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: number): void {
+  const { callId } = call
+  switch (event.type) {
+    case 'participant_request_rejoin':
+      return rejoining.onAsked(turn, event, command)
+    case 'participant_accept_rejoin':
+      return rejoining.onGranted(turn, event, command)
+    case 'key_update':
+      if (call.phase.kind !== 'ringing in') return openUpdate(turn, event, command)
+      ringing.onRenewedKey(turn, event, call.phase.untilMs)
+      break
+    case 'call_cancelled':
+      close(turn, callId, 'cancelled')
+      break
+    case 'call_missed':
+      ringing.onRungOut(turn, callId, 'missed')
+      break
+    case 'call_answered_elsewhere':
+      ringing.onRungOut(turn, callId, `${event.reason}_elsewhere`)
+      break
+    case 'call_moved':
+      close(turn, callId, 'moved')
+      break
+    case 'call_ended':
+      close(turn, callId, event.endReason)
+      break
+    case 'media_ready':
+      onMedia(turn, callId, event)
+  }
+  turn.settle(command)
+}
+
+function onMedia(turn: Turn, callId: string, { media }: MediaReadyEvent): void {
+  turn.change(callId, { media })
+  turn.act({ do: 'emit', callId, name: 'media', value: media })
+}
+
+type CallMessage = Exclude<
+  Extract<QueueEvent, { readonly callId: string }>,
+  { readonly type: 'call_invitation' }
+>

@@ -1,0 +1,209 @@
+/** What became of the acts. */
+
+import type { CallRecord } from '../wire.ts'
+import { invite, onLeft } from './commands.ts'
+import { type Failure, GONE, type HeldKey, isAsking, isCode, type Waiting } from './device.ts'
+import { close, closeSoon } from './ending.ts'
+import {
+  onCleared,
+  onFound,
+  onInvitedKey,
+  onJoined,
+  onJoinedOpened,
+  onJoinedRefused,
+  onNotCleared,
+  onNotJoined,
+  onUpdateOpened,
+  onUpdateRefused,
+} from './entering.ts'
+import type { Input, Outcome } from './input.ts'
+import { begin, onNotRefreshed, onNotWatched, onWatched } from './record.ts'
+import * as rejoining from './rejoining.ts'
+import { notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
+import * as ringing from './ringing.ts'
+import * as rotation from './rotation.ts'
+import * as starting from './starting.ts'
+import { onRefreshed } from './topic.ts'
+import type { Turn } from './turn.ts'
+
+export function onOutcome(turn: Turn, input: Extract<Input, { readonly on: 'done' | 'failed' }>): void {
+  const waiting = turn.device.waiting.find(({ act }) => act === input.act)
+  if (waiting === undefined) return
+  turn.device = { ...turn.device, waiting: turn.device.waiting.filter(one => one !== waiting) }
+  if (input.on === 'done') onDone(turn, waiting, input)
+  else onFailed(turn, waiting, input.failure)
+}
+
+function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {}, text }: Outcome): void {
+  const record = body as CallRecord
+  const opened = (epoch: number): HeldKey => ({ epoch, key, fromUserId: from?.userId ?? '' })
+  switch (waiting.for) {
+    case 'start: seal':
+      return starting.onStartSealed(turn, waiting.command, texts)
+    case 'start':
+      return starting.onStarted(turn, waiting.command, record)
+    case 'crossed: pending': {
+      const { items } = body as { readonly items: readonly CallRecord[] }
+      return starting.onCrossed(turn, waiting.command, waiting.callId, items, waiting.failure)
+    }
+    case 'crossed: open':
+      return starting.onCrossedOpened(turn, waiting.command, waiting.ringing, opened(waiting.ringing.epoch))
+    case 'command':
+      return turn.settle(waiting.command)
+    case 'leave':
+      onLeft(turn, waiting.callId)
+      return turn.settle(waiting.command)
+    case 'end':
+      close(turn, waiting.callId, record.endReason ?? 'hangup')
+      return turn.settle(waiting.command)
+    case 'join: find':
+      return onFound(turn, record, waiting.command)
+    case 'invited: read':
+      return ringing.onInvitedRead(turn, record, waiting.text)
+    case 'invited: open':
+      if (ringing.onInvitedOpened(turn, waiting.callId, waiting.text, opened(0)))
+        onInvitedKey(turn, waiting.callId)
+      return
+    case 'clear':
+      return onCleared(turn, waiting.callId, waiting.other, record)
+    case 'join':
+    case 'join: read':
+      return onJoined(turn, record)
+    case 'joined: open':
+      return onJoinedOpened(turn, waiting.record, opened(waiting.record.keyEpoch))
+    case 'kept leave':
+      onLeft(turn, waiting.callId)
+      return void turn.request('GET call/pending', {
+        for: 'pending',
+        command: waiting.command,
+        kept: waiting.kept,
+      })
+    case 'pending':
+      onPending(turn, (body as { readonly items: readonly CallRecord[] }).items, waiting)
+      return settleWhenDone(turn, waiting.command)
+    case 'restore':
+      onRestored(turn, record, waiting.command)
+      return settleWhenDone(turn, waiting.command)
+    case 'give up':
+      close(turn, waiting.callId, 'key_lost')
+      return settleWhenDone(turn, waiting.command)
+    case 'refresh':
+      onRefreshed(turn, waiting.callId, record)
+      return settleWhenDone(turn, waiting.command)
+    case 'watch':
+      return onWatched(turn, waiting.callId)
+    case 'key update': {
+      const call = turn.call(waiting.callId)
+      if (call !== undefined && isAsking(call))
+        return rejoining.comeBack(turn, waiting.callId, opened(waiting.epoch), waiting.command)
+      return onUpdateOpened(turn, waiting, opened(waiting.epoch))
+    }
+    case 'keyless: read':
+      if (turn.call(waiting.callId) !== undefined) rejoining.ask(turn, record)
+      return turn.settle(waiting.command)
+    case 'ask':
+      return rejoining.onAskSent(turn, waiting.callId, body as { readonly expiresIn: number })
+    case 'return':
+      return rejoining.onReturned(turn, record)
+    case 'ask beside':
+      return turn.settle(waiting.command)
+    case 'granted: open':
+      return rejoining.onGrantOpened(turn, waiting.callId, opened(waiting.epoch), waiting.command)
+    case 'come back':
+      return rejoining.onCameBack(turn, record, waiting.key, waiting.command)
+    case 'asked: read':
+      return rejoining.onAskerRead(turn, record, waiting.ask, waiting.command)
+    case 'grant: seal':
+      return rejoining.onGrantSealed(turn, waiting.callId, waiting.ask, text, waiting.command)
+    case 'keys: read':
+      return rotation.onRead(turn, waiting, record)
+    case 'keys: seal':
+      return rotation.onSealed(turn, waiting, texts)
+    case 'keys': {
+      const returning = rotation.onSent(turn, waiting)
+      if (returning !== undefined) begin(turn, returning, { kind: 'active' })
+      return
+    }
+    case 'invite: seal': {
+      const body = { calleeIds: waiting.userIds, encryptedAESKeys: texts }
+      return void turn.request('POST call/{callId}/invite', { ...waiting, for: 'invite' }, body)
+    }
+    case 'invite':
+      onRefreshed(turn, waiting.callId, record)
+      return turn.settle(waiting.command)
+  }
+}
+
+function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
+  switch (waiting.for) {
+    case 'start: seal':
+    case 'start':
+      return starting.onNotStarted(turn, waiting.command, failure)
+    case 'crossed: pending':
+      return starting.onCrossed(turn, waiting.command, waiting.callId, [], waiting.failure)
+    case 'crossed: open':
+      return starting.onCrossedRefused(turn, waiting.command, waiting.ringing, waiting.failure)
+    case 'leave':
+      // The server has said what it thinks of it: it is not said again.
+      if (!isCode(failure, ...UNHEARD)) onLeft(turn, waiting.callId)
+      return turn.settle(waiting.command, isCode(failure, ...UNHEARD) ? undefined : failure)
+    case 'invited: read':
+    case 'invited: open':
+      if (ringing.onInvitedRefused(turn, waiting.callId, waiting.text, failure))
+        onInvitedKey(turn, waiting.callId, failure)
+      return
+    case 'clear':
+      return onNotCleared(turn, waiting.callId, waiting.other, failure)
+    case 'join':
+    case 'join: read':
+      return onNotJoined(turn, waiting.callId, failure)
+    case 'joined: open':
+      return onJoinedRefused(turn, waiting.record, failure)
+    case 'kept leave':
+      if (isCode(failure, ...UNHEARD)) return notRestored(turn, waiting.command, failure)
+      onLeft(turn, waiting.callId)
+      return void turn.request('GET call/pending', {
+        for: 'pending',
+        command: waiting.command,
+        kept: waiting.kept,
+      })
+    case 'pending':
+      return notRestored(turn, waiting.command, failure)
+    case 'restore':
+      if (!isCode(failure, ...GONE)) return notRestored(turn, waiting.command, failure)
+      onRestored(turn, undefined, waiting.command)
+      return settleWhenDone(turn, waiting.command)
+    case 'give up':
+      close(turn, waiting.callId, 'key_lost')
+      return turn.settle(waiting.command, failure)
+    case 'refresh':
+      onNotRefreshed(turn, waiting.callId, failure)
+      return settleWhenDone(turn, waiting.command)
+    case 'watch':
+      return onNotWatched(turn, waiting.callId, failure)
+    case 'key update':
+      return onUpdateRefused(turn, waiting, failure)
+    case 'ask':
+    case 'return':
+      return rejoining.onNotBack(turn, waiting.callId, failure)
+    case 'come back':
+      rejoining.onNotBack(turn, waiting.callId, failure)
+      return turn.settle(waiting.command)
+    case 'keys: read':
+    case 'keys: seal':
+    case 'keys':
+      if (rotation.onNotSent(turn, waiting, failure)) rejoining.onNotBack(turn, waiting.callId, failure)
+      return
+    case 'invite: seal':
+    case 'invite':
+      if (isCode(failure, ...rotation.CHANGED) && waiting.triesLeft > 1)
+        return invite(turn, { ...waiting, triesLeft: waiting.triesLeft - 1 })
+      return turn.settle(waiting.command, failure)
+    default:
+      if (isCode(failure, 'CALL_ENDED') && 'callId' in waiting) closeSoon(turn, waiting.callId)
+      return turn.settle(waiting.command, failure)
+  }
+}
+
+/** The server may not have heard it, or could not carry it out. */
+const UNHEARD: readonly string[] = ['OFFLINE', 'NO_ANSWER', 'ANSWER_INVALID', 'SIGNED_OUT']

@@ -1,0 +1,63 @@
+/** A call that this device is in: its record, its topic and its keys. */
+
+import type { CallRecord, CallStatus } from '../wire.ts'
+import { type Failure, GONE, type HeldKey, isCode, isPresent, type Phase } from './device.ts'
+import { closeSoon, report } from './ending.ts'
+import { hold } from './held-keys.ts'
+import { plan } from './rotation.ts'
+import type { Turn } from './turn.ts'
+
+/** Goes on with a call that this device is in. */
+export function begin(turn: Turn, record: CallRecord, phase: Phase): void {
+  const { callId } = record
+  if (turn.call(callId) === undefined) return
+  // Without it the next start does not know of the call; this one does.
+  turn.keep({ ...turn.device.kept, callId })
+  turn.change(callId, { record })
+  turn.enterPhase(callId, phase)
+  plan(turn, callId, record)
+  // The topic may have told of changes since the record was made.
+  if (turn.call(callId)?.topic.kind === 'on') refresh(turn, callId)
+  else watch(turn, callId)
+}
+
+/** With its key, the call goes on here. */
+export function enter(turn: Turn, record: CallRecord, key: HeldKey): void {
+  begin(turn, record, { kind: record.status === 'ringing' ? 'ringing out' : 'active' })
+  hold(turn, record.callId, key)
+}
+
+/** Events of the topic that this device has missed are in the record. */
+export function refresh(turn: Turn, callId: string, command?: number): void {
+  const call = turn.call(callId)
+  // While it joins, the server may not have this device in the call yet.
+  if (call === undefined || !isPresent(call) || call.record === undefined) return
+  watch(turn, callId)
+  turn.request('GET call/{callId}', { for: 'refresh', callId, ...(command !== undefined && { command }) })
+}
+
+export function onNotRefreshed(turn: Turn, callId: string, failure: Failure): void {
+  if (isCode(failure, ...GONE)) closeSoon(turn, callId)
+  else report(turn, callId, failure)
+}
+
+export function onWatched(turn: Turn, callId: string): void {
+  if (turn.call(callId) === undefined) return turn.act({ do: 'unwatch', callId })
+  turn.change(callId, { topic: { kind: 'on' } })
+  refresh(turn, callId)
+}
+
+export function onNotWatched(turn: Turn, callId: string, failure: Failure): void {
+  turn.change(callId, { topic: { kind: 'off' } })
+  report(turn, callId, failure)
+}
+
+export function isOver(status: CallStatus): boolean {
+  return status !== 'ringing' && status !== 'active'
+}
+
+function watch(turn: Turn, callId: string): void {
+  if (turn.call(callId)?.topic.kind !== 'off') return
+  turn.change(callId, { topic: { kind: 'coming' } })
+  turn.act({ do: 'watch', act: turn.wait({ for: 'watch', callId }), callId })
+}

@@ -1,0 +1,86 @@
+/** After each connection: what this device has left, what rings, and the call that it was in. */
+
+import type { CallRecord } from '../wire.ts'
+import { type Failure, isAsking, type Kept } from './device.ts'
+import type { Input } from './input.ts'
+import { onQueue } from './messages.ts'
+import { isOver, refresh } from './record.ts'
+import * as rejoining from './rejoining.ts'
+import * as ringing from './ringing.ts'
+import * as starting from './starting.ts'
+import type { Turn } from './turn.ts'
+
+/** What this device has left before the connection, what rings, and the call that it was in. */
+export function onConnected(
+  turn: Turn,
+  { command, connection, kept }: Extract<Input, { on: 'connected' }>,
+): void {
+  turn.device = { ...turn.device, connection, kept }
+  const { leaving } = kept
+  if (leaving === undefined) turn.request('GET call/pending', { for: 'pending', command, kept })
+  else turn.request('POST call/{callId}/leave', { for: 'kept leave', callId: leaving, command, kept })
+}
+
+export function onPending(
+  turn: Turn,
+  items: readonly CallRecord[],
+  { command, kept }: { command: number; kept: Kept },
+): void {
+  for (const record of items) {
+    const rings = ringing.ringingIn(turn, record)
+    if (rings !== undefined && !starting.holds(turn, rings)) ringing.ring(turn, rings)
+  }
+  for (const call of turn.device.calls) {
+    refresh(turn, call.callId, command)
+    if (isAsking(call)) rejoining.askAgain(turn, call.callId)
+  }
+  const { callId } = kept
+  if (callId === undefined || turn.call(callId) !== undefined) return restored(turn)
+  turn.request('GET call/{callId}', { for: 'restore', callId, command })
+}
+
+/** The app was in a call when it ended. */
+export function onRestored(turn: Turn, record: CallRecord | undefined, command: number): void {
+  const { userId, deviceId, kept } = turn.device
+  const own = record?.participants.find(one => one.userId === userId)
+  const isIn = own?.deviceId === deviceId && (own.state === 'joined' || own.state === 'lost')
+  if (record === undefined || isOver(record.status) || !isIn) {
+    const { callId: _, ...others } = kept
+    turn.keep(others)
+  } else if (turn.call(record.callId) === undefined) {
+    const { callId } = record
+    const isActive = record.status === 'active'
+    const facts = { ...record, caller: ringing.personIn(record, own.invitedBy) }
+    ringing.add(
+      turn,
+      facts,
+      isActive ? { kind: 'rejoining', ask: { kind: 'asking' } } : { kind: 'ringing out' },
+      record,
+    )
+    turn.emit(callId, 'resumed')
+    if (isActive) rejoining.ask(turn, record)
+    // The key that was sent is gone with the app, and no other device has it.
+    else turn.request('POST call/{callId}/end', { for: 'give up', callId, command })
+  }
+  restored(turn)
+}
+
+/** The next try restores it: messages of unknown calls need not wait for that. */
+export function notRestored(turn: Turn, command: number, failure: Failure): void {
+  restored(turn)
+  turn.settle(command, failure)
+}
+
+/** A command of which several acts are waited for. */
+export function settleWhenDone(turn: Turn, command: number | undefined): void {
+  if (command === undefined || turn.device.waiting.some(one => 'command' in one && one.command === command))
+    return
+  turn.settle(command)
+}
+
+function restored(turn: Turn): void {
+  const { restoring } = turn.device
+  turn.device = { ...turn.device, restoring: { kind: 'restored' } }
+  if (restoring.kind === 'waiting')
+    for (const { event, command } of restoring.early) onQueue(turn, event, command)
+}

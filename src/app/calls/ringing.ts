@@ -1,0 +1,207 @@
+/** A call that rings here: its invitation, the key that came with it, and its end without an answer. */
+
+import type { CallInvitationEvent, CallParticipant, CallRecord, KeyUpdateEvent } from '../wire.ts'
+import type { CallEnding, CallPerson } from './call.ts'
+import {
+  type Clock,
+  type DeviceCall,
+  type Failure,
+  type HeldKey,
+  type Invited,
+  invitedOf,
+  isCode,
+  type Phase,
+  type Ringing,
+  type Sender,
+} from './device.ts'
+import { close, hasEnded, report } from './ending.ts'
+import type { Turn } from './turn.ts'
+
+/** An invitation, by socket or by push. */
+export type Invitation = Pick<
+  CallInvitationEvent,
+  | 'callId'
+  | 'callerId'
+  | 'callerName'
+  | 'isVideo'
+  | 'isOnGoing'
+  | 'encryptedAESKey'
+  | 'keyEpoch'
+  | 'expiresAt'
+  | 'sentAt'
+>
+
+export function ringingOf(turn: Turn, invitation: Invitation): Ringing {
+  const { callId, isVideo, isOnGoing, callerId, callerName, encryptedAESKey, keyEpoch, sentAt } = invitation
+  const caller = { userId: callerId, displayName: callerName }
+  const untilMs = turn.nowMs + ringsForMs(invitation, turn.device.clock, turn.nowMs)
+  return {
+    callId,
+    isVideo,
+    isOnGoing,
+    caller,
+    text: encryptedAESKey,
+    epoch: keyEpoch,
+    invitedAtMs: sentAt,
+    untilMs,
+  }
+}
+
+/** Of an item of `call/pending`; undefined where it does not ring for this device. */
+export function ringingIn(turn: Turn, record: CallRecord): Ringing | undefined {
+  const { callId, isVideo, isOnGoing, encryptedAESKey, keyEpoch, ringTimeoutIn } = record
+  const own = record.participants.find(({ userId }) => userId === turn.device.userId)
+  if (own === undefined || encryptedAESKey === undefined) return undefined
+  const caller = personIn(record, own.invitedBy)
+  const invitedAtMs = Date.parse(own.invitedAt)
+  const untilMs = turn.nowMs + ringTimeoutIn * 1000
+  return { callId, isVideo, isOnGoing, caller, text: encryptedAESKey, epoch: keyEpoch, invitedAtMs, untilMs }
+}
+
+/** Rings, unless it is known, has ended here, or has rung out. */
+export function ring(turn: Turn, ringing: Ringing): void {
+  const { callId, text, epoch, invitedAtMs, untilMs } = ringing
+  if (turn.call(callId) !== undefined || untilMs <= turn.nowMs || hasEnded(turn, callId, invitedAtMs)) return
+  const invited: Invited = { epoch, text, state: 'opening' }
+  add(turn, ringing, { kind: 'ringing in', invited, untilMs })
+  turn.emit(callId, 'ringing')
+  openInvitation(turn, callId, invited)
+  // The caller's screen can say so; that it rings does not hang on it.
+  turn.act({ do: 'send', destination: `/app/call/${callId}/ringing` })
+}
+
+export function onRingDue(turn: Turn, callId: string): void {
+  decline(turn, callId, 'timeout')
+}
+
+export function decline(
+  turn: Turn,
+  callId: string,
+  reason: 'declined' | 'busy' | 'timeout',
+  command?: number,
+): void {
+  if (turn.call(callId)?.phase.kind !== 'ringing in') return turn.settle(command, NOT_RINGING)
+  close(turn, callId, reason === 'timeout' ? 'missed' : 'declined')
+  const purpose = { for: 'command', callId, ...(command !== undefined && { command }) } as const
+  turn.request('POST call/{callId}/decline', purpose, { reason })
+}
+
+/** Another device of the user has answered, or nobody has. Where this one asks to join, the answer says whether the call is here. */
+export function onRungOut(turn: Turn, callId: string, reason: CallEnding): void {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind === 'ringing in') return close(turn, callId, reason)
+  if (phase?.kind !== 'entering') return
+  if (phase.step === 'key' || phase.step === 'clearing') return close(turn, callId, reason)
+  turn.change(callId, { phase: { ...phase, rungOut: reason } })
+}
+
+/** It still rings: the invitation's key is not good any more. */
+export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, untilMs: number): void {
+  const { callId, epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = event
+  const from = { userId: fromUserId, deviceId: fromDeviceId }
+  const invited: Invited = { epoch, text, from, state: 'opening' }
+  turn.change(callId, { phase: { kind: 'ringing in', invited, untilMs } })
+  openInvitation(turn, callId, invited)
+}
+
+export function openInvitation(turn: Turn, callId: string, { text, from }: Invited): void {
+  if (from === undefined) turn.request('GET call/{callId}', { for: 'invited: read', callId, text })
+  else turn.open(text, [from], { for: 'invited: open', callId, text })
+}
+
+export function onInvitedRead(turn: Turn, record: CallRecord, text: string): void {
+  const call = turn.call(record.callId)
+  if (call === undefined || invitedOf(call)?.text !== text) return
+  const senders = sendersIn(turn, record, call.caller.userId)
+  turn.open(text, senders, { for: 'invited: open', callId: call.callId, text })
+}
+
+/** Notes what became of the invitation's key; gives whether it is that of the invitation that counts now. */
+export function onInvitedOpened(
+  turn: Turn,
+  callId: string,
+  text: string,
+  key: Omit<HeldKey, 'epoch'>,
+): boolean {
+  const invited = currentOf(turn, callId, text)
+  if (invited === undefined) return false
+  setInvited(turn, callId, { ...invited, state: 'opened', key: { ...key, epoch: invited.epoch } })
+  turn.change(callId, { isVerified: true })
+  return true
+}
+
+export function onInvitedRefused(turn: Turn, callId: string, text: string, failure: Failure): boolean {
+  const invited = currentOf(turn, callId, text)
+  if (invited === undefined) return false
+  setInvited(turn, callId, { ...invited, state: 'refused' })
+  if (!isCode(failure, 'CALL_ENDED')) turn.change(callId, { isVerified: false })
+  report(turn, callId, failure)
+  return true
+}
+
+export function setInvited(turn: Turn, callId: string, invited: Invited): void {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind === 'ringing in') turn.change(callId, { phase: { ...phase, invited } })
+  else if (phase?.kind === 'entering' && phase.from !== undefined)
+    turn.change(callId, { phase: { ...phase, from: { ...phase.from, invited } } })
+}
+
+/** A call that was not there. */
+export function add(
+  turn: Turn,
+  facts: Pick<DeviceCall, 'callId' | 'isVideo' | 'isOnGoing' | 'caller'> & { readonly invitedAtMs?: number },
+  phase: Phase,
+  record?: CallRecord,
+): void {
+  const { callId, isVideo, isOnGoing, caller, invitedAtMs = 0 } = facts
+  const call: DeviceCall = {
+    ...{ callId, isVideo, isOnGoing, caller, invitedAtMs, phase, record },
+    isIncoming: caller.userId !== turn.device.userId,
+    media: undefined,
+    isVerified: undefined,
+    key: { kind: 'held', held: [] },
+    topic: { kind: 'off' },
+    rotation: { kind: 'none' },
+    end: { kind: 'none' },
+    askers: [],
+  }
+  turn.device = { ...turn.device, calls: [...turn.device.calls, call] }
+}
+
+/** Devices in the call that may have sealed its key, the likeliest first. */
+export function sendersIn(
+  turn: Turn,
+  { participants, hostUserId }: Pick<CallRecord, 'participants' | 'hostUserId'>,
+  callerId?: string,
+): Sender[] {
+  const isLikely = ({ userId }: Sender) => Number(userId === callerId || userId === hostUserId)
+  return participants
+    .filter((one): one is CallParticipant & Sender => one.deviceId !== undefined)
+    .filter(({ userId }) => userId !== turn.device.userId)
+    .map(({ userId, deviceId }) => ({ userId, deviceId }))
+    .sort((a, b) => isLikely(b) - isLikely(a))
+}
+
+export function personIn({ participants }: CallRecord, userId: string): CallPerson {
+  const displayName = participants.find(one => one.userId === userId)?.displayName ?? ''
+  return { userId, displayName }
+}
+
+/** How much longer an invitation rings, by the server's clock; as long as it was meant to while that is not known. */
+export function ringsForMs(
+  { expiresAt, sentAt }: Pick<CallInvitationEvent, 'expiresAt' | 'sentAt'>,
+  { aheadMs, isKnown }: Clock,
+  nowMs: number,
+): number {
+  const expiresAtMs = Date.parse(expiresAt)
+  const ringMs = expiresAtMs - sentAt
+  return isKnown ? Math.min(ringMs, expiresAtMs - nowMs - aheadMs) : ringMs
+}
+
+function currentOf(turn: Turn, callId: string, text: string): Invited | undefined {
+  const call = turn.call(callId)
+  const invited = call && invitedOf(call)
+  return invited?.text === text && invited.state === 'opening' ? invited : undefined
+}
+
+export const NOT_RINGING: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call does not ring here.' }

@@ -1,0 +1,164 @@
+/** A call that this device starts, also one that the callee has started at the same instant. */
+
+import type { CallRecord } from '../wire.ts'
+import type { CallEnding } from './call.ts'
+import { type Failure, type HeldKey, type Invited, isCode, type Ringing, type Start } from './device.ts'
+import { close } from './ending.ts'
+import { clear } from './entering.ts'
+import { enter } from './record.ts'
+import { add, personIn, ring, ringingIn, sendersIn } from './ringing.ts'
+import { CHANGED, TRIES } from './rotation.ts'
+import type { Turn } from './turn.ts'
+
+/** Nothing rings unless every device of every callee verifies. */
+export function start(
+  turn: Turn,
+  command: number,
+  userIds: readonly string[],
+  options: Start['options'],
+): void {
+  seal(turn, { command, userIds, options, triesLeft: TRIES })
+}
+
+/** An invitation from the one person who is being called is held until it is known which of the two calls goes on. */
+export function holds(turn: Turn, ringing: Ringing): boolean {
+  const { userId } = ringing.caller
+  const own = turn.device.starts.find(
+    one => one.userIds.length === 1 && one.userIds[0] === userId && one.closed === undefined,
+  )
+  if (own === undefined || turn.call(ringing.callId) !== undefined) return false
+  replace(turn, { ...own, held: ringing })
+  return true
+}
+
+export function onStartSealed(turn: Turn, command: number, texts: Readonly<Record<string, string>>): void {
+  const own = find(turn, command)
+  if (own === undefined) return
+  const { userIds, options } = own
+  const body = { calleeIds: userIds, encryptedAESKeys: texts, ...options }
+  turn.request('POST call/start', { for: 'start', command }, body)
+}
+
+export function onStarted(turn: Turn, command: number, record: CallRecord): void {
+  const own = take(turn, command)
+  if (own === undefined) return
+  const { callId } = record
+  const { userId } = turn.device
+  add(turn, { ...record, caller: personIn(record, userId) }, { kind: 'ringing out' }, record)
+  if (own.closed === undefined) {
+    enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
+  } else {
+    turn.wipe(own.key)
+    close(turn, callId, own.closed)
+    turn.request('POST call/{callId}/end', { for: 'command', callId })
+  }
+  turn.settle(command, undefined, callId)
+  if (own.held !== undefined) ring(turn, own.held)
+}
+
+export function onNotStarted(turn: Turn, command: number, failure: Failure): void {
+  const own = take(turn, command)
+  if (own === undefined) return
+  turn.wipe(own.key)
+  if (own.closed === undefined && isCode(failure, ...CHANGED) && own.triesLeft > 1)
+    return seal(turn, { ...own, triesLeft: own.triesLeft - 1 })
+  const [only, second] = own.userIds
+  const callId = failure.members?.callId
+  if (
+    isCode(failure, 'CALL_CROSSED') &&
+    only !== undefined &&
+    second === undefined &&
+    own.closed === undefined
+  ) {
+    turn.device = { ...turn.device, starts: [...turn.device.starts, own] }
+    turn.request('GET call/pending', { for: 'crossed: pending', command, callId: String(callId), failure })
+    return
+  }
+  giveUp(turn, own, failure)
+}
+
+/** The callee's call is the one call: it is joined unasked if its key is that very person's, and nobody else's. */
+export function onCrossed(
+  turn: Turn,
+  command: number,
+  callId: string,
+  items: readonly CallRecord[],
+  failure: Failure,
+): void {
+  const own = find(turn, command)
+  if (own === undefined) return
+  const record = items.find(one => one.callId === callId)
+  const ringing = record && ringingIn(turn, record)
+  if (record === undefined || ringing === undefined) return onCrossedCallOver(turn, own, failure)
+  const isOfTwo = record.participants.length === 2
+  const senders = sendersIn(turn, record).filter(({ userId }) => userId === own.userIds[0])
+  if (!isOfTwo || senders.length === 0 || own.closed !== undefined)
+    return onNotTheirs(turn, own, ringing, failure)
+  turn.open(ringing.text, senders, { for: 'crossed: open', command, ringing, failure })
+}
+
+export function onCrossedOpened(turn: Turn, command: number, ringing: Ringing, key: HeldKey): void {
+  const own = take(turn, command)
+  if (own === undefined) return
+  const { callId, text, epoch, untilMs } = ringing
+  const invited: Invited = { text, epoch, state: 'opened', key }
+  const from = { invited, untilMs }
+  const phase = { kind: 'entering', from, step: 'clearing', commands: [command] } as const
+  const known = turn.call(callId)
+  if (known === undefined) add(turn, ringing, phase)
+  else if (known.phase.kind === 'ringing in') turn.enterPhase(callId, phase)
+  else return turn.settle(command, undefined, callId)
+  turn.change(callId, { isVerified: true })
+  clear(turn, callId)
+}
+
+export function onCrossedRefused(turn: Turn, command: number, ringing: Ringing, failure: Failure): void {
+  const own = find(turn, command)
+  if (own !== undefined) onNotTheirs(turn, own, ringing, failure)
+}
+
+/** The app is closed, or another tab goes on. */
+export function closeStarts(turn: Turn, reason: CallEnding): void {
+  const starts = turn.device.starts.map(one => ({ ...one, closed: reason }))
+  turn.device = { ...turn.device, starts }
+}
+
+/** It was over by then: it is started once more, once. */
+function onCrossedCallOver(turn: Turn, own: Start, failure: Failure): void {
+  take(turn, own.command)
+  if (own.isSecond || own.closed !== undefined) return giveUp(turn, own, failure)
+  const { command, userIds, options } = own
+  seal(turn, { command, userIds, options, triesLeft: TRIES, isSecond: true })
+}
+
+function onNotTheirs(turn: Turn, own: Start, ringing: Ringing, failure: Failure): void {
+  take(turn, own.command)
+  giveUp(turn, { ...own, held: ringing }, failure)
+}
+
+function giveUp(turn: Turn, own: Start, failure: Failure): void {
+  turn.settle(own.command, failure)
+  if (own.held !== undefined && own.closed === undefined) ring(turn, own.held)
+}
+
+/** With a fresh key for each try. */
+function seal(turn: Turn, start: Omit<Start, 'key'>): void {
+  const key = turn.makeKey()
+  turn.device = { ...turn.device, starts: [...turn.device.starts, { ...start, key }] }
+  turn.seal(key, { userIds: start.userIds }, { for: 'start: seal', command: start.command })
+}
+
+function find(turn: Turn, command: number): Start | undefined {
+  return turn.device.starts.find(one => one.command === command)
+}
+
+function take(turn: Turn, command: number): Start | undefined {
+  const own = find(turn, command)
+  turn.device = { ...turn.device, starts: turn.device.starts.filter(one => one !== own) }
+  return own
+}
+
+function replace(turn: Turn, start: Start): void {
+  const starts = turn.device.starts.map(one => (one.command === start.command ? start : one))
+  turn.device = { ...turn.device, starts }
+}

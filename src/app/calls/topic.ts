@@ -1,0 +1,63 @@
+/** What a call's record and the events of its topic say; the greater version wins. */
+
+import type { CallRecord, CallTopicEvent } from '../wire.ts'
+import { isAsking } from './device.ts'
+import { close, closeSoon } from './ending.ts'
+import { isOver } from './record.ts'
+import { ask, onHostChanged } from './rejoining.ts'
+import { planAfterLeaving } from './rotation.ts'
+import type { Turn } from './turn.ts'
+
+export function onRefreshed(turn: Turn, callId: string, record: CallRecord): void {
+  const shown = turn.call(callId)?.record
+  if (shown !== undefined && isNewer(record, shown)) show(turn, record)
+}
+
+/** The record as an answer has it. */
+export function show(turn: Turn, record: CallRecord): void {
+  const { callId, status } = record
+  if (isOver(status)) return close(turn, callId, record.endReason ?? 'unknown')
+  turn.change(callId, { record })
+  const call = turn.call(callId)
+  const own = record.participants.find(({ userId }) => userId === turn.device.userId)
+  if (call === undefined) return
+  if (own?.state === 'removed') return close(turn, callId, 'removed')
+  if (own?.state === 'left' && !isAsking(call)) return close(turn, callId, 'left')
+  // The network was away for longer than the server waits.
+  if (own?.state === 'lost' && call.phase.kind === 'active') ask(turn, record)
+  else if (call.phase.kind === 'ringing out' && status === 'active')
+    turn.enterPhase(callId, { kind: 'active' })
+}
+
+export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void {
+  const record = turn.call(callId)?.record
+  if (record === undefined || event.version < record.version) return
+  turn.change(callId, { record: withEvent(record, event) })
+  if (event.type === 'host_changed') onHostChanged(turn, callId)
+  if (event.type === 'call_status' && isOver(event.status)) closeSoon(turn, callId)
+  if (!('participant' in event)) return
+  const { participant } = event
+  turn.act({ do: 'emit', callId, name: 'participant', value: participant })
+  const isOwn = participant.userId === turn.device.userId
+  if (turn.call(callId)?.phase.kind === 'ringing out' && participant.state === 'joined') {
+    const startedAt = new Date(turn.serverMs).toISOString()
+    turn.change(callId, { record: { ...withEvent(record, event), startedAt } })
+    turn.enterPhase(callId, { kind: 'active' })
+  }
+  if (isOwn && participant.state === 'removed') close(turn, callId, 'removed')
+  else if (!isOwn && ['left', 'lost', 'removed'].includes(participant.state)) planAfterLeaving(turn, callId)
+}
+
+function withEvent(record: CallRecord, event: CallTopicEvent): CallRecord {
+  const { version } = event
+  if (event.type === 'host_changed') return { ...record, version, hostUserId: event.hostUserId }
+  if (!('participant' in event)) return { ...record, version }
+  const { participant } = event
+  const others = record.participants.filter(({ userId }) => userId !== participant.userId)
+  return { ...record, version, participants: [...others, participant] }
+}
+
+/** Whether it is not older. */
+function isNewer(one: CallRecord, other: CallRecord): boolean {
+  return one.version >= other.version
+}

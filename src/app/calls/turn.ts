@@ -1,0 +1,119 @@
+/** One step of a device: an input comes in, and with the device as it is then go the acts. */
+
+import type { OperationName } from '../session/operations.ts'
+import type { Act, Receivers } from './act.ts'
+import {
+  type Device,
+  type DeviceCall,
+  type Failure,
+  type Kept,
+  type Phase,
+  type Purpose,
+  type Sender,
+  stateOf,
+} from './device.ts'
+
+/** One step: the device as it becomes, and the acts so far. */
+export class Turn {
+  device: Device
+  readonly acts: Act[] = []
+  readonly nowMs: number
+
+  constructor(device: Device, nowMs: number) {
+    this.device = device
+    this.nowMs = nowMs
+  }
+
+  get serverMs(): number {
+    return this.nowMs + this.device.clock.aheadMs
+  }
+
+  /** Undefined for one that is not there, or has ended. */
+  call(callId: string): DeviceCall | undefined {
+    return this.device.calls.find(one => one.callId === callId && one.phase.kind !== 'ended')
+  }
+
+  /** The call as it becomes; one that has ended stays as it is. */
+  change(callId: string, change: Partial<DeviceCall>): void {
+    const calls = this.device.calls.map(one =>
+      one.callId === callId && one.phase.kind !== 'ended' ? { ...one, ...change } : one,
+    )
+    this.device = { ...this.device, calls }
+  }
+
+  /** With an event where the app sees another state. */
+  enterPhase(callId: string, phase: Phase): void {
+    const before = this.call(callId)
+    if (before === undefined) return
+    this.change(callId, { phase })
+    const state = stateOf(phase)
+    if (state !== stateOf(before.phase)) this.act({ do: 'emit', callId, name: 'state', value: state })
+  }
+
+  act(act: Act): void {
+    this.acts.push(act)
+  }
+
+  emit(callId: string, name: 'ringing' | 'resumed'): void {
+    this.act({ do: 'emit', callId, name })
+  }
+
+  /** Overwrites keys that no call has any more. */
+  wipe(...keys: readonly (number | undefined)[]): void {
+    const held = this.device.calls.flatMap(({ phase, key }) => (phase.kind === 'ended' ? [] : key.held))
+    const gone = [...new Set(keys)].filter((one): one is number => held.every(({ key }) => key !== one))
+    const known = gone.filter(one => one !== undefined)
+    if (known.length > 0) this.act({ do: 'wipe', keys: known })
+  }
+
+  /** Notes it for the next start. */
+  keep(kept: Kept): void {
+    const { callId, leaving } = this.device.kept
+    if (kept.callId === callId && kept.leaving === leaving) return
+    this.device = { ...this.device, kept }
+    this.act({ do: 'keep', ...kept })
+  }
+
+  settle(commands: number | readonly number[] | undefined, error?: Failure, callId?: string): void {
+    for (const command of commands === undefined ? [] : [commands].flat())
+      this.act({ do: 'settle', command, ...(callId && { callId }), ...(error && { error }) })
+  }
+
+  request(operation: OperationName, purpose: Purpose, body?: unknown, callId?: string): number {
+    const act = this.wait(purpose)
+    const about = callId ?? ('callId' in purpose ? purpose.callId : undefined)
+    this.act({
+      do: 'request',
+      act,
+      operation,
+      ...(about !== undefined && operation.includes('{callId}') && { callId: about }),
+      ...(body !== undefined && { body }),
+    })
+    return act
+  }
+
+  open(text: string, from: readonly Sender[], purpose: Purpose): void {
+    this.act({ do: 'open', act: this.wait(purpose), key: this.number(), text, from })
+  }
+
+  seal(key: number, to: Receivers, purpose: Purpose): void {
+    this.act({ do: 'seal', act: this.wait(purpose), key, to })
+  }
+
+  makeKey(): number {
+    const key = this.number()
+    this.act({ do: 'make', key })
+    return key
+  }
+
+  wait(purpose: Purpose): number {
+    const act = this.number()
+    this.device = { ...this.device, waiting: [...this.device.waiting, { ...purpose, act }] }
+    return act
+  }
+
+  number(): number {
+    this.device = { ...this.device, count: this.device.count + 1 }
+    return this.device.count
+  }
+}
