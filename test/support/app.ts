@@ -1,6 +1,6 @@
 /** An installation of the app, as far as the server can tell: it keeps its tokens and sends them with each request. */
 
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 
 export interface Answer {
   readonly status: number
@@ -97,10 +97,23 @@ export type KeyForm = 'P-256 SPKI' | 'P-256 X9.63' | 'RSA SPKI' | 'RSA PKCS#1'
 
 /** The base64 of a fresh public key. */
 export function newPublicKey(form: KeyForm): string {
-  const { publicKey } = form.startsWith('RSA')
-    ? generateKeyPairSync('rsa', { modulusLength: 2048 })
-    : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const publicKey = form.startsWith('RSA')
+    ? newRsaPublicKey()
+    : generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey
   const type = form === 'RSA PKCS#1' ? 'pkcs1' : 'spki'
   const der = publicKey.export({ type, format: 'der' })
   return (form === 'P-256 X9.63' ? der.subarray(-65) : der).toString('base64')
 }
+
+/** Of a random odd modulus: nobody decrypts with it, and two primes of this size take long to find. */
+function newRsaPublicKey(): KeyObject {
+  const modulus = randomBytes(RSA_BITS / 8)
+  modulus[0]! |= 0x80
+  modulus[modulus.length - 1]! |= 1
+  return createPublicKey({
+    key: { kty: 'RSA', n: modulus.toString('base64url'), e: 'AQAB' },
+    format: 'jwk',
+  })
+}
+
+const RSA_BITS = 2048

@@ -3,7 +3,7 @@
  * takes only tokens that were bought there. Answers on command, every message kept.
  */
 
-import { generateKeyPairSync, type KeyObject, randomUUID, verify } from 'node:crypto'
+import { createPublicKey, type KeyObject, randomUUID, verify } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import {
   constants,
@@ -13,6 +13,7 @@ import {
   type ServerHttp2Session,
 } from 'node:http2'
 import type { AddressInfo, Server } from 'node:net'
+import { tlsFile } from './tls.ts'
 
 export interface ReceivedMessage {
   readonly path: string
@@ -59,7 +60,8 @@ export interface FcmStandIn {
 }
 
 export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmStandIn> {
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const privateKey = tlsFile('rsa.key')
+  const publicKey = createPublicKey(privateKey)
   const messages: ReceivedMessage[] = []
   const assertions: Record<string, unknown>[] = []
   const sold = new Set<string>()
@@ -110,7 +112,7 @@ export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmSt
     serviceAccount: {
       type: 'service_account',
       client_email: 'push@callsign-test.iam.gserviceaccount.com',
-      private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      private_key: privateKey,
       private_key_id: 'key-1',
       project_id: 'callsign-test',
       token_uri: `${sellerUrl}/token`,

@@ -3,11 +3,12 @@
  * asked, lets a test answer in the provider's place, and can go away. It signs tokens of any claims.
  */
 
-import { randomUUID } from 'node:crypto'
+import { createPrivateKey, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server'
+import { tlsFile } from './tls.ts'
 
 /** Answers in the provider's place. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -114,9 +115,14 @@ const SIGNING_KEYS = new Map<string, Promise<JWK>>()
 /** The same for all providers of a process, since making one takes as long as many tests do. */
 function signingKey(alg: string, at: number): Promise<JWK> {
   const name = `${alg} ${at}`
-  const key = SIGNING_KEYS.get(name) ?? newSigningKey(alg)
+  const key = SIGNING_KEYS.get(name) ?? (name === 'RS256 0' ? keptSigningKey() : newSigningKey(alg))
   SIGNING_KEYS.set(name, key)
   return key
+}
+
+/** Most tests need but one key of RSA, the dearest to make. */
+async function keptSigningKey(): Promise<JWK> {
+  return { ...(await exportJWK(createPrivateKey(tlsFile('rsa.key')))), alg: 'RS256' }
 }
 
 async function newSigningKey(alg: string): Promise<JWK> {

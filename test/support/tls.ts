@@ -1,4 +1,4 @@
-/** The certificates and keys of `test/support/tls`, for `localhost`: of one authority, but for that of a stranger. */
+/** The certificates and keys of `test/support/tls`, for `localhost`: of one authority, but for that of a stranger; and a key of RSA. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
