@@ -45,7 +45,7 @@ function cellsOf(lines: string): readonly (readonly string[])[] {
 const tlsFile = (name: string) => join(PROJECT_ROOT, 'test/support/tls', name)
 const log = generateKeys('kt.example.org/log', randomBytes)
 const p8 = pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
-const rsa = pemOf(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey)
+const rsa = readFileSync(tlsFile('rsa.key'), 'utf8')
 
 const witness = formatWitnessKey(witnessKeyFromSeed('witness.example', randomBytes(32)))
 const policy = `log ${log.ktPublicKey}\nwitness one ${witness} https://witness.example\nquorum one\n`
@@ -162,10 +162,18 @@ function isForDevelopment({ takes }: Row): boolean {
   return takes.endsWith(DEVELOPMENT_ONLY)
 }
 
+/** What `readWith` gave: to read a whole server takes 10 ms of keys and certificates. */
+const outcomes = new Map<string, Config | readonly string[]>()
+
 /** The configuration, or what is wrong, where one setting of a whole server has this value; undefined: is missing. */
 function readWith(row: Row, value: string | undefined): Config | readonly string[] {
+  const asked = JSON.stringify([row.name, value])
   const isDevelopment = isForDevelopment(row)
-  return readAll({ ...(isDevelopment ? DEVELOPMENT : PRODUCTION), [row.name]: value }, isDevelopment)
+  const outcome =
+    outcomes.get(asked) ??
+    readAll({ ...(isDevelopment ? DEVELOPMENT : PRODUCTION), [row.name]: value }, isDevelopment)
+  outcomes.set(asked, outcome)
+  return outcome
 }
 
 function readAll(environment: NodeJS.ProcessEnv, isDevelopment = false): Config | readonly string[] {
@@ -253,6 +261,7 @@ t.test('a setting that is missing has its default', async t => {
 t.test('every secret, and nothing else, can come from a file, without its last line end', async t => {
   const folder = t.testdir({ secret: 'x' })
   const path = join(folder, 'secret')
+  const production = readAll(PRODUCTION)
   for (const { name, isSecret } of ROWS) {
     const { [name]: value = '', ...others } = PRODUCTION
     const fileName = `${name}_FILE`
@@ -263,7 +272,7 @@ t.test('every secret, and nothing else, can come from a file, without its last l
     }
     for (const lineEnd of ['', '\n', '\r\n']) {
       writeFileSync(path, `${value}${lineEnd}`)
-      t.same(readAll({ ...others, [fileName]: path }), readAll(PRODUCTION), fileName)
+      t.same(readAll({ ...others, [fileName]: path }), production, fileName)
     }
     const both = `${name} and ${fileName} are both set: keep one`
     t.same(readAll({ ...PRODUCTION, [fileName]: path }), [both])
@@ -292,7 +301,8 @@ t.test('every rate can be as low and as high as its row says, and not beyond', a
   const rates = ROWS.find(({ name }) => name === 'CALLSIGN_RATES')!
   for (const [name = '', takes = '', usual] of RATES) {
     const [, min, max, seconds] = /^(\d+) to (\d+) in (\d+) seconds$/.exec(takes)?.map(Number) ?? []
-    const problems = (count: number) => problemsWith(rates, JSON.stringify({ [name]: count }))
+    const problems = (count: number) =>
+      problemsOf(readAll({ [rates.name]: JSON.stringify({ [name]: count }) }, true))
     t.same([problems(min!), problems(max!)], [[], []], name)
     const refusal = `CALLSIGN_RATES: ${name} is a number from ${min} to ${max}, no rate can be switched off`
     t.same([problems(min! - 1), problems(max! + 1)], [[refusal], [refusal]])
