@@ -81,7 +81,7 @@ t.test('keygen refuses an origin that no checkpoint can carry', sized(), async t
 })
 
 t.test('production names everything that is missing, at once', async t => {
-  const { code, stderr } = await startRefused({ dataFolder: t.testdir(), dev: false })
+  const { code, stderr } = await openRefused({ dataFolder: t.testdir(), dev: false })
   t.equal(code, 1)
   for (const name of [
     'KT_PRIVATE_KEY',
@@ -199,8 +199,9 @@ t.test('a second server on the same data is refused; after kill -9 the next one 
   t.equal(code, 1)
   t.match(stderr, /is in use by process \d+/)
   await first.end('SIGKILL')
-  const next = await startServer({ dataFolder })
-  t.equal(await next.end(), 0)
+  const next = await openServer({ dataFolder })
+  t.equal(next.vkey, first.vkey)
+  await next.end()
 })
 
 t.test('where uWebSockets.js does not load, that is one line and exit 1', async t => {
@@ -240,7 +241,7 @@ t.test('in development each server takes the next port instead, and says so', as
   const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT', 'CALLSIGN_STOMP_TCP_PORT']
   const ports = await Promise.all(names.map(async name => [name, await takePort(t)] as const))
   const environment = Object.fromEntries(ports.map(([name, port]) => [name, String(port)]))
-  const server = await startServer({ dataFolder: t.testdir(), environment })
+  const server = await openServer({ dataFolder: t.testdir(), environment })
   for (const [name, port] of ports) {
     const said = new RegExp(
       `^callsign: port ${port} is taken: using (\\d+) \\(${name} chooses another\\)$`,
@@ -256,17 +257,19 @@ t.test('in development each server takes the next port instead, and says so', as
     )
   }
   t.equal((await fetch(`${server.admin}/readyz`)).status, 200)
-  t.equal(await server.end(), 0)
+  await server.end()
 })
 
 t.test('an address that is not of this machine is said to be none', sized(), async t => {
-  for (const name of ['HTTP', 'GRPC', 'ADMIN'].slice(0, bySize({ short: 1, long: 3 }))) {
+  for (const name of ['GRPC', 'HTTP', 'ADMIN'].slice(0, bySize({ short: 1, long: 3 }))) {
     const environment = {
       [`CALLSIGN_${name}_HOST`]: '192.0.2.1',
       CALLSIGN_DEV_EXPOSE: '1',
       CALLSIGN_GRPC_TOKEN: 'token',
     }
-    const { code, stderr } = await startRefused({ dataFolder: t.testdir(), environment })
+    // That of gRPC is the first to be listened at; the others leave listeners behind.
+    const refuse = name === 'GRPC' ? openRefused : startRefused
+    const { code, stderr } = await refuse({ dataFolder: t.testdir(), environment })
     t.equal(code, 1, name)
     t.match(stderr, new RegExp(`CALLSIGN_${name}_PORT: 192.0.2.1:0 is not an address of this machine`))
   }
@@ -290,7 +293,7 @@ t.test('the process is not ready before the public port listens', async t => {
   // The server looks whether the port is another's, and hears nothing while this one is mute.
   const mute = await muteListener(t, httpPort)
   const environment = { CALLSIGN_HTTP_PORT: String(httpPort), CALLSIGN_ADMIN_PORT: String(adminPort) }
-  const starting = startServer({ dataFolder: t.testdir(), environment })
+  const starting = openServer({ dataFolder: t.testdir(), environment })
   const readyz = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).text()
   const early = await eventually(readyz)
   mute.kill('SIGKILL')
