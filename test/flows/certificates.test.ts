@@ -30,7 +30,7 @@ async function startWithTls(t: Test): Promise<{ server: RunningServer; put: (nam
     dataFolder: join(folder, 'data'),
     dev: false,
     environment: {
-      ...(await productionEnvironment()),
+      ...productionEnvironment(),
       // A port that the kernel chooses is not shared, as in production none is.
       CALLSIGN_HTTP_PORT: String(await freePort()),
       CALLSIGN_TLS_CERT: certificate,

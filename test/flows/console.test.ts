@@ -3,12 +3,10 @@
  * stop.
  */
 
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import type {
   ConsoleEvent,
@@ -18,7 +16,7 @@ import type {
 } from '../../src/operations/console/events.ts'
 import { meetPeople, newCallKey, type Person, settingsFor } from '../support/call-people.ts'
 import { openServer } from '../support/open-server.ts'
-import { startedProgram } from '../support/programs.ts'
+import { productionEnvironment } from '../support/outside-world.ts'
 import type { OpenServer } from '../support/server.ts'
 import { SocketClient } from '../support/socket-client.ts'
 
@@ -303,12 +301,8 @@ t.test('the simulator is started from the console, and its people come and go', 
 })
 
 t.test('production has none of it', async t => {
-  const keygen = [startedProgram('scripts/keygen'), '--origin', 'kt.example.org']
-  const { stdout } = await promisify(execFile)(process.execPath, keygen)
-  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(stdout) as Record<string, string>
-  const local = { CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://kt.example.org' }
   const dataFolder = join(t.testdir(), 'data')
-  const server = await openServer({ dataFolder, dev: false, environment: { ...keys, ...local } })
+  const server = await openServer({ dataFolder, dev: false, environment: productionEnvironment() })
   t.teardown(() => server.end())
   for (const path of [...SURFACE, '/']) {
     const answer = await ask(server.http, path, { headers: { accept: 'text/html' } })

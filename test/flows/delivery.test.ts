@@ -275,7 +275,7 @@ async function startBare(t: Test, environment: Readonly<Record<string, string>> 
   const server = await openServer({
     dataFolder: join(t.testdir(), 'data'),
     dev: false,
-    environment: { ...(await productionEnvironment()), ...environment },
+    environment: { ...productionEnvironment(), ...environment },
   })
   t.teardown(() => server.end())
   return server

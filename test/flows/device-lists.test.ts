@@ -1,6 +1,7 @@
 /** Device lists on a running server: what contacts see, whom they can call, what the log proves, and what a kill leaves. */
 
 import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { judgeDeviceList } from '../../src/log/device-list.ts'
 import { readLogKeys, verifyLookup } from '../strangers/verifier.ts'
@@ -9,15 +10,18 @@ import { newCallKey, settingsFor, signInAgain, signInPerson } from '../support/c
 import { type ListedPhone, listBody, listOf, newPhone, registrationOf } from '../support/device-lists.ts'
 import { lookUp, startLog } from '../support/live-log.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
-import { type RunningServer, startServer } from '../support/server.ts'
+import { type OpenServer, type RunningServer, startServer } from '../support/server.ts'
 import { quorumOf, startWitnessOf, witnessedLog } from '../support/witnessed-log.ts'
 
 const KILLS = 3
 const KILLED_WITHIN_MS = 40
+const POLL_MS = 50
 
+const ENVIRONMENT = { CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(2) }
+
+/** In a process of its own, to be killed. */
 async function start(t: Test, dataFolder: string): Promise<RunningServer> {
-  const environment = { CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(2) }
-  const server = await startServer({ dataFolder, environment })
+  const server = await startServer({ dataFolder, environment: ENVIRONMENT })
   t.teardown(() => server.end())
   return server
 }
@@ -46,11 +50,7 @@ async function keysOf(app: App, userId: string) {
 }
 
 /** Whether the log proves that this is the user's newest list. */
-async function isProven(
-  server: RunningServer,
-  userId: string,
-  keys: Record<string, string>,
-): Promise<boolean> {
+async function isProven(server: OpenServer, userId: string, keys: Record<string, string>): Promise<boolean> {
   const [result] = await lookUp(server.http, [keys.deviceListHash!])
   const list = Buffer.from(keys.deviceList!, 'base64')
   const publicKey = createHash('sha256').update(list).digest('base64')
@@ -60,7 +60,7 @@ async function isProven(
 }
 
 t.test('contacts see and call the listed devices, and the log proves the list', async t => {
-  const server = await start(t, t.testdir())
+  const server = await startLog(t, t.testdir(), ENVIRONMENT)
   const ann = await signInAgain(server.http, 0)
   const { userId } = await ann.get(200, 'GET /app/api/user')
   const phone = await unpack(ann, 'phone', userId)
@@ -120,9 +120,7 @@ t.test('after a kill at any moment, the newest list is the one that the log prov
   const phone = await unpack(ann, 'phone', userId)
   let [list, seq] = [phone.first!, 0]
   for (let kill = 0; kill < KILLS; kill++) {
-    const killed = new Promise(resolve => setTimeout(resolve, random() * KILLED_WITHIN_MS)).then(() =>
-      server.end('SIGKILL'),
-    )
+    const killed = pause(random() * KILLED_WITHIN_MS).then(() => server.end('SIGKILL'))
     for (;;) {
       const next = listOf(userId, [phone], { previous: list })
       const answer = await put(ann, next, seq).catch(() => undefined)
@@ -160,7 +158,7 @@ t.test(
     t.match(await put(ann, second, 0), { status: 503, body: { code: 'LOG_UNAVAILABLE' } })
     t.notOk(second.equals(Buffer.from((await keysOf(ann, userId)).deviceList, 'base64')))
     await startWitnessOf(t, log, 'one.example', witness.port)
-    while (!second.equals(Buffer.from((await keysOf(ann, userId)).deviceList, 'base64')));
+    while (!second.equals(Buffer.from((await keysOf(ann, userId)).deviceList, 'base64'))) await pause(POLL_MS)
     const { deviceListHash, deviceListIndex } = await keysOf(ann, userId)
     const [result] = await lookUp(server.http, [deviceListHash])
     t.equal(result!.publicKey, createHash('sha256').update(second).digest('base64'))

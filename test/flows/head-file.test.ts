@@ -3,11 +3,9 @@
  * directories it keeps from signing on. How it outlives kills is in `kill.test.ts`.
  */
 
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv, promisify } from 'node:util'
 import grpc from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
@@ -15,10 +13,8 @@ import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openRefused, openServer } from '../support/open-server.ts'
-import { startedProgram } from '../support/programs.ts'
+import { productionEnvironment } from '../support/outside-world.ts'
 import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
-
-const run = promisify(execFile)
 
 interface Folders {
   readonly dataFolder: string
@@ -159,15 +155,12 @@ t.test('a second server that signs on from a copy is noticed and the process sto
 
 t.test('production without a head file says so in one line, and with one is quiet', async t => {
   const { dataFolder, headFile } = foldersOf(t)
-  const keygen = startedProgram('scripts/keygen')
-  const { stdout } = await run(process.execPath, [keygen, '--origin', 'kt.example.org/log'])
-  const keys = parseEnv(stdout) as Record<string, string>
-  const local = { CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://kt.example.org' }
+  const production = productionEnvironment()
   const warningsOf = async (environment: Record<string, string>) => {
     const server = await startServer({
       dataFolder,
       dev: false,
-      environment: { ...keys, ...local, ...environment },
+      environment: { ...production, ...environment },
     })
     await server.end()
     const lines = server.stderr().split('\n')

@@ -135,6 +135,6 @@ t.test('a node beside one whose form it does not know', { skip: skipWithoutPostg
 
 t.test('a node with the keys of another log', { skip: skipWithoutPostgres }, async t => {
   const { two } = await Cluster.start(t, { running: 1 })
-  const environment = await productionEnvironment()
+  const environment = productionEnvironment()
   await t.rejects(two.start({ environment }), { message: /was made with vkey .*, not / }, 'it does not start')
 })

@@ -58,7 +58,7 @@ t.test('in development a terminal gets the banner and readable lines, and no JSO
 })
 
 t.test('in production a terminal gets one readable ready line', { skip }, async t => {
-  const environment = await productionEnvironment()
+  const environment = productionEnvironment()
   const { shows, text } = startOnTerminal(t, '', environment)
   await shows(/^ {2}\d\d:\d\d:\d\d warning: log-head-file-unset/m)
   await shows(

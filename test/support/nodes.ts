@@ -146,7 +146,7 @@ export class Cluster {
     const databaseUrl = await postgres.newDatabase()
     const database = new URL(databaseUrl).pathname.slice(1)
     const shared = {
-      ...(await productionEnvironment()),
+      ...productionEnvironment(),
       CALLSIGN_NODE_HOST: '127.0.0.1',
       CALLSIGN_FRONTS: '1',
       ...settingsFor(PEOPLE_MAX),

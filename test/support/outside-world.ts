@@ -3,13 +3,14 @@
  * joins a server to it: SMTP, an SMS gateway, an identity provider, Sign in with Apple, APNs, FCM.
  */
 
+import { randomBytes } from 'node:crypto'
 import { parseEnv } from 'node:util'
 import type { Test } from 'tap'
+import { formatKeys, generateKeys } from '../../src/log/keys.ts'
 import { type ApnsStandIn, startApnsStandIn } from './apns-stand-in.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
 import { type FcmStandIn, startFcmStandIn } from './fcm-stand-in.ts'
 import { OidcProvider } from './oidc-provider.ts'
-import { runProgram, startedProgram } from './programs.ts'
 import { pushEnvironment } from './push-environment.ts'
 import { type SmsGateway, startSmsGateway } from './sms-gateway.ts'
 import { type SmtpSink, startSmtpSink } from './smtp-sink.ts'
@@ -73,10 +74,9 @@ function environmentOf({
   }
 }
 
-/** A production server's settings, its keys fresh from `keygen`. */
-export async function productionEnvironment(): Promise<Readonly<Record<string, string>>> {
-  const keygen = startedProgram('scripts/keygen')
-  const { stdout } = await runProgram(process.execPath, [keygen, '--origin', 'kt.example.org/log'])
-  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(stdout) as Record<string, string>
+/** A production server's settings, with fresh keys as `keygen` prints them. */
+export function productionEnvironment(): Readonly<Record<string, string>> {
+  const text = formatKeys(generateKeys('kt.example.org/log', randomBytes))
+  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(text) as Record<string, string>
   return { ...keys, CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://call.example.org' }
 }

@@ -81,7 +81,7 @@ export class Rehearsal {
 
   static async #startIn(world: OutsideWorld, options: RehearsalOptions): Promise<Rehearsal> {
     const environment = {
-      ...(await productionEnvironment()),
+      ...productionEnvironment(),
       ...world.environment,
       CALLSIGN_LOG_LEVEL: 'debug',
     }

@@ -150,7 +150,7 @@ async function followWays(folder: string) {
   watchSockets(recorder.onFrame)
   const trace = await FunctionTrace.open(recorder.onStep)
   const { openServer } = await import('./open-server.ts')
-  const environment = { ...(await productionEnvironment()), ...SETTINGS }
+  const environment = { ...productionEnvironment(), ...SETTINGS }
   const server = await recorder.startUp(() => openServer({ dataFolder: folder, dev: false, environment }))
   const ann = await signIn(server.http, ANN)
   const bob = await signIn(server.http, BOB)
