@@ -7,7 +7,8 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Check } from '../../scripts/doctor/finding.ts'
+import { type DiagnosisOptions, diagnose } from '../../scripts/doctor/diagnosis.ts'
+import type { Check, Finding } from '../../scripts/doctor/finding.ts'
 import { checkLog } from '../../scripts/doctor/log.ts'
 import { checkRunning } from '../../scripts/doctor/running.ts'
 import { checkTls } from '../../scripts/doctor/tls.ts'
@@ -38,7 +39,7 @@ interface Line {
   readonly detail: string
 }
 
-interface Report {
+interface Consultation {
   readonly code: number | string
   /** Everything that was printed. */
   readonly text: string
@@ -49,23 +50,42 @@ interface Report {
 function consult(
   environment: Readonly<Record<string, string>>,
   ...flags: readonly string[]
-): Promise<Report> {
+): Promise<Consultation> {
   return consultBy([process.execPath, DOCTOR, '--json', ...flags], environment)
 }
 
-/** One check of the doctor's, in the test's process: a program takes ten times as long. */
-async function look(
-  check: Check,
+type Report = Pick<Consultation, 'text' | 'lines' | 'line'>
+
+/** All that the doctor finds, in the test's process: a program takes ten times as long. */
+async function diagnosis(
   environment: Readonly<Record<string, string>>,
-): Promise<Pick<Report, 'line'>> {
-  const findings = await check({ config: readConfig(environment, { dev: false }), skews: [] })
-  return {
-    line(name) {
-      const found = findings.find(({ check }) => check === name)
-      if (found === undefined) throw new Error(`no line of ${name}: ${JSON.stringify(findings)}`)
-      return { ...found, ok: found.state === 'off' ? null : found.state === 'ok' }
-    },
-  }
+  options: Partial<DiagnosisOptions> = {},
+): Promise<Report> {
+  const findings: Finding[] = []
+  for await (const finding of diagnose(environment, { dev: false, settingsFile: undefined, ...options }))
+    findings.push(finding)
+  return reportOf(findings)
+}
+
+/** One check of the doctor's, in the test's process. */
+async function look(check: Check, environment: Readonly<Record<string, string>>): Promise<Report> {
+  return reportOf(await check({ config: readConfig(environment, { dev: false }), skews: [] }))
+}
+
+function reportOf(findings: readonly Finding[]): Report {
+  const lines = findings.map(({ check, state, detail }) => ({
+    check,
+    ok: state === 'off' ? null : state === 'ok',
+    detail,
+  }))
+  const text = JSON.stringify(lines)
+  return { text, lines, line: check => lineIn(lines, check, text) }
+}
+
+function lineIn(lines: readonly Line[], check: string, text: string): Line {
+  const found = lines.find(line => line.check === check)
+  if (found === undefined) throw new Error(`no line of ${check}: ${text}`)
+  return found
 }
 
 /** As a user who owns nothing of what the tests write, also where these run as root. */
@@ -78,7 +98,7 @@ function consultAsAnother(environment: Readonly<Record<string, string>>): Promis
 async function consultBy(
   [program = '', ...args]: readonly string[],
   environment: Readonly<Record<string, string>>,
-): Promise<Report> {
+): Promise<Consultation> {
   const { code, stdout, stderr } = await runProgram(program, args, {
     environment: { NODE_EXTRA_CA_CERTS: join(TLS, 'ca.crt'), ...environment },
   })
@@ -86,23 +106,15 @@ async function consultBy(
     .split('\n')
     .filter(Boolean)
     .map(line => JSON.parse(line))
-  return {
-    code,
-    text: stdout + stderr,
-    lines,
-    line(check) {
-      const found = lines.find(line => line.check === check)
-      if (found === undefined) throw new Error(`no line of ${check}: ${stdout}${stderr}`)
-      return found
-    },
-  }
+  const text = stdout + stderr
+  return { code, text, lines, line: check => lineIn(lines, check, text) }
 }
 
 /** Settings of a server in production on ports of its own, its data in the folder. */
 async function settings(dataFolder: string): Promise<Record<string, string>> {
   const [http, grpc, admin] = [await freePort(), await freePort(), await freePort()]
   return {
-    ...(await productionEnvironment()),
+    ...productionEnvironment(),
     CALLSIGN_DATA_DIR: dataFolder,
     CALLSIGN_HTTP_PORT: `${http}`,
     CALLSIGN_GRPC_PORT: `${grpc}`,
@@ -192,7 +204,7 @@ t.test(
 
 t.test('before the first start nothing fails that is only not set, and nothing is written', async t => {
   const dataFolder = join(t.testdir(), 'data')
-  const { line, lines, text } = await consult(await settings(dataFolder))
+  const { line, lines, text } = await diagnosis(await settings(dataFolder))
   t.same(
     lines.filter(({ check, ok }) => ok === false && !OF_MACHINE.has(check)),
     [],
@@ -230,8 +242,7 @@ t.test('what the other side refuses is said with what to do', async t => {
   }
   world.sms.answerNext({ status: 401 })
   world.fcm.answerNextPurchase({ status: 400, body: { error: 'invalid_grant' } })
-  const { code, line, text } = await consult(environment, '--sms-to', '+84912345678')
-  t.equal(code, 1)
+  const { line, text } = await diagnosis(environment, { smsTo: '+84912345678' })
   t.match(line('mail'), { ok: false, detail: /login is refused: .*CALLSIGN_SMTP_URL/ })
   t.match(line('sms'), { ok: false, detail: /http-401.*CALLSIGN_SMS_HEADERS/ })
   t.match(line('apns production'), { ok: false, detail: /InvalidProviderToken.*CALLSIGN_APNS_KEY/ })
@@ -248,7 +259,7 @@ t.test('credentials are proven without a message: only the made-up address is re
     status: 400,
     body: { error: { status: 'INVALID_ARGUMENT', message: 'The registration token is not valid' } },
   })
-  const { line } = await consult({ ...(await settings(join(t.testdir(), 'data'))), ...world.environment })
+  const { line } = await diagnosis({ ...(await settings(join(t.testdir(), 'data'))), ...world.environment })
   for (const check of ['mail', 'sms', 'apns production', 'apns development', 'fcm']) {
     t.match(line(check), { ok: true }, check)
   }
@@ -259,7 +270,7 @@ t.test('credentials are proven without a message: only the made-up address is re
 t.test('the doctor reports an address that does not answer', async t => {
   const port = await freePort()
   const world = await startOutsideWorld(t)
-  const { line } = await consult({
+  const { line } = await diagnosis({
     ...(await settings(join(t.testdir(), 'data'))),
     ...world.environment,
     ...turnSettings({ port, tlsPort: port }, 'relay-secret'),
@@ -317,7 +328,7 @@ t.test('the doctor distinguishes keys, store and head file of different logs', a
   const whole = await look(checkLog, environment)
   for (const check of ['keys', 'store', 'head file']) t.match(whole.line(check), { ok: true })
 
-  const other = await productionEnvironment()
+  const other = productionEnvironment()
   const { KT_PRIVATE_KEY, VRF_PRIVATE_KEY } = other
   const swapped = await look(checkLog, { ...environment, KT_PRIVATE_KEY: KT_PRIVATE_KEY! })
   t.match(swapped.line('store'), { ok: false, detail: /was made with kt\.example\.org\/log\+/ })
@@ -328,7 +339,7 @@ t.test('the doctor distinguishes keys, store and head file of different logs', a
   t.match((await look(checkLog, { ...environment, VRF_PRIVATE_KEY: VRF_PRIVATE_KEY! })).line('store'), {
     ok: false,
   })
-  const named = await consult({ ...environment, CALLSIGN_ORIGIN: 'other.example.org/log' })
+  const named = await diagnosis({ ...environment, CALLSIGN_ORIGIN: 'other.example.org/log' })
   t.match(named.line('settings'), { ok: false, detail: /CALLSIGN_ORIGIN is other\.example\.org\/log/ })
   const published = await look(checkLog, {
     ...environment,
@@ -423,7 +434,7 @@ t.test('a restore that did not finish is no place for a first start', async t =>
 t.test('--dev on data of a server in production says what the server would', async t => {
   const folder = t.testdir()
   const { CALLSIGN_DATA_DIR } = await afterRun(folder)
-  const { line } = await consult({ CALLSIGN_DATA_DIR: CALLSIGN_DATA_DIR! }, '--dev')
+  const { line } = await diagnosis({ CALLSIGN_DATA_DIR: CALLSIGN_DATA_DIR! }, { dev: true })
   t.match(line('keys'), { ok: false, detail: /development-keys\.env is missing.*in production/ })
 })
 
@@ -445,7 +456,7 @@ t.test('a clock far from a provider’s is found', async t => {
   t.teardown(() => new Promise(resolve => server.close(resolve)))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const provider = { name: 'x', issuer: url, jwksUri: `${url}/keys`, clientIds: ['y'] }
-  const { line } = await consult({
+  const { line } = await diagnosis({
     ...(await settings(join(t.testdir(), 'data'))),
     CALLSIGN_OIDC_PROVIDERS: JSON.stringify([provider]),
   })
@@ -481,7 +492,7 @@ t.test(
       name: 'knows.example',
       logs: [vkey],
     })
-    const others = vkeyOf(await productionEnvironment())
+    const others = vkeyOf(productionEnvironment())
     const other = await startWitness(t, {
       folder: join(folder, 'other'),
       name: 'other.example',
