@@ -5,7 +5,10 @@ import { cpSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
+import { examine, type Line } from '../../scripts/fsck/examination.ts'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
+import type { CheckRequest } from '../../src/keyserver/check/check-process.ts'
+import { checkStore } from '../../src/keyserver/check/store-check.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { Database } from '../../src/store/engine/database.ts'
@@ -29,12 +32,25 @@ function fsck(
   return runScript('fsck', ['--data-dir', dataFolder, ...args], environment)
 }
 
-function oks({ lines }: CommandOutcome): unknown[] {
+type Examination = Pick<CommandOutcome, 'code' | 'lines'>
+
+/** The same in the test's process, where the store's file can be read. */
+async function examination(
+  dataFolder: string,
+  { repairs = false, ...known }: Partial<Omit<CheckRequest, 'dataFolder'>> & { repairs?: boolean } = {},
+): Promise<Examination> {
+  const lines: Line[] = []
+  const request = { dataFolder, withRows: true, ...known }
+  const code = await examine(request, { repairs, check: checkStore, print: line => lines.push(line) })
+  return { code, lines: lines.map(line => ({ ...line })) }
+}
+
+function oks({ lines }: Examination): unknown[] {
   return lines.map(({ ok }) => ok)
 }
 
 /** The lines of checks that found something. */
-function damageIn({ lines }: CommandOutcome): CommandOutcome['lines'] {
+function damageIn({ lines }: Examination): Examination['lines'] {
   return lines.filter(({ ok, check }) => ok === false && check !== 'repair')
 }
 
@@ -112,13 +128,13 @@ t.test(
 t.test('a changed entry is named, and never repaired', async t => {
   const dataFolder = loggedFolder(t)
   await damage(dataFolder, tables => tables.change(LOG_TABLES.bundles, indexKey(0), 136 * 5 + 60, 1))
-  const outcome = await fsck(dataFolder, ['--repair'])
+  const outcome = await examination(dataFolder, { repairs: true })
   t.equal(outcome.code, 1)
   t.match(damageIn(outcome), [
     { check: 'entries', table: 'log-bundles', key: '0', offset: '682', faults: '1', repairable: false },
   ])
   t.match(outcome.lines.at(-1), { check: 'repair', ok: false, detail: /nothing was written: entries can't/ })
-  t.equal((await fsck(dataFolder)).code, 1, 'it is as it was')
+  t.equal((await examination(dataFolder)).code, 1, 'it is as it was')
 })
 
 t.test('damage to what is derived is named, repaired, and the server goes on', async t => {
@@ -128,7 +144,7 @@ t.test('damage to what is derived is named, repaired, and the server goes on', a
     await tables.change(LOG_TABLES.identities, indexKey(1), 24 * 130 + 21, 1)
     await tables.remove(LOG_TABLES.lookup, indexKey(0))
   })
-  const found = await fsck(dataFolder)
+  const found = await examination(dataFolder)
   t.equal(found.code, 1)
   t.match(damageIn(found), [
     { check: 'tiles', table: 'log-tiles', key: '0/0', offset: '1000', repairable: true },
@@ -139,7 +155,8 @@ t.test('damage to what is derived is named, repaired, and the server goes on', a
   t.equal(repaired.code, 0)
   t.match(repaired.lines[CHECKS.length], { check: 'repair', ok: true })
   t.same(oks(repaired).slice(CHECKS.length + 1), [true, true, true, true, true, true, null, true])
-  t.same([(await fsck(dataFolder)).code, (await fsck(dataFolder, ['--repair'])).lines.length], [0, 8])
+  const again = await examination(dataFolder, { repairs: true })
+  t.same([(await examination(dataFolder)).code, again.lines.length], [0, 8])
 
   const log = await startLog(t, dataFolder)
   const newest = keys.filter(({ userId }, at) => userId !== 7n || at === keys.length - 1)
@@ -165,7 +182,7 @@ t.test('a damaged row is named by table and key, and never repaired', async t =>
     return user!
   })
   await database.close()
-  const outcome = await fsck(dataFolder, ['--repair'])
+  const outcome = await examination(dataFolder, { repairs: true })
   t.equal(outcome.code, 1)
   t.match(damageIn(outcome), [
     {
@@ -216,7 +233,7 @@ t.test('a repair needs the server stopped', async t => {
   t.equal(refused.code, 2)
   t.match(refused.stderr, /^fsck: data directory .* is in use by process \d+$/m)
   await server.end()
-  t.equal((await fsck(dataFolder, ['--repair'])).code, 0)
+  t.equal((await examination(dataFolder, { repairs: true })).code, 0)
 })
 
 t.test('with the VRF key the identities are hashed again', async t => {
@@ -226,17 +243,20 @@ t.test('with the VRF key the identities are hashed again', async t => {
   const whole = await fsck(dataFolder, ['--vrf-sample', '1000'], environment)
   t.equal(whole.code, 0)
   t.match(whole.lines.at(-2), { check: 'vrf', ok: true, detail: /^302 identities/ })
-  t.match((await fsck(dataFolder, ['--vrf-sample', '10'], environment)).lines.at(-2), { detail: /^10 / })
+  const vrf = { secret: VRF_PRIVATE_KEY!, sampleMax: 1_000 }
+  const sample = await examination(dataFolder, { vrf: { ...vrf, sampleMax: 10 } })
+  t.match(sample.lines.at(-2), { detail: /^10 / })
 
   await damage(dataFolder, tables => tables.change(LOG_TABLES.identities, indexKey(1), 24 * 20 + 7, 1))
-  t.equal((await fsck(dataFolder)).code, 0, 'without it nobody can tell')
-  const found = await fsck(dataFolder, [], environment)
+  t.equal((await examination(dataFolder)).code, 0, 'without it nobody can tell')
+  const found = await examination(dataFolder, { vrf })
   t.equal(found.code, 1)
   t.match(damageIn(found), [
     { check: 'vrf', table: 'log-identities', key: '1', offset: '480', repairable: false },
   ])
 
-  const foreign = await fsck(dataFolder, [], { VRF_PRIVATE_KEY: Buffer.alloc(32, 1).toString('base64') })
+  const secret = Buffer.alloc(32, 1).toString('base64')
+  const foreign = await examination(dataFolder, { vrf: { ...vrf, secret } })
   t.equal(foreign.code, 1)
   t.match(damageIn(foreign)[0], { check: 'maker', detail: /another VRF key/ })
 })
@@ -244,7 +264,7 @@ t.test('with the VRF key the identities are hashed again', async t => {
 t.test('the verifier key may be given, and then counts', async t => {
   const dataFolder = loggedFolder(t)
   const { KT_PUBLIC_KEY } = keysIn(dataFolder)
-  t.equal((await fsck(dataFolder, ['--vkey', KT_PUBLIC_KEY!])).code, 0)
+  t.equal((await examination(dataFolder, { vkey: KT_PUBLIC_KEY! })).code, 0)
   const other = generateKeys('localhost/callsign-dev', randomBytes).ktPublicKey
   const foreign = await fsck(dataFolder, [], { KT_PUBLIC_KEY: other })
   t.equal(foreign.code, 1)
@@ -274,7 +294,7 @@ t.test('a file that is cut short or overwritten is damage, said in a sentence', 
     }
     writeFileSync(path, whole)
   }
-  t.equal((await fsck(dataFolder)).code, 0)
+  t.equal((await examination(dataFolder)).code, 0)
 })
 
 t.test('what can’t be checked is exit 2 with a sentence', async t => {
