@@ -4,7 +4,7 @@ import type { CallRecord } from '../wire.ts'
 import type { CallEnding } from './call.ts'
 import { type Failure, type HeldKey, type Invited, isCode, type Ringing, type Start } from './device.ts'
 import { close } from './ending.ts'
-import { clear } from './entering.ts'
+import { clear, onFound } from './entering.ts'
 import { enter } from './record.ts'
 import { add, personIn, ring, ringingIn, sendersIn } from './ringing.ts'
 import { CHANGED, TRIES } from './rotation.ts'
@@ -88,12 +88,16 @@ export function onCrossed(
   const own = find(turn, command)
   if (own === undefined) return
   const record = items.find(one => one.callId === callId)
-  const ringing = record && ringingIn(turn, record)
-  if (record === undefined || ringing === undefined) return onCrossedCallOver(turn, own, failure)
-  const isOfTwo = record.participants.length === 2
+  if (record === undefined) return onCrossedCallOver(turn, own, failure)
+  const ringing = ringingIn(turn, record)
   const senders = sendersIn(turn, record).filter(({ userId }) => userId === own.userIds[0])
-  if (!isOfTwo || senders.length === 0 || own.closed !== undefined)
+  if (record.participants.length !== 2 || senders.length === 0 || own.closed !== undefined)
     return onNotTheirs(turn, own, ringing, failure)
+  // This device was registered since it began to ring: it has no key of it, and asks for one.
+  if (ringing === undefined) {
+    take(turn, command)
+    return onFound(turn, record, command)
+  }
   turn.open(ringing.text, senders, { for: 'crossed: open', command, ringing, failure })
 }
 
@@ -131,9 +135,9 @@ function onCrossedCallOver(turn: Turn, own: Start, failure: Failure): void {
   seal(turn, { command, userIds, options, triesLeft: TRIES, isSecond: true })
 }
 
-function onNotTheirs(turn: Turn, own: Start, ringing: Ringing, failure: Failure): void {
+function onNotTheirs(turn: Turn, own: Start, held: Ringing | undefined, failure: Failure): void {
   take(turn, own.command)
-  giveUp(turn, { ...own, held: ringing }, failure)
+  giveUp(turn, held === undefined ? own : { ...own, held }, failure)
 }
 
 function giveUp(turn: Turn, own: Start, failure: Failure): void {
