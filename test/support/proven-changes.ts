@@ -18,7 +18,7 @@ export interface ProvenChange {
 }
 
 export class ProvenChanges {
-  /** Lines that asked for a change. */
+  /** Lines that asked for a change, also for one that writes nothing and is not rehearsed. */
   readonly sitesSeen = new Set<string>()
   #writes = 0
   #injected = 0
@@ -31,14 +31,15 @@ export class ProvenChanges {
     const sitesOf = new WeakMap<object, readonly string[]>()
     const change = database.change.bind(database)
     database.change = (write, atMs) => {
-      sitesOf.set(write, sitesOfStack())
+      const sites = sitesOfStack()
+      for (const site of sites) this.sitesSeen.add(site)
+      sitesOf.set(write, sites)
       return change(write, atMs)
     }
     rehearsals.onRehearsed = ({ write, rows, writes, injected }) => {
       this.#writes += writes
       this.#injected += injected
       const sites = sitesOf.get(write) ?? []
-      for (const site of sites) this.sitesSeen.add(site)
       this.#seen.push({ sites, tables: new Set(rows.map(({ name }) => name.split(' ')[0]!)) })
     }
   }

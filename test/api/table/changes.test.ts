@@ -362,6 +362,12 @@ t.test('calls', async () => {
   await changesOf(() => room.tellControl({ kind: 'media-lost' }))
   world.tick(70_000)
   await changesOf(() => system.ref('call-room', callId).tell({ kind: 'deadline' }))
+  await startCall(ann, bob)
+  const crossing = { token: bob.token, body: { ...calleesOf([ann]), isVideo: false } }
+  await changesOf(() => whole.send('POST /app/api/call/start', crossing))
+  world.tick(11_000)
+  callId = await startCall(bob, ann)
+  await ask('endCallAt', { token: bob.token, params: [callId] })
   await ask('listCallHistory', bob)
   await ask('markCallHistorySeen', bob)
   await ask('forgetCall', { token: bob.token, params: [callId] })
