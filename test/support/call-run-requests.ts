@@ -77,7 +77,7 @@ export interface Crossing {
   readonly drawn: DrawnRequest
 }
 
-/** Two people who call each other, and nobody else. */
+/** Two people who call each other alone. */
 export function drawCrossing(run: RequestRun): Crossing[] {
   const { draw, ledger, people } = run
   if (ledger.calls.size >= CALLS_MAX || ledger.live().length > 1) return []

@@ -5,7 +5,7 @@
  *
  *     ringing in ─ answer ─> entering ─> active            ringing out ─ a callee joins ─> active
  *     entering ─ it fails ─> ringing in, or ended          entering, active ─ no key ─> rejoining
- *     rejoining ─ nobody grants ─> keyless                 rejoining, keyless ─ a key ─> active
+ *     rejoining ─ no grant ─> keyless                      rejoining, keyless ─ a key ─> active
  *     any ─ close ─> ended, gone with the next input
  *
  * Inputs by their origin are `Input`; acts are `Act` of `turn.ts`. `ringing`, `entering`, `rejoining`, `rotation` and

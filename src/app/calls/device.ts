@@ -63,7 +63,7 @@ export interface DeviceCall {
   readonly isOnGoing: boolean
   readonly isIncoming: boolean
   readonly caller: CallPerson
-  /** Of the invitation, by the server's clock; 0 without one. */
+  /** The invitation's time by the server's clock; 0 without one. */
   readonly invitedAtMs: number
   readonly phase: Phase
   readonly record: CallRecord | undefined

@@ -141,7 +141,7 @@ function leaveFor(turn: Turn, callId: string, other: string, known?: DeviceCall)
   turn.request(operation, { for: 'clear', callId, other }, undefined, other)
 }
 
-/** It is in the call: whoever waits for it hears of that. */
+/** Settles the commands that wait for the call. */
 function done(turn: Turn, callId: string, goOn: () => void): void {
   const phase = turn.call(callId)?.phase
   if (phase?.kind !== 'entering') return

@@ -1,4 +1,4 @@
-/** What comes to the calls of a device, by its origin. */
+/** Inputs to the calls of a device, by their origin. */
 
 import type { CallTopicEvent, QueueEvent } from '../wire.ts'
 import type { CallEnding, KeyAsk } from './call.ts'
@@ -25,7 +25,7 @@ export type Input =
   /** The queue: `settle` says that the message may be acknowledged. */
   | { readonly on: 'queue'; readonly command: number; readonly event: QueueEvent }
   | { readonly on: 'topic'; readonly callId: string; readonly event: CallTopicEvent }
-  /** What became of an act with this number. */
+  /** The outcome of the act with this number. */
   | ({ readonly on: 'done'; readonly act: number } & Outcome)
   | { readonly on: 'failed'; readonly act: number; readonly failure: Failure }
   /** The time of `nextDeadlineMs` has come. */
@@ -40,7 +40,7 @@ export interface Command {
   readonly callId: string
 }
 
-/** Of a request its body; of `open` the key and who has sealed it; of `seal` the texts by device, or the one text. */
+/** A request gives its body; `open` the key and its sender; `seal` the texts by device, or the one text. */
 export interface Outcome {
   readonly body?: unknown
   readonly key?: number

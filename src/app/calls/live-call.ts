@@ -1,4 +1,4 @@
-/** One call of this device as an app has it: what `device-call.ts` has decided, and what the app asks of it. */
+/** One call of this device for an app: it shows the decisions of `device-call.ts`, and passes the app's commands on. */
 
 import { Emitter } from '../emitter.ts'
 import type { CallParticipant } from '../wire.ts'
@@ -15,7 +15,7 @@ import type {
 import { type DeviceCall, stateOf } from './device.ts'
 import type { Input } from './input.ts'
 
-/** What the app asks of a call. */
+/** A command of the app for a call. */
 export type CallCommand = WithoutCommand<
   Extract<Input, { readonly command: number; readonly callId: string }>
 >

@@ -1,4 +1,4 @@
-/** What became of the acts. */
+/** Outcomes of acts. */
 
 import type { CallRecord } from '../wire.ts'
 import { invite, onLeft } from './commands.ts'

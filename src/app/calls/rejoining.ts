@@ -51,7 +51,7 @@ export function onNotBack(turn: Turn, callId: string, failure: Failure): void {
   report(turn, callId, failure)
 }
 
-/** The time of an ask, or of a pause, is over. */
+/** An ask was not answered in time, or a pause ends. */
 export function onAskDue(turn: Turn, callId: string, ask: Ask): void {
   if (ask.kind === 'asked') onNobodyGrants(turn, callId)
   else askAgain(turn, callId)

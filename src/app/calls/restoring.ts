@@ -71,7 +71,7 @@ export function notRestored(turn: Turn, command: number, failure: Failure): void
   turn.settle(command, failure)
 }
 
-/** A command of which several acts are waited for. */
+/** Settles a command that waits for several acts. */
 export function settleWhenDone(turn: Turn, command: number | undefined): void {
   if (command === undefined || turn.device.waiting.some(one => 'command' in one && one.command === command))
     return

@@ -47,7 +47,7 @@ export function ringingOf(turn: Turn, invitation: Invitation): Ringing {
   }
 }
 
-/** Of an item of `call/pending`; undefined where it does not ring for this device. */
+/** From an item of `call/pending`; undefined where it does not ring for this device. */
 export function ringingIn(turn: Turn, record: CallRecord): Ringing | undefined {
   const { callId, isVideo, isOnGoing, encryptedAESKey, keyEpoch, ringTimeoutIn } = record
   const own = record.participants.find(({ userId }) => userId === turn.device.userId)
@@ -86,7 +86,7 @@ export function decline(
   turn.request('POST call/{callId}/decline', purpose, { reason })
 }
 
-/** Another device of the user has answered, or nobody has. Where this one asks to join, the answer says whether the call is here. */
+/** Another device of the user has answered, or none has. Where this one asks to join, the answer says whether the call is here. */
 export function onRungOut(turn: Turn, callId: string, reason: CallEnding): void {
   const phase = turn.call(callId)?.phase
   if (phase?.kind === 'ringing in') return close(turn, callId, reason)
@@ -116,7 +116,7 @@ export function onInvitedRead(turn: Turn, record: CallRecord, text: string): voi
   turn.open(text, senders, { for: 'invited: open', callId: call.callId, text })
 }
 
-/** Notes what became of the invitation's key; gives whether it is that of the invitation that counts now. */
+/** Notes the outcome for the invitation's key; false where another key counts by now. */
 export function onInvitedOpened(
   turn: Turn,
   callId: string,

@@ -16,7 +16,7 @@ export function planAfterLeaving(turn: Turn, callId: string): void {
   planAfter(turn, callId, AFTER_LEAVING_MS, 'leave')
 }
 
-/** Makes a key for all now: for the app that asks, or to return with it into a call whose key nobody has. */
+/** Makes a key for all now: for the app that asks, or to return with it into a call whose key is gone. */
 export function renew(turn: Turn, callId: string, more: { command?: number; returning?: CallRecord }): void {
   const call = turn.call(callId)
   if (call === undefined) return
@@ -98,7 +98,7 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   const { afterMs, commands, returning } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
   turn.wipe(sending.key)
-  // The others may have it; then this device needs another one with them.
+  // It may have arrived; then this device needs another one with them.
   if (afterMs === undefined) planAfter(turn, callId, AFTER_LEAVING_MS, 'rotation')
   else planAfter(turn, callId, later(afterMs), rotation.reason)
   turn.settle(commands, failure)

@@ -77,7 +77,7 @@ export function onNotStarted(turn: Turn, command: number, failure: Failure): voi
   giveUp(turn, own, failure)
 }
 
-/** The callee's call is the one call: it is joined unasked if its key is that very person's, and nobody else's. */
+/** The callee's call is the one call: it is joined unasked if its key comes from that very person, and it is of these two. */
 export function onCrossed(
   turn: Turn,
   command: number,

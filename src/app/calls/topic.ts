@@ -1,4 +1,4 @@
-/** What a call's record and the events of its topic say; the greater version wins. */
+/** A call's record and the events of its topic; the greater version wins. */
 
 import type { CallRecord, CallTopicEvent } from '../wire.ts'
 import { isAsking } from './device.ts'
@@ -13,7 +13,7 @@ export function onRefreshed(turn: Turn, callId: string, record: CallRecord): voi
   if (shown !== undefined && isNewer(record, shown)) show(turn, record)
 }
 
-/** The record as an answer has it. */
+/** Takes the record of an answer. */
 export function show(turn: Turn, record: CallRecord): void {
   const { callId, status } = record
   if (isOver(status)) return close(turn, callId, record.endReason ?? 'unknown')

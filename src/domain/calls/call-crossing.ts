@@ -16,7 +16,7 @@ import { withDeadlinesPassed } from './call-deadline.ts'
 import { effectsOf } from './call-effect.ts'
 import { ended } from './call-settlement.ts'
 
-/** The one callee's own call to the starter, to nobody else, which still rings. */
+/** The one callee's own call to the starter alone, which still rings. */
 export function crossedCall(
   { by, calleeIds, nowMs }: StartCommand,
   { callsBetween }: CallFacts,

@@ -17,7 +17,7 @@ import {
 const [ANN, BOB, CAROL] = [1, 2, 3]
 const OWN_ID = 78n as CallId
 
-/** Bob's call to Ann and whoever else. */
+/** Bob's call to Ann and these others. */
 function bobsCall(...others: number[]): CallDriver {
   const driver = new CallDriver()
   driver.start([ANN, ...others], BOB)
@@ -31,7 +31,7 @@ interface Start {
   readonly command?: Partial<Extract<UntimedCommand, { kind: 'start' }>>
 }
 
-/** What becomes of Ann's start, so long after Bob's. */
+/** The outcome of Ann's start, so long after Bob's. */
 function annsStart(
   calls: readonly Call[],
   afterMs = 1_000,
