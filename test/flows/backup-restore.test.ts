@@ -19,6 +19,7 @@ import { setTimeout } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
+import { backUp, restore as restoreCopy } from '../../src/keyserver/check/backup.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseEntry } from '../../src/log/entry.ts'
@@ -89,24 +90,31 @@ function sizeOf(note: string, vkey: string): number {
 }
 
 const backup = (dataFolder: string, to: string) => runScript('backup', ['--data-dir', dataFolder, '--to', to])
+const restore = (from: string, dataFolder: string) =>
+  runScript('restore', ['--from', from, '--data-dir', dataFolder])
 
-/** Restores a backup and puts the development keys beside it, as an operator has to. */
-async function restore(from: string, dataFolder: string, keysFrom: string) {
-  const outcome = await runScript('restore', ['--from', from, '--data-dir', dataFolder])
-  if (outcome.code === 0) cpSync(join(keysFrom, KEYS_FILE), join(dataFolder, KEYS_FILE))
-  return outcome
+/** Puts the development keys beside a restored log, as an operator has to. */
+function putKeys(keysFrom: string, dataFolder: string): void {
+  cpSync(join(keysFrom, KEYS_FILE), join(dataFolder, KEYS_FILE))
 }
 
-/** Fills the folder with a stopped log of twenty, its backup when it had ten, and the checkpoints of both. */
-async function makeLogWithOlderBackup(folder: string, environment: Readonly<Record<string, string>> = {}) {
-  const dataFolder = join(folder, 'data')
-  const server = await openServer({ dataFolder, environment: { ...QUIET, ...environment } })
+/** The restored log with its keys, made in the test's process. */
+async function restoreWithKeys(from: string, dataFolder: string, keysFrom: string): Promise<void> {
+  await restoreCopy(from, dataFolder)
+  putKeys(keysFrom, dataFolder)
+}
+
+/** Fills the folder with a stopped log of twenty, its head file, its backup when it had ten, and the checkpoints of both. */
+async function makeLogWithOlderBackup(folder: string): Promise<string> {
+  const { dataFolder, copy, newest, older, headFile } = filesOf(folder)
+  const environment = { ...QUIET, CALLSIGN_LOG_HEAD_FILE: headFile }
+  const server = await openServer({ dataFolder, environment })
   const client = new RegisterClient(server.grpc)
   await registerUsers(client, 0, 10)
-  const { lines } = await backup(dataFolder, join(folder, 'backup'))
+  const { lines } = await backup(dataFolder, copy)
   await registerUsers(client, 100, 10)
-  writeFileSync(join(folder, 'newest-checkpoint'), await checkpointOf(server))
-  writeFileSync(join(folder, 'older-checkpoint'), String(lines[0]!.checkpoint))
+  writeFileSync(newest, await checkpointOf(server))
+  writeFileSync(older, String(lines[0]!.checkpoint))
   client.close()
   await server.end()
   return server.vkey
@@ -123,10 +131,14 @@ function logWithOlderBackup(t: Test) {
 }
 
 function filesOf(folder: string) {
-  const [dataFolder, copy, newest, older] = ['data', 'backup', 'newest-checkpoint', 'older-checkpoint'].map(
-    name => join(folder, name),
-  ) as [string, string, string, string]
-  return { folder, dataFolder, copy, newest, older }
+  return {
+    folder,
+    dataFolder: join(folder, 'data'),
+    copy: join(folder, 'backup'),
+    newest: join(folder, 'newest-checkpoint'),
+    older: join(folder, 'older-checkpoint'),
+    headFile: join(folder, 'head'),
+  }
 }
 
 t.test(
@@ -153,8 +165,9 @@ t.test(
     const size = sizeOf(checkpoint, log.vkey)
     t.equal(line.treeSize, `${size}`)
 
-    const again = await restore(copy!, restored!, dataFolder!)
+    const again = await restore(copy!, restored!)
     t.match([again.code, again.lines], [0, [{ ...line, event: 'restore', folder: restored }]])
+    putKeys(dataFolder!, restored!)
     const known = join(folder, 'known')
     writeFileSync(known, checkpoint)
     const second = await openServer({
@@ -201,14 +214,10 @@ t.test(
 )
 
 t.test('an older copy can’t sign a second history: the head file refuses it', async t => {
-  const headFolder = t.testdir({ head: {} })
-  const headFile = `${headFolder}-head`
-  t.teardown(() => rmSync(headFile, { force: true }))
+  const { folder, dataFolder, copy, older, headFile } = logWithOlderBackup(t)
   const environment = { CALLSIGN_LOG_HEAD_FILE: headFile }
-  const { folder, dataFolder, copy, older } = filesOf(t.testdir())
-  await makeLogWithOlderBackup(folder, environment)
   const restored = join(folder, 'restored')
-  t.equal((await restore(copy, restored, dataFolder)).code, 0)
+  await restoreWithKeys(copy, restored, dataFolder)
   for (const knownCheckpoint of [undefined, older]) {
     const { code, stderr } = await openRefused({
       dataFolder: restored,
@@ -222,9 +231,9 @@ t.test('an older copy can’t sign a second history: the head file refuses it', 
     )
   }
   const newest = join(folder, 'newest')
-  t.equal((await backup(dataFolder, newest)).code, 0)
+  await backUp(dataFolder, newest)
   const good = join(folder, 'good')
-  t.equal((await restore(newest, good, dataFolder)).code, 0)
+  await restoreWithKeys(newest, good, dataFolder)
   const server = await openServer({ dataFolder: good, environment })
   t.teardown(() => server.end())
   t.notOk(existsSync(join(good, 'restored.json')), 'the head file answers for the newest one')
@@ -235,7 +244,7 @@ t.test(
   async t => {
     const { folder, dataFolder, copy, newest, older } = logWithOlderBackup(t)
     const restored = join(folder, 'restored')
-    t.equal((await restore(copy, restored, dataFolder)).code, 0)
+    await restoreWithKeys(copy, restored, dataFolder)
     const refusal = async (knownCheckpoint?: string) => {
       const { code, stderr } = await openRefused({
         dataFolder: restored,
@@ -274,7 +283,7 @@ t.test(
 t.test('a log that went on differently is refused by what was signed first', async t => {
   const { folder, dataFolder, copy, newest, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
-  await restore(copy, restored, dataFolder)
+  await restoreWithKeys(copy, restored, dataFolder)
   // An operator who knew only the older checkpoint let it sign on.
   const server = await openServer({
     dataFolder: restored,
@@ -293,7 +302,7 @@ t.test('a log that went on differently is refused by what was signed first', asy
 t.test('a restored development log without its keys says which file is missing', async t => {
   const { folder, copy, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
-  await runScript('restore', ['--from', copy, '--data-dir', restored])
+  await restoreCopy(copy, restored)
   const { code, stderr } = await openRefused({ dataFolder: restored, knownCheckpoint: older })
   t.equal(code, 1)
   t.match(stderr, /development-keys\.env is missing: put back the keys that this log was made with/)
@@ -305,29 +314,32 @@ t.test('what is in the way, missing or damaged is refused with a sentence, and n
   const full = join(folder, 'full')
   mkdirSync(full)
   writeFileSync(join(full, 'file'), '')
-  const from = (source: string, to: string) => runScript('restore', ['--from', source, '--data-dir', to])
   const none = join(folder, 'none')
   const link = join(folder, 'link')
   symlinkSync(dataFolder, link)
-  const inside = /^backup: .* is inside the data directory .*name a folder elsewhere$/m
-  const beside = await backup(dataFolder, `${dataFolder}-copy`)
-  t.equal(beside.code, 0, 'a folder whose name only begins so is elsewhere')
+  await backUp(dataFolder, `${dataFolder}-copy`)
   const held = readdirSync(dataFolder)
-  const cases = [
-    [await backup(dataFolder, full), 2, /^backup: .*full is not empty$/m],
-    [await backup(none, join(folder, 'a')), 2, /^backup: there is no store in /m],
-    [await backup(dataFolder, join(dataFolder, 'new', 'copy')), 2, inside],
-    [await backup(dataFolder, `${dataFolder}/new/..`), 2, inside],
-    [await backup(dataFolder, join(link, 'copy')), 2, inside],
-    [await backup(link, join(dataFolder, 'copy')), 2, inside],
-    [await from(copy, full), 2, /^restore: .*full is not empty$/m],
-    [await from(copy, dataFolder), 2, /^restore: .*data is not empty$/m],
-    [await from(none, join(folder, 'b')), 2, /^restore: there is no backup in /m],
-    [await runScript('backup', ['--to', full]), 2, /^backup: --data-dir is missing\n\nusage: /m],
-    [await runScript('restore', ['--data-dir', full, 'more']), 2, /^restore: .*\n\nusage: /m],
+  const inside = /is inside the data directory .*name a folder elsewhere$/
+  const refused = [
+    [() => backUp(none, join(folder, 'a')), /^there is no store in /],
+    [() => backUp(dataFolder, `${dataFolder}/new/..`), inside],
+    [() => backUp(dataFolder, join(link, 'copy')), inside],
+    [() => backUp(link, join(dataFolder, 'copy')), inside],
+    [() => restoreCopy(copy, full), /full is not empty$/],
+    [() => restoreCopy(none, join(folder, 'b')), /^there is no backup in /],
   ] as const
-  for (const [{ code, stderr }, wanted, sentence] of cases) {
-    t.equal(code, wanted)
+  for (const [attempt, message] of refused) {
+    await t.rejects(attempt, { code: 'STORE_UNAVAILABLE', message })
+  }
+  const outcomes = [
+    [await backup(dataFolder, full), /^backup: .*full is not empty$/m],
+    [await backup(dataFolder, join(dataFolder, 'new', 'copy')), /^backup: .* is inside the data directory /m],
+    [await restore(copy, dataFolder), /^restore: .*data is not empty$/m],
+    [await runScript('backup', ['--to', full]), /^backup: --data-dir is missing\n\nusage: /m],
+    [await runScript('restore', ['--data-dir', full, 'more']), /^restore: .*\n\nusage: /m],
+  ] as const
+  for (const [{ code, stderr }, sentence] of outcomes) {
+    t.equal(code, 2)
     t.match(stderr, sentence)
   }
   t.same(readdirSync(full), ['file'])
@@ -341,16 +353,15 @@ t.test('what is in the way, missing or damaged is refused with a sentence, and n
   const tables = RawTables.open(altered)
   await tables.change(LOG_TABLES.bundles, indexKey(0), 70, 1)
   await tables.close()
-  for (const [source, sentence] of [
-    [cut, /^restore: page \d+ of .*data.mdb is damaged: the file ends before it; /m],
-    [altered, /^restore: the copy does not hold: entries: .*\(table log-bundles, key 0\)/m],
-  ] as const) {
-    const target = join(folder, 'target')
-    const { code, stderr } = await from(source, target)
-    t.equal(code, 1)
-    t.match(stderr, sentence)
-    t.same(readdirSync(target), [])
-  }
+  const target = join(folder, 'target')
+  const damage = /^restore: page \d+ of .*data.mdb is damaged: the file ends before it; /m
+  t.match(await restore(cut, target), { code: 1, stderr: damage })
+  t.same(readdirSync(target), [])
+  await t.rejects(restoreCopy(altered, target), {
+    code: 'CHECKPOINT_INVALID',
+    message: /^the copy does not hold: entries: .*\(table log-bundles, key 0\)/,
+  })
+  t.same(readdirSync(target), [])
   const damaged = join(folder, 'backup-of-damaged')
   const outcome = await backup(altered, damaged)
   t.same([outcome.code, readdirSync(damaged)], [1, []], 'a damaged log has no backup')
@@ -379,14 +390,7 @@ t.test('a backup that was killed is not taken for one', async t => {
   child.kill('SIGKILL')
   await exit
   t.same(readdirSync(target), ['unfinished'])
-  const { code, stderr } = await runScript('restore', [
-    '--from',
-    target,
-    '--data-dir',
-    join(folder, 'restored'),
-  ])
-  t.equal(code, 2)
-  t.match(stderr, /there is no backup in/)
+  await t.rejects(restoreCopy(target, join(folder, 'restored')), { message: /there is no backup in/ })
   const { index } = await log.client.register(9_000n, 1n, freshPublicKey())
   t.equal(index, 400n, 'the server did not notice')
 })
@@ -394,7 +398,7 @@ t.test('a backup that was killed is not taken for one', async t => {
 t.test('a restore that was cut off does not start as a new log', async t => {
   const { folder, dataFolder, copy, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
-  await restore(copy, restored, dataFolder)
+  await restoreWithKeys(copy, restored, dataFolder)
   mkdirSync(join(restored, 'unfinished'))
   cpSync(join(restored, 'store'), join(restored, 'unfinished', 'store'), { recursive: true })
   rmSync(join(restored, 'store'), { recursive: true })
