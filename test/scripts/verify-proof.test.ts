@@ -2,7 +2,9 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { readSettings, type Step, verify } from '../../scripts/verify-proof/verification.ts'
 import { parseVerifierKey } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
 import { LyingLog, numberedKey } from '../support/lying-log.ts'
@@ -25,24 +27,22 @@ const OPTIONS = {
   '--public-key': publicKey,
 }
 
-interface Step {
-  readonly check: string
-  readonly ok: boolean | null
-  readonly detail: string
-  readonly index?: string
-  readonly notes?: readonly string[]
+interface Verification {
+  readonly code: number | string
+  readonly steps: readonly Step[]
+  readonly last: Step | undefined
 }
 
-/** Runs the script with `options` over the good ones; undefined leaves one out. */
-async function verifyProof(
+type Options = Readonly<Record<string, string | undefined>>
+
+/** Runs the program with `options` over the good ones; undefined leaves one out. */
+async function runVerifyProof(
   input: unknown,
-  options: Readonly<Record<string, string | undefined>> = {},
+  options: Options = {},
   environment: Readonly<Record<string, string>> = {},
-): Promise<Outcome & { readonly steps: readonly Step[]; readonly last: Step | undefined }> {
-  const given = Object.entries({ ...OPTIONS, ...options }).filter(([, value]) => value !== undefined)
-  const args = given.flatMap(([name, value]) => [name, value!])
-  const text = typeof input === 'string' ? input : JSON.stringify(input)
-  const outcome = await runProgram(process.execPath, [SCRIPT, ...args], { input: text, environment })
+): Promise<Outcome & Verification> {
+  const program = [SCRIPT, ...argumentsOf(options)]
+  const outcome = await runProgram(process.execPath, program, { input: textOf(input), environment })
   const steps = outcome.stdout
     .split('\n')
     .filter(line => line !== '')
@@ -50,12 +50,29 @@ async function verifyProof(
   return { ...outcome, steps, last: steps.at(-1) }
 }
 
+/** The same in the test's process. */
+async function verifyProof(input: unknown, options: Options = {}): Promise<Verification> {
+  const steps: Step[] = []
+  const settings = readSettings(argumentsOf(options), {})!
+  const code = await verify(settings, Readable.from([Buffer.from(textOf(input))]), step => steps.push(step))
+  return { code, steps, last: steps.at(-1) }
+}
+
+function argumentsOf(options: Options): string[] {
+  const given = Object.entries({ ...OPTIONS, ...options }).filter(([, value]) => value !== undefined)
+  return given.flatMap(([name, value]) => [name, value!])
+}
+
+function textOf(input: unknown): string {
+  return typeof input === 'string' ? input : JSON.stringify(input)
+}
+
 function stateFile(t: Test): string {
   return join(t.testdir(), 'state.json')
 }
 
 t.test('a good result: a line for each check, exit 0', async t => {
-  const { code, steps, stderr } = await verifyProof(result)
+  const { code, steps, stderr } = await runVerifyProof(result)
   t.equal(code, 0, stderr)
   t.same(
     steps.map(({ check, ok }) => `${check} ${ok}`),
@@ -68,13 +85,13 @@ t.test('a good result: a line for each check, exit 0', async t => {
 
 t.test('a whole answer with one result is read like the result, one with two is refused', async t => {
   t.equal((await verifyProof({ results: [result] })).code, 0)
-  t.equal((await verifyProof({ results: [result, result] })).code, 2)
+  t.equal((await runVerifyProof({ results: [result, result] })).code, 2)
   t.equal((await verifyProof({ results: [] })).code, 2)
 })
 
 t.test('the public keys may be in the environment, and other members in the result', async t => {
   const environment = { KT_PUBLIC_KEY: log.published.vkey, VRF_PUBLIC_KEY: log.published.vrfPublicKey }
-  const fromEnvironment = await verifyProof(
+  const fromEnvironment = await runVerifyProof(
     { ...result, userID: '1' },
     { '--vkey': undefined, '--vrf-key': undefined },
     environment,
@@ -163,7 +180,7 @@ t.test('wrong usage: exit 2, a sentence and the usage on stderr', sized(), async
     { '--unknown': 'option' },
   ]
   for (const options of wrong.slice(0, bySize({ short: 5, long: wrong.length }))) {
-    const { code, stdout, stderr } = await verifyProof(result, options)
+    const { code, stdout, stderr } = await runVerifyProof(result, options)
     t.equal(code, 2, JSON.stringify(options))
     t.equal(stdout, '')
     t.match(stderr, /^verify-proof: [\s\S]+\n\nusage: /)
@@ -199,7 +216,7 @@ t.test(
     forked.register(66n, 6n)
     forked.grow(40)
 
-    const rollback = await verifyProof(log.result(INDEX, { treeSize: 30 }), options)
+    const rollback = await runVerifyProof(log.result(INDEX, { treeSize: 30 }), options)
     t.match(rollback, {
       code: 1,
       last: { check: 'rollback', ok: false, notes: [log.note(40), log.note(30)] },
