@@ -16,7 +16,7 @@ import {
   registerDevice,
 } from './devices/device-registration.ts'
 import { Devices } from './devices/devices.ts'
-import { type KeyEvent, KeyLog } from './devices/key-log.ts'
+import type { KeyEvent } from './devices/key-log.ts'
 import { Emitter } from './emitter.ts'
 import { invitationIn, isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
 import { Account } from './session/account.ts'
@@ -316,14 +316,16 @@ export class Callsign extends Emitter<CallsignEvents> {
     const registering = registerDevice(deps, details)
     // A device that is known can ring without a network, or an answer.
     if (known !== undefined) registering.catch(error => this.#report(error))
-    const active = this.#activate(session, known ?? (await registering))
+    const active = await this.#activate(session, known ?? (await registering))
     this.#active = active
     active.connection.connect()
     this.emit('changed', undefined)
     return active
   }
 
-  #activate(session: Session, device: RegisteredDevice): Active {
+  async #activate(session: Session, device: RegisteredDevice): Promise<Active> {
+    // A third of the SDK, which a bundler may load later.
+    const { KeyLog } = await import('./devices/key-log.ts')
     const { storage, pins, fetch, webSocket } = this.#options
     const server = this.#server
     const { userId, deviceId } = device

@@ -37,10 +37,11 @@ const STRIPS_TYPES = Boolean(process.features.typescript)
 const JOBS = availableParallelism() + 1
 /** When more files have failed than this, the fault is in what they share. */
 const AGAIN_MAX = 8
-/** Folders whose files share a process, which saves a third of their processor time: they start no program. */
+/** Folders whose files share a process, which saves a third of their processor time: they start few programs. */
 const TOGETHER = [
   ...['log', 'domain', 'schema', 'stomp', 'runtime', 'nodes', 'media'],
   ...[
+    'app',
     'api',
     'store',
     'actors',

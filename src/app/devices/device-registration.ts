@@ -1,7 +1,7 @@
 /** Registers this device, with the user's first device list where it is their only one. */
 
-import { possessionMessage } from '../../client/client.ts'
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
+import { possessionMessage } from '../../log/device-list.ts'
 import { CallsignError, hasCode } from '../callsign-error.ts'
 import type { BodyOf, ReplyOf } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'

@@ -1,8 +1,9 @@
 /** Device lists that this device signs for its user, as base64. */
 
 import { sha256 } from '#primitives'
-import { type ListedDevice, signDeviceList } from '../../client/client.ts'
+import { signDeviceList } from '../../client/own-device-list.ts'
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
+import type { ListedDevice } from '../../log/device-list.ts'
 import type { DeviceKeys } from './device-keys.ts'
 
 /** How a device is named to its owner: base64. */
