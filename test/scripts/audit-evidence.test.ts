@@ -4,10 +4,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { judgeEvidence } from '../../scripts/audit/evidence.ts'
+import { explain as explainEvidence } from '../../scripts/audit/explain.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import { audit, newStateFile } from '../support/audit.ts'
-import { runProgram, startedProgram } from '../support/programs.ts'
+import { type Outcome, runProgram, startedProgram } from '../support/programs.ts'
 import { entriesOf, logFilesOf, SIGNER, serveFiles } from '../support/served-log.ts'
 
 const OTHER = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
@@ -30,8 +31,17 @@ async function keptOf(
   return join(dirname(stateFile), name!)
 }
 
-function explain(...args: readonly string[]) {
+function runExplain(...args: readonly string[]): Promise<Outcome> {
   return runProgram(process.execPath, [startedProgram('scripts/audit'), 'explain', ...args])
+}
+
+/** The same in the test's process. */
+function explain(...args: readonly string[]): Pick<Outcome, 'code' | 'stdout'> {
+  let stdout = ''
+  const code = explainEvidence(args, text => {
+    stdout += text
+  })
+  return { code, stdout }
 }
 
 t.test('a fork is proven by the file alone, for sizes alike and apart', async t => {
@@ -44,7 +54,7 @@ t.test('a fork is proven by the file alone, for sizes alike and apart', async t 
     [51, 600],
   ] as const) {
     const file = await keptOf(t, size, otherSize, 'evidence')
-    const { code, stdout } = await explain(file)
+    const { code, stdout } = explain(file)
     t.equal(code, 0, stdout)
     t.match(stdout, `size ${size}`)
     t.match(stdout, `size ${otherSize}`)
@@ -60,15 +70,15 @@ t.test('a fork is proven by the file alone, for sizes alike and apart', async t 
 
 t.test('with --vkey it has to be the log that the reader knows', async t => {
   const file = await keptOf(t, 600, 600, 'evidence')
-  t.equal((await explain(file, '--vkey', formatVerifierKey(SIGNER))).code, 0)
-  const { code, stdout } = await explain('--vkey', formatVerifierKey(OTHER), file)
+  t.equal(explain(file, '--vkey', formatVerifierKey(SIGNER)).code, 0)
+  const { code, stdout } = explain('--vkey', formatVerifierKey(OTHER), file)
   t.equal(code, 1)
   t.match(stdout, /not the key of the log that you named/)
 })
 
 t.test('notes that could not be compared are kept, and are no proof', async t => {
   const file = await keptOf(t, 600, 900, 'pending')
-  const { code, stdout } = await explain(file)
+  const { code, stdout } = explain(file)
   t.equal(code, 1)
   t.match(stdout, /Not proven: sizes 600 and 900 .* Give this file to an auditor with --notes/)
 })
@@ -116,7 +126,7 @@ t.test('the honest proof of one history is no evidence', async t => {
   const { oldRoot } = forked.proof
   const begins = signCheckpoint({ treeSize: 600, rootHash: Buffer.from(oldRoot, 'base64') }, SIGNER)
   writeFileSync(file, JSON.stringify({ ...forked, notes: [begins, forked.notes[1]] }))
-  const { code, stdout } = await explain(file)
+  const { code, stdout } = await runExplain(file)
   t.equal(code, 1)
   t.match(stdout, /begins with the smaller, as it should/)
 })
@@ -128,12 +138,12 @@ t.test('a rollback is shown with both notes, which prove no fork', async t => {
   log.files = logFilesOf(entriesOf(500))
   t.strictSame((await audit({ url: log.url, stateFile })).failures, ['rollback false'])
   const [name] = readdirSync(dirname(stateFile)).filter(file => file.includes('.evidence-'))
-  t.equal((await explain(join(dirname(stateFile), name!))).code, 1)
+  t.equal(explain(join(dirname(stateFile), name!)).code, 1)
 })
 
 t.test('wrong usage: 2', async t => {
   for (const args of [[], ['a', 'b'], [join(t.testdir(), 'none')], ['x', '--vkey', 'no'], ['x', '--what']]) {
-    const { code, stderr } = await explain(...args)
+    const { code, stderr } = await runExplain(...args)
     t.equal(code, 2, args.join(' '))
     t.match(stderr, /^audit: /)
   }
