@@ -97,6 +97,8 @@ export interface Entering {
   readonly commands: readonly number[]
   /** Why it would have rung no more while it was answered here. */
   readonly rungOut?: CallEnding
+  /** The start that this call has crossed: it is made after all if this call is over by now. */
+  readonly crossed?: Pick<Start, 'command' | 'userIds' | 'options'>
 }
 
 /** A key that came with an invitation, or for it. */

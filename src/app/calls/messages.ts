@@ -41,7 +41,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       ringing.onRenewedKey(turn, event, call.phase.untilMs)
       break
     case 'call_cancelled':
-      close(turn, callId, 'cancelled')
+      if (!starting.startsAgain(turn, callId)) close(turn, callId, 'cancelled')
       break
     case 'call_missed':
       ringing.onRungOut(turn, callId, 'missed')
@@ -53,7 +53,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       close(turn, callId, 'moved')
       break
     case 'call_ended':
-      close(turn, callId, event.endReason)
+      if (!starting.startsAgain(turn, callId)) close(turn, callId, event.endReason)
       break
     case 'media_ready':
       onMedia(turn, callId, event)

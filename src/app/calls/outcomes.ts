@@ -144,9 +144,9 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'crossed: open':
       return starting.onCrossedRefused(turn, waiting.command, waiting.ringing, waiting.failure)
     case 'leave':
-      // The server has said what it thinks of it: it is not said again.
-      if (!isCode(failure, ...UNHEARD)) onLeft(turn, waiting.callId)
-      return turn.settle(waiting.command, isCode(failure, ...UNHEARD) ? undefined : failure)
+      // It has ended here in any case; where the server knows of no such call any more, it need not be told again.
+      if (isCode(failure, ...GONE)) onLeft(turn, waiting.callId)
+      return turn.settle(waiting.command)
     case 'invited: read':
     case 'invited: open':
       if (ringing.onInvitedRefused(turn, waiting.callId, waiting.text, failure))
@@ -156,6 +156,8 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return onNotCleared(turn, waiting.callId, waiting.other, failure)
     case 'join':
     case 'join: read':
+      if (isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE') && starting.startsAgain(turn, waiting.callId))
+        return
       return onNotJoined(turn, waiting.callId, failure)
     case 'joined: open':
       return onJoinedRefused(turn, waiting.record, failure)

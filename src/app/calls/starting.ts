@@ -2,7 +2,15 @@
 
 import type { CallRecord } from '../wire.ts'
 import type { CallEnding } from './call.ts'
-import { type Failure, type HeldKey, type Invited, isCode, type Ringing, type Start } from './device.ts'
+import {
+  type Entering,
+  type Failure,
+  type HeldKey,
+  type Invited,
+  isCode,
+  type Ringing,
+  type Start,
+} from './device.ts'
 import { close } from './ending.ts'
 import { clear, onFound } from './entering.ts'
 import { enter } from './record.ts'
@@ -107,7 +115,12 @@ export function onCrossedOpened(turn: Turn, command: number, ringing: Ringing, k
   const { callId, text, epoch, untilMs } = ringing
   const invited: Invited = { text, epoch, state: 'opened', key }
   const from = { invited, untilMs }
-  const phase = { kind: 'entering', from, step: 'clearing', commands: [command] } as const
+  const { userIds, options, isSecond } = own
+  const crossed = isSecond ? undefined : { command, userIds, options }
+  const phase: Entering = {
+    ...{ kind: 'entering', from, step: 'clearing', commands: [command] },
+    ...(crossed && { crossed }),
+  }
   const known = turn.call(callId)
   if (known === undefined) add(turn, ringing, phase)
   else if (known.phase.kind === 'ringing in') turn.enterPhase(callId, phase)
@@ -119,6 +132,17 @@ export function onCrossedOpened(turn: Turn, command: number, ringing: Ringing, k
 export function onCrossedRefused(turn: Turn, command: number, ringing: Ringing, failure: Failure): void {
   const own = find(turn, command)
   if (own !== undefined) onNotTheirs(turn, own, ringing, failure)
+}
+
+/** Whether the call that ended was to be joined in place of a start: that is made once more. */
+export function startsAgain(turn: Turn, callId: string): boolean {
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind !== 'entering' || phase.crossed === undefined) return false
+  const { command, userIds, options } = phase.crossed
+  turn.change(callId, { phase: { ...phase, commands: phase.commands.filter(one => one !== command) } })
+  close(turn, callId, 'unknown')
+  seal(turn, { command, userIds, options, triesLeft: TRIES, isSecond: true })
+  return true
 }
 
 /** The app is closed, or another tab goes on. */
