@@ -102,6 +102,18 @@ t.test('the newest connection of a device replaces the older, whose end says not
   t.same(failures, [])
 })
 
+t.test('a device that goes takes no other one of its user along', async t => {
+  const { connections, attach, tell, presence } = makeUsers()
+  attach('a', 1)
+  attach('b', 2)
+  tell({ kind: 'detached', connectionId: 'a' })
+  t.same(
+    [connections.isConnected(ANN, 1n as DeviceId), connections.isConnected(ANN, 2n as DeviceId)],
+    [false, true],
+  )
+  t.same(presence, ['1 online', '2 online', '1 offline'])
+})
+
 t.test('an eleventh connection ends the oldest', async t => {
   const { connections, attach, told, presence } = makeUsers()
   for (let device = 1; device <= 11; device++) attach(`c${device}`, device)

@@ -178,3 +178,19 @@ t.test('a mark counts from when it is made, not only from when it is durable', a
   await Promise.all([first, second])
   t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 2, calls: 1 })
 })
+
+t.test('a mark counts on while an earlier one becomes durable', async t => {
+  const { database, inbox } = open(t)
+  await inbox.change(ANN, PHONE, { settled: [], sent: [item('1'), item('2')] })
+  const first = inbox.markDelivered(ANN, PHONE, { 'dev.t': 1 })
+  const change = database.change.bind(database)
+  let goOn = () => {}
+  const held = new Promise<void>(resolve => (goOn = resolve))
+  database.change = (write, atMs) => held.then(() => change(write, atMs))
+  const second = inbox.markDelivered(ANN, PHONE, { 'dev.t': 2 })
+  await first
+  t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 2 })
+  goOn()
+  await second
+  t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 2 })
+})
