@@ -170,7 +170,7 @@ export class Calls implements CallShell {
     const { aheadMs, isKnown } = this.#device.clock
     if (isKnown !== clock.isKnown || Math.abs(aheadMs - clock.aheadMs) > CLOCK_TOLERANCE_MS)
       this.#device = decide(this.#device, { on: 'clock', ...clock }, nowMs).device
-    const { device, acts } = decide(this.#device, input, nowMs)
+    const { device, acts } = this.#decide(input, nowMs)
     this.#device = device
     const calls = device.calls.map(call => {
       const live = this.#live.get(call.callId)
@@ -185,6 +185,22 @@ export class Calls implements CallShell {
     const changed = calls.filter(([, { isNews }]) => isNews)
     for (const [, { shown }] of changed) if (shown.state !== 'ended') shown.tell('changed', undefined)
     if (changed.length > 0) this.#deps.onChanged()
+  }
+
+  /** A server that tells nonsense fails the request or the command that it answers, and nothing else. */
+  #decide(input: Input, nowMs: number): ReturnType<typeof decide> {
+    const device = this.#device
+    try {
+      return decide(device, input, nowMs)
+    } catch (cause) {
+      const failure = new CallsignError('ANSWER_INVALID', 'The server tells nonsense of a call.', { cause })
+      if (input.on === 'done') return decide(device, { on: 'failed', act: input.act, failure }, nowMs)
+      if ('command' in input)
+        return { device, acts: [{ do: 'settle', command: input.command, error: failure }] }
+      const isKnown = input.on === 'topic' && this.#live.has(input.callId)
+      const told: Act[] = isKnown ? [{ do: 'emit', callId: input.callId, name: 'error', value: failure }] : []
+      return { device, acts: told }
+    }
   }
 
   #carryOut(act: Act, callOf: (callId: string) => LiveCall | undefined): void {

@@ -59,7 +59,7 @@ export function decide(
 
 /** When `time` is to be said, if nothing else comes; undefined where nothing is to happen by itself. */
 export function nextDeadlineMs({ calls }: Device): number | undefined {
-  const all = calls.flatMap(call => deadlinesOf(call).map(({ atMs }) => atMs))
+  const all = calls.flatMap(call => deadlinesOf(call).map(({ atMs }) => atMs)).filter(Number.isFinite)
   return all.length === 0 ? undefined : Math.min(...all)
 }
 

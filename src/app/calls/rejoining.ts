@@ -37,7 +37,8 @@ export function onAskSent(turn: Turn, callId: string, { expiresIn }: { readonly 
   const phase = turn.call(callId)?.phase
   // It gave up meanwhile, or has the key.
   if (phase === undefined || !('ask' in phase) || phase.ask.kind !== 'asking') return
-  setAsk(turn, callId, { kind: 'asked', untilMs: turn.nowMs + expiresIn * 1000 })
+  const forMs = expiresIn > 0 ? expiresIn * 1000 : AGAIN_MS
+  setAsk(turn, callId, { kind: 'asked', untilMs: turn.nowMs + forMs })
   giveUpWhenAllAsk(turn, callId)
 }
 

@@ -61,7 +61,8 @@ export function ringingIn(turn: Turn, record: CallRecord): Ringing | undefined {
 /** Rings, unless it is known, has ended here, or has rung out. */
 export function ring(turn: Turn, ringing: Ringing): void {
   const { callId, text, epoch, invitedAtMs, untilMs } = ringing
-  if (turn.call(callId) !== undefined || untilMs <= turn.nowMs || hasEnded(turn, callId, invitedAtMs)) return
+  if (turn.call(callId) !== undefined || !(untilMs > turn.nowMs) || hasEnded(turn, callId, invitedAtMs))
+    return
   const invited: Invited = { epoch, text, state: 'opening' }
   add(turn, ringing, { kind: 'ringing in', invited, untilMs })
   turn.emit(callId, 'ringing')

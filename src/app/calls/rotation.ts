@@ -8,7 +8,7 @@ import type { Turn } from './turn.ts'
 
 /** The time of the present key begins. */
 export function plan(turn: Turn, callId: string, { keyRotationIn }: Pick<CallRecord, 'keyRotationIn'>): void {
-  planAfter(turn, callId, keyRotationIn * 1000, 'rotation')
+  planAfter(turn, callId, keyRotationIn > 0 ? keyRotationIn * 1000 : AGAIN_MS, 'rotation')
 }
 
 /** A little later, for several who leave at once. */

@@ -2,11 +2,20 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
+
 import type { Connection, ConnectionDeps } from '../../../src/app/connection/connection.ts'
+import {
+  type StompClose,
+  StompSocket,
+  type WebSocketClass,
+  type WebSocketLike,
+} from '../../../src/app/connection/stomp-socket.ts'
 import { openConnection } from '../../support/app-connections.ts'
 import { platformOf, rejectionOf } from '../../support/app-sessions.ts'
 import { Deferred } from '../../support/deferred.ts'
+
 import {
   answerWell,
   CONNECTED,
@@ -150,6 +159,26 @@ t.test('the app hears when any queue has lost something', async t => {
   t.same(listener.troubles, [])
 })
 
+t.test('another device has an inbox of its own: nothing of the last one’s is known there', async t => {
+  const sinces: (string | undefined)[] = []
+  const url = await serveStomp(t, (socket, text, at) => {
+    if (at > 0 && text.startsWith('CONNECT\n')) return socket.send(CONNECTED.replace('device:2', 'device:3'))
+    answerWell(socket, text)
+    if (!text.includes('/user/queue/calls')) return
+    sinces.push(/\nsince:(.*)/.exec(text)?.[1])
+    socket.send(message(event('e'), `subscription:calls\nack:7-${at}`))
+  })
+  const { connection, listener } = await connect(t, url)
+  await listener.until(({ events, mayHaveMissed }) => events.length + mayHaveMissed.length === 2)
+  await connection.send('/app/x', {})
+  await restart(connection)
+  await listener.connected(2)
+  await connection.send('/app/x', {})
+  t.same(sinces, [undefined, undefined])
+  t.equal(connection.deviceId, '3')
+  t.equal(listener.events.length, 2)
+})
+
 /** The connection ends, and there is another one. */
 async function restart(connection: Connection): Promise<void> {
   await connection.disconnect()
@@ -259,6 +288,32 @@ t.test('a server that falls silent, or never answers, is given up', async t => {
   await three.listener.until(({ states }) => states.includes('failed 2'))
   await three.connection.disconnect()
   t.equal(three.connection.state, 'off')
+})
+
+t.test('whatever a server sends counts against its silence', async t => {
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const handlers = { onopen: null, onmessage: null, onclose: null, onerror: null }
+  const socket: WebSocketLike = { ...handlers, send() {}, close() {} }
+  const webSocket = function open() {
+    return socket
+  } as unknown as WebSocketClass
+  const options = { url: 'ws://127.0.0.1/ws', accessToken: '', onConnected() {}, onMessage() {} }
+  const stomp = new StompSocket({ ...options, webSocket, heartBeatMs: [0, 10_000], answerWithinMs: 100 })
+  let close: StompClose | undefined
+  void stomp.closed.then(each => {
+    close = each
+  })
+  const say = (data: string) => socket.onmessage?.({ data } as never)
+  say(CONNECTED.replace('\n\n', '\nheart-beat:10000,0\n\n'))
+  for (let beats = 0; beats < 5; beats++) {
+    mock.timers.tick(25_000)
+    say('\n')
+  }
+  await Promise.resolve()
+  t.equal(close, undefined)
+  mock.timers.tick(26_000)
+  t.match(await stomp.closed, { code: 1006 })
 })
 
 t.test('heart-beats are sent as often as both sides agree', async t => {

@@ -3,10 +3,12 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+
+import { CallsignError } from '../../../src/app/callsign-error.ts'
 import { webCryptoKeys } from '../../../src/app/devices/device-keys.ts'
 import { type DeviceDetails, registerDevice } from '../../../src/app/devices/device-registration.ts'
 import { fileStorage } from '../../../src/app/storage/file-storage.ts'
-import type { AppStorage } from '../../../src/app/storage/storage.ts'
+import { type AppStorage, memoryStorage } from '../../../src/app/storage/storage.ts'
 import { judgeDeviceList, parseDeviceList } from '../../../src/log/device-list.ts'
 import { type AppSession, platformOf, rejectionOf, signIn, startApp } from '../../support/app-sessions.ts'
 import { settingsFor } from '../../support/call-people.ts'
@@ -133,6 +135,23 @@ t.test('two devices of one user: the second one waits for the list of the first'
     list.devices.map(each => `${each.deviceId}`),
     [first.deviceId],
   )
+})
+
+t.test('the first list is the same one until there is an answer', async t => {
+  const storage = memoryStorage()
+  const lists: unknown[] = []
+  const request = async (operation: string, body: { readonly deviceList?: string }) => {
+    if (operation === 'GET user/publicKeys') return { users: [{ userId: '1', devices: [] }] }
+    lists.push(body.deviceList)
+    if (lists.length === 1) throw new CallsignError('NO_ANSWER', '')
+    return { deviceId: '5', publicKeyHash: 'hash' }
+  }
+  const session = { userId: '1', challenge: Buffer.alloc(32).toString('base64'), request }
+  const app = { session, storage, server: { nowMs: Date.now } } as unknown as AppSession
+  t.equal(await rejectionOf(register(app)), 'NO_ANSWER')
+  t.match(await register(app), { deviceId: '5' })
+  t.type(lists[0], 'string')
+  t.equal(lists[1], lists[0])
 })
 
 t.test('two first devices at once: one of them makes the list', long(), async t => {

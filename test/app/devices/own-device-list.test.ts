@@ -2,9 +2,18 @@
 
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
+
+import { webCryptoKeys } from '../../../src/app/devices/device-keys.ts'
 import type { KeyEvent } from '../../../src/app/devices/key-log.ts'
-import type { OwnListState, WaitingDevice } from '../../../src/app/devices/own-device-list.ts'
+import {
+  OwnDeviceList,
+  type OwnDeviceListDeps,
+  type OwnListState,
+  type WaitingDevice,
+} from '../../../src/app/devices/own-device-list.ts'
+import { listedDevice, signedList } from '../../../src/app/devices/signed-list.ts'
 import type { ReplyOf } from '../../../src/app/session/operations.ts'
+import { memoryStorage } from '../../../src/app/storage/storage.ts'
 import { parseDeviceList } from '../../../src/log/device-list.ts'
 import { newPublicKey } from '../../support/app.ts'
 import { type AppPerson, becomeContacts, startPerson } from '../../support/app-people.ts'
@@ -62,6 +71,32 @@ t.test('a second device waits with a code, which the first one shows, and is app
   )
   t.same(bob.events, [{ kind: 'added-by-list', userId: first.userId, deviceId: second.deviceId }])
   t.same([...first.events, ...second.events], [])
+})
+
+t.test('a list is younger than the one before, also on a device whose clock is behind', async t => {
+  const keys = await webCryptoKeys(memoryStorage())('1')
+  const device = { userId: '1', deviceId: '11', publicKeyHash: '', keys }
+  const { publicKey, signingKey } = keys
+  const own = listedDevice({ deviceId: '11', publicKey, signingKey })
+  const createdAtMs = 1e12
+  const deviceList = await signedList(device, [own, { ...own, deviceId: 12n }], createdAtMs)
+  const list = parseDeviceList(Buffer.from(deviceList, 'base64'))
+  let signed: string | undefined
+  const user = { userId: '1', devices: [{ deviceId: '11' }], deviceList }
+  const ownUser = async () =>
+    signed === undefined ? { user, list } : { user, list: parseDeviceList(Buffer.from(signed, 'base64')) }
+  const deps = {
+    device,
+    keyLog: { ownUser },
+    server: { nowMs: () => createdAtMs - 60_000 },
+    session: {
+      async request(_: string, body: { readonly list: string }) {
+        signed = body.list
+      },
+    },
+  }
+  t.same(await new OwnDeviceList(deps as unknown as OwnDeviceListDeps).load(), ALONE)
+  t.match(parseDeviceList(Buffer.from(signed!, 'base64')), { seq: 1, createdAtMs: createdAtMs + 1 })
 })
 
 t.test('two devices approve at once: both of theirs are on the list', long(), async t => {

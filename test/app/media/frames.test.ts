@@ -244,6 +244,14 @@ t.test('a rotation loses no frame, and an epoch that was dropped is opened no mo
   t.equal(await reasonOf(bob, (await oldest.seal('opus', OPUS))!), 'no-key', 'four are held, the newest')
 })
 
+t.test('another key for the epoch that is used is the one that seals from then on', async t => {
+  const [ann, bob] = [cryptorWith(1), new FrameCryptor(CALL_ID)]
+  bob.setKey(1, keyOf(7))
+  ann.setKey(1, keyOf(7))
+  const frame = await ann.seal('opus', OPUS)
+  t.equal(frame && (await reasonOf(bob, frame)), toHex(OPUS))
+})
+
 t.test('a frame is opened once, in any order within the window', async t => {
   const [ann, bob] = [cryptorWith(1), cryptorWith(1)]
   const frames: Bytes[] = []

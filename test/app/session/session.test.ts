@@ -217,6 +217,32 @@ t.test('a tab whose person has signed out in another tab is signed out too', asy
   t.same(over, ['SIGNED_OUT'])
 })
 
+t.test('a tab in whose storage another person has signed in is signed out, and acts for nobody', async t => {
+  const storage = memoryStorage()
+  const paths: string[] = []
+  const offline: typeof fetch = async url => {
+    paths.push(String(url))
+    throw new Error('nothing is asked')
+  }
+  const signedIn = (userId: string, untilMs: number) => {
+    const tokens = { accessToken: `kat_${userId}`, refreshToken: `krt_${userId}`, challenge: '' }
+    return { kind: 'signed-in', userId, ...tokens, renewAtMs: untilMs, expiresAtMs: untilMs }
+  }
+  await storage.put('session', signedIn('1', 0))
+  const { session } = await startApp('http://127.0.0.1:9', {
+    storage,
+    fetch: offline,
+    platform: platformOf(),
+  })
+  const over: string[] = []
+  session.onOver(({ code }) => over.push(code))
+  const other = signedIn('2', Date.now() + HOUR_MS)
+  await storage.put('session', other)
+  t.equal(await rejectionOf(session.request('GET user', undefined)), 'SIGNED_OUT')
+  t.same([session.userId, over, paths], [undefined, ['SIGNED_OUT'], []])
+  t.same(await storage.get('session'), other, 'the other person stays')
+})
+
 t.test('a damaged session is an error, and no one is signed out', async t => {
   const { http } = await open(t)
   for (const damaged of ['text', 7, {}, { kind: 'signed-in', refreshToken: 'krt_1' }]) {
