@@ -131,6 +131,18 @@ t.test('a revoked session says why as long as its access tokens could live, then
   t.same(stage.rowCounts(), [0, 0, 0])
 })
 
+t.test('the end of a session is said once, and not where that of its device is said', async t => {
+  const { sessions, database, create } = openStage(t)
+  const ended: (number | undefined)[] = []
+  database.subscribe('session-ended', ({ sessionId }) => ended.push(sessionId[0]))
+  for (const at of [1, 2, 3]) await create(idOf(at), ANN)
+  await database.change(change => sessions.revoke(change, idOf(1), 'replaced'))
+  await database.change(change => sessions.revoke(change, idOf(2), 'device_removed'))
+  await database.change(change => sessions.remove(change, idOf(3)))
+  for (const at of [1, 2, 3]) await database.change(change => sessions.remove(change, idOf(at)))
+  t.same(ended, [1, 3])
+})
+
 t.test('a sweep ends what was not refreshed, and lets live what was', async t => {
   const stage = openStage(t)
   const { sessions, database } = stage

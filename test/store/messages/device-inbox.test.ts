@@ -126,14 +126,21 @@ t.test('a change of many messages is one write, without other changes’ parts',
 })
 
 t.test('so many messages are not collected longer', async t => {
-  const { inbox, due } = open(t)
+  const { database, inbox, due } = open(t)
   for (let device = 10n; device < 138n; device++) {
     await inbox.change(ANN, device as DeviceId, { settled: [], sent: [item('1'), item('2')] })
+  }
+  const change = database.change.bind(database)
+  let writes = 0
+  database.change = (write, atMs) => {
+    writes += 1
+    return change(write, atMs)
   }
   for (let device = 10n; device < 138n; device++) inbox.settleSoon(ANN, device as DeviceId, [1, 2])
   t.equal(due.length, 1)
   inbox.settleSoon(ANN, PHONE, [2])
   t.equal(due.length, 2, 'another collection has begun')
+  t.same([writes, inbox.isSettling(ANN, PHONE, 2)], [1, true], 'it is as long as the first')
   await inbox.settleNow()
   t.equal(inbox.after(ANN, 137n as DeviceId, 0, 10).length, 0)
 })
