@@ -32,6 +32,8 @@ export interface CallShell {
 export class LiveCall extends Emitter<CallEvents> implements Call {
   readonly #shell: CallShell
   #now: DeviceCall
+  /** The same list until it changes: views compare it. */
+  #keys: readonly EpochKey[] | undefined
 
   constructor(shell: CallShell, call: DeviceCall) {
     super()
@@ -42,6 +44,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   /** As it was decided. Gives whether anything is new. */
   become(call: DeviceCall): boolean {
     const isNews = call !== this.#now
+    if (call.key !== this.#now.key || call.phase !== this.#now.phase) this.#keys = undefined
     this.#now = call
     return isNews
   }
@@ -119,7 +122,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   }
 
   get keys(): readonly EpochKey[] {
-    return this.#shell.keysOf(this.#now)
+    this.#keys ??= this.#shell.keysOf(this.#now)
+    return this.#keys
   }
 
   get fingerprint(): string | undefined {
