@@ -51,12 +51,7 @@ export function onRestored(turn: Turn, record: CallRecord | undefined, command: 
     const { callId } = record
     const isActive = record.status === 'active'
     const facts = { ...record, caller: ringing.personIn(record, own.invitedBy) }
-    ringing.add(
-      turn,
-      facts,
-      isActive ? { kind: 'rejoining', ask: { kind: 'asking' } } : { kind: 'ringing out' },
-      record,
-    )
+    ringing.add(turn, facts, { kind: 'ringing out' }, record)
     turn.emit(callId, 'resumed')
     if (isActive) rejoining.ask(turn, record)
     // The key that was sent is gone with the app, and no other device has it.
