@@ -69,7 +69,7 @@ function withoutCall({ leaving }: Kept): Kept {
   return leaving === undefined ? {} : { leaving }
 }
 
-const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }
+export const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }
 const ENDED_MAX = 100
 const REASON_WAIT_MS = 2_000
 const RECONNECTION_WAIT_MS = 30_000

@@ -2,7 +2,7 @@
 
 import type { CallRecord } from '../wire.ts'
 import { type Failure, isCode, type NewKey, newestKey, type Rotation, type RotationReason } from './device.ts'
-import { report } from './ending.ts'
+import { HAS_ENDED, report } from './ending.ts'
 import { hold } from './held-keys.ts'
 import type { Turn } from './turn.ts'
 
@@ -54,7 +54,7 @@ export function onRotationDue(turn: Turn, callId: string): void {
 /** The call was read: its devices and its epoch. */
 export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
   const call = turn.call(sending.callId)
-  if (call === undefined) return
+  if (call === undefined) return turn.settle(sending.command, HAS_ENDED)
   const held = newestKey(call)
   if (sending.reason === 'emergency' && held === undefined) return turn.settle(sending.command, KEY_MISSING)
   const key = sending.reason === 'emergency' ? held!.key : turn.makeKey()
@@ -64,7 +64,7 @@ export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
 export function onSealed(turn: Turn, sending: NewKey, texts: Readonly<Record<string, string>>): void {
   const { callId, reason, record } = sending
   const call = turn.call(callId)
-  if (call === undefined) return
+  if (call === undefined) return turn.settle(sending.command, HAS_ENDED)
   const epoch = reason === 'emergency' ? (newestKey(call)?.epoch ?? record!.keyEpoch) : record!.keyEpoch + 1
   const body = { epoch, reason, encryptedAESKeys: texts }
   turn.request('POST call/{callId}/keys', { ...sending, for: 'keys' }, body)
