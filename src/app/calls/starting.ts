@@ -44,7 +44,11 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
   if (own === undefined) return
   const { callId } = record
   const { userId } = turn.device
-  add(turn, { ...record, caller: personIn(record, userId) }, { kind: 'ringing out' }, record)
+  const known = turn.call(callId)
+  // The app has joined it already, by an id that it has from elsewhere.
+  if (known?.phase.kind === 'entering') turn.settle(known.phase.commands, undefined, callId)
+  if (known === undefined)
+    add(turn, { ...record, caller: personIn(record, userId) }, { kind: 'ringing out' }, record)
   if (own.closed === undefined) {
     enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
   } else {
