@@ -82,13 +82,16 @@ export function onAsked(turn: Turn, event: ParticipantRequestRejoinEvent, comman
 
 export function onAskerRead(
   turn: Turn,
-  { participants, callId }: CallRecord,
+  { participants, callId, keyEpoch }: CallRecord,
   ask: KeyAsk,
   command: number,
 ): void {
+  const call = turn.call(callId)
+  // The newest key is on its way here. The server would pass on the one before under the newest epoch.
+  if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) return turn.settle(command)
   const asker = participants.find(({ userId }) => userId === ask.userId)
   if (asker?.deviceId === ask.deviceId && asker.state !== 'removed') return grant(turn, callId, ask, command)
-  if (asker !== undefined && asker.state !== 'removed' && turn.call(callId) !== undefined)
+  if (asker !== undefined && asker.state !== 'removed' && call !== undefined)
     turn.act({ do: 'emit', callId, name: 'key-asked', value: ask })
   turn.settle(command)
 }
@@ -142,7 +145,10 @@ export function comeBack(turn: Turn, callId: string, key: HeldKey, command: numb
 
 export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command: number): void {
   turn.settle(command)
-  if (turn.call(record.callId) === undefined) return
+  const call = turn.call(record.callId)
+  if (call === undefined) return
+  // It has made a newer one meanwhile.
+  if (!isAsking(call) && (newestKey(call)?.epoch ?? 0) >= key.epoch) return
   // It was sent before this device was lost, and there is a newer one since.
   if (key.epoch < record.keyEpoch) return ask(turn, record)
   turn.change(record.callId, { askers: [] })

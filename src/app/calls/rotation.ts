@@ -1,7 +1,7 @@
 /** The keys that this device makes in one call: when their time has run out, after a participant has left, and when asked. */
 
 import type { CallRecord } from '../wire.ts'
-import { type Failure, isCode, type NewKey, newestKey, type Rotation, type RotationReason } from './device.ts'
+import { type Failure, isAsking, isCode, type NewKey, newestKey, type Rotation, type RotationReason } from './device.ts'
 import { HAS_ENDED, report } from './ending.ts'
 import { hold } from './held-keys.ts'
 import type { Turn } from './turn.ts'
@@ -70,11 +70,12 @@ export function onSealed(turn: Turn, sending: NewKey, texts: Readonly<Record<str
   turn.request('POST call/{callId}/keys', { ...sending, for: 'keys' }, body)
 }
 
-/** Gives the record with which this device returns into the call by the key, if it does. */
+/** Gives the record with which this device returns into the call by the key, if it does: also where it still asks for one. */
 export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   const { callId, reason, command, key, record } = sending
   if (reason === 'emergency') turn.settle(command)
-  const rotation = turn.call(callId)?.rotation
+  const call = turn.call(callId)
+  const rotation = call?.rotation
   if (reason === 'emergency' || rotation?.kind !== 'renewing') return undefined
   const { next, returning, commands } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
@@ -82,7 +83,7 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   if (next === undefined) plan(turn, callId, record!)
   else planAfter(turn, callId, next.afterMs, next.reason)
   turn.settle(commands)
-  return returning
+  return returning ?? (call !== undefined && isAsking(call) ? record : undefined)
 }
 
 /** Gives whether this device was to return into the call by the key. */
