@@ -17,9 +17,11 @@ export function faultsAtStep(run: DeviceRun, { device, octets, name }: RunDevice
       const token = octets.get(held.key)
       if (token === undefined) faults.push(`${name} has a key in call ${callId} that is wiped`)
       const owner = token && run.callOfKey.get(token)
-      if (owner !== undefined && owner !== callId) faults.push(`${name} uses a key of call ${owner} in call ${callId}`)
+      if (owner !== undefined && owner !== callId)
+        faults.push(`${name} uses a key of call ${owner} in call ${callId}`)
     }
-    if (phase.kind === 'active' && key.held.length === 0) faults.push(`${name} is active in ${callId} without a key`)
+    if (phase.kind === 'active' && key.held.length === 0)
+      faults.push(`${name} is active in ${callId} without a key`)
   }
   if (inside > 1) faults.push(`${name} is in two calls`)
   return faults
@@ -29,8 +31,10 @@ export function faultsAtStep(run: DeviceRun, { device, octets, name }: RunDevice
 export function faultsAtRest(run: DeviceRun): string[] {
   const faults: string[] = []
   for (const device of run.devices) {
-    for (const call of device.device.calls) if (call.phase.kind !== 'ended') faults.push(...faultsOf(run, device, call))
-    if (device.device.calls.filter(isPresent).length > 1) faults.push(`${device.name} is in two calls at rest`)
+    for (const call of device.device.calls)
+      if (call.phase.kind !== 'ended') faults.push(...faultsOf(run, device, call))
+    if (device.device.calls.filter(isPresent).length > 1)
+      faults.push(`${device.name} is in two calls at rest`)
     faults.push(...unsettled(run, device))
   }
   for (const call of run.server.live)
@@ -60,15 +64,21 @@ function faultsOf(run: DeviceRun, { name, actor, octets }: RunDevice, call: Devi
   const { callId, phase, key } = call
   const known = run.server.calls.get(BigInt(callId) as CallId)
   if (!isPresent(call)) return [`${name} rings on in call ${callId}`]
-  if (known === undefined || isOver(known)) return [`${name} is ${phase.kind} in call ${callId}, which is over`]
-  if (phase.kind === 'entering' || phase.kind === 'ringing out') return [`${name} is still ${phase.kind} in ${callId}`]
-  if (phase.kind !== 'active') return hasHolder(run, callId) ? [`${name} is ${phase.kind} in ${callId}, and gets no key`] : []
-  if (joinedOn(known, actor) === undefined) return [`${name} is active in call ${callId}, and not joined at the server`]
+  if (known === undefined || isOver(known))
+    return [`${name} is ${phase.kind} in call ${callId}, which is over`]
+  if (phase.kind === 'entering' || phase.kind === 'ringing out')
+    return [`${name} is still ${phase.kind} in ${callId}`]
+  if (phase.kind !== 'active')
+    return hasHolder(run, callId) ? [`${name} is ${phase.kind} in ${callId}, and gets no key`] : []
+  if (joinedOn(known, actor) === undefined)
+    return [`${name} is active in call ${callId}, and not joined at the server`]
   if (key.kind === 'asked') return []
   const held = newestKey(call)
   const right = run.keyOfEpoch.get(`${callId} ${known.keyEpoch}`)
-  if (held?.epoch !== known.keyEpoch) return [`${name} has epoch ${held?.epoch} of call ${callId}, not ${known.keyEpoch}`]
-  if (right !== undefined && octets.get(held.key) !== right) return [`${name} has another key in call ${callId}`]
+  if (held?.epoch !== known.keyEpoch)
+    return [`${name} has epoch ${held?.epoch} of call ${callId}, not ${known.keyEpoch}`]
+  if (right !== undefined && octets.get(held.key) !== right)
+    return [`${name} has another key in call ${callId}`]
   return []
 }
 

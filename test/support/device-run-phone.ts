@@ -263,7 +263,10 @@ export class RunDevice {
       case 'settle':
         return this.#settle(act)
       case 'keep':
-        this.kept = { ...(act.callId && { callId: act.callId }), ...(act.leaving && { leaving: act.leaving }) }
+        this.kept = {
+          ...(act.callId && { callId: act.callId }),
+          ...(act.leaving && { leaving: act.leaving }),
+        }
         return
       case 'emit':
         return
@@ -322,7 +325,8 @@ export class RunDevice {
       const refusal = server.watch(line, watch.callId)
       if (refusal !== undefined) {
         this.#watches.delete(id)
-        if (!watch.isOn) this.#outcome(net.delayMs(), { on: 'failed', act: watch.act, failure: { code: refusal } })
+        if (!watch.isOn)
+          this.#outcome(net.delayMs(), { on: 'failed', act: watch.act, failure: { code: refusal } })
       } else if (!watch.isOn) {
         watch.isOn = true
         this.#later(net.delayMs(), () => {
@@ -338,7 +342,9 @@ export class RunDevice {
     if (this.#cannotVerify(act)) return
     const sealed = texts.get(text)
     const isMine = sealed?.to === this.deviceId
-    const sender = from.find(one => one.deviceId === sealed?.from.deviceId && one.userId === sealed.from.userId)
+    const sender = from.find(
+      one => one.deviceId === sealed?.from.deviceId && one.userId === sealed.from.userId,
+    )
     if (!isMine || sender === undefined)
       return this.#outcome(net.draw.below(50), { on: 'failed', act, failure: { code: 'CALL_KEY_INVALID' } })
     this.#later(net.draw.below(50), () => {
@@ -360,7 +366,11 @@ export class RunDevice {
       ]),
     )
     const [text] = Object.values(texts)
-    this.#outcome(net.draw.below(50), { on: 'done', act, ...('userId' in to ? { text: text! } : { texts }) } satisfies Input & Outcome)
+    this.#outcome(net.draw.below(50), {
+      on: 'done',
+      act,
+      ...('userId' in to ? { text: text! } : { texts }),
+    } satisfies Input & Outcome)
   }
 
   get sender(): Sender {
@@ -377,7 +387,8 @@ export class RunDevice {
 
   #settle({ command, callId, error }: Extract<Act, { do: 'settle' }>): void {
     const noted = this.commands.get(command)
-    if (noted === undefined) return this.#run.violate(`${this.name} settles command ${command}, which is not there`)
+    if (noted === undefined)
+      return this.#run.violate(`${this.name} settles command ${command}, which is not there`)
     noted.callId = callId
     noted.error = error
     noted.settled += 1
@@ -429,7 +440,10 @@ function receiversOf(to: Receivers, self: RunDevice, devices: readonly RunDevice
   return others.filter(({ userId, deviceId }) => {
     const participant = to.participants.find(one => one.userId === userId)
     if (participant === undefined || userId === self.userId) return false
-    return RECEIVING.includes(participant.state) && (participant.state !== 'joined' || participant.deviceId === deviceId)
+    return (
+      RECEIVING.includes(participant.state) &&
+      (participant.state !== 'joined' || participant.deviceId === deviceId)
+    )
   })
 }
 

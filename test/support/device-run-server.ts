@@ -78,7 +78,13 @@ export class DeviceRunServer {
   }
 
   /** The key that was handed over with the request names it where it comes twice. */
-  handle(by: CallActor, operation: string, callIdText: string | undefined, body: unknown, key: string): Answer {
+  handle(
+    by: CallActor,
+    operation: string,
+    callIdText: string | undefined,
+    body: unknown,
+    key: string,
+  ): Answer {
     for (const callId of this.#index.callsWith(by.userId, by.deviceId))
       this.#decide(callId, { kind: 'device-seen', by: refOf(by), nowMs: this.#clock.nowMs() })
     const known = this.#answered.get(key)
@@ -160,7 +166,8 @@ export class DeviceRunServer {
     const request = requestOf(by, kind, callId, body)
     const command = { ...request, nowMs: this.#clock.nowMs() } as CallCommand
     const decision = this.#decide(callId, command)
-    if (decision.kind === 'refused') return { code: decision.code, members: wire(decision.members ?? {}) as object }
+    if (decision.kind === 'refused')
+      return { code: decision.code, members: wire(decision.members ?? {}) as object }
     if (kind === 'start') this.#clock.onEpoch(String(callId), 1, body.encryptedAESKeys!)
     if (kind === 'keys') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
     return { body: bodyOf(decision.reply) }
@@ -170,7 +177,10 @@ export class DeviceRunServer {
     const before = this.calls.get(callId)
     const decision = decide(before, command, this.#factsFor(callId, command))
     if (decision.kind === 'refused') return decision
-    const online = 'by' in command && !command.kind.startsWith('device-') ? this.#online(decision.call, command) : decision.call
+    const online =
+      'by' in command && !command.kind.startsWith('device-')
+        ? this.#online(decision.call, command)
+        : decision.call
     if (decision.ended !== undefined) {
       this.#keep(decision.ended.call.callId, decision.ended.call)
       for (const effect of decision.ended.effects) this.#tell(decision.ended.call.callId, effect)
@@ -240,7 +250,10 @@ export class DeviceRunServer {
 
   #withdraw(deviceId: DeviceId, callId: CallId): void {
     const isIt = ({ notice }: Message) => notice.kind === 'call_invitation' && notice.callId === callId
-    this.#inboxes.set(deviceId, this.#inboxes.get(deviceId)!.filter(one => !isIt(one)))
+    this.#inboxes.set(
+      deviceId,
+      this.#inboxes.get(deviceId)!.filter(one => !isIt(one)),
+    )
   }
 
   #append({ deviceId, notice, expiresAtMs, replaces }: DeviceEffect): void {

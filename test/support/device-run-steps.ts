@@ -39,7 +39,9 @@ export function playGlare(run: DeviceRun): void {
   const calls = pair.map(({ device }) => device.calls.filter(({ phase }) => phase.kind === 'active'))
   const ids = new Set(calls.flatMap(each => each.map(({ callId }) => callId)))
   if (ids.size !== 1 || calls.some(each => each.length !== 1) || starts.length !== 2)
-    run.violate(`two who call each other are in ${calls.map(each => each.map(({ callId }) => callId).join() || 'no call').join(' and ')}`)
+    run.violate(
+      `two who call each other are in ${calls.map(each => each.map(({ callId }) => callId).join() || 'no call').join(' and ')}`,
+    )
   net.faults = faults
 }
 
@@ -64,7 +66,21 @@ function person(run: DeviceRun): void {
     case 'ringing out':
       return draw.chance(0.3) ? void as(draw.chance(0.5) ? 'end' : 'leave') : invite(run, device, call)
     default: {
-      const kind = pick(draw, ['end', 'leave', 'leave', 'renew', 'renew', 'resend', 'ask', 'ask', 'invite', 'invite', 'remove', 'start', 'join'] as const)
+      const kind = pick(draw, [
+        'end',
+        'leave',
+        'leave',
+        'renew',
+        'renew',
+        'resend',
+        'ask',
+        'ask',
+        'invite',
+        'invite',
+        'remove',
+        'start',
+        'join',
+      ] as const)
       if (kind === 'invite') return invite(run, device, call)
       if (kind === 'start') return begin(run, device)
       if (kind !== 'remove') return void as(kind)

@@ -9,7 +9,7 @@ import type { Sender } from '../../src/app/calls/device.ts'
 import type { decide } from '../../src/app/calls/device-call.ts'
 import type { Input } from '../../src/app/calls/input.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import { decideWith, type DeviceBug } from './device-bugs.ts'
+import { type DeviceBug, decideWith } from './device-bugs.ts'
 import { faultsAtEnd, faultsAtRest, faultsAtStep } from './device-run-checks.ts'
 import { Agenda, DeviceRunNet, FAULTS, type Fault } from './device-run-net.ts'
 import { RunDevice } from './device-run-phone.ts'
@@ -212,10 +212,12 @@ export class DeviceRun {
     for (const text of Object.values(texts)) {
       const { octets } = this.texts.get(text)!
       const owner = this.callOfKey.get(octets)
-      if (owner !== undefined && owner !== callId) this.violate(`a key of call ${owner} is sent in call ${callId}`)
+      if (owner !== undefined && owner !== callId)
+        this.violate(`a key of call ${owner} is sent in call ${callId}`)
       this.callOfKey.set(octets, callId)
       const before = this.keyOfEpoch.get(`${callId} ${epoch}`)
-      if (before !== undefined && before !== octets) this.violate(`epoch ${epoch} of call ${callId} has two keys`)
+      if (before !== undefined && before !== octets)
+        this.violate(`epoch ${epoch} of call ${callId} has two keys`)
       this.keyOfEpoch.set(`${callId} ${epoch}`, octets)
     }
   }
@@ -259,7 +261,17 @@ function shortened(name: string, value: unknown): unknown {
 }
 
 const DULL: ReadonlySet<string> = new Set([
-  ...['v', 'eventId', 'roomId', 'isVideo', 'createdAt', 'maxParticipants', 'media', 'displayName', 'mediaName'],
+  ...[
+    'v',
+    'eventId',
+    'roomId',
+    'isVideo',
+    'createdAt',
+    'maxParticipants',
+    'media',
+    'displayName',
+    'mediaName',
+  ],
   ...['callerName', 'publicKeyHash', 'ringTimeoutIn', 'keyRotationIn', 'startedAt', 'sentAt', 'expiresAt'],
 ])
 const STARTS_AT_MS = 1_700_000_000_000

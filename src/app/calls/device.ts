@@ -290,6 +290,18 @@ export function invitedOf({ phase }: DeviceCall): Invited | undefined {
   return phase.kind === 'entering' ? phase.from?.invited : undefined
 }
 
+/** Keys that are held, or will be: by an invitation, a start, or an act whose outcome is still to come. */
+export function keysIn({ calls, starts, waiting }: Device): readonly number[] {
+  const live = calls.filter(({ phase }) => phase.kind !== 'ended')
+  const ofCalls = live.flatMap(call => [...call.key.held, invitedOf(call)?.key].map(held => held?.key))
+  const ofActs = waiting.map(one => {
+    if (!('key' in one) || live.every(({ callId }) => callId !== one.callId)) return undefined
+    return typeof one.key === 'number' ? one.key : one.key?.key
+  })
+  const ofStarts = starts.map(({ key }) => key)
+  return [...ofCalls, ...ofActs, ...ofStarts].filter(key => key !== undefined)
+}
+
 export function newestKey({ key }: DeviceCall): HeldKey | undefined {
   return key.held[0]
 }

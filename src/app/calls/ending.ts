@@ -1,7 +1,7 @@
 /** The end of a call for this device, and reports of failures. */
 
 import type { CallEnding } from './call.ts'
-import { type DeviceCall, type Failure, invitedOf, isCode, isPresent, type Kept } from './device.ts'
+import { type DeviceCall, type Failure, isCode, isPresent, type Kept } from './device.ts'
 import type { Turn } from './turn.ts'
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
@@ -17,12 +17,11 @@ export function close(turn: Turn, callId: string, reason: CallEnding): void {
   if (!turn.device.calls.some(isPresent)) turn.keep(withoutCall(turn.device.kept))
 }
 
-/** Wipes its keys and rejects what waits for it. It may ring again, or be resumed. */
+/** Rejects what waits for it. It may ring again, or be resumed. */
 export function endHere(turn: Turn, call: DeviceCall, reason: CallEnding): void {
   const { callId } = call
   turn.enterPhase(callId, { kind: 'ended', reason })
   if (call.topic.kind !== 'off') turn.act({ do: 'unwatch', callId })
-  turn.wipe(...keysOf(call))
   turn.settle(commandsOf(call), HAS_ENDED)
 }
 
@@ -54,10 +53,6 @@ export function report(turn: Turn, callId: string, failure: Failure): void {
 /** Whether it ended here after this time of an invitation; the server may not know yet. */
 export function hasEnded(turn: Turn, callId: string, invitedAtMs: number): boolean {
   return turn.device.ended.some(one => one.callId === callId && invitedAtMs <= one.atMs)
-}
-
-function keysOf(call: DeviceCall): readonly (number | undefined)[] {
-  return [...call.key.held.map(({ key }) => key), invitedOf(call)?.key?.key]
 }
 
 function commandsOf({ phase, rotation }: DeviceCall): readonly number[] {

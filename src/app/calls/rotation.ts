@@ -1,7 +1,15 @@
 /** The keys that this device makes in one call: when their time has run out, after a participant has left, and when asked. */
 
 import type { CallRecord } from '../wire.ts'
-import { type Failure, isAsking, isCode, type NewKey, newestKey, type Rotation, type RotationReason } from './device.ts'
+import {
+  type Failure,
+  isAsking,
+  isCode,
+  type NewKey,
+  newestKey,
+  type Rotation,
+  type RotationReason,
+} from './device.ts'
 import { HAS_ENDED, report } from './ending.ts'
 import { hold } from './held-keys.ts'
 import type { Turn } from './turn.ts'
@@ -98,7 +106,6 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   if (reason === 'emergency' || rotation?.kind !== 'renewing') return false
   const { afterMs, commands, returning } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
-  turn.wipe(sending.key)
   // The others may have it; then this device needs another one with them.
   if (afterMs === undefined) planAfter(turn, callId, AFTER_LEAVING_MS, 'rotation')
   else planAfter(turn, callId, later(afterMs), rotation.reason)

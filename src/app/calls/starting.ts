@@ -52,7 +52,6 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
   if (own.closed === undefined) {
     enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
   } else {
-    turn.wipe(own.key)
     close(turn, callId, own.closed)
     turn.request('POST call/{callId}/end', { for: 'command', callId })
   }
@@ -63,7 +62,6 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
 export function onNotStarted(turn: Turn, command: number, failure: Failure): void {
   const own = take(turn, command)
   if (own === undefined) return
-  turn.wipe(own.key)
   if (own.closed === undefined && isCode(failure, ...CHANGED) && own.triesLeft > 1)
     return seal(turn, { ...own, triesLeft: own.triesLeft - 1 })
   const [only, second] = own.userIds
