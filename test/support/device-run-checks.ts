@@ -42,7 +42,7 @@ export function faultsAtRest(run: DeviceRun): string[] {
       const callId = String(call.callId)
       const isIn = joinedOn(call, device.actor) !== undefined
       const shown = device.device.calls.find(one => one.callId === callId)
-      if (isIn && (shown === undefined || !isPresent(shown)))
+      if (isIn && (shown === undefined || !isPresent(shown)) && !run.unheardStarts.has(callId))
         faults.push(`the server has ${device.name} in call ${callId}, and the device does not know`)
     }
   return faults.length === 0 ? [] : [...faults, ...run.devices.map(inWords)]
@@ -50,7 +50,8 @@ export function faultsAtRest(run: DeviceRun): string[] {
 
 /** Everybody has left. */
 export function faultsAtEnd(run: DeviceRun): string[] {
-  const faults = run.server.live.map(({ callId }) => `call ${callId} goes on without anybody`)
+  const live = run.server.live.filter(({ callId }) => !run.unheardStarts.has(String(callId)))
+  const faults = live.map(({ callId }) => `call ${callId} goes on without anybody`)
   for (const device of run.devices) {
     for (const { callId } of device.device.calls.filter(({ phase }) => phase.kind !== 'ended'))
       faults.push(`${device.name} still has call ${callId}`)

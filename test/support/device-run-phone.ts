@@ -8,7 +8,7 @@ import { type Device, type Failure, type Kept, type Sender, stateOf } from '../.
 import { newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
 import type { Input, Outcome } from '../../src/app/calls/input.ts'
 import type { Invitation } from '../../src/app/calls/ringing.ts'
-import type { CallTopicEvent, QueueEvent } from '../../src/app/wire.ts'
+import type { CallRecord, CallTopicEvent, QueueEvent } from '../../src/app/wire.ts'
 import type { CallActor } from '../../src/domain/calls/call-command.ts'
 import type { DeviceRun } from './device-run.ts'
 import type { Line } from './device-run-server.ts'
@@ -269,6 +269,11 @@ export class RunDevice {
         }
         return
       case 'emit':
+        // The person says yes.
+        if (act.name === 'key-asked')
+          this.#later(500, () =>
+            this.command(command => ({ on: 'grant', command, callId: act.callId, ask: act.value })),
+          )
         return
     }
   }
@@ -285,7 +290,10 @@ export class RunDevice {
     const carriesOut = () => {
       if (!run.isServerUp) return undefined
       run.note(() => `the server does ${operation} ${callId ?? ''} of ${this.name}`)
-      return run.server.handle(this.actor, operation, callId, body, key)
+      const answer = run.server.handle(this.actor, operation, callId, body, key)
+      if (operation === 'POST call/start' && 'body' in answer)
+        run.unheardStarts.add((answer.body as CallRecord).callId)
+      return answer
     }
     if (net.has('lost', 0.06)) {
       if (net.draw.chance(0.6)) run.at(net.delayMs(), carriesOut)
@@ -307,7 +315,10 @@ export class RunDevice {
         if ('code' in answer) {
           const { code, members = {} } = answer
           this.take({ on: 'failed', act, failure: { code, members: members as never } })
-        } else this.take({ on: 'done', act, body: answer.body })
+        } else {
+          if (operation === 'POST call/start') run.unheardStarts.delete((answer.body as CallRecord).callId)
+          this.take({ on: 'done', act, body: answer.body })
+        }
       })
     })
   }

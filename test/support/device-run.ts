@@ -65,6 +65,8 @@ export class DeviceRun {
   /** The call that a key was made for, and the key of each epoch, by `<callId> <epoch>`. */
   readonly callOfKey = new Map<string, string>()
   readonly keyOfEpoch = new Map<string, string>()
+  /** Calls whose caller has never heard that they began. No request tells a device of such a call. */
+  readonly unheardStarts = new Set<string>()
   steps = 0
   /** Undefined while it is there. */
   #serverGoneMs: number | undefined

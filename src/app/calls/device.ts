@@ -80,7 +80,7 @@ export interface DeviceCall {
 }
 
 export type Phase =
-  | { readonly kind: 'ringing in'; readonly invited: Invited; readonly untilMs: number }
+  | ({ readonly kind: 'ringing in' } & Rings)
   | { readonly kind: 'ringing out' }
   | Entering
   | { readonly kind: 'active' }
@@ -91,12 +91,19 @@ export type Phase =
 export interface Entering {
   readonly kind: 'entering'
   /** Where it goes back to when it fails: it rings, or is gone. */
-  readonly from: { readonly invited: Invited; readonly untilMs: number } | undefined
+  readonly from: Rings | undefined
   /** The key is opened; other calls are left; the server is asked; the key that came with its answer is opened. */
   readonly step: 'key' | 'clearing' | 'joining' | 'opening'
   readonly commands: readonly number[]
   /** Why it would have rung no more while it was answered here. */
   readonly rungOut?: CallEnding
+}
+
+export interface Rings {
+  readonly invited: Invited
+  readonly untilMs: number
+  /** The answer to `join` was lost: the server may have this device in the call. */
+  readonly mayBeIn?: true
 }
 
 /** A key that came with an invitation, or for it. */
@@ -202,7 +209,8 @@ export type Purpose =
     }
   /** It is settled by whatever comes of it. */
   | { readonly for: 'command'; readonly callId: string; readonly command?: number }
-  | { readonly for: 'leave' | 'end'; readonly callId: string; readonly command: number }
+  | { readonly for: 'leave'; readonly callId: string; readonly command?: number }
+  | { readonly for: 'end'; readonly callId: string; readonly command: number }
   | { readonly for: 'join: find'; readonly callId: string; readonly command: number }
   | { readonly for: 'invited: read' | 'invited: open'; readonly callId: string; readonly text: string }
   | { readonly for: 'clear'; readonly callId: string; readonly other: string }
@@ -310,5 +318,7 @@ export function isCode(failure: Failure, ...codes: readonly string[]): boolean {
   return codes.includes(failure.code)
 }
 
+/** Codes of a request that the server may not have heard, or could not carry out. */
+export const UNHEARD: readonly string[] = ['OFFLINE', 'NO_ANSWER', 'ANSWER_INVALID', 'SIGNED_OUT']
 /** Codes of a call that this device has no part in any more. */
 export const GONE: readonly string[] = ['CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT']

@@ -17,6 +17,17 @@ export function close(turn: Turn, callId: string, reason: CallEnding): void {
   if (!turn.device.calls.some(isPresent)) turn.keep(withoutCall(turn.device.kept))
 }
 
+/** Leaves it, whatever becomes of the request: the server hears of it at the latest with the next connection. */
+export function sendLeave(turn: Turn, callId: string, command?: number): void {
+  const { kept } = turn.device
+  turn.keep({ ...(kept.callId === callId ? withoutCall(kept) : kept), leaving: callId })
+  turn.request('POST call/{callId}/leave', {
+    for: 'leave',
+    callId,
+    ...(command !== undefined && { command }),
+  })
+}
+
 /** Rejects what waits for it. It may ring again, or be resumed. */
 export function endHere(turn: Turn, call: DeviceCall, reason: CallEnding): void {
   const { callId } = call
@@ -58,6 +69,12 @@ export function hasEnded(turn: Turn, callId: string, invitedAtMs: number): boole
 function commandsOf({ phase, rotation }: DeviceCall): readonly number[] {
   const entering = phase.kind === 'entering' ? phase.commands : []
   return rotation.kind === 'renewing' ? [...entering, ...rotation.commands] : entering
+}
+
+/** The next start does not ask for it. */
+export function forget(turn: Turn, callId: string): void {
+  const { kept } = turn.device
+  if (kept.callId === callId) turn.keep(withoutCall(kept))
 }
 
 function withoutCall({ leaving }: Kept): Kept {

@@ -38,7 +38,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       return rejoining.onGranted(turn, event, command)
     case 'key_update':
       if (call.phase.kind !== 'ringing in') return openUpdate(turn, event, command)
-      ringing.onRenewedKey(turn, event, call.phase.untilMs)
+      ringing.onRenewedKey(turn, event, call.phase)
       break
     case 'call_cancelled':
       close(turn, callId, 'cancelled')

@@ -2,7 +2,7 @@
 
 import type { CallRecord } from '../wire.ts'
 import { invite, onLeft } from './commands.ts'
-import { type Failure, GONE, type HeldKey, isAsking, isCode, type Waiting } from './device.ts'
+import { type Failure, GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
 import { close, closeSoon } from './ending.ts'
 import {
   onCleared,
@@ -204,6 +204,3 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return turn.settle(waiting.command, failure)
   }
 }
-
-/** The server may not have heard it, or could not carry it out. */
-const UNHEARD: readonly string[] = ['OFFLINE', 'NO_ANSWER', 'ANSWER_INVALID', 'SIGNED_OUT']

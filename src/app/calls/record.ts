@@ -12,7 +12,8 @@ export function begin(turn: Turn, record: CallRecord, phase: Phase): void {
   const { callId } = record
   if (turn.call(callId) === undefined) return
   // Without it the next start does not know of the call; this one does.
-  turn.keep({ ...turn.device.kept, callId })
+  const { leaving } = turn.device.kept
+  turn.keep({ callId, ...(leaving !== undefined && leaving !== callId && { leaving }) })
   turn.change(callId, { record })
   turn.enterPhase(callId, phase)
   plan(turn, callId, record)
