@@ -17,6 +17,11 @@ export function close(turn: Turn, callId: string, reason: CallEnding): void {
   if (!turn.device.calls.some(isPresent)) turn.keep(withoutCall(turn.device.kept))
 }
 
+/** The server may have let it in after it ended here. One that the next start asks for is left as it is. */
+export function leaveUnknown(turn: Turn, callId: string): void {
+  if (turn.device.kept.callId !== callId) sendLeave(turn, callId)
+}
+
 /** Leaves it, whatever becomes of the request: the server hears of it at the latest with the next connection. */
 export function sendLeave(turn: Turn, callId: string, command?: number): void {
   const { kept } = turn.device

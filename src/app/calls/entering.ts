@@ -12,7 +12,7 @@ import {
   type SealedFrom,
   UNHEARD,
 } from './device.ts'
-import { close, closeSoon, forget, report, sendLeave } from './ending.ts'
+import { close, closeSoon, forget, leaveUnknown, report, sendLeave } from './ending.ts'
 import { hold } from './held-keys.ts'
 import { enter } from './record.ts'
 import { ask } from './rejoining.ts'
@@ -88,8 +88,9 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   const { callId, keyEpoch, encryptedAESKey } = record
   const call = turn.call(callId)
   // Else it would be shown as a participant.
-  if (call === undefined) return sendLeave(turn, callId)
+  if (call === undefined) return leaveUnknown(turn, callId)
   if (call.phase.kind !== 'entering') return
+  if (record.version <= call.movedVersion) return close(turn, callId, 'moved')
   const invited = call.phase.from?.invited.key
   const key = [...call.key.held, ...(invited ? [invited] : [])].find(({ epoch }) => epoch === keyEpoch)
   if (key !== undefined) return done(turn, callId, () => enter(turn, record, key))
@@ -100,7 +101,7 @@ export function onJoined(turn: Turn, record: CallRecord): void {
 
 export function onNotJoined(turn: Turn, callId: string, failure: Failure): void {
   if (turn.call(callId) === undefined) {
-    if (isCode(failure, ...UNHEARD)) sendLeave(turn, callId)
+    if (isCode(failure, ...UNHEARD)) leaveUnknown(turn, callId)
     return
   }
   // One that the app knows nothing of.

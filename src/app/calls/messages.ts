@@ -50,7 +50,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       ringing.onRungOut(turn, callId, `${event.reason}_elsewhere`)
       break
     case 'call_moved':
-      close(turn, callId, 'moved')
+      onMoved(turn, call, event.version)
       break
     case 'call_ended':
       close(turn, callId, event.endReason)
@@ -59,6 +59,12 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       onMedia(turn, callId, event)
   }
   turn.settle(command)
+}
+
+/** An older one is of before this device came back: its queue was slower than its request. */
+function onMoved(turn: Turn, { callId, phase, record }: DeviceCall, version: number): void {
+  if (phase.kind === 'entering') turn.change(callId, { movedVersion: version })
+  else if (record === undefined || version >= record.version) close(turn, callId, 'moved')
 }
 
 function onMedia(turn: Turn, callId: string, { media }: MediaReadyEvent): void {

@@ -16,7 +16,7 @@ import {
   isPresent,
   newestKey,
 } from './device.ts'
-import { closeSoon, report } from './ending.ts'
+import { closeSoon, leaveUnknown, report } from './ending.ts'
 import { begin, enter } from './record.ts'
 import { renew } from './rotation.ts'
 import type { Turn } from './turn.ts'
@@ -146,7 +146,7 @@ export function comeBack(turn: Turn, callId: string, key: HeldKey, command: numb
 export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command: number): void {
   turn.settle(command)
   const call = turn.call(record.callId)
-  if (call === undefined) return
+  if (call === undefined) return leaveUnknown(turn, record.callId)
   // It has made a newer one meanwhile.
   if (!isAsking(call) && (newestKey(call)?.epoch ?? 0) >= key.epoch) return
   // It was sent before this device was lost, and there is a newer one since.
@@ -159,7 +159,8 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
 export function onReturned(turn: Turn, record: CallRecord): void {
   const { callId } = record
   const call = turn.call(callId)
-  if (call === undefined || !isAsking(call)) return
+  if (call === undefined) return leaveUnknown(turn, callId)
+  if (!isAsking(call)) return
   if (record.hostUserId === turn.device.userId) return renew(turn, callId, { returning: record })
   turn.enterPhase(callId, { kind: 'keyless', ask: { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS } })
 }

@@ -170,6 +170,7 @@ export function add(
     topic: { kind: 'off' },
     rotation: { kind: 'none' },
     end: { kind: 'none' },
+    movedVersion: 0,
     askers: [],
   }
   turn.device = { ...turn.device, calls: [...turn.device.calls, call] }

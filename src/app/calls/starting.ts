@@ -44,15 +44,18 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
   if (own === undefined) return
   const { callId } = record
   const { userId } = turn.device
+  // It was joined by its id, and left, before this answer came.
+  const isOver = turn.device.ended.some(one => one.callId === callId)
+  const closed = own.closed ?? (isOver ? 'left' : undefined)
   const known = turn.call(callId)
   // The app has joined it already, by an id that it has from elsewhere.
   if (known?.phase.kind === 'entering') turn.settle(known.phase.commands, undefined, callId)
   if (known === undefined)
     add(turn, { ...record, caller: personIn(record, userId) }, { kind: 'ringing out' }, record)
-  if (own.closed === undefined) {
+  if (closed === undefined) {
     enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
   } else {
-    close(turn, callId, own.closed)
+    close(turn, callId, closed)
     turn.request('POST call/{callId}/end', { for: 'command', callId })
   }
   turn.settle(command, undefined, callId)
