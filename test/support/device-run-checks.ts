@@ -12,7 +12,7 @@ export function faultsAtStep(run: DeviceRun, { device, octets, name }: RunDevice
   for (const call of device.calls) {
     const { callId, phase, key } = call
     if (phase.kind === 'ended') continue
-    if (isPresent(call) && phase.kind !== 'entering') inside += 1
+    if (isPresent(call) && phase.kind !== 'entering' && call.end.kind === 'none') inside += 1
     for (const held of key.held) {
       const token = octets.get(held.key)
       if (token === undefined) faults.push(`${name} has a key in call ${callId} that is wiped`)

@@ -19,7 +19,7 @@ import {
 import type { Input, Outcome } from './input.ts'
 import { begin, onNotRefreshed, onNotWatched, onWatched } from './record.ts'
 import * as rejoining from './rejoining.ts'
-import { notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
+import { failConnected, notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
 import * as starting from './starting.ts'
@@ -177,7 +177,10 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       close(turn, waiting.callId, 'key_lost')
       return turn.settle(waiting.command, failure)
     case 'refresh':
-      onNotRefreshed(turn, waiting.callId, failure)
+      onNotRefreshed(turn, waiting.callId, failure, waiting.command)
+      // The shell connects once more.
+      if (waiting.command !== undefined && isCode(failure, ...UNHEARD))
+        return failConnected(turn, waiting.command, failure)
       return settleWhenDone(turn, waiting.command)
     case 'watch':
       return onNotWatched(turn, waiting.callId, failure)
@@ -188,6 +191,13 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return rejoining.onNotBack(turn, waiting.callId, failure)
     case 'come back':
       rejoining.onNotBack(turn, waiting.callId, failure)
+      // The server may have it in, and messages of before that are next in the queue.
+      if (isCode(failure, 'NO_ANSWER') && turn.call(waiting.callId) !== undefined)
+        return void turn.request('GET call/{callId}', {
+          for: 'keyless: read',
+          callId: waiting.callId,
+          command: waiting.command,
+        })
       return turn.settle(waiting.command)
     case 'keys: read':
     case 'keys: seal':

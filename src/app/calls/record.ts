@@ -37,8 +37,11 @@ export function refresh(turn: Turn, callId: string, command?: number): void {
   turn.request('GET call/{callId}', { for: 'refresh', callId, ...(command !== undefined && { command }) })
 }
 
-export function onNotRefreshed(turn: Turn, callId: string, failure: Failure): void {
-  if (isCode(failure, ...GONE)) closeSoon(turn, callId)
+export function onNotRefreshed(turn: Turn, callId: string, failure: Failure, command?: number): void {
+  if (isCode(failure, ...GONE)) return closeSoon(turn, callId)
+  // The topic may never tell again of events that this would have shown.
+  const isDue = command === undefined && turn.device.connection !== undefined && isCode(failure, 'NO_ANSWER')
+  if (isDue) refresh(turn, callId)
   else report(turn, callId, failure)
 }
 

@@ -35,6 +35,10 @@ export function onPending(
     if (isAsking(call)) rejoining.askAgain(turn, call.callId)
   }
   const { callId } = kept
+  const phase = callId === undefined ? undefined : turn.call(callId)?.phase
+  // It was answered before the restart, and the server may hear of that yet.
+  if (callId !== undefined && phase?.kind === 'ringing in')
+    turn.change(callId, { phase: { ...phase, mayBeIn: true } })
   if (callId === undefined || turn.call(callId) !== undefined) return restored(turn)
   turn.request('GET call/{callId}', { for: 'restore', callId, command })
 }
@@ -68,6 +72,17 @@ export function onRestored(turn: Turn, record: CallRecord | undefined, command: 
 /** The next try restores it: messages of unknown calls need not wait for that. */
 export function notRestored(turn: Turn, command: number, failure: Failure): void {
   restored(turn)
+  turn.settle(command, failure)
+}
+
+/** Its other acts go on without it. */
+export function failConnected(turn: Turn, command: number, failure: Failure): void {
+  const waiting = turn.device.waiting.map(one => {
+    if (one.for !== 'refresh' || one.command !== command) return one
+    const { command: _, ...rest } = one
+    return rest
+  })
+  turn.device = { ...turn.device, waiting }
   turn.settle(command, failure)
 }
 

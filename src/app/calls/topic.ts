@@ -23,6 +23,8 @@ export function show(turn: Turn, record: CallRecord): void {
   if (call === undefined) return
   if (own?.state === 'removed') return close(turn, callId, 'removed')
   if (own?.state === 'left' && !isAsking(call)) return close(turn, callId, 'left')
+  const isElsewhere = own?.state === 'joined' && own.deviceId !== turn.device.deviceId
+  if (isElsewhere && !isAsking(call)) return close(turn, callId, 'moved')
   // The network was away for longer than the server waits.
   if (own?.state === 'lost' && call.phase.kind === 'active') ask(turn, record)
   else if (call.phase.kind === 'ringing out' && status === 'active')
