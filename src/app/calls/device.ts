@@ -261,6 +261,8 @@ export interface NewKey {
   readonly command?: number
   readonly triesLeft: number
   readonly key?: number
+  /** The key's own, whatever this device holds by the time that it is sealed. */
+  readonly epoch?: number
   readonly record?: CallRecord
 }
 

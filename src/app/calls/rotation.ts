@@ -66,14 +66,13 @@ export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
   const held = newestKey(call)
   if (sending.reason === 'emergency' && held === undefined) return turn.settle(sending.command, KEY_MISSING)
   const key = sending.reason === 'emergency' ? held!.key : turn.makeKey()
-  turn.seal(key, { participants: record.participants }, { ...sending, for: 'keys: seal', key, record })
+  const epoch = sending.reason === 'emergency' ? held!.epoch : record.keyEpoch + 1
+  turn.seal(key, { participants: record.participants }, { ...sending, for: 'keys: seal', key, epoch, record })
 }
 
 export function onSealed(turn: Turn, sending: NewKey, texts: Readonly<Record<string, string>>): void {
-  const { callId, reason, record } = sending
-  const call = turn.call(callId)
-  if (call === undefined) return turn.settle(sending.command, HAS_ENDED)
-  const epoch = reason === 'emergency' ? (newestKey(call)?.epoch ?? record!.keyEpoch) : record!.keyEpoch + 1
+  const { callId, reason, epoch } = sending
+  if (turn.call(callId) === undefined) return turn.settle(sending.command, HAS_ENDED)
   const body = { epoch, reason, encryptedAESKeys: texts }
   turn.request('POST call/{callId}/keys', { ...sending, for: 'keys' }, body)
 }

@@ -26,7 +26,7 @@ export function show(turn: Turn, record: CallRecord): void {
   const isElsewhere = own?.state === 'joined' && own.deviceId !== turn.device.deviceId
   if (isElsewhere && !isAsking(call)) return close(turn, callId, 'moved')
   // The network was away for longer than the server waits.
-  if (own?.state === 'lost' && call.phase.kind === 'active') ask(turn, record)
+  if (own?.state === 'lost' && !isAsking(call)) ask(turn, record)
   else if (call.phase.kind === 'ringing out' && status === 'active')
     turn.enterPhase(callId, { kind: 'active' })
 }
