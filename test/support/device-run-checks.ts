@@ -6,13 +6,15 @@ import type { CallId } from '../../src/domain/ids.ts'
 import type { DeviceRun } from './device-run.ts'
 import { inWords, type RunDevice } from './device-run-phone.ts'
 
-export function faultsAtStep(run: DeviceRun, { device, octets, name }: RunDevice): string[] {
+export function faultsAtStep(run: DeviceRun, { device, actor, octets, name }: RunDevice): string[] {
   const faults: string[] = []
   let inside = 0
   for (const call of device.calls) {
     const { callId, phase, key } = call
     if (phase.kind === 'ended') continue
-    if (isPresent(call) && phase.kind !== 'entering' && call.end.kind === 'none') inside += 1
+    const known = run.server.calls.get(BigInt(callId) as CallId)
+    const isLive = known !== undefined && !isOver(known) && joinedOn(known, actor) !== undefined
+    if (isPresent(call) && phase.kind !== 'entering' && isLive) inside += 1
     for (const held of key.held) {
       const token = octets.get(held.key)
       if (token === undefined) faults.push(`${name} has a key in call ${callId} that is wiped`)
@@ -73,7 +75,7 @@ function faultsOf(run: DeviceRun, { name, actor, octets }: RunDevice, call: Devi
     return hasHolder(run, callId) ? [`${name} is ${phase.kind} in ${callId}, and gets no key`] : []
   if (joinedOn(known, actor) === undefined)
     return [`${name} is active in call ${callId}, and not joined at the server`]
-  if (key.kind === 'asked') return []
+  if (key.kind === 'asked' || run.misnamed.has(callId)) return []
   const held = newestKey(call)
   const right = run.keyOfEpoch.get(`${callId} ${known.keyEpoch}`)
   if (held?.epoch !== known.keyEpoch)

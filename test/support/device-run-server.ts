@@ -46,6 +46,7 @@ export interface Clockwork {
   at(atMs: number, run: () => void): void
   note(line: () => string): void
   /** A key has become that of an epoch. */
+  onPassedOn(callId: string, epoch: number, texts: readonly string[]): void
   onEpoch(callId: string, epoch: number, texts: Readonly<Record<string, string>>): void
 }
 
@@ -170,6 +171,13 @@ export class DeviceRunServer {
       return { code: decision.code, members: wire(decision.members ?? {}) as object }
     if (kind === 'start') this.#clock.onEpoch(String(callId), 1, body.encryptedAESKeys!)
     if (kind === 'keys') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
+    const passedOn =
+      kind === 'invite'
+        ? Object.values(body.encryptedAESKeys!)
+        : kind === 'accept-rejoin'
+          ? [body.encryptedAESKey!]
+          : []
+    if (passedOn.length > 0) this.#clock.onPassedOn(String(callId), decision.call.keyEpoch, passedOn)
     return { body: bodyOf(decision.reply) }
   }
 
@@ -285,6 +293,7 @@ export class DeviceRunServer {
 interface Body {
   readonly calleeIds?: readonly string[]
   readonly encryptedAESKeys?: Readonly<Record<string, string>>
+  readonly encryptedAESKey?: string
   readonly epoch?: number
   readonly isVideo?: boolean
   readonly userId?: string

@@ -67,6 +67,8 @@ export class DeviceRun {
   readonly keyOfEpoch = new Map<string, string>()
   /** Calls whose caller has never heard that they began. No request tells a device of such a call. */
   readonly unheardStarts = new Set<string>()
+  /** Calls with a key that the server has named by a later epoch than its own: a request does not say which it is. */
+  readonly misnamed = new Set<string>()
   steps = 0
   /** Undefined while it is there. */
   #serverGoneMs: number | undefined
@@ -92,6 +94,11 @@ export class DeviceRun {
       nowMs: () => this.serverMs(),
       at: (atMs, run) => this.agenda.at(atMs - STARTS_AT_MS, run),
       note: line => this.note(line),
+      onPassedOn: (callId, epoch, texts) => {
+        const right = this.keyOfEpoch.get(`${callId} ${epoch}`)
+        const isRight = texts.every(text => this.texts.get(text)?.octets === right)
+        if (!isRight && right !== undefined) this.misnamed.add(callId)
+      },
       onEpoch: (callId, epoch, texts) => this.#onEpoch(callId, epoch, texts),
     })
     this.devices = actors.map(

@@ -48,6 +48,12 @@ export function onLeft(turn: Turn, callId: string): void {
   if (leaving === callId) turn.keep(kept)
 }
 
+/** While the connection lasts; else the next one does it. */
+export function leaveAgain(turn: Turn, callId: string): void {
+  const { connection, kept } = turn.device
+  if (connection !== undefined && kept.leaving === callId) sendLeave(turn, callId)
+}
+
 export function invite(turn: Turn, asked: Invite): void {
   const call = turn.call(asked.callId)
   const held = call && newestKey(call)

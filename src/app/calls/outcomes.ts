@@ -1,7 +1,7 @@
 /** What became of the acts. */
 
 import type { CallRecord } from '../wire.ts'
-import { invite, onLeft } from './commands.ts'
+import { invite, leaveAgain, onLeft } from './commands.ts'
 import { type Failure, GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
 import { close, closeSoon } from './ending.ts'
 import {
@@ -146,6 +146,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'leave':
       // The server has said what it thinks of it: it is not said again.
       if (!isCode(failure, ...UNHEARD)) onLeft(turn, waiting.callId)
+      else if (isCode(failure, 'NO_ANSWER')) leaveAgain(turn, waiting.callId)
       return turn.settle(waiting.command, isCode(failure, ...UNHEARD) ? undefined : failure)
     case 'invited: read':
     case 'invited: open':
