@@ -4,6 +4,7 @@ import type { MediaReadyEvent, QueueEvent } from '../wire.ts'
 import { type DeviceCall, isPresent } from './device.ts'
 import { close } from './ending.ts'
 import { openUpdate } from './entering.ts'
+import { isElsewhere } from './record.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
 import * as starting from './starting.ts'
@@ -64,7 +65,8 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
 /** An older one is of before this device came back: its queue was slower than its request. */
 function onMoved(turn: Turn, { callId, phase, record }: DeviceCall, version: number): void {
   if (phase.kind === 'entering') turn.change(callId, { movedVersion: version })
-  else if (record === undefined || version >= record.version) close(turn, callId, 'moved')
+  else if (record === undefined || version >= record.version || isElsewhere(turn, record))
+    close(turn, callId, 'moved')
 }
 
 function onMedia(turn: Turn, callId: string, { media }: MediaReadyEvent): void {

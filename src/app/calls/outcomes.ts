@@ -187,6 +187,9 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return onNotWatched(turn, waiting.callId, failure)
     case 'key update':
       return onUpdateRefused(turn, waiting, failure)
+    case 'keyless: read':
+      rejoining.onNotRead(turn, waiting.callId, failure)
+      return turn.settle(waiting.command, failure)
     case 'ask':
     case 'return':
       return rejoining.onNotBack(turn, waiting.callId, failure)

@@ -56,6 +56,12 @@ export function onNotWatched(turn: Turn, callId: string, failure: Failure): void
   report(turn, callId, failure)
 }
 
+/** Whether the user is in it with another device. */
+export function isElsewhere({ device }: Turn, { participants }: CallRecord): boolean {
+  const own = participants.find(({ userId }) => userId === device.userId)
+  return own?.state === 'joined' && own.deviceId !== device.deviceId
+}
+
 export function isOver(status: CallStatus): boolean {
   return status !== 'ringing' && status !== 'active'
 }

@@ -27,6 +27,13 @@ export function ask(turn: Turn, record: CallRecord): void {
   askAgain(turn, record.callId)
 }
 
+/** The call could not be read for an ask: it is asked for with the record that is here. */
+export function onNotRead(turn: Turn, callId: string, failure: Failure): void {
+  const record = turn.call(callId)?.record
+  if (isCode(failure, ...GONE)) closeSoon(turn, callId)
+  else if (record !== undefined) ask(turn, record)
+}
+
 /** Without a key it is asked for again after the next connection, and after a while. */
 export function askAgain(turn: Turn, callId: string): void {
   if (!setAsk(turn, callId, { kind: 'asking' })) return

@@ -3,7 +3,7 @@
 import type { CallRecord, CallTopicEvent } from '../wire.ts'
 import { isAsking, newestKey } from './device.ts'
 import { close, closeSoon } from './ending.ts'
-import { isOver } from './record.ts'
+import { isElsewhere, isOver } from './record.ts'
 import { ask, onHostChanged } from './rejoining.ts'
 import { planAfterLeaving } from './rotation.ts'
 import type { Turn } from './turn.ts'
@@ -23,8 +23,7 @@ export function show(turn: Turn, record: CallRecord): void {
   if (call === undefined) return
   if (own?.state === 'removed') return close(turn, callId, 'removed')
   if (own?.state === 'left' && !isAsking(call)) return close(turn, callId, 'left')
-  const isElsewhere = own?.state === 'joined' && own.deviceId !== turn.device.deviceId
-  if (isElsewhere && !isAsking(call)) return close(turn, callId, 'moved')
+  if (isElsewhere(turn, record) && !isAsking(call)) return close(turn, callId, 'moved')
   // The network was away for longer than the server waits.
   if (own?.state === 'lost' && !isAsking(call)) ask(turn, record)
   else if (call.phase.kind === 'ringing out' && status === 'active') onAnswered(turn, record)
