@@ -296,8 +296,9 @@ export class RunDevice {
       return answer
     }
     if (net.has('lost', 0.06)) {
-      if (net.draw.chance(0.6)) run.at(net.delayMs(), carriesOut)
-      return fails(net.silenceMs())
+      const upMs = net.delayMs()
+      if (net.draw.chance(0.6)) run.at(upMs, carriesOut)
+      return fails(upMs + net.silenceMs())
     }
     if (net.has('late', 0.03)) {
       const silenceMs = net.silenceMs()

@@ -43,7 +43,10 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
     const startedAt = new Date(turn.serverMs).toISOString()
     onAnswered(turn, { ...withEvent(record, event), startedAt })
   }
-  if (isOwn && participant.state === 'removed') close(turn, callId, 'removed')
+  const shown = turn.call(callId)?.record
+  // A leave of before this device came back may be carried out late.
+  if (isOwn && shown !== undefined && ['left', 'lost', 'removed'].includes(participant.state))
+    show(turn, shown)
   else if (!isOwn && ['left', 'lost', 'removed'].includes(participant.state)) planAfterLeaving(turn, callId)
 }
 
