@@ -2,7 +2,7 @@
 
 import { type DeviceCall, isPresent } from '../../src/app/calls/device.ts'
 import type { DeviceRun } from './device-run.ts'
-import type { RunDevice } from './device-run-phone.ts'
+import type { RunCommand, RunDevice } from './device-run-phone.ts'
 import type { SeededRandom } from './world.ts'
 
 export function takeStep(run: DeviceRun): void {
@@ -21,28 +21,30 @@ export function playGlare(run: DeviceRun): void {
   const one = run.devices[0]!
   const other = run.devices.find(({ userId }) => userId !== one.userId)!
   const pair = [one, other]
-  const starts = pair.map((device, at) => {
-    const callee = pair[1 - at]!.userId
-    const start = () =>
-      device.command(command => ({ on: 'start', command, userIds: [callee], options: { isVideo: false } }))
-    run.at(draw.chance(0.5) ? draw.below(100) : draw.below(1_500), start)
-    return start
-  })
+  const starts: RunCommand[] = []
+  for (const device of pair) {
+    const userIds = pair.filter(each => each !== device).map(({ userId }) => userId)
+    run.at(draw.chance(0.5) ? draw.below(100) : draw.below(1_500), () => {
+      starts.push(device.command(command => ({ on: 'start', command, userIds, options: { isVideo: false } })))
+    })
+  }
   for (let second = 0; second < 20; second++) {
     run.pass(1_000)
-    for (const device of pair)
-      for (const { callId, phase } of device.device.calls)
-        if (phase.kind === 'ringing in' && draw.chance(0.5))
-          device.command(command => ({ on: 'answer', command, callId }))
+    for (const device of pair) if (draw.chance(0.5)) answerOn(device)
   }
   run.pass(5_000)
-  const calls = pair.map(({ device }) => device.calls.filter(({ phase }) => phase.kind === 'active'))
-  const ids = new Set(calls.flatMap(each => each.map(({ callId }) => callId)))
-  if (ids.size !== 1 || calls.some(each => each.length !== 1) || starts.length !== 2)
-    run.violate(
-      `two who call each other are in ${calls.map(each => each.map(({ callId }) => callId).join() || 'no call').join(' and ')}`,
-    )
   net.faults = faults
+  const callsOf = ({ device }: RunDevice) =>
+    device.calls.flatMap(({ callId, phase }) => (phase.kind === 'active' ? [callId] : []))
+  const [ones = [], others = []] = pair.map(callsOf)
+  if (ones.length !== 1 || others.length !== 1 || ones[0] !== others[0])
+    run.violate(
+      `two who call each other are in ${ones.join() || 'no call'} and ${others.join() || 'no call'}`,
+    )
+  // One who has answered before that start reached the server is in the call already.
+  for (const { error } of starts)
+    if (error !== undefined && error.code !== 'ALREADY_IN_CALL')
+      run.violate(`a start to a person who calls is refused with ${error.code}`)
 }
 
 function person(run: DeviceRun): void {
@@ -125,10 +127,12 @@ function invite(run: DeviceRun, device: RunDevice, { callId }: DeviceCall): void
 
 /** All that ring, or some of them, are answered. */
 function answer(run: DeviceRun): void {
-  for (const device of run.devices)
-    for (const { callId, phase } of device.device.calls)
-      if (device.isOn && phase.kind === 'ringing in' && run.draw.chance(0.7))
-        device.command(command => ({ on: 'answer', command, callId }))
+  for (const device of run.devices) if (device.isOn && run.draw.chance(0.7)) answerOn(device)
+}
+
+function answerOn(device: RunDevice): void {
+  for (const { callId, phase } of device.device.calls)
+    if (phase.kind === 'ringing in') device.command(command => ({ on: 'answer', command, callId }))
 }
 
 function network(run: DeviceRun): void {
