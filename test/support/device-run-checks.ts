@@ -1,7 +1,7 @@
 /** Promises of a seeded run of devices, looked at after each step and once everything has come to rest. */
 
 import { type DeviceCall, isPresent, newestKey } from '../../src/app/calls/device.ts'
-import { isOver, joinedOn } from '../../src/domain/calls/call.ts'
+import { isJoined, isOver, joinedOn } from '../../src/domain/calls/call.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { DeviceRun } from './device-run.ts'
 import { inWords, type RunDevice } from './device-run-phone.ts'
@@ -76,6 +76,8 @@ function faultsOf(run: DeviceRun, { name, actor, octets }: RunDevice, call: Devi
   if (joinedOn(known, actor) === undefined)
     return [`${name} is active in call ${callId}, and not joined at the server`]
   if (key.kind === 'asked' || run.misnamed.has(callId)) return []
+  // Another key is made once there is a person to talk to.
+  if (known.participants.filter(isJoined).length < 2) return []
   const held = newestKey(call)
   const right = run.keyOfEpoch.get(`${callId} ${known.keyEpoch}`)
   if (held?.epoch !== known.keyEpoch)

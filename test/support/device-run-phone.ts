@@ -179,8 +179,8 @@ export class RunDevice {
     }
     this.line = line
     server.connect(line)
-    for (const id of [...this.#watches.keys()]) this.#subscribe(id)
-    this.#later(net.delayMs(), () => {
+    const watchedInMs = [...this.#watches.keys()].map(id => this.#subscribe(id))
+    this.#later(Math.max(0, ...watchedInMs) + net.delayMs(), () => {
       if (this.line !== line) return
       const aheadMs = this.#run.serverMs() - this.nowMs - net.draw.below(60)
       if (!this.device.clock.isKnown) this.take({ on: 'clock', aheadMs, isKnown: true })
@@ -328,10 +328,12 @@ export class RunDevice {
     this.#later(ms, () => this.take(input))
   }
 
-  #subscribe(id: number): void {
+  /** Gives when the server has it. */
+  #subscribe(id: number): number {
     const { line } = this
     const { net, server } = this.#run
-    this.#later(net.delayMs(), () => {
+    const inMs = net.delayMs()
+    this.#later(inMs, () => {
       const watch = this.#watches.get(id)
       if (line === undefined || this.line !== line || watch === undefined) return
       const refusal = server.watch(line, watch.callId)
@@ -347,6 +349,7 @@ export class RunDevice {
         })
       }
     })
+    return inMs
   }
 
   #open({ act, key, text, from }: Extract<Act, { do: 'open' }>): void {

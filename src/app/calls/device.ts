@@ -307,7 +307,8 @@ export function keysIn({ calls, starts, waiting }: Device): readonly number[] {
   const live = calls.filter(({ phase }) => phase.kind !== 'ended')
   const ofCalls = live.flatMap(call => [...call.key.held, invitedOf(call)?.key].map(held => held?.key))
   const ofActs = waiting.map(one => {
-    if (!('key' in one) || live.every(({ callId }) => callId !== one.callId)) return undefined
+    // One that is sent once more is wiped with its call.
+    if (!('key' in one) || ('reason' in one && one.reason === 'emergency')) return undefined
     return typeof one.key === 'number' ? one.key : one.key?.key
   })
   const ofStarts = starts.map(({ key }) => key)

@@ -1,7 +1,7 @@
 /** The end of a call for this device, and reports of failures. */
 
 import type { CallEnding } from './call.ts'
-import { type DeviceCall, type Failure, isCode, isPresent, type Kept } from './device.ts'
+import { type DeviceCall, type Failure, isCode, type Kept } from './device.ts'
 import type { Turn } from './turn.ts'
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
@@ -14,7 +14,7 @@ export function close(turn: Turn, callId: string, reason: CallEnding): void {
   const ended = turn.device.ended.filter(one => one.callId !== callId)
   turn.device = { ...turn.device, ended: [...ended, { callId, atMs }].slice(-ENDED_MAX) }
   // Should it fail, the next start finds that the call has ended.
-  if (!turn.device.calls.some(isPresent)) turn.keep(withoutCall(turn.device.kept))
+  forget(turn, callId)
 }
 
 /** The server may have let it in after it ended here. One that the next start asks for is left as it is. */

@@ -82,7 +82,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       onPending(turn, (body as { readonly items: readonly CallRecord[] }).items, waiting)
       return settleWhenDone(turn, waiting.command)
     case 'restore':
-      onRestored(turn, record, waiting.command)
+      onRestored(turn, waiting.callId, record, waiting.command)
       return settleWhenDone(turn, waiting.command)
     case 'give up':
       close(turn, waiting.callId, 'key_lost')
@@ -172,7 +172,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return notRestored(turn, waiting.command, failure)
     case 'restore':
       if (!isCode(failure, ...GONE)) return notRestored(turn, waiting.command, failure)
-      onRestored(turn, undefined, waiting.command)
+      onRestored(turn, waiting.callId, undefined, waiting.command)
       return settleWhenDone(turn, waiting.command)
     case 'give up':
       close(turn, waiting.callId, 'key_lost')

@@ -2,6 +2,7 @@
 
 import type { CallRecord } from '../wire.ts'
 import { type Failure, isAsking, type Kept } from './device.ts'
+import { forget } from './ending.ts'
 import type { Input } from './input.ts'
 import { onQueue } from './messages.ts'
 import { isOver, refresh } from './record.ts'
@@ -44,13 +45,17 @@ export function onPending(
 }
 
 /** The app was in a call when it ended. */
-export function onRestored(turn: Turn, record: CallRecord | undefined, command: number): void {
-  const { userId, deviceId, kept } = turn.device
+export function onRestored(
+  turn: Turn,
+  keptId: string,
+  record: CallRecord | undefined,
+  command: number,
+): void {
+  const { userId, deviceId } = turn.device
   const own = record?.participants.find(one => one.userId === userId)
   const isIn = own?.deviceId === deviceId && (own.state === 'joined' || own.state === 'lost')
   if (record === undefined || isOver(record.status) || !isIn) {
-    const { callId: _, ...others } = kept
-    turn.keep(others)
+    forget(turn, keptId)
   } else if (turn.call(record.callId) === undefined) {
     const { callId } = record
     const isActive = record.status === 'active'

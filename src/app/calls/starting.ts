@@ -2,8 +2,16 @@
 
 import type { CallRecord } from '../wire.ts'
 import type { CallEnding } from './call.ts'
-import { type Failure, type HeldKey, type Invited, isCode, type Ringing, type Start } from './device.ts'
-import { close } from './ending.ts'
+import {
+  type Failure,
+  type HeldKey,
+  type Invited,
+  isAsking,
+  isCode,
+  type Ringing,
+  type Start,
+} from './device.ts'
+import { close, sendLeave } from './ending.ts'
 import { clear } from './entering.ts'
 import { enter } from './record.ts'
 import { add, personIn, ring, ringingIn, sendersIn } from './ringing.ts'
@@ -52,6 +60,10 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
   if (known?.phase.kind === 'entering') turn.settle(known.phase.commands, undefined, callId)
   if (known === undefined)
     add(turn, { ...record, caller: personIn(record, userId) }, { kind: 'ringing out' }, record)
+  for (const other of turn.device.calls.filter(one => one.callId !== callId && isAsking(one))) {
+    sendLeave(turn, other.callId)
+    close(turn, other.callId, 'left')
+  }
   if (closed === undefined) {
     enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
   } else {
