@@ -1,7 +1,7 @@
 /** Commands of the app for a call that is there. */
 
 import { type Invite, newestKey } from './device.ts'
-import { close } from './ending.ts'
+import { close, sendLeave } from './ending.ts'
 import { answer } from './entering.ts'
 import type { Command, Input } from './input.ts'
 import * as rejoining from './rejoining.ts'
@@ -22,7 +22,8 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
     case 'end':
       return void turn.request('POST call/{callId}/end', { for: 'end', callId, command })
     case 'leave':
-      return leave(turn, callId, command)
+      sendLeave(turn, callId, command)
+      return close(turn, callId, 'left')
     case 'remove':
       return void turn.request(
         'POST call/{callId}/remove',
@@ -47,16 +48,15 @@ export function onLeft(turn: Turn, callId: string): void {
   if (leaving === callId) turn.keep(kept)
 }
 
+/** While the connection lasts; else the next one does it. */
+export function leaveAgain(turn: Turn, callId: string): void {
+  const { connection, kept } = turn.device
+  if (connection !== undefined && kept.leaving === callId) sendLeave(turn, callId)
+}
+
 export function invite(turn: Turn, asked: Invite): void {
   const call = turn.call(asked.callId)
   const held = call && newestKey(call)
   if (held === undefined) return turn.settle(asked.command, rotation.KEY_MISSING)
   turn.seal(held.key, { userIds: asked.userIds }, { ...asked, for: 'invite: seal' })
-}
-
-/** Ends here at once, whatever becomes of the request: the server hears of it at the latest with the next connection. */
-function leave(turn: Turn, callId: string, command: number): void {
-  turn.keep({ ...turn.device.kept, leaving: callId })
-  turn.request('POST call/{callId}/leave', { for: 'leave', callId, command })
-  close(turn, callId, 'left')
 }

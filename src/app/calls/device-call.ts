@@ -14,7 +14,7 @@
 
 import type { Act } from './act.ts'
 import { onCommand } from './commands.ts'
-import type { Device, DeviceCall } from './device.ts'
+import { type Device, type DeviceCall, keysIn } from './device.ts'
 import { close, endHere, onReasonDue } from './ending.ts'
 import { join } from './entering.ts'
 import type { Input } from './input.ts'
@@ -54,6 +54,9 @@ export function decide(
   const calls = before.calls.filter(({ phase }) => phase.kind !== 'ended')
   const turn = new Turn({ ...before, calls }, nowMs)
   onInput(turn, input)
+  turn.wipeUnused(
+    input.on === 'done' && input.key !== undefined ? [...keysIn(before), input.key] : keysIn(before),
+  )
   return { device: turn.device, acts: turn.acts }
 }
 

@@ -75,12 +75,14 @@ export interface DeviceCall {
   readonly topic: { readonly kind: 'off' | 'coming' | 'on' }
   readonly rotation: Rotation
   readonly end: EndState
+  /** Of the last `call_moved` that came while this device was on its way in; 0 before. */
+  readonly movedVersion: number
   /** Users who asked for the key while this device did not have it either. */
   readonly askers: readonly string[]
 }
 
 export type Phase =
-  | { readonly kind: 'ringing in'; readonly invited: Invited; readonly untilMs: number }
+  | ({ readonly kind: 'ringing in' } & Rings)
   | { readonly kind: 'ringing out' }
   | Entering
   | { readonly kind: 'active' }
@@ -91,7 +93,7 @@ export type Phase =
 export interface Entering {
   readonly kind: 'entering'
   /** Where it goes back to when it fails: it rings, or is gone. */
-  readonly from: { readonly invited: Invited; readonly untilMs: number } | undefined
+  readonly from: Rings | undefined
   /** The key is opened; other calls are left; the server is asked; the key that came with its answer is opened. */
   readonly step: 'key' | 'clearing' | 'joining' | 'opening'
   readonly commands: readonly number[]
@@ -99,6 +101,13 @@ export interface Entering {
   readonly rungOut?: CallEnding
   /** The start that this call has crossed: it is made after all if this call is over by now. */
   readonly crossed?: Pick<Start, 'command' | 'userIds' | 'options'>
+}
+
+export interface Rings {
+  readonly invited: Invited
+  readonly untilMs: number
+  /** The answer to `join` was lost: the server may have this device in the call. */
+  readonly mayBeIn?: true
 }
 
 /** A key that came with an invitation, or for it. */
@@ -204,7 +213,8 @@ export type Purpose =
     }
   /** It is settled by whatever comes of it. */
   | { readonly for: 'command'; readonly callId: string; readonly command?: number }
-  | { readonly for: 'leave' | 'end'; readonly callId: string; readonly command: number }
+  | { readonly for: 'leave'; readonly callId: string; readonly command?: number }
+  | { readonly for: 'end'; readonly callId: string; readonly command: number }
   | { readonly for: 'join: find'; readonly callId: string; readonly command: number }
   | { readonly for: 'invited: read' | 'invited: open'; readonly callId: string; readonly text: string }
   | { readonly for: 'clear'; readonly callId: string; readonly other: string }
@@ -253,6 +263,8 @@ export interface NewKey {
   readonly command?: number
   readonly triesLeft: number
   readonly key?: number
+  /** The key's own, whatever this device holds by the time that it is sealed. */
+  readonly epoch?: number
   readonly record?: CallRecord
 }
 
@@ -292,6 +304,19 @@ export function invitedOf({ phase }: DeviceCall): Invited | undefined {
   return phase.kind === 'entering' ? phase.from?.invited : undefined
 }
 
+/** Keys that are held, or will be: by an invitation, a start, or an act whose outcome is still to come. */
+export function keysIn({ calls, starts, waiting }: Device): readonly number[] {
+  const live = calls.filter(({ phase }) => phase.kind !== 'ended')
+  const ofCalls = live.flatMap(call => [...call.key.held, invitedOf(call)?.key].map(held => held?.key))
+  const ofActs = waiting.map(one => {
+    // One that is sent once more is wiped with its call.
+    if (!('key' in one) || ('reason' in one && one.reason === 'emergency')) return undefined
+    return typeof one.key === 'number' ? one.key : one.key?.key
+  })
+  const ofStarts = starts.map(({ key }) => key)
+  return [...ofCalls, ...ofActs, ...ofStarts].filter(key => key !== undefined)
+}
+
 export function newestKey({ key }: DeviceCall): HeldKey | undefined {
   return key.held[0]
 }
@@ -300,5 +325,7 @@ export function isCode(failure: Failure, ...codes: readonly string[]): boolean {
   return codes.includes(failure.code)
 }
 
+/** Codes of a request that the server may not have heard, or could not carry out. */
+export const UNHEARD: readonly string[] = ['OFFLINE', 'NO_ANSWER', 'ANSWER_INVALID', 'SIGNED_OUT']
 /** Codes of a call that this device has no part in any more. */
 export const GONE: readonly string[] = ['CALL_ENDED', 'CALL_NOT_FOUND', 'NOT_PARTICIPANT']

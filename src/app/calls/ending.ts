@@ -1,7 +1,7 @@
 /** The end of a call for this device, and reports of failures. */
 
 import type { CallEnding } from './call.ts'
-import { type DeviceCall, type Failure, invitedOf, isCode, isPresent, type Kept } from './device.ts'
+import { type DeviceCall, type Failure, isCode, type Kept } from './device.ts'
 import type { Turn } from './turn.ts'
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
@@ -14,15 +14,30 @@ export function close(turn: Turn, callId: string, reason: CallEnding): void {
   const ended = turn.device.ended.filter(one => one.callId !== callId)
   turn.device = { ...turn.device, ended: [...ended, { callId, atMs }].slice(-ENDED_MAX) }
   // Should it fail, the next start finds that the call has ended.
-  if (!turn.device.calls.some(isPresent)) turn.keep(withoutCall(turn.device.kept))
+  forget(turn, callId)
 }
 
-/** Wipes its keys and rejects what waits for it. It may ring again, or be resumed. */
+/** The server may have let it in after it ended here. One that the next start asks for is left as it is. */
+export function leaveUnknown(turn: Turn, callId: string): void {
+  if (turn.device.kept.callId !== callId) sendLeave(turn, callId)
+}
+
+/** Leaves it, whatever becomes of the request: the server hears of it at the latest with the next connection. */
+export function sendLeave(turn: Turn, callId: string, command?: number): void {
+  const { kept } = turn.device
+  turn.keep({ ...(kept.callId === callId ? withoutCall(kept) : kept), leaving: callId })
+  turn.request('POST call/{callId}/leave', {
+    for: 'leave',
+    callId,
+    ...(command !== undefined && { command }),
+  })
+}
+
+/** Rejects what waits for it. It may ring again, or be resumed. */
 export function endHere(turn: Turn, call: DeviceCall, reason: CallEnding): void {
   const { callId } = call
   turn.enterPhase(callId, { kind: 'ended', reason })
   if (call.topic.kind !== 'off') turn.act({ do: 'unwatch', callId })
-  turn.wipe(...keysOf(call))
   turn.settle(commandsOf(call), HAS_ENDED)
 }
 
@@ -56,20 +71,22 @@ export function hasEnded(turn: Turn, callId: string, invitedAtMs: number): boole
   return turn.device.ended.some(one => one.callId === callId && invitedAtMs <= one.atMs)
 }
 
-function keysOf(call: DeviceCall): readonly (number | undefined)[] {
-  return [...call.key.held.map(({ key }) => key), invitedOf(call)?.key?.key]
-}
-
 function commandsOf({ phase, rotation }: DeviceCall): readonly number[] {
   const entering = phase.kind === 'entering' ? phase.commands : []
   return rotation.kind === 'renewing' ? [...entering, ...rotation.commands] : entering
+}
+
+/** The next start does not ask for it. */
+export function forget(turn: Turn, callId: string): void {
+  const { kept } = turn.device
+  if (kept.callId === callId) turn.keep(withoutCall(kept))
 }
 
 function withoutCall({ leaving }: Kept): Kept {
   return leaving === undefined ? {} : { leaving }
 }
 
-const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }
+export const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }
 const ENDED_MAX = 100
 const REASON_WAIT_MS = 2_000
 const RECONNECTION_WAIT_MS = 30_000

@@ -10,8 +10,9 @@ import {
   isCode,
   isPresent,
   type SealedFrom,
+  UNHEARD,
 } from './device.ts'
-import { close, closeSoon, report } from './ending.ts'
+import { close, closeSoon, forget, leaveUnknown, report, sendLeave } from './ending.ts'
 import { hold } from './held-keys.ts'
 import { enter } from './record.ts'
 import { ask } from './rejoining.ts'
@@ -22,8 +23,9 @@ import type { Turn } from './turn.ts'
 export function answer(turn: Turn, callId: string, command: number): void {
   const phase = turn.call(callId)?.phase
   if (phase?.kind !== 'ringing in') return turn.settle(command, NOT_RINGING)
-  const { invited, untilMs } = phase
-  turn.enterPhase(callId, { kind: 'entering', from: { invited, untilMs }, step: 'key', commands: [command] })
+  const { kind: _, ...from } = phase
+  const { invited } = from
+  turn.enterPhase(callId, { kind: 'entering', from, step: 'key', commands: [command] })
   // The log may not have been reachable when it began to ring.
   if (invited.state === 'refused') {
     setInvited(turn, callId, { ...invited, state: 'opening' })
@@ -67,6 +69,8 @@ export function clear(turn: Turn, callId: string): void {
   )
   if (other !== undefined) return leaveFor(turn, callId, other.callId, other)
   setStep(turn, callId, 'joining')
+  // Without it, an app that ends before the answer would never know that it is in.
+  turn.keep({ ...turn.device.kept, callId })
   turn.request('POST call/{callId}/join', { for: 'join', callId })
 }
 
@@ -84,8 +88,9 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   const { callId, keyEpoch, encryptedAESKey } = record
   const call = turn.call(callId)
   // Else it would be shown as a participant.
-  if (call === undefined) return void turn.request('POST call/{callId}/leave', { for: 'command', callId })
+  if (call === undefined) return leaveUnknown(turn, callId)
   if (call.phase.kind !== 'entering') return
+  if (record.version <= call.movedVersion) return close(turn, callId, 'moved')
   const invited = call.phase.from?.invited.key
   const key = [...call.key.held, ...(invited ? [invited] : [])].find(({ epoch }) => epoch === keyEpoch)
   if (key !== undefined) return done(turn, callId, () => enter(turn, record, key))
@@ -95,8 +100,10 @@ export function onJoined(turn: Turn, record: CallRecord): void {
 }
 
 export function onNotJoined(turn: Turn, callId: string, failure: Failure): void {
-  const call = turn.call(callId)
-  if (call === undefined) return
+  if (turn.call(callId) === undefined) {
+    if (isCode(failure, ...UNHEARD)) leaveUnknown(turn, callId)
+    return
+  }
   // One that the app knows nothing of.
   if (isCode(failure, 'ALREADY_IN_CALL')) return leaveFor(turn, callId, String(failure.members?.callId))
   if (isCode(failure, 'REJOIN_REQUIRED'))
@@ -152,10 +159,16 @@ function done(turn: Turn, callId: string, goOn: () => void): void {
 function fail(turn: Turn, callId: string, failure: Failure): void {
   const phase = turn.call(callId)?.phase
   if (phase?.kind !== 'entering') return
-  const { from, rungOut, commands } = phase
+  const { from, rungOut, commands, step } = phase
+  const mayBeIn = from?.mayBeIn || (step === 'joining' && isCode(failure, ...UNHEARD))
   turn.change(callId, { phase: { ...phase, commands: [] } })
-  if (from === undefined || rungOut !== undefined) close(turn, callId, rungOut ?? 'unknown')
-  else turn.enterPhase(callId, { kind: 'ringing in', ...from })
+  if (from === undefined || rungOut !== undefined) {
+    if (mayBeIn) sendLeave(turn, callId)
+    close(turn, callId, rungOut ?? 'unknown')
+  } else {
+    turn.enterPhase(callId, { kind: 'ringing in', ...from, ...(mayBeIn && { mayBeIn }) })
+    if (!mayBeIn) forget(turn, callId)
+  }
   if (isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) closeSoon(turn, callId)
   turn.settle(commands, failure)
 }

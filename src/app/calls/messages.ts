@@ -4,6 +4,7 @@ import type { MediaReadyEvent, QueueEvent } from '../wire.ts'
 import { type DeviceCall, isPresent } from './device.ts'
 import { close } from './ending.ts'
 import { openUpdate } from './entering.ts'
+import { isElsewhere } from './record.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
 import * as starting from './starting.ts'
@@ -38,7 +39,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       return rejoining.onGranted(turn, event, command)
     case 'key_update':
       if (call.phase.kind !== 'ringing in') return openUpdate(turn, event, command)
-      ringing.onRenewedKey(turn, event, call.phase.untilMs)
+      ringing.onRenewedKey(turn, event, call.phase)
       break
     case 'call_cancelled':
       if (!starting.startsAgain(turn, callId)) close(turn, callId, 'cancelled')
@@ -50,7 +51,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       ringing.onRungOut(turn, callId, `${event.reason}_elsewhere`)
       break
     case 'call_moved':
-      close(turn, callId, 'moved')
+      onMoved(turn, call, event.version)
       break
     case 'call_ended':
       if (!starting.startsAgain(turn, callId)) close(turn, callId, event.endReason)
@@ -59,6 +60,13 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       onMedia(turn, callId, event)
   }
   turn.settle(command)
+}
+
+/** An older one is of before this device came back: its queue was slower than its request. */
+function onMoved(turn: Turn, { callId, phase, record }: DeviceCall, version: number): void {
+  if (phase.kind === 'entering') turn.change(callId, { movedVersion: version })
+  else if (record === undefined || version >= record.version || isElsewhere(turn, record))
+    close(turn, callId, 'moved')
 }
 
 function onMedia(turn: Turn, callId: string, { media }: MediaReadyEvent): void {

@@ -1,8 +1,8 @@
 /** Outcomes of acts. */
 
 import type { CallRecord } from '../wire.ts'
-import { invite, onLeft } from './commands.ts'
-import { type Failure, GONE, type HeldKey, isAsking, isCode, type Waiting } from './device.ts'
+import { invite, leaveAgain, onLeft } from './commands.ts'
+import { type Failure, GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
 import { close, closeSoon } from './ending.ts'
 import {
   onCleared,
@@ -19,7 +19,7 @@ import {
 import type { Input, Outcome } from './input.ts'
 import { begin, onNotRefreshed, onNotWatched, onWatched } from './record.ts'
 import * as rejoining from './rejoining.ts'
-import { notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
+import { failConnected, notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
 import * as starting from './starting.ts'
@@ -82,7 +82,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       onPending(turn, (body as { readonly items: readonly CallRecord[] }).items, waiting)
       return settleWhenDone(turn, waiting.command)
     case 'restore':
-      onRestored(turn, record, waiting.command)
+      onRestored(turn, waiting.callId, record, waiting.command)
       return settleWhenDone(turn, waiting.command)
     case 'give up':
       close(turn, waiting.callId, 'key_lost')
@@ -146,6 +146,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'leave':
       // It has ended here in any case; where the server knows of no such call any more, it need not be told again.
       if (isCode(failure, ...GONE)) onLeft(turn, waiting.callId)
+      else if (isCode(failure, 'NO_ANSWER')) leaveAgain(turn, waiting.callId)
       return turn.settle(waiting.command)
     case 'invited: read':
     case 'invited: open':
@@ -173,23 +174,36 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return notRestored(turn, waiting.command, failure)
     case 'restore':
       if (!isCode(failure, ...GONE)) return notRestored(turn, waiting.command, failure)
-      onRestored(turn, undefined, waiting.command)
+      onRestored(turn, waiting.callId, undefined, waiting.command)
       return settleWhenDone(turn, waiting.command)
     case 'give up':
       close(turn, waiting.callId, 'key_lost')
       return turn.settle(waiting.command, failure)
     case 'refresh':
-      onNotRefreshed(turn, waiting.callId, failure)
+      onNotRefreshed(turn, waiting.callId, failure, waiting.command)
+      // The shell connects once more.
+      if (waiting.command !== undefined && isCode(failure, ...UNHEARD))
+        return failConnected(turn, waiting.command, failure)
       return settleWhenDone(turn, waiting.command)
     case 'watch':
       return onNotWatched(turn, waiting.callId, failure)
     case 'key update':
       return onUpdateRefused(turn, waiting, failure)
+    case 'keyless: read':
+      rejoining.onNotRead(turn, waiting.callId, failure)
+      return turn.settle(waiting.command, failure)
     case 'ask':
     case 'return':
       return rejoining.onNotBack(turn, waiting.callId, failure)
     case 'come back':
       rejoining.onNotBack(turn, waiting.callId, failure)
+      // The server may have it in, and messages of before that are next in the queue.
+      if (isCode(failure, 'NO_ANSWER') && turn.call(waiting.callId) !== undefined)
+        return void turn.request('GET call/{callId}', {
+          for: 'keyless: read',
+          callId: waiting.callId,
+          command: waiting.command,
+        })
       return turn.settle(waiting.command)
     case 'keys: read':
     case 'keys: seal':
@@ -206,6 +220,3 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return turn.settle(waiting.command, failure)
   }
 }
-
-/** The server may not have heard it, or could not carry it out. */
-const UNHEARD: readonly string[] = ['OFFLINE', 'NO_ANSWER', 'ANSWER_INVALID', 'SIGNED_OUT']

@@ -12,7 +12,8 @@ export function begin(turn: Turn, record: CallRecord, phase: Phase): void {
   const { callId } = record
   if (turn.call(callId) === undefined) return
   // Without it the next start does not know of the call; this one does.
-  turn.keep({ ...turn.device.kept, callId })
+  const { leaving } = turn.device.kept
+  turn.keep({ callId, ...(leaving !== undefined && leaving !== callId && { leaving }) })
   turn.change(callId, { record })
   turn.enterPhase(callId, phase)
   plan(turn, callId, record)
@@ -36,8 +37,11 @@ export function refresh(turn: Turn, callId: string, command?: number): void {
   turn.request('GET call/{callId}', { for: 'refresh', callId, ...(command !== undefined && { command }) })
 }
 
-export function onNotRefreshed(turn: Turn, callId: string, failure: Failure): void {
-  if (isCode(failure, ...GONE)) closeSoon(turn, callId)
+export function onNotRefreshed(turn: Turn, callId: string, failure: Failure, command?: number): void {
+  if (isCode(failure, ...GONE)) return closeSoon(turn, callId)
+  // The topic may never tell again of events that this would have shown.
+  const isDue = command === undefined && turn.device.connection !== undefined && isCode(failure, 'NO_ANSWER')
+  if (isDue) refresh(turn, callId)
   else report(turn, callId, failure)
 }
 
@@ -50,6 +54,12 @@ export function onWatched(turn: Turn, callId: string): void {
 export function onNotWatched(turn: Turn, callId: string, failure: Failure): void {
   turn.change(callId, { topic: { kind: 'off' } })
   report(turn, callId, failure)
+}
+
+/** Whether the user is in it with another device. */
+export function isElsewhere({ device }: Turn, { participants }: CallRecord): boolean {
+  const own = participants.find(({ userId }) => userId === device.userId)
+  return own?.state === 'joined' && own.deviceId !== device.deviceId
 }
 
 export function isOver(status: CallStatus): boolean {

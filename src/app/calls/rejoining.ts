@@ -16,7 +16,7 @@ import {
   isPresent,
   newestKey,
 } from './device.ts'
-import { closeSoon, report } from './ending.ts'
+import { closeSoon, leaveUnknown, report } from './ending.ts'
 import { begin, enter } from './record.ts'
 import { renew } from './rotation.ts'
 import type { Turn } from './turn.ts'
@@ -25,6 +25,13 @@ import type { Turn } from './turn.ts'
 export function ask(turn: Turn, record: CallRecord): void {
   begin(turn, record, { kind: 'rejoining', ask: { kind: 'asking' } })
   askAgain(turn, record.callId)
+}
+
+/** The call could not be read for an ask: it is asked for with the record that is here. */
+export function onNotRead(turn: Turn, callId: string, failure: Failure): void {
+  const record = turn.call(callId)?.record
+  if (isCode(failure, ...GONE)) closeSoon(turn, callId)
+  else if (record !== undefined) ask(turn, record)
 }
 
 /** Without a key it is asked for again after the next connection, and after a while. */
@@ -83,13 +90,16 @@ export function onAsked(turn: Turn, event: ParticipantRequestRejoinEvent, comman
 
 export function onAskerRead(
   turn: Turn,
-  { participants, callId }: CallRecord,
+  { participants, callId, keyEpoch }: CallRecord,
   ask: KeyAsk,
   command: number,
 ): void {
+  const call = turn.call(callId)
+  // The newest key is on its way here. The server would pass on the one before under the newest epoch.
+  if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) return turn.settle(command)
   const asker = participants.find(({ userId }) => userId === ask.userId)
   if (asker?.deviceId === ask.deviceId && asker.state !== 'removed') return grant(turn, callId, ask, command)
-  if (asker !== undefined && asker.state !== 'removed' && turn.call(callId) !== undefined)
+  if (asker !== undefined && asker.state !== 'removed' && call !== undefined)
     turn.act({ do: 'emit', callId, name: 'key-asked', value: ask })
   turn.settle(command)
 }
@@ -143,7 +153,10 @@ export function comeBack(turn: Turn, callId: string, key: HeldKey, command: numb
 
 export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command: number): void {
   turn.settle(command)
-  if (turn.call(record.callId) === undefined) return
+  const call = turn.call(record.callId)
+  if (call === undefined) return leaveUnknown(turn, record.callId)
+  // It has made a newer one meanwhile.
+  if (!isAsking(call) && (newestKey(call)?.epoch ?? 0) >= key.epoch) return
   // It was sent before this device was lost, and there is a newer one since.
   if (key.epoch < record.keyEpoch) return ask(turn, record)
   turn.change(record.callId, { askers: [] })
@@ -154,7 +167,8 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
 export function onReturned(turn: Turn, record: CallRecord): void {
   const { callId } = record
   const call = turn.call(callId)
-  if (call === undefined || !isAsking(call)) return
+  if (call === undefined) return leaveUnknown(turn, callId)
+  if (!isAsking(call)) return
   if (record.hostUserId === turn.device.userId) return renew(turn, callId, { returning: record })
   turn.enterPhase(callId, { kind: 'keyless', ask: { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS } })
 }

@@ -2,6 +2,7 @@
 
 import type { CallRecord } from '../wire.ts'
 import { type Failure, isAsking, type Kept } from './device.ts'
+import { forget } from './ending.ts'
 import type { Input } from './input.ts'
 import { onQueue } from './messages.ts'
 import { isOver, refresh } from './record.ts'
@@ -35,18 +36,26 @@ export function onPending(
     if (isAsking(call)) rejoining.askAgain(turn, call.callId)
   }
   const { callId } = kept
+  const phase = callId === undefined ? undefined : turn.call(callId)?.phase
+  // It was answered before the restart, and the server may hear of that yet.
+  if (callId !== undefined && phase?.kind === 'ringing in')
+    turn.change(callId, { phase: { ...phase, mayBeIn: true } })
   if (callId === undefined || turn.call(callId) !== undefined) return restored(turn)
   turn.request('GET call/{callId}', { for: 'restore', callId, command })
 }
 
 /** The app was in a call when it ended. */
-export function onRestored(turn: Turn, record: CallRecord | undefined, command: number): void {
-  const { userId, deviceId, kept } = turn.device
+export function onRestored(
+  turn: Turn,
+  keptId: string,
+  record: CallRecord | undefined,
+  command: number,
+): void {
+  const { userId, deviceId } = turn.device
   const own = record?.participants.find(one => one.userId === userId)
   const isIn = own?.deviceId === deviceId && (own.state === 'joined' || own.state === 'lost')
   if (record === undefined || isOver(record.status) || !isIn) {
-    const { callId: _, ...others } = kept
-    turn.keep(others)
+    forget(turn, keptId)
   } else if (turn.call(record.callId) === undefined) {
     const { callId } = record
     const isActive = record.status === 'active'
@@ -63,6 +72,17 @@ export function onRestored(turn: Turn, record: CallRecord | undefined, command: 
 /** The next try restores it: messages of unknown calls need not wait for that. */
 export function notRestored(turn: Turn, command: number, failure: Failure): void {
   restored(turn)
+  turn.settle(command, failure)
+}
+
+/** Its other acts go on without it. */
+export function failConnected(turn: Turn, command: number, failure: Failure): void {
+  const waiting = turn.device.waiting.map(one => {
+    if (one.for !== 'refresh' || one.command !== command) return one
+    const { command: _, ...rest } = one
+    return rest
+  })
+  turn.device = { ...turn.device, waiting }
   turn.settle(command, failure)
 }
 

@@ -12,9 +12,10 @@ import {
   isCode,
   type Phase,
   type Ringing,
+  type Rings,
   type Sender,
 } from './device.ts'
-import { close, hasEnded, report } from './ending.ts'
+import { close, hasEnded, report, sendLeave } from './ending.ts'
 import type { Turn } from './turn.ts'
 
 /** An invitation, by socket or by push. */
@@ -81,8 +82,11 @@ export function decline(
   reason: 'declined' | 'busy' | 'timeout',
   command?: number,
 ): void {
-  if (turn.call(callId)?.phase.kind !== 'ringing in') return turn.settle(command, NOT_RINGING)
+  const phase = turn.call(callId)?.phase
+  if (phase?.kind !== 'ringing in') return turn.settle(command, NOT_RINGING)
+  if (phase.mayBeIn) sendLeave(turn, callId, command)
   close(turn, callId, reason === 'timeout' ? 'missed' : 'declined')
+  if (phase.mayBeIn) return
   const purpose = { for: 'command', callId, ...(command !== undefined && { command }) } as const
   turn.request('POST call/{callId}/decline', purpose, { reason })
 }
@@ -90,18 +94,21 @@ export function decline(
 /** Another device of the user has answered, or none has. Where this one asks to join, the answer says whether the call is here. */
 export function onRungOut(turn: Turn, callId: string, reason: CallEnding): void {
   const phase = turn.call(callId)?.phase
-  if (phase?.kind === 'ringing in') return close(turn, callId, reason)
+  if (phase?.kind === 'ringing in') {
+    if (phase.mayBeIn) sendLeave(turn, callId)
+    return close(turn, callId, reason)
+  }
   if (phase?.kind !== 'entering') return
   if (phase.step === 'key' || phase.step === 'clearing') return close(turn, callId, reason)
   turn.change(callId, { phase: { ...phase, rungOut: reason } })
 }
 
 /** It still rings: the invitation's key is not good any more. */
-export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, untilMs: number): void {
+export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): void {
   const { callId, epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
   const invited: Invited = { epoch, text, from, state: 'opening' }
-  turn.change(callId, { phase: { kind: 'ringing in', invited, untilMs } })
+  turn.change(callId, { phase: { ...rings, kind: 'ringing in', invited } })
   openInvitation(turn, callId, invited)
 }
 
@@ -164,6 +171,7 @@ export function add(
     topic: { kind: 'off' },
     rotation: { kind: 'none' },
     end: { kind: 'none' },
+    movedVersion: 0,
     askers: [],
   }
   turn.device = { ...turn.device, calls: [...turn.device.calls, call] }

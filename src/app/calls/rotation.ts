@@ -1,8 +1,16 @@
 /** The keys that this device makes in one call: when their time has run out, after a participant has left, and when asked. */
 
 import type { CallRecord } from '../wire.ts'
-import { type Failure, isCode, type NewKey, newestKey, type Rotation, type RotationReason } from './device.ts'
-import { report } from './ending.ts'
+import {
+  type Failure,
+  isAsking,
+  isCode,
+  type NewKey,
+  newestKey,
+  type Rotation,
+  type RotationReason,
+} from './device.ts'
+import { HAS_ENDED, report } from './ending.ts'
 import { hold } from './held-keys.ts'
 import type { Turn } from './turn.ts'
 
@@ -54,27 +62,27 @@ export function onRotationDue(turn: Turn, callId: string): void {
 /** The call was read: its devices and its epoch. */
 export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
   const call = turn.call(sending.callId)
-  if (call === undefined) return
+  if (call === undefined) return turn.settle(sending.command, HAS_ENDED)
   const held = newestKey(call)
   if (sending.reason === 'emergency' && held === undefined) return turn.settle(sending.command, KEY_MISSING)
   const key = sending.reason === 'emergency' ? held!.key : turn.makeKey()
-  turn.seal(key, { participants: record.participants }, { ...sending, for: 'keys: seal', key, record })
+  const epoch = sending.reason === 'emergency' ? held!.epoch : record.keyEpoch + 1
+  turn.seal(key, { participants: record.participants }, { ...sending, for: 'keys: seal', key, epoch, record })
 }
 
 export function onSealed(turn: Turn, sending: NewKey, texts: Readonly<Record<string, string>>): void {
-  const { callId, reason, record } = sending
-  const call = turn.call(callId)
-  if (call === undefined) return
-  const epoch = reason === 'emergency' ? (newestKey(call)?.epoch ?? record!.keyEpoch) : record!.keyEpoch + 1
+  const { callId, reason, epoch } = sending
+  if (turn.call(callId) === undefined) return turn.settle(sending.command, HAS_ENDED)
   const body = { epoch, reason, encryptedAESKeys: texts }
   turn.request('POST call/{callId}/keys', { ...sending, for: 'keys' }, body)
 }
 
-/** Gives the record with which this device returns into the call by the key, if it does. */
+/** Gives the record with which this device returns into the call by the key, if it does: also where it still asks for one. */
 export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   const { callId, reason, command, key, record } = sending
   if (reason === 'emergency') turn.settle(command)
-  const rotation = turn.call(callId)?.rotation
+  const call = turn.call(callId)
+  const rotation = call?.rotation
   if (reason === 'emergency' || rotation?.kind !== 'renewing') return undefined
   const { next, returning, commands } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
@@ -82,7 +90,7 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   if (next === undefined) plan(turn, callId, record!)
   else planAfter(turn, callId, next.afterMs, next.reason)
   turn.settle(commands)
-  return returning
+  return returning ?? (call !== undefined && isAsking(call) ? record : undefined)
 }
 
 /** Gives whether this device was to return into the call by the key. */
@@ -97,7 +105,6 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   if (reason === 'emergency' || rotation?.kind !== 'renewing') return false
   const { afterMs, commands, returning } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
-  turn.wipe(sending.key)
   // It may have arrived; then this device needs another one with them.
   if (afterMs === undefined) planAfter(turn, callId, AFTER_LEAVING_MS, 'rotation')
   else planAfter(turn, callId, later(afterMs), rotation.reason)

@@ -7,11 +7,12 @@ import {
   type Failure,
   type HeldKey,
   type Invited,
+  isAsking,
   isCode,
   type Ringing,
   type Start,
 } from './device.ts'
-import { close } from './ending.ts'
+import { close, sendLeave } from './ending.ts'
 import { clear, onFound } from './entering.ts'
 import { enter } from './record.ts'
 import { add, personIn, ring, ringingIn, sendersIn } from './ringing.ts'
@@ -52,12 +53,22 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
   if (own === undefined) return
   const { callId } = record
   const { userId } = turn.device
-  add(turn, { ...record, caller: personIn(record, userId) }, { kind: 'ringing out' }, record)
-  if (own.closed === undefined) {
+  // It was joined by its id, and left, before this answer came.
+  const isOver = turn.device.ended.some(one => one.callId === callId)
+  const closed = own.closed ?? (isOver ? 'left' : undefined)
+  const known = turn.call(callId)
+  // The app has joined it already, by an id that it has from elsewhere.
+  if (known?.phase.kind === 'entering') turn.settle(known.phase.commands, undefined, callId)
+  if (known === undefined)
+    add(turn, { ...record, caller: personIn(record, userId) }, { kind: 'ringing out' }, record)
+  for (const other of turn.device.calls.filter(one => one.callId !== callId && isAsking(one))) {
+    sendLeave(turn, other.callId)
+    close(turn, other.callId, 'left')
+  }
+  if (closed === undefined) {
     enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
   } else {
-    turn.wipe(own.key)
-    close(turn, callId, own.closed)
+    close(turn, callId, closed)
     turn.request('POST call/{callId}/end', { for: 'command', callId })
   }
   turn.settle(command, undefined, callId)
@@ -67,7 +78,6 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
 export function onNotStarted(turn: Turn, command: number, failure: Failure): void {
   const own = take(turn, command)
   if (own === undefined) return
-  turn.wipe(own.key)
   if (own.closed === undefined && isCode(failure, ...CHANGED) && own.triesLeft > 1)
     return seal(turn, { ...own, triesLeft: own.triesLeft - 1 })
   const [only, second] = own.userIds

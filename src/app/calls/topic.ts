@@ -1,9 +1,9 @@
 /** A call's record and the events of its topic; the greater version wins. */
 
 import type { CallRecord, CallTopicEvent } from '../wire.ts'
-import { isAsking } from './device.ts'
+import { isAsking, newestKey } from './device.ts'
 import { close, closeSoon } from './ending.ts'
-import { isOver } from './record.ts'
+import { isElsewhere, isOver } from './record.ts'
 import { ask, onHostChanged } from './rejoining.ts'
 import { planAfterLeaving } from './rotation.ts'
 import type { Turn } from './turn.ts'
@@ -23,10 +23,10 @@ export function show(turn: Turn, record: CallRecord): void {
   if (call === undefined) return
   if (own?.state === 'removed') return close(turn, callId, 'removed')
   if (own?.state === 'left' && !isAsking(call)) return close(turn, callId, 'left')
+  if (isElsewhere(turn, record) && !isAsking(call)) return close(turn, callId, 'moved')
   // The network was away for longer than the server waits.
-  if (own?.state === 'lost' && call.phase.kind === 'active') ask(turn, record)
-  else if (call.phase.kind === 'ringing out' && status === 'active')
-    turn.enterPhase(callId, { kind: 'active' })
+  if (own?.state === 'lost' && !isAsking(call)) ask(turn, record)
+  else if (call.phase.kind === 'ringing out' && status === 'active') onAnswered(turn, record)
 }
 
 export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void {
@@ -41,11 +41,22 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
   const isOwn = participant.userId === turn.device.userId
   if (turn.call(callId)?.phase.kind === 'ringing out' && participant.state === 'joined') {
     const startedAt = new Date(turn.serverMs).toISOString()
-    turn.change(callId, { record: { ...withEvent(record, event), startedAt } })
-    turn.enterPhase(callId, { kind: 'active' })
+    onAnswered(turn, { ...withEvent(record, event), startedAt })
   }
-  if (isOwn && participant.state === 'removed') close(turn, callId, 'removed')
+  const shown = turn.call(callId)?.record
+  // A leave of before this device came back may be carried out late.
+  if (isOwn && shown !== undefined && ['left', 'lost', 'removed'].includes(participant.state))
+    show(turn, shown)
   else if (!isOwn && ['left', 'lost', 'removed'].includes(participant.state)) planAfterLeaving(turn, callId)
+}
+
+/** A callee is in. A caller that has restarted meanwhile asks them for the key. */
+function onAnswered(turn: Turn, record: CallRecord): void {
+  const { callId } = record
+  const call = turn.call(callId)
+  if (call === undefined || newestKey(call) === undefined) return ask(turn, record)
+  turn.change(callId, { record })
+  turn.enterPhase(callId, { kind: 'active' })
 }
 
 function withEvent(record: CallRecord, event: CallTopicEvent): CallRecord {

@@ -7,6 +7,7 @@ import {
   type DeviceCall,
   type Failure,
   type Kept,
+  keysIn,
   type Phase,
   type Purpose,
   type Sender,
@@ -18,6 +19,7 @@ export class Turn {
   device: Device
   readonly acts: Act[] = []
   readonly nowMs: number
+  readonly #made: number[] = []
 
   constructor(device: Device, nowMs: number) {
     this.device = device
@@ -58,12 +60,11 @@ export class Turn {
     this.act({ do: 'emit', callId, name })
   }
 
-  /** Overwrites keys that no call has any more. */
-  wipe(...keys: readonly (number | undefined)[]): void {
-    const held = this.device.calls.flatMap(({ phase, key }) => (phase.kind === 'ended' ? [] : key.held))
-    const gone = [...new Set(keys)].filter((one): one is number => held.every(({ key }) => key !== one))
-    const known = gone.filter(one => one !== undefined)
-    if (known.length > 0) this.act({ do: 'wipe', keys: known })
+  /** Overwrites those of these keys, and of all that were made in this step, that nothing has a use for any more. */
+  wipeUnused(keys: readonly number[]): void {
+    const used = keysIn(this.device)
+    const unused = [...new Set([...keys, ...this.#made])].filter(key => !used.includes(key))
+    if (unused.length > 0) this.act({ do: 'wipe', keys: unused })
   }
 
   /** Notes it for the next start. */
@@ -102,6 +103,7 @@ export class Turn {
 
   makeKey(): number {
     const key = this.number()
+    this.#made.push(key)
     this.act({ do: 'make', key })
     return key
   }
