@@ -3,7 +3,7 @@
 import type { CallRecord } from '../wire.ts'
 import { invite, leaveAgain, onLeft } from './commands.ts'
 import { type Failure, GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
-import { close, closeSoon } from './ending.ts'
+import { close, closeSoon, sendLeave } from './ending.ts'
 import {
   onCleared,
   onFound,
@@ -177,6 +177,8 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       onRestored(turn, waiting.callId, undefined, waiting.command)
       return settleWhenDone(turn, waiting.command)
     case 'give up':
+      // A callee may have answered.
+      if (isCode(failure, ...UNHEARD)) sendLeave(turn, waiting.callId)
       close(turn, waiting.callId, 'key_lost')
       return turn.settle(waiting.command, failure)
     case 'refresh':

@@ -156,7 +156,8 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
   const call = turn.call(record.callId)
   if (call === undefined) return leaveUnknown(turn, record.callId)
   // It has made a newer one meanwhile.
-  if (!isAsking(call) && (newestKey(call)?.epoch ?? 0) >= key.epoch) return
+  const isWanting = isAsking(call) || call.key.kind === 'asked'
+  if (!isWanting && (newestKey(call)?.epoch ?? 0) >= key.epoch) return turn.change(record.callId, { record })
   // It was sent before this device was lost, and there is a newer one since.
   if (key.epoch < record.keyEpoch) return ask(turn, record)
   turn.change(record.callId, { askers: [] })

@@ -3,14 +3,17 @@
 import type { CallRecord, CallTopicEvent } from '../wire.ts'
 import { isAsking, newestKey } from './device.ts'
 import { close, closeSoon } from './ending.ts'
-import { isElsewhere, isOver } from './record.ts'
+import { isElsewhere, isOver, refresh } from './record.ts'
 import { ask, onHostChanged } from './rejoining.ts'
 import { planAfterLeaving } from './rotation.ts'
 import type { Turn } from './turn.ts'
 
 export function onRefreshed(turn: Turn, callId: string, record: CallRecord): void {
   const shown = turn.call(callId)?.record
-  if (shown !== undefined && isNewer(record, shown)) show(turn, record)
+  if (shown === undefined) return
+  if (isNewer(record, shown)) show(turn, record)
+  // Events of the topic that came after it may stand on one that the topic had not told.
+  else refresh(turn, callId)
 }
 
 /** Takes the record of an answer. */
