@@ -92,6 +92,9 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   if (call.phase.kind !== 'entering') return
   if (record.version <= call.movedVersion) return close(turn, callId, 'moved')
   const invited = call.phase.from?.invited.key
+  // It has to come back by a key, whatever it has: they had left, or declined with another device.
+  const own = record.participants.find(({ userId }) => userId === turn.device.userId)
+  if (own?.state !== 'joined') return done(turn, callId, () => ask(turn, record))
   const key = [...call.key.held, ...(invited ? [invited] : [])].find(({ epoch }) => epoch === keyEpoch)
   if (key !== undefined) return done(turn, callId, () => enter(turn, record, key))
   if (encryptedAESKey === undefined) return done(turn, callId, () => ask(turn, record))

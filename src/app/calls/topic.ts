@@ -27,8 +27,8 @@ export function show(turn: Turn, record: CallRecord): void {
   if (own?.state === 'removed') return close(turn, callId, 'removed')
   if (own?.state === 'left' && !isAsking(call)) return close(turn, callId, 'left')
   if (isElsewhere(turn, record) && !isAsking(call)) return close(turn, callId, 'moved')
-  // The network was away for longer than the server waits.
-  if (own?.state === 'lost' && !isAsking(call)) ask(turn, record)
+  // The network was away for longer than the server waits; they may have been invited again since.
+  if (own !== undefined && own.state !== 'joined' && !isAsking(call)) ask(turn, record)
   else if (call.phase.kind === 'ringing out' && status === 'active') onAnswered(turn, record)
 }
 
