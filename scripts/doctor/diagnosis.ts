@@ -21,7 +21,7 @@ export interface DiagnosisOptions extends Omit<Patient, 'config' | 'skews'> {
   readonly settingsFile: string | undefined
 }
 
-/** Of settings that are wrong, nothing but their faults. */
+/** Wrong settings give only their faults. */
 export async function* diagnose(
   environment: Readonly<Record<string, string | undefined>>,
   { dev, settingsFile, ...wishes }: DiagnosisOptions,

@@ -1,4 +1,4 @@
-/** What `verify-proof` finds of one lookup result, step by step. */
+/** The verdict of `verify-proof` on one lookup result, step by step. */
 
 import { type LogKeys, parseLogKeys } from '../../src/client/log-keys.ts'
 import { inputOf, type LookupClaim, type LookupResult, verifyLookup } from '../../src/client/lookup.ts'

@@ -86,7 +86,7 @@ async function runSuite(size) {
   return ended.every(({ passed }) => passed)
 }
 
-/** What the tests of a run use together: a browser and a PostgreSQL, where the machine has them. */
+/** A browser and a PostgreSQL for all tests of a run, where the machine has them. */
 async function startShared() {
   const { serveBrowser } = await import(join(TEST, 'support', 'browser.js'))
   const { servePostgres } = await import(join(TEST, 'support', 'postgres.js'))

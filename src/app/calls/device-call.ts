@@ -78,6 +78,7 @@ function onInput(turn: Turn, input: Input): void {
     case 'invited':
       return onInvitation(turn, input.invitation)
     case 'cancelled':
+      starting.dropHeld(turn, input.callId)
       if (turn.call(input.callId)?.phase.kind === 'ringing in') close(turn, input.callId, input.reason)
       return
     case 'queue':

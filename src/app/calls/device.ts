@@ -75,7 +75,7 @@ export interface DeviceCall {
   readonly topic: { readonly kind: 'off' | 'coming' | 'on' }
   readonly rotation: Rotation
   readonly end: EndState
-  /** Of the last `call_moved` that came while this device was on its way in; 0 before. */
+  /** Version of the last `call_moved` that came while this device was on its way in; 0 before. */
   readonly movedVersion: number
   /** Users who asked for the key while this device did not have it either. */
   readonly askers: readonly string[]
@@ -99,7 +99,7 @@ export interface Entering {
   readonly commands: readonly number[]
   /** Why it would have rung no more while it was answered here. */
   readonly rungOut?: CallEnding
-  /** The start that this call has crossed: it is made after all if this call is over by now. */
+  /** The start that this call has crossed: it is made after all if this call has ended by now. */
   readonly crossed?: Pick<Start, 'command' | 'userIds' | 'options'>
 }
 
@@ -224,7 +224,13 @@ export type Purpose =
   | { readonly for: 'pending'; readonly command: number; readonly kept: Kept }
   | { readonly for: 'restore'; readonly callId: string; readonly command: number }
   | { readonly for: 'give up'; readonly callId: string; readonly command: number }
-  | { readonly for: 'refresh'; readonly callId: string; readonly command?: number }
+  | {
+      readonly for: 'refresh'
+      readonly callId: string
+      readonly command?: number
+      /** So often the answer was older than the topic, in a row. */
+      readonly again?: number
+    }
   | { readonly for: 'watch'; readonly callId: string }
   | ({ readonly for: 'key update' } & SealedFrom)
   | { readonly for: 'keyless: read'; readonly callId: string; readonly command: number }

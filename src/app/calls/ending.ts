@@ -9,12 +9,18 @@ export function close(turn: Turn, callId: string, reason: CallEnding): void {
   const call = turn.call(callId)
   if (call === undefined) return
   endHere(turn, call, reason)
-  // By this clock the invitation may not have been made yet.
-  const atMs = Math.max(call.invitedAtMs, turn.serverMs)
-  const ended = turn.device.ended.filter(one => one.callId !== callId)
-  turn.device = { ...turn.device, ended: [...ended, { callId, atMs }].slice(-ENDED_MAX) }
+  noteEnd(turn, call)
   // Should it fail, the next start finds that the call has ended.
   forget(turn, callId)
+}
+
+/** An invitation from before then does not ring any more. */
+export function noteEnd(turn: Turn, call: Pick<DeviceCall, 'callId' | 'invitedAtMs'>): void {
+  const { callId, invitedAtMs } = call
+  // By this clock the invitation may not have been made yet.
+  const atMs = Math.max(invitedAtMs, turn.serverMs)
+  const ended = turn.device.ended.filter(one => one.callId !== callId)
+  turn.device = { ...turn.device, ended: [...ended, { callId, atMs }].slice(-ENDED_MAX) }
 }
 
 /** The server may have let it in after it ended here. One that the next start asks for is left as it is. */

@@ -18,10 +18,12 @@ export function onInvitation(turn: Turn, invitation: ringing.Invitation): void {
 export function onQueue(turn: Turn, event: QueueEvent, command: number): void {
   if (event.type === 'call_invitation') onInvitation(turn, event)
   if (event.type === 'call_invitation' || !('callId' in event)) return turn.settle(command)
+  const isRungOut = RUNG_OUT.includes(event.type)
+  if (isRungOut) starting.dropHeld(turn, event.callId)
   const call = turn.call(event.callId)
   const { restoring } = turn.device
   // Such as another device that asks for the key, after a restart of both.
-  if (restoring.kind === 'waiting' && (call === undefined || !isPresent(call))) {
+  if (restoring.kind === 'waiting' && (call === undefined || (!isPresent(call) && !isRungOut))) {
     const early = [...restoring.early, { command, event }]
     turn.device = { ...turn.device, restoring: { kind: 'waiting', early } }
     return
@@ -73,6 +75,15 @@ function onMedia(turn: Turn, callId: string, { media }: MediaReadyEvent): void {
   turn.change(callId, { media })
   turn.act({ do: 'emit', callId, name: 'media', value: media })
 }
+
+/** A call rings no more after these. */
+const RUNG_OUT: readonly string[] = [
+  'call_cancelled',
+  'call_missed',
+  'call_answered_elsewhere',
+  'call_moved',
+  'call_ended',
+]
 
 type CallMessage = Exclude<
   Extract<QueueEvent, { readonly callId: string }>,

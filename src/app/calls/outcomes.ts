@@ -23,7 +23,7 @@ import { failConnected, notRestored, onPending, onRestored, settleWhenDone } fro
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
 import * as starting from './starting.ts'
-import { onRefreshed } from './topic.ts'
+import { onRefreshed, showIfNewer } from './topic.ts'
 import type { Turn } from './turn.ts'
 
 export function onOutcome(turn: Turn, input: Extract<Input, { readonly on: 'done' | 'failed' }>): void {
@@ -88,7 +88,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       close(turn, waiting.callId, 'key_lost')
       return settleWhenDone(turn, waiting.command)
     case 'refresh':
-      onRefreshed(turn, waiting.callId, record)
+      onRefreshed(turn, waiting.callId, record, waiting.again)
       return settleWhenDone(turn, waiting.command)
     case 'watch':
       return onWatched(turn, waiting.callId)
@@ -129,7 +129,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       return void turn.request('POST call/{callId}/invite', { ...waiting, for: 'invite' }, body)
     }
     case 'invite':
-      onRefreshed(turn, waiting.callId, record)
+      showIfNewer(turn, waiting.callId, record)
       return turn.settle(waiting.command)
   }
 }

@@ -29,12 +29,17 @@ export function enter(turn: Turn, record: CallRecord, key: HeldKey): void {
 }
 
 /** Events of the topic that this device has missed are in the record. */
-export function refresh(turn: Turn, callId: string, command?: number): void {
+export function refresh(turn: Turn, callId: string, command?: number, again = 0): void {
   const call = turn.call(callId)
   // While it joins, the server may not have this device in the call yet.
   if (call === undefined || !isPresent(call) || call.record === undefined) return
   watch(turn, callId)
-  turn.request('GET call/{callId}', { for: 'refresh', callId, ...(command !== undefined && { command }) })
+  turn.request('GET call/{callId}', {
+    for: 'refresh',
+    callId,
+    ...(command !== undefined && { command }),
+    ...(again > 0 && { again }),
+  })
 }
 
 export function onNotRefreshed(turn: Turn, callId: string, failure: Failure, command?: number): void {

@@ -1,7 +1,7 @@
 /** After each connection: what this device has left, what rings, and the call that it was in. */
 
 import type { CallRecord } from '../wire.ts'
-import { type Failure, isAsking, type Kept } from './device.ts'
+import { type Failure, isAsking, isPresent, type Kept } from './device.ts'
 import { forget } from './ending.ts'
 import type { Input } from './input.ts'
 import { onQueue } from './messages.ts'
@@ -11,14 +11,16 @@ import * as ringing from './ringing.ts'
 import * as starting from './starting.ts'
 import type { Turn } from './turn.ts'
 
-/** What this device has left before the connection, what rings, and the call that it was in. */
 export function onConnected(
   turn: Turn,
   { command, connection, kept }: Extract<Input, { on: 'connected' }>,
 ): void {
   turn.device = { ...turn.device, connection, kept }
   const { leaving } = kept
-  if (leaving === undefined) turn.request('GET call/pending', { for: 'pending', command, kept })
+  const left = leaving === undefined ? undefined : turn.call(leaving)
+  // Whose user is on the way back into it, a device does not leave.
+  if (leaving === undefined || (left !== undefined && isPresent(left)))
+    turn.request('GET call/pending', { for: 'pending', command, kept })
   else turn.request('POST call/{callId}/leave', { for: 'kept leave', callId: leaving, command, kept })
 }
 

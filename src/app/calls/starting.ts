@@ -12,7 +12,7 @@ import {
   type Ringing,
   type Start,
 } from './device.ts'
-import { close, sendLeave } from './ending.ts'
+import { close, noteEnd, sendLeave } from './ending.ts'
 import { clear, onFound } from './entering.ts'
 import { enter } from './record.ts'
 import { add, personIn, ring, ringingIn, sendersIn } from './ringing.ts'
@@ -38,6 +38,15 @@ export function holds(turn: Turn, ringing: Ringing): boolean {
   if (own === undefined || turn.call(ringing.callId) !== undefined) return false
   replace(turn, { ...own, held: ringing })
   return true
+}
+
+/** A held invitation rings no more: it was withdrawn, or another device of the user has answered. */
+export function dropHeld(turn: Turn, callId: string): void {
+  const own = turn.device.starts.find(({ held }) => held?.callId === callId)
+  if (own?.held === undefined) return
+  const { held, ...others } = own
+  noteEnd(turn, held)
+  replace(turn, others)
 }
 
 export function onStartSealed(turn: Turn, command: number, texts: Readonly<Record<string, string>>): void {

@@ -8,16 +8,20 @@ import { ask, onHostChanged } from './rejoining.ts'
 import { planAfterLeaving } from './rotation.ts'
 import type { Turn } from './turn.ts'
 
-export function onRefreshed(turn: Turn, callId: string, record: CallRecord): void {
+/** Takes the record of an answer, unless it is older than the one here. Gives whether it did. */
+export function showIfNewer(turn: Turn, callId: string, record: CallRecord): boolean {
   const shown = turn.call(callId)?.record
-  if (shown === undefined) return
-  if (isNewer(record, shown)) show(turn, record)
-  // Events of the topic that came after it may stand on one that the topic had not told.
-  else refresh(turn, callId)
+  if (shown === undefined || !isNewer(record, shown)) return false
+  show(turn, record)
+  return true
 }
 
-/** Takes the record of an answer. */
-export function show(turn: Turn, record: CallRecord): void {
+export function onRefreshed(turn: Turn, callId: string, record: CallRecord, again = 0): void {
+  // Events of the topic that came after it may stand on one that the topic had not told. A server may lag behind it for long.
+  if (!showIfNewer(turn, callId, record) && again < AGAIN_MAX) refresh(turn, callId, undefined, again + 1)
+}
+
+function show(turn: Turn, record: CallRecord): void {
   const { callId, status } = record
   if (isOver(status)) return close(turn, callId, record.endReason ?? 'unknown')
   turn.change(callId, { record })
@@ -75,3 +79,5 @@ function withEvent(record: CallRecord, event: CallTopicEvent): CallRecord {
 function isNewer(one: CallRecord, other: CallRecord): boolean {
   return one.version >= other.version
 }
+
+const AGAIN_MAX = 3

@@ -1,0 +1,287 @@
+/**
+ * Plays the stories of `test/vectors/device-calls.jsonl`: inputs to the calls of one device, and the acts that follow from each.
+ * The file's first line says how a story is read; a player in another language needs no more than this one does.
+ */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Act } from '../../src/app/calls/act.ts'
+import { type Device, isPresent, type Waiting } from '../../src/app/calls/device.ts'
+import { decide, newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
+import type { Input } from '../../src/app/calls/input.ts'
+import { PROJECT_ROOT } from './vectors.ts'
+
+export interface Step {
+  readonly at?: number
+  readonly in: Readonly<Record<string, unknown>> & { readonly on: string }
+  readonly acts?: readonly unknown[]
+}
+
+export interface Story {
+  readonly name?: string
+  readonly situation?: string
+  readonly given?: string
+  readonly steps: readonly Step[]
+  /** At the end: each call with its state, and when `time` is to be said; null for never. */
+  readonly calls: readonly string[]
+  readonly next: number | null
+}
+
+export interface Impossible {
+  readonly impossible: readonly string[]
+  readonly inputs: readonly string[]
+  readonly because: string
+}
+
+export interface Stories {
+  readonly me: { readonly userId: string; readonly deviceId: string }
+  readonly stories: readonly Story[]
+  readonly situations: ReadonlyMap<string, Story>
+  readonly impossible: readonly Impossible[]
+}
+
+export function readStories(): Stories {
+  const path = join(PROJECT_ROOT, 'test/vectors/device-calls.jsonl')
+  const lines = readFileSync(path, 'utf8').trim().split('\n')
+  const values = new Map<string, object>()
+  const read = lines.map(line => {
+    const said = expand(JSON.parse(line), values) as Record<string, unknown>
+    if (typeof said.value === 'string') values.set(said.value, said.is as object)
+    return said
+  })
+  const all = <Line>(member: string) => read.filter(one => member in one) as Line[]
+  return {
+    me: all<Stories>('me')[0]!.me,
+    stories: all<Story>('name'),
+    situations: new Map(all<Story>('situation').map(one => [one.situation!, one])),
+    impossible: all<Impossible>('impossible'),
+  }
+}
+
+/** `like` names a value, and the members beside it take the place of its own. */
+function expand(said: unknown, values: ReadonlyMap<string, object>): unknown {
+  if (Array.isArray(said)) return said.map(one => expand(one, values))
+  if (typeof said !== 'object' || said === null) return said
+  const { like, ...own } = said as Record<string, unknown>
+  const members = Object.entries(own).map(([name, value]) => [name, expand(value, values)])
+  if (like !== undefined && !values.has(String(like))) throw new Error(`no value ${like}`)
+  return { ...(like !== undefined && values.get(String(like))), ...Object.fromEntries(members) }
+}
+
+export class StoryPlayer {
+  device: Device
+  nowMs = 0
+  /** Acts without an outcome so far, the oldest first. */
+  readonly unanswered: { readonly act: number; readonly name: string; readonly key?: number }[] = []
+  /** States and inputs that have met. */
+  readonly met = new Set<string>()
+  /** How often each command was answered. */
+  readonly answers = new Map<string, number>()
+  /** Keys that the shell has, by their number in the machine. */
+  readonly octets = new Set<number>()
+  readonly #keys: number[] = []
+  readonly #commands: string[] = []
+
+  constructor({ userId, deviceId }: Stories['me']) {
+    this.device = newDevice(userId, deviceId)
+  }
+
+  /** Plays a situation, whose acts no story looks at. */
+  begin(situation: string, stories: Stories): void {
+    const { given, steps } = stories.situations.get(situation)!
+    if (given !== undefined) this.begin(given, stories)
+    for (const step of steps) this.play(step)
+  }
+
+  /** Gives the acts, told. */
+  play({ at, in: said }: Step): unknown[] {
+    this.nowMs = at ?? this.nowMs
+    const input = this.#inputOf(said)
+    for (const state of statesMet(this.device, input)) this.met.add(state)
+    const { device, acts } = decide(this.device, input, this.nowMs)
+    this.device = device
+    return acts.map(act => this.#told(act))
+  }
+
+  /** Each with its state; an ended one is gone with the next input. */
+  get calls(): string[] {
+    return this.device.calls.map(({ callId }) => `${callId} ${stateIn(this.device, callId)}`)
+  }
+
+  get nextMs(): number | null {
+    return nextDeadlineMs(this.device) ?? null
+  }
+
+  /** Left after a story, when nothing should be. */
+  get rest(): object {
+    const notAnsweredOnce = [...this.answers].filter(([, count]) => count !== 1).map(([name]) => name)
+    return { calls: this.calls, next: this.nextMs, notAnsweredOnce, keys: [...this.octets] }
+  }
+
+  /** With a number for the act that it answers, or for its command. */
+  #inputOf(said: Step['in']): Input {
+    const { of, key, ...input } = said
+    if (said.on === 'done' || said.on === 'failed') {
+      const at = this.unanswered.findLastIndex(({ name }) => name.startsWith(String(of)))
+      if (at < 0) throw new Error(`nothing unanswered begins with ${of}`)
+      const [{ act, key: asked } = { act: 0 }] = this.unanswered.splice(at, 1)
+      const opened = typeof key === 'number' ? this.#keys[key - 1] : asked
+      if (said.on === 'done' && opened !== undefined) this.octets.add(opened)
+      return { ...input, act, ...(opened !== undefined && { key: opened }) } as unknown as Input
+    }
+    const event = said.event as { readonly type: string } | undefined
+    const name = said.on === 'queue' ? event!.type : said.on
+    if (UNANSWERED.includes(said.on)) return input as Input
+    const count = this.#commands.filter(one => one.split(' ')[0] === name).length
+    this.#commands.push(count === 0 ? name : `${name} ${count + 1}`)
+    this.answers.set(this.#commands.at(-1)!, 0)
+    return { ...input, command: this.#commands.length } as unknown as Input
+  }
+
+  #told(act: Act): unknown {
+    const told = this.#nameOf(act)
+    if ('act' in act) {
+      const key = act.do === 'open' ? { key: act.key } : {}
+      this.unanswered.push({ act: act.act, name: told, ...key })
+    }
+    if (act.do === 'make') this.octets.add(act.key)
+    if (act.do === 'wipe') for (const key of act.keys) this.octets.delete(key)
+    return act.do === 'request' && act.body !== undefined ? { [told]: act.body } : told
+  }
+
+  #nameOf(act: Act): string {
+    switch (act.do) {
+      case 'request':
+        return act.operation.replace('{callId}', String(act.callId))
+      case 'send':
+        return `SEND ${act.destination}`
+      case 'watch':
+      case 'unwatch':
+        return `${act.do} ${act.callId}`
+      case 'open': {
+        const from = act.from.map(one => `${one.userId}_${one.deviceId}`).join(' ')
+        return `open ${act.text} from ${from} as key ${this.#keyOf(act.key)}`
+      }
+      case 'make':
+        return `make key ${this.#keyOf(act.key)}`
+      case 'seal':
+        return `seal key ${this.#keyOf(act.key)} for ${receivers(act.to)}`
+      case 'wipe':
+        return `wipe key ${act.keys.map(key => this.#keyOf(key)).join(' ')}`
+      case 'keep': {
+        const parts = [act.callId && `call ${act.callId}`, act.leaving && `leaving ${act.leaving}`]
+        return `keep ${parts.filter(Boolean).join(', ') || 'nothing'}`
+      }
+      case 'settle': {
+        const name = this.#commands[act.command - 1]!
+        this.answers.set(name, this.answers.get(name)! + 1)
+        return [`settle ${name}`, act.callId && `call ${act.callId}`, act.error?.code]
+          .filter(Boolean)
+          .join(': ')
+      }
+      case 'emit':
+        return `${act.callId}: ${this.#event(act)}`
+    }
+  }
+
+  #event(act: Extract<Act, { do: 'emit' }>): string {
+    switch (act.name) {
+      case 'state':
+        return `state ${act.value}`
+      case 'key':
+        return `key ${this.#keyOf(act.value.key)} of epoch ${act.value.epoch} from ${act.value.fromUserId}`
+      case 'participant':
+        return `participant ${act.value.userId} ${act.value.state}`
+      case 'media':
+        return `media ${act.value.state}`
+      case 'key-asked':
+        return `key-asked ${act.value.userId}_${act.value.deviceId}`
+      case 'error':
+        return `error ${act.value.code}`
+      default:
+        return act.name
+    }
+  }
+
+  /** Keys are numbered as they first appear. */
+  #keyOf(key: number): number {
+    if (!this.#keys.includes(key)) this.#keys.push(key)
+    return this.#keys.indexOf(key) + 1
+  }
+}
+
+function receivers(to: Extract<Act, { do: 'seal' }>['to']): string {
+  if ('userIds' in to) return `users ${to.userIds.join(' ')}`
+  if ('participants' in to)
+    return `participants ${to.participants.map(({ userId, state }) => `${userId} ${state}`).join(', ')}`
+  return `device ${to.userId}_${to.deviceId}`
+}
+
+/** Each state that the input meets: of its one call, or of all where it concerns them all. */
+function statesMet(device: Device, input: Input): string[] {
+  const answered = device.waiting.find(one => 'act' in input && one.act === input.act)
+  const name = nameOf(input, answered)
+  return statesFor(device, input, answered).map(state => `${state} / ${name}`)
+}
+
+function statesFor(device: Device, input: Input, answered: Waiting | undefined): string[] {
+  if (answered !== undefined && /^(start|crossed)/.test(answered.for)) return ['starting']
+  const about =
+    answered ?? ('event' in input ? input.event : 'invitation' in input ? input.invitation : input)
+  if ('callId' in about && about.callId !== undefined) {
+    const state = stateIn(device, String(about.callId))
+    return [answered !== undefined && state === 'starting' ? 'none' : state]
+  }
+  const states = device.calls.map(({ callId }) => stateIn(device, callId))
+  if (device.starts.length > 0) states.push('starting')
+  return states.length > 0 ? states : [device.ended.length > 0 ? 'ended' : 'none']
+}
+
+function nameOf(input: Input, answered: Waiting | undefined): string {
+  if (input.on === 'queue') return `queue: ${QUEUE.includes(input.event.type) ? input.event.type : 'other'}`
+  if (input.on === 'topic') return `topic: ${input.event.type}`
+  return answered === undefined ? input.on : `${input.on}: ${answered.for}`
+}
+
+function stateIn(device: Device, callId: string): string {
+  const phase = device.calls.find(one => one.callId === callId)?.phase
+  if (phase !== undefined) return phase.kind === 'entering' ? phase.step : phase.kind
+  if (device.ended.some(one => one.callId === callId)) return 'ended'
+  return device.starts.length > 0 ? 'starting' : 'none'
+}
+
+/** Inputs that ask for no answer. */
+const UNANSWERED: readonly string[] = [
+  'close',
+  'invited',
+  'cancelled',
+  'topic',
+  'time',
+  'disconnected',
+  'clock',
+]
+
+export const QUEUE: readonly string[] = [
+  'call_invitation',
+  'call_cancelled',
+  'call_missed',
+  'call_answered_elsewhere',
+  'call_moved',
+  'call_ended',
+  'participant_request_rejoin',
+  'participant_accept_rejoin',
+  'key_update',
+  'media_ready',
+]
+
+/** A person gives up all that goes on, and no request is answered any more: nothing is left, and nothing waits. */
+export function leaveAll(player: StoryPlayer): void {
+  const { device } = player
+  for (const { callId, phase } of device.calls)
+    if (phase.kind === 'ringing in') player.play({ in: { on: 'decline', callId, reason: 'declined' } })
+    else if (isPresent({ phase } as Device['calls'][number])) player.play({ in: { on: 'leave', callId } })
+  player.play({ in: { on: 'close', reason: 'left' } })
+  player.play({ in: { on: 'time' } })
+  for (let count = 0; player.unanswered.length > 0 && count < 100; count++)
+    player.play({ in: { on: 'failed', of: '', failure: { code: 'OFFLINE' } } })
+}
