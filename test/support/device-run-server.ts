@@ -45,7 +45,7 @@ export interface Clockwork {
   nowMs(): number
   at(atMs: number, run: () => void): void
   note(line: () => string): void
-  /** A key has become that of an epoch. */
+  /** The server has taken the keys of an epoch. */
   onPassedOn(callId: string, epoch: number, texts: readonly string[]): void
   onEpoch(callId: string, epoch: number, texts: Readonly<Record<string, string>>): void
 }

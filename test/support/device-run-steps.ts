@@ -110,7 +110,7 @@ function begin(run: DeviceRun, device: RunDevice): void {
   const options = { isVideo: draw.chance(0.3) }
   device.command(command => ({ on: 'start', command, userIds, options }))
   const [only] = userIds
-  // That person calls back at once.
+  // The callee calls back at once.
   if (userIds.length > 1 || only === undefined || !draw.chance(0.3)) return
   const other = pick(draw, run.devicesOf(only))
   if (!other.isOn) return

@@ -131,7 +131,7 @@ export class DeviceRun {
     return `key ${++this.#count}`
   }
 
-  /** Of the form that the server asks of a sealed key. */
+  /** In the form that the server wants of a sealed key. */
   sealedText(octets: string, from: Sender, to: string): string {
     const text = String(++this.#count).padStart(TEXT_CHARS, 'A')
     this.texts.set(text, { octets, from, to })
@@ -291,5 +291,5 @@ const GLARE_EVERY = 8
 /** A ring, an absence, and three asks after it. */
 const REST_MS = 300_000
 const AFTER_REST_MS = 8_000
-/** An empty call, and a ring that nobody has answered. */
+/** An empty call, and a ring without an answer. */
 const END_MS = 200_000

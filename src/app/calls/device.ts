@@ -75,7 +75,7 @@ export interface DeviceCall {
   readonly topic: { readonly kind: 'off' | 'coming' | 'on' }
   readonly rotation: Rotation
   readonly end: EndState
-  /** Of the last `call_moved` that came while this device was on its way in; 0 before. */
+  /** The version of a `call_moved` that came while this device was on its way in; 0 before. */
   readonly movedVersion: number
   /** Users who asked for the key while this device did not have it either. */
   readonly askers: readonly string[]
