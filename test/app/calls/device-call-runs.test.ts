@@ -33,7 +33,6 @@ const SEEDS_TO_FIND_MAX: Record<DeviceBug, number> = {
   'a moved call kept': 100,
   'a ring without an end': 1_000,
   'an answer elsewhere overlooked': 1_000,
-  'the end of a call overlooked': 2_000,
 }
 
 const PLAY = { module: import.meta.resolve('../../support/device-run.js'), play: 'playDevices' }
