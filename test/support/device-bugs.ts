@@ -13,9 +13,6 @@ interface Plant {
 }
 
 const PLANTS = {
-  'the end of a call overlooked': {
-    input: input => (isQueued(input, 'call_ended') ? settledOnly(input) : input),
-  },
   'a moved call kept': { input: input => (isQueued(input, 'call_moved') ? settledOnly(input) : input) },
   'an answer elsewhere overlooked': {
     input: input => (isQueued(input, 'call_answered_elsewhere') ? settledOnly(input) : input),
