@@ -229,7 +229,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     })
   }
 
-  /** The call ends as another one starts, whose room has decided both and has them written in one change. */
+  /** Another call starts in its place. The room of that call decides both, and writes both in one change. */
   endBeside({ call, effects }: ChangedCall, nowMs: number, durable: Promise<void>): void {
     this.#call = call
     this.#setTimer()

@@ -1,4 +1,4 @@
-/** All of the doctor's findings, in the order in which they are printed. */
+/** All findings of the doctor, in the order of its output. */
 
 import { type Config, ConfigError, readConfig } from '../../src/server/config.ts'
 import { type Check, type Finding, fails, ok, type Patient } from './finding.ts'

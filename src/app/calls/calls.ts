@@ -54,7 +54,7 @@ export class Calls implements CallShell {
   readonly #commands = new Map<number, Command>()
   #commandCount = 0
   readonly #unwatches = new Map<string, () => void>()
-  /** Inputs that came while another one was carried out. */
+  /** They came while another one was carried out. */
   readonly #inputs: Input[] = []
   #isBusy = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -158,9 +158,12 @@ export class Calls implements CallShell {
     this.#inputs.push(input)
     if (this.#isBusy) return
     this.#isBusy = true
-    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#step(next)
-    this.#isBusy = false
-    this.#wakeInTime()
+    try {
+      for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#step(next)
+    } finally {
+      this.#isBusy = false
+      this.#wakeInTime()
+    }
   }
 
   #step(input: Input): void {
@@ -242,7 +245,8 @@ export class Calls implements CallShell {
   }
 
   #answer(act: number, carryOut: () => Promise<Omit<Extract<Input, { on: 'done' }>, 'on' | 'act'>>): void {
-    carryOut().then(
+    // What it throws at once is a failure like any other.
+    new Promise<Awaited<ReturnType<typeof carryOut>>>(resolve => resolve(carryOut())).then(
       outcome => this.#take({ on: 'done', act, ...outcome }),
       error => this.#take({ on: 'failed', act, failure: told(error) }),
     )

@@ -1,7 +1,7 @@
 /** Commands of the app for a call that is there. */
 
 import { type Invite, newestKey } from './device.ts'
-import { close, sendLeave } from './ending.ts'
+import { close, HAS_ENDED, sendLeave } from './ending.ts'
 import { answer } from './entering.ts'
 import type { Command, Input } from './input.ts'
 import * as rejoining from './rejoining.ts'
@@ -12,8 +12,7 @@ import type { Turn } from './turn.ts'
 export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly on: string }>): void {
   const { callId, command } = input
   const call = turn.call(callId)
-  if (call === undefined)
-    return turn.settle(command, { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' })
+  if (call === undefined) return turn.settle(command, HAS_ENDED)
   switch (input.on) {
     case 'answer':
       return answer(turn, callId, command)

@@ -1,15 +1,15 @@
 /**
- * The calls of one device, decided: an input and the time go in, the device as it is then and the acts to carry out come out.
- * Nothing else happens here, so the same stories (test/vectors/device-calls.jsonl) hold in every language. The shell carries out
- * the acts in their order, gives each outcome back as an input, and wakes it at `nextDeadlineMs`.
+ * Decides the calls of one device: an input (`input.ts`) and the time go in; the device's new state (`device.ts`) and the acts to
+ * carry out (`act.ts`) come out. Nothing else happens here, so the same stories (test/vectors/device-calls.jsonl) hold in every
+ * language. The shell carries out the acts in their order, gives each outcome back as an input, and says `time` at
+ * `nextDeadlineMs`.
  *
  *     ringing in ─ answer ─> entering ─> active            ringing out ─ a callee joins ─> active
  *     entering ─ it fails ─> ringing in, or ended          entering, active ─ no key ─> rejoining
  *     rejoining ─ no grant ─> keyless                      rejoining, keyless ─ a key ─> active
  *     any ─ close ─> ended, gone with the next input
  *
- * Inputs by their origin are `Input`; acts are `Act` of `turn.ts`. `ringing`, `entering`, `rejoining`, `rotation` and
- * `starting` decide for their part.
+ * `starting`, `ringing`, `entering`, `rejoining` and `rotation` each decide their part.
  */
 
 import type { Act } from './act.ts'

@@ -49,7 +49,7 @@ export interface Start {
   readonly options: { readonly isVideo: boolean; readonly roomId?: number }
   readonly key: number
   readonly triesLeft: number
-  /** The calls are closed meanwhile: it ends as soon as it has begun. */
+  /** The app closed all calls meanwhile: this one ends as soon as it begins. */
   readonly closed?: CallEnding
   /** The invitation of the only callee, which came while this was under way. */
   readonly held?: Ringing

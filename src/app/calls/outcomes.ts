@@ -19,7 +19,14 @@ import {
 import type { Input, Outcome } from './input.ts'
 import { begin, onNotRefreshed, onNotWatched, onWatched } from './record.ts'
 import * as rejoining from './rejoining.ts'
-import { failConnected, notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
+import {
+  failConnected,
+  notRestored,
+  onPending,
+  onRestored,
+  readPending,
+  settleWhenDone,
+} from './restoring.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
 import * as starting from './starting.ts'
@@ -73,11 +80,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       return onJoinedOpened(turn, waiting.record, opened(waiting.record.keyEpoch))
     case 'kept leave':
       onLeft(turn, waiting.callId)
-      return void turn.request('GET call/pending', {
-        for: 'pending',
-        command: waiting.command,
-        kept: waiting.kept,
-      })
+      return readPending(turn, waiting)
     case 'pending':
       onPending(turn, (body as { readonly items: readonly CallRecord[] }).items, waiting)
       return settleWhenDone(turn, waiting.command)
@@ -165,11 +168,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'kept leave':
       if (isCode(failure, ...UNHEARD)) return notRestored(turn, waiting.command, failure)
       onLeft(turn, waiting.callId)
-      return void turn.request('GET call/pending', {
-        for: 'pending',
-        command: waiting.command,
-        kept: waiting.kept,
-      })
+      return readPending(turn, waiting)
     case 'pending':
       return notRestored(turn, waiting.command, failure)
     case 'restore':

@@ -19,9 +19,13 @@ export function onConnected(
   const { leaving } = kept
   const left = leaving === undefined ? undefined : turn.call(leaving)
   // Whose user is on the way back into it, a device does not leave.
-  if (leaving === undefined || (left !== undefined && isPresent(left)))
-    turn.request('GET call/pending', { for: 'pending', command, kept })
+  if (leaving === undefined || (left !== undefined && isPresent(left))) readPending(turn, { command, kept })
   else turn.request('POST call/{callId}/leave', { for: 'kept leave', callId: leaving, command, kept })
+}
+
+/** Asks for the calls that ring. */
+export function readPending(turn: Turn, { command, kept }: { command: number; kept: Kept }): void {
+  turn.request('GET call/pending', { for: 'pending', command, kept })
 }
 
 export function onPending(
