@@ -69,6 +69,9 @@ export function clear(turn: Turn, callId: string): void {
   )
   if (other !== undefined) return leaveFor(turn, callId, other.callId, other)
   setStep(turn, callId, 'joining')
+  // The one of before the app was closed is still to be restored.
+  const { callId: before } = turn.device.kept
+  if (before !== undefined && before !== callId && turn.call(before) === undefined) sendLeave(turn, before)
   // Without it, an app that ends before the answer would never know that it is in.
   turn.keep({ ...turn.device.kept, callId })
   turn.request('POST call/{callId}/join', { for: 'join', callId })
