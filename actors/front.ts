@@ -1,13 +1,14 @@
 /** A front process as the writer speaks to it (id = the front's name). */
 
-import type { SignalError } from '../src/errors.ts'
+import { messageOf, SignalError } from '../src/errors.ts'
 import type { ActorKind } from '../src/runtime/actor.ts'
 import type { TlsFiles } from '../src/transport/http-deps.ts'
 import type { FrontMessage } from './messages.ts'
 
 export interface FrontDeps {
   readonly metrics: () => Promise<string>
-  readonly renewCertificate: (files: TlsFiles) => void
+  /** Resolves when new connections get it. */
+  readonly renewCertificate: (files: TlsFiles) => Promise<void>
   readonly stop: () => void
 }
 
@@ -26,7 +27,11 @@ export function frontKind({ metrics, renewCertificate, stop }: FrontDeps): Actor
             )
             return
           case 'renew-certificate':
-            return renewCertificate(message.files)
+            renewCertificate(message.files).then(
+              () => message.reply.answer('renewed'),
+              error => message.reply.refuse(new SignalError('INTERNAL', messageOf(error), { cause: error })),
+            )
+            return
           case 'stop':
             return stop()
         }

@@ -238,8 +238,8 @@ export type ForwardedRequest = Omit<HttpRequest, 'header'> & {
 export type FrontMessage =
   /** Replies with the process's figures in the text form of Prometheus. */
   | { readonly kind: 'metrics'; readonly reply: Reply<string> }
-  /** New connections get the certificate of these files (PEM), which have been tried. */
-  | { readonly kind: 'renew-certificate'; readonly files: TlsFiles }
+  /** Replies once new connections get the certificate of these files (PEM), which have been tried. */
+  | { readonly kind: 'renew-certificate'; readonly files: TlsFiles; readonly reply: Reply<'renewed'> }
   | { readonly kind: 'stop' }
 
 // Log appender: exactly one.

@@ -292,7 +292,7 @@ class Front {
     system.define(
       frontKind({
         metrics: () => metrics.text(),
-        renewCertificate: files => void this.#http.renewCertificate(files).catch(host.onFault),
+        renewCertificate: files => this.#http.renewCertificate(files),
         stop: () => void this.#stop().catch(host.fatal),
       }),
     )

@@ -142,9 +142,12 @@ export class Fronts {
     for (const front of this.#open.keys()) front.say({ kind: 'published', head: this.#deps.head() })
   }
 
-  /** Resolves when they were told. */
+  /** Resolves when all of them give it to new connections. */
   async renewCertificate(files: TlsFiles): Promise<void> {
-    for (const { self } of this.#open.keys()) self.tellControl({ kind: 'renew-certificate', files })
+    const asked = Array.from(this.#open.keys(), ({ self }) =>
+      self.ask<'renewed'>(reply => ({ kind: 'renew-certificate', files, reply }), RENEW_MS_MAX),
+    )
+    await Promise.all(asked)
   }
 
   /** The figures of each front, in the text form of Prometheus; one that does not answer is left out. */
@@ -190,3 +193,4 @@ export class Fronts {
 }
 
 const METRICS_MS_MAX = 2_000
+const RENEW_MS_MAX = 10_000
