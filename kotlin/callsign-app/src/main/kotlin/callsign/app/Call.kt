@@ -93,6 +93,9 @@ public sealed interface CallEvent {
     /** Show the person, who may answer by [Call.grantKey]. */
     public data class KeyAsked(public val ask: KeyAsk) : CallEvent
 
+    /** So many events were dropped here, because the collector was too slow. The members of [Call] are as they are now. */
+    public data class Missed(public val count: Int) : CallEvent
+
     /** The last one. */
     public data class Ended(public val ending: CallEnding) : CallEvent
 
@@ -143,7 +146,7 @@ public interface Call {
     /** Once the state is `ENDED`. */
     public val ending: CallEnding?
 
-    /** Ends with [CallEvent.Ended]. A collector that is more than 64 behind misses the oldest. */
+    /** Ends with [CallEvent.Ended]. A collector that is more than 256 behind misses some, and is told so by [CallEvent.Missed]. */
     public val events: Flow<CallEvent>
 
     /**
@@ -172,6 +175,12 @@ public interface Call {
 
     /** The present key once more for all, for a device that can't decrypt. */
     public suspend fun resendKey()
+
+    /**
+     * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
+     * on meanwhile. The host's key is the right one, so the host asks for none.
+     */
+    public suspend fun askForKey()
 
     /** Gives the key to a device that has asked for it. Throws unless it is on the list of its user. */
     public suspend fun grantKey(ask: KeyAsk)

@@ -44,7 +44,9 @@ public data class CallGateway(
 
 internal data class CallRecord(
     val callId: String,
-    val roomId: Long,
+    /** The greater of two is the later one. */
+    val version: Long,
+    val roomId: Long?,
     val status: String,
     val isVideo: Boolean,
     val isOnGoing: Boolean,
@@ -65,16 +67,18 @@ internal data class CallRecord(
 
     /** With what an event of the call's topic tells. */
     fun changedBy(event: JsonObject): CallRecord {
-        if (event.text("type") == "host_changed") return copy(hostUserId = event.needId("hostUserId"))
-        if ("participant" !in event) return this
+        val version = event.needNumber("version")
+        if (event.text("type") == "host_changed") return copy(version = version, hostUserId = event.needId("hostUserId"))
+        if ("participant" !in event) return copy(version = version)
         val changed = participantOf(event.member("participant"))
-        return copy(participants = participants.filter { it.userId != changed.userId } + changed)
+        return copy(version = version, participants = participants.filter { it.userId != changed.userId } + changed)
     }
 }
 
 internal fun callRecordOf(members: JsonObject) = CallRecord(
     callId = members.needText("callId"),
-    roomId = members.needNumber("roomId"),
+    version = members.needNumber("version"),
+    roomId = members.number("roomId"),
     status = members.needText("status"),
     isVideo = members.flag("isVideo"),
     isOnGoing = members.flag("isOnGoing"),
@@ -110,3 +114,5 @@ internal fun gatewayOf(members: JsonObject) = CallGateway(
 )
 
 internal fun isOver(status: String): Boolean = status != "ringing" && status != "active"
+
+internal fun endingOf(reason: String?): CallEnding = namedOrNull<CallEnding>(reason) ?: CallEnding.UNKNOWN

@@ -2,19 +2,18 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
+import callsign.app.calls.Calls
+import callsign.app.calls.StartOptions
+import callsign.app.calls.invitationIn
 import callsign.verify.LogKeys
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
-import kotlinx.coroutines.channels.BufferOverflow
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
-import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.MutableStateFlow
-import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.StateFlow
-import kotlinx.coroutines.flow.asSharedFlow
 import kotlinx.coroutines.flow.asStateFlow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.job
@@ -54,6 +53,9 @@ public sealed interface CallsignEvent {
 
     /** Something that goes on by itself has failed. */
     public data class Failed(public val error: CallsignException) : CallsignEvent
+
+    /** So many events were dropped here, because the collector was too slow. */
+    public data class Missed(public val count: Int) : CallsignEvent
 }
 
 /**
@@ -115,7 +117,7 @@ public class Callsign(
 
     /** Ids of events, the oldest first. */
     private val pushesSeen = LinkedHashSet<String>()
-    private val news = MutableSharedFlow<CallsignEvent>(extraBufferCapacity = 256, onBufferOverflow = BufferOverflow.DROP_OLDEST)
+    private val news = EventStream<CallsignEvent>(EVENTS_MAX, CallsignEvent::Missed)
 
     /** Null until it was read from the server. */
     public val user: StateFlow<User?> = users.asStateFlow()
@@ -137,8 +139,8 @@ public class Callsign(
         }
     }
 
-    /** A collector that is more than 256 behind misses the oldest. */
-    public val events: SharedFlow<CallsignEvent> = news.asSharedFlow()
+    /** A collector that is more than 1,024 behind misses some, and is told so by [CallsignEvent.Missed]. */
+    public val events: Flow<CallsignEvent> = news.flow
 
     /** Attempts to connect that failed in a row: after a few, say that there is no connection. */
     @Volatile
@@ -200,7 +202,7 @@ public class Callsign(
 
     /** Calls contacts. Throws, and nothing rings, unless all their devices verify. [roomId] is one that the app has made. */
     public suspend fun call(userIds: List<ULong>, isVideo: Boolean = false, roomId: Long? = null): Call =
-        operations.run { assertActive().calls.start(userIds, isVideo, roomId) }
+        operations.run { assertActive().calls.start(userIds, StartOptions(isVideo, roomId)) }
 
     public suspend fun call(userId: ULong, isVideo: Boolean = false): Call = call(listOf(userId), isVideo)
 
@@ -320,13 +322,12 @@ public class Callsign(
         val listener = Listener(session, registration)
         val connection = Connection(scope, server, session, listener)
         val calls = Calls(
-            scope = scope,
             operations = operations,
             server = server,
             session = session,
             connection = connection,
             exchange = exchange,
-            device = registered,
+            registered = registered,
             storage = storage,
             onResumed = { tell(CallsignEvent.Resumed(it)) },
             onChanged = { live.value = active?.calls?.all.orEmpty() },
@@ -342,6 +343,7 @@ public class Callsign(
     ) : ConnectionListener {
         override fun onState(state: ConnectionState, failures: Int) {
             connectionFailures = failures
+            if (state != ConnectionState.CONNECTED) active?.calls?.onDisconnected()
             connections.value = state
             if (state == ConnectionState.ELSEWHERE) active?.calls?.closeAll(CallEnding.MOVED)
         }
@@ -412,7 +414,7 @@ public class Callsign(
     }
 
     private fun tell(event: CallsignEvent) {
-        news.tryEmit(event)
+        news.tell(event)
     }
 
     private fun report(error: Throwable) {
@@ -423,6 +425,7 @@ public class Callsign(
         /** The storage key of the user who signed in last, and their address. */
         const val ADDRESS = "address"
         const val PUSHES_SEEN_MAX = 500
+        const val EVENTS_MAX = 1_024
         const val READ_AGAIN_MS = 10_000L
         const val READ_AGAIN_MS_MAX = 600_000L
         val DEVICE_EVENTS = setOf("device_added", "device_removed", "device_list_changed", "device_list_reset")

@@ -2,13 +2,14 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
+import callsign.app.calls.Sender
 import callsign.verify.Check
 import callsign.verify.Refusal
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
 /** A key, and the device that has sealed it. */
-internal class OpenedKey(val key: ByteArray, val userId: ULong, val deviceId: ULong)
+internal class OpenedKey(val key: ByteArray, val from: Sender)
 
 /** Its functions throw as those of [KeyLog]. */
 internal class KeyExchange(private val keyLog: KeyLog, private val userId: ULong) {
@@ -16,8 +17,8 @@ internal class KeyExchange(private val keyLog: KeyLog, private val userId: ULong
     suspend fun sealForUsers(key: ByteArray, userIds: List<ULong>): JsonObject = sealed(key, keyLog.devicesOf(userIds))
 
     /** The key sealed for the other users' devices that are in the call, and for those that still ring. */
-    suspend fun sealForCall(key: ByteArray, record: CallRecord): JsonObject {
-        val receivers = record.participants.filter { it.userId != userId && it.state in RECEIVING }.associateBy { it.userId }
+    suspend fun sealForCall(key: ByteArray, participants: List<CallParticipant>): JsonObject {
+        val receivers = participants.filter { it.userId != userId && it.state in RECEIVING }.associateBy { it.userId }
         val devices = keyLog.devicesOf(receivers.keys.toList()).filter { device ->
             val receiver = receivers.getValue(device.userId)
             receiver.state != ParticipantState.JOINED || receiver.deviceId == device.deviceId
@@ -26,38 +27,33 @@ internal class KeyExchange(private val keyLog: KeyLog, private val userId: ULong
     }
 
     /** The key sealed for one device. Throws `KEYS_REFUSED` where it has another key than the one of this hash. */
-    suspend fun sealForDevice(key: ByteArray, userId: ULong, deviceId: ULong, publicKeyHash: String): String {
-        val device = keyLog.deviceOf(userId, deviceId)
-        if (device.publicKeyHash == publicKeyHash) return seal(key, device)
-        val detail = "device $deviceId asks for a call's key with another key than its own"
-        throw keyLog.refuse(userId, Refusal(Check.VRF_HASH, detail))
-    }
-
-    /** Throws `CALL_KEY_INVALID` unless this device of this user has sealed it. */
-    suspend fun open(sealed: String, userId: ULong, deviceId: ULong): OpenedKey {
-        val from = keyLog.deviceOf(userId, deviceId)
-        val opened = openCallKey(sealed, from.holder, keyLog.self)
-        return OpenedKey(keyLog.readKey(opened, userId), userId, deviceId)
+    suspend fun sealForDevice(key: ByteArray, asker: KeyAsk): String {
+        val device = keyLog.deviceOf(asker.userId, asker.deviceId)
+        if (device.publicKeyHash == asker.publicKeyHash) return seal(key, device)
+        val detail = "device ${asker.deviceId} asks for a call's key with another key than its own"
+        throw keyLog.refuse(asker.userId, Refusal(Check.VRF_HASH, detail))
     }
 
     /**
-     * Opens a key that a participant has sealed: most likely [callerId] or the host. Show people who has sealed it where it is
-     * neither. Throws `CALL_KEY_INVALID` when none of them has.
+     * Opens a key that one of these has sealed, tried in this order. Show people who it was where it is neither the caller nor the
+     * host. Throws `CALL_KEY_INVALID` when none of them has.
      */
-    suspend fun openFromAny(record: CallRecord, sealed: String, callerId: ULong? = null): OpenedKey {
-        val likely = setOf(callerId, record.hostUserId)
-        val senders = record.participants.filter { it.userId != userId }.sortedByDescending { it.userId in likely }
+    suspend fun open(sealed: String, senders: List<Sender>): OpenedKey {
         var refusal = CallsignException(LocalCode.CALL_KEY_INVALID, "Nobody in the call has sealed its key.")
         for (sender in senders) {
-            val deviceId = sender.deviceId ?: continue
             try {
-                return open(sealed, sender.userId, deviceId)
+                return OpenedKey(open(sealed, sender), sender)
             } catch (error: CallsignException) {
                 // A sender whose keys could not be read now may have sealed it.
                 if (refusal.code == LocalCode.CALL_KEY_INVALID) refusal = error
             }
         }
         throw refusal
+    }
+
+    private suspend fun open(sealed: String, sender: Sender): ByteArray {
+        val from = keyLog.deviceOf(sender.userId, sender.deviceId)
+        return keyLog.readKey(openCallKey(sealed, from.holder, keyLog.self), sender.userId)
     }
 
     private suspend fun sealed(key: ByteArray, devices: List<PeerDevice>): JsonObject {
@@ -72,16 +68,4 @@ internal class KeyExchange(private val keyLog: KeyLog, private val userId: ULong
         /** States of participants who need a new key. */
         val RECEIVING = setOf(ParticipantState.JOINED, ParticipantState.INVITED, ParticipantState.RINGING)
     }
-}
-
-/** Acts again when a user's devices, or the epoch of the call, have changed meanwhile. */
-internal suspend fun <Value> withFreshDevices(act: suspend () -> Value): Value {
-    repeat(2) {
-        try {
-            return act()
-        } catch (error: CallsignException) {
-            if (!error.hasCode("DEVICE_LIST_MISMATCH", "EPOCH_CONFLICT")) throw error
-        }
-    }
-    return act()
 }

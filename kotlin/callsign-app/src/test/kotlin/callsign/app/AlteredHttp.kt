@@ -9,14 +9,12 @@ import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.jsonObject
 import okhttp3.Interceptor
 import okhttp3.OkHttpClient
-import okhttp3.Protocol
-import okhttp3.Request
 import okhttp3.Response
 import okhttp3.ResponseBody.Companion.toResponseBody
 
 /**
  * Requests go to the server itself, also where the app's sockets go another way. A test may hold them up before or after they
- * are carried out, let them fail by a [ServerFailure], and alter their answers. Operations are such as `call/start`, with their
+ * are carried out, and alter their answers. Operations are such as `call/start`, with their
  * query.
  */
 class AlteredHttp(server: String) {
@@ -38,19 +36,10 @@ class AlteredHttp(server: String) {
         val path = request.url.encodedPath
         if (!path.startsWith(API)) return chain.proceed(request)
         val operation = listOfNotNull(path.removePrefix(API), request.url.encodedQuery).joinToString("?")
-        try {
-            before(operation)
-        } catch (_: ServerFailure) {
-            return failed(request)
-        }
+        before(operation)
         val direct = request.url.newBuilder().port(port).build()
         val answer = chain.proceed(request.newBuilder().url(direct).build())
-        try {
-            after(operation)
-        } catch (_: ServerFailure) {
-            answer.close()
-            return failed(request)
-        }
+        after(operation)
         if (!answer.isSuccessful) return answer
         val body = answer.body
         val text = body.string()
@@ -58,21 +47,10 @@ class AlteredHttp(server: String) {
         return answer.newBuilder().body(altered.toResponseBody(body.contentType())).build()
     }
 
-    private fun failed(request: Request): Response = Response.Builder()
-        .request(request)
-        .protocol(Protocol.HTTP_1_1)
-        .code(500)
-        .message("")
-        .body("".toResponseBody())
-        .build()
-
     private companion object {
         const val API = "/app/api/"
     }
 }
-
-/** The answer has status 500, and the request is not tried again. */
-class ServerFailure : RuntimeException()
 
 /** Acts at the first operation that is the one. */
 fun once(isOne: (operation: String) -> Boolean, act: () -> Unit): (String) -> Unit {

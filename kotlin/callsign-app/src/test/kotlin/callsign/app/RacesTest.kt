@@ -2,7 +2,6 @@ package callsign.app
 
 import java.util.Collections
 import java.util.concurrent.ConcurrentLinkedQueue
-import java.util.concurrent.atomic.AtomicInteger
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
@@ -21,12 +20,11 @@ import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
-import org.junit.jupiter.api.Assertions.assertSame
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 import org.junit.jupiter.api.extension.RegisterExtension
 
-/** Events that come to a device while a request of its own is under way, and requests that fail once. */
+/** Events that come to a device while a request of its own is under way. */
 @Timeout(120)
 class RacesTest {
     private val http by lazy { AlteredHttp(server.url) }
@@ -74,23 +72,8 @@ class RacesTest {
         return call to bobs
     }
 
-    private suspend fun invited(call: Call, ann: Callsign, cat: Callsign): Call {
-        befriend(ann, cat)
-        call.invite(listOf(checkNotNull(cat.userId)))
-        return cat.ringing.first()
-    }
-
-    private suspend fun codeOf(act: suspend () -> Unit): String? = try {
-        act()
-        null
-    } catch (error: CallsignException) {
-        error.code
-    }
-
     private fun <Value> CoroutineScope.begun(act: suspend () -> Value): Deferred<Value> =
         async(start = CoroutineStart.UNDISPATCHED) { act() }
-
-    private suspend fun Call.failed(): String = events.filterIsInstance<CallEvent.Failed>().first().error.code
 
     private suspend fun haveOneKey(one: Call, other: Call) {
         val areSame: Flow<Boolean> =
@@ -103,28 +86,6 @@ class RacesTest {
         connection.first { it == ConnectionState.CONNECTING }
         network.restore()
         connect()
-    }
-
-    private fun keysOf(user: Callsign) = "user/publicKeys?userIds=${user.userId}"
-
-    @Test
-    fun `a call that was answered on another device meanwhile is not taken from it`() = racing {
-        val bobs = devices()
-        val gate = Gate()
-        http.after = once({ it == keysOf(bobs.ann) }, gate::pass)
-        val call = bobs.ann.call(checkNotNull(bobs.phone.userId))
-        val onPhone = bobs.phone.ringing.first()
-        val onLaptop = bobs.laptop.ringing.first()
-        gate.isReached()
-        val elsewhere = begun { onLaptop.ended() }
-        val answered = begun { codeOf { onLaptop.answer() } }
-        onPhone.answer()
-        assertEquals(CallEnding.ANSWERED_ELSEWHERE, elsewhere.await())
-        gate.open()
-        assertEquals("CALL_NOT_ACTIVE", answered.await())
-        val record = callRecordOf(bobs.ann.request("GET", "call/${call.callId}") as JsonObject)
-        assertEquals(bobs.phone.deviceId, record.participant(checkNotNull(bobs.phone.userId))?.deviceId)
-        assertEquals(CallState.ACTIVE, onPhone.state.value)
     }
 
     @Test
@@ -147,23 +108,6 @@ class RacesTest {
         answered.await()
         assertEquals(CallEnding.MOVED, moved.await())
         assertEquals(CallState.ACTIVE, onLaptop.state.value)
-    }
-
-    @Test
-    fun `an app that is closed while it answers does not join`() = racing {
-        val ann = person("Ann")
-        val bob = person("Bob", http)
-        befriend(ann, bob)
-        val gate = Gate()
-        http.after = once({ it == keysOf(ann) }, gate::pass)
-        val call = ann.call(checkNotNull(bob.userId))
-        val bobs = bob.ringing.first()
-        gate.isReached()
-        val answered = begun { codeOf { bobs.answer() } }
-        bob.close()
-        gate.open()
-        assertEquals("CALL_NOT_ACTIVE", answered.await())
-        assertEquals(CallState.RINGING, call.state.value)
     }
 
     @Test
@@ -198,169 +142,26 @@ class RacesTest {
     }
 
     @Test
-    fun `a call that is joined twice at once is joined once`() = racing {
-        val bobs = devices()
-        val call = bobs.ann.call(checkNotNull(bobs.phone.userId))
-        bobs.phone.ringing.first().answer()
-        val joins = AtomicInteger()
-        http.before = { if (it.endsWith("/join")) joins.incrementAndGet() }
-        val joined = List(2) { begun { bobs.laptop.join(call.callId) } }.awaitAll()
-        assertSame(joined[0], joined[1])
-        assertSame(joined[0], bobs.laptop.join(call.callId))
-        joined[0].state.first { it == CallState.ACTIVE }
-        assertEquals(1, joins.get())
-        haveOneKey(call, joined[0])
-    }
-
-    @Test
-    fun `a user who left and joins again while the connection comes back is in the call`() = racing {
-        BreakableNetwork(server.url).use { network ->
-            val ann = person("Ann")
-            val bob = person("Bob", http, network.url)
-            val (call, bobs) = inCall(ann, bob)
-            bobs.leave()
-            val gate = Gate()
-            http.before = once({ it.endsWith("/join") }, gate::pass)
-            val joined = begun { bob.join(call.callId) }
-            gate.isReached()
-            val ready = begun { bob.events.first { it == CallsignEvent.Ready } }
-            bob.reconnect(network)
-            ready.await()
-            gate.open()
-            val back = joined.await()
-            assertEquals(CallState.ACTIVE, back.state.first { it != CallState.REJOINING })
-            haveOneKey(call, back)
-            bob.close()
-        }
-    }
-
-    @Test
-    fun `a call that can not be joined now is not left half joined`() = racing {
+    fun `two people who call each other at once are in one call`() = racing {
         val ann = person("Ann")
-        val bob = person("Bob", http)
-        val (call, bobs) = inCall(ann, bob)
-        bobs.leave()
-        http.before = once({ it.endsWith("/join") }) { throw ServerFailure() }
-        assertEquals("HTTP_500", codeOf { bob.join(call.callId) })
-        assertEquals(emptyList<Call>(), bob.calls.value)
-        val (other) = inCall(bob, person("Cat"))
-        http.before = once({ it.endsWith("/leave") }) { throw ServerFailure() }
-        assertEquals("HTTP_500", codeOf { bob.join(call.callId) })
-        assertEquals(listOf(other), bob.calls.value)
-    }
-
-    @Test
-    fun `a key that is renewed while this device joins, and can not be read now, is asked for`() = racing {
-        val ann = person("Ann")
-        val (call) = inCall(ann, person("Bob"))
-        val cats = invited(call, ann, person("Cat", http))
-        val gate = Gate()
-        http.before = once({ it.endsWith("/join") }, gate::pass)
-        val answered = begun { cats.answer() }
-        gate.isReached()
-        val failed = begun { cats.failed() }
-        http.before = once({ it == keysOf(ann) }) { throw ServerFailure() }
-        call.renewKey()
-        assertEquals("HTTP_500", failed.await())
-        http.before = once({ it == keysOf(ann) }) { throw ServerFailure() }
-        gate.open()
-        answered.await()
-        cats.state.first { it == CallState.ACTIVE }
-        haveOneKey(call, cats)
-    }
-
-    @Test
-    fun `a new key that could not be sent after a person left is made again`() = racing {
-        val ann = person("Ann", http)
-        val (call, bobs) = inCall(ann, person("Bob"))
-        val cats = invited(call, ann, person("Cat"))
-        cats.answer()
-        http.before = once({ it.endsWith("/keys") }) { throw ServerFailure() }
-        val failed = begun { call.failed() }
-        cats.leave()
-        assertEquals("HTTP_500", failed.await())
-        bobs.key.first { it?.epoch == 2L }
-        haveOneKey(call, bobs)
-    }
-
-    @Test
-    fun `a new key whose sending seemed to fail does not part the host from the call`() = racing {
-        val (call, bobs) = inCall(person("Ann", http), person("Bob"))
-        http.after = once({ it.endsWith("/keys") }) { throw ServerFailure() }
-        assertEquals("HTTP_500", codeOf { call.renewKey() })
-        bobs.key.first { it?.epoch == 2L }
-        bobs.key.first { it?.epoch == 3L }
-        haveOneKey(call, bobs)
-    }
-
-    @Test
-    fun `a device that could not come back at once tries again`() = racing {
-        BreakableNetwork(server.url).use { network ->
-            val storage = MemoryAppStorage()
-            val ann = person("Ann", http, network.url, storage)
-            val (_, bobs) = inCall(ann, person("Bob"))
-            bobs.leave()
-            ann.close()
-            val gate = Gate()
-            http.before = once({ it.endsWith("/rejoin") }) {
-                gate.pass()
-                throw ServerFailure()
-            }
-            val again = app(storage, http, network.url)
-            again.resume()
-            val back = again.calls.first { it.isNotEmpty() }.single()
-            gate.isReached()
-            val failed = begun { back.failed() }
-            gate.open()
-            assertEquals("HTTP_500", failed.await())
-            again.reconnect(network)
-            back.state.first { it == CallState.ACTIVE }
-            assertEquals(1, back.keys.size)
-            again.close()
-        }
-    }
-
-    @Test
-    fun `a device that becomes the host of a call without a key makes one`() = racing {
-        // The host never answers, and this device gives up sooner than the server says.
-        val silent = AlteredHttp(server.url)
-        silent.before = { if (it.endsWith("/accept-rejoin")) throw ServerFailure() }
-        http.alter = { operation, answer ->
-            if (operation.endsWith("/request-rejoin")) JsonObject(mapOf("expiresIn" to JsonPrimitive(1))) else answer
-        }
-        val storages = List(2) { MemoryAppStorage() }
-        val ann = person("Ann", silent)
-        val bob = person("Bob", http, storage = storages[0])
-        val cat = person("Cat", http, storage = storages[1])
-        val (call) = inCall(ann, bob)
-        invited(call, ann, cat).answer()
-        bob.close()
-        cat.close()
-        val again = storages.map { app(it, http) }
-        for (one in again) one.resume()
-        val back = again.map { one -> one.calls.first { it.isNotEmpty() }.single() }
-        for (one in back) one.state.first { it == CallState.KEYLESS }
-        call.leave()
-        for (one in back) one.state.first { it == CallState.ACTIVE }
-        haveOneKey(back[0], back[1])
-    }
-
-    @Test
-    fun `a call that is started while the app is closed ends`() = racing {
-        val ann = person("Ann", http)
         val bob = person("Bob")
         befriend(ann, bob)
-        val gate = Gate()
-        http.after = once({ it == "call/start" }, gate::pass)
-        val started = begun { ann.call(checkNotNull(bob.userId)) }
-        gate.isReached()
-        val bobs = bob.ringing.first()
-        val ended = begun { bobs.ended() }
-        ann.close()
-        gate.open()
-        assertEquals(CallEnding.LEFT, started.await().ending)
-        assertEquals(emptyList<EpochKey>(), started.await().keys)
-        assertEquals(CallEnding.CANCELLED, ended.await())
+        val starts = listOf(begun { ann.call(checkNotNull(bob.userId)) }, begun { bob.call(checkNotNull(ann.userId)) })
+        val (anns, bobs) = starts.awaitAll()
+        assertEquals(anns.callId, bobs.callId)
+        for (call in listOf(anns, bobs)) call.state.first { it == CallState.ACTIVE }
+        haveOneKey(anns, bobs)
+    }
+
+    @Test
+    fun `a device that asks for the key while the call goes on gets it from the host`() = racing {
+        val (call, bobs) = inCall(person("Ann"), person("Bob", http))
+        val asked = CompletableDeferred<Unit>()
+        http.before = { if (it.endsWith("/rejoin")) asked.complete(Unit) }
+        bobs.askForKey()
+        asked.await()
+        assertEquals(CallState.ACTIVE, bobs.state.value)
+        haveOneKey(call, bobs)
     }
 
     @Test
@@ -380,22 +181,6 @@ class RacesTest {
         bob.ringing.first().answer()
         call.state.first { it == CallState.ACTIVE }
         assertEquals(CallEnding.MOVED, rungThere.ended())
-    }
-
-    @Test
-    fun `a call of before a restart that could not be read is read again`() = racing {
-        val storage = MemoryAppStorage()
-        val bob = person("Bob", http, storage = storage)
-        val (call) = inCall(person("Ann"), bob)
-        bob.close()
-        http.before = once({ it == "call/${call.callId}" }) { throw ServerFailure() }
-        val again = app(storage, http)
-        val failed = begun { again.events.filterIsInstance<CallsignEvent.Failed>().first() }
-        again.resume()
-        assertEquals("HTTP_500", failed.await().error.code)
-        val back = again.calls.first { it.isNotEmpty() }.single()
-        back.state.first { it == CallState.ACTIVE }
-        haveOneKey(call, back)
     }
 
     @Test

@@ -1,6 +1,5 @@
 package callsign.app
 
-import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Test
@@ -29,19 +28,6 @@ class StompTest {
         for (text in listOf("", "MESSAGE", "MESSAGE\nid\n\n\u0000", "MESSAGE\n:1\n\n\u0000", "MESSAGE\na:\\t\n\n", "MESSAGE\na:\\\n\n")) {
             val error = assertThrows(CallsignException::class.java) { parseFrame(text) }
             assertEquals("ANSWER_INVALID", error.code, text)
-        }
-    }
-
-    @Test
-    fun `a request that names devices is made again when these have changed, twice at the most`() = runBlocking {
-        fun refusal(code: String) = CallsignException(code, "no")
-        var tries = 0
-        assertEquals(3, withFreshDevices { if (++tries < 3) throw refusal("DEVICE_LIST_MISMATCH") else tries })
-        for ((code, made) in listOf("EPOCH_CONFLICT" to 3, "NOT_HOST" to 1)) {
-            tries = 0
-            val error = runCatching { withFreshDevices { tries++; throw refusal(code) } }.exceptionOrNull()
-            assertEquals(code, (error as CallsignException).code)
-            assertEquals(made, tries)
         }
     }
 }

@@ -7,18 +7,23 @@ import callsign.app.CallsignEvent
 import callsign.app.MemoryAppStorage
 import callsign.app.developmentPins
 import callsign.app.sentCode
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.async
+import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.flow.first
-import kotlinx.coroutines.flow.onSubscription
 
-suspend fun main(args: Array<String>) {
+suspend fun main(args: Array<String>) = coroutineScope {
     val server = args[0]
     val peer = args[1].toULong()
     val pins = developmentPins(server) // an app has them built in
     val me = Callsign(server, pins, MemoryAppStorage())
     val address = "kim@example.org"
     me.signIn(address, displayName = "Kim") { sentCode(server, address) }
-    me.events.onSubscription { me.contacts.request(peer) }
-        .first { it is CallsignEvent.Message && it.type == "contact_added" }
+    val added = async(start = CoroutineStart.UNDISPATCHED) {
+        me.events.first { it is CallsignEvent.Message && it.type == "contact_added" }
+    }
+    me.contacts.request(peer)
+    added.await()
 
     val call = me.call(peer) // sealed for those of their devices that the log proves
     println("called: ${call.fingerprint}")

@@ -1,0 +1,257 @@
+/**
+ * The calls of this device: those that ring, and the one that it is in. `DeviceCalls.kt` decides; this carries out its acts one
+ * after the other, and gives it what comes of them.
+ */
+package callsign.app.calls
+
+import callsign.app.AppStorage
+import callsign.app.Call
+import callsign.app.CallEnding
+import callsign.app.CallEvent
+import callsign.app.CallsignException
+import callsign.app.Connection
+import callsign.app.EpochKey
+import callsign.app.KeyExchange
+import callsign.app.Operations
+import callsign.app.RegisteredDevice
+import callsign.app.Server
+import callsign.app.Session
+import callsign.app.answerInvalid
+import callsign.app.asCallsign
+import callsign.app.bodyOf
+import callsign.app.hasCode
+import callsign.app.makeCallKey
+import callsign.app.read
+import callsign.app.text
+import callsign.app.write
+import kotlin.math.abs
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.Job
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.launch
+import kotlinx.serialization.json.JsonObject
+
+/** All of it runs in the scope of [operations], which outlasts the session: what was decided is carried out. */
+internal class Calls(
+    private val operations: Operations,
+    private val server: Server,
+    private val session: Session,
+    private val connection: Connection,
+    private val exchange: KeyExchange,
+    registered: RegisteredDevice,
+    private val storage: AppStorage,
+    private val onResumed: (Call) -> Unit,
+    private val onChanged: () -> Unit,
+) : CallShell {
+    override val userId = registered.userId
+    private var device = Device(userId, registered.deviceId)
+    private var live = emptyMap<String, LiveCall>()
+    private val keys = CallKeys()
+    private val commands = HashMap<Int, CompletableDeferred<LiveCall?>>()
+    private var commandCount = 0
+    private val unwatches = HashMap<String, () -> Unit>()
+
+    /** They came while another one was carried out. */
+    private val inputs = ArrayDeque<Input>()
+    private var isBusy = false
+    private var timer: Job? = null
+
+    /** The last value is the one that stays. */
+    private var keeping: Job? = null
+    private val keptKey = "call.$userId"
+
+    val all: List<Call> get() = live.values.toList()
+
+    /** Throws unless every device of every callee verifies. */
+    suspend fun start(userIds: List<ULong>, options: StartOptions): Call =
+        checkNotNull(ask { Input.StartCall(it, userIds, options) })
+
+    /** Brings the user's call to this device: from another device, or one that they had left or missed. */
+    suspend fun join(callId: String): Call = checkNotNull(ask { Input.Join(it, callId) })
+
+    override suspend fun ask(inputOf: (command: Int) -> Input.Commanded): LiveCall? = operations.run {
+        val command = ++commandCount
+        val answer = CompletableDeferred<LiveCall?>()
+        commands[command] = answer
+        take(inputOf(command))
+        answer.await()
+    }
+
+    override fun keysOf(call: DeviceCall): List<EpochKey> =
+        if (call.phase is Phase.Ended) emptyList() else call.key.held.map { keys.epochKey(call.callId, it) }
+
+    /** After each connection: what rings, and the call that this device was in. */
+    suspend fun onConnected() {
+        keeping?.join()
+        val kept = storage.read(keptKey) { Kept(it.text("callId"), it.text("leaving")) } ?: Kept()
+        val connectedAtMs = connection.connectedAtMs ?: 0
+        ask { Input.Connected(it, connectedAtMs, kept) }
+    }
+
+    fun onDisconnected() {
+        if (device.connection != null) take(Input.Disconnected)
+    }
+
+    suspend fun onMessage(event: JsonObject) {
+        try {
+            ask { Input.Queue(it, event) }
+        } catch (error: CallsignException) {
+            if (!error.hasCode("CALL_ENDED")) throw error
+        }
+    }
+
+    fun onInvitation(invitation: Invitation) = take(Input.Invited(invitation))
+
+    /** Told by push. */
+    fun onCancelled(callId: String, reason: CallEnding) = take(Input.Cancelled(callId, reason))
+
+    /** The session has ended, the app is closed, or another installation goes on: the next start asks the server. */
+    fun closeAll(reason: CallEnding) = take(Input.Close(reason))
+
+    /** One input at a time, each with all its acts. */
+    private fun take(input: Input) {
+        inputs += input
+        if (isBusy) return
+        isBusy = true
+        try {
+            while (true) step(inputs.removeFirstOrNull() ?: break)
+        } finally {
+            isBusy = false
+            wakeInTime()
+        }
+    }
+
+    private fun step(input: Input) {
+        val nowMs = monotonicMs()
+        val clock = Clock(server.serverTimeMs() - nowMs, server.isTimeKnown)
+        if (clock.isKnown != device.clock.isKnown || abs(clock.aheadMs - device.clock.aheadMs) > CLOCK_TOLERANCE_MS)
+            device = decide(device, Input.SetClock(clock), nowMs).device
+        val before = device
+        val (decided, acts) = decideSafely(input, nowMs)
+        device = decided
+        val shown = decided.calls.associate { it.callId to (live[it.callId] ?: LiveCall(this, it)) }
+        live = shown.filterKeys { callId -> decided.calls.any { it.callId == callId && it.phase !is Phase.Ended } }
+        // An app that draws at the end of a call finds it gone from `calls`.
+        if (decided.calls != before.calls) onChanged()
+        for (call in decided.calls) shown.getValue(call.callId).become(call)
+        for (act in acts) carryOut(act, shown)
+    }
+
+    /** A server that tells nonsense fails the request or the command that it answers, and nothing else. */
+    private fun decideSafely(input: Input, nowMs: Long): Decision = try {
+        decide(device, input, nowMs)
+    } catch (cause: CallsignException) {
+        val failure = answerInvalid(cause)
+        when (input) {
+            is Input.Done -> decide(device, Input.Failed(input.act, failure), nowMs)
+            is Input.Commanded -> Decision(device, listOf(Act.Settle(input.command, null, failure)))
+            is Input.Topic -> Decision(device, listOf(Act.Emit(input.callId, News.Failed(failure))))
+            else -> Decision(device, emptyList())
+        }
+    }
+
+    private fun carryOut(act: Act, shown: Map<String, LiveCall>) {
+        when (act) {
+            is Act.Request -> answer(act) {
+                val body = session.request(act.method, act.path, act.body) as? JsonObject
+                Input.Done(act.act, body ?: JsonObject(emptyMap()))
+            }
+            is Act.Send -> begin {
+                try {
+                    connection.send(act.destination, JsonObject(emptyMap()))
+                } catch (_: CallsignException) {
+                    // That it rings does not hang on it.
+                }
+            }
+            is Act.Watch -> answer(act) {
+                unwatches[act.callId] = connection.watch("/topic/call.${act.callId}") { take(Input.Topic(act.callId, it)) }
+                Input.Done(act.act)
+            }
+            is Act.Unwatch -> unwatches.remove(act.callId)?.invoke()
+            is Act.Open -> answer(act) {
+                val opened = exchange.open(act.text, act.from)
+                Input.Done(act.act, key = keys.put(act.key, opened.key), from = opened.from)
+            }
+            is Act.Make -> keys.put(act.key, makeCallKey())
+            is Act.Seal -> {
+                val key = keys.copyOf(act.key)
+                answer(act) { sealed(act.act, key, act.receivers) }
+            }
+            is Act.Wipe -> act.keys.forEach(keys::wipe)
+            is Act.Settle -> {
+                val waiting = commands.remove(act.command)
+                if (act.error != null) waiting?.completeExceptionally(act.error)
+                else waiting?.complete(act.callId?.let(shown::get))
+            }
+            is Act.Keep -> keep(act.kept)
+            is Act.Emit -> shown[act.callId]?.let { tell(it, act.news) }
+        }
+    }
+
+    private fun answer(act: Act.Answered, carryOut: suspend () -> Input.Done) = begin {
+        val outcome = try {
+            carryOut()
+        } catch (cancelled: CancellationException) {
+            throw cancelled
+        } catch (error: Exception) {
+            Input.Failed(act.act, asCallsign(error))
+        }
+        take(outcome)
+    }
+
+    private suspend fun sealed(act: Int, key: ByteArray, receivers: Receivers): Input.Done = when (receivers) {
+        is Receivers.Users -> Input.Done(act, texts = exchange.sealForUsers(key, receivers.userIds))
+        is Receivers.Participants -> Input.Done(act, texts = exchange.sealForCall(key, receivers.participants))
+        is Receivers.Asker -> Input.Done(act, text = exchange.sealForDevice(key, receivers.ask))
+    }
+
+    private fun keep(kept: Kept) {
+        val before = keeping
+        val members = mapOf("callId" to kept.callId, "leaving" to kept.leaving)
+        keeping = begin {
+            before?.join()
+            try {
+                storage.write(keptKey, bodyOf(members).takeIf { it.isNotEmpty() })
+            } catch (error: CallsignException) {
+                // The next start does not know of the call, or finds that it has ended.
+                kept.callId?.let(live::get)?.tell(CallEvent.Failed(error))
+            }
+        }
+    }
+
+    private fun tell(call: LiveCall, news: News) = when (news) {
+        // It is among the calls, which `ringing` looks through.
+        News.Ringing -> Unit
+        News.Resumed -> onResumed(call)
+        is News.State -> call.tell(CallEvent.StateChanged(news.state))
+        is News.Key -> {
+            val held = keys.epochKey(call.callId, news.key)
+            call.tell(CallEvent.KeyChanged(held.epoch, held.fingerprint, news.key.fromUserId))
+        }
+        is News.Participant -> call.tell(CallEvent.ParticipantChanged(news.participant))
+        is News.Media -> call.tell(CallEvent.MediaReady(news.gateway))
+        is News.KeyAsked -> call.tell(CallEvent.KeyAsked(news.ask))
+        is News.Failed -> call.tell(CallEvent.Failed(news.failure))
+    }
+
+    private fun wakeInTime() {
+        timer?.cancel()
+        val atMs = nextDeadlineMs(device) ?: return
+        timer = operations.scope.launch {
+            delay(atMs - monotonicMs())
+            take(Input.Time)
+        }
+    }
+
+    private fun begin(act: suspend () -> Unit): Job =
+        operations.scope.launch(start = CoroutineStart.UNDISPATCHED) { act() }
+
+    private companion object {
+        /** The two clocks of a device run apart by less. */
+        const val CLOCK_TOLERANCE_MS = 100
+
+        fun monotonicMs(): Long = System.nanoTime() / 1_000_000
+    }
+}

@@ -1,0 +1,55 @@
+/** Commands of the app for a call that is there. */
+package callsign.app.calls
+
+import callsign.app.CallEnding
+import callsign.app.bodyOf
+import callsign.app.idsOf
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.buildJsonObject
+
+internal fun Turn.onCommand(input: Input.OfCall) {
+    val callId = input.callId
+    val command = input.command
+    if (call(callId) == null) return settle(command, hasEndedHere())
+    when (input) {
+        is Input.Join -> join(callId, command)
+        is Input.Answer -> answer(callId, command)
+        is Input.Decline -> decline(callId, input.reason, command)
+        is Input.End -> request("POST", "call/$callId/end", Purpose.End(callId, command))
+        is Input.Leave -> {
+            sendLeave(callId, command)
+            close(callId, CallEnding.LEFT)
+        }
+        is Input.Remove -> {
+            val body = bodyOf(mapOf("userId" to "${input.userId}"))
+            request("POST", "call/$callId/remove", Purpose.Command(callId, command), body)
+        }
+        is Input.SendInvite -> invite(Invite(callId, command, input.userIds, TRIES))
+        is Input.Renew -> renew(callId, command)
+        is Input.Resend -> resend(callId, command)
+        is Input.AskForKey -> askBeside(callId, command)
+        is Input.Grant -> grant(callId, input.ask, command)
+    }
+}
+
+internal fun Turn.onLeft(callId: String) {
+    if (device.kept.leaving == callId) keep(device.kept.copy(leaving = null))
+}
+
+/** While the connection lasts; else the next one does it. */
+internal fun Turn.leaveAgain(callId: String) {
+    if (device.connection != null && device.kept.leaving == callId) sendLeave(callId)
+}
+
+internal fun Turn.invite(asked: Invite) {
+    val held = call(asked.callId)?.newestKey ?: return settle(asked.command, keyMissing())
+    seal(held.key, Receivers.Users(asked.userIds), Purpose.InviteSeal(asked))
+}
+
+internal fun Turn.onInviteSealed(asked: Invite, texts: JsonObject) {
+    val body = buildJsonObject {
+        put("calleeIds", idsOf(asked.userIds))
+        put("encryptedAESKeys", texts)
+    }
+    request("POST", "call/${asked.callId}/invite", Purpose.SendInvite(asked), body)
+}

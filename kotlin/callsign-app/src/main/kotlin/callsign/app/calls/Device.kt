@@ -1,0 +1,380 @@
+/** What a device knows of its calls, as `src/app/calls/device.ts` has it. */
+package callsign.app.calls
+
+import callsign.app.CallEnding
+import callsign.app.CallGateway
+import callsign.app.CallRecord
+import callsign.app.CallState
+import callsign.app.CallsignException
+import callsign.app.KeyAsk
+import callsign.app.Person
+import callsign.app.hasCode
+import kotlinx.serialization.json.JsonObject
+
+internal data class Device(
+    val userId: ULong,
+    val deviceId: ULong,
+    val calls: List<DeviceCall> = emptyList(),
+    val starts: List<Start> = emptyList(),
+    /** Calls that ended here, the oldest first: an invitation from before then does not ring again. */
+    val ended: List<EndedCall> = emptyList(),
+    /** Acts whose outcome is still to come. */
+    val waiting: List<Waiting> = emptyList(),
+    val restoring: Restoring = Restoring.Waiting(emptyList()),
+    val clock: Clock = Clock(0, isKnown = false),
+    /** A number for each connection; null without one. */
+    val connection: Long? = null,
+    /** Counts acts and keys. */
+    val count: Int = 0,
+    val kept: Kept = Kept(),
+)
+
+/** [aheadMs] is the server's time less the device's own, which runs evenly. [isKnown] says whether the server has named its time yet. */
+internal data class Clock(val aheadMs: Long, val isKnown: Boolean)
+
+internal data class EndedCall(val callId: String, val atMs: Long)
+
+/** The call of before a restart: until it is there again, messages of unknown calls wait. */
+internal sealed interface Restoring {
+    data class Waiting(val early: List<Early>) : Restoring
+
+    data object Restored : Restoring
+}
+
+internal data class Early(val command: Int, val event: JsonObject)
+
+internal data class StartOptions(val isVideo: Boolean, val roomId: Long? = null)
+
+/** A call that is being made: its keys are sealed, and the server is asked. */
+internal data class Start(
+    /** The app waits for it. */
+    val command: Int,
+    val userIds: List<ULong>,
+    val options: StartOptions,
+    val key: Int,
+    val triesLeft: Int,
+    /** The app closed all calls meanwhile: this one ends as soon as it begins. */
+    val closed: CallEnding? = null,
+    /** The invitation of the only callee, which came while this was under way. */
+    val held: Ringing? = null,
+    /** They have turned out to call each other, and that call was over by then: it is started once more, once. */
+    val isSecond: Boolean = false,
+)
+
+internal data class DeviceCall(
+    val callId: String,
+    val isVideo: Boolean,
+    val isOnGoing: Boolean,
+    val isIncoming: Boolean,
+    val caller: Person,
+    /** The invitation's time by the server's clock; 0 without one. */
+    val invitedAtMs: Long,
+    val phase: Phase,
+    val record: CallRecord?,
+    /** From `media_ready`, which may come before the reply to `join` that does not have it yet. */
+    val media: CallGateway? = null,
+    /** Whether the caller and the key that they sent hold; null while that is checked. */
+    val isVerified: Boolean? = null,
+    val key: KeyState = KeyState(isAsked = false, held = emptyList()),
+    val topic: TopicState = TopicState.OFF,
+    val rotation: Rotation = Rotation.None,
+    val end: EndState = EndState.None,
+    /** Version of the last `call_moved` that came while this device was on its way in; 0 before. */
+    val movedVersion: Long = 0,
+    /** Users who asked for the key while this device did not have it either. */
+    val askers: List<ULong> = emptyList(),
+)
+
+internal enum class TopicState { OFF, COMING, ON }
+
+internal sealed interface Phase {
+    data class RingingIn(val rings: Rings) : Phase
+
+    data object RingingOut : Phase
+
+    data class Entering(
+        /** Where it goes back to when it fails: it rings, or is gone. */
+        val from: Rings?,
+        val step: EnteringStep,
+        val commands: List<Int>,
+        /** Why it would have rung no more while it was answered here. */
+        val rungOut: CallEnding? = null,
+        /** The start that this call has crossed: it is made after all if this call has ended by now. */
+        val crossed: Crossed? = null,
+    ) : Phase
+
+    data object Active : Phase
+
+    /** This device has no key, and asks those who are in the call. */
+    sealed interface Asking : Phase {
+        val ask: Ask
+
+        fun asking(ask: Ask): Asking
+    }
+
+    data class Rejoining(override val ask: Ask) : Asking {
+        override fun asking(ask: Ask) = Rejoining(ask)
+    }
+
+    data class Keyless(override val ask: Ask) : Asking {
+        override fun asking(ask: Ask) = Keyless(ask)
+    }
+
+    data class Ended(val reason: CallEnding) : Phase
+}
+
+/** The key is opened; other calls are left; the server is asked; the key that came with its answer is opened. */
+internal enum class EnteringStep { KEY, CLEARING, JOINING, OPENING }
+
+internal data class Crossed(val command: Int, val userIds: List<ULong>, val options: StartOptions)
+
+internal data class Rings(
+    val invited: Invited,
+    val untilMs: Long,
+    /** The answer to `join` was lost: the server may have this device in the call. */
+    val mayBeIn: Boolean = false,
+)
+
+/** A key that came with an invitation, or for it. */
+internal data class Invited(
+    val epoch: Long,
+    val text: String,
+    /** The sender, if named; else the call's record names those in the call. */
+    val from: Sender? = null,
+    val state: InvitedState = InvitedState.OPENING,
+    /** Once it is opened. */
+    val key: HeldKey? = null,
+)
+
+internal enum class InvitedState { OPENING, OPENED, REFUSED }
+
+internal data class Sender(val userId: ULong, val deviceId: ULong)
+
+/** The shell knows the octets by the number [key]: equal octets have the same number. */
+internal data class HeldKey(val epoch: Long, val key: Int, val fromUserId: ULong)
+
+/** [isAsked]: another one is wanted, though this device has one. [held]: the newest first; none before the first. */
+internal data class KeyState(val isAsked: Boolean, val held: List<HeldKey>)
+
+/** While this device has no key. */
+internal sealed interface Ask {
+    /** The request is under way. */
+    data object Asking : Ask
+
+    /** Those in the call were asked. */
+    data class Asked(val untilMs: Long) : Ask
+
+    /** It asks again then. */
+    data class Pausing(val untilMs: Long) : Ask
+
+    /** It returns with a key: another one as the host, or one that it was given. */
+    data object Returning : Ask
+}
+
+internal sealed interface Rotation {
+    data object None : Rotation
+
+    data class Planned(val atMs: Long, val afterMs: Long, val reason: KeysReason) : Rotation
+
+    data class Renewing(
+        val reason: KeysReason,
+        /** The time after which it was planned; null if the app asked for it. */
+        val afterMs: Long?,
+        val commands: List<Int>,
+        /** It comes back into the call with this key. */
+        val returning: CallRecord? = null,
+        /** Planned meanwhile. */
+        val next: Planning? = null,
+    ) : Rotation
+}
+
+internal data class Planning(val afterMs: Long, val reason: KeysReason)
+
+internal enum class KeysReason(val wireName: String) { ROTATION("rotation"), LEAVE("leave"), EMERGENCY("emergency") }
+
+/** Whether the call has ended at the server, and the reason may come yet. */
+internal sealed interface EndState {
+    data object None : EndState
+
+    data class Reason(val atMs: Long, val connection: Long?) : EndState
+
+    /** The connection was another one, or none: the reason comes with the next one. */
+    data class Reconnection(val atMs: Long) : EndState
+}
+
+/** An invitation, from wherever it came. [invitedAtMs] is by the server's clock, [untilMs] by this device's. */
+internal data class Ringing(
+    val callId: String,
+    val isVideo: Boolean,
+    val isOnGoing: Boolean,
+    val caller: Person,
+    val text: String,
+    val epoch: Long,
+    val invitedAtMs: Long,
+    val untilMs: Long,
+)
+
+/** Noted for the next start: the call that it is in, and one that it has left, and the server may not have heard. */
+internal data class Kept(val callId: String? = null, val leaving: String? = null)
+
+/** An act whose outcome comes as an input with the same number, and what it is for. */
+internal data class Waiting(val act: Int, val purpose: Purpose)
+
+internal sealed interface Purpose {
+    /** Of the call that it is about. */
+    val callId: String? get() = null
+    val command: Int? get() = null
+
+    data class StartSeal(override val command: Int) : Purpose
+
+    data class StartCall(override val command: Int) : Purpose
+
+    data class CrossedPending(
+        override val command: Int,
+        override val callId: String,
+        val failure: CallsignException,
+    ) : Purpose
+
+    data class CrossedOpen(override val command: Int, val ringing: Ringing, val failure: CallsignException) : Purpose
+
+    /** It is settled by whatever comes of it. */
+    data class Command(override val callId: String, override val command: Int?) : Purpose
+
+    data class Leave(override val callId: String, override val command: Int?) : Purpose
+
+    data class End(override val callId: String, override val command: Int) : Purpose
+
+    data class JoinFind(override val callId: String, override val command: Int) : Purpose
+
+    data class InvitedRead(override val callId: String, val text: String) : Purpose
+
+    data class InvitedOpen(override val callId: String, val text: String) : Purpose
+
+    data class Clear(override val callId: String, val other: String) : Purpose
+
+    data class Join(override val callId: String) : Purpose
+
+    data class JoinedOpen(override val callId: String, val record: CallRecord) : Purpose
+
+    data class KeptLeave(override val callId: String, override val command: Int, val kept: Kept) : Purpose
+
+    data class Pending(override val command: Int, val kept: Kept) : Purpose
+
+    data class Restore(override val callId: String, override val command: Int) : Purpose
+
+    data class GiveUp(override val callId: String, override val command: Int) : Purpose
+
+    /** [again]: so often the answer was older than the topic, in a row. */
+    data class Refresh(override val callId: String, override val command: Int?, val again: Int) : Purpose
+
+    data class Watch(override val callId: String) : Purpose
+
+    data class KeyUpdate(override val callId: String, override val command: Int, val epoch: Long) : Purpose
+
+    data class KeylessRead(override val callId: String, override val command: Int) : Purpose
+
+    data class SendAsk(override val callId: String) : Purpose
+
+    data class Return(override val callId: String) : Purpose
+
+    data class AskBeside(override val callId: String, override val command: Int) : Purpose
+
+    data class GrantedOpen(override val callId: String, override val command: Int, val epoch: Long) : Purpose
+
+    data class ComeBack(override val callId: String, override val command: Int, val key: HeldKey) : Purpose
+
+    data class AskedRead(override val callId: String, override val command: Int, val ask: KeyAsk) : Purpose
+
+    data class GrantSeal(override val callId: String, override val command: Int, val ask: KeyAsk) : Purpose
+
+    data class KeysRead(val sending: NewKey) : OfNewKey(sending)
+
+    data class KeysSeal(val sending: NewKey) : OfNewKey(sending)
+
+    data class Keys(val sending: NewKey) : OfNewKey(sending)
+
+    data class InviteSeal(val invite: Invite) : OfInvite(invite)
+
+    data class SendInvite(val invite: Invite) : OfInvite(invite)
+
+    sealed class OfNewKey(private val newKey: NewKey) : Purpose {
+        override val callId get() = newKey.callId
+        override val command get() = newKey.command
+
+        /** One that is sent once more is wiped with its call. */
+        val ownKey get() = newKey.key.takeUnless { newKey.reason == KeysReason.EMERGENCY }
+    }
+
+    sealed class OfInvite(invite: Invite) : Purpose {
+        override val callId = invite.callId
+        override val command = invite.command
+    }
+}
+
+/** A key on its way to all in the call; without a command it is the rotation's. */
+internal data class NewKey(
+    val callId: String,
+    val reason: KeysReason,
+    val command: Int?,
+    val triesLeft: Int,
+    val key: Int? = null,
+    /** The key's own, whatever this device holds by the time that it is sealed. */
+    val epoch: Long? = null,
+    val record: CallRecord? = null,
+)
+
+internal data class Invite(
+    val callId: String,
+    val command: Int,
+    val userIds: List<ULong>,
+    val triesLeft: Int,
+)
+
+/** The state that an app sees. */
+internal fun stateOf(phase: Phase): CallState = when (phase) {
+    is Phase.RingingIn, Phase.RingingOut -> CallState.RINGING
+    is Phase.Entering -> CallState.JOINING
+    Phase.Active -> CallState.ACTIVE
+    is Phase.Rejoining -> CallState.REJOINING
+    is Phase.Keyless -> CallState.KEYLESS
+    is Phase.Ended -> CallState.ENDED
+}
+
+/** Whether this device takes part, or wants to. */
+internal val DeviceCall.isPresent: Boolean get() = phase !is Phase.Ended && phase !is Phase.RingingIn
+
+/** Whether this device has no key, and asks for it. */
+internal val DeviceCall.isAsking: Boolean get() = phase is Phase.Asking
+
+internal val DeviceCall.newestKey: HeldKey? get() = key.held.firstOrNull()
+
+/** The key that came with the invitation, until this device is in. */
+internal val DeviceCall.invited: Invited? get() = when (phase) {
+    is Phase.RingingIn -> phase.rings.invited
+    is Phase.Entering -> phase.from?.invited
+    else -> null
+}
+
+/** Keys that are held, or will be: by an invitation, a start, or an act whose outcome is still to come. */
+internal fun keysIn(device: Device): List<Int> {
+    val ofCalls = device.calls.filter { it.phase !is Phase.Ended }.flatMap { it.key.held + listOfNotNull(it.invited?.key) }.map { it.key }
+    val ofActs = device.waiting.mapNotNull { (_, purpose) ->
+        when (purpose) {
+            is Purpose.OfNewKey -> purpose.ownKey
+            is Purpose.ComeBack -> purpose.key.key
+            else -> null
+        }
+    }
+    return ofCalls + ofActs + device.starts.map { it.key }
+}
+
+/** Whether the server may not have heard the request, or could not carry it out. */
+internal val CallsignException.isUnheard: Boolean get() = hasCode("OFFLINE", "NO_ANSWER", "ANSWER_INVALID", "SIGNED_OUT")
+
+/** Whether this device has no part in the call any more. */
+internal val CallsignException.isGone: Boolean get() = hasCode("CALL_ENDED", "CALL_NOT_FOUND", "NOT_PARTICIPANT")
+
+/** Whether a user's devices, or the epoch of the call, have changed meanwhile. */
+internal val CallsignException.isChanged: Boolean get() = hasCode("DEVICE_LIST_MISMATCH", "EPOCH_CONFLICT")
+
+internal const val TRIES = 3

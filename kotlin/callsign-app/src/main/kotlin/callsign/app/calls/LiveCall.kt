@@ -1,0 +1,108 @@
+/** One call of this device for an app: it shows the decisions of `DeviceCalls.kt`, and passes the app's commands on. */
+package callsign.app.calls
+
+import callsign.app.Call
+import callsign.app.CallEnding
+import callsign.app.CallEvent
+import callsign.app.CallGateway
+import callsign.app.CallParticipant
+import callsign.app.CallState
+import callsign.app.DeclineReason
+import callsign.app.EpochKey
+import callsign.app.EventStream
+import callsign.app.KeyAsk
+import callsign.app.Person
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.StateFlow
+import kotlinx.coroutines.flow.asStateFlow
+import kotlinx.coroutines.flow.transformWhile
+
+/** The device as far as a call of it needs it. */
+internal interface CallShell {
+    val userId: ULong
+
+    /** Returns when all of it is done. */
+    suspend fun ask(inputOf: (command: Int) -> Input.Commanded): Call?
+
+    fun keysOf(call: DeviceCall): List<EpochKey>
+}
+
+internal class LiveCall(private val shell: CallShell, @Volatile private var now: DeviceCall) : Call {
+    @Volatile
+    override var keys: List<EpochKey> = shell.keysOf(now)
+        private set
+    private val states = MutableStateFlow(stateOf(now.phase))
+    private val people = MutableStateFlow(now.record?.participants.orEmpty())
+    private val newest = MutableStateFlow(keys.firstOrNull())
+    private val news = EventStream<CallEvent>(EVENTS_MAX, CallEvent::Missed)
+
+    /** As it was decided. */
+    fun become(call: DeviceCall) {
+        val before = now
+        now = call
+        if (call.key != before.key || call.phase != before.phase) keys = shell.keysOf(call)
+        newest.value = keys.firstOrNull()
+        people.value = call.record?.participants.orEmpty()
+        states.value = stateOf(call.phase)
+    }
+
+    fun tell(event: CallEvent) {
+        news.tell(event)
+        if (event == CallEvent.StateChanged(CallState.ENDED)) news.tellLast(CallEvent.Ended(checkNotNull(ending)))
+    }
+
+    override val callId: String get() = now.callId
+    override val isIncoming: Boolean get() = now.isIncoming
+    override val isVideo: Boolean get() = now.isVideo
+    override val isOnGoing: Boolean get() = now.isOnGoing
+    override val caller: Person get() = now.caller
+    override val state: StateFlow<CallState> = states.asStateFlow()
+    override val ending: CallEnding? get() = (now.phase as? Phase.Ended)?.reason
+    override val isVerified: Boolean? get() = now.isVerified
+    override val participants: StateFlow<List<CallParticipant>> = people.asStateFlow()
+    override val self: CallParticipant? get() = now.record?.participant(shell.userId)
+    override val hostUserId: ULong? get() = now.record?.hostUserId
+    override val isHost: Boolean get() = hostUserId == shell.userId
+    override val roomId: Long? get() = now.record?.roomId
+    override val startedAtMs: Long? get() = now.record?.startedAtMs
+    override val key: StateFlow<EpochKey?> = newest.asStateFlow()
+    override val media: CallGateway?
+        get() {
+            val call = now
+            val shown = call.record?.media ?: return null
+            return if (shown.state == "pending") call.media ?: shown else shown
+        }
+    override val events: Flow<CallEvent> = news.flow.transformWhile { event ->
+        emit(event)
+        event !is CallEvent.Ended
+    }
+
+    override suspend fun answer() = ask { Input.Answer(it, callId) }
+
+    override suspend fun decline(reason: DeclineReason) = ask { Input.Decline(it, callId, reason) }
+
+    override suspend fun end() = ask { Input.End(it, callId) }
+
+    override suspend fun leave() = ask { Input.Leave(it, callId) }
+
+    override suspend fun invite(userIds: List<ULong>) = ask { Input.SendInvite(it, callId, userIds) }
+
+    override suspend fun remove(userId: ULong) = ask { Input.Remove(it, callId, userId) }
+
+    override suspend fun renewKey() = ask { Input.Renew(it, callId) }
+
+    override suspend fun resendKey() = ask { Input.Resend(it, callId) }
+
+    override suspend fun askForKey() = ask { Input.AskForKey(it, callId) }
+
+    override suspend fun grantKey(ask: KeyAsk) = ask { Input.Grant(it, callId, ask) }
+
+    private suspend fun ask(inputOf: (command: Int) -> Input.Commanded) {
+        shell.ask(inputOf)
+    }
+
+    private companion object {
+        const val EVENTS_MAX = 256
+    }
+}

@@ -1,0 +1,186 @@
+/** Outcomes of acts. */
+package callsign.app.calls
+
+import callsign.app.CallEnding
+import callsign.app.CallRecord
+import callsign.app.CallsignException
+import callsign.app.callRecordOf
+import callsign.app.endingOf
+import callsign.app.hasCode
+import callsign.app.members
+import callsign.app.needNumber
+import callsign.app.text
+import kotlinx.serialization.json.JsonObject
+
+internal fun Turn.onOutcome(input: Input.Outcome) {
+    val waiting = device.waiting.find { it.act == input.act } ?: return
+    device = device.copy(waiting = device.waiting - waiting)
+    when (input) {
+        is Input.Done -> onDone(waiting.purpose, input)
+        is Input.Failed -> onFailed(waiting.purpose, input.failure)
+    }
+}
+
+private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
+    val record by lazy(LazyThreadSafetyMode.NONE) { callRecordOf(done.body) }
+    fun opened(epoch: Long) = HeldKey(epoch, done.key ?: 0, done.from?.userId ?: 0u)
+    when (purpose) {
+        is Purpose.StartSeal -> onStartSealed(purpose.command, done.texts)
+        is Purpose.StartCall -> onStarted(purpose.command, record)
+        is Purpose.CrossedPending -> onCrossed(purpose.command, purpose.callId, itemsIn(done.body), purpose.failure)
+        is Purpose.CrossedOpen -> onCrossedOpened(purpose.command, purpose.ringing, opened(purpose.ringing.epoch))
+        is Purpose.Command -> settle(purpose.command)
+        is Purpose.Leave -> {
+            onLeft(purpose.callId)
+            settle(purpose.command)
+        }
+        is Purpose.End -> {
+            close(purpose.callId, done.body.text("endReason")?.let(::endingOf) ?: CallEnding.HANGUP)
+            settle(purpose.command)
+        }
+        is Purpose.JoinFind -> onFound(record, purpose.command)
+        is Purpose.InvitedRead -> onInvitedRead(record, purpose.text)
+        is Purpose.InvitedOpen ->
+            if (onInvitedOpened(purpose.callId, purpose.text, opened(0))) onInvitedKey(purpose.callId)
+        is Purpose.Clear -> onCleared(purpose.callId, purpose.other, done.body.text("endReason"))
+        is Purpose.Join -> onJoined(record)
+        is Purpose.JoinedOpen -> onJoinedOpened(purpose.record, opened(purpose.record.keyEpoch))
+        is Purpose.KeptLeave -> {
+            onLeft(purpose.callId)
+            readPending(purpose.command, purpose.kept)
+        }
+        is Purpose.Pending -> {
+            onPending(itemsIn(done.body), purpose.command, purpose.kept)
+            settleWhenDone(purpose.command)
+        }
+        is Purpose.Restore -> {
+            onRestored(purpose.callId, record, purpose.command)
+            settleWhenDone(purpose.command)
+        }
+        is Purpose.GiveUp -> {
+            close(purpose.callId, CallEnding.KEY_LOST)
+            settleWhenDone(purpose.command)
+        }
+        is Purpose.Refresh -> {
+            onRefreshed(purpose.callId, record, purpose.again)
+            settleWhenDone(purpose.command)
+        }
+        is Purpose.Watch -> onWatched(purpose.callId)
+        is Purpose.KeyUpdate -> {
+            val (callId, command, epoch) = purpose
+            if (call(callId)?.isAsking == true) comeBack(callId, opened(epoch), command)
+            else onUpdateOpened(callId, opened(epoch), command)
+        }
+        is Purpose.KeylessRead -> {
+            if (call(purpose.callId) != null) ask(record)
+            settle(purpose.command)
+        }
+        is Purpose.SendAsk -> onAskSent(purpose.callId, done.body.needNumber("expiresIn"))
+        is Purpose.Return -> onReturned(record)
+        is Purpose.AskBeside -> settle(purpose.command)
+        is Purpose.GrantedOpen -> onGrantOpened(purpose.callId, opened(purpose.epoch), purpose.command)
+        is Purpose.ComeBack -> onCameBack(record, purpose.key, purpose.command)
+        is Purpose.AskedRead -> onAskerRead(record, purpose.ask, purpose.command)
+        is Purpose.GrantSeal -> onGrantSealed(purpose.callId, purpose.ask, done.text, purpose.command)
+        is Purpose.KeysRead -> onKeysRead(purpose.sending, record)
+        is Purpose.KeysSeal -> onKeysSealed(purpose.sending, done.texts)
+        is Purpose.Keys -> onKeysSent(purpose.sending)?.let { begin(it, Phase.Active) }
+        is Purpose.InviteSeal -> onInviteSealed(purpose.invite, done.texts)
+        is Purpose.SendInvite -> {
+            showIfNewer(purpose.callId, record)
+            settle(purpose.command)
+        }
+    }
+}
+
+private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
+    when (purpose) {
+        is Purpose.StartSeal -> onNotStarted(purpose.command, failure)
+        is Purpose.StartCall -> onNotStarted(purpose.command, failure)
+        is Purpose.CrossedPending -> onCrossed(purpose.command, purpose.callId, emptyList(), purpose.failure)
+        is Purpose.CrossedOpen -> onCrossedRefused(purpose.command, purpose.ringing, purpose.failure)
+        is Purpose.Leave -> {
+            // It has ended here in any case; where the server knows of no such call any more, it need not be told again.
+            if (failure.isGone) onLeft(purpose.callId) else if (failure.hasCode("NO_ANSWER")) leaveAgain(purpose.callId)
+            settle(purpose.command)
+        }
+        is Purpose.InvitedRead -> onKeyRefused(purpose.callId, purpose.text, failure)
+        is Purpose.InvitedOpen -> onKeyRefused(purpose.callId, purpose.text, failure)
+        is Purpose.Clear -> onNotCleared(purpose.callId, purpose.other, failure)
+        is Purpose.Join -> {
+            val isOver = failure.hasCode("CALL_ENDED", "CALL_NOT_ACTIVE")
+            if (!isOver || !startsAgain(purpose.callId)) onNotJoined(purpose.callId, failure)
+        }
+        is Purpose.JoinedOpen -> onJoinedRefused(purpose.record, failure)
+        is Purpose.KeptLeave -> {
+            if (failure.isUnheard) return notRestored(purpose.command, failure)
+            onLeft(purpose.callId)
+            readPending(purpose.command, purpose.kept)
+        }
+        is Purpose.Pending -> notRestored(purpose.command, failure)
+        is Purpose.Restore -> {
+            if (!failure.isGone) return notRestored(purpose.command, failure)
+            onRestored(purpose.callId, null, purpose.command)
+            settleWhenDone(purpose.command)
+        }
+        is Purpose.GiveUp -> {
+            // A callee may have answered.
+            if (failure.isUnheard) sendLeave(purpose.callId)
+            close(purpose.callId, CallEnding.KEY_LOST)
+            settle(purpose.command, failure)
+        }
+        is Purpose.Refresh -> {
+            val command = purpose.command
+            onNotRefreshed(purpose.callId, failure, command)
+            // The shell connects once more.
+            if (command != null && failure.isUnheard) failConnected(command, failure) else settleWhenDone(command)
+        }
+        is Purpose.Watch -> onNotWatched(purpose.callId, failure)
+        is Purpose.KeyUpdate -> onUpdateRefused(purpose.callId, purpose.command, failure)
+        is Purpose.KeylessRead -> {
+            onNotRead(purpose.callId, failure)
+            settle(purpose.command, failure)
+        }
+        is Purpose.SendAsk -> onNotBack(purpose.callId, failure)
+        is Purpose.Return -> onNotBack(purpose.callId, failure)
+        is Purpose.ComeBack -> {
+            val (callId, command) = purpose
+            onNotBack(callId, failure)
+            // The server may have it in, and messages of before that are next in the queue.
+            if (failure.hasCode("NO_ANSWER") && call(callId) != null)
+                return request("GET", "call/$callId", Purpose.KeylessRead(callId, command))
+            settle(command)
+        }
+        is Purpose.KeysRead -> onKeysFailed(purpose.sending, failure)
+        is Purpose.KeysSeal -> onKeysFailed(purpose.sending, failure)
+        is Purpose.Keys -> onKeysFailed(purpose.sending, failure)
+        is Purpose.InviteSeal -> onInviteFailed(purpose.invite, failure)
+        is Purpose.SendInvite -> onInviteFailed(purpose.invite, failure)
+        is Purpose.Command,
+        is Purpose.End,
+        is Purpose.JoinFind,
+        is Purpose.AskBeside,
+        is Purpose.GrantedOpen,
+        is Purpose.AskedRead,
+        is Purpose.GrantSeal,
+        -> {
+            if (failure.hasCode("CALL_ENDED")) purpose.callId?.let(::closeSoon)
+            settle(purpose.command, failure)
+        }
+    }
+}
+
+private fun Turn.onKeyRefused(callId: String, text: String, failure: CallsignException) {
+    if (onInvitedRefused(callId, text, failure)) onInvitedKey(callId, failure)
+}
+
+private fun Turn.onKeysFailed(sending: NewKey, failure: CallsignException) {
+    if (onKeysNotSent(sending, failure)) onNotBack(sending.callId, failure)
+}
+
+private fun Turn.onInviteFailed(asked: Invite, failure: CallsignException) {
+    if (failure.isChanged && asked.triesLeft > 1) invite(asked.copy(triesLeft = asked.triesLeft - 1))
+    else settle(asked.command, failure)
+}
+
+private fun itemsIn(body: JsonObject): List<CallRecord> = body.members("items").map(::callRecordOf)

@@ -1,0 +1,191 @@
+/**
+ * A call whose key is gone, with a restart or a long loss of the network: this device asks those in the call, comes back with the
+ * first key that opens, and as the host makes another one when no device has it. It also answers such asks.
+ */
+package callsign.app.calls
+
+import callsign.app.CallRecord
+import callsign.app.CallsignException
+import callsign.app.KeyAsk
+import callsign.app.ParticipantState
+import callsign.app.hasCode
+import callsign.app.needId
+import callsign.app.needNumber
+import callsign.app.needText
+import callsign.app.text
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
+
+/** Shows the call as one that this device asks into. */
+internal fun Turn.ask(record: CallRecord) {
+    begin(record, Phase.Rejoining(Ask.Asking))
+    askAgain(record.callId)
+}
+
+/** The call could not be read for an ask: it is asked for with the record that is here. */
+internal fun Turn.onNotRead(callId: String, failure: CallsignException) {
+    val record = call(callId)?.record
+    if (failure.isGone) closeSoon(callId) else if (record != null) ask(record)
+}
+
+/** Without a key it is asked for again after the next connection, and after a while. */
+internal fun Turn.askAgain(callId: String) {
+    if (setAsk(callId, Ask.Asking)) request("POST", "call/$callId/request-rejoin", Purpose.SendAsk(callId))
+}
+
+internal fun Turn.onAskSent(callId: String, expiresInS: Long) {
+    val phase = call(callId)?.phase
+    // It gave up meanwhile, or has the key.
+    if (phase !is Phase.Asking || phase.ask != Ask.Asking) return
+    val forMs = if (expiresInS > 0) expiresInS * 1_000 else AGAIN_MS
+    setAsk(callId, Ask.Asked(nowMs + forMs))
+    giveUpWhenAllAsk(callId)
+}
+
+/** An ask, or a return, failed. */
+internal fun Turn.onNotBack(callId: String, failure: CallsignException) {
+    if (call(callId)?.isAsking != true) return
+    if (failure.hasCode("NO_ACTIVE_PARTICIPANT")) return returnWithNewKey(callId)
+    if (failure.isGone) return closeSoon(callId)
+    setAsk(callId, Ask.Pausing(nowMs + AGAIN_MS))
+    report(callId, failure)
+}
+
+/** Those who had the key may all be gone. */
+internal fun Turn.onHostChanged(callId: String) {
+    if (call(callId)?.phase is Phase.Keyless) onNobodyGrants(callId)
+}
+
+/**
+ * A device of a participant has no key: it gets the key once it verifies. One that is not the device which they had joined with
+ * waits until the person here says so: a server could have made it up.
+ */
+internal fun Turn.onAsked(callId: String, event: JsonObject, command: Int) {
+    val call = call(callId)
+    if (call == null || !call.isPresent) return settle(command)
+    val userId = event.needId("userId")
+    if (call.newestKey != null) {
+        val displayName = event.text("displayName").orEmpty()
+        val ask = KeyAsk(userId, event.needId("deviceId"), displayName, event.needText("publicKeyHash"))
+        return request("GET", "call/$callId", Purpose.AskedRead(callId, command, ask))
+    }
+    change(callId) { copy(askers = askers - userId + userId) }
+    giveUpWhenAllAsk(callId)
+    settle(command)
+}
+
+internal fun Turn.onAskerRead(record: CallRecord, ask: KeyAsk, command: Int) {
+    val callId = record.callId
+    val call = call(callId)
+    // The newest key is on its way here. The server would pass on the one before under the newest epoch.
+    if (call != null && (call.newestKey?.epoch ?: 0) < record.keyEpoch) return settle(command)
+    val asker = record.participant(ask.userId)?.takeIf { it.state != ParticipantState.REMOVED }
+    if (asker?.deviceId == ask.deviceId) return grant(callId, ask, command)
+    if (asker != null && call != null) emit(callId, News.KeyAsked(ask))
+    settle(command)
+}
+
+internal fun Turn.grant(callId: String, ask: KeyAsk, command: Int) {
+    val held = call(callId)?.newestKey ?: return settle(command)
+    seal(held.key, Receivers.Asker(ask), Purpose.GrantSeal(callId, command, ask))
+}
+
+internal fun Turn.onGrantSealed(callId: String, ask: KeyAsk, text: String?, command: Int) {
+    val body = buildJsonObject {
+        put("requesterUserId", JsonPrimitive("${ask.userId}"))
+        put("requesterDeviceId", JsonPrimitive("${ask.deviceId}"))
+        text?.let { put("encryptedAESKey", JsonPrimitive(it)) }
+    }
+    request("POST", "call/$callId/accept-rejoin", Purpose.Command(callId, command), body)
+}
+
+/** Asks while the call goes on: the key that this device has does not open what a member sends. The host's key is the right one. */
+internal fun Turn.askBeside(callId: String, command: Int) {
+    val call = call(callId)
+    if (call?.phase != Phase.Active || call.record?.hostUserId == device.userId) return settle(command)
+    change(callId) { copy(key = key.copy(isAsked = true)) }
+    request("POST", "call/$callId/request-rejoin", Purpose.AskBeside(callId, command))
+}
+
+/** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
+internal fun Turn.onGranted(callId: String, event: JsonObject, command: Int) {
+    val epoch = event.needNumber("keyEpoch")
+    val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
+    if (!isWanted(callId, epoch, from.userId)) return settle(command)
+    open(event.needText("encryptedAESKey"), listOf(from), Purpose.GrantedOpen(callId, command, epoch))
+}
+
+internal fun Turn.onGrantOpened(callId: String, key: HeldKey, command: Int) {
+    if (isWanted(callId, key.epoch, key.fromUserId)) comeBack(callId, key, command) else settle(command)
+}
+
+/** Into the call, with the key that this device was given. */
+internal fun Turn.comeBack(callId: String, key: HeldKey, command: Int) {
+    setAsk(callId, Ask.Returning)
+    request("POST", "call/$callId/rejoin", Purpose.ComeBack(callId, command, key))
+}
+
+internal fun Turn.onCameBack(record: CallRecord, key: HeldKey, command: Int) {
+    settle(command)
+    val callId = record.callId
+    val call = call(callId) ?: return leaveUnknown(callId)
+    // It has made a newer one meanwhile.
+    val isWanting = call.isAsking || call.key.isAsked
+    if (!isWanting && (call.newestKey?.epoch ?: 0) >= key.epoch) return change(callId) { copy(record = record) }
+    // It was sent before this device was lost, and there is a newer one since.
+    if (key.epoch < record.keyEpoch) return ask(record)
+    change(callId) { copy(askers = emptyList()) }
+    enter(record, key)
+}
+
+/** The host returns, to make the key. */
+internal fun Turn.onReturned(record: CallRecord) {
+    val callId = record.callId
+    val call = call(callId) ?: return leaveUnknown(callId)
+    if (!call.isAsking) return
+    if (record.hostUserId == device.userId) return renew(callId, returning = record)
+    enterPhase(callId, Phase.Keyless(Ask.Pausing(nowMs + AGAIN_MS)))
+}
+
+/** An ask was not answered in time, or no one is left to answer. */
+internal fun Turn.onNobodyGrants(callId: String) {
+    val call = call(callId)
+    val phase = call?.phase as? Phase.Asking ?: return
+    val isHost = call.record?.hostUserId == device.userId
+    val ask = if (phase.ask == Ask.Returning) phase.ask else Ask.Pausing(nowMs + AGAIN_MS)
+    enterPhase(callId, Phase.Keyless(ask))
+    if (isHost) returnWithNewKey(callId)
+}
+
+private fun Turn.isWanted(callId: String, epoch: Long, fromUserId: ULong): Boolean {
+    val call = call(callId) ?: return false
+    val held = call.newestKey?.epoch ?: 0
+    val isBetter = epoch > held || (epoch == held && fromUserId == call.record?.hostUserId)
+    return call.isAsking || (call.key.isAsked && call.phase == Phase.Active && isBetter)
+}
+
+/** No device has the key any more: the host makes another one, once for all that say so. */
+private fun Turn.returnWithNewKey(callId: String) {
+    val phase = call(callId)?.phase
+    if (phase !is Phase.Asking || phase.ask == Ask.Returning) return
+    setAsk(callId, Ask.Returning)
+    request("POST", "call/$callId/rejoin", Purpose.Return(callId))
+}
+
+/** When all other devices ask too, none will answer: waiting is pointless. */
+private fun Turn.giveUpWhenAllAsk(callId: String) {
+    val call = call(callId)
+    if (call?.isAsking != true) return
+    val others = call.record?.participants.orEmpty().filter { it.state == ParticipantState.JOINED && it.userId != device.userId }
+    if (others.all { it.userId in call.askers }) onNobodyGrants(callId)
+}
+
+/** Whether this device asks at all. */
+private fun Turn.setAsk(callId: String, ask: Ask): Boolean {
+    val phase = call(callId)?.phase as? Phase.Asking ?: return false
+    change(callId) { copy(phase = phase.asking(ask)) }
+    return true
+}
+
+private const val AGAIN_MS = 30_000L

@@ -1,0 +1,185 @@
+/** A call that rings here: its invitation, the key that came with it, and its end without an answer. */
+package callsign.app.calls
+
+import callsign.app.CallEnding
+import callsign.app.CallRecord
+import callsign.app.CallsignException
+import callsign.app.DeclineReason
+import callsign.app.Person
+import callsign.app.bodyOf
+import callsign.app.flag
+import callsign.app.hasCode
+import callsign.app.needId
+import callsign.app.needNumber
+import callsign.app.needText
+import callsign.app.needTimeMs
+import callsign.app.text
+import kotlinx.serialization.json.JsonObject
+
+/** An invitation, by socket or by push. Times are milliseconds since 1970. */
+internal data class Invitation(
+    val callId: String,
+    val caller: Person,
+    val isVideo: Boolean,
+    val isOnGoing: Boolean,
+    val encryptedAESKey: String,
+    val keyEpoch: Long,
+    val sentAtMs: Long,
+    val expiresAtMs: Long,
+)
+
+internal fun invitationOf(members: JsonObject) = Invitation(
+    callId = members.needText("callId"),
+    caller = Person(members.needId("callerId"), members.text("callerName").orEmpty()),
+    isVideo = members.flag("isVideo"),
+    isOnGoing = members.flag("isOnGoing"),
+    encryptedAESKey = members.needText("encryptedAESKey"),
+    keyEpoch = members.needNumber("keyEpoch"),
+    sentAtMs = members.needNumber("sentAt"),
+    expiresAtMs = members.needTimeMs("expiresAt"),
+)
+
+/**
+ * The invitation of a push, whose members are texts. Null where the key was too long for a push: the call rings with the next
+ * connection.
+ */
+internal fun invitationIn(members: Map<String, String>): Invitation? =
+    if ("encryptedAESKey" in members) invitationOf(bodyOf(members)) else null
+
+internal fun Turn.ringingOf(invitation: Invitation) = Ringing(
+    callId = invitation.callId,
+    isVideo = invitation.isVideo,
+    isOnGoing = invitation.isOnGoing,
+    caller = invitation.caller,
+    text = invitation.encryptedAESKey,
+    epoch = invitation.keyEpoch,
+    invitedAtMs = invitation.sentAtMs,
+    untilMs = nowMs + ringsForMs(invitation),
+)
+
+/** From an item of `call/pending`; null where it does not ring for this device. */
+internal fun Turn.ringingIn(record: CallRecord): Ringing? {
+    val own = record.participant(device.userId) ?: return null
+    return Ringing(
+        callId = record.callId,
+        isVideo = record.isVideo,
+        isOnGoing = record.isOnGoing,
+        caller = record.person(own.invitedBy),
+        text = record.encryptedAESKey ?: return null,
+        epoch = record.keyEpoch,
+        invitedAtMs = own.invitedAtMs,
+        untilMs = nowMs + record.ringTimeoutMs,
+    )
+}
+
+/** Rings, unless it is known, has ended here, or has rung out. */
+internal fun Turn.ring(ringing: Ringing) {
+    val callId = ringing.callId
+    if (call(callId) != null || ringing.untilMs <= nowMs || hasEnded(callId, ringing.invitedAtMs)) return
+    val invited = Invited(ringing.epoch, ringing.text)
+    add(ringing, Phase.RingingIn(Rings(invited, ringing.untilMs)))
+    emit(callId, News.Ringing)
+    openInvitation(callId, invited)
+    // The caller's screen can say so; that it rings does not hang on it.
+    act(Act.Send("/app/call/$callId/ringing"))
+}
+
+internal fun Turn.onRingDue(callId: String) = decline(callId, DeclineReason.TIMEOUT, null)
+
+internal fun Turn.decline(callId: String, reason: DeclineReason, command: Int?) {
+    val phase = call(callId)?.phase
+    if (phase !is Phase.RingingIn) return settle(command, notRinging())
+    if (phase.rings.mayBeIn) sendLeave(callId, command)
+    close(callId, if (reason == DeclineReason.TIMEOUT) CallEnding.MISSED else CallEnding.DECLINED)
+    if (phase.rings.mayBeIn) return
+    val body = bodyOf(mapOf("reason" to reason.name.lowercase()))
+    request("POST", "call/$callId/decline", Purpose.Command(callId, command), body)
+}
+
+/** Another device of the user has answered, or none has. Where this one asks to join, the answer says whether the call is here. */
+internal fun Turn.onRungOut(callId: String, reason: CallEnding) {
+    val phase = call(callId)?.phase
+    if (phase is Phase.RingingIn) {
+        if (phase.rings.mayBeIn) sendLeave(callId)
+        return close(callId, reason)
+    }
+    if (phase !is Phase.Entering) return
+    if (phase.step == EnteringStep.KEY || phase.step == EnteringStep.CLEARING) return close(callId, reason)
+    change(callId) { copy(phase = phase.copy(rungOut = reason)) }
+}
+
+/** It still rings: the invitation's key is not good any more. */
+internal fun Turn.onRenewedKey(callId: String, event: JsonObject, rings: Rings) {
+    val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
+    val invited = Invited(event.needNumber("epoch"), event.needText("encryptedAESKey"), from)
+    change(callId) { copy(phase = Phase.RingingIn(rings.copy(invited = invited))) }
+    openInvitation(callId, invited)
+}
+
+internal fun Turn.openInvitation(callId: String, invited: Invited) {
+    val (_, text, from) = invited
+    if (from == null) request("GET", "call/$callId", Purpose.InvitedRead(callId, text))
+    else open(text, listOf(from), Purpose.InvitedOpen(callId, text))
+}
+
+internal fun Turn.onInvitedRead(record: CallRecord, text: String) {
+    val call = call(record.callId)
+    if (call?.invited?.text != text) return
+    open(text, sendersIn(record, call.caller.userId), Purpose.InvitedOpen(call.callId, text))
+}
+
+/** Notes the outcome for the invitation's key; false where another key counts by now. */
+internal fun Turn.onInvitedOpened(callId: String, text: String, key: HeldKey): Boolean {
+    val invited = openingOf(callId, text) ?: return false
+    setInvited(callId, invited.copy(state = InvitedState.OPENED, key = key.copy(epoch = invited.epoch)))
+    change(callId) { copy(isVerified = true) }
+    return true
+}
+
+internal fun Turn.onInvitedRefused(callId: String, text: String, failure: CallsignException): Boolean {
+    val invited = openingOf(callId, text) ?: return false
+    setInvited(callId, invited.copy(state = InvitedState.REFUSED))
+    if (!failure.hasCode("CALL_ENDED")) change(callId) { copy(isVerified = false) }
+    report(callId, failure)
+    return true
+}
+
+internal fun Turn.setInvited(callId: String, invited: Invited) = when (val phase = call(callId)?.phase) {
+    is Phase.RingingIn -> change(callId) { copy(phase = Phase.RingingIn(phase.rings.copy(invited = invited))) }
+    is Phase.Entering -> change(callId) { copy(phase = phase.copy(from = phase.from?.copy(invited = invited))) }
+    else -> Unit
+}
+
+/** A call that was not there. */
+internal fun Turn.add(ringing: Ringing, phase: Phase) {
+    val (callId, isVideo, isOnGoing, caller) = ringing
+    val isIncoming = caller.userId != device.userId
+    add(DeviceCall(callId, isVideo, isOnGoing, isIncoming, caller, ringing.invitedAtMs, phase, record = null))
+}
+
+internal fun Turn.add(record: CallRecord, caller: Person, phase: Phase, shown: CallRecord? = record) {
+    val isIncoming = caller.userId != device.userId
+    add(DeviceCall(record.callId, record.isVideo, record.isOnGoing, isIncoming, caller, invitedAtMs = 0, phase, shown))
+}
+
+private fun Turn.add(call: DeviceCall) {
+    device = device.copy(calls = device.calls + call)
+}
+
+/** Devices in the call that may have sealed its key, the likeliest first. */
+internal fun Turn.sendersIn(record: CallRecord, callerId: ULong? = null): List<Sender> =
+    record.participants
+        .filter { it.userId != device.userId }
+        .mapNotNull { one -> one.deviceId?.let { Sender(one.userId, it) } }
+        .sortedByDescending { it.userId == callerId || it.userId == record.hostUserId }
+
+/** How much longer an invitation rings, by the server's clock; as long as it was meant to while that is not known. */
+private fun Turn.ringsForMs(invitation: Invitation): Long {
+    val ringMs = invitation.expiresAtMs - invitation.sentAtMs
+    return if (device.clock.isKnown) minOf(ringMs, invitation.expiresAtMs - serverMs) else ringMs
+}
+
+private fun Turn.openingOf(callId: String, text: String): Invited? =
+    call(callId)?.invited?.takeIf { it.text == text && it.state == InvitedState.OPENING }
+
+internal fun notRinging() = CallsignException("CALL_NOT_ACTIVE", "The call does not ring here.")
