@@ -323,7 +323,9 @@ function told(error: unknown): CallsignError {
 }
 
 function isKept({ callId, leaving }: Readonly<Record<string, unknown>>): boolean {
-  return [callId, leaving].every(each => each === undefined || typeof each === 'string')
+  const isList =
+    leaving === undefined || (Array.isArray(leaving) && leaving.every(each => typeof each === 'string'))
+  return isList && (callId === undefined || typeof callId === 'string')
 }
 
 /** The two clocks of a device run apart by less. */

@@ -95,8 +95,11 @@ export function onAskerRead(
   command: number,
 ): void {
   const call = turn.call(callId)
-  // The newest key is on its way here. The server would pass on the one before under the newest epoch.
-  if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) return turn.settle(command)
+  // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest epoch.
+  if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) {
+    if (call.record?.hostUserId === turn.device.userId && !isAsking(call)) renew(turn, callId, {})
+    return turn.settle(command)
+  }
   const asker = participants.find(({ userId }) => userId === ask.userId)
   if (asker?.deviceId === ask.deviceId && asker.state !== 'removed') return grant(turn, callId, ask, command)
   if (asker !== undefined && asker.state !== 'removed' && call !== undefined)

@@ -78,7 +78,7 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
     enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
   } else {
     close(turn, callId, closed)
-    turn.request('POST call/{callId}/end', { for: 'command', callId })
+    turn.request('POST call/{callId}/end', { for: 'give up', callId })
   }
   turn.settle(command, undefined, callId)
   if (own.held !== undefined) ring(turn, own.held)
