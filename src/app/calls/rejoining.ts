@@ -158,6 +158,8 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
   turn.settle(command)
   const call = turn.call(record.callId)
   if (call === undefined) return leaveUnknown(turn, record.callId)
+  // It was left, and rings again or is joined again: this answer is of before.
+  if (call.phase.kind === 'entering' || call.phase.kind === 'ringing in') return
   // It has made a newer one meanwhile.
   const isWanting = isAsking(call) || call.key.kind === 'asked'
   if (!isWanting && (newestKey(call)?.epoch ?? 0) >= key.epoch) return turn.change(record.callId, { record })
