@@ -257,6 +257,7 @@ const UNANSWERED: readonly string[] = [
   'cancelled',
   'topic',
   'time',
+  'restarted',
   'disconnected',
   'clock',
 ]

@@ -140,6 +140,7 @@ export class RunDevice {
     if (this.isOn) return
     this.isOn = true
     this.device = newDevice(this.userId, this.deviceId)
+    this.take({ on: 'restarted', kept: this.kept })
     this.connectSoon()
   }
 

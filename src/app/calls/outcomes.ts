@@ -95,7 +95,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       return onUpdateOpened(turn, waiting, opened(waiting.epoch))
     }
     case 'keyless: read':
-      if (turn.call(waiting.callId) !== undefined) rejoining.ask(turn, record)
+      if (rejoining.isIn(turn.call(waiting.callId))) rejoining.ask(turn, record)
       return turn.settle(waiting.command)
     case 'ask':
       return rejoining.onAskSent(turn, waiting.callId, body as { readonly expiresIn: number })
@@ -195,7 +195,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       rejoining.onNotBack(turn, waiting.callId, failure)
       leaveUnheard(turn, waiting.callId, failure)
       // The server may have it in, and messages of before that are next in the queue.
-      if (isCode(failure, 'NO_ANSWER') && turn.call(waiting.callId) !== undefined)
+      if (isCode(failure, 'NO_ANSWER') && rejoining.isIn(turn.call(waiting.callId)))
         return void turn.request('GET call/{callId}', {
           for: 'keyless: read',
           callId: waiting.callId,

@@ -13,7 +13,8 @@ export function begin(turn: Turn, record: CallRecord, phase: Phase): void {
   if (turn.call(callId) === undefined) return
   // Without it the next start does not know of the call; this one does.
   turn.keep({ ...withoutLeaving(turn.device.kept, callId), callId })
-  turn.change(callId, { record })
+  // An end that a request told before is not this one's: the server has let this device in since.
+  turn.change(callId, { record, end: { kind: 'none' } })
   turn.enterPhase(callId, phase)
   plan(turn, callId, record)
   // The topic may have told of changes since the record was made.

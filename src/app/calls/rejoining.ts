@@ -158,8 +158,8 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
   turn.settle(command)
   const call = turn.call(record.callId)
   if (call === undefined) return leaveUnknown(turn, record.callId)
-  // It was left, and rings again or is joined again: this answer is of before.
-  if (call.phase.kind === 'entering' || call.phase.kind === 'ringing in') return
+  // This answer is of before.
+  if (!isIn(call)) return
   // It has made a newer one meanwhile.
   const isWanting = isAsking(call) || call.key.kind === 'asked'
   if (!isWanting && (newestKey(call)?.epoch ?? 0) >= key.epoch) return turn.change(record.callId, { record })
@@ -175,8 +175,15 @@ export function onReturned(turn: Turn, record: CallRecord): void {
   const call = turn.call(callId)
   if (call === undefined) return leaveUnknown(turn, callId)
   if (!isAsking(call)) return
+  // What was sent before it is older.
+  turn.change(callId, { record })
   if (record.hostUserId === turn.device.userId) return renew(turn, callId, { returning: record })
   turn.enterPhase(callId, { kind: 'keyless', ask: { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS } })
+}
+
+/** Else it was left, and rings again or is joined again. */
+export function isIn(call: DeviceCall | undefined): boolean {
+  return call !== undefined && isPresent(call) && call.phase.kind !== 'entering'
 }
 
 function isWanted(call: DeviceCall | undefined, epoch: number, fromUserId: string): boolean {
