@@ -194,15 +194,19 @@ function fail(turn: Turn, callId: string, failure: Failure): void {
   if (phase?.kind !== 'entering') return
   const { from, rungOut, commands, step } = phase
   const mayBeIn = from?.mayBeIn || (step === 'joining' && isCode(failure, ...UNHEARD))
+  const isOver = isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE')
   turn.change(callId, { phase: { ...phase, commands: [] } })
   if (from === undefined || rungOut !== undefined) {
     if (mayBeIn) sendLeave(turn, callId)
     close(turn, callId, rungOut ?? 'unknown')
+  } else if (isOver) {
+    // The phone does not begin to ring once more until the reason comes.
+    forget(turn, callId)
+    closeSoon(turn, callId)
   } else {
     turn.enterPhase(callId, { kind: 'ringing in', ...from, ...(mayBeIn && { mayBeIn }) })
     if (!mayBeIn) forget(turn, callId)
   }
-  if (isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) closeSoon(turn, callId)
   turn.settle(commands, failure)
 }
 
