@@ -2,7 +2,7 @@
 
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import type { Call, CallPerson } from './calls/call.ts'
-import { Calls, type StartOptions } from './calls/calls.ts'
+import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
 import { Connection, type ConnectionState } from './connection/connection.ts'
@@ -329,6 +329,8 @@ export class Callsign extends Emitter<CallsignEvents> {
     const { storage, pins, fetch, webSocket } = this.#options
     const server = this.#server
     const { userId, deviceId } = device
+    // Each connection reads it again, and says why where it can't.
+    const kept = await readKept(storage, userId).catch(() => ({}))
     const log = { ...pins, url: this.#options.server, ...(fetch && { fetch }) }
     const onEvent = (event: KeyEvent) => this.emit('keys', event)
     const keyLog = new KeyLog({ session, storage, device, log, onEvent })
@@ -363,6 +365,7 @@ export class Callsign extends Emitter<CallsignEvents> {
       userId,
       deviceId,
       storage,
+      kept,
       onRinging: call => this.emit('ringing', call),
       onResumed: call => this.emit('resumed', call),
       onChanged: () => this.#changed(),

@@ -169,7 +169,7 @@ export class StoryPlayer {
       case 'wipe':
         return `wipe key ${act.keys.map(key => this.#keyOf(key)).join(' ')}`
       case 'keep': {
-        const parts = [act.callId && `call ${act.callId}`, act.leaving && `leaving ${act.leaving}`]
+        const parts = [act.callId && `call ${act.callId}`, act.leaving && `leaving ${act.leaving.join(' ')}`]
         return `keep ${parts.filter(Boolean).join(', ') || 'nothing'}`
       }
       case 'settle': {
@@ -257,6 +257,7 @@ const UNANSWERED: readonly string[] = [
   'cancelled',
   'topic',
   'time',
+  'restarted',
   'disconnected',
   'clock',
 ]

@@ -49,6 +49,8 @@ export class RunDevice {
   commands = new Map<number, RunCommand>()
   /** Counts starts of the app. */
   life = 0
+  /** The last start that has had a connection. */
+  #connectedLife = 0
   /** The offset of its clock. */
   readonly #bootMs: number
   #count = 0
@@ -138,6 +140,7 @@ export class RunDevice {
     if (this.isOn) return
     this.isOn = true
     this.device = newDevice(this.userId, this.deviceId)
+    this.take({ on: 'restarted', kept: this.kept })
     this.connectSoon()
   }
 
@@ -178,6 +181,7 @@ export class RunDevice {
         }),
     }
     this.line = line
+    this.#connectedLife = this.life
     server.connect(line)
     const watchedInMs = [...this.#watches.keys()].map(id => this.#subscribe(id))
     this.#later(Math.max(0, ...watchedInMs) + net.delayMs(), () => {
@@ -288,7 +292,8 @@ export class RunDevice {
     if (!this.hasNetwork) return fails(100 + net.draw.below(3_000))
     const key = `${this.deviceId} ${this.life} ${act}`
     const carriesOut = () => {
-      if (!run.isServerUp) return undefined
+      // Connections end with their app: what the server has not had by the next start's connection never comes.
+      if (!run.isServerUp || life < this.#connectedLife) return undefined
       run.note(() => `the server does ${operation} ${callId ?? ''} of ${this.name}`)
       const answer = run.server.handle(this.actor, operation, callId, body, key)
       if (operation === 'POST call/start' && 'body' in answer)

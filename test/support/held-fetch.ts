@@ -8,8 +8,7 @@ export class HeldFetch {
     const hold = [...this.#holds].find(one => one.path.test(request))
     if (hold === undefined) return fetch(url, init)
     this.#holds.delete(hold)
-    if (hold.what === 'loss') await fetch(url, init)
-    if (hold.what === 'loss' || hold.what === 'failure') return new Response(undefined, { status: 500 })
+    if (hold.what === 'failure') return new Response(undefined, { status: 500 })
     if (hold.what === 'answer') {
       const answer = await fetch(url, init)
       await hold.wait()
@@ -34,11 +33,6 @@ export class HeldFetch {
     this.#add(new Hold('failure', path))
   }
 
-  /** The next request that matches is carried out, and fails for who has sent it. */
-  loss(path: RegExp): void {
-    this.#add(new Hold('loss', path))
-  }
-
   #add(hold: Hold): Hold {
     this.#holds.add(hold)
     return hold
@@ -46,7 +40,7 @@ export class HeldFetch {
 }
 
 export class Hold {
-  readonly what: 'request' | 'answer' | 'failure' | 'loss'
+  readonly what: 'request' | 'answer' | 'failure'
   readonly path: RegExp
   /** Resolves when there is something to hold. */
   readonly came: Promise<void>

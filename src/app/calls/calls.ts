@@ -29,6 +29,8 @@ export interface CallsDeps {
   readonly userId: string
   readonly deviceId: string
   readonly storage: AppStorage
+  /** What `readKept` gives. */
+  readonly kept: Kept
   readonly onRinging: (call: Call) => void
   /** A call of before a restart goes on. */
   readonly onResumed: (call: Call) => void
@@ -63,7 +65,8 @@ export class Calls implements CallShell {
 
   constructor(deps: CallsDeps) {
     this.#deps = deps
-    this.#device = newDevice(deps.userId, deps.deviceId)
+    const { userId, deviceId, kept } = deps
+    this.#device = decide(newDevice(userId, deviceId), { on: 'restarted', kept }, performance.now()).device
   }
 
   get userId(): string {
@@ -96,7 +99,7 @@ export class Calls implements CallShell {
   /** After each connection: what rings, and the call that this device was in. */
   async onConnected(): Promise<void> {
     await this.#kept
-    const kept = (await readStored<Kept>(this.#deps.storage, this.#keptKey, isKept)) ?? {}
+    const kept = await readKept(this.#deps.storage, this.#deps.userId)
     const connection = this.#deps.connection.connectedAtMs ?? 0
     await this.#command(command => ({ on: 'connected', command, connection, kept }))
   }
@@ -139,10 +142,6 @@ export class Calls implements CallShell {
   /** The session has ended, the app is closed, or another tab goes on: the next start asks the server. */
   closeAll(reason: 'left' | 'moved'): void {
     this.#take({ on: 'close', reason })
-  }
-
-  get #keptKey(): string {
-    return `call.${this.#deps.userId}`
   }
 
   #command(inputOf: (command: number) => Input): Promise<LiveCall | undefined> {
@@ -281,7 +280,7 @@ export class Calls implements CallShell {
     const kept = { ...(callId && { callId }), ...(leaving && { leaving }) }
     const value = Object.keys(kept).length === 0 ? null : kept
     this.#kept = this.#kept
-      .then(() => writeStored(this.#deps.storage, this.#keptKey, value))
+      .then(() => writeStored(this.#deps.storage, keptKey(this.#deps.userId), value))
       // Should it fail, the next start does not know of the call, or finds that it has ended.
       .catch(error => this.#live.get(callId ?? '')?.tell('error', told(error)))
   }
@@ -322,8 +321,19 @@ function told(error: unknown): CallsignError {
     : new CallsignError('INTERNAL', String(error))
 }
 
+/** The call that this user's device was in when the app ended, and those that it was leaving. */
+export async function readKept(storage: AppStorage, userId: string): Promise<Kept> {
+  return (await readStored<Kept>(storage, keptKey(userId), isKept)) ?? {}
+}
+
+function keptKey(userId: string): string {
+  return `call.${userId}`
+}
+
 function isKept({ callId, leaving }: Readonly<Record<string, unknown>>): boolean {
-  return [callId, leaving].every(each => each === undefined || typeof each === 'string')
+  const isList =
+    leaving === undefined || (Array.isArray(leaving) && leaving.every(each => typeof each === 'string'))
+  return isList && (callId === undefined || typeof callId === 'string')
 }
 
 /** The two clocks of a device run apart by less. */

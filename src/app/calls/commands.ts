@@ -1,7 +1,7 @@
 /** Commands of the app for a call that is there. */
 
 import { type Invite, newestKey } from './device.ts'
-import { close, HAS_ENDED, sendLeave } from './ending.ts'
+import { close, HAS_ENDED, sendLeave, withoutLeaving } from './ending.ts'
 import { answer } from './entering.ts'
 import type { Command, Input } from './input.ts'
 import * as rejoining from './rejoining.ts'
@@ -43,14 +43,13 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
 }
 
 export function onLeft(turn: Turn, callId: string): void {
-  const { leaving, ...kept } = turn.device.kept
-  if (leaving === callId) turn.keep(kept)
+  turn.keep(withoutLeaving(turn.device.kept, callId))
 }
 
 /** While the connection lasts; else the next one does it. */
 export function leaveAgain(turn: Turn, callId: string): void {
   const { connection, kept } = turn.device
-  if (connection !== undefined && kept.leaving === callId) sendLeave(turn, callId)
+  if (connection !== undefined && kept.leaving?.includes(callId)) sendLeave(turn, callId)
 }
 
 export function invite(turn: Turn, asked: Invite): void {

@@ -90,6 +90,9 @@ function onInput(turn: Turn, input: Input): void {
       return onOutcome(turn, input)
     case 'time':
       return onTime(turn)
+    case 'restarted':
+      turn.device = { ...turn.device, kept: input.kept }
+      return
     case 'connected':
       return onConnected(turn, input)
     case 'disconnected':

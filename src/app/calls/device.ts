@@ -222,8 +222,7 @@ export type Purpose =
   | { readonly for: 'joined: open'; readonly callId: string; readonly record: CallRecord }
   | { readonly for: 'kept leave'; readonly callId: string; readonly command: number; readonly kept: Kept }
   | { readonly for: 'pending'; readonly command: number; readonly kept: Kept }
-  | { readonly for: 'restore'; readonly callId: string; readonly command: number }
-  | { readonly for: 'give up'; readonly callId: string; readonly command: number }
+  | { readonly for: 'restore' | 'give up'; readonly callId: string; readonly command?: number }
   | {
       readonly for: 'refresh'
       readonly callId: string
@@ -258,8 +257,8 @@ export interface SealedFrom {
 export interface Kept {
   /** The call that it is in. */
   readonly callId?: string
-  /** One that it has left, and the server may not have heard. */
-  readonly leaving?: string
+  /** Those that it has left, and the server may not have heard; never empty. */
+  readonly leaving?: readonly string[]
 }
 
 /** A key on its way to all in the call; without a command it is the rotation's. */

@@ -31,7 +31,8 @@ export function leaveUnknown(turn: Turn, callId: string): void {
 /** Leaves it, whatever becomes of the request: the server hears of it at the latest with the next connection. */
 export function sendLeave(turn: Turn, callId: string, command?: number): void {
   const { kept } = turn.device
-  turn.keep({ ...(kept.callId === callId ? withoutCall(kept) : kept), leaving: callId })
+  const leaving = [...(kept.leaving ?? []).filter(one => one !== callId), callId].slice(-LEAVING_MAX)
+  turn.keep({ ...(kept.callId === callId ? withoutCall(kept) : kept), leaving })
   turn.request('POST call/{callId}/leave', {
     for: 'leave',
     callId,
@@ -88,11 +89,18 @@ export function forget(turn: Turn, callId: string): void {
   if (kept.callId === callId) turn.keep(withoutCall(kept))
 }
 
+/** The server knows that this device has left it. */
+export function withoutLeaving({ leaving = [], ...kept }: Kept, callId: string): Kept {
+  const others = leaving.filter(one => one !== callId)
+  return others.length === 0 ? kept : { ...kept, leaving: others }
+}
+
 function withoutCall({ leaving }: Kept): Kept {
   return leaving === undefined ? {} : { leaving }
 }
 
 export const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }
 const ENDED_MAX = 100
+const LEAVING_MAX = 10
 const REASON_WAIT_MS = 2_000
 const RECONNECTION_WAIT_MS = 30_000

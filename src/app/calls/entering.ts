@@ -12,7 +12,7 @@ import {
   type SealedFrom,
   UNHEARD,
 } from './device.ts'
-import { close, closeSoon, forget, leaveUnknown, report, sendLeave } from './ending.ts'
+import { close, closeSoon, forget, leaveUnknown, noteEnd, report, sendLeave } from './ending.ts'
 import { hold } from './held-keys.ts'
 import { enter } from './record.ts'
 import { ask } from './rejoining.ts'
@@ -64,9 +64,8 @@ export function onFound(turn: Turn, record: CallRecord, command: number): void {
 /** Leaves the call that this device is in for it, then asks to join. */
 export function clear(turn: Turn, callId: string): void {
   setStep(turn, callId, 'clearing')
-  const other = turn.device.calls.find(
-    one => one.callId !== callId && isPresent(one) && one.phase.kind !== 'entering',
-  )
+  giveUpEntering(turn, callId)
+  const other = otherThan(turn, callId)
   if (other !== undefined) return leaveFor(turn, callId, other.callId, other)
   setStep(turn, callId, 'joining')
   // The one of before the app was closed is still to be restored.
@@ -78,13 +77,15 @@ export function clear(turn: Turn, callId: string): void {
 }
 
 export function onCleared(turn: Turn, callId: string, other: string, record: CallRecord | undefined): void {
+  // Its start may be answered yet.
+  if (turn.call(other) === undefined) noteEnd(turn, { callId: other, invitedAtMs: 0 })
   close(turn, other, record?.endReason ?? 'left')
-  if (turn.call(callId) !== undefined) clear(turn, callId)
+  if (isClearing(turn, callId)) clear(turn, callId)
 }
 
 export function onNotCleared(turn: Turn, callId: string, other: string, failure: Failure): void {
   if (isCode(failure, ...GONE)) return onCleared(turn, callId, other, undefined)
-  fail(turn, callId, failure)
+  if (isClearing(turn, callId)) fail(turn, callId, failure)
 }
 
 export function onJoined(turn: Turn, record: CallRecord): void {
@@ -97,6 +98,8 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   const invited = call.phase.from?.invited.key
   // It has to come back by a key, whatever it has: they had left, or declined with another device.
   const own = record.participants.find(({ userId }) => userId === turn.device.userId)
+  // A call has begun meanwhile: the server would not let this device come back.
+  if (own?.state !== 'joined' && otherThan(turn, callId) !== undefined) return clear(turn, callId)
   if (own?.state !== 'joined') return done(turn, callId, () => ask(turn, record))
   const key = [...call.key.held, ...(invited ? [invited] : [])].find(({ epoch }) => epoch === keyEpoch)
   if (key !== undefined) return done(turn, callId, () => enter(turn, record, key))
@@ -147,6 +150,30 @@ export function onUpdateOpened(turn: Turn, { callId, command }: SealedFrom, key:
   turn.settle(command)
 }
 
+/** Two were answered at once: the server may let this device into the one that is not to go on. */
+function giveUpEntering(turn: Turn, callId: string): void {
+  for (const one of turn.device.calls) {
+    const { phase } = one
+    if (one.callId === callId || phase.kind !== 'entering') continue
+    if (phase.step !== 'joining' && phase.step !== 'opening') continue
+    sendLeave(turn, one.callId)
+    close(turn, one.callId, 'left')
+  }
+}
+
+/** Another one that this device is in. */
+function otherThan(turn: Turn, callId: string): DeviceCall | undefined {
+  return turn.device.calls.find(
+    one => one.callId !== callId && isPresent(one) && one.phase.kind !== 'entering',
+  )
+}
+
+/** Else it has ended, and may ring again. */
+function isClearing(turn: Turn, callId: string): boolean {
+  const phase = turn.call(callId)?.phase
+  return phase?.kind === 'entering' && phase.step === 'clearing'
+}
+
 function leaveFor(turn: Turn, callId: string, other: string, known?: DeviceCall): void {
   const operation =
     known?.phase.kind === 'ringing out' ? 'POST call/{callId}/end' : 'POST call/{callId}/leave'
@@ -167,15 +194,19 @@ function fail(turn: Turn, callId: string, failure: Failure): void {
   if (phase?.kind !== 'entering') return
   const { from, rungOut, commands, step } = phase
   const mayBeIn = from?.mayBeIn || (step === 'joining' && isCode(failure, ...UNHEARD))
+  const isOver = isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE')
   turn.change(callId, { phase: { ...phase, commands: [] } })
   if (from === undefined || rungOut !== undefined) {
     if (mayBeIn) sendLeave(turn, callId)
     close(turn, callId, rungOut ?? 'unknown')
+  } else if (isOver) {
+    // The phone does not begin to ring once more until the reason comes.
+    forget(turn, callId)
+    closeSoon(turn, callId)
   } else {
     turn.enterPhase(callId, { kind: 'ringing in', ...from, ...(mayBeIn && { mayBeIn }) })
     if (!mayBeIn) forget(turn, callId)
   }
-  if (isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE')) closeSoon(turn, callId)
   turn.settle(commands, failure)
 }
 

@@ -30,6 +30,8 @@ export type Input =
   | { readonly on: 'failed'; readonly act: number; readonly failure: Failure }
   /** The time of `nextDeadlineMs` has come. */
   | { readonly on: 'time' }
+  /** First of all, where a call was kept before the app ended. */
+  | { readonly on: 'restarted'; readonly kept: Kept }
   /** All subscriptions are there; once more after a failure. `kept` is what the last `keep` noted, also before a restart. */
   | { readonly on: 'connected'; readonly command: number; readonly connection: number; readonly kept: Kept }
   | { readonly on: 'disconnected' }

@@ -3,7 +3,7 @@
 import type { CallRecord } from '../wire.ts'
 import { invite, leaveAgain, onLeft } from './commands.ts'
 import { type Failure, GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
-import { close, closeSoon, sendLeave } from './ending.ts'
+import { close, closeSoon, leaveUnknown, sendLeave } from './ending.ts'
 import {
   onCleared,
   onFound,
@@ -19,14 +19,7 @@ import {
 import type { Input, Outcome } from './input.ts'
 import { begin, onNotRefreshed, onNotWatched, onWatched } from './record.ts'
 import * as rejoining from './rejoining.ts'
-import {
-  failConnected,
-  notRestored,
-  onPending,
-  onRestored,
-  readPending,
-  settleWhenDone,
-} from './restoring.ts'
+import { failConnected, leaveKept, notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
 import * as starting from './starting.ts'
@@ -80,7 +73,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       return onJoinedOpened(turn, waiting.record, opened(waiting.record.keyEpoch))
     case 'kept leave':
       onLeft(turn, waiting.callId)
-      return readPending(turn, waiting)
+      return leaveKept(turn, waiting, leftAfter(waiting))
     case 'pending':
       onPending(turn, (body as { readonly items: readonly CallRecord[] }).items, waiting)
       return settleWhenDone(turn, waiting.command)
@@ -102,7 +95,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       return onUpdateOpened(turn, waiting, opened(waiting.epoch))
     }
     case 'keyless: read':
-      if (turn.call(waiting.callId) !== undefined) rejoining.ask(turn, record)
+      if (rejoining.isIn(turn.call(waiting.callId))) rejoining.ask(turn, record)
       return turn.settle(waiting.command)
     case 'ask':
       return rejoining.onAskSent(turn, waiting.callId, body as { readonly expiresIn: number })
@@ -168,7 +161,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'kept leave':
       if (isCode(failure, ...UNHEARD)) return notRestored(turn, waiting.command, failure)
       onLeft(turn, waiting.callId)
-      return readPending(turn, waiting)
+      return leaveKept(turn, waiting, leftAfter(waiting))
     case 'pending':
       return notRestored(turn, waiting.command, failure)
     case 'restore':
@@ -179,7 +172,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       // A callee may have answered.
       if (isCode(failure, ...UNHEARD)) sendLeave(turn, waiting.callId)
       close(turn, waiting.callId, 'key_lost')
-      return turn.settle(waiting.command, failure)
+      return failConnected(turn, waiting.command, failure)
     case 'refresh':
       onNotRefreshed(turn, waiting.callId, failure, waiting.command)
       // The shell connects once more.
@@ -195,11 +188,14 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return turn.settle(waiting.command, failure)
     case 'ask':
     case 'return':
-      return rejoining.onNotBack(turn, waiting.callId, failure)
+      rejoining.onNotBack(turn, waiting.callId, failure)
+      if (waiting.for === 'return') leaveUnheard(turn, waiting.callId, failure)
+      return
     case 'come back':
       rejoining.onNotBack(turn, waiting.callId, failure)
+      leaveUnheard(turn, waiting.callId, failure)
       // The server may have it in, and messages of before that are next in the queue.
-      if (isCode(failure, 'NO_ANSWER') && turn.call(waiting.callId) !== undefined)
+      if (isCode(failure, 'NO_ANSWER') && rejoining.isIn(turn.call(waiting.callId)))
         return void turn.request('GET call/{callId}', {
           for: 'keyless: read',
           callId: waiting.callId,
@@ -220,4 +216,15 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       if (isCode(failure, 'CALL_ENDED') && 'callId' in waiting) closeSoon(turn, waiting.callId)
       return turn.settle(waiting.command, failure)
   }
+}
+
+/** Those that were to be left after this one. */
+function leftAfter({ callId, kept }: Extract<Waiting, { for: 'kept leave' }>): readonly string[] {
+  const { leaving = [] } = kept
+  return leaving.slice(leaving.indexOf(callId) + 1)
+}
+
+/** It has ended here meanwhile, and the server may have let this device in. */
+function leaveUnheard(turn: Turn, callId: string, failure: Failure): void {
+  if (turn.call(callId) === undefined && isCode(failure, ...UNHEARD)) leaveUnknown(turn, callId)
 }

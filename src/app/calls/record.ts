@@ -2,7 +2,7 @@
 
 import type { CallRecord, CallStatus } from '../wire.ts'
 import { type Failure, GONE, type HeldKey, isCode, isPresent, type Phase } from './device.ts'
-import { closeSoon, report } from './ending.ts'
+import { closeSoon, report, withoutLeaving } from './ending.ts'
 import { hold } from './held-keys.ts'
 import { plan } from './rotation.ts'
 import type { Turn } from './turn.ts'
@@ -12,9 +12,9 @@ export function begin(turn: Turn, record: CallRecord, phase: Phase): void {
   const { callId } = record
   if (turn.call(callId) === undefined) return
   // Without it the next start does not know of the call; this one does.
-  const { leaving } = turn.device.kept
-  turn.keep({ callId, ...(leaving !== undefined && leaving !== callId && { leaving }) })
-  turn.change(callId, { record })
+  turn.keep({ ...withoutLeaving(turn.device.kept, callId), callId })
+  // An end that a request told before is not this one's: the server has let this device in since.
+  turn.change(callId, { record, end: { kind: 'none' } })
   turn.enterPhase(callId, phase)
   plan(turn, callId, record)
   // The topic may have told of changes since the record was made.

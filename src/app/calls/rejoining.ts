@@ -95,8 +95,11 @@ export function onAskerRead(
   command: number,
 ): void {
   const call = turn.call(callId)
-  // The newest key is on its way here. The server would pass on the one before under the newest epoch.
-  if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) return turn.settle(command)
+  // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest epoch.
+  if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) {
+    if (call.record?.hostUserId === turn.device.userId && !isAsking(call)) renew(turn, callId, {})
+    return turn.settle(command)
+  }
   const asker = participants.find(({ userId }) => userId === ask.userId)
   if (asker?.deviceId === ask.deviceId && asker.state !== 'removed') return grant(turn, callId, ask, command)
   if (asker !== undefined && asker.state !== 'removed' && call !== undefined)
@@ -155,6 +158,8 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
   turn.settle(command)
   const call = turn.call(record.callId)
   if (call === undefined) return leaveUnknown(turn, record.callId)
+  // This answer is of before.
+  if (!isIn(call)) return
   // It has made a newer one meanwhile.
   const isWanting = isAsking(call) || call.key.kind === 'asked'
   if (!isWanting && (newestKey(call)?.epoch ?? 0) >= key.epoch) return turn.change(record.callId, { record })
@@ -170,8 +175,15 @@ export function onReturned(turn: Turn, record: CallRecord): void {
   const call = turn.call(callId)
   if (call === undefined) return leaveUnknown(turn, callId)
   if (!isAsking(call)) return
+  // What was sent before it is older.
+  turn.change(callId, { record })
   if (record.hostUserId === turn.device.userId) return renew(turn, callId, { returning: record })
   turn.enterPhase(callId, { kind: 'keyless', ask: { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS } })
+}
+
+/** Else it was left, and rings again or is joined again. */
+export function isIn(call: DeviceCall | undefined): boolean {
+  return call !== undefined && isPresent(call) && call.phase.kind !== 'entering'
 }
 
 function isWanted(call: DeviceCall | undefined, epoch: number, fromUserId: string): boolean {

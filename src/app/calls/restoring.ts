@@ -2,7 +2,7 @@
 
 import type { CallRecord } from '../wire.ts'
 import { type Failure, isAsking, isPresent, type Kept } from './device.ts'
-import { forget } from './ending.ts'
+import { forget, sendLeave } from './ending.ts'
 import type { Input } from './input.ts'
 import { onQueue } from './messages.ts'
 import { isOver, refresh } from './record.ts'
@@ -16,15 +16,26 @@ export function onConnected(
   { command, connection, kept }: Extract<Input, { on: 'connected' }>,
 ): void {
   turn.device = { ...turn.device, connection, kept }
-  const { leaving } = kept
-  const left = leaving === undefined ? undefined : turn.call(leaving)
-  // Whose user is on the way back into it, a device does not leave.
-  if (leaving === undefined || (left !== undefined && isPresent(left))) readPending(turn, { command, kept })
-  else turn.request('POST call/{callId}/leave', { for: 'kept leave', callId: leaving, command, kept })
+  leaveKept(turn, { command, kept }, kept.leaving ?? [])
+}
+
+/** The server hears of a leave after the other: the answer to each goes on with the next. */
+export function leaveKept(
+  turn: Turn,
+  { command, kept }: { command: number; kept: Kept },
+  leaving: readonly string[],
+): void {
+  // A device does not leave a call that its user is on the way back into.
+  const [callId] = leaving.filter(one => {
+    const left = turn.call(one)
+    return left === undefined || !isPresent(left)
+  })
+  if (callId === undefined) return readPending(turn, { command, kept })
+  turn.request('POST call/{callId}/leave', { for: 'kept leave', callId, command, kept })
 }
 
 /** Asks for the calls that ring. */
-export function readPending(turn: Turn, { command, kept }: { command: number; kept: Kept }): void {
+function readPending(turn: Turn, { command, kept }: { command: number; kept: Kept }): void {
   turn.request('GET call/pending', { for: 'pending', command, kept })
 }
 
@@ -55,13 +66,16 @@ export function onRestored(
   turn: Turn,
   keptId: string,
   record: CallRecord | undefined,
-  command: number,
+  command: number | undefined,
 ): void {
   const { userId, deviceId } = turn.device
   const own = record?.participants.find(one => one.userId === userId)
   const isIn = own?.deviceId === deviceId && (own.state === 'joined' || own.state === 'lost')
   if (record === undefined || isOver(record.status) || !isIn) {
     forget(turn, keptId)
+  } else if (turn.call(keptId) === undefined && turn.device.kept.callId !== keptId) {
+    // It was left for another one meanwhile, or has ended here.
+    sendLeave(turn, keptId)
   } else if (turn.call(record.callId) === undefined) {
     const { callId } = record
     const isActive = record.status === 'active'
@@ -70,23 +84,28 @@ export function onRestored(
     turn.emit(callId, 'resumed')
     if (isActive) rejoining.ask(turn, record)
     // The key that was sent is gone with the app, and no other device has it.
-    else turn.request('POST call/{callId}/end', { for: 'give up', callId, command })
+    else
+      turn.request('POST call/{callId}/end', {
+        for: 'give up',
+        callId,
+        ...(command !== undefined && { command }),
+      })
   }
   restored(turn)
 }
 
 /** The next try restores it: messages of unknown calls need not wait for that. */
-export function notRestored(turn: Turn, command: number, failure: Failure): void {
+export function notRestored(turn: Turn, command: number | undefined, failure: Failure): void {
   restored(turn)
-  turn.settle(command, failure)
+  failConnected(turn, command, failure)
 }
 
 /** Its other acts go on without it. */
-export function failConnected(turn: Turn, command: number, failure: Failure): void {
+export function failConnected(turn: Turn, command: number | undefined, failure: Failure): void {
   const waiting = turn.device.waiting.map(one => {
-    if (one.for !== 'refresh' || one.command !== command) return one
-    const { command: _, ...rest } = one
-    return rest
+    if (one.for !== 'refresh' && one.for !== 'restore' && one.for !== 'give up') return one
+    const { command: own, ...rest } = one
+    return own === command ? rest : one
   })
   turn.device = { ...turn.device, waiting }
   turn.settle(command, failure)

@@ -93,13 +93,16 @@ export function decline(
 
 /** Another device of the user has answered, or none has. Where this one asks to join, the answer says whether the call is here. */
 export function onRungOut(turn: Turn, callId: string, reason: CallEnding): void {
-  const phase = turn.call(callId)?.phase
+  const call = turn.call(callId)
+  const phase = call?.phase
   if (phase?.kind === 'ringing in') {
     if (phase.mayBeIn) sendLeave(turn, callId)
     return close(turn, callId, reason)
   }
   if (phase?.kind !== 'entering') return
-  if (phase.step === 'key' || phase.step === 'clearing') return close(turn, callId, reason)
+  // The answer has failed already where the end is waited for.
+  const isAsked = phase.step === 'joining' || phase.step === 'opening'
+  if (!isAsked || call?.end.kind !== 'none') return close(turn, callId, reason)
   turn.change(callId, { phase: { ...phase, rungOut: reason } })
 }
 

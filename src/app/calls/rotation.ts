@@ -83,10 +83,12 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   if (reason === 'emergency') turn.settle(command)
   const call = turn.call(callId)
   const rotation = call?.rotation
-  if (reason === 'emergency' || rotation?.kind !== 'renewing') return undefined
+  if (reason === 'emergency') return undefined
+  // The app may have been closed and opened meanwhile: the others have it all the same.
+  hold(turn, callId, { epoch: record!.keyEpoch + 1, key: key!, fromUserId: turn.device.userId })
+  if (rotation?.kind !== 'renewing') return undefined
   const { next, returning, commands } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
-  hold(turn, callId, { epoch: record!.keyEpoch + 1, key: key!, fromUserId: turn.device.userId })
   if (next === undefined) plan(turn, callId, record!)
   else planAfter(turn, callId, next.afterMs, next.reason)
   turn.settle(commands)

@@ -12,7 +12,7 @@ import {
   type Ringing,
   type Start,
 } from './device.ts'
-import { close, noteEnd, sendLeave } from './ending.ts'
+import { close, HAS_ENDED, noteEnd, sendLeave } from './ending.ts'
 import { clear, onFound } from './entering.ts'
 import { enter } from './record.ts'
 import { add, personIn, ring, ringingIn, sendersIn } from './ringing.ts'
@@ -64,8 +64,10 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
   const { userId } = turn.device
   // It was joined by its id, and left, before this answer came.
   const isOver = turn.device.ended.some(one => one.callId === callId)
-  const closed = own.closed ?? (isOver ? 'left' : undefined)
   const known = turn.call(callId)
+  if (isOver && known !== undefined) return giveUp(turn, own, HAS_ENDED)
+  // The user is on the way back into it.
+  const closed = known !== undefined ? undefined : (own.closed ?? (isOver ? 'left' : undefined))
   // The app has joined it already, by an id that it has from elsewhere.
   if (known?.phase.kind === 'entering') turn.settle(known.phase.commands, undefined, callId)
   if (known === undefined)
@@ -78,7 +80,7 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
     enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
   } else {
     close(turn, callId, closed)
-    turn.request('POST call/{callId}/end', { for: 'command', callId })
+    turn.request('POST call/{callId}/end', { for: 'give up', callId })
   }
   turn.settle(command, undefined, callId)
   if (own.held !== undefined) ring(turn, own.held)

@@ -70,7 +70,7 @@ export class Turn {
   /** Notes it for the next start. */
   keep(kept: Kept): void {
     const { callId, leaving } = this.device.kept
-    if (kept.callId === callId && kept.leaving === leaving) return
+    if (kept.callId === callId && kept.leaving?.join() === leaving?.join()) return
     this.device = { ...this.device, kept }
     this.act({ do: 'keep', ...kept })
   }
