@@ -3,8 +3,10 @@ package callsign.app
 
 import callsign.app.CallsignException.LocalCode
 import callsign.app.calls.Calls
+import callsign.app.calls.Kept
 import callsign.app.calls.StartOptions
 import callsign.app.calls.invitationIn
+import callsign.app.calls.readKept
 import callsign.verify.LogKeys
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
@@ -310,7 +312,7 @@ public class Callsign(
         return begun
     }
 
-    private fun activate(session: Session, registration: DeviceRegistration, registered: RegisteredDevice): Active {
+    private suspend fun activate(session: Session, registration: DeviceRegistration, registered: RegisteredDevice): Active {
         val context = operations.scope.coroutineContext
         val scope = CoroutineScope(context + SupervisorJob(context.job))
         val transport = OkHttpTransport(server.http)
@@ -320,6 +322,12 @@ public class Callsign(
         val ownList = OwnDeviceList(server, session, keyLog, registered)
         val exchange = KeyExchange(keyLog, registered.userId)
         val listener = Listener(session, registration)
+        val kept = try {
+            readKept(storage, registered.userId)
+        } catch (_: CallsignException) {
+            // Each connection reads it again, and says why where it can't.
+            Kept()
+        }
         val connection = Connection(scope, server, session, listener)
         val calls = Calls(
             operations = operations,
@@ -329,6 +337,7 @@ public class Callsign(
             exchange = exchange,
             registered = registered,
             storage = storage,
+            kept = kept,
             onResumed = { tell(CallsignEvent.Resumed(it)) },
             onChanged = { live.value = active?.calls?.all.orEmpty() },
         )

@@ -18,7 +18,6 @@ import callsign.app.Server
 import callsign.app.Session
 import callsign.app.answerInvalid
 import callsign.app.asCallsign
-import callsign.app.bodyOf
 import callsign.app.hasCode
 import callsign.app.makeCallKey
 import callsign.app.read
@@ -31,7 +30,10 @@ import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.launch
+import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
 
 /** All of it runs in the scope of [operations], which outlasts the session: what was decided is carried out. */
 internal class Calls(
@@ -42,11 +44,13 @@ internal class Calls(
     private val exchange: KeyExchange,
     registered: RegisteredDevice,
     private val storage: AppStorage,
+    /** What [readKept] gives. */
+    kept: Kept,
     private val onResumed: (Call) -> Unit,
     private val onChanged: () -> Unit,
 ) : CallShell {
     override val userId = registered.userId
-    private var device = Device(userId, registered.deviceId)
+    private var device = decide(Device(userId, registered.deviceId), Input.Restarted(kept), monotonicMs()).device
     private var live = emptyMap<String, LiveCall>()
     private val keys = CallKeys()
     private val commands = HashMap<Int, CompletableDeferred<LiveCall?>>()
@@ -60,7 +64,6 @@ internal class Calls(
 
     /** The last value is the one that stays. */
     private var keeping: Job? = null
-    private val keptKey = "call.$userId"
 
     val all: List<Call> get() = live.values.toList()
 
@@ -85,7 +88,7 @@ internal class Calls(
     /** After each connection: what rings, and the call that this device was in. */
     suspend fun onConnected() {
         keeping?.join()
-        val kept = storage.read(keptKey) { Kept(it.text("callId"), it.text("leaving")) } ?: Kept()
+        val kept = readKept(storage, userId)
         val connectedAtMs = connection.connectedAtMs ?: 0
         ask { Input.Connected(it, connectedAtMs, kept) }
     }
@@ -209,11 +212,14 @@ internal class Calls(
 
     private fun keep(kept: Kept) {
         val before = keeping
-        val members = mapOf("callId" to kept.callId, "leaving" to kept.leaving)
+        val members = buildJsonObject {
+            kept.callId?.let { put("callId", JsonPrimitive(it)) }
+            if (kept.leaving.isNotEmpty()) put("leaving", JsonArray(kept.leaving.map(::JsonPrimitive)))
+        }
         keeping = begin {
             before?.join()
             try {
-                storage.write(keptKey, bodyOf(members).takeIf { it.isNotEmpty() })
+                storage.write(keptKey(userId), members.takeIf { it.isNotEmpty() })
             } catch (error: CallsignException) {
                 // The next start does not know of the call, or finds that it has ended.
                 kept.callId?.let(live::get)?.tell(CallEvent.Failed(error))
@@ -255,3 +261,11 @@ internal class Calls(
         fun monotonicMs(): Long = System.nanoTime() / 1_000_000
     }
 }
+
+/** The call that this user's device was in when the app ended, and those that it was leaving. Throws as [read]. */
+internal suspend fun readKept(storage: AppStorage, userId: ULong): Kept = storage.read(keptKey(userId)) { kept ->
+    val leaving = kept["leaving"]?.let { it as? JsonArray ?: return@read null }.orEmpty()
+    Kept(kept.text("callId"), leaving.map { (it as? JsonPrimitive ?: return@read null).content })
+} ?: Kept()
+
+private fun keptKey(userId: ULong) = "call.$userId"

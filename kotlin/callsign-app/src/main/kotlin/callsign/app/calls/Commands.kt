@@ -32,13 +32,11 @@ internal fun Turn.onCommand(input: Input.OfCall) {
     }
 }
 
-internal fun Turn.onLeft(callId: String) {
-    if (device.kept.leaving == callId) keep(device.kept.copy(leaving = null))
-}
+internal fun Turn.onLeft(callId: String) = keep(device.kept.copy(leaving = device.kept.leaving - callId))
 
 /** While the connection lasts; else the next one does it. */
 internal fun Turn.leaveAgain(callId: String) {
-    if (device.connection != null && device.kept.leaving == callId) sendLeave(callId)
+    if (device.connection != null && callId in device.kept.leaving) sendLeave(callId)
 }
 
 internal fun Turn.invite(asked: Invite) {

@@ -214,8 +214,8 @@ internal data class Ringing(
     val untilMs: Long,
 )
 
-/** Noted for the next start: the call that it is in, and one that it has left, and the server may not have heard. */
-internal data class Kept(val callId: String? = null, val leaving: String? = null)
+/** Noted for the next start: the call that it is in, and those that it has left, and the server may not have heard. */
+internal data class Kept(val callId: String? = null, val leaving: List<String> = emptyList())
 
 /** An act whose outcome comes as an input with the same number, and what it is for. */
 internal data class Waiting(val act: Int, val purpose: Purpose)
@@ -260,12 +260,18 @@ internal sealed interface Purpose {
 
     data class Pending(override val command: Int, val kept: Kept) : Purpose
 
-    data class Restore(override val callId: String, override val command: Int) : Purpose
+    data class Restore(override val callId: String, override val command: Int?) : OfConnection {
+        override fun withoutCommand() = copy(command = null)
+    }
 
-    data class GiveUp(override val callId: String, override val command: Int) : Purpose
+    data class GiveUp(override val callId: String, override val command: Int?) : OfConnection {
+        override fun withoutCommand() = copy(command = null)
+    }
 
     /** [again]: so often the answer was older than the topic, in a row. */
-    data class Refresh(override val callId: String, override val command: Int?, val again: Int) : Purpose
+    data class Refresh(override val callId: String, override val command: Int?, val again: Int) : OfConnection {
+        override fun withoutCommand() = copy(command = null)
+    }
 
     data class Watch(override val callId: String) : Purpose
 
@@ -296,6 +302,11 @@ internal sealed interface Purpose {
     data class InviteSeal(val invite: Invite) : OfInvite(invite)
 
     data class SendInvite(val invite: Invite) : OfInvite(invite)
+
+    /** Its command, if it has one, is that of a connection. */
+    sealed interface OfConnection : Purpose {
+        fun withoutCommand(): Purpose
+    }
 
     sealed class OfNewKey(private val newKey: NewKey) : Purpose {
         override val callId get() = newKey.callId
@@ -342,6 +353,9 @@ internal fun stateOf(phase: Phase): CallState = when (phase) {
 
 /** Whether this device takes part, or wants to. */
 internal val DeviceCall.isPresent: Boolean get() = phase !is Phase.Ended && phase !is Phase.RingingIn
+
+/** Whether it takes part; else it is on its way in, or does not. */
+internal val DeviceCall.isIn: Boolean get() = isPresent && phase !is Phase.Entering
 
 /** Whether this device has no key, and asks for it. */
 internal val DeviceCall.isAsking: Boolean get() = phase is Phase.Asking

@@ -37,6 +37,7 @@ private fun Turn.onInput(input: Input): Unit = when (input) {
     is Input.Topic -> onTopic(input.callId, input.event)
     is Input.Outcome -> onOutcome(input)
     Input.Time -> onTime()
+    is Input.Restarted -> device = device.copy(kept = input.kept)
     is Input.Connected -> onConnected(input)
     Input.Disconnected -> device = device.copy(connection = null)
     is Input.SetClock -> device = device.copy(clock = input.clock)

@@ -29,7 +29,8 @@ internal fun Turn.leaveUnknown(callId: String) {
 
 /** Leaves it, whatever becomes of the request: the server hears of it at the latest with the next connection. */
 internal fun Turn.sendLeave(callId: String, command: Int? = null) {
-    keep(Kept(device.kept.callId.takeIf { it != callId }, leaving = callId))
+    val leaving = (device.kept.leaving - callId + callId).takeLast(LEAVING_MAX)
+    keep(Kept(device.kept.callId.takeIf { it != callId }, leaving))
     request("POST", "call/$callId/leave", Purpose.Leave(callId, command))
 }
 
@@ -78,5 +79,6 @@ private fun commandsOf(call: DeviceCall): List<Int> =
 internal fun hasEndedHere() = CallsignException("CALL_NOT_ACTIVE", "The call has ended here.")
 
 private const val ENDED_MAX = 100
+private const val LEAVING_MAX = 10
 private const val REASON_WAIT_MS = 2_000L
 private const val RECONNECTION_WAIT_MS = 30_000L

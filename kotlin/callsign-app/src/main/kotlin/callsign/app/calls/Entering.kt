@@ -55,7 +55,8 @@ internal fun Turn.onFound(record: CallRecord, command: Int) {
 /** Leaves the call that this device is in for it, then asks to join. */
 internal fun Turn.clear(callId: String) {
     setStep(callId, EnteringStep.CLEARING)
-    val other = device.calls.find { it.callId != callId && it.isPresent && it.phase !is Phase.Entering }
+    giveUpEntering(callId)
+    val other = otherThan(callId)
     if (other != null) return leaveFor(callId, other.callId, other)
     setStep(callId, EnteringStep.JOINING)
     // The one of before the app was closed is still to be restored.
@@ -67,12 +68,14 @@ internal fun Turn.clear(callId: String) {
 }
 
 internal fun Turn.onCleared(callId: String, other: String, endReason: String?) {
+    // Its start may be answered yet.
+    if (call(other) == null) noteEnd(other, invitedAtMs = 0)
     close(other, endReason?.let(::endingOf) ?: CallEnding.LEFT)
-    if (call(callId) != null) clear(callId)
+    if (isClearing(callId)) clear(callId)
 }
 
 internal fun Turn.onNotCleared(callId: String, other: String, failure: CallsignException) {
-    if (failure.isGone) onCleared(callId, other, null) else fail(callId, failure)
+    if (failure.isGone) onCleared(callId, other, null) else if (isClearing(callId)) fail(callId, failure)
 }
 
 internal fun Turn.onJoined(record: CallRecord) {
@@ -81,8 +84,12 @@ internal fun Turn.onJoined(record: CallRecord) {
     val call = call(callId) ?: return leaveUnknown(callId)
     val phase = call.phase as? Phase.Entering ?: return
     if (record.version <= call.movedVersion) return close(callId, CallEnding.MOVED)
-    // It has to come back by a key, whatever it has: they had left, or declined with another device.
-    if (record.participant(device.userId)?.state != ParticipantState.JOINED) return done(callId) { ask(record) }
+    if (record.participant(device.userId)?.state != ParticipantState.JOINED) {
+        // A call has begun meanwhile: the server would not let this device come back.
+        if (otherThan(callId) != null) return clear(callId)
+        // It has to come back by a key, whatever it has: they had left, or declined with another device.
+        return done(callId) { ask(record) }
+    }
     val key = (call.key.held + listOfNotNull(phase.from?.invited?.key)).find { it.epoch == record.keyEpoch }
     if (key != null) return done(callId) { enter(record, key) }
     val sealed = record.encryptedAESKey ?: return done(callId) { ask(record) }
@@ -131,6 +138,23 @@ internal fun Turn.onUpdateOpened(callId: String, key: HeldKey, command: Int) {
     settle(command)
 }
 
+/** Two were answered at once: the server may let this device into the one that is not to go on. */
+private fun Turn.giveUpEntering(callId: String) {
+    for (one in device.calls) {
+        val step = (one.phase as? Phase.Entering)?.step
+        if (one.callId == callId || (step != EnteringStep.JOINING && step != EnteringStep.OPENING)) continue
+        sendLeave(one.callId)
+        close(one.callId, CallEnding.LEFT)
+    }
+}
+
+/** Another one that this device is in. */
+private fun Turn.otherThan(callId: String): DeviceCall? = device.calls.find { it.callId != callId && it.isIn }
+
+/** Else it has ended, and may ring again. */
+private fun Turn.isClearing(callId: String): Boolean =
+    (call(callId)?.phase as? Phase.Entering)?.step == EnteringStep.CLEARING
+
 private fun Turn.leaveFor(callId: String, other: String, known: DeviceCall?) {
     val operation = if (known?.phase == Phase.RingingOut) "end" else "leave"
     setStep(callId, EnteringStep.CLEARING)
@@ -152,11 +176,14 @@ private fun Turn.fail(callId: String, failure: CallsignException) {
     if (from == null || rungOut != null) {
         if (mayBeIn) sendLeave(callId)
         close(callId, rungOut ?: CallEnding.UNKNOWN)
+    } else if (failure.hasCode("CALL_ENDED", "CALL_NOT_ACTIVE")) {
+        // The phone does not begin to ring once more until the reason comes.
+        forget(callId)
+        closeSoon(callId)
     } else {
         enterPhase(callId, Phase.RingingIn(from.copy(mayBeIn = mayBeIn)))
         if (!mayBeIn) forget(callId)
     }
-    if (failure.hasCode("CALL_ENDED", "CALL_NOT_ACTIVE")) closeSoon(callId)
     settleAll(commands, failure)
 }
 

@@ -74,6 +74,9 @@ internal sealed interface Input {
     /** The time of `nextDeadlineMs` has come. */
     data object Time : Input
 
+    /** First of all, where a call was kept before the app ended. */
+    data class Restarted(val kept: Kept) : Input
+
     /** All subscriptions are there; once more after a failure. [kept] is what the last `Keep` noted, also before a restart. */
     data class Connected(override val command: Int, val connection: Long, val kept: Kept) : Commanded
 

@@ -47,7 +47,7 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
         is Purpose.JoinedOpen -> onJoinedOpened(purpose.record, opened(purpose.record.keyEpoch))
         is Purpose.KeptLeave -> {
             onLeft(purpose.callId)
-            readPending(purpose.command, purpose.kept)
+            leaveKept(purpose.command, purpose.kept, leftAfter(purpose))
         }
         is Purpose.Pending -> {
             onPending(itemsIn(done.body), purpose.command, purpose.kept)
@@ -72,7 +72,7 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
             else onUpdateOpened(callId, opened(epoch), command)
         }
         is Purpose.KeylessRead -> {
-            if (call(purpose.callId) != null) ask(record)
+            if (call(purpose.callId)?.isIn == true) ask(record)
             settle(purpose.command)
         }
         is Purpose.SendAsk -> onAskSent(purpose.callId, done.body.needNumber("expiresIn"))
@@ -115,7 +115,7 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
         is Purpose.KeptLeave -> {
             if (failure.isUnheard) return notRestored(purpose.command, failure)
             onLeft(purpose.callId)
-            readPending(purpose.command, purpose.kept)
+            leaveKept(purpose.command, purpose.kept, leftAfter(purpose))
         }
         is Purpose.Pending -> notRestored(purpose.command, failure)
         is Purpose.Restore -> {
@@ -127,7 +127,7 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             // A callee may have answered.
             if (failure.isUnheard) sendLeave(purpose.callId)
             close(purpose.callId, CallEnding.KEY_LOST)
-            settle(purpose.command, failure)
+            failConnected(purpose.command, failure)
         }
         is Purpose.Refresh -> {
             val command = purpose.command
@@ -142,12 +142,16 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             settle(purpose.command, failure)
         }
         is Purpose.SendAsk -> onNotBack(purpose.callId, failure)
-        is Purpose.Return -> onNotBack(purpose.callId, failure)
+        is Purpose.Return -> {
+            onNotBack(purpose.callId, failure)
+            leaveUnheard(purpose.callId, failure)
+        }
         is Purpose.ComeBack -> {
             val (callId, command) = purpose
             onNotBack(callId, failure)
+            leaveUnheard(callId, failure)
             // The server may have it in, and messages of before that are next in the queue.
-            if (failure.hasCode("NO_ANSWER") && call(callId) != null)
+            if (failure.hasCode("NO_ANSWER") && call(callId)?.isIn == true)
                 return request("GET", "call/$callId", Purpose.KeylessRead(callId, command))
             settle(command)
         }
@@ -168,6 +172,17 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             settle(purpose.command, failure)
         }
     }
+}
+
+/** Those that were to be left after this one. */
+private fun leftAfter(purpose: Purpose.KeptLeave): List<String> {
+    val leaving = purpose.kept.leaving
+    return leaving.drop(leaving.indexOf(purpose.callId) + 1)
+}
+
+/** It has ended here meanwhile, and the server may have let this device in. */
+private fun Turn.leaveUnheard(callId: String, failure: CallsignException) {
+    if (call(callId) == null && failure.isUnheard) leaveUnknown(callId)
 }
 
 private fun Turn.onKeyRefused(callId: String, text: String, failure: CallsignException) {

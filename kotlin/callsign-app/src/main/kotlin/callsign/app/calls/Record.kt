@@ -11,8 +11,9 @@ internal fun Turn.begin(record: CallRecord, phase: Phase) {
     val callId = record.callId
     if (call(callId) == null) return
     // Without it the next start does not know of the call; this one does.
-    keep(Kept(callId, device.kept.leaving.takeIf { it != callId }))
-    change(callId) { copy(record = record) }
+    keep(Kept(callId, device.kept.leaving - callId))
+    // An end that a request told before is not this one's: the server has let this device in since.
+    change(callId) { copy(record = record, end = EndState.None) }
     enterPhase(callId, phase)
     plan(callId, record)
     // The topic may have told of changes since the record was made.

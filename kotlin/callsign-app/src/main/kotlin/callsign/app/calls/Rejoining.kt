@@ -78,8 +78,11 @@ internal fun Turn.onAsked(callId: String, event: JsonObject, command: Int) {
 internal fun Turn.onAskerRead(record: CallRecord, ask: KeyAsk, command: Int) {
     val callId = record.callId
     val call = call(callId)
-    // The newest key is on its way here. The server would pass on the one before under the newest epoch.
-    if (call != null && (call.newestKey?.epoch ?: 0) < record.keyEpoch) return settle(command)
+    // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest epoch.
+    if (call != null && (call.newestKey?.epoch ?: 0) < record.keyEpoch) {
+        if (call.record?.hostUserId == device.userId && !call.isAsking) renew(callId)
+        return settle(command)
+    }
     val asker = record.participant(ask.userId)?.takeIf { it.state != ParticipantState.REMOVED }
     if (asker?.deviceId == ask.deviceId) return grant(callId, ask, command)
     if (asker != null && call != null) emit(callId, News.KeyAsked(ask))
@@ -130,6 +133,8 @@ internal fun Turn.onCameBack(record: CallRecord, key: HeldKey, command: Int) {
     settle(command)
     val callId = record.callId
     val call = call(callId) ?: return leaveUnknown(callId)
+    // This answer is of before.
+    if (!call.isIn) return
     // It has made a newer one meanwhile.
     val isWanting = call.isAsking || call.key.isAsked
     if (!isWanting && (call.newestKey?.epoch ?: 0) >= key.epoch) return change(callId) { copy(record = record) }
@@ -144,6 +149,8 @@ internal fun Turn.onReturned(record: CallRecord) {
     val callId = record.callId
     val call = call(callId) ?: return leaveUnknown(callId)
     if (!call.isAsking) return
+    // What was sent before it is older.
+    change(callId) { copy(record = record) }
     if (record.hostUserId == device.userId) return renew(callId, returning = record)
     enterPhase(callId, Phase.Keyless(Ask.Pausing(nowMs + AGAIN_MS)))
 }

@@ -9,14 +9,18 @@ import callsign.app.isOver
 internal fun Turn.onConnected(input: Input.Connected) {
     val (command, connection, kept) = input
     device = device.copy(connection = connection, kept = kept)
-    val leaving = kept.leaving
-    // Whose user is on the way back into it, a device does not leave.
-    if (leaving == null || call(leaving)?.isPresent == true) readPending(command, kept)
-    else request("POST", "call/$leaving/leave", Purpose.KeptLeave(leaving, command, kept))
+    leaveKept(command, kept, kept.leaving)
+}
+
+/** The server hears of a leave after the other: the answer to each goes on with the next. */
+internal fun Turn.leaveKept(command: Int, kept: Kept, leaving: List<String>) {
+    // A device does not leave a call that its user is on the way back into.
+    val callId = leaving.find { call(it)?.isPresent != true } ?: return readPending(command, kept)
+    request("POST", "call/$callId/leave", Purpose.KeptLeave(callId, command, kept))
 }
 
 /** Asks for the calls that ring. */
-internal fun Turn.readPending(command: Int, kept: Kept) = request("GET", "call/pending", Purpose.Pending(command, kept))
+private fun Turn.readPending(command: Int, kept: Kept) = request("GET", "call/pending", Purpose.Pending(command, kept))
 
 internal fun Turn.onPending(items: List<CallRecord>, command: Int, kept: Kept) {
     for (rings in items.mapNotNull { ringingIn(it) }) if (!holds(rings)) ring(rings)
@@ -34,11 +38,14 @@ internal fun Turn.onPending(items: List<CallRecord>, command: Int, kept: Kept) {
 }
 
 /** The app was in a call when it ended. */
-internal fun Turn.onRestored(keptId: String, record: CallRecord?, command: Int) {
+internal fun Turn.onRestored(keptId: String, record: CallRecord?, command: Int?) {
     val own = record?.participant(device.userId)
     val isIn = own?.deviceId == device.deviceId && own.state in setOf(ParticipantState.JOINED, ParticipantState.LOST)
     if (record == null || own == null || isOver(record.status) || !isIn) {
         forget(keptId)
+    } else if (call(keptId) == null && device.kept.callId != keptId) {
+        // It was left for another one meanwhile, or has ended here.
+        sendLeave(keptId)
     } else if (call(record.callId) == null) {
         add(record, record.person(own.invitedBy), Phase.RingingOut)
         emit(record.callId, News.Resumed)
@@ -50,16 +57,16 @@ internal fun Turn.onRestored(keptId: String, record: CallRecord?, command: Int) 
 }
 
 /** The next try restores it: messages of unknown calls need not wait for that. */
-internal fun Turn.notRestored(command: Int, failure: CallsignException) {
+internal fun Turn.notRestored(command: Int?, failure: CallsignException) {
     restored()
-    settle(command, failure)
+    failConnected(command, failure)
 }
 
 /** Its other acts go on without it. */
-internal fun Turn.failConnected(command: Int, failure: CallsignException) {
+internal fun Turn.failConnected(command: Int?, failure: CallsignException) {
     val waiting = device.waiting.map { one ->
         val purpose = one.purpose
-        if (purpose is Purpose.Refresh && purpose.command == command) one.copy(purpose = purpose.copy(command = null)) else one
+        if (purpose is Purpose.OfConnection && purpose.command == command) one.copy(purpose = purpose.withoutCommand()) else one
     }
     device = device.copy(waiting = waiting)
     settle(command, failure)
@@ -67,7 +74,7 @@ internal fun Turn.failConnected(command: Int, failure: CallsignException) {
 
 /** Settles a command that waits for several acts. */
 internal fun Turn.settleWhenDone(command: Int?) {
-    if (device.waiting.none { it.purpose.command == command }) settle(command)
+    if (command != null && device.waiting.none { it.purpose.command == command }) settle(command)
 }
 
 private fun Turn.restored() {

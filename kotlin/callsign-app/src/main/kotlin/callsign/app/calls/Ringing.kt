@@ -98,13 +98,16 @@ internal fun Turn.decline(callId: String, reason: DeclineReason, command: Int?) 
 
 /** Another device of the user has answered, or none has. Where this one asks to join, the answer says whether the call is here. */
 internal fun Turn.onRungOut(callId: String, reason: CallEnding) {
-    val phase = call(callId)?.phase
+    val call = call(callId) ?: return
+    val phase = call.phase
     if (phase is Phase.RingingIn) {
         if (phase.rings.mayBeIn) sendLeave(callId)
         return close(callId, reason)
     }
     if (phase !is Phase.Entering) return
-    if (phase.step == EnteringStep.KEY || phase.step == EnteringStep.CLEARING) return close(callId, reason)
+    // The answer has failed already where the end is waited for.
+    val isAsked = phase.step == EnteringStep.JOINING || phase.step == EnteringStep.OPENING
+    if (!isAsked || call.end != EndState.None) return close(callId, reason)
     change(callId) { copy(phase = phase.copy(rungOut = reason)) }
 }
 

@@ -73,10 +73,11 @@ internal fun Turn.onKeysSent(sending: NewKey): CallRecord? {
         settle(sending.command)
         return null
     }
-    val rotation = call?.rotation as? Rotation.Renewing ?: return null
     val record = checkNotNull(sending.record)
-    change(callId) { copy(rotation = Rotation.None) }
+    // The app may have been closed and opened meanwhile: the others have it all the same.
     hold(callId, HeldKey(record.keyEpoch + 1, checkNotNull(sending.key), device.userId))
+    val rotation = call?.rotation as? Rotation.Renewing ?: return null
+    change(callId) { copy(rotation = Rotation.None) }
     if (rotation.next == null) plan(callId, record) else planAfter(callId, rotation.next.afterMs, rotation.next.reason)
     settleAll(rotation.commands)
     return rotation.returning ?: record.takeIf { call.isAsking }

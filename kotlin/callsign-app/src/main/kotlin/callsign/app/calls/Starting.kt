@@ -45,8 +45,10 @@ internal fun Turn.onStarted(command: Int, record: CallRecord) {
     val callId = record.callId
     // It was joined by its id, and left, before this answer came.
     val isOver = device.ended.any { it.callId == callId }
-    val closed = own.closed ?: CallEnding.LEFT.takeIf { isOver }
     val known = call(callId)
+    if (isOver && known != null) return giveUp(own, hasEndedHere())
+    // Where it is known, the user is on the way back into it.
+    val closed = if (known != null) null else own.closed ?: CallEnding.LEFT.takeIf { isOver }
     // The app has joined it already, by an id that it has from elsewhere.
     (known?.phase as? Phase.Entering)?.let { settleAll(it.commands, callId = callId) }
     if (known == null) add(record, record.person(device.userId), Phase.RingingOut)
@@ -58,7 +60,7 @@ internal fun Turn.onStarted(command: Int, record: CallRecord) {
         enter(record, HeldKey(record.keyEpoch, own.key, device.userId))
     } else {
         close(callId, closed)
-        request("POST", "call/$callId/end", Purpose.Command(callId, null))
+        request("POST", "call/$callId/end", Purpose.GiveUp(callId, null))
     }
     settle(command, callId = callId)
     own.held?.let(::ring)

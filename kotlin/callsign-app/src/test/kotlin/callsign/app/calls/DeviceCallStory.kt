@@ -143,10 +143,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             "done" -> doneOf(said)
             "failed" -> Input.Failed(answered(said).act, failureIn(said.getValue("failure").jsonObject))
             "time" -> Input.Time
-            "connected" -> {
-                val kept = said.getValue("kept").jsonObject
-                Input.Connected(command(), said.needNumber("connection"), Kept(kept.text("callId"), kept.text("leaving")))
-            }
+            "restarted" -> Input.Restarted(keptIn(said))
+            "connected" -> Input.Connected(command(), said.needNumber("connection"), keptIn(said))
             "disconnected" -> Input.Disconnected
             "clock" -> Input.SetClock(Clock(said.needNumber("aheadMs"), said.flag("isKnown")))
             else -> error("no input is named $on")
@@ -203,7 +201,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         is Act.Seal -> "seal key ${keyOf(act.key)} for ${nameOf(act.receivers)}"
         is Act.Wipe -> "wipe key ${act.keys.joinToString(" ") { "${keyOf(it)}" }}"
         is Act.Keep -> {
-            val parts = listOfNotNull(act.kept.callId?.let { "call $it" }, act.kept.leaving?.let { "leaving $it" })
+            val leaving = act.kept.leaving.joinToString(" ").takeIf(String::isNotEmpty)
+            val parts = listOfNotNull(act.kept.callId?.let { "call $it" }, leaving?.let { "leaving $it" })
             "keep ${parts.joinToString().ifEmpty { "nothing" }}"
         }
         is Act.Settle -> {
@@ -251,6 +250,11 @@ private fun stateIn(phase: Phase): String = when (phase) {
 
 private fun idsIn(said: JsonObject): List<ULong> =
     said.getValue("userIds").jsonArray.map { it.jsonPrimitive.content.toULong() }
+
+private fun keptIn(said: JsonObject): Kept {
+    val kept = said.getValue("kept").jsonObject
+    return Kept(kept.text("callId"), (kept["leaving"] as? JsonArray).orEmpty().map { it.jsonPrimitive.content })
+}
 
 private fun askIn(said: JsonObject) =
     KeyAsk(said.needId("userId"), said.needId("deviceId"), said.text("displayName").orEmpty(), said.needText("publicKeyHash"))
