@@ -1,6 +1,7 @@
 /** Promises of a seeded run of devices, looked at after each step and once everything has come to rest. */
 
 import { type DeviceCall, isPresent, newestKey } from '../../src/app/calls/device.ts'
+import type { QueueEvent } from '../../src/app/wire.ts'
 import { isJoined, isOver, joinedOn } from '../../src/domain/calls/call.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { DeviceRun } from './device-run.ts'
@@ -27,6 +28,15 @@ export function faultsAtStep(run: DeviceRun, { device, actor, octets, name }: Ru
   }
   if (inside > 1) faults.push(`${name} is in two calls`)
   return faults
+}
+
+/** What rings stops as soon as the queue says so. */
+export function faultsAfterMessage({ device, name }: RunDevice, event: QueueEvent): string[] {
+  if (!RUNG_OUT.includes(event.type) || !('callId' in event)) return []
+  const rings = device.calls.some(
+    ({ callId, phase }) => callId === event.callId && phase.kind === 'ringing in',
+  )
+  return rings ? [`${name} rings on in call ${event.callId} after ${event.type}`] : []
 }
 
 /** All are online, and no timer is left that changes anything. */
@@ -101,3 +111,5 @@ function unsettled({ server }: DeviceRun, { actor, commands, name }: RunDevice):
   for (const { notice } of server.inboxOf(actor)) faults.push(`${name} has not taken ${notice.kind}`)
   return faults
 }
+
+const RUNG_OUT: readonly string[] = ['call_cancelled', 'call_missed', 'call_answered_elsewhere', 'call_ended']

@@ -3,7 +3,7 @@
 import type { SeededRandom } from './world.ts'
 
 /** Classes of faults: a run has some of them, and its shortest form is played without those that it does not need. */
-export const FAULTS = ['lost', 'late', 'twice', 'slow', 'half-open', 'pushed', 'unsealed'] as const
+export const FAULTS = ['lost', 'late', 'twice', 'slow', 'half-open', 'unsealed'] as const
 export type Fault = (typeof FAULTS)[number]
 
 export class DeviceRunNet {

@@ -7,10 +7,10 @@ import type { Act, Receivers } from '../../src/app/calls/act.ts'
 import { type Device, type Failure, type Kept, type Sender, stateOf } from '../../src/app/calls/device.ts'
 import { newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
 import type { Input, Outcome } from '../../src/app/calls/input.ts'
-import type { Invitation } from '../../src/app/calls/ringing.ts'
 import type { CallRecord, CallTopicEvent, QueueEvent } from '../../src/app/wire.ts'
 import type { CallActor } from '../../src/domain/calls/call-command.ts'
 import type { DeviceRun } from './device-run.ts'
+import { faultsAfterMessage } from './device-run-checks.ts'
 import type { Line } from './device-run-server.ts'
 
 export interface RunCommand {
@@ -144,10 +144,6 @@ export class RunDevice {
     this.connectSoon()
   }
 
-  push(invitation: Invitation): void {
-    if (this.isOn) this.take({ on: 'invited', invitation })
-  }
-
   #later(ms: number, run: () => void): void {
     const { life } = this
     this.#run.at(ms, () => {
@@ -228,6 +224,7 @@ export class RunDevice {
     })
     this.commands.set(command, noted)
     this.take({ on: 'queue', command, event: next.event })
+    for (const fault of faultsAfterMessage(this, next.event)) this.#run.violate(fault)
   }
 
   #carryOut(act: Act): void {

@@ -1,7 +1,7 @@
 /** The end of a call for this device, and reports of failures. */
 
 import type { CallEnding } from './call.ts'
-import { type DeviceCall, type Failure, isCode, type Kept } from './device.ts'
+import { type DeviceCall, type Failure, isCode, isPresent, type Kept } from './device.ts'
 import type { Turn } from './turn.ts'
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
@@ -83,10 +83,12 @@ function commandsOf({ phase, rotation }: DeviceCall): readonly number[] {
   return rotation.kind === 'renewing' ? [...entering, ...rotation.commands] : entering
 }
 
-/** The next start does not ask for it. */
+/** The next start does not ask for it, but for another one that this device is in. */
 export function forget(turn: Turn, callId: string): void {
-  const { kept } = turn.device
-  if (kept.callId === callId) turn.keep(withoutCall(kept))
+  const { kept, calls } = turn.device
+  if (kept.callId !== callId) return
+  const other = calls.find(one => one.callId !== callId && isPresent(one) && one.phase.kind !== 'entering')
+  turn.keep({ ...withoutCall(kept), ...(other && { callId: other.callId }) })
 }
 
 /** The server knows that this device has left it. */

@@ -2,7 +2,7 @@
 
 import type { MediaReadyEvent, QueueEvent } from '../wire.ts'
 import { type DeviceCall, isPresent } from './device.ts'
-import { close } from './ending.ts'
+import { close, noteEnd } from './ending.ts'
 import { openUpdate } from './entering.ts'
 import { isElsewhere } from './record.ts'
 import * as rejoining from './rejoining.ts'
@@ -28,7 +28,12 @@ export function onQueue(turn: Turn, event: QueueEvent, command: number): void {
     turn.device = { ...turn.device, restoring: { kind: 'waiting', early } }
     return
   }
-  if (call === undefined) return turn.settle(command)
+  if (call === undefined) {
+    // The answer to its start may come later.
+    if (event.type === 'call_ended' && turn.device.starts.length > 0)
+      noteEnd(turn, { callId: event.callId, invitedAtMs: 0 })
+    return turn.settle(command)
+  }
   onMessage(turn, call, event, command)
 }
 

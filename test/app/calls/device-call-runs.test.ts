@@ -24,15 +24,15 @@ const SEEDS_TO_FIND_MAX: Record<DeviceBug, number> = {
   'keys that are never wiped': 20,
   'a message settled twice': 20,
   'a connection that is not told': 20,
+  'a ring without an end': 20,
+  'an answer elsewhere overlooked': 20,
   'asks for the key not heard': 100,
   'nothing is kept': 100,
   'a new key overlooked': 100,
   'the call of the other of two overlooked': 100,
-  'an ask that is not repeated': 100,
   'a message never settled': 100,
   'a moved call kept': 100,
-  'a ring without an end': 1_000,
-  'an answer elsewhere overlooked': 1_000,
+  'an ask that is not repeated': 1_000,
 }
 
 const PLAY = { module: import.meta.resolve('../../support/device-run.js'), play: 'playDevices' }
@@ -67,7 +67,7 @@ for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [DeviceBug, n
 t.test(
   'a found seed is shown by its shortest run, without steps and faults that it does not need',
   async t => {
-    const bug = 'an ask that is not repeated'
+    const bug = 'asks for the key not heard'
     const search = { ...PLAY, firstSeed: 1, runs: SEEDS_TO_FIND_MAX[bug], bug }
     const found = await findViolation({ ...search, shrinks: true })
     const whole = await playDevices(found!.seed, bug)
