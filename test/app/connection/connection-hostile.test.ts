@@ -222,17 +222,6 @@ t.test('a cut before all is subscribed is no trouble', async t => {
   t.same(listener.troubles, [])
 })
 
-t.test('a long backlog is acknowledged at a pace that the server takes', async t => {
-  const says = afterConnected(...Array.from({ length: 150 }, (_, at) => message(event(`${at}`))))
-  const waits: number[] = []
-  const platform = platformOf({ nowMs: () => 1e12, wait: async ms => void waits.push(ms) })
-  const { connection, listener } = openConnection(await signedInApp(await serveStomp(t, says), platform))
-  t.teardown(() => connection.disconnect())
-  connection.connect()
-  await listener.until(({ events }) => events.length === 150)
-  t.ok(waits.length >= 49, `${waits.length} waits`)
-})
-
 t.test('pauses are random up to a bound that doubles, and as long as the server asks', async t => {
   const error = (headers: string) => `ERROR\nreason:draining\n${headers}\n\n{}\0`
   const endings = ['retry-after:7000', 'retry-after:1', 'retry-after:x', 'retry-after:1e12', '', '', '', '']

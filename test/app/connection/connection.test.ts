@@ -225,18 +225,23 @@ t.test('a device that was removed, or whose session was revoked, is signed out o
     const app = await startDevice(http)
     const other = await startDevice(http)
     const over: string[] = []
-    app.session.onOver(error => over.push(error.code))
+    const isOver = new Deferred<void>()
+    app.session.onOver(error => {
+      over.push(error.code)
+      isOver.resolve()
+    })
     const { connection, listener } = connect(t, app)
     await listener.connected()
     if (code === 'SESSION_REVOKED') await other.session.logout({ allDevices: true })
     else
       await other.session.request('DELETE devices/{deviceId}', undefined, { deviceId: connection.deviceId! })
     await listener.until(({ states }) => states.at(-1) === 'off')
-    t.same(over, [code])
     t.equal(app.session.userId, undefined)
+    await isOver
     connection.connect()
     await listener.until(({ states }) => states.length === 5)
     t.same(listener.states, ['connecting', 'connected', 'off', 'connecting', 'off'])
+    t.same(over, [code])
     t.same(listener.troubles, [])
   }
 })
