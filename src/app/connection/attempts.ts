@@ -63,7 +63,7 @@ export function onTime(step: Step): void {
   if (step.phase.kind === 'pausing' && step.phase.untilMs <= step.nowMs) askToken(step)
 }
 
-/** Of an act that belongs to the present phase; one of an earlier phase says nothing any more. */
+/** Takes the outcome of the present phase's act, and ignores one of an earlier phase. */
 export function onPhaseDone(step: Step, act: number, token: string): void {
   const { phase } = step
   if (act === leadOf(step) && (phase.kind === 'leading' || phase.kind === 'waiting')) return askToken(step)
@@ -76,6 +76,8 @@ export function onPhaseDone(step: Step, act: number, token: string): void {
 
 export function onPhaseFailed(step: Step, act: number, failure: Failure): void {
   const { phase } = step
+  // A page that may have no locks.
+  if (act === leadOf(step)) return onPhaseDone(step, act, '')
   if (!('act' in phase) || phase.act !== act) return
   if (failure.code !== 'NO_ANSWER') step.act({ do: 'trouble', failure })
   if (phase.kind !== 'token') return pause(step, phase.retryAfterMs)
@@ -99,7 +101,7 @@ export function onConnected(step: Step, { socket, device, serverMs }: Confirmed)
   step.enter({ kind: 'subscribing', ...connected, left, recovered: [] })
 }
 
-/** The server has a subscription, or has refused that of a watch. */
+/** The server has a subscription, or has refused a watch. */
 export function onSubscribed(step: Step, act: number, ...recovered: readonly (string | undefined)[]): void {
   const { phase } = step
   if (phase.kind !== 'subscribing' || !phase.left.includes(act)) return

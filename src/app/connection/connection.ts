@@ -221,7 +221,7 @@ export class Connection {
     }
   }
 
-  /** What it throws at once is a failure like any other. */
+  /** An error that it throws at once is a failure like any other. */
   #answer<Value>(
     act: number,
     carryOut: () => Value | PromiseLike<Value>,
@@ -346,7 +346,7 @@ function watchId(command: number): string {
   return `watch-${command}`
 }
 
-/** An error that no one has foreseen, such as one of the app's own: it is told as it is. */
+/** Any other error, such as the app's own. `onTrouble` gets it unchanged. */
 class Unforeseen implements Failure {
   readonly code = 'INTERNAL'
   readonly error: unknown

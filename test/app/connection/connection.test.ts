@@ -167,25 +167,6 @@ t.test('topics are watched again after a restart of the server, and left', async
   t.same(listener.mayHaveMissed, [true, false])
 })
 
-t.test('what is under way when the network breaks is rejected', async t => {
-  const server = await open(t)
-  const proxy = await CuttingProxy.open(t, Number(new URL(server.http).port))
-  const { connection, listener } = connect(t, await startDevice(`http://127.0.0.1:${proxy.port}`))
-  await listener.connected()
-  const sent = connection.send('/topic/dev.x', {})
-  const watched = connection.watch('/topic/dev.x', () => {})
-  proxy.cutAll()
-  t.equal(await rejectionOf(sent), 'OFFLINE')
-  // A watch waits for the next connection.
-  t.type(await watched, 'function')
-  const ended = rejectionOf(connection.watch('/topic/dev.y', () => {}))
-  proxy.cutAll()
-  await connection.disconnect()
-  t.equal(await ended, 'OFFLINE')
-  t.equal(await rejectionOf(connection.send('/topic/dev.x', {})), 'OFFLINE')
-  t.equal(await rejectionOf(connection.watch('/topic/dev.x', () => {})), 'OFFLINE')
-})
-
 t.test('a refusal has its code, and the connection goes on', async t => {
   const { http } = await open(t, 2)
   const app = await startDevice(http)
