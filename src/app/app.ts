@@ -17,7 +17,7 @@ export {
   hasCode,
   type LocalErrorCode,
 } from './callsign-error.ts'
-export type { ConnectionState } from './connection/connection.ts'
+export type { ConnectionState } from './connection/phase.ts'
 export type { Contacts, LinkOwner, Wanted } from './contacts.ts'
 export { type DeviceKeys, type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
 export type { DeviceDetails } from './devices/device-registration.ts'

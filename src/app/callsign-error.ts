@@ -72,6 +72,12 @@ export class CallsignError extends Error {
   }
 }
 
+/** An error as plain data; a `CallsignError` is one. */
+export interface Failure {
+  readonly code: string
+  readonly message?: string
+}
+
 /** Whether the error is a `CallsignError` with one of these codes. */
 export function hasCode(error: unknown, ...codes: readonly CallsignErrorCode[]): error is CallsignError {
   return error instanceof CallsignError && codes.includes(error.code)

@@ -5,7 +5,8 @@ import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
-import { Connection, type ConnectionState } from './connection/connection.ts'
+import { Connection } from './connection/connection.ts'
+import type { ConnectionState } from './connection/phase.ts'
 import type { WebSocketClass } from './connection/stomp-socket.ts'
 import { Contacts } from './contacts.ts'
 import { type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
@@ -83,6 +84,8 @@ export class Callsign extends Emitter<CallsignEvents> {
   #user: User | undefined
   #badge: Badge | undefined
   #connections = 0
+  /** A sign-in that is under way when the app is closed does not connect. */
+  #closings = 0
   /** The newest reading of the user, and what the queue tells meanwhile. */
   #reading: { profile?: Partial<User> } | undefined
   readonly #pushesSeen = new Set<string>()
@@ -167,15 +170,16 @@ export class Callsign extends Emitter<CallsignEvents> {
     confirm: Confirm,
     more: Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale'> = {},
   ): Promise<User> {
+    const closings = this.#closings
     const session = await this.#openSession()
-    if (session.userId !== undefined) return this.#goOn(session, address)
+    if (session.userId !== undefined) return this.#goOn(session, address, closings)
     const challenge = await session.login({ ...more, identifier: address })
-    if (challenge.verified) return this.#welcome(session, challenge, address)
+    if (challenge.verified) return this.#welcome(session, challenge, address, closings)
     const { challengeId } = challenge
     const signedIn = await confirmed(session, challenge, confirm, otp =>
       session.verifyLogin({ challengeId, otp }),
     )
-    return this.#welcome(session, signedIn, address)
+    return this.#welcome(session, signedIn, address, closings)
   }
 
   /** Signs in by what an identity provider has signed, such as Google's ID token. */
@@ -183,10 +187,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     provider: string,
     signed: Pick<BodyOf<'POST platform-login'>, 'idToken' | 'authorizationCode' | 'nonce' | 'displayName'>,
   ): Promise<User> {
+    const closings = this.#closings
     const session = await this.#openSession()
-    if (session.userId !== undefined) return this.#goOn(session, provider)
+    if (session.userId !== undefined) return this.#goOn(session, provider, closings)
     const signedIn = await session.platformLogin({ ...signed, platform: provider })
-    return this.#welcome(session, signedIn, provider)
+    return this.#welcome(session, signedIn, provider, closings)
   }
 
   /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
@@ -259,6 +264,7 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
   async close(): Promise<void> {
+    this.#closings += 1
     await this.#session?.catch(() => {})
     await this.#beginning?.catch(() => {})
     await this.#end()
@@ -283,18 +289,19 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#session
   }
 
-  async #goOn(session: Session, address: string): Promise<User> {
+  async #goOn(session: Session, address: string, closings: number): Promise<User> {
     const kept = await readStored<Address>(this.#options.storage, ADDRESS, isAddress)
     if (kept?.userId !== session.userId || kept?.address !== normalized(address)) {
       throw new CallsignError('ALREADY_SIGNED_IN', 'Another user is signed in. Sign out first, or resume.')
     }
-    const { account } = await this.#begin(session)
-    return this.#user ?? (await account.read())
+    if (closings === this.#closings) await this.#begin(session)
+    return this.#user ?? (await new Account(session).read())
   }
 
-  async #welcome(session: Session, { user }: SignedIn, address: string): Promise<User> {
+  async #welcome(session: Session, { user }: SignedIn, address: string, closings: number): Promise<User> {
     const { userId } = user
     await writeStored(this.#options.storage, ADDRESS, { userId, address: normalized(address) })
+    if (closings !== this.#closings) return user
     this.#user = user
     await this.#begin(session)
     return user

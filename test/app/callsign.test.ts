@@ -1,6 +1,8 @@
 /** Whole apps of `callsign/app` with the real server: people sign in, become contacts and call each other. */
 
 import t from 'tap'
+import { Callsign, memoryStorage } from '../../src/app/app.ts'
+import { CODE, emailOf } from '../support/call-people.ts'
 import { type AppPerson, newFriends, restart } from '../support/whole-apps.ts'
 
 t.test('a call is answered, and both have the same fingerprint', async t => {
@@ -31,6 +33,27 @@ t.test('an app reads, by the names of the interface, what the SDK has no method 
   t.match(await ann.me.devices.checkKey(), { kind: 'clean' })
   await ann.me.signOut()
   await t.rejects(ann.me.request('GET user', undefined), { code: 'SIGNED_OUT' })
+})
+
+t.test('an app that is closed while it signs in does not connect, and keeps the session', async t => {
+  const [ann] = (await newFriends(t, 1)) as [AppPerson]
+  const me = new Callsign({ ...ann.options, storage: memoryStorage() })
+  t.teardown(() => me.close())
+  const states: string[] = []
+  me.on('connection', state => states.push(state))
+  const confirm = async () => {
+    await me.close()
+    return CODE
+  }
+  const { userId } = await me.signIn(emailOf(0), confirm)
+  t.same([me.userId, me.user, me.connection, states], [undefined, undefined, 'off', []])
+
+  const signedIn = me.signIn(emailOf(0), confirm)
+  await me.close()
+  t.match(await signedIn, { userId })
+  t.equal(me.connection, 'off')
+  t.equal(await me.resume(), userId)
+  t.equal(me.connection, 'connecting')
 })
 
 t.test('`ready` comes when the user, devices and calls are known after a restart', async t => {

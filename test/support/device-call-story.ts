@@ -3,13 +3,11 @@
  * The file's first line says how a story is read; a player in another language needs no more than this one does.
  */
 
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Act } from '../../src/app/calls/act.ts'
 import { type Device, isPresent, type Waiting } from '../../src/app/calls/device.ts'
 import { decide, newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
 import type { Input } from '../../src/app/calls/input.ts'
-import { PROJECT_ROOT } from './vectors.ts'
+import { readStoryFile, type StoryFile } from './story-file.ts'
 
 export interface Step {
   readonly at?: number
@@ -27,45 +25,13 @@ export interface Story {
   readonly next: number | null
 }
 
-export interface Impossible {
-  readonly impossible: readonly string[]
-  readonly inputs: readonly string[]
-  readonly because: string
-}
-
-export interface Stories {
+export interface Stories extends StoryFile<Story> {
   readonly me: { readonly userId: string; readonly deviceId: string }
-  readonly stories: readonly Story[]
-  readonly situations: ReadonlyMap<string, Story>
-  readonly impossible: readonly Impossible[]
 }
 
 export function readStories(): Stories {
-  const path = join(PROJECT_ROOT, 'test/vectors/device-calls.jsonl')
-  const lines = readFileSync(path, 'utf8').trim().split('\n')
-  const values = new Map<string, object>()
-  const read = lines.map(line => {
-    const said = expand(JSON.parse(line), values) as Record<string, unknown>
-    if (typeof said.value === 'string') values.set(said.value, said.is as object)
-    return said
-  })
-  const all = <Line>(member: string) => read.filter(one => member in one) as Line[]
-  return {
-    me: all<Stories>('me')[0]!.me,
-    stories: all<Story>('name'),
-    situations: new Map(all<Story>('situation').map(one => [one.situation!, one])),
-    impossible: all<Impossible>('impossible'),
-  }
-}
-
-/** `like` names a value, and the members beside it take the place of its own. */
-function expand(said: unknown, values: ReadonlyMap<string, object>): unknown {
-  if (Array.isArray(said)) return said.map(one => expand(one, values))
-  if (typeof said !== 'object' || said === null) return said
-  const { like, ...own } = said as Record<string, unknown>
-  const members = Object.entries(own).map(([name, value]) => [name, expand(value, values)])
-  if (like !== undefined && !values.has(String(like))) throw new Error(`no value ${like}`)
-  return { ...(like !== undefined && values.get(String(like))), ...Object.fromEntries(members) }
+  const file = readStoryFile<Story>('device-calls')
+  return { ...file, me: file.all<Stories>('me')[0]!.me }
 }
 
 export class StoryPlayer {

@@ -1,21 +1,20 @@
 /**
- * The connection of one device, as docs/calls.md has it ("Connect"): it comes back by itself, hands each event of the
- * device's queues over once, in order, and acknowledges what was handled.
+ * The connection of one device, see docs/calls.md ("Connect"): it comes back by itself, hands each event of the device's queues
+ * over once, in order, and acknowledges what was handled. `device-connection.ts` decides; this carries out its acts one after
+ * the other, and gives it what comes of them.
  */
 
-import { CallsignError, hasCode } from '../callsign-error.ts'
+import { CallsignError, type Failure } from '../callsign-error.ts'
 import { type Server, withTextIds } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
 import type { CallTopicEvent, QueueEvent } from '../wire.ts'
+import type { Act } from './act.ts'
+import { decide, newConnection, nextDeadlineMs } from './device-connection.ts'
+import type { Input } from './input.ts'
 import { leadTabs } from './leading-tab.ts'
+import { type ConnectionState, connectedIn, type DeviceConnection, stateOf } from './phase.ts'
 import type { StompFrame } from './stomp.ts'
 import { offline, type StompClose, StompSocket, type WebSocketClass } from './stomp-socket.ts'
-
-/**
- * `waiting`: another tab of this device is connected, and this one will be when that one closes. `elsewhere`: another
- * connection of this device took over; it stays so until `connect`.
- */
-export type ConnectionState = 'off' | 'waiting' | 'connecting' | 'connected' | 'elsewhere'
 
 export interface ConnectionListener {
   /** Called with each new state, and after each attempt that failed. `failures` counts those in a row. */
@@ -47,47 +46,32 @@ export interface ConnectionDeps {
   readonly answerWithinMs?: number
 }
 
-interface Queue {
-  readonly waiting: Message[]
-  isBusy: boolean
-  /** The last message whose acknowledgement the server has on disk. */
-  since: string | undefined
-}
-
-interface Message {
-  readonly event: QueueEvent
-  readonly messageId: string
-  readonly socket: StompSocket
-}
-
-interface Watch {
-  readonly destination: string
-  readonly listener: (event: CallTopicEvent) => void
-  readonly resolve: (stop: () => void) => void
+interface Command {
+  readonly resolve: (watch?: string) => void
   readonly reject: (error: unknown) => void
-  /** The connection that it is subscribed on. */
-  socket: StompSocket | undefined
 }
+
+type TopicListener = (event: CallTopicEvent) => void
+type Outcome = Omit<Extract<Input, { on: 'done' }>, 'on' | 'act'>
+type ActOf<Name extends Act['do']> = Extract<Act, { do: Name }>
 
 /** For as long as its session lasts. The session says when that has ended. */
 export class Connection {
   readonly #deps: ConnectionDeps
   readonly #webSocket: WebSocketClass
-  readonly #queues: ReadonlyMap<string, Queue>
-  readonly #watches = new Map<string, Watch>()
-  #watchCount = 0
-  /** Ids of events, the oldest first. */
-  readonly #seen = new Set<string>()
-  #socket: StompSocket | undefined
-  /** Aborted by `disconnect` and where the connection must not come back. */
-  #life: AbortController | undefined
-  #pausing: AbortController | undefined
-  #state: ConnectionState = 'off'
-  #deviceId: string | undefined
-  #connectedAtMs: number | undefined
-  #failures = 0
-  /** By the pace of `ACK_EVERY_MS`, when there were as many acknowledgements as were sent. */
-  #acksUntilMs = 0
+  #connection: DeviceConnection
+  readonly #commands = new Map<number, Command>()
+  #commandCount = 0
+  /** By the watch, whose id names its command. */
+  readonly #topics = new Map<string, TopicListener>()
+  /** Each until its close was judged. */
+  readonly #sockets = new Map<number, StompSocket>()
+  /** Its end gives the lead of the tabs back. */
+  #lead: AbortController | undefined
+  /** They came while another one was carried out. */
+  readonly #inputs: Input[] = []
+  #isBusy = false
+  #timer: { readonly atMs: number; readonly end: AbortController } | undefined
 
   /** Throws `WEBSOCKET_MISSING`. */
   constructor(deps: ConnectionDeps) {
@@ -98,28 +82,27 @@ export class Connection {
     }
     this.#deps = deps
     this.#webSocket = webSocket
-    const queueOf = (): Queue => ({ waiting: [], isBusy: false, since: undefined })
-    this.#queues = new Map(['account', 'contacts', 'calls'].map(name => [name, queueOf()]))
-    deps.session.onOver(() => this.#stop('off')?.abandon())
+    this.#connection = newConnection(deps.tabLock !== undefined)
+    deps.session.onOver(() => this.#take({ on: 'over' }))
   }
 
   get state(): ConnectionState {
-    return this.#state
+    return stateOf(this.#connection.phase)
   }
 
   /** Attempts that failed in a row, those after a short connection too. */
   get failures(): number {
-    return this.#failures
+    return this.#connection.failures
   }
 
-  /** Undefined without a connection; another one with each. */
+  /** By the clock of `performance`. Undefined without a connection; another one with each. */
   get connectedAtMs(): number | undefined {
-    return this.#connectedAtMs
+    return connectedIn(this.#connection.phase)?.connectedAtMs
   }
 
   /** As the server knows it; undefined before the first connection. */
   get deviceId(): string | undefined {
-    return this.#deviceId
+    return this.#connection.deviceId
   }
 
   /**
@@ -127,36 +110,24 @@ export class Connection {
    * not wait for another tab, which has the state `elsewhere` then.
    */
   connect({ takeOver = false } = {}): void {
-    this.#endPause()
-    if (takeOver && this.#state === 'waiting') {
-      this.#life?.abort()
-      this.#life = undefined
-    }
-    if (this.#life !== undefined) return
-    const life = new AbortController()
-    this.#life = life
-    this.#failures = 0
-    globalThis.addEventListener?.('online', this.#endPause)
-    this.#setState('connecting')
-    void this.#stayConnected(life.signal, takeOver)
+    this.#take({ on: 'connect', takeOver })
   }
 
   /** Resolves when the server has carried out what was sent before. Ends all watches. */
   async disconnect(): Promise<void> {
-    await this.#stop('off')?.disconnect()
+    await this.#command(command => ({ on: 'disconnect', command }))
   }
 
   /**
    * Subscribes to a topic. Resolves with the function that ends it when the server has it, which may take until the next
    * connection, and is subscribed again after each reconnection. Rejects with the server's refusal.
    */
-  watch(destination: string, listener: (event: CallTopicEvent) => void): Promise<() => void> {
-    return new Promise((resolve, reject) => {
-      if (this.#life === undefined) return reject(offline())
-      const id = `watch-${++this.#watchCount}`
-      this.#watches.set(id, { destination, listener, resolve, reject, socket: undefined })
-      if (this.#state === 'connected') void this.#subscribe(this.#socket!, id)
+  async watch(destination: string, listener: TopicListener): Promise<() => void> {
+    const watch = await this.#command(command => {
+      this.#topics.set(watchId(command), listener)
+      return { on: 'watch', command, destination }
     })
+    return () => this.#take({ on: 'unwatch', watch: watch! })
   }
 
   /**
@@ -164,238 +135,238 @@ export class Connection {
    * or with `OFFLINE`; then it may have been carried out.
    */
   async send(destination: string, body: unknown): Promise<void> {
-    if (this.#socket === undefined) throw offline()
-    await this.#socket.request('SEND', { destination }, JSON.stringify(body))
+    const text = JSON.stringify(body)
+    await this.#command(command => ({ on: 'send', command, destination, body: text }))
   }
 
-  async #stayConnected(life: AbortSignal, isTaken: boolean): Promise<void> {
-    const { server, session, listener, tabLock } = this.#deps
-    const { nowMs, random, wait } = server.platform
-    if (tabLock !== undefined) {
-      await leadTabs(tabLock, life, {
-        isTaken,
-        onWaiting: () => this.#setState('waiting'),
-        onLost: () => void this.#stop('elsewhere')?.disconnect(),
-      })
-      if (life.aborted) return
-      if (this.#state === 'waiting') this.#setState('connecting')
-    }
-    while (!life.aborted) {
-      let retryAfterMs = 0
-      try {
-        const accessToken = await session.accessToken()
-        if (life.aborted) return
-        const close = await this.#open(accessToken).closed
-        this.#forgetWaiting()
-        if (life.aborted) return
-        retryAfterMs = close.retryAfterMs
-        await this.#judge(close, accessToken)
-      } catch (error) {
-        if (session.userId === undefined) this.#stop('off')
-        else if (!hasCode(error, 'NO_ANSWER')) listener.onTrouble(error)
+  #command(inputOf: (command: number) => Input): Promise<string | undefined> {
+    return new Promise((resolve, reject) => {
+      const command = ++this.#commandCount
+      this.#commands.set(command, { resolve, reject })
+      this.#take(inputOf(command))
+    })
+  }
+
+  /** One input at a time, each with all its acts. */
+  #take(input: Input, earliestMs = 0): void {
+    this.#inputs.push(input)
+    if (this.#isBusy) return
+    this.#isBusy = true
+    try {
+      for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) {
+        // A timer may wake a little early.
+        const nowMs = Math.max(Math.floor(performance.now()), earliestMs)
+        const { connection, acts } = decide(
+          this.#connection,
+          next,
+          nowMs,
+          this.#deps.server.platform.random(),
+        )
+        this.#connection = connection
+        for (const act of acts) this.#carryOut(act)
+        this.#wakeInTime(nowMs)
       }
-      if (life.aborted) return
-      const isSteady = this.#connectedAtMs !== undefined && nowMs() - this.#connectedAtMs > STEADY_MS
-      this.#failures = isSteady ? 1 : this.#failures + 1
-      this.#connectedAtMs = undefined
-      this.#pausing = new AbortController()
-      this.#setState('connecting')
-      // Full jitter: devices that lost their connections together come back one by one.
-      const jitterMs = random() * Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** this.#failures)
-      if (!life.aborted) await wait(Math.max(jitterMs, retryAfterMs), this.#pausing.signal)
+    } finally {
+      this.#isBusy = false
     }
   }
 
-  #open(accessToken: string): StompSocket {
+  #carryOut(act: Act): void {
+    const { server, session, listener } = this.#deps
+    switch (act.do) {
+      case 'lead':
+        return this.#askLead(act)
+      case 'release':
+        return this.#lead?.abort()
+      case 'token':
+        return this.#answer(
+          act.act,
+          () => this.#ofSession(session.accessToken()),
+          token => ({ token }),
+        )
+      case 'renew':
+        return this.#answer(act.act, () => this.#ofSession(session.renew(act.token)))
+      case 'register':
+        return this.#answer(act.act, () => this.#ofSession(listener.onDeviceMissing()))
+      case 'end session':
+        return void session.end(errorIn(act.failure) as CallsignError)
+      case 'hear time':
+        return server.hearTime(act.serverMs)
+      case 'open':
+        return this.#open(act)
+      case 'request':
+        return this.#answer(
+          act.act,
+          () => this.#request(act),
+          recovered => (recovered === undefined ? {} : { recovered }),
+        )
+      case 'tell':
+        return this.#sockets.get(act.socket)?.tell(act.command, act.headers)
+      case 'disconnect':
+        return this.#answer(act.act, () => this.#sockets.get(act.socket)?.disconnect())
+      case 'abandon':
+        return this.#sockets.get(act.socket)?.abandon()
+      case 'handle':
+        return this.#answer(act.act, () => listener.onEvent(act.event))
+      case 'topic':
+        return this.#tellTopic(act)
+      case 'settle':
+        return this.#settle(act)
+      case 'state':
+        return this.#tellState(act)
+      case 'ready':
+        return listener.onConnected({ mayHaveMissed: act.mayHaveMissed })
+      case 'trouble':
+        return listener.onTrouble(errorIn(act.failure))
+    }
+  }
+
+  /** An error that it throws at once is a failure like any other. */
+  #answer<Value>(
+    act: number,
+    carryOut: () => Value | PromiseLike<Value>,
+    outcomeOf: (value: Value) => Outcome = () => ({}),
+  ): void {
+    new Promise<Value>(resolve => resolve(carryOut())).then(
+      value => this.#take({ on: 'done', act, ...outcomeOf(value) }),
+      error => this.#take({ on: 'failed', act, failure: failureOf(error) }),
+    )
+  }
+
+  /** Without a session no further attempt can succeed. */
+  async #ofSession<Value>(asked: Promise<Value>): Promise<Value> {
+    try {
+      return await asked
+    } catch (error) {
+      if (this.#deps.session.userId === undefined) this.#take({ on: 'over' })
+      throw error
+    }
+  }
+
+  #askLead({ act, isTaken }: ActOf<'lead'>): void {
+    const life = new AbortController()
+    this.#lead = life
+    const options = {
+      isTaken,
+      onWaiting: () => this.#take({ on: 'behind', lead: act }),
+      onLost: () => this.#take({ on: 'lost', lead: act }),
+    }
+    this.#answer(act, () => leadTabs(this.#deps.tabLock!, life.signal, options))
+  }
+
+  #open({ socket, token }: ActOf<'open'>): void {
     const { server, heartBeatMs, answerWithinMs = ANSWER_WITHIN_MS } = this.#deps
     const isPage = 'document' in globalThis
-    const socket: StompSocket = new StompSocket({
-      webSocket: this.#webSocket,
-      url: server.webSocketUrl,
-      accessToken,
-      heartBeatMs: heartBeatMs ?? [isPage ? PAGE_BEAT_MS : BEAT_MS, BEAT_MS],
-      answerWithinMs,
-      onConnected: headers => void this.#onConnected(socket, headers),
-      onMessage: frame => this.#onMessage(socket, frame),
-    })
-    this.#socket = socket
-    return socket
-  }
-
-  /** The meaning of a close: the table of docs/calls.md. Returns where the connection may come back. */
-  async #judge({ code, reason, error }: StompClose, accessToken: string): Promise<void> {
-    const { session, listener } = this.#deps
-    if (code === 4409) return void this.#stop('elsewhere')
-    if (code === 4403 || (code === 4401 && OVER_REASONS.includes(reason))) {
-      const sentence = error?.message ?? 'The server has ended the session.'
-      const name = code === 4403 ? 'DEVICE_REMOVED' : reason.toUpperCase()
-      return session.end(new CallsignError(name, sentence))
-    }
-    if (code === 4401) return session.renew(accessToken)
-    if (reason === 'device_not_registered') return listener.onDeviceMissing()
-    if (FAULT_CODES.includes(code)) listener.onTrouble(error ?? new CallsignError('ANSWER_INVALID', reason))
-  }
-
-  async #onConnected(socket: StompSocket, headers: StompFrame['headers']): Promise<void> {
-    const { server, listener } = this.#deps
-    const serverMs = Number(headers.get('server-time'))
-    if (serverMs > 0) server.hearTime(serverMs)
-    const deviceId = headers.get('device')
-    if (deviceId !== this.#deviceId) this.#forgetDevice()
-    this.#deviceId = deviceId
-    this.#connectedAtMs = server.platform.nowMs()
-    const queues = [...this.#queues].map(([id, { since }]) => {
-      const destination = `/user/queue/${id}`
-      const position = since === undefined ? {} : { since }
-      return socket.request('SUBSCRIBE', { id, destination, ack: 'client-individual', ...position })
-    })
-    const watches = [...this.#watches.keys()].map(id => this.#subscribe(socket, id))
-    this.#setState('connected')
     try {
-      const receipts = await Promise.all(queues)
-      await Promise.all(watches)
-      if (socket !== this.#socket) return
-      const recovered = receipts.map(each => each.get('recovered'))
-      listener.onConnected({ mayHaveMissed: !recovered.includes('true') || recovered.includes('false') })
+      const opened = new StompSocket({
+        webSocket: this.#webSocket,
+        url: server.webSocketUrl,
+        accessToken: token,
+        heartBeatMs: heartBeatMs ?? [isPage ? PAGE_BEAT_MS : BEAT_MS, BEAT_MS],
+        answerWithinMs,
+        onConnected: headers => this.#onConnected(socket, headers),
+        onMessage: frame => this.#onMessage(socket, frame),
+      })
+      this.#sockets.set(socket, opened)
+      void opened.closed.then(close => this.#onClosed(socket, close))
     } catch (error) {
-      if (!hasCode(error, 'OFFLINE')) listener.onTrouble(error)
-      socket.abandon()
+      // The platform takes no such address.
+      const failure = failureOf(error)
+      this.#take({ on: 'closed', socket, code: 1002, reason: '', retryAfterMs: 0, failure })
     }
   }
 
-  /** Does nothing where the connection breaks: the next one tries again. */
-  async #subscribe(socket: StompSocket, id: string): Promise<void> {
-    const watch = this.#watches.get(id)!
-    try {
-      await socket.request('SUBSCRIBE', { id, destination: watch.destination })
-    } catch (error) {
-      if (hasCode(error, 'OFFLINE')) return
-      this.#watches.delete(id)
-      return watch.reject(error)
-    }
-    watch.socket = socket
-    // Its owner has ended it meanwhile.
-    if (!this.#watches.has(id)) socket.tell('UNSUBSCRIBE', { id })
-    watch.resolve(() => this.#unwatch(id))
-  }
-
-  #unwatch(id: string): void {
-    const watch = this.#watches.get(id)
-    this.#watches.delete(id)
-    if (watch?.socket === this.#socket) this.#socket?.tell('UNSUBSCRIBE', { id })
+  #onConnected(socket: number, headers: StompFrame['headers']): void {
+    const device = headers.get('device')
+    const serverMs = Number(headers.get('server-time')) || 0
+    this.#take({ on: 'connected', socket, serverMs, ...(device !== undefined && { device }) })
   }
 
   /** An error that it throws ends the connection. */
-  #onMessage(socket: StompSocket, { headers, body }: StompFrame): void {
-    if (socket !== this.#socket) return
-    const id = headers.get('subscription') ?? ''
-    const event = JSON.parse(body, withTextIds)
-    const watch = this.#watches.get(id)
-    if (watch !== undefined) return this.#tellWatch(watch, event)
-    if (typeof event?.type !== 'string' || typeof event.eventId !== 'string') throw new Error('event')
-    const queue = this.#queues.get(id)
-    const messageId = headers.get('ack')
-    // A watch that has ended.
-    if (queue === undefined) return
-    if (messageId === undefined || queue.waiting.length >= WAITING_MAX) throw new Error('message')
-    queue.waiting.push({ event, messageId, socket })
-    void this.#handleWaiting(queue)
+  #onMessage(socket: number, { headers, body }: StompFrame): void {
+    const event: unknown = JSON.parse(body, withTextIds)
+    const [subscription = '', ack] = [headers.get('subscription'), headers.get('ack')]
+    this.#take({ on: 'message', socket, subscription, event, ...(ack !== undefined && { ack }) })
   }
 
-  #tellWatch({ listener }: Watch, event: CallTopicEvent): void {
+  #onClosed(socket: number, { error, code, reason, retryAfterMs }: StompClose): void {
+    const failure = error && { failure: error }
+    this.#take({ on: 'closed', socket, code, reason, retryAfterMs, ...failure })
+    this.#sockets.delete(socket)
+  }
+
+  /** Resolves with the header `recovered` of the RECEIPT. */
+  async #request({ socket, command, headers, body }: ActOf<'request'>): Promise<string | undefined> {
+    const present = this.#sockets.get(socket)
+    if (present === undefined) throw offline()
+    return (await present.request(command, headers, body)).get('recovered')
+  }
+
+  #tellTopic({ watch, event }: ActOf<'topic'>): void {
     try {
-      listener(event)
+      this.#topics.get(watch)?.(event as CallTopicEvent)
     } catch (error) {
       this.#deps.listener.onTrouble(error)
     }
   }
 
-  async #handleWaiting(queue: Queue): Promise<void> {
-    if (queue.isBusy) return
-    queue.isBusy = true
-    for (let next = queue.waiting.shift(); next !== undefined; next = queue.waiting.shift()) {
-      const { event, messageId, socket } = next
-      await this.#handle(event)
-      socket.request('ACK', { id: messageId }).then(
-        () => {
-          queue.since = messageId
-        },
-        // It comes again.
-        () => {},
-      )
-      await this.#pace()
-    }
-    queue.isBusy = false
+  #settle({ command, watch, error }: ActOf<'settle'>): void {
+    const waiting = this.#commands.get(command)
+    this.#commands.delete(command)
+    if (error === undefined) return waiting?.resolve(watch)
+    this.#topics.delete(watchId(command))
+    waiting?.reject(errorIn(error))
   }
 
-  /** Waits where a long backlog would have more acknowledgements sent than the server takes in so short a time. */
-  async #pace(): Promise<void> {
-    const { nowMs, wait } = this.#deps.server.platform
-    const now = nowMs()
-    this.#acksUntilMs = Math.max(this.#acksUntilMs, now - ACKS_AT_ONCE * ACK_EVERY_MS) + ACK_EVERY_MS
-    if (this.#acksUntilMs > now) await wait(this.#acksUntilMs - now)
+  #tellState({ state, failures }: ActOf<'state'>): void {
+    const change = state === 'off' || state === 'elsewhere' ? 'removeEventListener' : 'addEventListener'
+    globalThis[change]?.('online', this.#onOnline)
+    this.#deps.listener.onState(state, failures)
   }
 
-  async #handle(event: QueueEvent): Promise<void> {
-    if (this.#seen.has(event.eventId)) return
-    this.#seen.add(event.eventId)
-    if (this.#seen.size > SEEN_MAX) this.#seen.delete(this.#seen.values().next().value!)
-    const { listener } = this.#deps
-    try {
-      await listener.onEvent(event)
-    } catch (error) {
-      listener.onTrouble(error)
-    }
-  }
+  readonly #onOnline = (): void => this.#take({ on: 'online' })
 
-  /** Messages that no one has begun with come again on the next connection. */
-  #forgetWaiting(): void {
-    for (const { waiting } of this.#queues.values()) waiting.length = 0
-  }
-
-  /** Another device has an inbox of its own. */
-  #forgetDevice(): void {
-    this.#seen.clear()
-    for (const queue of this.#queues.values()) queue.since = undefined
-  }
-
-  readonly #endPause = (): void => this.#pausing?.abort()
-
-  /** Returns the connection that there is, to be ended by the caller. */
-  #stop(state: ConnectionState): StompSocket | undefined {
-    this.#life?.abort()
-    this.#life = undefined
-    this.#endPause()
-    globalThis.removeEventListener?.('online', this.#endPause)
-    for (const { reject } of this.#watches.values()) reject(offline())
-    this.#watches.clear()
-    this.#forgetWaiting()
-    const socket = this.#socket
-    this.#socket = undefined
-    this.#setState(state)
-    return socket
-  }
-
-  #setState(state: ConnectionState): void {
-    const isNews = state !== this.#state || state === 'connecting'
-    this.#state = state
-    if (isNews) this.#deps.listener.onState(state, this.#failures)
+  #wakeInTime(nowMs: number): void {
+    const atMs = nextDeadlineMs(this.#connection)
+    if (atMs === this.#timer?.atMs) return
+    this.#timer?.end.abort()
+    this.#timer = undefined
+    if (atMs === undefined) return
+    const end = new AbortController()
+    this.#timer = { atMs, end }
+    void this.#deps.server.platform.wait(Math.max(0, atMs - nowMs), end.signal).then(() => {
+      if (end.signal.aborted) return
+      this.#timer = undefined
+      this.#take({ on: 'time' }, atMs)
+    })
   }
 }
 
-const FAULT_CODES: readonly number[] = [1002, 1007, 1008, 1009]
-const OVER_REASONS: readonly string[] = ['token_missing', 'token_invalid', 'session_revoked']
-/** As many as an inbox holds: what comes again comes out of that. */
-const SEEN_MAX = 500
-/** The server sends at most 32 without an acknowledgement, and badges. */
-const WAITING_MAX = 500
-/** The server takes 50 frames in a second, and 200 at once. */
-const [ACK_EVERY_MS, ACKS_AT_ONCE] = [25, 100]
+function watchId(command: number): string {
+  return `watch-${command}`
+}
+
+/** Any other error, such as the app's own. `onTrouble` gets it unchanged. */
+class Unforeseen implements Failure {
+  readonly code = 'INTERNAL'
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  return error instanceof CallsignError ? error : new Unforeseen(error)
+}
+
+function errorIn(failure: Failure): unknown {
+  if (failure instanceof CallsignError) return failure
+  if (failure instanceof Unforeseen) return failure.error
+  return new CallsignError(failure.code, failure.message ?? failure.code)
+}
+
 const ANSWER_WITHIN_MS = 10_000
 const BEAT_MS = 10_000
 /** Browsers wake timers of a page in the background once a minute: so rare a beat still comes in time. */
 const PAGE_BEAT_MS = 40_000
-/** A connection that lasted so long was a good one. */
-const STEADY_MS = 5_000
-/** The bound of the first pause is two seconds; each failure doubles it. */
-const [PAUSE_MS, PAUSE_MS_MAX] = [1_000, 60_000]

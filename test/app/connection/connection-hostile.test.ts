@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 
-import type { Connection, ConnectionDeps } from '../../../src/app/connection/connection.ts'
+import type { ConnectionDeps } from '../../../src/app/connection/connection.ts'
 import {
   type StompClose,
   StompSocket,
@@ -14,7 +14,6 @@ import {
 } from '../../../src/app/connection/stomp-socket.ts'
 import { openConnection } from '../../support/app-connections.ts'
 import { platformOf, rejectionOf } from '../../support/app-sessions.ts'
-import { Deferred } from '../../support/deferred.ts'
 
 import {
   answerWell,
@@ -62,9 +61,6 @@ t.test('what is not of the protocol ends the connection, and the app comes back'
     'MESSAGE\nsubscription:calls',
     message('{'),
     message('null'),
-    message('{"type":1,"eventId":"e"}'),
-    message('{"type":"call_ended"}'),
-    message(event('e'), 'subscription:calls'),
     message(event('e'), 'subscription:calls\nack:\\x'),
     message('null', 'subscription:errors'),
     message(event('x'.repeat(1024 * 1024))),
@@ -75,7 +71,6 @@ t.test('what is not of the protocol ends the connection, and the app comes back'
       else answerWell(socket, text)
     }),
     ...later.map(frame => afterConnected(frame)),
-    afterConnected(...Array.from({ length: 502 }, (_, at) => message(event(`${at}`)))),
   ]
   for (const says of cases) {
     const { listener, connection } = await connect(t, await serveStomp(t, says))
@@ -103,134 +98,6 @@ t.test('what says nothing to the app is passed over', async t => {
   await listener.until(({ events }) => events.length === 2)
   t.match(listener.events, [{ eventId: 'b' }, { eventId: 'c' }])
   t.same(listener.troubles, [])
-})
-
-t.test('after a cut an event is handled once, in order, and acknowledged then', async t => {
-  const acknowledged: string[] = []
-  const started = Array.from({ length: 300 }, (_, at) => `e${at}`)
-  const url = await serveStomp(t, (socket, text, at) => {
-    answerWell(socket, text)
-    const id = /^ACK\nid:(\S+)/.exec(text)?.[1]
-    if (id !== undefined) acknowledged.push(`${at} ${id}`)
-    if (!text.includes('/user/queue/calls')) return
-    for (const each of started)
-      socket.send(message(event(each), `subscription:calls\nack:${each}\nmessage-id:x`))
-    if (at === 0) socket.close(1012)
-  })
-  const { connection, listener } = await connect(t, url)
-  const isHandled = new Deferred<void>()
-  listener.handle = ({ eventId }) => (eventId === 'e0' ? Promise.resolve(isHandled) : undefined)
-  await listener.until(({ states }) => states.includes('failed 1') && states.at(-1) === 'connected')
-  await connection.send('/app/x', {})
-  t.match(listener.events, [{ eventId: 'e0' }])
-  t.same(acknowledged, [])
-  isHandled.resolve()
-  await listener.until(({ events }) => events.length === 300)
-  await connection.send('/app/x', {})
-  await connection.send('/app/x', {})
-  t.same(
-    acknowledged,
-    started.map(each => `1 ${each}`),
-  )
-  t.same(listener.troubles, [])
-})
-
-t.test('the app hears when any queue has lost something', async t => {
-  const outcomes = ['', '\nrecovered:true', '\nrecovered:false']
-  const sinces: (string | undefined)[] = []
-  const url = await serveStomp(t, (socket, text, at) => {
-    const queue = /^SUBSCRIBE\nid:(account|contacts|calls)\n/.exec(text)?.[1]
-    if (queue === undefined) return answerWell(socket, text)
-    if (queue === 'calls') sinces.push(/\nsince:(.*)/.exec(text)?.[1])
-    const receipt = /\nreceipt:(\d+)\n/.exec(text)![1]
-    const outcome = queue === 'account' && at > 0 ? outcomes[1] : outcomes[at]
-    socket.send(`RECEIPT\nreceipt-id:${receipt}${outcome}\n\n\0`)
-    if (queue === 'calls') socket.send(message(event(`${at}`), `subscription:calls\nack:7-${at}`))
-  })
-  const { connection, listener } = await connect(t, url)
-  for (const at of [1, 2]) {
-    await listener.until(({ events, mayHaveMissed }) => events.length === at && mayHaveMissed.length === at)
-    await connection.send('/app/x', {})
-    await restart(connection)
-  }
-  await listener.connected(3)
-  t.same(listener.mayHaveMissed, [true, false, true])
-  t.same(sinces, [undefined, '7-0', '7-1'])
-  t.same(listener.troubles, [])
-})
-
-t.test('another device has an inbox of its own: nothing of the last one’s is known there', async t => {
-  const sinces: (string | undefined)[] = []
-  const url = await serveStomp(t, (socket, text, at) => {
-    if (at > 0 && text.startsWith('CONNECT\n')) return socket.send(CONNECTED.replace('device:2', 'device:3'))
-    answerWell(socket, text)
-    if (!text.includes('/user/queue/calls')) return
-    sinces.push(/\nsince:(.*)/.exec(text)?.[1])
-    socket.send(message(event('e'), `subscription:calls\nack:7-${at}`))
-  })
-  const { connection, listener } = await connect(t, url)
-  await listener.until(({ events, mayHaveMissed }) => events.length + mayHaveMissed.length === 2)
-  await connection.send('/app/x', {})
-  await restart(connection)
-  await listener.connected(2)
-  await connection.send('/app/x', {})
-  t.same(sinces, [undefined, undefined])
-  t.equal(connection.deviceId, '3')
-  t.equal(listener.events.length, 2)
-})
-
-/** The connection ends, and there is another one. */
-async function restart(connection: Connection): Promise<void> {
-  await connection.disconnect()
-  connection.connect()
-}
-
-t.test('a watch that ends while it is subscribed again is left when the server has it', async t => {
-  const heard: string[] = []
-  let answerLate = () => {}
-  const isAsked = new Deferred<void>()
-  const url = await serveStomp(t, (socket, text, at) => {
-    if (/watch|DISCONNECT/.test(text)) heard.push(`${at} ${text.split('\n', 1)}`)
-    if (at === 0 && text.startsWith('SEND')) return socket.close(1012)
-    if (at === 0 || !text.startsWith('SUBSCRIBE\nid:watch')) return answerWell(socket, text)
-    answerLate = () => answerWell(socket, text)
-    isAsked.resolve()
-  })
-  const { connection, listener } = await connect(t, url)
-  const stop = await connection.watch('/topic/a', () => {})
-  const stopOther = await connection.watch('/topic/b', () => {})
-  stopOther()
-  t.equal(await rejectionOf(connection.send('/app/x', {})), 'OFFLINE')
-  await isAsked
-  stop()
-  await connection.send('/app/x', {})
-  t.same(heard, ['0 SUBSCRIBE', '0 SUBSCRIBE', '0 UNSUBSCRIBE', '1 SUBSCRIBE'])
-  answerLate()
-  await listener.connected(2)
-  await connection.disconnect()
-  t.same(heard.slice(4), ['1 UNSUBSCRIBE', '1 DISCONNECT'])
-})
-
-t.test('a cut before all is subscribed is no trouble', async t => {
-  const url = await serveStomp(t, (socket, text, at) => {
-    if (at === 0 && text.includes('/user/queue/calls')) socket.terminate()
-    else answerWell(socket, text)
-  })
-  const { listener } = await connect(t, url)
-  await listener.connected()
-  t.same(listener.states, ['connecting', 'connected', 'failed 1', 'connected'])
-  t.same(listener.troubles, [])
-})
-
-t.test('a long backlog is acknowledged at a pace that the server takes', async t => {
-  const says = afterConnected(...Array.from({ length: 150 }, (_, at) => message(event(`${at}`))))
-  const waits: number[] = []
-  const platform = platformOf({ nowMs: () => 1e12, wait: async ms => void waits.push(ms) })
-  const { connection, listener } = openConnection(await signedInApp(await serveStomp(t, says), platform))
-  t.teardown(() => connection.disconnect())
-  connection.connect()
-  await listener.until(({ events }) => events.length === 150)
-  t.ok(waits.length >= 49, `${waits.length} waits`)
 })
 
 t.test('pauses are random up to a bound that doubles, and as long as the server asks', async t => {
