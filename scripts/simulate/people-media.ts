@@ -101,9 +101,10 @@ export class PeopleMedia {
   }
 }
 
-function seen({ callId, isVideo, state, roomId, media, self, keys }: Call): SeenCall {
+function seen({ callId, isVideo, state, roomId, media, self, keys, sendingKey }: Call): SeenCall {
   const held = keys.map(({ epoch, key, fingerprint }) => ({ epoch, key: [...key], fingerprint }))
-  return { callId, isVideo, state, roomId, media, mediaName: self?.mediaName ?? '', keys: held }
+  const shown = { callId, isVideo, state, roomId, media, mediaName: self?.mediaName ?? '' }
+  return { ...shown, keys: held, sendingEpoch: sendingKey?.epoch }
 }
 
 const NO_CHROMIUM = '--media needs a Chromium: apt install chromium, or name one by CALLSIGN_CHROMIUM=PATH'

@@ -156,6 +156,8 @@ export class StoryPlayer {
         return `state ${act.value}`
       case 'key':
         return `key ${this.#keyOf(act.value.key)} of epoch ${act.value.epoch} from ${act.value.fromUserId}`
+      case 'sending':
+        return `sends with key ${this.#keyOf(act.value.key)}`
       case 'participant':
         return `participant ${act.value.userId} ${act.value.state}`
       case 'media':

@@ -48,6 +48,10 @@ class FollowedCall extends Emitter<CallEvents> implements MediaCall {
     return this.#seen.keys.map(held => ({ ...held, key: Uint8Array.from(held.key) }))
   }
 
+  get sendingKey() {
+    return this.keys.find(({ epoch }) => epoch === this.#seen.sendingEpoch)
+  }
+
   async askForKey(): Promise<void> {
     report({ kind: 'key-wanted', person: this.#person })
   }

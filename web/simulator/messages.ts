@@ -20,6 +20,7 @@ export type MediaReport =
 export interface SeenCall extends Pick<Call, 'callId' | 'isVideo' | 'state' | 'roomId' | 'media'> {
   readonly mediaName: string
   readonly keys: readonly SeenKey[]
+  readonly sendingEpoch: number | undefined
 }
 
 export interface SeenKey {

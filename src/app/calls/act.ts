@@ -35,7 +35,12 @@ export type Act =
   | ({ readonly do: 'keep' } & Kept)
   | { readonly do: 'emit'; readonly callId: string; readonly name: 'ringing' | 'resumed' }
   | { readonly do: 'emit'; readonly callId: string; readonly name: 'state'; readonly value: CallState }
-  | { readonly do: 'emit'; readonly callId: string; readonly name: 'key'; readonly value: HeldKey }
+  | {
+      readonly do: 'emit'
+      readonly callId: string
+      readonly name: 'key' | 'sending'
+      readonly value: HeldKey
+    }
   | {
       readonly do: 'emit'
       readonly callId: string

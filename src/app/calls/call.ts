@@ -62,6 +62,8 @@ export interface CallEvents {
   readonly state: CallState
   /** There is a key, or a newer one. All devices in the call have the same fingerprint. */
   readonly key: Pick<EpochKey, 'epoch' | 'fingerprint'> & { readonly fromUserId: string }
+  /** Frames are sealed with the key of this epoch from now on: `sendingKey`. */
+  readonly sending: Pick<EpochKey, 'epoch'>
   /** A person was invited, rings, joined, left or declined. */
   readonly participant: CallParticipant
   /** The gateway lets this device in, also again after it has lost its rooms. */
@@ -96,8 +98,10 @@ export interface Call {
   /** When the first callee joined, by the server's clock. */
   readonly startedAtMs: number | undefined
   readonly fingerprint: string | undefined
-  /** The newest key and the one before, for media. */
+  /** Those that open frames, newest first: the one before goes a few seconds after all have the new one. */
   readonly keys: readonly EpochKey[]
+  /** The one that frames are sealed with. */
+  readonly sendingKey: EpochKey | undefined
   /** Once the state is `ended`. */
   readonly ending: CallEnding | undefined
 
@@ -127,9 +131,9 @@ export interface Call {
   resendKey(): Promise<void>
   /**
    * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
-   * on meanwhile. `CallMedia` does it by itself; the host's key is the right one, so the host asks for none.
+   * on meanwhile. With `userId`, whose frames these are, it asks once for each key. `CallMedia` does it by itself; the host's key is the right one, so the host asks for none.
    */
-  askForKey(): Promise<void>
+  askForKey(userId?: string): Promise<void>
   /** Gives the key to a device that has asked for it. Rejects unless it is on the list of its user. */
   grantKey(ask: KeyAsk): Promise<void>
 }

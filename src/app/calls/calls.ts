@@ -295,6 +295,8 @@ export class Calls implements CallShell {
         const { epoch, fingerprint } = this.#keys.epochKey(act.callId, act.value)
         return call.tell('key', { epoch, fingerprint, fromUserId: act.value.fromUserId })
       }
+      case 'sending':
+        return call.tell('sending', { epoch: act.value.epoch })
       case 'error':
         return call.tell('error', told(act.value))
       default:

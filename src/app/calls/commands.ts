@@ -36,7 +36,7 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
     case 'resend':
       return rotation.resend(turn, callId, command)
     case 'ask':
-      return rejoining.askBeside(turn, callId, command)
+      return rejoining.askBeside(turn, callId, command, input.userId)
     case 'grant':
       return rejoining.grant(turn, callId, input.ask, command)
   }

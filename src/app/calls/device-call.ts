@@ -17,6 +17,7 @@ import { onCommand } from './commands.ts'
 import { type Device, type DeviceCall, keysIn } from './device.ts'
 import { close, endHere, onReasonDue } from './ending.ts'
 import { join } from './entering.ts'
+import { drop, use } from './held-keys.ts'
 import type { Input } from './input.ts'
 import { onInvitation, onQueue } from './messages.ts'
 import { onOutcome } from './outcomes.ts'
@@ -114,7 +115,7 @@ function onTime(turn: Turn): void {
 }
 
 function deadlinesOf(call: DeviceCall): { readonly atMs: number; readonly run: (turn: Turn) => void }[] {
-  const { callId, phase, rotation: planned, end } = call
+  const { callId, phase, rotation: planned, end, sending } = call
   const all = []
   if (phase.kind === 'ringing in')
     all.push({ atMs: phase.untilMs, run: (turn: Turn) => ringing.onRingDue(turn, callId) })
@@ -124,6 +125,10 @@ function deadlinesOf(call: DeviceCall): { readonly atMs: number; readonly run: (
   }
   if (planned.kind === 'planned')
     all.push({ atMs: planned.atMs, run: (turn: Turn) => rotation.onRotationDue(turn, callId) })
+  for (const { atMs, epoch } of sending.uses)
+    all.push({ atMs, run: (turn: Turn) => use(turn, callId, epoch) })
+  for (const { atMs, epoch } of sending.drops)
+    all.push({ atMs, run: (turn: Turn) => drop(turn, callId, epoch) })
   if (end.kind !== 'none') all.push({ atMs: end.atMs, run: (turn: Turn) => onReasonDue(turn, call) })
   return phase.kind === 'ended' ? [] : all
 }

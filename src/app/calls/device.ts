@@ -72,6 +72,9 @@ export interface DeviceCall {
   /** Whether the caller and the key that they sent hold; undefined while that is checked. */
   readonly isVerified: boolean | undefined
   readonly key: KeyState
+  readonly sending: Sending
+  /** Members whose frames the newest key does not open, and another one was asked for. */
+  readonly unopened: readonly string[]
   readonly topic: { readonly kind: 'off' | 'coming' | 'on' }
   readonly rotation: Rotation
   readonly end: EndState
@@ -138,6 +141,15 @@ export interface KeyState {
   readonly kind: 'held' | 'asked'
   /** Newest first; none before the first. */
   readonly held: readonly HeldKey[]
+}
+
+/** Frames are sealed with the key of `epoch`, 0 before the first. */
+export interface Sending {
+  readonly epoch: number
+  /** Newer ones, taken then. */
+  readonly uses: readonly { readonly epoch: number; readonly atMs: number }[]
+  /** Older ones, which go then. */
+  readonly drops: readonly { readonly epoch: number; readonly atMs: number }[]
 }
 
 /** While this device has no key. */

@@ -13,7 +13,9 @@ export type Input =
       readonly userIds: readonly string[]
       readonly options: Start['options']
     }
-  | ({ readonly on: 'join' | 'answer' | 'end' | 'leave' | 'renew' | 'resend' | 'ask' } & Command)
+  | ({ readonly on: 'join' | 'answer' | 'end' | 'leave' | 'renew' | 'resend' } & Command)
+  /** A new key; frames of this member do not open, if one is named. */
+  | ({ readonly on: 'ask'; readonly userId?: string } & Command)
   | ({ readonly on: 'decline'; readonly reason: 'declined' | 'busy' | 'timeout' } & Command)
   | ({ readonly on: 'invite'; readonly userIds: readonly string[] } & Command)
   | ({ readonly on: 'remove'; readonly userId: string } & Command)

@@ -126,6 +126,10 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.#keys
   }
 
+  get sendingKey(): EpochKey | undefined {
+    return this.keys.find(({ epoch }) => epoch === this.#now.sending.epoch)
+  }
+
   get fingerprint(): string | undefined {
     return this.keys[0]?.fingerprint
   }
@@ -162,8 +166,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.#ask({ on: 'resend', callId: this.callId })
   }
 
-  askForKey(): Promise<void> {
-    return this.#ask({ on: 'ask', callId: this.callId })
+  askForKey(userId?: string): Promise<void> {
+    return this.#ask({ on: 'ask', callId: this.callId, ...(userId !== undefined && { userId }) })
   }
 
   grantKey(ask: KeyAsk): Promise<void> {

@@ -1,7 +1,7 @@
 /** A call that this device is in: its record, its topic and its keys. */
 
 import type { CallRecord, CallStatus } from '../wire.ts'
-import { type Failure, GONE, type HeldKey, isCode, isPresent, type Phase } from './device.ts'
+import { type Failure, GONE, type HeldKey, isAsking, isCode, isPresent, type Phase } from './device.ts'
 import { closeSoon, report, withoutLeaving } from './ending.ts'
 import { hold } from './held-keys.ts'
 import { plan } from './rotation.ts'
@@ -24,8 +24,9 @@ export function begin(turn: Turn, record: CallRecord, phase: Phase): void {
 
 /** With its key, the call goes on here. */
 export function enter(turn: Turn, record: CallRecord, key: HeldKey): void {
+  const call = turn.call(record.callId)
   begin(turn, record, { kind: record.status === 'ringing' ? 'ringing out' : 'active' })
-  hold(turn, record.callId, key)
+  hold(turn, record.callId, key, call !== undefined && isAsking(call))
 }
 
 /** Events of the topic that this device has missed are in the record. */

@@ -126,11 +126,18 @@ export function onGrantSealed(
   turn.request('POST call/{callId}/accept-rejoin', { for: 'command', callId, command }, body)
 }
 
-/** Asks while the call goes on: the key that this device has does not open what a member sends. The host's key is the right one. */
-export function askBeside(turn: Turn, callId: string, command: number): void {
+/**
+ * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key,
+ * which may not be what is wrong. The host's key is the right one.
+ */
+export function askBeside(turn: Turn, callId: string, command: number, userId?: string): void {
   const call = turn.call(callId)
   if (call?.phase.kind !== 'active' || call.record?.hostUserId === turn.device.userId)
     return turn.settle(command)
+  const { unopened } = call
+  if (userId !== undefined && (unopened.includes(userId) || unopened.length >= UNOPENED_MAX))
+    return turn.settle(command)
+  if (userId !== undefined) turn.change(callId, { unopened: [...unopened, userId] })
   turn.change(callId, { key: { ...call.key, kind: 'asked' } })
   turn.request('POST call/{callId}/request-rejoin', { for: 'ask beside', callId, command })
 }
@@ -231,3 +238,5 @@ function setAsk(turn: Turn, callId: string, ask: Ask): boolean {
 }
 
 const AGAIN_MS = 30_000
+/** The names of those who send are the gateway's word. */
+const UNOPENED_MAX = 8

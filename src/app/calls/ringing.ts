@@ -171,6 +171,8 @@ export function add(
     media: undefined,
     isVerified: undefined,
     key: { kind: 'held', held: [] },
+    sending: { epoch: 0, uses: [], drops: [] },
+    unopened: [],
     topic: { kind: 'off' },
     rotation: { kind: 'none' },
     end: { kind: 'none' },

@@ -41,7 +41,10 @@ export interface CallMediaEvents extends MediaEvents {
 
 /** A call as far as its media needs it. */
 export interface MediaCall
-  extends Pick<Call, 'callId' | 'isVideo' | 'state' | 'keys' | 'roomId' | 'media' | 'on' | 'askForKey'> {
+  extends Pick<
+    Call,
+    'callId' | 'isVideo' | 'state' | 'keys' | 'sendingKey' | 'roomId' | 'media' | 'on' | 'askForKey'
+  > {
   readonly self: { readonly mediaName: string } | undefined
 }
 
@@ -58,14 +61,9 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   readonly #gateway: GatewayMedia
   /** Fingerprints by epoch. */
   readonly #held = new Map<number, string>()
-  /** Users whose frames did not open with the newest key, and it was asked for. */
-  readonly #askedFor = { epoch: 0, userIds: new Set<string>() }
-  readonly #timers = new Set<ReturnType<typeof setTimeout>>()
   readonly #stops: readonly (() => void)[]
   readonly #own = new Map<StreamName, MediaStreamTrack>()
   #isMuted = false
-  /** Whether the call has this device ask for the key: members use it already. */
-  #wasAway = false
   #hasLeft = false
 
   constructor(call: MediaCall, { relay, microphone, camera, ...options }: CallMediaOptions) {
@@ -155,38 +153,22 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     if (this.#hasLeft) return
     this.#hasLeft = true
     for (const stop of this.#stops) stop()
-    for (const timer of this.#timers) clearTimeout(timer)
     for (const track of this.#own.values()) track.stop()
     this.#own.clear()
     this.#gateway.leave()
   }
 
   #follow(): void {
-    const { state } = this.#call
+    const { state, keys, sendingKey } = this.#call
     if (state === 'ended') return this.leave()
-    if (state === 'rejoining' || state === 'keyless') this.#wasAway = true
-    // The oldest first: the newest is used.
-    for (const { epoch, key, fingerprint } of this.#call.keys.toReversed()) {
-      // The call keeps the key before the newest longer than media does.
-      if (epoch < (this.epoch ?? 0) || this.#held.get(epoch) === fingerprint) continue
-      const hasJoined = this.#wasAway || this.state === 'off'
+    for (const { epoch, key, fingerprint } of keys) {
+      if (this.#held.get(epoch) === fingerprint) continue
       this.#held.set(epoch, fingerprint)
       this.#gateway.setKey(epoch, key)
-      if (hasJoined) this.#use(epoch)
-      else this.#after(SPREAD_MS, () => this.#use(epoch))
     }
-    if (state === 'active') this.#wasAway = false
+    if (sendingKey !== undefined && sendingKey.epoch !== this.epoch) this.#gateway.useKey(sendingKey.epoch)
+    for (const epoch of this.#held.keys()) if (!keys.some(one => one.epoch === epoch)) this.#drop(epoch)
     if (this.state === 'off') this.#enter()
-  }
-
-  /** All have this key by now; frames of the one before may still be on their way. */
-  #use(epoch: number): void {
-    // A newer one may have been used at once, after a return to the call.
-    if (epoch < (this.epoch ?? 0)) return
-    this.#gateway.useKey(epoch)
-    for (const before of this.#held.keys()) {
-      if (before < epoch) this.#after(SPREAD_MS, () => this.#drop(before))
-    }
   }
 
   #drop(epoch: number): void {
@@ -194,18 +176,8 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     this.#gateway.dropKey(epoch)
   }
 
-  /** Once for each member and epoch: the key may not be what is wrong. */
   async #askForKey(userId: string, reason: FrameFailure | undefined): Promise<void> {
-    if (reason !== 'no-key' && reason !== 'not-authentic') return
-    const epoch = this.#call.keys[0]?.epoch ?? 0
-    const asked = this.#askedFor
-    if (asked.epoch !== epoch) {
-      asked.epoch = epoch
-      asked.userIds.clear()
-    }
-    if (asked.userIds.has(userId) || asked.userIds.size >= ASKS_MAX) return
-    asked.userIds.add(userId)
-    await this.#call.askForKey()
+    if (reason === 'no-key' || reason === 'not-authentic') await this.#call.askForKey(userId)
   }
 
   #enter(): void {
@@ -215,14 +187,6 @@ export class CallMedia extends Emitter<CallMediaEvents> {
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
     if (!isReady || this.#hasLeft || this.#held.size === 0) return
     void this.#gateway.join({ url, roomId, roomToken, pluginToken, mediaName: self?.mediaName ?? '' })
-  }
-
-  #after(waitMs: number, run: () => void): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer)
-      run()
-    }, waitMs)
-    this.#timers.add(timer)
   }
 
   #openQuietly(name: 'microphone' | 'camera', wish: boolean | string | undefined): void {
@@ -266,7 +230,3 @@ async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
 }
 
 const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'kicked', 'error'] as const
-/** In one epoch. The names of those who send are the gateway's word. */
-const ASKS_MAX = 8
-/** From a key's arrival to its use, and from its use to the end of the one before. */
-const SPREAD_MS = 5_000

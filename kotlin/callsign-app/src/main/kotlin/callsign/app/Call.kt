@@ -84,6 +84,9 @@ public sealed interface CallEvent {
         public val fromUserId: ULong,
     ) : CallEvent
 
+    /** Frames are sealed with the key of this epoch from now on: [Call.sendingKey]. */
+    public data class SendingChanged(public val epoch: Long) : CallEvent
+
     /** A person was invited, rings, joined, left or declined. */
     public data class ParticipantChanged(public val participant: CallParticipant) : CallEvent
 
@@ -137,8 +140,11 @@ public interface Call {
     /** The newest key; null before there is one, and once the call has ended. */
     public val key: StateFlow<EpochKey?>
 
-    /** The newest key and the one before, for media. */
+    /** Those that open frames, newest first: the one before goes a few seconds after all have the new one. */
     public val keys: List<EpochKey>
+
+    /** The one that frames are sealed with. */
+    public val sendingKey: StateFlow<EpochKey?>
 
     /** The one of [key]. */
     public val fingerprint: String? get() = key.value?.fingerprint
@@ -178,9 +184,10 @@ public interface Call {
 
     /**
      * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
-     * on meanwhile. The host's key is the right one, so the host asks for none.
+     * on meanwhile. With [userId], whose frames these are, it asks once for each key. The host's key is the right one, so the host
+     * asks for none.
      */
-    public suspend fun askForKey()
+    public suspend fun askForKey(userId: ULong? = null)
 
     /** Gives the key to a device that has asked for it. Throws unless it is on the list of its user. */
     public suspend fun grantKey(ask: KeyAsk)

@@ -60,6 +60,8 @@ internal sealed interface News {
 
     data class Key(val key: HeldKey) : News
 
+    data class Sending(val key: HeldKey) : News
+
     data class Participant(val participant: CallParticipant) : News
 
     data class Media(val gateway: CallGateway) : News

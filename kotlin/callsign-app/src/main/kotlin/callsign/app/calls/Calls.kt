@@ -236,6 +236,7 @@ internal class Calls(
             val held = keys.epochKey(call.callId, news.key)
             call.tell(CallEvent.KeyChanged(held.epoch, held.fingerprint, news.key.fromUserId))
         }
+        is News.Sending -> call.tell(CallEvent.SendingChanged(news.key.epoch))
         is News.Participant -> call.tell(CallEvent.ParticipantChanged(news.participant))
         is News.Media -> call.tell(CallEvent.MediaReady(news.gateway))
         is News.KeyAsked -> call.tell(CallEvent.KeyAsked(news.ask))

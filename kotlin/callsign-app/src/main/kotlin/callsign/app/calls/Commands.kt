@@ -27,7 +27,7 @@ internal fun Turn.onCommand(input: Input.OfCall) {
         is Input.SendInvite -> invite(Invite(callId, command, input.userIds, TRIES))
         is Input.Renew -> renew(callId, command)
         is Input.Resend -> resend(callId, command)
-        is Input.AskForKey -> askBeside(callId, command)
+        is Input.AskForKey -> askBeside(callId, command, input.userId)
         is Input.Grant -> grant(callId, input.ask, command)
     }
 }

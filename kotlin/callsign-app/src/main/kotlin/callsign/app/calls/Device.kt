@@ -76,6 +76,9 @@ internal data class DeviceCall(
     /** Whether the caller and the key that they sent hold; null while that is checked. */
     val isVerified: Boolean? = null,
     val key: KeyState = KeyState(isAsked = false, held = emptyList()),
+    val sending: Sending = Sending(0, emptyList(), emptyList()),
+    /** Members whose frames the newest key does not open, and another one was asked for. */
+    val unopened: List<ULong> = emptyList(),
     val topic: TopicState = TopicState.OFF,
     val rotation: Rotation = Rotation.None,
     val end: EndState = EndState.None,
@@ -155,6 +158,11 @@ internal data class HeldKey(val epoch: Long, val key: Int, val fromUserId: ULong
 
 /** [isAsked]: another one is wanted, though this device has one. [held]: the newest first; none before the first. */
 internal data class KeyState(val isAsked: Boolean, val held: List<HeldKey>)
+
+/** Frames are sealed with the key of [epoch], 0 before the first. Newer ones are taken when [uses] say, older ones go when [drops] say. */
+internal data class Sending(val epoch: Long, val uses: List<Due>, val drops: List<Due>)
+
+internal data class Due(val epoch: Long, val atMs: Long)
 
 /** While this device has no key. */
 internal sealed interface Ask {

@@ -65,6 +65,8 @@ private fun deadlinesOf(call: DeviceCall): List<Deadline> {
         else -> Unit
     }
     (call.rotation as? Rotation.Planned)?.let { all += Deadline(it.atMs) { onRotationDue(callId) } }
+    for (due in call.sending.uses) all += Deadline(due.atMs) { use(callId, due.epoch) }
+    for (due in call.sending.drops) all += Deadline(due.atMs) { drop(callId, due.epoch) }
     when (val end = call.end) {
         EndState.None -> Unit
         is EndState.Reason -> all += Deadline(end.atMs) { onReasonDue(call) }

@@ -68,9 +68,11 @@ internal fun Turn.report(callId: String, failure: CallsignException) {
 internal fun Turn.hasEnded(callId: String, invitedAtMs: Long): Boolean =
     device.ended.any { it.callId == callId && invitedAtMs <= it.atMs }
 
-/** The next start does not ask for it. */
+/** The next start does not ask for it, but for another one that this device is in. */
 internal fun Turn.forget(callId: String) {
-    if (device.kept.callId == callId) keep(device.kept.copy(callId = null))
+    if (device.kept.callId != callId) return
+    val other = device.calls.find { it.callId != callId && it.isIn }
+    keep(device.kept.copy(callId = other?.callId))
 }
 
 private fun commandsOf(call: DeviceCall): List<Int> =

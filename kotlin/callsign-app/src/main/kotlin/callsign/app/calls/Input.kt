@@ -38,7 +38,8 @@ internal sealed interface Input {
 
     data class Resend(override val command: Int, override val callId: String) : OfCall
 
-    data class AskForKey(override val command: Int, override val callId: String) : OfCall
+    /** Frames of this member do not open, if one is named. */
+    data class AskForKey(override val command: Int, override val callId: String, val userId: ULong?) : OfCall
 
     data class Grant(override val command: Int, override val callId: String, val ask: KeyAsk) : OfCall
 

@@ -35,6 +35,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     private val states = MutableStateFlow(stateOf(now.phase))
     private val people = MutableStateFlow(now.record?.participants.orEmpty())
     private val newest = MutableStateFlow(keys.firstOrNull())
+    private val sending = MutableStateFlow(sendingKeyOf(now))
     private val news = EventStream<CallEvent>(EVENTS_MAX, CallEvent::Missed)
 
     /** As it was decided. */
@@ -43,6 +44,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
         now = call
         if (call.key != before.key || call.phase != before.phase) keys = shell.keysOf(call)
         newest.value = keys.firstOrNull()
+        sending.value = sendingKeyOf(call)
         people.value = call.record?.participants.orEmpty()
         states.value = stateOf(call.phase)
     }
@@ -67,6 +69,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override val roomId: Long? get() = now.record?.roomId
     override val startedAtMs: Long? get() = now.record?.startedAtMs
     override val key: StateFlow<EpochKey?> = newest.asStateFlow()
+    override val sendingKey: StateFlow<EpochKey?> = sending.asStateFlow()
     override val media: CallGateway?
         get() {
             val call = now
@@ -94,9 +97,11 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
 
     override suspend fun resendKey() = ask { Input.Resend(it, callId) }
 
-    override suspend fun askForKey() = ask { Input.AskForKey(it, callId) }
+    override suspend fun askForKey(userId: ULong?) = ask { Input.AskForKey(it, callId, userId) }
 
     override suspend fun grantKey(ask: KeyAsk) = ask { Input.Grant(it, callId, ask) }
+
+    private fun sendingKeyOf(call: DeviceCall): EpochKey? = keys.find { it.epoch == call.sending.epoch }
 
     private suspend fun ask(inputOf: (command: Int) -> Input.Commanded) {
         shell.ask(inputOf)

@@ -30,7 +30,10 @@ internal fun Turn.onQueue(event: JsonObject, command: Int) {
         device = device.copy(restoring = Restoring.Waiting(restoring.early + Early(command, event)))
         return
     }
-    if (call == null) settle(command) else onMessage(call, type, event, command)
+    if (call != null) return onMessage(call, type, event, command)
+    // The answer to its start may come later.
+    if (type == "call_ended" && device.starts.isNotEmpty()) noteEnd(callId, invitedAtMs = 0)
+    settle(command)
 }
 
 private fun Turn.onMessage(call: DeviceCall, type: String, event: JsonObject, command: Int) {

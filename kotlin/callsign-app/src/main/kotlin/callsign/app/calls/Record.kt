@@ -22,19 +22,9 @@ internal fun Turn.begin(record: CallRecord, phase: Phase) {
 
 /** With its key, the call goes on here. */
 internal fun Turn.enter(record: CallRecord, key: HeldKey) {
+    val wasAway = call(record.callId)?.isAsking == true
     begin(record, if (record.status == "ringing") Phase.RingingOut else Phase.Active)
-    hold(record.callId, key)
-}
-
-/** Keeps a key. The last two are kept: frames of the one before may still be on their way when a new one comes. */
-internal fun Turn.hold(callId: String, key: HeldKey) {
-    val call = call(callId) ?: return
-    val others = call.key.held.filter { it.epoch != key.epoch }
-    val held = (listOf(key) + others).sortedByDescending { it.epoch }.take(KEPT_MAX)
-    change(callId) { copy(key = KeyState(isAsked = false, held)) }
-    val newest = held.first()
-    val before = call.newestKey
-    if (newest.key != before?.key || newest.epoch != before.epoch) emit(callId, News.Key(newest))
+    hold(record.callId, key, wasAway)
 }
 
 /** Events of the topic that this device has missed are in the record. */
@@ -75,5 +65,3 @@ private fun Turn.watch(callId: String) {
     change(callId) { copy(topic = TopicState.COMING) }
     act(Act.Watch(wait(Purpose.Watch(callId)), callId))
 }
-
-private const val KEPT_MAX = 2

@@ -103,11 +103,15 @@ internal fun Turn.onGrantSealed(callId: String, ask: KeyAsk, text: String?, comm
     request("POST", "call/$callId/accept-rejoin", Purpose.Command(callId, command), body)
 }
 
-/** Asks while the call goes on: the key that this device has does not open what a member sends. The host's key is the right one. */
-internal fun Turn.askBeside(callId: String, command: Int) {
+/**
+ * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key, which
+ * may not be what is wrong. The host's key is the right one.
+ */
+internal fun Turn.askBeside(callId: String, command: Int, userId: ULong?) {
     val call = call(callId)
     if (call?.phase != Phase.Active || call.record?.hostUserId == device.userId) return settle(command)
-    change(callId) { copy(key = key.copy(isAsked = true)) }
+    if (userId != null && (userId in call.unopened || call.unopened.size >= UNOPENED_MAX)) return settle(command)
+    change(callId) { copy(key = key.copy(isAsked = true), unopened = unopened + listOfNotNull(userId)) }
     request("POST", "call/$callId/request-rejoin", Purpose.AskBeside(callId, command))
 }
 
@@ -196,3 +200,6 @@ private fun Turn.setAsk(callId: String, ask: Ask): Boolean {
 }
 
 private const val AGAIN_MS = 30_000L
+
+/** The names of those who send are the gateway's word. */
+private const val UNOPENED_MAX = 8

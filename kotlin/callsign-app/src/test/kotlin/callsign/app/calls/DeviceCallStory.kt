@@ -130,7 +130,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             "remove" -> Input.Remove(command(), callId(), said.needId("userId"))
             "renew" -> Input.Renew(command(), callId())
             "resend" -> Input.Resend(command(), callId())
-            "ask" -> Input.AskForKey(command(), callId())
+            "ask" -> Input.AskForKey(command(), callId(), said.text("userId")?.toULong())
             "grant" -> Input.Grant(command(), callId(), askIn(said.getValue("ask").jsonObject))
             "close" -> Input.Close(endingOf(said.text("reason")))
             "invited" -> Input.Invited(invitationOf(said.getValue("invitation").jsonObject))
@@ -225,6 +225,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         News.Resumed -> "resumed"
         is News.State -> "state ${news.state.name.lowercase()}"
         is News.Key -> "key ${keyOf(news.key.key)} of epoch ${news.key.epoch} from ${news.key.fromUserId}"
+        is News.Sending -> "sends with key ${keyOf(news.key.key)}"
         is News.Participant -> "participant ${news.participant.userId} ${news.participant.state.name.lowercase()}"
         is News.Media -> "media ${news.gateway.state}"
         is News.KeyAsked -> "key-asked ${news.ask.userId}_${news.ask.deviceId}"
