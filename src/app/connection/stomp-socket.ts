@@ -1,6 +1,7 @@
 /**
  * One WebSocket that speaks STOMP with the server, from CONNECT to its end: heart-beats, receipts, and refusals, which come
- * to `/user/queue/errors`. It does not come back by itself.
+ * to `/user/queue/errors`. It does not come back by itself. Heart-beats and the deadlines of answers stay here rather than in
+ * `device-connection.ts`: each belongs to one socket and to every octet on it, and ends as a close like any other.
  */
 
 import { CallsignError, errorOf } from '../callsign-error.ts'

@@ -114,6 +114,10 @@ public class Callsign(
 
     /** The newest reading of the user, and what the queue tells meanwhile. */
     private var reading: Reading? = null
+
+    /** A sign-in that is under way when the app is closed does not connect. */
+    @Volatile
+    private var closings = 0
     private val connections = MutableStateFlow(ConnectionState.OFF)
     private val live = MutableStateFlow<List<Call>>(emptyList())
 
@@ -176,11 +180,12 @@ public class Callsign(
         country: String? = null,
         confirm: suspend (CodeQuestion) -> String,
     ): User {
+        val closedBefore = closings
         val session = operations.run { openSession() }
-        if (session.userId != null) return operations.run { goOn(session, address) }
+        if (session.userId != null) return operations.run { goOn(session, address, closedBefore) }
         val sent = session.requestCodeFor(address, displayName, country)
         val user = confirmed(session, sent, confirm)
-        return operations.run { welcome(session, user, address) }
+        return operations.run { welcome(session, user, address, closedBefore) }
     }
 
     /** Signs in by what an identity provider has signed, such as Google's ID token. */
@@ -190,9 +195,11 @@ public class Callsign(
         nonce: String? = null,
         displayName: String? = null,
     ): User = operations.run {
+        val closedBefore = closings
         val session = openSession()
-        if (session.userId != null) goOn(session, provider)
-        else welcome(session, session.verifyProvider(provider, idToken, nonce, displayName), provider)
+        if (session.userId != null) return@run goOn(session, provider, closedBefore)
+        val user = session.verifyProvider(provider, idToken, nonce, displayName)
+        welcome(session, user, provider, closedBefore)
     }
 
     /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
@@ -223,6 +230,7 @@ public class Callsign(
 
     /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
     public suspend fun close(): Unit = operations.run {
+        closings++
         // After a start that is under way.
         beginning.withLock { end() }
     }
@@ -281,18 +289,19 @@ public class Callsign(
         }
     }
 
-    private suspend fun goOn(session: Session, address: String): User {
+    private suspend fun goOn(session: Session, address: String, closedBefore: Int): User {
         val kept = storage.read(ADDRESS) { kept -> kept.text("address")?.let { kept.text("userId") to it } }
         if (kept != "${session.userId}" to normalized(address)) {
             val sentence = "Another user is signed in. Sign out first, or resume."
             throw CallsignException(LocalCode.ALREADY_SIGNED_IN, sentence)
         }
-        begin(session)
+        if (closings == closedBefore) begin(session)
         return users.value ?: readUser(session)
     }
 
-    private suspend fun welcome(session: Session, user: User, address: String): User {
+    private suspend fun welcome(session: Session, user: User, address: String, closedBefore: Int): User {
         storage.write(ADDRESS, bodyOf(mapOf("userId" to "${user.userId}", "address" to normalized(address))))
+        if (closings != closedBefore) return user
         users.value = user
         begin(session)
         return user

@@ -173,6 +173,19 @@ class ConnectionTest {
     }
 
     @Test
+    fun `an app that is closed while it signs in does not connect, and keeps the session`() = runBlocking {
+        val ann = Callsign(url, developmentPins(url), storage)
+        val user = ann.signIn("ann@example.org", "Ann") {
+            ann.close()
+            sentCode(url, "ann@example.org")
+        }
+        assertEquals(ConnectionState.OFF, ann.connection.value)
+        assertEquals(user.userId, ann.resume())
+        assertEquals(ConnectionState.CONNECTED, ann.connection.first { it == ConnectionState.CONNECTED })
+        ann.close()
+    }
+
+    @Test
     fun `a call whose invitation fell out of a full inbox rings after the next connection`() = runBlocking {
         BreakableNetwork(url).use { network ->
             val ann = server.app(storage, through = network.url)
