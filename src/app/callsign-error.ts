@@ -76,6 +76,7 @@ export class CallsignError extends Error {
 export interface Failure {
   readonly code: string
   readonly message?: string
+  readonly members?: Readonly<Record<string, unknown>>
 }
 
 /** Whether the error is a `CallsignError` with one of these codes. */

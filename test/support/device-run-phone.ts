@@ -4,9 +4,10 @@
  */
 
 import type { Act, Receivers } from '../../src/app/calls/act.ts'
-import { type Device, type Failure, type Kept, type Sender, stateOf } from '../../src/app/calls/device.ts'
+import { type Device, type Kept, type Sender, stateOf } from '../../src/app/calls/device.ts'
 import { newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
 import type { Input, Outcome } from '../../src/app/calls/input.ts'
+import type { Failure } from '../../src/app/callsign-error.ts'
 import type { CallRecord, CallTopicEvent, QueueEvent } from '../../src/app/wire.ts'
 import type { CallActor } from '../../src/domain/calls/call-command.ts'
 import type { DeviceRun } from './device-run.ts'

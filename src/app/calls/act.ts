@@ -1,9 +1,10 @@
 /** Acts that the shell carries out for the calls of a device. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { CallParticipant, ParticipantRequestRejoinEvent } from '../wire.ts'
 import type { CallGateway, CallState, KeyAsk } from './call.ts'
-import type { Failure, HeldKey, Kept, Sender } from './device.ts'
+import type { HeldKey, Kept, Sender } from './device.ts'
 
 /** Carried out in this order. Those with a number answer by `done` or `failed`. */
 export type Act =

@@ -3,6 +3,7 @@
  * one after the other, and gives it what comes of them.
  */
 
+import type { Failure } from '../callsign-error.ts'
 import { CallsignError, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
 import { makeCallKey } from '../devices/call-key.ts'
@@ -14,7 +15,7 @@ import type { CallTopicEvent, ListCallHistoryReply, QueueEvent } from '../wire.t
 import type { Act, Receivers } from './act.ts'
 import type { Call, CallEnding, EpochKey } from './call.ts'
 import { CallKeys } from './call-keys.ts'
-import type { Device, DeviceCall, Failure, Kept } from './device.ts'
+import type { Device, DeviceCall, Kept } from './device.ts'
 import { decide, newDevice, nextDeadlineMs } from './device-call.ts'
 import type { Input } from './input.ts'
 import type { KeyExchange } from './key-exchange.ts'

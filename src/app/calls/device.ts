@@ -3,6 +3,7 @@
  * (test/vectors/device-calls.jsonl).
  */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord, KeysReason, QueueEvent } from '../wire.ts'
 import type { CallEnding, CallGateway, CallPerson, CallState, KeyAsk } from './call.ts'
 
@@ -290,13 +291,6 @@ export interface Invite {
   readonly command: number
   readonly userIds: readonly string[]
   readonly triesLeft: number
-}
-
-/** Why an act failed: the code of a refusal, or of a failure here. */
-export interface Failure {
-  readonly code: string
-  readonly message?: string
-  readonly members?: Readonly<Record<string, unknown>>
 }
 
 /** The state that an app sees. */

@@ -1,7 +1,8 @@
 /** The end of a call for this device, and reports of failures. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallEnding } from './call.ts'
-import { type DeviceCall, type Failure, isCode, isPresent, type Kept } from './device.ts'
+import { type DeviceCall, isCode, isPresent, type Kept } from './device.ts'
 import type { Turn } from './turn.ts'
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */

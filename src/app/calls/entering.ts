@@ -1,10 +1,10 @@
 /** The way into a call: its key is opened, the call that this device is in is left for it, and the server is asked. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord, KeyUpdateEvent } from '../wire.ts'
 import {
   type DeviceCall,
   type Entering,
-  type Failure,
   GONE,
   type HeldKey,
   isCode,

@@ -1,8 +1,9 @@
 /** Inputs to the calls of a device, by their origin. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallTopicEvent, QueueEvent } from '../wire.ts'
 import type { CallEnding, KeyAsk } from './call.ts'
-import type { Clock, Failure, Kept, Sender, Start } from './device.ts'
+import type { Clock, Kept, Sender, Start } from './device.ts'
 import type { Invitation } from './ringing.ts'
 
 export type Input =

@@ -1,8 +1,9 @@
 /** Outcomes of acts. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
 import { invite, leaveAgain, onLeft } from './commands.ts'
-import { type Failure, GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
+import { GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
 import { close, closeSoon, leaveUnknown, sendLeave } from './ending.ts'
 import {
   onCleared,

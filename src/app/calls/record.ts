@@ -1,7 +1,8 @@
 /** A call that this device is in: its record, its topic and its keys. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord, CallStatus } from '../wire.ts'
-import { type Failure, GONE, type HeldKey, isAsking, isCode, isPresent, type Phase } from './device.ts'
+import { GONE, type HeldKey, isAsking, isCode, isPresent, type Phase } from './device.ts'
 import { closeSoon, report, withoutLeaving } from './ending.ts'
 import { hold } from './held-keys.ts'
 import { plan } from './rotation.ts'

@@ -3,12 +3,12 @@
  * with the first key that opens, and as the host makes another one when no device has it. It also answers such asks.
  */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord, ParticipantAcceptRejoinEvent, ParticipantRequestRejoinEvent } from '../wire.ts'
 import type { KeyAsk } from './call.ts'
 import {
   type Ask,
   type DeviceCall,
-  type Failure,
   GONE,
   type HeldKey,
   isAsking,

@@ -1,7 +1,8 @@
 /** After each connection: what this device has left, what rings, and the call that it was in. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
-import { type Failure, isAsking, isPresent, type Kept } from './device.ts'
+import { isAsking, isPresent, type Kept } from './device.ts'
 import { forget, sendLeave } from './ending.ts'
 import type { Input } from './input.ts'
 import { onQueue } from './messages.ts'

@@ -1,11 +1,11 @@
 /** A call that rings here: its invitation, the key that came with it, and its end without an answer. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallInvitationEvent, CallParticipant, CallRecord, KeyUpdateEvent } from '../wire.ts'
 import type { CallEnding, CallPerson } from './call.ts'
 import {
   type Clock,
   type DeviceCall,
-  type Failure,
   type HeldKey,
   type Invited,
   invitedOf,

@@ -1,15 +1,8 @@
 /** The keys that this device makes in one call: when their time has run out, after a participant has left, and when asked. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
-import {
-  type Failure,
-  isAsking,
-  isCode,
-  type NewKey,
-  newestKey,
-  type Rotation,
-  type RotationReason,
-} from './device.ts'
+import { isAsking, isCode, type NewKey, newestKey, type Rotation, type RotationReason } from './device.ts'
 import { HAS_ENDED, report } from './ending.ts'
 import { hold } from './held-keys.ts'
 import type { Turn } from './turn.ts'

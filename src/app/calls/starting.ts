@@ -1,10 +1,10 @@
 /** A call that this device starts, also one that the callee has started at the same instant. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
 import type { CallEnding } from './call.ts'
 import {
   type Entering,
-  type Failure,
   type HeldKey,
   type Invited,
   isAsking,

@@ -1,11 +1,11 @@
 /** One step of a device: an input comes in, and with the device as it is then go the acts. */
 
+import type { Failure } from '../callsign-error.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Act, Receivers } from './act.ts'
 import {
   type Device,
   type DeviceCall,
-  type Failure,
   type Kept,
   keysIn,
   type Phase,

@@ -46,17 +46,31 @@ interface KeptKeys {
 }
 
 async function openKeys(storage: AppStorage, key: string): Promise<DeviceKeys> {
-  const kept = await readStored<KeptKeys>(storage, key, isKeptKeys)
-  if (kept === undefined) {
-    const made = await makeKeys(storage.keepsCryptoKeys === true)
-    await writeStored(storage, key, made)
-    return keysFrom(made)
-  }
+  const kept = (await readKept(storage, key)) ?? (await alone(key, () => makeOnce(storage, key)))
   const keys = await keysFrom(kept).catch(cause => {
     throw storageCorrupt(key, cause)
   })
   if (!(await belongTogether(keys).catch(() => false))) throw storageCorrupt(key)
   return keys
+}
+
+function readKept(storage: AppStorage, key: string): Promise<KeptKeys | undefined> {
+  return readStored<KeptKeys>(storage, key, isKeptKeys)
+}
+
+/** Another tab may have made them meanwhile. */
+async function makeOnce(storage: AppStorage, key: string): Promise<KeptKeys> {
+  const kept = await readKept(storage, key)
+  if (kept !== undefined) return kept
+  const made = await makeKeys(storage.keepsCryptoKeys === true)
+  await writeStored(storage, key, made)
+  return made
+}
+
+/** One tab after the other, by a lock of the browser; without such locks at once. */
+async function alone<Value>(name: string, act: () => Promise<Value>): Promise<Value> {
+  const locks = globalThis.navigator?.locks
+  return locks === undefined ? act() : locks.request(`callsign.${name}`, act)
 }
 
 async function makeKeys(keepsCryptoKeys: boolean): Promise<KeptKeys> {
