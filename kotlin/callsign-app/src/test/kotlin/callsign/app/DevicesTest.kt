@@ -62,7 +62,7 @@ class DevicesTest {
         first.devices.approve(waiting)
         second.devices.listState.first { it == OwnListState.Listed(emptyList()) }
         second.devices.remove(checkNotNull(first.deviceId))
-        first.connection.first { it == ConnectionState.OFF }
+        first.user.first { it == null }
         assertEquals(null, first.userId)
         second.close()
     }
