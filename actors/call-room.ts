@@ -280,8 +280,9 @@ class CallRoom implements Actor<CallRoomMessage> {
     const call = this.#call
     this.#context.commit(NOTHING_TO_WRITE, () => {
       for (const { device, reply, answer } of held) {
-        const { encryptedAESKey } = answer.record
-        reply.answer({ ...answer, record: { ...recordOf(call, device), encryptedAESKey } })
+        const { encryptedAESKey, keyFromUserId, keyFromDeviceId } = answer.record
+        const key = { encryptedAESKey, keyFromUserId, keyFromDeviceId }
+        reply.answer({ ...answer, record: { ...recordOf(call, device), ...key } })
       }
     })
   }

@@ -93,6 +93,7 @@ export type ApplicationErrorCode =
   | 'CALL_FULL'
   | 'ALREADY_IN_CALL'
   | 'CALL_CROSSED'
+  | 'CALL_ID_TAKEN'
   | 'ROOM_IN_USE'
   | 'CALLEE_NOT_CONTACT'
   | 'DEVICE_LIST_MISMATCH'

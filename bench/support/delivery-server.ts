@@ -180,6 +180,8 @@ function invitationTo(
     isVideo: true,
     isOnGoing: false,
     keyEpoch: 1,
+    keyFromUserId: CALLER_ID,
+    keyFromDeviceId: CALLERS_PHONE,
     expiresAtMs: LATER_MS,
     participants,
     eventId: EVENT_ID,
@@ -206,6 +208,7 @@ function fatal(error: unknown): never {
 }
 
 const CALLER_ID = 4_503_599_627_370_497n as UserId
+const CALLERS_PHONE = 4_503_599_627_370_499n as DeviceId
 const NAME = 'Ann Example'
 const NOW_MS = 1_800_000_000_000
 const LATER_MS = NOW_MS + 60_000

@@ -84,8 +84,9 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
  * The members without the call's key, for where a payload would be too large with it: the device gets its key with the
  * answer to `join` too.
  */
-export function withoutKey({ encryptedAESKey: _, ...members }: PushMembers): PushMembers {
-  return members
+export function withoutKey(members: PushMembers): PushMembers {
+  const { encryptedAESKey: _key, keyFromUserId: _userId, keyFromDeviceId: _deviceId, ...others } = members
+  return others
 }
 
 /** The notices that a kind is among those of. */
@@ -97,6 +98,7 @@ type NoticeOf<Kind extends Notice['kind'], Each = Notice> = Each extends Notice
 
 function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring {
   const { callId, callerId, callerName, encryptedAESKey, keyEpoch, roomId, isVideo, isOnGoing } = notice
+  const { keyFromUserId, keyFromDeviceId } = notice
   const type = 'call_invitation'
   return {
     kind: 'ring',
@@ -111,6 +113,8 @@ function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring
       callerName,
       encryptedAESKey,
       keyEpoch,
+      keyFromUserId: `${keyFromUserId}`,
+      keyFromDeviceId: `${keyFromDeviceId}`,
       roomId,
       isVideo,
       isOnGoing,

@@ -11,7 +11,7 @@ import { BodyReader } from './json.ts'
 import { oneOf } from './one-of.ts'
 import { page } from './page.ts'
 import { optionalTimeText, Time, timeText } from './time.ts'
-import { Uint64, Uint64Text } from './uint64.ts'
+import { ChosenId, Uint64, Uint64Text } from './uint64.ts'
 
 /** A call's key for one device, as that device alone gets it. */
 export const EncryptedKey = Type.String({
@@ -35,7 +35,15 @@ const CalleeIds = Type.Array(Uint64, {
   description: '1 to 31 contacts, each once, without oneself',
 })
 
+/** The key's epoch, as its sealer says it. */
+const SealedEpoch = Type.Integer({
+  minimum: 1,
+  maximum: 65_535,
+  description: "The epoch of the key that is sealed: the call's `keyEpoch`. Left out: not compared",
+})
+
 export const StartCallRequest = Type.Object({
+  callId: Type.Optional(ChosenId),
   roomId: Type.Optional({ ...RoomId, description: 'Left out: the server assigns one' }),
   calleeIds: CalleeIds,
   encryptedAESKeys: KeyMap,
@@ -47,6 +55,7 @@ export const InviteRequest = Type.Object({
   encryptedAESKeys: KeyMap,
   isVideo: Type.Optional({ ...Type.Boolean(), description: "Left out: as the call's" }),
   roomId: Type.Optional({ ...RoomId, description: "If given, the call's own" }),
+  epoch: Type.Optional(SealedEpoch),
 })
 
 export const DeclineRequest = Type.Object({
@@ -61,6 +70,7 @@ export const AcceptRejoinRequest = Type.Object({
   requesterUserId: Uint64,
   requesterDeviceId: Uint64,
   encryptedAESKey: EncryptedKey,
+  epoch: Type.Optional(SealedEpoch),
 })
 
 export const KeysReasonText = oneOf(
@@ -173,6 +183,8 @@ const CallRecordView = Type.Object({
   media: CallMediaView,
   isOnGoing: Type.Boolean({ description: 'Whether you were invited into an active call' }),
   encryptedAESKey: Type.Optional({ ...EncryptedKey, description: "This device's own; in join and pending" }),
+  keyFromUserId: Type.Optional({ ...Uint64Text, description: 'Who sealed `encryptedAESKey`; only with it' }),
+  keyFromDeviceId: Type.Optional({ ...Uint64Text, description: 'On which device; likewise' }),
 })
 
 /** The record of a call. */
@@ -220,6 +232,7 @@ export type SaidCallCommand =
       readonly requesterUserId: UserId
       readonly requesterDeviceId: DeviceId
       readonly encryptedAESKey: string
+      readonly epoch?: number | undefined
     }
   | {
       readonly kind: 'keys'
@@ -252,7 +265,8 @@ export function parseCallCommand(kind: SaidCallCommand['kind'], body: Uint8Array
 export function saidAcceptance(body: Static<typeof AcceptRejoinRequest>) {
   const requesterUserId = body.requesterUserId as UserId
   const requesterDeviceId = body.requesterDeviceId as DeviceId
-  return { requesterUserId, requesterDeviceId, encryptedAESKey: body.encryptedAESKey }
+  const { encryptedAESKey, epoch } = body
+  return { requesterUserId, requesterDeviceId, encryptedAESKey, epoch }
 }
 
 /** The members of `keys`. */
@@ -302,6 +316,8 @@ export function recordBody(record: CallRecord, admit: Admit | undefined) {
     media: mediaBody(record.media, admit),
     isOnGoing: record.isOnGoing,
     encryptedAESKey: record.encryptedAESKey,
+    keyFromUserId: record.keyFromUserId,
+    keyFromDeviceId: record.keyFromDeviceId,
   }
 }
 

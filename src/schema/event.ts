@@ -243,6 +243,7 @@ function invitationBody(
   const { kind: type, eventId, sentAtMs: sentAt } = invitation
   const { callId, version, callerId, callerName, encryptedAESKey, roomId, isVideo, isOnGoing, keyEpoch } =
     invitation
+  const { keyFromUserId, keyFromDeviceId } = invitation
   return {
     v,
     type,
@@ -260,6 +261,8 @@ function invitationBody(
     expiresAt: timeText(invitation.expiresAtMs),
     participants: participantsBody(invitation.participants),
     keyEpoch,
+    keyFromUserId,
+    keyFromDeviceId,
   }
 }
 
@@ -290,6 +293,8 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
     expiresAt: Time,
     participants: Type.Array(Type.Object({ userId: Uint64Text, displayName: Type.String() })),
     keyEpoch: Type.Integer(),
+    keyFromUserId: { ...Uint64Text, description: 'Who sealed the key' },
+    keyFromDeviceId: { ...Uint64Text, description: 'The device that sealed it' },
   }),
   call_cancelled: overEvent('call_cancelled', { badge: Badge }),
   call_missed: overEvent('call_missed', { badge: Badge }),

@@ -1,9 +1,11 @@
 /** Ids on the wire (contract 1.3): which texts and numbers are one, and what the schemas say of them. */
 
 import Type, { type TSchema } from 'typebox'
+import { isOwnId } from '../domain/ids.ts'
 
 const PATTERN = '^(0|[1-9][0-9]{0,19})$'
 const FORM = new RegExp(PATTERN)
+const OWN_RANGE = 'from 4294967296 to 9007199254740991'
 const UINT64_MAX = 2n ** 64n - 1n
 
 /**
@@ -12,12 +14,24 @@ const UINT64_MAX = 2n ** 64n - 1n
  */
 export const Uint64 = Type.Refine(Type.Unsafe<bigint>({ toJSON: bothForms }), isUint64, () => REFUSAL)
 
+/** An id that a client chose, of the range that the server makes its own in. */
+export const ChosenId = Type.Refine(
+  Type.Unsafe<bigint>({ toJSON: chosenForms }),
+  value => isUint64(value) && isOwnId(value),
+  () => `must be ${OWN_RANGE}, as a decimal string or a number`,
+)
+
 /** An id in a reply: a bigint that `formatJson` writes. */
 export const Uint64Text = Type.Unsafe<bigint>({ type: 'string', format: 'uint64', pattern: PATTERN })
 
-/** Whether a schema is `Uint64`, be it optional. */
+/** Whether a schema is `Uint64` or `ChosenId`, be it optional. */
 export function isUint64Schema(schema: TSchema): boolean {
-  return (schema as { toJSON?: unknown }).toJSON === bothForms
+  return (schema as { toJSON?: unknown }).toJSON === bothForms || isChosenIdSchema(schema)
+}
+
+/** Whether a schema is `ChosenId`, be it optional. */
+export function isChosenIdSchema(schema: TSchema): boolean {
+  return (schema as { toJSON?: unknown }).toJSON === chosenForms
 }
 
 /** The bigint that a value from the wire stands for. Any other value stays as it is, for the schema to refuse. */
@@ -26,8 +40,12 @@ export function readUint64(value: unknown): unknown {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value
 }
 
-function isUint64(value: unknown): boolean {
+function isUint64(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= 0n && value <= UINT64_MAX
+}
+
+function chosenForms(): object {
+  return { description: `Random, ${OWN_RANGE}. Left out: the server makes one`, ...bothForms() }
 }
 
 function bothForms(): object {

@@ -81,6 +81,7 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   CALL_NOT_ACTIVE: { vi: 'Cuộc gọi không hoạt động', de: 'Anruf nicht aktiv' },
   CALL_FULL: { vi: 'Cuộc gọi đã đầy', de: 'Anruf voll' },
   CALL_CROSSED: { vi: 'Họ đang gọi cho bạn', de: 'Dieser Mensch ruft gerade an' },
+  CALL_ID_TAKEN: { vi: 'Mã cuộc gọi đã được dùng', de: 'Anrufkennung vergeben' },
   ALREADY_IN_CALL: { vi: 'Đang trong cuộc gọi khác', de: 'In einem anderen Anruf' },
   ROOM_IN_USE: { vi: 'Phòng đang được dùng', de: 'Raum belegt' },
   CALLEE_NOT_CONTACT: { vi: 'Người được gọi không phải liên hệ', de: 'Angerufene Person ist kein Kontakt' },

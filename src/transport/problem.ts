@@ -136,6 +136,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   CALL_FULL: problem(409, 'Call full'),
   ALREADY_IN_CALL: problem(409, 'In another call'),
   CALL_CROSSED: problem(409, 'They are calling you'),
+  CALL_ID_TAKEN: problem(409, 'Call id taken'),
   ROOM_IN_USE: problem(409, 'Room in use'),
   CALLEE_NOT_CONTACT: problem(403, 'Callee is no contact'),
   DEVICE_LIST_MISMATCH: problem(409, 'Devices have changed'),

@@ -39,6 +39,8 @@ const INVITATION: NoticeBody = {
   expiresAtMs: NOW_MS + 60_000,
   participants: [],
   keyEpoch: 1,
+  keyFromUserId: CALLER.callerId,
+  keyFromDeviceId: 9_000_000_001n as DeviceId,
 }
 const MISSED: NoticeBody = { kind: 'call_missed', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS }
 

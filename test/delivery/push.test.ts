@@ -43,6 +43,8 @@ const INVITATION: CallNoticeBody = {
   expiresAtMs: RING_ENDS_MS,
   participants: [{ userId: USER, displayName: 'Ann' }],
   keyEpoch: 1,
+  keyFromUserId: CALLER.callerId,
+  keyFromDeviceId: 9_000_000_001n as DeviceId,
 }
 const MISSED: CallNoticeBody = { kind: 'call_missed', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS }
 
@@ -134,6 +136,8 @@ t.test('an invitation rings by the VoIP token until the ring ends, with the key 
         callerName: 'Đặng “Q”',
         encryptedAESKey: KEY,
         keyEpoch: 1,
+        keyFromUserId: '5000000009',
+        keyFromDeviceId: '9000000001',
         roomId: 123_456_789,
         isVideo: true,
         isOnGoing: false,
@@ -180,6 +184,8 @@ t.test('Android gets an invitation as data, texts only, for as long as it still 
     callerName: 'Đặng “Q”',
     encryptedAESKey: KEY,
     keyEpoch: '1',
+    keyFromUserId: '5000000009',
+    keyFromDeviceId: '9000000001',
     roomId: '123456789',
     isVideo: 'true',
     isOnGoing: 'false',
@@ -382,7 +388,8 @@ t.test('a key that makes the payload too large is left out, where it does', asyn
     const keyCharsMax = bytesMax - bytesOf(payloadOf(0))
     t.equal(bytesOf(payloadOf(keyCharsMax)), bytesMax, `${name}: the largest with its key`)
     const keyless = payloadOf(keyCharsMax + 1)
-    t.notOk('encryptedAESKey' in keyless, name)
+    for (const member of ['encryptedAESKey', 'keyFromUserId', 'keyFromDeviceId'])
+      t.notOk(member in keyless, name)
     t.match(keyless, { callId: '8000000001', callerName: 'Đặng “Q”', deviceId: ENVELOPE.deviceId }, name)
   }
 })
@@ -414,6 +421,8 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
     expiresAtMs: time,
     participants: fc.array(fc.record({ userId: id, displayName: name })),
     keyEpoch: fc.nat(),
+    keyFromUserId: id,
+    keyFromDeviceId: id,
   }),
   call_cancelled: fc.record(over),
   call_missed: fc.record(over),

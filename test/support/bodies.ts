@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import Type, { type TSchema } from 'typebox'
-import { isUint64Schema } from '../../src/schema/uint64.ts'
+import { isChosenIdSchema, isUint64Schema } from '../../src/schema/uint64.ts'
 
 /** A JSON value whose bigints are written as bare digits; `RawJson` is written as it is. */
 export type Json = string | number | bigint | boolean | null | RawJson | Json[] | { [name: string]: Json }
@@ -27,6 +27,9 @@ export function formatRaw(value: Json): string {
 
 /** Values that the schema accepts. */
 export function fitting(schema: TSchema): fc.Arbitrary<Json> {
+  if (isChosenIdSchema(schema)) {
+    return fc.oneof(fc.bigInt(2n ** 32n, 2n ** 53n - 1n), fc.constant('4294967296'))
+  }
   if (isUint64Schema(schema)) {
     return fc.oneof(fc.bigInt(0n, UINT64_MAX), fc.bigInt(0n, UINT64_MAX).map(String), fc.constant('0'))
   }
@@ -121,6 +124,7 @@ function kindOf(schema: TSchema): Damage['kind'] {
 }
 
 function wrongValues(schema: TSchema): Json[] {
+  if (isChosenIdSchema(schema)) return [...WRONG_IDS, 0, '4294967295', 2n ** 53n]
   if (isUint64Schema(schema)) return WRONG_IDS
   if (Type.IsUnion(schema)) {
     const areTexts = schema.anyOf.every(branch => Type.IsLiteral(branch) && typeof branch.const === 'string')

@@ -21,6 +21,8 @@ import { deviceOf, type UntimedCommand } from './call-driver.ts'
 export class CallChecks {
   /** Whose key a text is, by the device that it was made for. */
   readonly #ownerOf: (encryptedAESKey: string) => string | undefined
+  /** The devices that sent a text. */
+  readonly #sealers = new Map<string, Set<string>>()
   /** The devices that were told to ring and not to stop. */
   readonly #ringing = new Set<string>()
   /** History rows in the store. */
@@ -37,12 +39,14 @@ export class CallChecks {
   after({ call, effects, reply }: CallAccepted, command: UntimedCommand): void {
     const rings = command.kind === 'start' || command.kind === 'invite'
     const by = 'by' in command ? command.by : undefined
+    if ('encryptedAESKeys' in command) this.#noteSealer(command)
     for (const effect of effects) this.#take(effect, rings)
     // A removed device hears nothing: removing its inbox removes the ring.
     if (command.kind === 'device-removed') this.#ringing.delete(nameOf(command.by))
     if (reply.kind === 'record' && reply.record.encryptedAESKey !== undefined) {
       assert.ok(by, 'a key in a reply to nobody')
       this.#assertOwner(reply.record.encryptedAESKey, nameOf(by))
+      this.#assertSealer(reply.record.encryptedAESKey, reply.record)
     }
     this.#checkVersion(call, effects, reply)
     this.#checkPeople(call)
@@ -71,6 +75,7 @@ export class CallChecks {
     const name = nameOf(effect)
     if ('encryptedAESKey' in notice) this.#assertOwner(notice.encryptedAESKey, name)
     if (notice.kind === 'call_invitation') {
+      this.#assertSealer(notice.encryptedAESKey, notice)
       assert.ok(rings, 'an invitation that nobody sent')
       assert.ok(!this.#ringing.has(name), `${name} rings twice`)
       this.#ringing.add(name)
@@ -81,6 +86,18 @@ export class CallChecks {
 
   #assertOwner(encryptedAESKey: string, name: string): void {
     assert.equal(this.#ownerOf(encryptedAESKey), name, 'a key goes to its own device')
+  }
+
+  #noteSealer({ by, encryptedAESKeys }: Extract<UntimedCommand, { encryptedAESKeys: object }>): void {
+    for (const key of Object.values(encryptedAESKeys)) {
+      const sealers = this.#sealers.get(key) ?? new Set()
+      this.#sealers.set(key, sealers.add(nameOf(by)))
+    }
+  }
+
+  #assertSealer(encryptedAESKey: string, { keyFromUserId, keyFromDeviceId }: KeySender): void {
+    const sealer = `${keyFromUserId}_${keyFromDeviceId}`
+    assert.ok(this.#sealers.get(encryptedAESKey)?.has(sealer), `${sealer} did not seal the key`)
   }
 
   #holdsKey(value: unknown): boolean {
@@ -152,6 +169,8 @@ export class CallChecks {
     assert.ok(!this.#holdsKey(call), 'a key in a call that is over')
   }
 }
+
+type KeySender = Partial<Pick<CallRecord, 'keyFromUserId' | 'keyFromDeviceId'>>
 
 function versionTold(effect: CallEffect): number | undefined {
   if (effect.kind === 'topic') return effect.event.version

@@ -59,17 +59,27 @@ function drawStart(
   callees: readonly RunPerson[] = drawCallees(run, phone),
 ): DrawnRequest {
   const { draw, serial } = run
+  const callId = drawId(run)
   const request: CallRequest = {
     kind: 'start',
     by: phone.actor,
-    callId: NO_CALL,
+    callId,
     displayName: 'the caller',
     isVideo: draw.chance(0.5),
     calleeIds: callees.map(({ userId }) => userId),
     ...(draw.chance(0.5) ? { roomId: 1 + draw.below(2) } : {}),
     encryptedAESKeys: keysForPeople(run, callees, phone),
   }
-  return { callId: NO_CALL, request, key: draw.chance(0.6) ? `key-${serial()}` : undefined }
+  return { callId, request, key: draw.chance(0.6) ? `key-${serial()}` : undefined }
+}
+
+/** The id that a client chose: random, or one that a call has or had. */
+function drawId({ draw, ledger, serial }: RequestRun): CallId {
+  if (draw.chance(0.4)) return NO_CALL
+  const taken = [...ledger.calls.keys()]
+  return taken.length > 0 && draw.chance(0.1)
+    ? pick(draw, taken)
+    : (BigInt(FIRST_CHOSEN_ID + serial()) as CallId)
 }
 
 export interface Crossing {
@@ -125,16 +135,22 @@ function makeRequest(run: RequestRun, phone: RunPhone, call: Call, kind: Kind): 
     case 'invite': {
       const callees = drawCallees(run, phone)
       const encryptedAESKeys = keysForPeople(run, callees, phone)
-      return { kind, by, calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys }
+      const calleeIds = callees.map(({ userId }) => userId)
+      return { kind, by, calleeIds, encryptedAESKeys, ...saidEpoch(run, call) }
     }
     case 'accept-rejoin':
-      return acceptRejoin(run, phone)
+      return acceptRejoin(run, phone, call)
     case 'keys':
       return newKeys(run, phone, call)
   }
 }
 
-function acceptRejoin({ serial }: RequestRun, phone: RunPhone): CallRequest | undefined {
+/** As newer clients say it, by what they know of the call. */
+function saidEpoch({ draw }: RequestRun, { keyEpoch }: Call): { readonly epoch?: number } {
+  return draw.chance(0.5) ? { epoch: keyEpoch } : {}
+}
+
+function acceptRejoin(run: RequestRun, phone: RunPhone, call: Call): CallRequest | undefined {
   const ask = phone.asks.at(-1)
   if (ask === undefined) return undefined
   const { userId, deviceId } = ask[1]
@@ -143,7 +159,8 @@ function acceptRejoin({ serial }: RequestRun, phone: RunPhone): CallRequest | un
     by: phone.actor,
     requesterUserId: userId,
     requesterDeviceId: deviceId,
-    encryptedAESKey: keyFor(ask[1], serial()),
+    encryptedAESKey: keyFor(ask[1], run.serial()),
+    ...saidEpoch(run, call),
   }
 }
 
@@ -205,5 +222,6 @@ const WHEN_ASKED: readonly Kind[] = ['accept-rejoin', 'accept-rejoin', ...WHEN_I
 const WHEN_IN_ELSEWHERE: readonly Kind[] = ['join', 'join', 'leave', 'rejoin', 'decline']
 const WHEN_OUT: readonly Kind[] = ['request-rejoin', 'request-rejoin', 'rejoin', 'rejoin', 'join', 'leave']
 const CALLS_MAX = 4
+const FIRST_CHOSEN_ID = 8_000_000_000
 /** The executing server assigns one. */
-const NO_CALL = 0n as CallId
+export const NO_CALL = 0n as CallId

@@ -13,7 +13,7 @@ import { Ledger, type RunNote } from './call-run-ledger.ts'
 import type { LineManners } from './call-run-line.ts'
 import type { Link } from './call-run-link.ts'
 import { RunPhone } from './call-run-phone.ts'
-import type { DrawnRequest, RunPerson } from './call-run-requests.ts'
+import { type DrawnRequest, NO_CALL, type RunPerson } from './call-run-requests.ts'
 import { RunServer } from './call-run-server.ts'
 import { drawHabits, type Habits, takeStep } from './call-run-steps.ts'
 import { diskError, MemoryStore } from './memory-store.ts'
@@ -130,8 +130,9 @@ export class Run implements CallRun {
   /** Puts a request to the server as HTTP would. */
   submit(phone: RunPhone, { callId: knownId, request: drawn, key }: DrawnRequest): void {
     const { server } = this
-    // Each time that a start comes it is given another id.
-    const callId = drawn.kind === 'start' ? (BigInt(FIRST_CALL_ID + this.serial()) as CallId) : knownId
+    // A start that names no id is given another one each time that it comes.
+    const isNameless = drawn.kind === 'start' && knownId === NO_CALL
+    const callId = isNameless ? (BigInt(FIRST_CALL_ID + this.serial()) as CallId) : knownId
     const request = drawn.kind === 'start' ? { ...drawn, callId } : drawn
     const name = `${phone.name} ${request.kind} ${callId}${key === undefined ? '' : ` ${key}`}`
     this.note(`${name}?`)
@@ -309,4 +310,5 @@ const EXPECTED_CODES: ReadonlySet<string> = new Set([
   'ROOM_IN_USE',
   'ALREADY_IN_CALL',
   'CALL_CROSSED',
+  'CALL_ID_TAKEN',
 ])

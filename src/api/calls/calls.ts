@@ -86,13 +86,13 @@ function startCall(deps: Deps): Operation {
     deprecatedAliases: [{ path: '/group-calls/start', since: OLD_PATHS_SINCE }],
     summary: 'Call contacts: each of their devices gets its own key',
     replies: { 201: CallRecordReply },
-    codes: [...ASKED_CODES, ...CALLING_CODES, 'ROOM_IN_USE', 'ALREADY_IN_CALL', 'CALL_CROSSED'],
+    codes: [...ASKED_CODES, ...CALLING_CODES, ...STARTING_CODES],
     isIdempotent: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: STARTS,
     handle: ({ requester, body, askOnce }) => {
       const { roomId, encryptedAESKeys, isVideo } = body
-      const callId = newId(deps.randomBytes) as CallId
+      const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
       const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, requester.userId))
       const startRequest: CallRequest = {
         kind: 'start',
@@ -117,12 +117,12 @@ function inviteToCall(deps: Deps): Operation {
     deprecatedAliases: [{ path: '/group-calls/{callId}/invite', since: OLD_PATHS_SINCE }],
     summary: 'Invite contacts into a call that you are in',
     replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL'],
+    codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL', 'EPOCH_CONFLICT'],
     isIdempotent: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: [{ name: 'call-invite', by: 'user' }],
     handle: ({ requester, body, params, askOnce }) => {
-      const { roomId, encryptedAESKeys, isVideo } = body
+      const { roomId, encryptedAESKeys, isVideo, epoch } = body
       const callId = readCallId(params[0])
       const inviteRequest: CallRequest = {
         kind: 'invite',
@@ -131,6 +131,7 @@ function inviteToCall(deps: Deps): Operation {
         roomId,
         encryptedAESKeys,
         isVideo,
+        epoch,
       }
       return askOnce(idempotent => carryOut(deps, callId, inviteRequest, idempotent))
     },
@@ -252,7 +253,7 @@ function acceptRejoin(deps: Deps): Operation {
     path: '/app/api/call/{callId}/accept-rejoin',
     summary: 'Give the key to a device that has asked for it',
     replies: { 202: AcceptedReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'PLAINTEXT_KEY_SUSPECTED'],
+    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'EPOCH_CONFLICT', 'PLAINTEXT_KEY_SUSPECTED'],
     handle: ({ requester, body, params }) => {
       const acceptance: CallRequest = {
         kind: 'accept-rejoin',
@@ -336,6 +337,7 @@ const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const
 /** Refusals of any command to a room. */
 const ASKED_CODES = ['OVERLOADED'] as const
 const KNOWN_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT'] as const
+const STARTING_CODES = ['ROOM_IN_USE', 'ALREADY_IN_CALL', 'CALL_CROSSED', 'CALL_ID_TAKEN'] as const
 /** Refusals of a device that comes into a call. */
 const COMING_CODES = ['ALREADY_IN_CALL', 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'] as const
 const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'] as const

@@ -55,6 +55,8 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
     expiresAt: '2026-11-20T10:09:41.983Z',
     participants: [ANN, BOB],
     keyEpoch: 1,
+    keyFromUserId: ANN.userId,
+    keyFromDeviceId: ANNS_PHONE,
   },
   call_cancelled: { ...OVER, badge: BADGE },
   call_missed: { ...OVER, badge: BADGE },
@@ -153,6 +155,11 @@ const COMMAND_EXAMPLES = {
   ringing: { eventId: ENVELOPE.eventId },
   decline: { reason: 'busy' },
   leave: {},
-  acceptRejoin: { requesterUserId: BOB.userId, requesterDeviceId: BOBS_PHONE, encryptedAESKey: KEY },
+  acceptRejoin: {
+    requesterUserId: BOB.userId,
+    requesterDeviceId: BOBS_PHONE,
+    encryptedAESKey: KEY,
+    epoch: 1,
+  },
   keys: { epoch: 2, reason: 'rotation', encryptedAESKeys: { [`${BOB.userId}_${BOBS_PHONE}`]: KEY } },
 }

@@ -31,6 +31,8 @@ export type CallCommand =
       readonly encryptedAESKeys: SentKeyMap
       readonly isVideo?: boolean | undefined
       readonly roomId?: number | undefined
+      /** The epoch of the sealed key; undefined where the client does not say. */
+      readonly epoch?: number | undefined
     }
   | { readonly kind: 'join' | 'request-rejoin' | 'rejoin'; readonly by: CallActor; readonly nowMs: number }
   | { readonly kind: 'ringing' | 'leave' | 'end'; readonly by: CallDeviceRef; readonly nowMs: number }
@@ -48,6 +50,8 @@ export type CallCommand =
       readonly requesterUserId: UserId
       readonly requesterDeviceId: DeviceId
       readonly encryptedAESKey: string
+      /** As of `invite`. */
+      readonly epoch?: number | undefined
     }
   | {
       readonly kind: 'keys'

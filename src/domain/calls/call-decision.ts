@@ -48,13 +48,13 @@ import {
 import { crossedCall, withoutCaller } from './call-crossing.ts'
 import { limitAtMs, withDeadlinesPassed } from './call-deadline.ts'
 import { effectsOf } from './call-effect.ts'
-import { startedCall, withInvited } from './call-invitation.ts'
+import { isMadeBy, startedCall, withInvited } from './call-invitation.ts'
 import { openAskOf, rejoinedCall, secondsOpen, withAnswer, withAsk, withKeys } from './call-keys.ts'
 import { settled } from './call-settlement.ts'
 import { recordOf, recordWithOwnKey } from './call-view.ts'
 
 /**
- * `call` is undefined for `start` and for an id that no call has. Joining and inviting need the facts. A refusal
+ * `call` is undefined for a first `start` and for an id that no call has. Joining and inviting need the facts. A refusal
  * leaves the call as it was, even when a deadline has passed: its timer will apply it.
  */
 export function decide(
@@ -114,7 +114,7 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
 }
 
 function decideStart(call: Call | undefined, command: StartCommand, facts: CallFacts): CallDecision {
-  if (call !== undefined && call.initiatorId !== command.by.userId) return notFound()
+  if (call !== undefined && !isMadeBy(call, command)) return callIdTaken()
   const crossed = call === undefined ? crossedCall(command, facts) : undefined
   const outcome = call === undefined ? startedCall(command, facts, crossed) : changed(call)
   if (outcome.kind === 'refused') return outcome
@@ -234,6 +234,11 @@ function unchanged(call: Call): CallDecision {
 
 function notFound(): CallRefused {
   return refused('CALL_NOT_FOUND', 'no call of that id has you in it')
+}
+
+/** The same for every call, the starter's own among them. */
+function callIdTaken(): CallRefused {
+  return refused('CALL_ID_TAKEN', 'a call has this id, or had it: start with another one')
 }
 
 function removedByHost(): CallRefused {

@@ -3,6 +3,7 @@
  * end, what watchers see, and history. A command that changes nothing therefore tells nothing.
  */
 
+import { lastOf } from '../../last-of.ts'
 import type { DeviceId, UserId } from '../ids.ts'
 import {
   type Call,
@@ -22,7 +23,6 @@ import {
   type CallTopicEvent,
   type DeviceEffect,
   type ElsewhereReason,
-  type KeyedNotice,
   keyedNotice,
   type PersonName,
   type PlainCallNotice,
@@ -84,7 +84,8 @@ function invitationsTo(
   const { userId, devices, invitedAtMs } = participant
   const was = before && memberOf(before, userId)
   const rang = was !== undefined && isPending(was) ? was.devices : []
-  const invitation = {
+  // One change's slices come from one device.
+  const invitationFrom = lastOf((sealedBy: CallDeviceRef) => ({
     kind: 'call_invitation' as const,
     callId: after.callId,
     version: after.version,
@@ -96,9 +97,13 @@ function invitationsTo(
     expiresAtMs: invitedAtMs + RING_S * 1000,
     participants: around,
     keyEpoch: after.keyEpoch,
-  } satisfies KeyedNotice
-  return devices.flatMap(({ deviceId, encryptedAESKey }) => {
-    if (encryptedAESKey === undefined || rang.some(device => device.deviceId === deviceId)) return []
+    keyFromUserId: sealedBy.userId,
+    keyFromDeviceId: sealedBy.deviceId,
+  }))
+  return devices.flatMap(({ deviceId, encryptedAESKey, sealedBy }) => {
+    if (encryptedAESKey === undefined || sealedBy === undefined) return []
+    if (rang.some(device => device.deviceId === deviceId)) return []
+    const invitation = invitationFrom(sealedBy)
     return [keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, invitation.expiresAtMs)]
   })
 }

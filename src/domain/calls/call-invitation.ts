@@ -7,6 +7,7 @@ import {
   CALL_SIZE_MAX,
   type Call,
   type CallDevice,
+  type CallDeviceRef,
   isJoined,
   isPending,
   joinedOn,
@@ -27,8 +28,9 @@ import {
   type StartCommand,
 } from './call-command.ts'
 import { refusalOfCrossing } from './call-crossing.ts'
+import { refusalOfOtherEpoch } from './call-keys.ts'
 import type { KeySlice } from './call-notice.ts'
-import { type KeyMap, keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
+import { digestOfKeys, type KeyMap, keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
 
 export type InviteCommand = Extract<CallCommand, { kind: 'invite' }>
 
@@ -59,6 +61,7 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
     callId,
     version: 1,
     isVideo,
+    startedWith: { deviceId, digest: digestOf(command) },
     initiatorId: by.userId,
     hostUserId: by.userId,
     createdAtMs: nowMs,
@@ -77,6 +80,13 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
   })
 }
 
+/** Whether it is the start of this call, by the same device and with the same body. */
+export function isMadeBy({ initiatorId, startedWith }: Call, start: StartCommand): boolean {
+  const { userId, deviceId } = start.by
+  const isByDevice = initiatorId === userId && startedWith.deviceId === deviceId
+  return isByDevice && Buffer.compare(startedWith.digest, digestOf(start)) === 0
+}
+
 /**
  * The call with more people invited to it. Joined participants stay as they are; for invited ones, only new devices
  * ring.
@@ -89,6 +99,8 @@ export function withInvited(call: Call, command: InviteCommand, facts: CallFacts
   if (roomId !== undefined && roomId !== call.roomId) {
     return invalid([{ pointer: '/roomId', code: 'MISMATCH', detail: 'not the room of the call' }])
   }
+  const conflict = refusalOfOtherEpoch(call, command.epoch)
+  if (conflict !== undefined) return conflict
   const called = refusalOfCallees(command, facts) ?? calledPeople(command, facts)
   if (called.kind === 'refused') return called
   const refusal = refusalOfInvited(call, by.userId, called.callees)
@@ -149,7 +161,9 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
   )
   const mismatch = refusalOfDevices(slices, required, [...own, ...listed], seqsOf(known))
   if (mismatch !== undefined) return mismatch
-  const devicesOf = (id: UserId) => slices.filter(({ userId }) => userId === id).map(callDevice)
+  const sealedBy = { userId: by.userId, deviceId: by.deviceId }
+  const devicesOf = (id: UserId) =>
+    slices.filter(({ userId }) => userId === id).map(slice => callDevice(slice, sealedBy))
   return {
     kind: 'called',
     callees: known.map(({ userId, displayName, isWithheld, deviceIds }) => ({
@@ -278,8 +292,12 @@ function newParticipant(
   }
 }
 
-function callDevice({ deviceId, encryptedAESKey }: KeySlice): CallDevice {
-  return { deviceId, encryptedAESKey }
+function callDevice({ deviceId, encryptedAESKey }: KeySlice, sealedBy: CallDeviceRef): CallDevice {
+  return { deviceId, encryptedAESKey, sealedBy }
+}
+
+function digestOf({ roomId, calleeIds, isVideo, encryptedAESKeys }: StartCommand): Uint8Array {
+  return digestOfKeys(encryptedAESKeys, [roomId ?? '', calleeIds.join(), isVideo])
 }
 
 function invalid(errors: readonly FieldError[]): CallRefused {

@@ -3,7 +3,6 @@
  * sends new keys to all; any participant may resend the present one when decryption fails.
  */
 
-import { createHash } from 'node:crypto'
 import {
   type Call,
   type CallDevice,
@@ -28,7 +27,7 @@ import {
   refused,
 } from './call-command.ts'
 import { type KeySlice, keyedNotice } from './call-notice.ts'
-import { readKeyMap, refusalOfDevices, refusalOfKey } from './key-map.ts'
+import { digestOfKeys, readKeyMap, refusalOfDevices, refusalOfKey } from './key-map.ts'
 
 export type AnswerCommand = Extract<CallCommand, { kind: 'accept-rejoin' }>
 export type KeysCommand = Extract<CallCommand, { kind: 'keys' }>
@@ -79,8 +78,8 @@ export function secondsOpen({ askedAtMs }: RejoinAsk, nowMs: number): number {
  * answering device can't know, and need not.
  */
 export function withAnswer(call: Call, command: AnswerCommand): CallOutcome {
-  const { by, nowMs, requesterUserId, requesterDeviceId, encryptedAESKey } = command
-  const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by)
+  const { by, nowMs, requesterUserId, requesterDeviceId, encryptedAESKey, epoch } = command
+  const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfOtherEpoch(call, epoch)
   if (refusal !== undefined) return refusal
   const invalid = refusalOfKey(encryptedAESKey, '/encryptedAESKey')
   if (invalid !== undefined) return invalid
@@ -136,7 +135,7 @@ export function askEndsAtMs({ askedAtMs }: RejoinAsk): number {
 /** Sends each device in the call its slice of the next key, or of the present one; those still ringing may get one. */
 export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): CallOutcome {
   const { by, epoch, reason, encryptedAESKeys } = command
-  const digest = digestOf(command)
+  const digest = digestOfKeys(encryptedAESKeys, [reason])
   if (isRepeated(call, command, digest)) return changed(call)
   const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfEpoch(call, command)
   if (refusal !== undefined) return refusal
@@ -160,7 +159,8 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
     .filter(slice => memberOf(call, slice.userId) !== undefined)
     .map(slice => keyedNotice(slice, notice, endsAtMs))
   const isNewEpoch = epoch > call.keyEpoch
-  const participants = call.participants.map(one => withSlices(one, slices, isNewEpoch))
+  const sealedBy = { userId, deviceId }
+  const participants = call.participants.map(one => withSlices(one, slices, sealedBy, isNewEpoch))
   const lastKeys: SentKeys = { epoch, userId, deviceId, digest }
   const epochKeys = isNewEpoch ? lastKeys : call.epochKeys
   return changed({ ...call, participants, keyEpoch: epoch, lastKeys, epochKeys }, told)
@@ -170,13 +170,19 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
  * The participant with the keys that wait for their devices renewed. A key of an earlier epoch does not wait any
  * more: the device that joins without one asks for it.
  */
-function withSlices(participant: Participant, slices: readonly KeySlice[], isNewEpoch: boolean): Participant {
+function withSlices(
+  participant: Participant,
+  slices: readonly KeySlice[],
+  sealedBy: CallDeviceRef,
+  isNewEpoch: boolean,
+): Participant {
   if (participant.devices.length === 0) return participant
   const own = slices.filter(({ userId }) => userId === participant.userId)
   const devices: CallDevice[] = participant.devices.map(device => {
     const slice = own.find(({ deviceId }) => deviceId === device.deviceId)
-    const kept = isNewEpoch ? undefined : device.encryptedAESKey
-    return { deviceId: device.deviceId, encryptedAESKey: slice?.encryptedAESKey ?? kept }
+    const { deviceId } = device
+    if (slice !== undefined) return { deviceId, encryptedAESKey: slice.encryptedAESKey, sealedBy }
+    return isNewEpoch ? { deviceId, encryptedAESKey: undefined, sealedBy: undefined } : device
   })
   return { ...participant, devices }
 }
@@ -188,8 +194,16 @@ function refusalOfEpoch(call: Call, { by, epoch, reason }: KeysCommand): CallRef
   const isForHost = isNext || reason !== 'emergency'
   if (isForHost && by.userId !== call.hostUserId) return refused('NOT_HOST', 'only the host makes a new key')
   if (isNext) return undefined
-  const members = { keyEpoch: call.keyEpoch }
-  return refused('EPOCH_CONFLICT', `the call has epoch ${call.keyEpoch}, not ${epoch - 1}`, { members })
+  return epochConflict(call, epoch - 1)
+}
+
+/** Refuses a key that its sealer says is of another epoch. */
+export function refusalOfOtherEpoch(call: Call, epoch: number | undefined): CallRefused | undefined {
+  return epoch === undefined || epoch === call.keyEpoch ? undefined : epochConflict(call, epoch)
+}
+
+function epochConflict({ keyEpoch }: Call, epoch: number): CallRefused {
+  return refused('EPOCH_CONFLICT', `the call has epoch ${keyEpoch}, not ${epoch}`, { members: { keyEpoch } })
 }
 
 function refusalWhenRinging({ status }: Call): CallRefused | undefined {
@@ -205,14 +219,6 @@ function isRepeated({ lastKeys, epochKeys }: Call, { by, epoch }: KeysCommand, d
   const isThis = (sent: SentKeys | undefined) =>
     sent?.epoch === epoch && isSameDevice(sent, by) && Buffer.compare(sent.digest, digest) === 0
   return isThis(lastKeys) || isThis(epochKeys)
-}
-
-/** Over everything but who sends it; what is kept of a map must not be its keys. */
-function digestOf({ reason, encryptedAESKeys }: KeysCommand): Uint8Array {
-  const entries = Object.entries(encryptedAESKeys).sort(([a], [b]) => (a < b ? -1 : 1))
-  return createHash('sha256')
-    .update(JSON.stringify([reason, entries]))
-    .digest()
 }
 
 function ringingDevices(call: Call): CallDeviceRef[] {

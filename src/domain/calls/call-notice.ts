@@ -33,6 +33,9 @@ export type KeyedNotice =
       /** Those who are in the call or invited to it. */
       readonly participants: readonly PersonName[]
       readonly keyEpoch: number
+      /** The device that sealed the key. */
+      readonly keyFromUserId: UserId
+      readonly keyFromDeviceId: DeviceId
     }
   | {
       readonly kind: 'participant_accept_rejoin'

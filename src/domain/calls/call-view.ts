@@ -1,6 +1,6 @@
 /** A call as it is shown to one of its people (contract 4.1); a key is in it only where a device gets its own. */
 
-import type { CallId, UserId } from '../ids.ts'
+import type { CallId, DeviceId, UserId } from '../ids.ts'
 import {
   CALL_SIZE_MAX,
   type Call,
@@ -40,6 +40,9 @@ export interface CallRecord {
   readonly isOnGoing: boolean
   /** The caller's own, in the replies of join and pending. */
   readonly encryptedAESKey: string | undefined
+  /** The device that sealed that key. */
+  readonly keyFromUserId: UserId | undefined
+  readonly keyFromDeviceId: DeviceId | undefined
 }
 
 /** The call as a user's device sees it, without a key. */
@@ -64,6 +67,8 @@ export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
     media: mediaOf(call, device),
     isOnGoing: participantOf(call, device.userId)?.isOnGoing ?? false,
     encryptedAESKey: undefined,
+    keyFromUserId: undefined,
+    keyFromDeviceId: undefined,
   }
 }
 
@@ -75,7 +80,12 @@ export function recordWithOwnKey(call: Call, device: CallDeviceRef, before = cal
   const { userId, deviceId } = device
   const devices = participantOf(before, userId)?.devices ?? []
   const own = devices.find(device => device.deviceId === deviceId)
-  return { ...recordOf(call, device), encryptedAESKey: own?.encryptedAESKey }
+  return {
+    ...recordOf(call, device),
+    encryptedAESKey: own?.encryptedAESKey,
+    keyFromUserId: own?.sealedBy?.userId,
+    keyFromDeviceId: own?.sealedBy?.deviceId,
+  }
 }
 
 /** The call's record for a device in `call/pending`: undefined unless its user is invited and has not answered. */

@@ -60,6 +60,8 @@ export interface Call {
   readonly endedAtMs: number | undefined
   readonly endReason: CallEndReason | undefined
   readonly endedBy: UserId | undefined
+  /** The start that made the call, so that it is known when it comes again. */
+  readonly startedWith: SentStart
   /** Grows by one with each new key of the call; the key that it was started with has 1. */
   readonly keyEpoch: number
   /** The last map of keys that was sent, so that it is known when it comes again. */
@@ -104,6 +106,8 @@ export interface CallDevice {
   readonly deviceId: DeviceId
   /** The key of the current epoch, until the device has it or has no use for it (contract 4.4, 7). */
   readonly encryptedAESKey: string | undefined
+  /** The device that sealed that key; undefined without one. */
+  readonly sealedBy: CallDeviceRef | undefined
 }
 
 /** A device's presence in a call. */
@@ -117,6 +121,13 @@ export interface Attendance {
   readonly seenAtMs: number
   /** Set once the call's room at the media gateway lets it in; never without a gateway. */
   readonly isAdmitted?: true
+}
+
+/** The initiator's start. */
+export interface SentStart {
+  readonly deviceId: DeviceId
+  /** SHA-256 of the body. */
+  readonly digest: Uint8Array
 }
 
 export interface SentKeys {

@@ -3,6 +3,7 @@
  * required device gets one, and that each looks encrypted.
  */
 
+import { createHash } from 'node:crypto'
 import type { FieldError } from '../../errors.ts'
 import { type DeviceId, parseUint64, type UserId } from '../ids.ts'
 import type { CallDeviceRef } from './call.ts'
@@ -71,6 +72,14 @@ export function refusalOfDevices(
 /** `<userId>_<deviceId>`, a device's name in a map of keys. */
 export function keyMapName({ userId, deviceId }: CallDeviceRef): string {
   return `${userId}_${deviceId}`
+}
+
+/** SHA-256 of a map and of what was said with it: nothing else is kept of a map, since it has keys. */
+export function digestOfKeys(map: SentKeyMap, saidWith: readonly (string | number | boolean)[]): Uint8Array {
+  const entries = Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([...saidWith, entries]))
+    .digest()
 }
 
 function parseKeyMapName(name: string): CallDeviceRef | undefined {

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { hasPart } from '../../../src/domain/calls/call.ts'
-import type { CallFacts } from '../../../src/domain/calls/call-command.ts'
+import type { CallEffect, CallFacts } from '../../../src/domain/calls/call-command.ts'
 import { refusalOfWatcher } from '../../../src/domain/calls/call-decision.ts'
 import { pendingRecord, recordOf } from '../../../src/domain/calls/call-view.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
@@ -258,4 +258,129 @@ t.test('keys of an invitation are for its own callees', async t => {
     notices.map(({ deviceId, notice }) => [deviceId, 'encryptedAESKey' in notice && notice.encryptedAESKey]),
     [deviceOf(3), deviceOf(4)].map(device => [device.deviceId, keyFor(device)]),
   )
+})
+
+/** A call that others have joined and that has ended since, or not. */
+function lived(isEnded: boolean): CallDriver {
+  const driver = new CallDriver({ devices: 2 })
+  driver.start(CALLEES)
+  for (const user of CALLEES) driver.join(user)
+  if (isEnded) driver.run({ kind: 'end', by: HOST })
+  return driver
+}
+
+const TAKEN = { kind: 'refused', code: 'CALL_ID_TAKEN', detail: /./ }
+
+for (const isEnded of [false, true]) {
+  const when = isEnded ? 'has ended' : 'is live'
+
+  t.test(`a start again while its call ${when} is answered with the call`, async t => {
+    const driver = lived(isEnded)
+    const command = driver.startCommand(CALLEES)
+    const decision = driver.decide(command, driver.facts(CALLEES))
+    t.match(decision, { kind: 'accepted', effects: [], reply: { kind: 'record' } })
+    t.same(decision, {
+      kind: 'accepted',
+      call: driver.call,
+      effects: [],
+      reply: { kind: 'record', record: recordOf(driver.call, HOST) },
+    })
+    const turned = Object.fromEntries(Object.entries(command.encryptedAESKeys).reverse())
+    t.equal(resultOf(driver.decide({ ...command, encryptedAESKeys: turned })), 'record', 'in any order')
+    t.equal(resultOf(driver.decide({ ...command, displayName: 'Renamed' })), 'record', 'the name is no part')
+  })
+
+  t.test(`any other start with the id of a call that ${when} hears of nothing but the id`, async t => {
+    const driver = lived(isEnded)
+    const command = driver.startCommand(CALLEES)
+    const others: Record<string, Partial<StartCommand>> = {
+      'the same user on another device': { by: deviceOf(1, 2) },
+      'a member': { by: deviceOf(2) },
+      'a stranger': { by: deviceOf(9) },
+      'a device of the same id of another user': { by: { ...HOST, userId: 9n as UserId } },
+      'other callees': { calleeIds: idsOf([3, 2]) },
+      'other keys': { encryptedAESKeys: { ...command.encryptedAESKeys, '2_201': keyFor(deviceOf(2), 2) } },
+      'without video': { isVideo: false },
+      'a room': { roomId: 4711 },
+      'no callee': { calleeIds: [] },
+    }
+    const refusals = Object.entries(others).map(([name, changes]) => {
+      const refusal = driver.decide({ ...command, ...changes }, driver.facts(CALLEES))
+      t.match(refusal, TAKEN, name)
+      return JSON.stringify(refusal)
+    })
+    t.equal(new Set(refusals).size, 1, 'all hear the same')
+    t.same(Object.keys(JSON.parse(refusals[0]!)), ['kind', 'code', 'detail'])
+  })
+}
+
+t.test('a call keeps no key of its start beyond its end', async t => {
+  const driver = lived(true)
+  const { startedWith } = driver.call
+  t.equal(startedWith.digest.length, 32)
+  t.notOk(JSON.stringify(driver.call, textOf).includes(keyFor(deviceOf(2))))
+})
+
+function textOf(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+t.test('an invitation with a key of another epoch is refused, and one that does not say is not', async t => {
+  const driver = new CallDriver()
+  driver.start([2])
+  driver.join(2)
+  driver.run(driver.keysCommand(HOST, [deviceOf(2)], 2))
+  const invite = (epoch: number | undefined) =>
+    driver.decide({ ...driver.inviteCommand([3], HOST), epoch }, driver.facts([3]))
+  for (const epoch of [1, 3]) {
+    t.match(invite(epoch), { kind: 'refused', code: 'EPOCH_CONFLICT', members: { keyEpoch: 2 } })
+  }
+  for (const epoch of [2, undefined]) t.equal(resultOf(invite(epoch)), 'record')
+  const outside = driver.decide({ ...driver.inviteCommand([3], deviceOf(4)), epoch: 1 }, driver.facts([3]))
+  t.equal(resultOf(outside), 'CALL_NOT_FOUND', 'a stranger hears of no epoch')
+})
+
+/** Whom each invitation names as its key's sealer, by invited device. */
+function sealersIn(effects: readonly CallEffect[]): (readonly [bigint, string])[] {
+  return effects.flatMap(effect => {
+    if (effect.kind !== 'device' || effect.notice.kind !== 'call_invitation') return []
+    const { keyFromUserId, keyFromDeviceId } = effect.notice
+    return [[effect.deviceId, `${keyFromUserId}_${keyFromDeviceId}`] as const]
+  })
+}
+
+t.test('an invitation names the device that sealed its key: the starter, then the inviter', async t => {
+  const driver = new CallDriver()
+  t.same(sealersIn(driver.start([2, 3]).effects), [
+    [201n, '1_101'],
+    [301n, '1_101'],
+  ])
+  driver.join(2)
+  t.same(sealersIn(driver.invite([4], deviceOf(2)).effects), [[401n, '2_201']])
+  t.match(pendingRecord(driver.call, deviceOf(3)), { keyFromUserId: 1n, keyFromDeviceId: 101n })
+  t.match(pendingRecord(driver.call, deviceOf(4)), { keyFromUserId: 2n, keyFromDeviceId: 201n })
+})
+
+t.test('pending and join name who sealed the key last, and nobody once it is handed over', async t => {
+  const driver = new CallDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.run({ kind: 'leave', by: HOST })
+  driver.run(driver.keysCommand(deviceOf(2), [deviceOf(3)], 2))
+  const wanted = { encryptedAESKey: keyFor(deviceOf(3), 2), keyFromUserId: 2n, keyFromDeviceId: 201n }
+  t.match(pendingRecord(driver.call, deviceOf(3)), wanted, 'the host of now sealed it')
+  t.match(driver.join(3).reply, { record: wanted })
+  const none = { encryptedAESKey: undefined, keyFromUserId: undefined, keyFromDeviceId: undefined }
+  t.match(driver.join(3).reply, { record: none })
+})
+
+t.test('a key of an old epoch goes with the name of who sealed it', async t => {
+  const driver = new CallDriver()
+  driver.start([2, 3])
+  driver.join(2)
+  driver.run(driver.keysCommand(HOST, [deviceOf(2)], 2))
+  const none = { encryptedAESKey: undefined, keyFromUserId: undefined, keyFromDeviceId: undefined }
+  t.match(pendingRecord(driver.call, deviceOf(3)), none)
+  driver.invite([3], deviceOf(2))
+  t.match(pendingRecord(driver.call, deviceOf(3)), { keyFromUserId: 2n, keyFromDeviceId: 201n })
 })

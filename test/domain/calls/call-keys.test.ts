@@ -320,3 +320,18 @@ t.test('a call drops each key once no device waits for it', async t => {
   t.same(keysIn(), [])
   t.equal(driver.call.lastKeys, undefined)
 })
+
+t.test('an answer with a key of another epoch is refused, also one that would be dropped', async t => {
+  const driver = asking()
+  driver.run(driver.keysCommand(HOST, [SECOND], 2))
+  const refusal = { kind: 'refused', code: 'EPOCH_CONFLICT', members: { keyEpoch: 2 } }
+  for (const epoch of [1, 3]) t.match(driver.decide({ ...answer(SECOND), epoch }), refusal)
+  t.equal(resultOf(driver.decide({ ...answer(FOURTH), epoch: 1 })), 'CALL_NOT_FOUND', 'not to a stranger')
+  t.equal(resultOf(driver.decide({ ...answer(THIRD), epoch: 1 })), 'NOT_PARTICIPANT', 'nor to who left')
+  t.same(inWords(driver.run({ ...answer(HOST), epoch: 2 }).effects), ['301 participant_accept_rejoin'])
+  t.same(inWords(driver.run(answer(SECOND)).effects), ['301 participant_accept_rejoin'], 'unsaid, as before')
+  t.match(driver.decide({ ...answer(SECOND), epoch: 1 }), refusal, 'sent again')
+  driver.wait(31_000)
+  t.match(driver.decide({ ...answer(SECOND), epoch: 1 }), refusal, 'late')
+  t.same(inWords(driver.run({ ...answer(SECOND), epoch: 2 }).effects), [])
+})

@@ -4,6 +4,7 @@
  */
 
 import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
 import { decode, encode } from 'msgpackr'
 import t from 'tap'
 import {
@@ -13,7 +14,12 @@ import {
   isPending,
   joinedDevices,
 } from '../../../src/domain/calls/call.ts'
-import type { CallAccepted, CallFacts } from '../../../src/domain/calls/call-command.ts'
+import type {
+  CallAccepted,
+  CallDecision,
+  CallFacts,
+  CallRefused,
+} from '../../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs, recover } from '../../../src/domain/calls/call-deadline.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { CallChecks } from '../../support/call-checks.ts'
@@ -45,6 +51,7 @@ for (let user = 1; user <= USERS; user++) {
   }
 }
 
+type StartCommand = Extract<UntimedCommand, { kind: 'start' }>
 type Step = { readonly command: UntimedCommand; readonly facts?: CallFacts }
 
 class Life {
@@ -52,14 +59,25 @@ class Life {
   readonly #driver = new CallDriver({ devices: DEVICES })
   readonly #checks = new CallChecks(key => OWNERS.get(key))
   readonly refused = new Map<string, number>()
+  #first: Step | undefined
 
   constructor(seed: number) {
     this.#random = randomFrom(seed)
   }
 
+  /** A start with the call's id: the first one again, or any other, which must not find the call. */
+  #startAgain(): Step {
+    if (this.#chance(0.5)) return this.#first!
+    const step = this.#start()
+    const other = this.#chance(0.5) ? this.#first! : step
+    const by = deviceOf(this.#int(1, USERS), this.#int(1, DEVICES))
+    return { ...other, command: { ...(other.command as StartCommand), by } }
+  }
+
   /** Lives it to its end; what was wrong is thrown. Answers how it ended. */
   live(): Call {
-    this.#step(this.#start())
+    this.#first = this.#start()
+    this.#step(this.#first)
     if (this.#chance(0.7)) this.#begin()
     for (let step = 0; step < STEPS && !isOver(this.#driver.call); step++) this.#next()
     this.#waitForEnd()
@@ -98,6 +116,7 @@ class Life {
   #step({ command, facts }: Step): void {
     const driver = this.#driver
     const decision = driver.decide(command, facts)
+    if (command.kind === 'start' && driver.kept !== undefined) this.#checkStart(decision, command)
     if (decision.kind === 'refused') {
       this.refused.set(decision.code, (this.refused.get(decision.code) ?? 0) + 1)
       return
@@ -107,6 +126,22 @@ class Life {
     if (this.#chance(0.3)) this.#repeat(decision, { command, ...(facts === undefined ? {} : { facts }) })
   }
 
+  /** Only the first start again is answered, and by the call as it is; every other one hears nothing of the call. */
+  #checkStart(decision: CallDecision, { by, ...body }: StartCommand): void {
+    const { by: starter, ...made } = this.#first!.command as StartCommand
+    const isFirst = by.deviceId === starter.deviceId && isDeepStrictEqual(body, made)
+    if (isFirst) {
+      assert.equal(decision.kind === 'accepted' && decision.call, this.#driver.call, 'its start again')
+      return
+    }
+    const { kind, code, ...more } = decision as CallRefused
+    assert.deepEqual(
+      [kind, code, Object.keys(more)],
+      ['refused', 'CALL_ID_TAKEN', ['detail']],
+      'another start',
+    )
+  }
+
   /** The same again does nothing and is answered in the same way, but for the key that was handed over. */
   #repeat(first: CallAccepted, { command, facts }: Step): void {
     const again = this.#driver.decide(command, facts)
@@ -114,7 +149,7 @@ class Life {
     assert.equal(again.call, first.call, `${command.kind} again changes the call`)
     assert.deepEqual(again.effects, [], `${command.kind} again tells something`)
     const withoutKey = ({ reply }: CallAccepted) =>
-      reply.kind === 'record' ? { ...reply.record, encryptedAESKey: undefined } : reply
+      reply.kind === 'record' ? { ...reply.record, ...NO_KEY } : reply
     assert.deepEqual(withoutKey(again), withoutKey(first), `${command.kind} again is answered otherwise`)
   }
 
@@ -186,7 +221,7 @@ class Life {
       case 'end':
         return this.#chance(0.3) ? { command: { kind, by } } : this.#any()
       case 'start':
-        return this.#chance(0.2) ? this.#start() : this.#any()
+        return this.#chance(0.2) ? this.#startAgain() : this.#any()
       default:
         return { command: { kind, by } }
     }
@@ -196,7 +231,7 @@ class Life {
     const by = this.#insider()
     const callees = this.#users(Number(by.userId))
     return {
-      command: this.#driver.inviteCommand(callees, by),
+      command: { ...this.#driver.inviteCommand(callees, by), ...this.#saidEpoch() },
       facts: this.#driver.facts(callees, Number(by.userId)),
     }
   }
@@ -227,8 +262,15 @@ class Life {
         requesterUserId: userId,
         requesterDeviceId: deviceId,
         encryptedAESKey,
+        ...this.#saidEpoch(),
       },
     }
+  }
+
+  /** As newer clients say it, now and then wrongly. */
+  #saidEpoch(): { readonly epoch?: number } {
+    const { keyEpoch } = this.#driver.call
+    return this.#chance(0.5) ? { epoch: this.#chance(0.9) ? keyEpoch : keyEpoch + 1 } : {}
   }
 
   /** A device that is in the call, as a rule. */
@@ -256,6 +298,8 @@ class Life {
     return values[Math.floor(this.#random() * values.length)]!
   }
 }
+
+const NO_KEY = { encryptedAESKey: undefined, keyFromUserId: undefined, keyFromDeviceId: undefined }
 
 t.test('whatever is done to a call, its rules hold', sized(), async t => {
   const first = seedOf()

@@ -43,7 +43,7 @@ function participant(userId: UserId, changes: Partial<Participant> = {}): Partic
     invitedAtMs: 1_000,
     isVideo: false,
     isOnGoing: false,
-    devices: [{ deviceId: PHONE, encryptedAESKey: KEY }],
+    devices: [{ deviceId: PHONE, encryptedAESKey: KEY, sealedBy: { userId: ANN, deviceId: PHONE } }],
     attendance: undefined,
     joinedAtMs: undefined,
     leftAtMs: undefined,
@@ -67,6 +67,7 @@ function call(changes: Partial<Call> = {}): Call {
     endedAtMs: undefined,
     endReason: undefined,
     endedBy: undefined,
+    startedWith: { deviceId: PHONE, digest: Uint8Array.of(1, 2) },
     keyEpoch: 1,
     epochKeys: undefined,
     lastKeys: { epoch: 1, userId: ANN, deviceId: PHONE, digest: Uint8Array.of(0, 7, 255) },
@@ -96,6 +97,8 @@ function invitationTo(userId: UserId, deviceId: DeviceId, expiresAtMs: number): 
     expiresAtMs,
     participants: [],
     keyEpoch: 1,
+    keyFromUserId: ANN,
+    keyFromDeviceId: PHONE,
   }
   return keyedNotice({ userId, deviceId, encryptedAESKey: KEY }, notice, expiresAtMs)
 }

@@ -74,6 +74,8 @@ function invitation(callId: number, expiresAtMs: number): InboxItem {
     expiresAtMs,
     participants: [],
     keyEpoch: 1,
+    keyFromUserId: BOB,
+    keyFromDeviceId: 5n as DeviceId,
     encryptedAESKey: 'the-key-of-this-device',
     eventId: 'an-event',
     sentAtMs: expiresAtMs - RING_MS,

@@ -47,6 +47,8 @@ function invitation(expiresAtMs: number): CallNoticeBody {
     expiresAtMs,
     participants: [],
     keyEpoch: 1,
+    keyFromUserId: CALLER.callerId,
+    keyFromDeviceId: 5n as DeviceId,
     encryptedAESKey: 'a-key',
   }
 }
