@@ -4,6 +4,10 @@
  * the product.
  */
 
+/** The range of ids that the server makes (`domain/ids.ts`), and of call ids that a client chooses. */
+export const OWN_ID_MIN = 2n ** 32n
+export const OWN_ID_END = 2n ** 53n
+
 /** A request body; nothing but the call operations needs more (contract 8). */
 export const BODY_BYTES_MAX = 16 * 1024
 /** From a request's headers to the end of its body; the largest body takes four seconds at a megabit per second. */

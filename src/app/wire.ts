@@ -6,6 +6,8 @@ export interface AcceptRejoinCommand {
   readonly requesterDeviceId: string
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
+  /** The epoch of the key that is sealed: the call's `keyEpoch`. Left out: not compared. */
+  readonly epoch?: number
 }
 
 export type AcceptRejoinReply = object
@@ -15,6 +17,8 @@ export interface AcceptRejoinRequest {
   readonly requesterDeviceId: string
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
+  /** The epoch of the key that is sealed: the call's `keyEpoch`. Left out: not compared. */
+  readonly epoch?: number
 }
 
 export interface AcceptRequestReply {
@@ -171,6 +175,10 @@ export interface CallInvitationEvent {
   readonly expiresAt: string
   readonly participants: readonly Person[]
   readonly keyEpoch: number
+  /** Who sealed the key. */
+  readonly keyFromUserId: string
+  /** The device that sealed it. */
+  readonly keyFromDeviceId: string
 }
 
 /** Nobody of this user answered in time: stop ringing. */
@@ -263,6 +271,10 @@ export interface CallRecord {
   readonly isOnGoing: boolean
   /** This device's own; in join and pending. */
   readonly encryptedAESKey?: string
+  /** Who sealed `encryptedAESKey`; only with it. */
+  readonly keyFromUserId?: string
+  /** On which device; likewise. */
+  readonly keyFromDeviceId?: string
 }
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
@@ -668,6 +680,8 @@ export interface InviteToCallRequest {
   readonly isVideo?: boolean
   /** If given, the call's own. */
   readonly roomId?: number
+  /** The epoch of the key that is sealed: the call's `keyEpoch`. Left out: not compared. */
+  readonly epoch?: number
 }
 
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
@@ -1372,6 +1386,8 @@ export interface SignedIn {
 }
 
 export interface StartCallRequest {
+  /** Random, from 4294967296 to 9007199254740991. Left out: the server makes one. */
+  readonly callId?: string
   /** Left out: the server assigns one. */
   readonly roomId?: number
   /** 1 to 31 contacts, each once, without oneself. */
@@ -1819,6 +1835,8 @@ export const ID_MEMBERS: ReadonlySet<string> = new Set([
   'id',
   'initiatorId',
   'invitedBy',
+  'keyFromDeviceId',
+  'keyFromUserId',
   'primaryMethodId',
   'replacesDeviceId',
   'requestId',

@@ -6,6 +6,7 @@
  */
 
 import { assert } from '../errors.ts'
+import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
 
 export type UserId = bigint & { readonly [BRAND]: 'UserId' }
 export type DeviceId = bigint & { readonly [BRAND]: 'DeviceId' }
@@ -36,19 +37,17 @@ export function newId(randomBytes: (length: number) => Uint8Array): bigint {
     // 53 of the 56 bits; what falls below the range is drawn again, since a remainder would favour some ids.
     bytes[0]! &= 0x1f
     const id = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
-    if (id >= NEW_ID_MIN) return id
+    if (id >= OWN_ID_MIN) return id
   }
   throw new Error('the random generator is broken')
 }
 
 /** Whether the id is in the range of those that the server makes. */
 export function isOwnId(id: bigint): boolean {
-  return id >= NEW_ID_MIN && id < NEW_ID_END
+  return id >= OWN_ID_MIN && id < OWN_ID_END
 }
 
 const UINT64_FORM = /^(?:0|[1-9][0-9]{0,19})$/
 const UINT64_MAX = 2n ** 64n - 1n
-const NEW_ID_MIN = 2n ** 32n
-const NEW_ID_END = 2n ** 53n
 /** One draw in two million falls below the range; this many in a row do not. */
 const TRIES_MAX = 64

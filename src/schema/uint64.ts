@@ -1,11 +1,11 @@
 /** Ids on the wire (contract 1.3): which texts and numbers are one, and what the schemas say of them. */
 
 import Type, { type TSchema } from 'typebox'
-import { isOwnId } from '../domain/ids.ts'
+import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
 
 const PATTERN = '^(0|[1-9][0-9]{0,19})$'
 const FORM = new RegExp(PATTERN)
-const OWN_RANGE = 'from 4294967296 to 9007199254740991'
+const OWN_RANGE = `from ${OWN_ID_MIN} to ${OWN_ID_END - 1n}`
 const UINT64_MAX = 2n ** 64n - 1n
 
 /**
@@ -17,7 +17,7 @@ export const Uint64 = Type.Refine(Type.Unsafe<bigint>({ toJSON: bothForms }), is
 /** An id that a client chose, of the range that the server makes its own in. */
 export const ChosenId = Type.Refine(
   Type.Unsafe<bigint>({ toJSON: chosenForms }),
-  value => isUint64(value) && isOwnId(value),
+  value => isUint64(value) && value >= OWN_ID_MIN && value < OWN_ID_END,
   () => `must be ${OWN_RANGE}, as a decimal string or a number`,
 )
 

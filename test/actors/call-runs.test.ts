@@ -59,7 +59,8 @@ for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, 
 
 t.test('what a found seed shows is its shortest run, which shows it without the others', async t => {
   const bug = 'inbox row missing'
-  const search = { ...PLAY, firstSeed: 1, runs: SEEDS_TO_FIND_MAX[bug], bug }
+  // The runs of earlier seeds are too short to be halved, or begin with steps that do nothing.
+  const search = { ...PLAY, firstSeed: 11, runs: SEEDS_TO_FIND_MAX[bug], bug }
   const found = await findViolation({ ...search, shrinks: true })
   const whole = await playCalls(found!.seed, bug)
   t.ok(found!.violations.length > 0)

@@ -100,6 +100,10 @@ export const CALL_PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     await start([phones[1]!])
     return start([phones[0]!], phones[1])
   }),
+  CALL_ID_TAKEN: callStory(2, async ({ phones, start }) => {
+    await start([phones[1]!], undefined, { callId: CHOSEN_ID })
+    return start([phones[1]!], undefined, { callId: CHOSEN_ID, isVideo: true })
+  }),
   ROOM_IN_USE: callStory(3, async ({ phones, start }) => {
     await start([phones[1]!], phones[0], { roomId: 7 })
     return start([phones[0]!], phones[2], { roomId: 7 })
@@ -134,3 +138,5 @@ export const CALL_PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     }),
   ),
 }
+
+const CHOSEN_ID = '6117204471893025'

@@ -59,18 +59,18 @@ function drawStart(
   callees: readonly RunPerson[] = drawCallees(run, phone),
 ): DrawnRequest {
   const { draw, serial } = run
-  const callId = drawId(run)
   const request: CallRequest = {
     kind: 'start',
     by: phone.actor,
-    callId,
+    callId: NO_CALL,
     displayName: 'the caller',
     isVideo: draw.chance(0.5),
     calleeIds: callees.map(({ userId }) => userId),
     ...(draw.chance(0.5) ? { roomId: 1 + draw.below(2) } : {}),
     encryptedAESKeys: keysForPeople(run, callees, phone),
   }
-  return { callId, request, key: draw.chance(0.6) ? `key-${serial()}` : undefined }
+  const key = draw.chance(0.6) ? `key-${serial()}` : undefined
+  return { callId: drawId(run), request, key }
 }
 
 /** The id that a client chose: random, or one that a call has or had. */
@@ -145,9 +145,9 @@ function makeRequest(run: RequestRun, phone: RunPhone, call: Call, kind: Kind): 
   }
 }
 
-/** As newer clients say it, by what they know of the call. */
+/** As newer clients say it, now and then wrongly. */
 function saidEpoch({ draw }: RequestRun, { keyEpoch }: Call): { readonly epoch?: number } {
-  return draw.chance(0.5) ? { epoch: keyEpoch } : {}
+  return draw.chance(0.5) ? { epoch: draw.chance(0.9) ? keyEpoch : keyEpoch + 1 } : {}
 }
 
 function acceptRejoin(run: RequestRun, phone: RunPhone, call: Call): CallRequest | undefined {

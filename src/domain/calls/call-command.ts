@@ -178,7 +178,7 @@ export interface CallRefused {
   readonly detail: string
   readonly members?: ProblemMembers
   readonly errors?: readonly FieldError[]
-  /** A call that the refusal names: it is durable before anybody hears of it. */
+  /** A call that the refusal names: it is durable before a client hears of it. */
   readonly awaits?: CallId
 }
 

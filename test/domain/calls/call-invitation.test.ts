@@ -260,7 +260,7 @@ t.test('keys of an invitation are for its own callees', async t => {
   )
 })
 
-/** A call that others have joined and that has ended since, or not. */
+/** A call after its callees joined, and after its end where `isEnded`. */
 function lived(isEnded: boolean): CallDriver {
   const driver = new CallDriver({ devices: 2 })
   driver.start(CALLEES)
@@ -361,7 +361,7 @@ t.test('an invitation names the device that sealed its key: the starter, then th
   t.match(pendingRecord(driver.call, deviceOf(4)), { keyFromUserId: 2n, keyFromDeviceId: 201n })
 })
 
-t.test('pending and join name who sealed the key last, and nobody once it is handed over', async t => {
+t.test('pending and join name who sealed the key last, and no device once it is handed over', async t => {
   const driver = new CallDriver()
   driver.start([2, 3])
   driver.join(2)
