@@ -14,7 +14,15 @@ t.test('each command is read into its members, ids whole', async t => {
     requesterUserId: 2n ** 64n - 1n,
     requesterDeviceId: 7n,
     encryptedAESKey: 'a',
+    epoch: undefined,
   })
+  t.match(parse('accept-rejoin', accept.replace('{', '{"epoch":65535,')), { epoch: 65_535 })
+  for (const epoch of [0, 65_536, 1.5, '"1"']) {
+    t.throws(() => parse('accept-rejoin', accept.replace('{', `{"epoch":${epoch},`)), {
+      code: 'VALIDATION_FAILED',
+      errors: [{ pointer: '/epoch' }],
+    })
+  }
   t.same(parse('keys', '{"epoch":2,"reason":"leave","encryptedAESKeys":{"1_2":"a"},"more":1}'), {
     kind: 'keys',
     epoch: 2,

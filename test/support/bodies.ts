@@ -119,6 +119,7 @@ export function damages(schema: TSchema, path: readonly string[] = []): Damage[]
 }
 
 function kindOf(schema: TSchema): Damage['kind'] {
+  if (isChosenIdSchema(schema)) return 'other'
   if (isUint64Schema(schema)) return 'id'
   return (schema as ScalarSchema).type === 'string' ? 'text' : 'other'
 }
