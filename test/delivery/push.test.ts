@@ -385,6 +385,7 @@ t.test('a key that makes the payload too large is left out, where it does', asyn
     ['FCM', 4_096, keyChars => fcmPushOf(deviceWith(PIXEL), pushWith(keyChars), NOW_MS)!.data],
   ]
   for (const [name, bytesMax, payloadOf] of forms) {
+    t.ok(bytesOf(payloadOf(LONGEST_KEY_CHARS)) < 3_500, `${name}: room is left beside the longest key`)
     const keyCharsMax = bytesMax - bytesOf(payloadOf(0))
     t.equal(bytesOf(payloadOf(keyCharsMax)), bytesMax, `${name}: the largest with its key`)
     const keyless = payloadOf(keyCharsMax + 1)
@@ -393,6 +394,9 @@ t.test('a key that makes the payload too large is left out, where it does', asyn
     t.match(keyless, { callId: '8000000001', callerName: 'Đặng “Q”', deviceId: ENVELOPE.deviceId }, name)
   }
 })
+
+/** Base64 of 1,024 bytes. */
+const LONGEST_KEY_CHARS = 1_368
 
 const id = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
 const name = fc.string({ unit: 'grapheme', maxLength: 60 }).filter(text => Buffer.byteLength(text) <= 200)

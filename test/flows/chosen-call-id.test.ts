@@ -38,7 +38,7 @@ t.test('a start that comes again finds its call, also after its end and a restar
   await assertTaken()
   t.match(await ann.app.get(200, 'GET /app/api/call/history'), { items: [{ callId: CALL_ID }] })
 
-  /** Every other start hears the same, whoever's call it is. */
+  /** Every other start hears the same, the caller's own too. */
   async function assertTaken(): Promise<void> {
     const others = [
       [ann, { ...body, isVideo: true }],

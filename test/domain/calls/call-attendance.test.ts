@@ -40,6 +40,8 @@ function recordIn({ reply }: CallAccepted) {
   return reply.record
 }
 
+const NO_KEY = { encryptedAESKey: undefined, keyFromUserId: undefined, keyFromDeviceId: undefined }
+
 t.test('a start invites each device with its own key', async t => {
   const driver = new CallDriver({ devices: 2 })
   const { effects } = driver.start([2, 3])
@@ -62,6 +64,8 @@ t.test('a start invites each device with its own key', async t => {
       keyEpoch: 1,
       expiresAtMs: START_MS + 60_000,
       participants: [1, 2, 3].map(user => ({ userId: BigInt(user), displayName: `User ${user}` })),
+      keyFromUserId: 1n,
+      keyFromDeviceId: 101n,
       encryptedAESKey: keyFor(device),
     })),
   )
@@ -110,7 +114,7 @@ t.test('a start that is repeated is answered as before', async t => {
   const first = driver.start([2, 3])
   const again = driver.start([2, 3])
   t.same(again, { ...first, effects: [] })
-  t.equal(resultOf(driver.decide(driver.startCommand([2], 2), driver.facts([2], 2))), 'CALL_NOT_FOUND')
+  t.equal(resultOf(driver.decide(driver.startCommand([2], 2), driver.facts([2], 2))), 'CALL_ID_TAKEN')
 })
 
 t.test('a joining callee hears nothing, their other devices that it was answered', async t => {
@@ -147,7 +151,7 @@ t.test('the device that joins gets its own key, once', async t => {
   t.equal(recordIn(joined).encryptedAESKey, keyFor(SECOND))
   t.notOk(JSON.stringify(driver.call, (_, value) => String(value)).includes(keyFor(SECOND)))
   const again = driver.join(2)
-  t.same(recordIn(again), { ...recordIn(joined), encryptedAESKey: undefined })
+  t.same(recordIn(again), { ...recordIn(joined), ...NO_KEY })
   t.same(again.effects, [])
 })
 
