@@ -29,10 +29,9 @@ private val page = File(projectRoot, "docs/crypto.md").readText()
 private fun valueIn(row: String): String =
     checkNotNull(Regex("^\\| $row.*`([^`]+)` \\|$", RegexOption.MULTILINE).find(page)).groupValues[1]
 
-/** A pair with this private scalar, in hexadecimal, and this public key. */
-private fun pairOf(scalar: String, publicKey: String): KeyPair {
+/** A pair with this private scalar, in hexadecimal, and this point. */
+internal fun pairOf(scalar: String, point: ByteArray): KeyPair {
     val parameters = (newPair().public as ECPublicKey).params
-    val point = decodeBase64(publicKey).takeLast(POINT_OCTETS).toByteArray()
     val (x, y) = listOf(1, 33).map { BigInteger(1, point.copyOfRange(it, it + 32)) }
     val factory = KeyFactory.getInstance("EC")
     return KeyPair(
@@ -51,7 +50,7 @@ private fun codeOf(act: suspend () -> Unit): String? = try {
 class CallKeysTest {
     private fun documented(userId: ULong, deviceId: ULong, row: String): OwnKeyHolder {
         val publicKey = page.substringAfter(valueIn(row)).substringAfter("public key | `").substringBefore('`')
-        return OwnKeyHolder(userId, deviceId, JcaDeviceKeys(pairOf(valueIn(row), publicKey), newPair()))
+        return OwnKeyHolder(userId, deviceId, JcaDeviceKeys(pairOf(valueIn(row), decodeBase64(publicKey)), newPair()))
     }
 
     private val ann = documented(1u, 11u, "sender \\| `1_11`")
