@@ -40,15 +40,23 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
   const callKey = crypto.getRandomValues(new Uint8Array(32))
   const sealed = await sealCallKey(callKey, ann, bob)
   const bytes = Buffer.from(sealed, 'base64')
-  t.equal(bytes.length, 113)
+  t.equal(bytes.length, 114)
   t.same(await openCallKey(sealed, ann, bob), callKey)
   t.not(await sealCallKey(callKey, ann, bob), sealed, 'another time it looks different')
   await t.rejects(openCallKey(sealed, eve, bob), 'from somebody else')
   await t.rejects(openCallKey(sealed, ann, eve), 'for somebody else')
   await t.rejects(openCallKey(sealed, ann, { ...bob, name: '2_3' }), 'for another device')
   await t.rejects(openCallKey(sealed, { ...ann, name: '1_2' }, bob), 'by another name')
-  bytes[100]! ^= 1
-  await t.rejects(openCallKey(bytes.toString('base64'), ann, bob), 'changed on the way')
+  const changed = (at: number, to: number) => {
+    const octets = Uint8Array.from(bytes, (octet, index) => (index === at ? to : octet))
+    return Buffer.from(octets).toString('base64')
+  }
+  await t.rejects(openCallKey(changed(100, bytes[100]! ^ 1), ann, bob), 'changed on the way')
+  await t.rejects(openCallKey(changed(0, 1), ann, bob), 'of form 1')
+  await t.rejects(openCallKey(changed(65, bytes[65]! ^ 1), ann, bob), 'by a point off the curve')
+  await t.rejects(openCallKey(changed(1, 6 + (bytes[65]! & 1)), ann, bob), 'by a hybrid point')
+  await t.rejects(openCallKey(bytes.subarray(0, 60).toString('base64'), ann, bob), 'cut off')
+  await t.rejects(sealCallKey(callKey, ann, { ...bob, point: new Uint8Array(65) }), 'for zeros')
 })
 
 /** A device whose private key is this scalar, in hexadecimal. */

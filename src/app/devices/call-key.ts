@@ -1,14 +1,18 @@
 /**
- * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format, in the manner
- * of HPKE's authenticated mode (RFC 9180): only the receiver can open it, and knows by that who has sealed it.
+ * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode
+ * Auth, so only the receiver can open it, and opening proves which device sealed it.
  */
 
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
+import { isP256Point } from '../../log/p256.ts'
 import { CallsignError } from '../callsign-error.ts'
 import type { Bytes, DeviceKeys } from './device-keys.ts'
+import { type AgreementKey, openAuth, sealAuth } from './hpke.ts'
 import { spokenCode } from './spoken-code.ts'
 
 export interface KeyHolder {
+  readonly userId: string
+  readonly deviceId: string
   /** `<userId>_<deviceId>` */
   readonly name: string
   /** The uncompressed point of its P-256 key. */
@@ -19,10 +23,16 @@ export interface OwnKeyHolder extends KeyHolder {
   readonly keys: Pick<DeviceKeys, 'agree'>
 }
 
+/** Everything that a sealed key belongs to: it opens with exactly this, or not at all. */
+interface KeyBinding {
+  readonly sender: KeyHolder
+  readonly receiver: KeyHolder
+}
+
 export function keyHolder(userId: string, deviceId: string, publicKey: string): KeyHolder {
   // The last octets of SPKI, and all of the other encoding.
   const point = Uint8Array.from(decodeBase64(publicKey).slice(-POINT_BYTES))
-  return { name: `${userId}_${deviceId}`, point }
+  return { userId, deviceId, name: `${userId}_${deviceId}`, point }
 }
 
 /** 32 random bytes. */
@@ -30,28 +40,28 @@ export function makeCallKey(): Bytes {
   return globalThis.crypto.getRandomValues(new Uint8Array(KEY_BYTES))
 }
 
-/** Seals a call key, or one with a checkpoint behind it: base64. */
+/**
+ * Seals a call key, or one with a checkpoint behind it: base64. Rejects with `KEY_UNSUPPORTED` where the receiver's key is no
+ * point of P-256.
+ */
 export async function sealCallKey(callKey: Uint8Array, from: OwnKeyHolder, to: KeyHolder): Promise<string> {
-  const { subtle } = globalThis.crypto
-  const ephemeral = await subtle.generateKey(P256, true, ['deriveBits'])
-  const point = new Uint8Array(await subtle.exportKey('raw', ephemeral.publicKey))
-  const receiver = await subtle.importKey('raw', to.point, P256, false, [])
-  const bits = await subtle.deriveBits({ name: 'ECDH', public: receiver }, ephemeral.privateKey, 256)
-  const shared = concat(new Uint8Array(bits), await from.keys.agree(to.point))
-  const { key, iv } = await derive(shared, point, from, to)
-  const sealed = await subtle.encrypt({ name: 'AES-GCM', iv }, key, Uint8Array.from(callKey))
-  return encodeBase64(concat(point, new Uint8Array(sealed)))
+  const { userId, deviceId, point } = to
+  if (!isP256Point(point)) {
+    const sentence = `The key of device ${deviceId} is not one of P-256.`
+    throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
+  }
+  const info = infoOf({ sender: from, receiver: to })
+  const sealed = await sealAuth(callKey, { sender: agreementKey(from), receiver: point, info })
+  return encodeBase64(concat(Uint8Array.of(FORM), sealed))
 }
 
 /** Gives the octets that were sealed. Rejects with `CALL_KEY_INVALID` unless `from` sealed it for `to`. */
 export async function openCallKey(sealed: string, from: KeyHolder, to: OwnKeyHolder): Promise<Bytes> {
   try {
-    const bytes = Uint8Array.from(decodeBase64(sealed))
-    const point = bytes.slice(0, POINT_BYTES)
-    const shared = concat(await to.keys.agree(point), await to.keys.agree(from.point))
-    const { key, iv } = await derive(shared, point, from, to)
-    const cipher = { name: 'AES-GCM', iv }
-    return new Uint8Array(await globalThis.crypto.subtle.decrypt(cipher, key, bytes.subarray(POINT_BYTES)))
+    const bytes = decodeBase64(sealed)
+    if (bytes[0] !== FORM) throw new RangeError(`a sealed key of form ${bytes[0]}`)
+    const info = infoOf({ sender: from, receiver: to })
+    return await openAuth(bytes.subarray(1), { sender: from.point, receiver: agreementKey(to), info })
   } catch (cause) {
     const sentence = 'The call’s key was not sealed by the device that is said to have sent it.'
     throw new CallsignError('CALL_KEY_INVALID', sentence, { cause })
@@ -63,22 +73,30 @@ export function fingerprintOf(callKey: Uint8Array, callId: string, epoch: number
   return spokenCode(`callsign call fingerprint v1 ${callId} ${epoch} `, callKey)
 }
 
-/** HKDF-SHA256 over both secrets, bound to who sends, who is to read, and all keys that took part. */
-async function derive(shared: Bytes, ephemeral: Bytes, from: KeyHolder, to: KeyHolder) {
-  const { subtle } = globalThis.crypto
-  const secret = await subtle.importKey('raw', shared, 'HKDF', false, ['deriveBits'])
-  const purpose = new TextEncoder().encode(`callsign call key v1 ${from.name} ${to.name} `)
-  const info = concat(purpose, ephemeral, from.point, to.point)
-  const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info }
-  const bytes = new Uint8Array(await subtle.deriveBits(hkdf, secret, 8 * (KEY_BYTES + IV_BYTES)))
-  const raw = bytes.subarray(0, KEY_BYTES)
-  const key = await subtle.importKey('raw', raw, 'AES-GCM', false, ['encrypt', 'decrypt'])
-  return { key, iv: bytes.subarray(KEY_BYTES) }
+/** `info` of HPKE: the one place that says what a sealed key is bound to. */
+function infoOf({ sender, receiver }: KeyBinding): Bytes {
+  const names = [sender, receiver].flatMap(({ userId, deviceId }) => [uint64(userId), uint64(deviceId)])
+  return concat(PURPOSE, ...names)
+}
+
+/** Eight octets, big-endian. Throws for a text that is no uint64 in decimal. */
+function uint64(decimal: string): Bytes {
+  const value = BigInt(decimal)
+  if (BigInt.asUintN(64, value) !== value) throw new RangeError(`${decimal} is not a uint64`)
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, value)
+  return bytes
+}
+
+function agreementKey({ point, keys }: OwnKeyHolder): AgreementKey {
+  return { point, agree: other => keys.agree(other) }
 }
 
 function concat(...parts: readonly Uint8Array[]): Bytes {
   return Uint8Array.from(parts.flatMap(part => [...part]))
 }
 
-const P256 = { name: 'ECDH', namedCurve: 'P-256' }
-const [POINT_BYTES, KEY_BYTES, IV_BYTES] = [65, 32, 12]
+const PURPOSE = new TextEncoder().encode('callsign call key v2\n')
+/** The first octet of a sealed key. */
+const FORM = 2
+const [POINT_BYTES, KEY_BYTES] = [65, 32]

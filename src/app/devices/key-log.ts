@@ -60,8 +60,6 @@ export type KeyEvent =
 
 /** A device whose key the log proves. */
 export interface PeerDevice extends KeyHolder {
-  readonly userId: string
-  readonly deviceId: string
   readonly publicKeyHash: string
   /** Whether a device list names it: its app can read a checkpoint behind a key. */
   readonly isListed: boolean
@@ -130,7 +128,7 @@ export class KeyLog {
           throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
         }
         const holder = keyHolder(userId, deviceId, publicKey)
-        peers.push({ ...holder, userId, deviceId, publicKeyHash, isListed: basis === 'list' })
+        peers.push({ ...holder, publicKeyHash, isListed: basis === 'list' })
       }
     }
     return peers

@@ -1,8 +1,9 @@
-/** Call keys of the SDK against the code and the values of docs/crypto.md, in both directions. */
+/** Call keys of the SDK against the code and the values of docs/crypto.md and against `@hpke/core`, in both directions. */
 
 import { createECDH } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core'
 import t from 'tap'
 import {
   fingerprintOf,
@@ -40,7 +41,8 @@ async function deviceOf(name: string, scalar: string): Promise<OwnKeyHolder & pr
   const jwk = { kty: 'EC', crv: 'P-256', d, x, y }
   const privateKey = await crypto.subtle.importKey('jwk', jwk, ecdh, false, ['deriveBits'])
   const agree = async (other: Uint8Array) => new Uint8Array(pair.computeSecret(other))
-  return { name, point, privateKey, keys: { agree } }
+  const [userId, deviceId] = name.split('_') as [string, string]
+  return { userId, deviceId, name, point, privateKey, keys: { agree } }
 }
 
 const documented = async () => ({
@@ -65,11 +67,48 @@ t.test('the code of docs/crypto.md opens what the SDK has sealed, and the other 
 
   const vector = readVectors<Record<string, string>>('call-key-checkpoint')
   const sealed = await sealCallKey(fromHex(vector.opened_hex!), ann, bob)
-  t.equal(Buffer.from(sealed, 'base64').length, 222)
+  t.equal(Buffer.from(sealed, 'base64').length, 223)
   const opened = readCallKey(await openCallKey(sealed, ann, bob), vector.note!.split('\n')[0]!)
   t.same(opened, { callKey: fromHex(vector.call_key_hex!), note: vector.note })
   const byKotlin = await openCallKey(vector.sealed_base64!, ann, bob)
   t.equal(toHex(byKotlin), vector.opened_hex, 'as the Kotlin package sealed it')
+})
+
+t.test('a stranger’s HPKE opens what the SDK has sealed, and the other way round', async t => {
+  const { ann, bob } = await documented()
+  const suite = new CipherSuite({
+    kem: new DhkemP256HkdfSha256(),
+    kdf: new HkdfSha256(),
+    aead: new Aes256Gcm(),
+  })
+  const privateKey = (row: string) => suite.kem.importKey('raw', fromHex(valueIn(row)).buffer, false)
+  const publicKey = ({ point }: OwnKeyHolder) =>
+    suite.kem.importKey('raw', Uint8Array.from(point).buffer, true)
+  const ids = Buffer.alloc(32)
+  for (const [at, id] of [1n, 11n, 2n, 22n].entries()) ids.writeBigUInt64BE(id, 8 * at)
+  const info = Uint8Array.from(Buffer.concat([Buffer.from('callsign call key v2\n'), ids]))
+  t.equal(toHex(info), valueIn('`info`'))
+
+  const ours = Uint8Array.from(
+    Buffer.from(await sealCallKey(fromHex(valueIn('call key')), ann, bob), 'base64'),
+  )
+  const recipient = await suite.createRecipientContext({
+    recipientKey: await privateKey('receiver \\| `2_22`'),
+    senderPublicKey: await publicKey(ann),
+    enc: ours.slice(1, 66),
+    info,
+  })
+  t.equal(ours[0], 2)
+  t.equal(toHex(new Uint8Array(await recipient.open(ours.slice(66)))), valueIn('call key'))
+
+  const sender = await suite.createSenderContext({
+    recipientPublicKey: await publicKey(bob),
+    senderKey: await privateKey('sender \\| `1_11`'),
+    info,
+  })
+  const sealed = await sender.seal(fromHex(valueIn('call key')))
+  const theirs = Buffer.concat([Buffer.of(2), Buffer.from(sender.enc), Buffer.from(sealed)])
+  t.equal(toHex(await openCallKey(theirs.toString('base64'), ann, bob)), valueIn('call key'))
 })
 
 t.test('a key is opened by the device it was sealed for, as coming from the one that sealed it', async t => {
@@ -80,18 +119,58 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
   ]
   const callKey = makeCallKey()
   const sealed = await sealCallKey(callKey, ann, bob)
+  const octets = Buffer.from(sealed, 'base64')
+  t.equal(octets.length, 114)
   t.same(await openCallKey(sealed, ann, bob), callKey)
   t.not(await sealCallKey(callKey, ann, bob), sealed, 'another time it looks different')
-  const changed = Buffer.from(sealed, 'base64')
-  changed[100]! ^= 1
+  const withEnc = (enc: Uint8Array) =>
+    Buffer.concat([octets.subarray(0, 1), enc, octets.subarray(66)]).toString('base64')
+  const off = Uint8Array.from(octets.subarray(1, 66))
+  off[64]! ^= 1
   for (const [what, opening] of Object.entries({
     'from another device': () => openCallKey(sealed, eve, bob),
     'for another device': () => openCallKey(sealed, ann, eve),
-    'for another name': () => openCallKey(sealed, ann, { ...bob, name: '2_3' }),
-    'from another name': () => openCallKey(sealed, { ...ann, name: '1_2' }, bob),
-    'changed on the way': () => openCallKey(changed.toString('base64'), ann, bob),
-    'cut off': () => openCallKey(sealed.slice(0, 60), ann, bob),
+    'for another user': () => openCallKey(sealed, ann, { ...bob, userId: '3' }),
+    'for another device’s name': () => openCallKey(sealed, ann, { ...bob, deviceId: '3' }),
+    'from another user': () => openCallKey(sealed, { ...ann, userId: '2' }, bob),
+    'from another device’s name': () => openCallKey(sealed, { ...ann, deviceId: '2' }, bob),
+    'to its own sender': () => openCallKey(sealed, ann, ann),
+    'by a name that is no uint64': () => openCallKey(sealed, { ...ann, userId: `${2n ** 64n + 1n}` }, bob),
+    'of form 1': () =>
+      openCallKey(Buffer.concat([Buffer.of(1), octets.subarray(1)]).toString('base64'), ann, bob),
+    'of form 1, which had no number': () => openCallKey(octets.subarray(1).toString('base64'), ann, bob),
+    'by a point off the curve': () => openCallKey(withEnc(off), ann, bob),
+    'by zeros for a point': () => openCallKey(withEnc(new Uint8Array(65)), ann, bob),
+    'by infinity for a point': () => openCallKey(withEnc(Uint8Array.of(0)), ann, bob),
+    'from a sender off the curve': () => openCallKey(sealed, { ...ann, point: off }, bob),
+    'a byte longer': () => openCallKey(Buffer.concat([octets, Buffer.of(0)]).toString('base64'), ann, bob),
     'no base64': () => openCallKey('?', ann, bob),
+    'a base64 of two spellings': () => openCallKey(`${sealed} `, ann, bob),
   }))
     t.equal(await rejectionOf(opening()), 'CALL_KEY_INVALID', what)
+
+  const codes = new Set<string | undefined>()
+  for (let bit = 0; bit < 8 * octets.length; bit++) {
+    const changed = Buffer.from(octets)
+    changed[bit >> 3]! ^= 1 << (bit & 7)
+    codes.add(await rejectionOf(openCallKey(changed.toString('base64'), ann, bob)))
+  }
+  for (let length = 0; length < octets.length; length++)
+    codes.add(await rejectionOf(openCallKey(octets.subarray(0, length).toString('base64'), ann, bob)))
+  t.same([...codes], ['CALL_KEY_INVALID'], 'each bit, each length')
+})
+
+t.test('no own key meets a receiver’s point that is not on the curve', async t => {
+  const { ann, bob } = await documented()
+  const agree = () => t.fail('the key was used') as never
+  const off = Uint8Array.from(bob.point)
+  off[64]! ^= 1
+  for (const point of [off, new Uint8Array(65), Uint8Array.of(0), new Uint8Array(), bob.point.slice(0, 64)]) {
+    const sealing = sealCallKey(makeCallKey(), { ...ann, keys: { agree } }, { ...bob, point })
+    t.equal(await rejectionOf(sealing), 'KEY_UNSUPPORTED', toHex(point))
+  }
+  const failing = { agree: async () => Promise.reject(new Error('the phone is locked')) }
+  await t.rejects(sealCallKey(makeCallKey(), { ...ann, keys: failing }, bob), {
+    message: 'the phone is locked',
+  })
 })

@@ -1,6 +1,6 @@
 /**
- * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format, in the manner of
- * HPKE's authenticated mode (RFC 9180): only the receiver can open it, and knows by that who has sealed it.
+ * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode
+ * Auth, so only the receiver can open it, and opening proves which device sealed it.
  */
 package callsign.app
 
@@ -11,12 +11,16 @@ import java.nio.ByteBuffer
 import java.security.GeneralSecurityException
 import java.security.MessageDigest
 import java.security.SecureRandom
-import javax.crypto.Cipher
-import javax.crypto.spec.GCMParameterSpec
-import javax.crypto.spec.SecretKeySpec
 
-/** A device to seal for, or that has sealed. [name] is `<userId>_<deviceId>`; [point] has 65 octets. */
-public class KeyHolder private constructor(public val name: String, internal val point: ByteArray) {
+/** A device to seal for, or that has sealed. [point] has 65 octets. */
+public class KeyHolder private constructor(
+    public val userId: ULong,
+    public val deviceId: ULong,
+    internal val point: ByteArray,
+) {
+    /** `<userId>_<deviceId>` */
+    public val name: String = "${userId}_$deviceId"
+
     public companion object {
         /**
          * [publicKey] is base64, as it is registered: SPKI, or the point alone. Throws `KEY_UNSUPPORTED` for less than a point;
@@ -32,7 +36,7 @@ public class KeyHolder private constructor(public val name: String, internal val
                 val sentence = "The key of device $deviceId is not one of P-256."
                 throw CallsignException(CallsignException.LocalCode.KEY_UNSUPPORTED, sentence)
             }
-            return KeyHolder("${userId}_$deviceId", octets.copyOfRange(octets.size - POINT_OCTETS, octets.size))
+            return KeyHolder(userId, deviceId, octets.copyOfRange(octets.size - POINT_OCTETS, octets.size))
         }
     }
 }
@@ -51,26 +55,22 @@ public fun makeCallKey(): ByteArray = ByteArray(KEY_OCTETS).also(SecureRandom():
  * `KEY_UNSUPPORTED` where the receiver's key is no point of P-256.
  */
 public suspend fun sealCallKey(callKey: ByteArray, from: OwnKeyHolder, to: KeyHolder): String {
-    val ephemeral = newPair()
-    val point = pointOf(ephemeral.public)
-    val shared = try {
-        sharedSecret(ephemeral.private, to.point) + from.keys.agree(to.point)
+    val context = KeyBinding(from.holder, to).context()
+    val sealed = try {
+        sealAuth(callKey, from.agreementKey, to.point, context)
     } catch (cause: GeneralSecurityException) {
         val sentence = "The key of device ${to.name} is not one of P-256."
         throw CallsignException(CallsignException.LocalCode.KEY_UNSUPPORTED, sentence, cause)
     }
-    val sealed = cipher(Cipher.ENCRYPT_MODE, shared, point, from.holder, to).doFinal(callKey)
-    return encodeBase64(point + sealed)
+    return encodeBase64(byteArrayOf(FORM) + sealed)
 }
 
 /** Gives the octets that were sealed. Throws `CALL_KEY_INVALID` unless [from] sealed it for [to]. */
 public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder): ByteArray = try {
     val octets = decodeBase64(sealed)
-    if (octets.size < SEALED_OCTETS_MIN) throw GeneralSecurityException("${octets.size} octets are no sealed key")
-    val point = octets.copyOf(POINT_OCTETS)
-    val shared = to.keys.agree(point) + to.keys.agree(from.point)
-    val cipher = cipher(Cipher.DECRYPT_MODE, shared, point, from, to.holder)
-    cipher.doFinal(octets.copyOfRange(POINT_OCTETS, octets.size))
+    if (octets.isEmpty() || octets[0] != FORM) throw GeneralSecurityException("not a sealed key of form $FORM")
+    val context = KeyBinding(from, to.holder).context()
+    openAuth(octets.copyOfRange(1, octets.size), from.point, to.agreementKey, context)
 } catch (cause: GeneralSecurityException) {
     throw notSealed(cause)
 } catch (cause: LogException) {
@@ -91,15 +91,17 @@ internal fun spokenCode(text: String, octets: ByteArray = ByteArray(0)): String 
         .joinToString(" ") { it.toString().padStart(5, '0') }
 }
 
-/** AES-256-GCM by a key and nonce of HKDF over both secrets, bound to sender, receiver, and all keys that took part. */
-private fun cipher(mode: Int, shared: ByteArray, ephemeral: ByteArray, from: KeyHolder, to: KeyHolder): Cipher {
-    val info = "callsign call key v1 ${from.name} ${to.name} ".toByteArray() + ephemeral + from.point + to.point
-    val octets = hkdf("HmacSHA256", shared, info, KEY_OCTETS + IV_OCTETS)
-    return Cipher.getInstance("AES/GCM/NoPadding").apply {
-        val key = SecretKeySpec(octets, 0, KEY_OCTETS, "AES")
-        init(mode, key, GCMParameterSpec(8 * TAG_OCTETS, octets, KEY_OCTETS, IV_OCTETS))
+/** Everything that a sealed key belongs to: it opens with exactly this, or not at all. */
+private class KeyBinding(private val sender: KeyHolder, private val receiver: KeyHolder) {
+    /** The one place that says what `info` of HPKE has. Integers are big-endian. */
+    fun context(): HpkeContext {
+        val info = ByteBuffer.allocate(PURPOSE.size + 4 * ULong.SIZE_BYTES).put(PURPOSE)
+        for (device in listOf(sender, receiver)) info.putLong(device.userId.toLong()).putLong(device.deviceId.toLong())
+        return HpkeContext(info.array())
     }
 }
+
+private val OwnKeyHolder.agreementKey: AgreementKey get() = AgreementKey(holder.point, keys::agree)
 
 private fun notSealed(cause: Exception): CallsignException {
     val sentence = "The call’s key was not sealed by the device that is said to have sent it."
@@ -107,5 +109,7 @@ private fun notSealed(cause: Exception): CallsignException {
 }
 
 private const val KEY_OCTETS = 32
-private const val IV_OCTETS = 12
-private const val SEALED_OCTETS_MIN = POINT_OCTETS + TAG_OCTETS
+private val PURPOSE = "callsign call key v2\n".toByteArray()
+
+/** The first octet of a sealed key. */
+private const val FORM: Byte = 2

@@ -29,10 +29,9 @@ private val page = File(projectRoot, "docs/crypto.md").readText()
 private fun valueIn(row: String): String =
     checkNotNull(Regex("^\\| $row.*`([^`]+)` \\|$", RegexOption.MULTILINE).find(page)).groupValues[1]
 
-/** A pair with this private scalar, in hexadecimal, and this public key. */
-private fun pairOf(scalar: String, publicKey: String): KeyPair {
+/** A pair with this private scalar, in hexadecimal, and this point. */
+internal fun pairOf(scalar: String, point: ByteArray): KeyPair {
     val parameters = (newPair().public as ECPublicKey).params
-    val point = decodeBase64(publicKey).takeLast(POINT_OCTETS).toByteArray()
     val (x, y) = listOf(1, 33).map { BigInteger(1, point.copyOfRange(it, it + 32)) }
     val factory = KeyFactory.getInstance("EC")
     return KeyPair(
@@ -51,7 +50,7 @@ private fun codeOf(act: suspend () -> Unit): String? = try {
 class CallKeysTest {
     private fun documented(userId: ULong, deviceId: ULong, row: String): OwnKeyHolder {
         val publicKey = page.substringAfter(valueIn(row)).substringAfter("public key | `").substringBefore('`')
-        return OwnKeyHolder(userId, deviceId, JcaDeviceKeys(pairOf(valueIn(row), publicKey), newPair()))
+        return OwnKeyHolder(userId, deviceId, JcaDeviceKeys(pairOf(valueIn(row), decodeBase64(publicKey)), newPair()))
     }
 
     private val ann = documented(1u, 11u, "sender \\| `1_11`")
@@ -68,7 +67,7 @@ class CallKeysTest {
     fun `a sealed key opens at its receiver, with its checkpoint`() = runBlocking {
         val callKey = makeCallKey()
         val sealed = sealCallKey(callKey, ann, bob.holder)
-        assertEquals(113, decodeBase64(sealed).size)
+        assertEquals(114, decodeBase64(sealed).size)
         assertArrayEquals(callKey, openCallKey(sealed, ann.holder, bob))
         assertNotEquals(sealed, sealCallKey(callKey, ann, bob.holder))
 
@@ -76,7 +75,7 @@ class CallKeysTest {
         fun text(name: String) = vector.word(name)
         assertArrayEquals(fromHex(text("opened_hex")), openCallKey(text("sealed_base64"), ann.holder, bob))
         val noted = sealCallKey(fromHex(text("opened_hex")), ann, bob.holder)
-        assertEquals(222, decodeBase64(noted).size)
+        assertEquals(223, decodeBase64(noted).size)
         val read = readCallKey(openCallKey(noted, ann.holder, bob), text("note").substringBefore('\n'))
         assertArrayEquals(fromHex(text("call_key_hex")), read.callKey)
         assertEquals(text("note"), read.note)
@@ -89,30 +88,48 @@ class CallKeysTest {
         val octets = decodeBase64(sealed)
         fun opening(text: String = sealed, from: KeyHolder = ann.holder, to: OwnKeyHolder = bob): suspend () -> Unit =
             { openCallKey(text, from, to) }
+        fun withEnc(enc: ByteArray) = encodeBase64(octets.copyOf(1) + enc + octets.drop(66))
+        val off = octets.copyOfRange(1, 66).also { it[64] = (it[64].toInt() xor 1).toByte() }
         val wrong = mapOf(
             "from another device" to opening(from = eve.holder),
             "for another device" to opening(to = eve),
-            "for another name" to opening(to = OwnKeyHolder(2u, 3u, bob.keys)),
-            "from another name" to opening(from = KeyHolder.of(1u, 2u, ann.keys.publicKey)),
-            "cut off" to opening(sealed.take(60)),
-            "too short" to opening(encodeBase64(octets.copyOf(80))),
+            "for another user" to opening(to = OwnKeyHolder(3u, 22u, bob.keys)),
+            "for another device's name" to opening(to = OwnKeyHolder(2u, 3u, bob.keys)),
+            "from another user" to opening(from = KeyHolder.of(2u, 11u, ann.keys.publicKey)),
+            "from another device's name" to opening(from = KeyHolder.of(1u, 2u, ann.keys.publicKey)),
+            "to its own sender" to opening(to = ann),
+            "of form 1" to opening(encodeBase64(byteArrayOf(1) + octets.drop(1))),
+            "of form 1, which had no number" to opening(encodeBase64(octets.copyOfRange(1, octets.size))),
+            "by a point off the curve" to opening(withEnc(off)),
+            "by zeros for a point" to opening(withEnc(ByteArray(65))),
+            "by infinity for a point" to opening(withEnc(ByteArray(1))),
+            "from a sender off the curve" to opening(from = KeyHolder.of(1u, 11u, encodeBase64(off))),
+            "an octet longer" to opening(encodeBase64(octets + 0)),
             "no base64" to opening("?"),
             "empty" to opening(""),
         )
         for ((what, open) in wrong) assertEquals("CALL_KEY_INVALID", codeOf(open), what)
-        for (at in octets.indices) {
-            val changed = octets.copyOf().also { it[at] = (it[at].toInt() xor 1).toByte() }
-            assertEquals("CALL_KEY_INVALID", codeOf(opening(encodeBase64(changed))), "octet $at")
+        for (bit in 0 until 8 * octets.size) {
+            val changed = octets.copyOf().also { it[bit / 8] = (it[bit / 8].toInt() xor (1 shl bit % 8)).toByte() }
+            assertEquals("CALL_KEY_INVALID", codeOf(opening(encodeBase64(changed))), "bit $bit")
         }
+        for (length in octets.indices)
+            assertEquals("CALL_KEY_INVALID", codeOf(opening(encodeBase64(octets.copyOf(length)))), "$length octets")
     }
 
     @Test
     fun `a receiver without a point of P-256 is sealed for by none`() {
         for (publicKey in listOf("", "?", "AAAA"))
             assertEquals("KEY_UNSUPPORTED", codeOf { KeyHolder.of(1u, 2u, publicKey) }, publicKey)
+        val untouched = object : DeviceKeys by ann.keys {
+            override suspend fun agree(point: ByteArray): ByteArray = error("the key was used")
+        }
         val off = decodeBase64(bob.keys.publicKey).also { it[it.size - 1] = (it[it.size - 1].toInt() xor 1).toByte() }
-        val strange = KeyHolder.of(2u, 22u, encodeBase64(off))
-        assertEquals("KEY_UNSUPPORTED", codeOf { sealCallKey(makeCallKey(), ann, strange) })
+        for (point in listOf(off, ByteArray(65), ByteArray(65).also { it[0] = 4 })) {
+            val strange = KeyHolder.of(2u, 22u, encodeBase64(point))
+            val sealing = suspend { sealCallKey(makeCallKey(), OwnKeyHolder(1u, 11u, untouched), strange) }
+            assertEquals("KEY_UNSUPPORTED", codeOf { sealing() }, toHex(point))
+        }
     }
 }
 
