@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CallsignError, hasCode } from '../../src/app/callsign-error.ts'
 import { makeCallKey } from '../../src/app/devices/call-key.ts'
+import { randomId } from '../../src/app/random-id.ts'
 import { messageOf } from '../../src/errors.ts'
 import { type DrillPhone, keyUpdateName } from './phone.ts'
 import type { RegisteredKey, Registrar } from './registrar.ts'
@@ -119,14 +120,15 @@ export class Load {
 
   async #call(caller: DrillPhone, callee: DrillPhone): Promise<void> {
     const callKey = makeCallKey()
-    const sealed = (name: string) => caller.seal(callKey, { ...callee.holder, name })
+    const callId = randomId()
+    const sealed = (name: string) => caller.seal(callKey, { ...callee.holder, name }, { callId, epoch: 1 })
     const keys = await Promise.all(callee.deviceNames.map(async name => [name, await sealed(name)] as const))
     const started = await caller.change('POST call/start', {
+      callId,
       calleeIds: [callee.userId],
       encryptedAESKeys: Object.fromEntries(keys),
       isVideo: false,
     })
-    const { callId } = started.reply
     const call = { callId, caller, isEnded: false }
     this.calls.push(call)
     this.#acknowledge(started)
@@ -135,7 +137,7 @@ export class Load {
     this.#acknowledge(await callee.change('POST call/{callId}/join', undefined, { callId }))
     const endMs = performance.now() + CALL_MS
     for (let epoch = 2; this.#isOn && performance.now() < endMs && epoch < EPOCHS_MAX; epoch++) {
-      const sealed = await caller.seal(makeCallKey(), callee.holder)
+      const sealed = await caller.seal(makeCallKey(), callee.holder, { callId, epoch })
       const encryptedAESKeys = { [callee.name]: sealed }
       const body = { epoch, reason: 'rotation', encryptedAESKeys } as const
       this.#acknowledge(await caller.change('POST call/{callId}/keys', body, { callId }))

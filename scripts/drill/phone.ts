@@ -8,7 +8,7 @@ import { WebSocket } from 'ws'
 import { CallsignError } from '../../src/app/callsign-error.ts'
 import type { StompFrame } from '../../src/app/connection/stomp.ts'
 import { StompSocket } from '../../src/app/connection/stomp-socket.ts'
-import { type KeyHolder, keyHolder, sealCallKey } from '../../src/app/devices/call-key.ts'
+import { type KeyBinding, type KeyHolder, keyHolder, sealCallKey } from '../../src/app/devices/call-key.ts'
 import { type DeviceKeys, webCryptoKeys } from '../../src/app/devices/device-keys.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from '../../src/app/session/operations.ts'
 import { withTextIds } from '../../src/app/session/server.ts'
@@ -105,8 +105,8 @@ export class DrillPhone {
     await other.#session.request('POST friend-request/accept', { userId: this.userId })
   }
 
-  seal(callKey: Uint8Array, to: KeyHolder): Promise<string> {
-    return sealCallKey(callKey, { ...this.holder, keys: this.#keys }, to)
+  seal(callKey: Uint8Array, to: KeyHolder, binding: KeyBinding): Promise<string> {
+    return sealCallKey(callKey, { ...this.holder, keys: this.#keys }, to, binding)
   }
 
   /** Resolves with the reply, and when the attempt that brought it was sent. Rejects with `CallsignError`. */

@@ -7,11 +7,12 @@ import type { CallMedia, RoomEntry } from '../domain/calls/call-media.ts'
 import type { KeysReason, ParticipantView, PersonName } from '../domain/calls/call-notice.ts'
 import type { CallRecord } from '../domain/calls/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
 import { BodyReader } from './json.ts'
 import { oneOf } from './one-of.ts'
 import { page } from './page.ts'
 import { optionalTimeText, Time, timeText } from './time.ts'
-import { ChosenId, Uint64, Uint64Text } from './uint64.ts'
+import { chosenId, Uint64, Uint64Text } from './uint64.ts'
 
 /** A call's key for one device, as that device alone gets it. */
 export const EncryptedKey = Type.String({
@@ -43,7 +44,7 @@ const SealedEpoch = Type.Integer({
 })
 
 export const StartCallRequest = Type.Object({
-  callId: Type.Optional(ChosenId),
+  callId: Type.Optional(chosenId(OWN_ID_MIN, OWN_ID_END)),
   roomId: Type.Optional({ ...RoomId, description: 'Left out: the server assigns one' }),
   calleeIds: CalleeIds,
   encryptedAESKeys: KeyMap,

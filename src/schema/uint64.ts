@@ -1,11 +1,9 @@
 /** Ids on the wire (contract 1.3): which texts and numbers are one, and what the schemas say of them. */
 
 import Type, { type TSchema } from 'typebox'
-import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
 
 const PATTERN = '^(0|[1-9][0-9]{0,19})$'
 const FORM = new RegExp(PATTERN)
-const OWN_RANGE = `from ${OWN_ID_MIN} to ${OWN_ID_END - 1n}`
 const UINT64_MAX = 2n ** 64n - 1n
 
 /**
@@ -14,22 +12,25 @@ const UINT64_MAX = 2n ** 64n - 1n
  */
 export const Uint64 = Type.Refine(Type.Unsafe<bigint>({ toJSON: bothForms }), isUint64, () => REFUSAL)
 
-/** An id that a client chose, of the range that the server makes its own in. */
-export const ChosenId = Type.Refine(
-  Type.Unsafe<bigint>({ toJSON: chosenForms }),
-  value => isUint64(value) && value >= OWN_ID_MIN && value < OWN_ID_END,
-  () => `must be ${OWN_RANGE}, as a decimal string or a number`,
-)
+/** An id that a client chose, from `min` up to `end`. */
+export function chosenId(min: bigint, end: bigint) {
+  const range = `from ${min} to ${end - 1n}`
+  return Type.Refine(
+    Type.Unsafe<bigint>({ toJSON: chosenForms, range }),
+    value => isUint64(value) && value >= min && value < end,
+    () => `must be ${range}, as a decimal string or a number`,
+  )
+}
 
 /** An id in a reply: a bigint that `formatJson` writes. */
 export const Uint64Text = Type.Unsafe<bigint>({ type: 'string', format: 'uint64', pattern: PATTERN })
 
-/** Whether a schema is `Uint64` or `ChosenId`, be it optional. */
+/** Whether a schema is `Uint64` or a `chosenId`, be it optional. */
 export function isUint64Schema(schema: TSchema): boolean {
   return (schema as { toJSON?: unknown }).toJSON === bothForms || isChosenIdSchema(schema)
 }
 
-/** Whether a schema is `ChosenId`, be it optional. */
+/** Whether a schema is a `chosenId`, be it optional. */
 export function isChosenIdSchema(schema: TSchema): boolean {
   return (schema as { toJSON?: unknown }).toJSON === chosenForms
 }
@@ -44,8 +45,8 @@ function isUint64(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= 0n && value <= UINT64_MAX
 }
 
-function chosenForms(): object {
-  return { description: `Random, ${OWN_RANGE}. Left out: the server makes one`, ...bothForms() }
+function chosenForms(this: { readonly range: string }): object {
+  return { description: `Random, ${this.range}. Left out: the server makes one`, ...bothForms() }
 }
 
 function bothForms(): object {

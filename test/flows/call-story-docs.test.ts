@@ -31,6 +31,8 @@ async function deviceNamed(name: string): Promise<OwnDevice> {
   return { name, point, privateKey: keys.privateKey }
 }
 
+const BINDING = { callId: '6117204471893025', epoch: 1 }
+
 t.test('a key is opened by the device it was sealed for, as coming from the one that sealed it', async t => {
   const [ann, bob, eve] = (await Promise.all(['1_1', '2_2', '3_3'].map(deviceNamed))) as [
     OwnDevice,
@@ -38,25 +40,27 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
     OwnDevice,
   ]
   const callKey = crypto.getRandomValues(new Uint8Array(32))
-  const sealed = await sealCallKey(callKey, ann, bob)
+  const sealed = await sealCallKey(callKey, ann, bob, BINDING)
   const bytes = Buffer.from(sealed, 'base64')
   t.equal(bytes.length, 114)
-  t.same(await openCallKey(sealed, ann, bob), callKey)
-  t.not(await sealCallKey(callKey, ann, bob), sealed, 'another time it looks different')
-  await t.rejects(openCallKey(sealed, eve, bob), 'from somebody else')
-  await t.rejects(openCallKey(sealed, ann, eve), 'for somebody else')
-  await t.rejects(openCallKey(sealed, ann, { ...bob, name: '2_3' }), 'for another device')
-  await t.rejects(openCallKey(sealed, { ...ann, name: '1_2' }, bob), 'by another name')
+  t.same(await openCallKey(sealed, ann, bob, BINDING), callKey)
+  t.not(await sealCallKey(callKey, ann, bob, BINDING), sealed, 'another time it looks different')
+  await t.rejects(openCallKey(sealed, ann, bob, { ...BINDING, callId: '7' }), 'for another call')
+  await t.rejects(openCallKey(sealed, ann, bob, { ...BINDING, epoch: 2 }), 'for another epoch')
+  await t.rejects(openCallKey(sealed, eve, bob, BINDING), 'from somebody else')
+  await t.rejects(openCallKey(sealed, ann, eve, BINDING), 'for somebody else')
+  await t.rejects(openCallKey(sealed, ann, { ...bob, name: '2_3' }, BINDING), 'for another device')
+  await t.rejects(openCallKey(sealed, { ...ann, name: '1_2' }, bob, BINDING), 'by another name')
   const changed = (at: number, to: number) => {
     const octets = Uint8Array.from(bytes, (octet, index) => (index === at ? to : octet))
     return Buffer.from(octets).toString('base64')
   }
-  await t.rejects(openCallKey(changed(100, bytes[100]! ^ 1), ann, bob), 'changed on the way')
-  await t.rejects(openCallKey(changed(0, 1), ann, bob), 'of form 1')
-  await t.rejects(openCallKey(changed(65, bytes[65]! ^ 1), ann, bob), 'by a point off the curve')
-  await t.rejects(openCallKey(changed(1, 6 + (bytes[65]! & 1)), ann, bob), 'by a hybrid point')
-  await t.rejects(openCallKey(bytes.subarray(0, 60).toString('base64'), ann, bob), 'cut off')
-  await t.rejects(sealCallKey(callKey, ann, { ...bob, point: new Uint8Array(65) }), 'for zeros')
+  await t.rejects(openCallKey(changed(100, bytes[100]! ^ 1), ann, bob, BINDING), 'changed on the way')
+  await t.rejects(openCallKey(changed(0, 1), ann, bob, BINDING), 'of form 1')
+  await t.rejects(openCallKey(changed(65, bytes[65]! ^ 1), ann, bob, BINDING), 'by a point off the curve')
+  await t.rejects(openCallKey(changed(1, 6 + (bytes[65]! & 1)), ann, bob, BINDING), 'by a hybrid point')
+  await t.rejects(openCallKey(bytes.subarray(0, 60).toString('base64'), ann, bob, BINDING), 'cut off')
+  await t.rejects(sealCallKey(callKey, ann, { ...bob, point: new Uint8Array(65) }, BINDING), 'for zeros')
 })
 
 /** A device whose private key is this scalar, in hexadecimal. */
@@ -78,7 +82,7 @@ t.test('the values it gives to try a construction with are true', async t => {
   const bob = await deviceOf('2_22', valueIn('receiver \\| `2_22`'))
   t.match(cryptoPage, `\`${Buffer.from(ann.point).toString('base64')}\``)
   t.match(cryptoPage, `\`${Buffer.from(bob.point).toString('base64')}\``)
-  const callKey = await openCallKey(valueIn('sealed'), ann, bob)
+  const callKey = await openCallKey(valueIn('sealed'), ann, bob, BINDING)
   t.equal(Buffer.from(callKey).toString('hex'), valueIn('call key'))
   t.equal(await fingerprintOf(callKey, '6117204471893025', 1), valueIn('fingerprint'))
 })

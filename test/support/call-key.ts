@@ -14,27 +14,42 @@ export interface KeyHolder {
   readonly point: Bytes
 }
 
+export interface KeyBinding {
+  readonly callId: string
+  readonly epoch: number
+}
+
 export interface OwnDevice extends KeyHolder {
   readonly privateKey: CryptoKey
 }
 
 /** The call's key for one device: base64 of 114 bytes, which are 02, `enc`, the ciphertext and its tag. */
-export async function sealCallKey(callKey: Bytes, from: OwnDevice, to: KeyHolder): Promise<string> {
+export async function sealCallKey(
+  callKey: Bytes,
+  from: OwnDevice,
+  to: KeyHolder,
+  binding: KeyBinding,
+): Promise<string> {
   const ephemeral = await crypto.subtle.generateKey(P256, false, ['deriveBits'])
   const enc = new Uint8Array(await crypto.subtle.exportKey('raw', ephemeral.publicKey))
   const dh = concat(await agree(ephemeral.privateKey, to.point), await agree(from.privateKey, to.point))
-  const { key, iv } = await keySchedule(dh, concat(enc, to.point, from.point), infoOf(from, to))
+  const { key, iv } = await keySchedule(dh, concat(enc, to.point, from.point), infoOf(from, to, binding))
   const ciphertext = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, key, callKey)
   return btoa(String.fromCharCode(2, ...enc, ...new Uint8Array(ciphertext)))
 }
 
-/** Rejects unless `from` sealed it for `to`. */
-export async function openCallKey(sealed: string, from: KeyHolder, to: OwnDevice): Promise<Bytes> {
+/** Rejects unless `from` sealed it for `to`, and for this call and epoch. */
+export async function openCallKey(
+  sealed: string,
+  from: KeyHolder,
+  to: OwnDevice,
+  binding: KeyBinding,
+): Promise<Bytes> {
   const bytes = Uint8Array.from(atob(sealed), char => char.charCodeAt(0))
   if (bytes[0] !== 2) throw new Error('a sealed key of another form')
   const enc = bytes.subarray(1, 66)
   const dh = concat(await agree(to.privateKey, enc), await agree(to.privateKey, from.point))
-  const { key, iv } = await keySchedule(dh, concat(enc, to.point, from.point), infoOf(from, to))
+  const { key, iv } = await keySchedule(dh, concat(enc, to.point, from.point), infoOf(from, to, binding))
   return new Uint8Array(await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, key, bytes.subarray(66)))
 }
 
@@ -54,13 +69,14 @@ async function agree(privateKey: CryptoKey, point: Bytes): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.deriveBits({ name: 'ECDH', public: publicKey }, privateKey, 256))
 }
 
-/** `info`: a sealed key opens with exactly these names. */
-function infoOf(from: KeyHolder, to: KeyHolder): Bytes {
-  const ids = [from, to].flatMap(({ name }) => name.split('_')).map(id => BigInt(id))
-  const info = concat(ascii('callsign call key v2\n'), new Uint8Array(8 * ids.length))
-  const view = new DataView(info.buffer, info.length - 8 * ids.length)
-  for (const [at, id] of ids.entries()) view.setBigUint64(8 * at, id)
-  return info
+/** `info`: a sealed key opens for this call and epoch, and with exactly these names. */
+function infoOf(from: KeyHolder, to: KeyHolder, { callId, epoch }: KeyBinding): Bytes {
+  const view = new DataView(new ArrayBuffer(44))
+  view.setBigUint64(0, BigInt(callId))
+  view.setUint32(8, epoch)
+  const ids = [from, to].flatMap(({ name }) => name.split('_'))
+  for (const [at, id] of ids.entries()) view.setBigUint64(12 + 8 * at, BigInt(id))
+  return concat(ascii('callsign call key v2\n'), new Uint8Array(view.buffer))
 }
 
 /** `ExtractAndExpand` and `KeySchedule`: key and nonce for AES-256-GCM. */

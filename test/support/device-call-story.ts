@@ -126,12 +126,12 @@ export class StoryPlayer {
         return `${act.do} ${act.callId}`
       case 'open': {
         const from = act.from.map(one => `${one.userId}_${one.deviceId}`).join(' ')
-        return `open ${act.text} from ${from} as key ${this.#keyOf(act.key)}`
+        return `open ${act.text} of call ${act.callId}, epoch ${act.epoch}, from ${from} as key ${this.#keyOf(act.key)}`
       }
       case 'make':
         return `make key ${this.#keyOf(act.key)}`
       case 'seal':
-        return `seal key ${this.#keyOf(act.key)} for ${receivers(act.to)}`
+        return `seal key ${this.#keyOf(act.key)} of call ${act.callId}, epoch ${act.epoch}, for ${receivers(act.to)}`
       case 'wipe':
         return `wipe key ${act.keys.map(key => this.#keyOf(key)).join(' ')}`
       case 'keep': {

@@ -30,7 +30,7 @@ export function faultsAtStep(run: DeviceRun, { device, actor, octets, name }: Ru
   return faults
 }
 
-/** What rings stops as soon as the queue says so. */
+/** A ring stops as soon as the queue says so. */
 export function faultsAfterMessage({ device, name }: RunDevice, event: QueueEvent): string[] {
   if (!RUNG_OUT.includes(event.type) || !('callId' in event)) return []
   const rings = device.calls.some(
@@ -85,7 +85,7 @@ function faultsOf(run: DeviceRun, { name, actor, octets }: RunDevice, call: Devi
     return hasHolder(run, callId) ? [`${name} is ${phase.kind} in ${callId}, and gets no key`] : []
   if (joinedOn(known, actor) === undefined)
     return [`${name} is active in call ${callId}, and not joined at the server`]
-  if (key.kind === 'asked' || run.misnamed.has(callId)) return []
+  if (key.kind === 'asked') return []
   // Another key is made once there is a person to talk to.
   if (known.participants.filter(isJoined).length < 2) return []
   const held = newestKey(call)

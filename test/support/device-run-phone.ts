@@ -355,11 +355,11 @@ export class RunDevice {
     return inMs
   }
 
-  #open({ act, key, text, from }: Extract<Act, { do: 'open' }>): void {
+  #open({ act, key, text, from, callId, epoch }: Extract<Act, { do: 'open' }>): void {
     const { net, texts } = this.#run
     if (this.#cannotVerify(act)) return
     const sealed = texts.get(text)
-    const isMine = sealed?.to === this.deviceId
+    const isMine = sealed?.to === this.deviceId && sealed.callId === callId && sealed.epoch === epoch
     const sender = from.find(
       one => one.deviceId === sealed?.from.deviceId && one.userId === sealed.from.userId,
     )
@@ -372,7 +372,7 @@ export class RunDevice {
     })
   }
 
-  #seal({ act, key, to }: Extract<Act, { do: 'seal' }>): void {
+  #seal({ act, key, to, callId, epoch }: Extract<Act, { do: 'seal' }>): void {
     const { net } = this.#run
     const octets = this.octets.get(key)
     if (octets === undefined) return this.#run.violate(`${this.name} seals key ${key}, which is wiped`)
@@ -380,7 +380,7 @@ export class RunDevice {
     const texts = Object.fromEntries(
       receiversOf(to, this, this.#run.devices).map(one => [
         `${one.userId}_${one.deviceId}`,
-        this.#run.sealedText(octets, this.sender, one.deviceId),
+        this.#run.sealedText({ octets, from: this.sender, to: one.deviceId, callId, epoch }),
       ]),
     )
     const [text] = Object.values(texts)

@@ -46,7 +46,6 @@ export interface Clockwork {
   at(atMs: number, run: () => void): void
   note(line: () => string): void
   /** A key has become an epoch's. */
-  onPassedOn(callId: string, epoch: number, texts: readonly string[]): void
   onEpoch(callId: string, epoch: number, texts: Readonly<Record<string, string>>): void
 }
 
@@ -163,7 +162,7 @@ export class DeviceRunServer {
   }
 
   #carryOut(by: CallActor, kind: string, known: CallId | undefined, body: Body): Answer {
-    const callId = known ?? (BigInt(++this.#count) as CallId)
+    const callId = known ?? (BigInt(body.callId!) as CallId)
     const request = requestOf(by, kind, callId, body)
     const command = { ...request, nowMs: this.#clock.nowMs() } as CallCommand
     const decision = this.#decide(callId, command)
@@ -171,13 +170,6 @@ export class DeviceRunServer {
       return { code: decision.code, members: wire(decision.members ?? {}) as object }
     if (kind === 'start') this.#clock.onEpoch(String(callId), 1, body.encryptedAESKeys!)
     if (kind === 'keys') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
-    const passedOn =
-      kind === 'invite'
-        ? Object.values(body.encryptedAESKeys!)
-        : kind === 'accept-rejoin'
-          ? [body.encryptedAESKey!]
-          : []
-    if (passedOn.length > 0) this.#clock.onPassedOn(String(callId), decision.call.keyEpoch, passedOn)
     return { body: bodyOf(decision.reply) }
   }
 
@@ -291,6 +283,7 @@ export class DeviceRunServer {
 }
 
 interface Body {
+  readonly callId?: string
   readonly calleeIds?: readonly string[]
   readonly encryptedAESKeys?: Readonly<Record<string, string>>
   readonly encryptedAESKey?: string

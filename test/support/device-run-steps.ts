@@ -25,7 +25,15 @@ export function playGlare(run: DeviceRun): void {
   for (const device of pair) {
     const userIds = pair.filter(each => each !== device).map(({ userId }) => userId)
     run.at(draw.chance(0.5) ? draw.below(100) : draw.below(1_500), () => {
-      starts.push(device.command(command => ({ on: 'start', command, userIds, options: { isVideo: false } })))
+      starts.push(
+        device.command(command => ({
+          on: 'start',
+          command,
+          callId: run.newCallId(),
+          userIds,
+          options: { isVideo: false },
+        })),
+      )
     })
   }
   for (let second = 0; second < 20; second++) {
@@ -108,7 +116,7 @@ function begin(run: DeviceRun, device: RunDevice): void {
   const called = others.filter(() => draw.chance(0.4))
   const userIds = called.length > 0 ? called : [pick(draw, others)]
   const options = { isVideo: draw.chance(0.3) }
-  device.command(command => ({ on: 'start', command, userIds, options }))
+  device.command(command => ({ on: 'start', command, callId: run.newCallId(), userIds, options }))
   const [only] = userIds
   // The other calls back at once.
   if (userIds.length > 1 || only === undefined || !draw.chance(0.3)) return
@@ -116,7 +124,13 @@ function begin(run: DeviceRun, device: RunDevice): void {
   if (!other.isOn) return
   run.at(draw.below(300), () => {
     if (!other.isOn) return
-    other.command(command => ({ on: 'start', command, userIds: [device.userId], options }))
+    other.command(command => ({
+      on: 'start',
+      command,
+      callId: run.newCallId(),
+      userIds: [device.userId],
+      options,
+    }))
   })
 }
 

@@ -50,6 +50,8 @@ export interface SealedText {
   readonly octets: string
   readonly from: Sender
   readonly to: string
+  readonly callId: string
+  readonly epoch: number
 }
 
 export class DeviceRun {
@@ -67,14 +69,13 @@ export class DeviceRun {
   readonly keyOfEpoch = new Map<string, string>()
   /** Calls whose caller has never heard that they began. No request tells a device of such a call. */
   readonly unheardStarts = new Set<string>()
-  /** Calls with a key that the server has named by a later epoch than its own: a request does not say which it is. */
-  readonly misnamed = new Set<string>()
   steps = 0
   /** Undefined while it is there. */
   #serverGoneMs: number | undefined
   readonly #seed: number
   readonly #skipped: ReadonlySet<number>
   #count = 0
+  #callCount = 0
 
   constructor(seed: number, bug: DeviceBug | undefined, skipped: ReadonlySet<number>) {
     this.#seed = seed
@@ -94,11 +95,6 @@ export class DeviceRun {
       nowMs: () => this.serverMs(),
       at: (atMs, run) => this.agenda.at(atMs - STARTS_AT_MS, run),
       note: line => this.note(line),
-      onPassedOn: (callId, epoch, texts) => {
-        const right = this.keyOfEpoch.get(`${callId} ${epoch}`)
-        const isRight = texts.every(text => this.texts.get(text)?.octets === right)
-        if (!isRight && right !== undefined) this.misnamed.add(callId)
-      },
       onEpoch: (callId, epoch, texts) => this.#onEpoch(callId, epoch, texts),
     })
     this.devices = actors.map(
@@ -132,9 +128,13 @@ export class DeviceRun {
   }
 
   /** In the form of a sealed key. */
-  sealedText(octets: string, from: Sender, to: string): string {
+  newCallId(): string {
+    return String(++this.#callCount)
+  }
+
+  sealedText(sealed: SealedText): string {
     const text = String(++this.#count).padStart(TEXT_CHARS, 'A')
-    this.texts.set(text, { octets, from, to })
+    this.texts.set(text, sealed)
     return text
   }
 
@@ -227,7 +227,7 @@ export class DeviceRun {
         this.violate(`a key of call ${owner} is sent in call ${callId}`)
       this.callOfKey.set(octets, callId)
       const before = this.keyOfEpoch.get(`${callId} ${epoch}`)
-      if (before !== undefined && before !== octets && !this.misnamed.has(callId))
+      if (before !== undefined && before !== octets)
         this.violate(`epoch ${epoch} of call ${callId} has two keys`)
       this.keyOfEpoch.set(`${callId} ${epoch}`, octets)
     }

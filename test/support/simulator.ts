@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
+import { randomId } from '../../src/app/random-id.ts'
 import type { SimulatorCommand } from '../../src/operations/console/events.ts'
 import { type Answer, App } from './app.ts'
 import { fingerprintOf, type KeyHolder, type OwnDevice, openCallKey, sealCallKey } from './call-key.ts'
@@ -137,9 +138,10 @@ export class RealUser {
   ): Promise<{ readonly callId: string; readonly callKey: Uint8Array<ArrayBuffer> }> {
     const callKey = Uint8Array.from(randomBytes(32))
     const to = await this.deviceOf(userId)
-    const encryptedAESKeys = { [to.name]: await sealCallKey(callKey, this.self, to) }
-    const body = { calleeIds: [userId], encryptedAESKeys, isVideo: false }
-    const { callId } = await this.app.get(201, 'POST /app/api/call/start', body)
+    const callId = randomId()
+    const encryptedAESKeys = { [to.name]: await sealCallKey(callKey, this.self, to, { callId, epoch: 1 }) }
+    const body = { callId, calleeIds: [userId], encryptedAESKeys, isVideo: false }
+    await this.app.get(201, 'POST /app/api/call/start', body)
     return { callId, callKey }
   }
 
@@ -147,7 +149,7 @@ export class RealUser {
   async grant(callId: string, callKey: Uint8Array<ArrayBuffer>, userId: string): Promise<void> {
     const to = await this.deviceOf(userId)
     const [requesterUserId, requesterDeviceId] = to.name.split('_')
-    const encryptedAESKey = await sealCallKey(callKey, this.self, to)
+    const encryptedAESKey = await sealCallKey(callKey, this.self, to, { callId, epoch: 1 })
     const body = { requesterUserId, requesterDeviceId, encryptedAESKey }
     await this.app.get(202, `POST /app/api/call/${callId}/accept-rejoin`, body)
   }
@@ -155,7 +157,8 @@ export class RealUser {
   /** Answers a call; resolves with the fingerprint of its key. */
   async answer(callId: string, callerId: string): Promise<string> {
     const { encryptedAESKey } = await this.app.get(200, `POST /app/api/call/${callId}/join`)
-    const callKey = await openCallKey(encryptedAESKey, await this.deviceOf(callerId), this.self)
+    const caller = await this.deviceOf(callerId)
+    const callKey = await openCallKey(encryptedAESKey, caller, this.self, { callId, epoch: 1 })
     return fingerprintOf(callKey, callId, 1)
   }
 

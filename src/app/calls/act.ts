@@ -1,6 +1,7 @@
 /** Acts that the shell carries out for the calls of a device. */
 
 import type { Failure } from '../callsign-error.ts'
+import type { KeyBinding } from '../devices/call-key.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { CallParticipant, ParticipantRequestRejoinEvent } from '../wire.ts'
 import type { CallGateway, CallState, KeyAsk } from './call.ts'
@@ -19,15 +20,15 @@ export type Act =
   | { readonly do: 'watch'; readonly act: number; readonly callId: string }
   | { readonly do: 'unwatch'; readonly callId: string }
   /** Tries the senders in turn, and says which it was. */
-  | {
+  | ({
       readonly do: 'open'
       readonly act: number
       readonly key: number
       readonly text: string
       readonly from: readonly Sender[]
-    }
+    } & KeyBinding)
   | { readonly do: 'make'; readonly key: number }
-  | { readonly do: 'seal'; readonly act: number; readonly key: number; readonly to: Receivers }
+  | ({ readonly do: 'seal'; readonly act: number; readonly key: number; readonly to: Receivers } & KeyBinding)
   /** Overwrites them. */
   | { readonly do: 'wipe'; readonly keys: readonly number[] }
   /** Answers the app, or the queue: all that it asked for is done, or failed. */

@@ -3,10 +3,10 @@
  * one after the other, and gives it what comes of them.
  */
 
-import type { Failure } from '../callsign-error.ts'
-import { CallsignError, hasCode } from '../callsign-error.ts'
+import { CallsignError, type Failure, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
-import { makeCallKey } from '../devices/call-key.ts'
+import { type KeyBinding, makeCallKey } from '../devices/call-key.ts'
+import { randomId } from '../random-id.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
@@ -30,7 +30,7 @@ export interface CallsDeps {
   readonly userId: string
   readonly deviceId: string
   readonly storage: AppStorage
-  /** What `readKept` gives. */
+  /** As `readKept` gives it. */
   readonly kept: Kept
   readonly onRinging: (call: Call) => void
   /** A call of before a restart goes on. */
@@ -81,7 +81,7 @@ export class Calls implements CallShell {
   /** Rejects unless every device of every callee verifies. */
   async start(userIds: readonly string[], { video = false, roomId }: StartOptions = {}): Promise<Call> {
     const options = { isVideo: video, ...(roomId !== undefined && { roomId }) }
-    return (await this.#command(command => ({ on: 'start', command, userIds, options })))!
+    return (await this.#command(command => ({ on: 'start', command, callId: randomId(), userIds, options })))!
   }
 
   /** Brings the user's call to this device: from another device, or one that they had left or missed. */
@@ -225,13 +225,13 @@ export class Calls implements CallShell {
         return void this.#unwatches.delete(act.callId)
       case 'open':
         return this.#answer(act.act, async () => {
-          const { key, userId, deviceId } = await this.#deps.exchange.open(act.text, act.from)
+          const { key, userId, deviceId } = await this.#deps.exchange.open(act.text, act.from, act)
           return { key: this.#keys.put(act.key, key), from: { userId, deviceId } }
         })
       case 'make':
         return void this.#keys.put(act.key, makeCallKey())
       case 'seal':
-        return this.#answer(act.act, () => this.#seal(this.#keys.copyOf(act.key), act.to))
+        return this.#answer(act.act, () => this.#seal(this.#keys.copyOf(act.key), act.to, act))
       case 'wipe':
         for (const key of act.keys) this.#keys.wipe(key)
         return
@@ -245,7 +245,7 @@ export class Calls implements CallShell {
   }
 
   #answer(act: number, carryOut: () => Promise<Omit<Extract<Input, { on: 'done' }>, 'on' | 'act'>>): void {
-    // What it throws at once is a failure like any other.
+    // An error that it throws at once is a failure like any other.
     new Promise<Awaited<ReturnType<typeof carryOut>>>(resolve => resolve(carryOut())).then(
       outcome => this.#take({ on: 'done', act, ...outcome }),
       error => this.#take({ on: 'failed', act, failure: told(error) }),
@@ -260,11 +260,11 @@ export class Calls implements CallShell {
     return {}
   }
 
-  async #seal(key: Uint8Array, to: Receivers): Promise<object> {
+  async #seal(key: Uint8Array, to: Receivers, binding: KeyBinding): Promise<object> {
     const { exchange } = this.#deps
-    if ('userIds' in to) return { texts: await exchange.sealForUsers(key, to.userIds) }
-    if ('participants' in to) return { texts: await exchange.sealForCall(key, to.participants) }
-    return { text: await exchange.sealForDevice(key, to) }
+    if ('userIds' in to) return { texts: await exchange.sealForUsers(key, to.userIds, binding) }
+    if ('participants' in to) return { texts: await exchange.sealForCall(key, to.participants, binding) }
+    return { text: await exchange.sealForDevice(key, to, binding) }
   }
 
   #settle(

@@ -56,5 +56,11 @@ export function invite(turn: Turn, asked: Invite): void {
   const call = turn.call(asked.callId)
   const held = call && newestKey(call)
   if (held === undefined) return turn.settle(asked.command, rotation.KEY_MISSING)
-  turn.seal(held.key, { userIds: asked.userIds }, { ...asked, for: 'invite: seal' })
+  const { key, epoch } = held
+  turn.seal(
+    key,
+    { userIds: asked.userIds },
+    { callId: asked.callId, epoch },
+    { ...asked, for: 'invite: seal', epoch },
+  )
 }

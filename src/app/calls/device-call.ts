@@ -70,7 +70,7 @@ export function nextDeadlineMs({ calls }: Device): number | undefined {
 function onInput(turn: Turn, input: Input): void {
   switch (input.on) {
     case 'start':
-      return starting.start(turn, input.command, input.userIds, input.options)
+      return starting.start(turn, input)
     case 'close':
       starting.closeStarts(turn, input.reason)
       // They may ring again, or be come back to.

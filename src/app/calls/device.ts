@@ -46,6 +46,8 @@ export interface Early {
 export interface Start {
   /** The app waits for it. */
   readonly command: number
+  /** Chosen here: its key is bound to it. */
+  readonly callId: string
   readonly userIds: readonly string[]
   readonly options: { readonly isVideo: boolean; readonly roomId?: number }
   readonly key: number
@@ -104,7 +106,7 @@ export interface Entering {
   /** Why it would have rung no more while it was answered here. */
   readonly rungOut?: CallEnding
   /** The start that this call has crossed: it is made after all if this call has ended by now. */
-  readonly crossed?: Pick<Start, 'command' | 'userIds' | 'options'>
+  readonly crossed?: Pick<Start, 'command' | 'callId' | 'userIds' | 'options'>
 }
 
 export interface Rings {
@@ -224,8 +226,8 @@ export type Purpose =
       readonly ringing: Ringing
       readonly failure: Failure
     }
-  /** It is settled by whatever comes of it. */
-  | { readonly for: 'command'; readonly callId: string; readonly command?: number }
+  /** It is settled by whatever comes of it; a refusal with the code `unless` is no failure. */
+  | { readonly for: 'command'; readonly callId: string; readonly command?: number; readonly unless?: string }
   | { readonly for: 'leave'; readonly callId: string; readonly command?: number }
   | { readonly for: 'end'; readonly callId: string; readonly command: number }
   | { readonly for: 'join: find'; readonly callId: string; readonly command: number }
@@ -251,10 +253,17 @@ export type Purpose =
   | ({ readonly for: 'granted: open' } & SealedFrom)
   | { readonly for: 'come back'; readonly callId: string; readonly key: HeldKey; readonly command: number }
   | {
-      readonly for: 'asked: read' | 'grant: seal'
+      readonly for: 'asked: read'
       readonly callId: string
       readonly ask: KeyAsk
       readonly command: number
+    }
+  | {
+      readonly for: 'grant: seal'
+      readonly callId: string
+      readonly ask: KeyAsk
+      readonly command: number
+      readonly epoch: number
     }
   | ({ readonly for: 'keys: read' | 'keys: seal' | 'keys' } & NewKey)
   | ({ readonly for: 'invite: seal' | 'invite' } & Invite)
@@ -291,6 +300,8 @@ export interface Invite {
   readonly command: number
   readonly userIds: readonly string[]
   readonly triesLeft: number
+  /** The key's, once there is one. */
+  readonly epoch?: number
 }
 
 /** The state that an app sees. */

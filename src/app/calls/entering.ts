@@ -105,7 +105,8 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   if (key !== undefined) return done(turn, callId, () => enter(turn, record, key))
   if (encryptedAESKey === undefined) return done(turn, callId, () => ask(turn, record))
   setStep(turn, callId, 'opening')
-  turn.open(encryptedAESKey, sendersIn(turn, record), { for: 'joined: open', callId, record })
+  const binding = { callId, epoch: keyEpoch }
+  turn.open(encryptedAESKey, sendersIn(turn, record), binding, { for: 'joined: open', callId, record })
 }
 
 export function onNotJoined(turn: Turn, callId: string, failure: Failure): void {
@@ -135,7 +136,7 @@ export function onJoinedRefused(turn: Turn, record: CallRecord, failure: Failure
 export function openUpdate(turn: Turn, event: KeyUpdateEvent, command: number): void {
   const { callId, epoch, encryptedAESKey, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  turn.open(encryptedAESKey, [from], { for: 'key update', callId, command, epoch })
+  turn.open(encryptedAESKey, [from], { callId, epoch }, { for: 'key update', callId, command, epoch })
 }
 
 export function onUpdateRefused(turn: Turn, { callId, command }: SealedFrom, failure: Failure): void {

@@ -3,7 +3,7 @@
 import { type DeviceCall, type HeldKey, isAsking, newestKey } from './device.ts'
 import type { Turn } from './turn.ts'
 
-/** Keeps a key. Who has just come back, or had none, sends with it at once: the others do already. */
+/** Keeps a key. A device that has just come back, or had none, sends with it at once, as all in the call do. */
 export function hold(turn: Turn, callId: string, key: HeldKey, wasAway = false): void {
   const call = turn.call(callId)
   if (call === undefined) return

@@ -11,6 +11,8 @@ export type Input =
   | {
       readonly on: 'start'
       readonly command: number
+      /** At random: no other call has it. */
+      readonly callId: string
       readonly userIds: readonly string[]
       readonly options: Start['options']
     }

@@ -111,7 +111,7 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
     case 'asked: read':
       return rejoining.onAskerRead(turn, record, waiting.ask, waiting.command)
     case 'grant: seal':
-      return rejoining.onGrantSealed(turn, waiting.callId, waiting.ask, text, waiting.command)
+      return rejoining.onGrantSealed(turn, waiting, text)
     case 'keys: read':
       return rotation.onRead(turn, waiting, record)
     case 'keys: seal':
@@ -122,7 +122,8 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       return
     }
     case 'invite: seal': {
-      const body = { calleeIds: waiting.userIds, encryptedAESKeys: texts }
+      const { userIds, epoch } = waiting
+      const body = { calleeIds: userIds, epoch, encryptedAESKeys: texts }
       return void turn.request('POST call/{callId}/invite', { ...waiting, for: 'invite' }, body)
     }
     case 'invite':
@@ -184,6 +185,9 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return onNotWatched(turn, waiting.callId, failure)
     case 'key update':
       return onUpdateRefused(turn, waiting, failure)
+    case 'command':
+      if (failure.code === waiting.unless) return turn.settle(waiting.command)
+      return onRefused(turn, waiting, failure)
     case 'keyless: read':
       rejoining.onNotRead(turn, waiting.callId, failure)
       return turn.settle(waiting.command, failure)
@@ -214,9 +218,17 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
         return invite(turn, { ...waiting, triesLeft: waiting.triesLeft - 1 })
       return turn.settle(waiting.command, failure)
     default:
-      if (isCode(failure, 'CALL_ENDED') && 'callId' in waiting) closeSoon(turn, waiting.callId)
-      return turn.settle(waiting.command, failure)
+      return onRefused(turn, waiting, failure)
   }
+}
+
+function onRefused(
+  turn: Turn,
+  { callId, command }: { readonly callId: string; readonly command?: number },
+  failure: Failure,
+): void {
+  if (isCode(failure, 'CALL_ENDED')) closeSoon(turn, callId)
+  turn.settle(command, failure)
 }
 
 /** Those that were to be left after this one. */

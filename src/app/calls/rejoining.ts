@@ -15,6 +15,7 @@ import {
   isCode,
   isPresent,
   newestKey,
+  type Purpose,
 } from './device.ts'
 import { closeSoon, leaveUnknown, report } from './ending.ts'
 import { begin, enter } from './record.ts'
@@ -112,18 +113,18 @@ export function grant(turn: Turn, callId: string, ask: KeyAsk, command: number):
   const held = call && newestKey(call)
   if (held === undefined) return turn.settle(command)
   const { userId, deviceId, publicKeyHash } = ask
-  turn.seal(held.key, { userId, deviceId, publicKeyHash }, { for: 'grant: seal', callId, ask, command })
+  const { key, epoch } = held
+  const purpose = { for: 'grant: seal', callId, ask, command, epoch } as const
+  turn.seal(key, { userId, deviceId, publicKeyHash }, { callId, epoch }, purpose)
 }
 
-export function onGrantSealed(
-  turn: Turn,
-  callId: string,
-  { userId, deviceId }: KeyAsk,
-  text: string | undefined,
-  command: number,
-): void {
-  const body = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey: text }
-  turn.request('POST call/{callId}/accept-rejoin', { for: 'command', callId, command }, body)
+export function onGrantSealed(turn: Turn, sealed: GrantSealed, text: string | undefined): void {
+  const { callId, command, epoch, ask } = sealed
+  const { userId: requesterUserId, deviceId: requesterDeviceId } = ask
+  const body = { requesterUserId, requesterDeviceId, epoch, encryptedAESKey: text }
+  // A newer key is on its way to all, the asker among them.
+  const purpose = { for: 'command', callId, command, unless: 'EPOCH_CONFLICT' } as const
+  turn.request('POST call/{callId}/accept-rejoin', purpose, body)
 }
 
 /**
@@ -147,7 +148,8 @@ export function onGranted(turn: Turn, event: ParticipantAcceptRejoinEvent, comma
   const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
   if (!isWanted(turn.call(callId), keyEpoch, fromUserId)) return turn.settle(command)
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  turn.open(encryptedAESKey, [from], { for: 'granted: open', callId, command, epoch: keyEpoch })
+  const binding = { callId, epoch: keyEpoch }
+  turn.open(encryptedAESKey, [from], binding, { for: 'granted: open', command, ...binding })
 }
 
 export function onGrantOpened(turn: Turn, callId: string, key: HeldKey, command: number): void {
@@ -182,7 +184,7 @@ export function onReturned(turn: Turn, record: CallRecord): void {
   const call = turn.call(callId)
   if (call === undefined) return leaveUnknown(turn, callId)
   if (!isAsking(call)) return
-  // What was sent before it is older.
+  // Messages from before it are older.
   turn.change(callId, { record })
   if (record.hostUserId === turn.device.userId) return renew(turn, callId, { returning: record })
   turn.enterPhase(callId, { kind: 'keyless', ask: { kind: 'pausing', untilMs: turn.nowMs + AGAIN_MS } })
@@ -236,6 +238,8 @@ function setAsk(turn: Turn, callId: string, ask: Ask): boolean {
   turn.change(callId, { phase: { ...phase, ask } })
   return true
 }
+
+type GrantSealed = Extract<Purpose, { readonly for: 'grant: seal' }>
 
 const AGAIN_MS = 30_000
 /** The names of those who send are the gateway's word. */

@@ -115,16 +115,23 @@ export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): v
   openInvitation(turn, callId, invited)
 }
 
-export function openInvitation(turn: Turn, callId: string, { text, from }: Invited): void {
+export function openInvitation(turn: Turn, callId: string, { text, from, epoch }: Invited): void {
   if (from === undefined) turn.request('GET call/{callId}', { for: 'invited: read', callId, text })
-  else turn.open(text, [from], { for: 'invited: open', callId, text })
+  else turn.open(text, [from], { callId, epoch }, { for: 'invited: open', callId, text })
 }
 
 export function onInvitedRead(turn: Turn, record: CallRecord, text: string): void {
   const call = turn.call(record.callId)
-  if (call === undefined || invitedOf(call)?.text !== text) return
-  const senders = sendersIn(turn, record, call.caller.userId)
-  turn.open(text, senders, { for: 'invited: open', callId: call.callId, text })
+  const invited = call && invitedOf(call)
+  if (call === undefined || invited?.text !== text) return
+  const { callId, caller } = call
+  const { epoch } = invited
+  turn.open(
+    text,
+    sendersIn(turn, record, caller.userId),
+    { callId, epoch },
+    { for: 'invited: open', callId, text },
+  )
 }
 
 /** Notes the outcome for the invitation's key; false where another key counts by now. */

@@ -60,7 +60,14 @@ export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
   if (sending.reason === 'emergency' && held === undefined) return turn.settle(sending.command, KEY_MISSING)
   const key = sending.reason === 'emergency' ? held!.key : turn.makeKey()
   const epoch = sending.reason === 'emergency' ? held!.epoch : record.keyEpoch + 1
-  turn.seal(key, { participants: record.participants }, { ...sending, for: 'keys: seal', key, epoch, record })
+  const binding = { callId: sending.callId, epoch }
+  turn.seal(key, { participants: record.participants }, binding, {
+    ...sending,
+    for: 'keys: seal',
+    key,
+    epoch,
+    record,
+  })
 }
 
 export function onSealed(turn: Turn, sending: NewKey, texts: Readonly<Record<string, string>>): void {
@@ -77,7 +84,7 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   const call = turn.call(callId)
   const rotation = call?.rotation
   if (reason === 'emergency') return undefined
-  // The app may have been closed and opened meanwhile: the others have it all the same.
+  // The app may have been closed and opened meanwhile: all members have it.
   hold(turn, callId, { epoch: record!.keyEpoch + 1, key: key!, fromUserId: turn.device.userId })
   if (rotation?.kind !== 'renewing') return undefined
   const { next, returning, commands } = rotation

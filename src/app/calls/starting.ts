@@ -11,6 +11,7 @@ import {
   isCode,
   type Ringing,
   type Start,
+  UNHEARD,
 } from './device.ts'
 import { close, HAS_ENDED, noteEnd, sendLeave } from './ending.ts'
 import { clear, onFound } from './entering.ts'
@@ -20,13 +21,8 @@ import { CHANGED, TRIES } from './rotation.ts'
 import type { Turn } from './turn.ts'
 
 /** Nothing rings unless every device of every callee verifies. */
-export function start(
-  turn: Turn,
-  command: number,
-  userIds: readonly string[],
-  options: Start['options'],
-): void {
-  seal(turn, { command, userIds, options, triesLeft: TRIES })
+export function start(turn: Turn, { command, callId, userIds, options }: Begun): void {
+  seal(turn, { command, callId, userIds, options, triesLeft: TRIES })
 }
 
 /** An invitation from the one person who is being called is held until it is known which of the two calls goes on. */
@@ -52,8 +48,8 @@ export function dropHeld(turn: Turn, callId: string): void {
 export function onStartSealed(turn: Turn, command: number, texts: Readonly<Record<string, string>>): void {
   const own = find(turn, command)
   if (own === undefined) return
-  const { userIds, options } = own
-  const body = { calleeIds: userIds, encryptedAESKeys: texts, ...options }
+  const { callId, userIds, options } = own
+  const body = { callId, calleeIds: userIds, encryptedAESKeys: texts, ...options }
   turn.request('POST call/start', { for: 'start', command }, body)
 }
 
@@ -62,6 +58,8 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
   if (own === undefined) return
   const { callId } = record
   const { userId } = turn.device
+  // Its key is bound to the id that this device has chosen.
+  if (callId !== own.callId) return giveUp(turn, own, OTHER_CALL)
   // It was joined by its id, and left, before this answer came.
   const isOver = turn.device.ended.some(one => one.callId === callId)
   const known = turn.call(callId)
@@ -127,7 +125,7 @@ export function onCrossed(
     take(turn, command)
     return onFound(turn, record, command)
   }
-  turn.open(ringing.text, senders, { for: 'crossed: open', command, ringing, failure })
+  turn.open(ringing.text, senders, ringing, { for: 'crossed: open', command, ringing, failure })
 }
 
 export function onCrossedOpened(turn: Turn, command: number, ringing: Ringing, key: HeldKey): void {
@@ -137,7 +135,7 @@ export function onCrossedOpened(turn: Turn, command: number, ringing: Ringing, k
   const invited: Invited = { text, epoch, state: 'opened', key }
   const from = { invited, untilMs }
   const { userIds, options, isSecond } = own
-  const crossed = isSecond ? undefined : { command, userIds, options }
+  const crossed = isSecond ? undefined : { command, callId: own.callId, userIds, options }
   const phase: Entering = {
     ...{ kind: 'entering', from, step: 'clearing', commands: [command] },
     ...(crossed && { crossed }),
@@ -160,9 +158,10 @@ export function startsAgain(turn: Turn, callId: string): boolean {
   const phase = turn.call(callId)?.phase
   if (phase?.kind !== 'entering' || phase.crossed === undefined) return false
   const { command, userIds, options } = phase.crossed
+  const own = phase.crossed.callId
   turn.change(callId, { phase: { ...phase, commands: phase.commands.filter(one => one !== command) } })
   close(turn, callId, 'unknown')
-  seal(turn, { command, userIds, options, triesLeft: TRIES, isSecond: true })
+  seal(turn, { command, callId: own, userIds, options, triesLeft: TRIES, isSecond: true })
   return true
 }
 
@@ -176,8 +175,8 @@ export function closeStarts(turn: Turn, reason: CallEnding): void {
 function onCrossedCallOver(turn: Turn, own: Start, failure: Failure): void {
   take(turn, own.command)
   if (own.isSecond || own.closed !== undefined) return giveUp(turn, own, failure)
-  const { command, userIds, options } = own
-  seal(turn, { command, userIds, options, triesLeft: TRIES, isSecond: true })
+  const { command, callId, userIds, options } = own
+  seal(turn, { command, callId, userIds, options, triesLeft: TRIES, isSecond: true })
 }
 
 function onNotTheirs(turn: Turn, own: Start, held: Ringing | undefined, failure: Failure): void {
@@ -186,6 +185,8 @@ function onNotTheirs(turn: Turn, own: Start, held: Ringing | undefined, failure:
 }
 
 function giveUp(turn: Turn, own: Start, failure: Failure): void {
+  // The server may have begun it.
+  if (isCode(failure, ...UNHEARD)) sendLeave(turn, own.callId)
   turn.settle(own.command, failure)
   if (own.held !== undefined && own.closed === undefined) ring(turn, own.held)
 }
@@ -194,7 +195,8 @@ function giveUp(turn: Turn, own: Start, failure: Failure): void {
 function seal(turn: Turn, start: Omit<Start, 'key'>): void {
   const key = turn.makeKey()
   turn.device = { ...turn.device, starts: [...turn.device.starts, { ...start, key }] }
-  turn.seal(key, { userIds: start.userIds }, { for: 'start: seal', command: start.command })
+  const { command, callId, userIds } = start
+  turn.seal(key, { userIds }, { callId, epoch: 1 }, { for: 'start: seal', command })
 }
 
 function find(turn: Turn, command: number): Start | undefined {
@@ -210,4 +212,11 @@ function take(turn: Turn, command: number): Start | undefined {
 function replace(turn: Turn, start: Start): void {
   const starts = turn.device.starts.map(one => (one.command === start.command ? start : one))
   turn.device = { ...turn.device, starts }
+}
+
+type Begun = Pick<Start, 'command' | 'callId' | 'userIds' | 'options'>
+
+const OTHER_CALL: Failure = {
+  code: 'ANSWER_INVALID',
+  message: 'The server has begun another call than the one that was asked for.',
 }

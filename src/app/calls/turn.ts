@@ -1,6 +1,7 @@
 /** One step of a device: an input comes in, and with the device as it is then go the acts. */
 
 import type { Failure } from '../callsign-error.ts'
+import type { KeyBinding } from '../devices/call-key.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Act, Receivers } from './act.ts'
 import {
@@ -93,12 +94,12 @@ export class Turn {
     return act
   }
 
-  open(text: string, from: readonly Sender[], purpose: Purpose): void {
-    this.act({ do: 'open', act: this.wait(purpose), key: this.number(), text, from })
+  open(text: string, from: readonly Sender[], { callId, epoch }: KeyBinding, purpose: Purpose): void {
+    this.act({ do: 'open', act: this.wait(purpose), key: this.number(), text, from, callId, epoch })
   }
 
-  seal(key: number, to: Receivers, purpose: Purpose): void {
-    this.act({ do: 'seal', act: this.wait(purpose), key, to })
+  seal(key: number, to: Receivers, { callId, epoch }: KeyBinding, purpose: Purpose): void {
+    this.act({ do: 'seal', act: this.wait(purpose), key, to, callId, epoch })
   }
 
   makeKey(): number {

@@ -23,10 +23,10 @@ export interface OwnKeyHolder extends KeyHolder {
   readonly keys: Pick<DeviceKeys, 'agree'>
 }
 
-/** Everything that a sealed key belongs to: it opens with exactly this, or not at all. */
-interface KeyBinding {
-  readonly sender: KeyHolder
-  readonly receiver: KeyHolder
+/** The use that a sealed key is for: it opens for no other call, and for no other epoch of it. */
+export interface KeyBinding {
+  readonly callId: string
+  readonly epoch: number
 }
 
 export function keyHolder(userId: string, deviceId: string, publicKey: string): KeyHolder {
@@ -44,26 +44,37 @@ export function makeCallKey(): Bytes {
  * Seals a call key, or one with a checkpoint behind it: base64. Rejects with `KEY_UNSUPPORTED` where the receiver's key is no
  * point of P-256.
  */
-export async function sealCallKey(callKey: Uint8Array, from: OwnKeyHolder, to: KeyHolder): Promise<string> {
+export async function sealCallKey(
+  callKey: Uint8Array,
+  from: OwnKeyHolder,
+  to: KeyHolder,
+  binding: KeyBinding,
+): Promise<string> {
   const { userId, deviceId, point } = to
   if (!isP256Point(point)) {
     const sentence = `The key of device ${deviceId} is not one of P-256.`
     throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
   }
-  const info = infoOf({ sender: from, receiver: to })
+  const info = infoOf(from, to, binding)
   const sealed = await sealAuth(callKey, { sender: agreementKey(from), receiver: point, info })
   return encodeBase64(concat(Uint8Array.of(FORM), sealed))
 }
 
-/** Gives the octets that were sealed. Rejects with `CALL_KEY_INVALID` unless `from` sealed it for `to`. */
-export async function openCallKey(sealed: string, from: KeyHolder, to: OwnKeyHolder): Promise<Bytes> {
+/** Gives the octets that were sealed. Rejects with `CALL_KEY_INVALID` unless `from` sealed it for `to`, and for this use. */
+export async function openCallKey(
+  sealed: string,
+  from: KeyHolder,
+  to: OwnKeyHolder,
+  binding: KeyBinding,
+): Promise<Bytes> {
   try {
     const bytes = decodeBase64(sealed)
     if (bytes[0] !== FORM) throw new RangeError(`a sealed key of form ${bytes[0]}`)
-    const info = infoOf({ sender: from, receiver: to })
+    const info = infoOf(from, to, binding)
     return await openAuth(bytes.subarray(1), { sender: from.point, receiver: agreementKey(to), info })
   } catch (cause) {
-    const sentence = 'The call’s key was not sealed by the device that is said to have sent it.'
+    const sentence =
+      'This is no key that the device which is said to have sent it has sealed for this call and epoch.'
     throw new CallsignError('CALL_KEY_INVALID', sentence, { cause })
   }
 }
@@ -74,9 +85,16 @@ export function fingerprintOf(callKey: Uint8Array, callId: string, epoch: number
 }
 
 /** `info` of HPKE: the one place that says what a sealed key is bound to. */
-function infoOf({ sender, receiver }: KeyBinding): Bytes {
+function infoOf(sender: KeyHolder, receiver: KeyHolder, { callId, epoch }: KeyBinding): Bytes {
   const names = [sender, receiver].flatMap(({ userId, deviceId }) => [uint64(userId), uint64(deviceId)])
-  return concat(PURPOSE, ...names)
+  return concat(PURPOSE, uint64(callId), uint32(epoch), ...names)
+}
+
+/** Four octets, big-endian. */
+function uint32(value: number): Bytes {
+  const bytes = new Uint8Array(4)
+  new DataView(bytes.buffer).setUint32(0, value)
+  return bytes
 }
 
 /** Eight octets, big-endian. Throws for a text that is no uint64 in decimal. */

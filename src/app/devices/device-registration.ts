@@ -3,6 +3,7 @@
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { possessionMessage } from '../../log/device-list.ts'
 import { CallsignError, hasCode } from '../callsign-error.ts'
+import { randomId } from '../random-id.ts'
 import type { BodyOf, ReplyOf } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
@@ -113,21 +114,12 @@ async function firstListOf(
   if (own.devices.some(({ publicKey }) => publicKey !== keys.publicKey)) return undefined
   const kept = await readStored<FirstList>(storage, firstListKey(userId), isFirstList)
   if (kept?.publicKey === keys.publicKey) return kept.list
-  const deviceId = own.devices[0]?.deviceId ?? randomDeviceId()
+  const deviceId = own.devices[0]?.deviceId ?? randomId()
   const device = listedDevice({ deviceId, publicKey: keys.publicKey, signingKey: keys.signingKey })
   const list = await signedList({ userId, deviceId, keys }, [device], server.nowMs())
   const first: FirstList = { publicKey: keys.publicKey, list }
   await writeStored(storage, firstListKey(userId), first)
   return list
-}
-
-/** From 2^32 up to 2^53. */
-function randomDeviceId(): string {
-  for (;;) {
-    const [word = 0n] = globalThis.crypto.getRandomValues(new BigUint64Array(1))
-    const deviceId = word >> 11n
-    if (deviceId >= 2n ** 32n) return `${deviceId}`
-  }
 }
 
 function isListRefused(error: unknown): boolean {

@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { type AppStorage, type KeyEvent, memoryStorage } from '../../../src/app/app.ts'
 import { newPublicKey } from '../../support/app.ts'
+import { rejectionOf } from '../../support/app-sessions.ts'
 import { settingsFor } from '../../support/call-people.ts'
 import { freePort } from '../../support/free-port.ts'
 import { openServer } from '../../support/open-server.ts'
@@ -191,4 +192,26 @@ t.test('an app that a push has started rings before it is connected', async t =>
   t.match(await again.me.onPush(invitation), { show: 'ringing' })
   await (await rung).answer()
   await until(call, ({ state }) => state === 'active')
+})
+
+t.test('a server that repeats the sealed key of an earlier call is found out', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const bob = await newPerson(t, server.http, 1, { device: { push: { fcmToken: 'bobs-token' } } })
+  await befriend(ann, bob)
+  const bobsId = bob.me.userId!
+  await bob.me.close()
+  const first = await ann.me.call([bobsId])
+  const earlier = await pushed(server, 'call_invitation')
+  await first.end()
+  const second = await ann.me.call([bobsId])
+  const invitation = { ...earlier, callId: second.callId, eventId: 'a lie' }
+  const again = await restart(t, bob)
+  const rung = again.me.once('ringing')
+  t.match(await again.me.onPush(invitation), { show: 'ringing', callId: second.callId })
+  const call = await rung
+  t.match(await call.once('error'), { code: 'CALL_KEY_INVALID' })
+  t.equal(call.isVerified, false)
+  t.equal(await rejectionOf(call.answer()), 'CALL_KEY_INVALID')
+  t.equal(call.state, 'ringing')
 })

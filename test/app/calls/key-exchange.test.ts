@@ -32,6 +32,7 @@ async function openHouse(t: Test): Promise<House> {
   return { server, ann, bob, cat: await startPerson(server, 2) }
 }
 
+const BINDING = { callId: '6117204471893025', epoch: 1 }
 const nameOf = ({ userId, deviceId }: AppPerson) => `${userId}_${deviceId}`
 
 t.test(
@@ -40,15 +41,23 @@ t.test(
     const { ann, bob, cat } = await openHouse(t)
     t.match(await ann.keyLog.checkOwn(), { kind: 'clean', entries: { length: 1 } })
     const key = makeCallKey()
-    const sealed = await ann.exchange.sealForUsers(key, [bob.userId])
+    const sealed = await ann.exchange.sealForUsers(key, [bob.userId], BINDING)
     t.same(Object.keys(sealed), [nameOf(bob)])
     const text = sealed[nameOf(bob)]!
     t.equal(Buffer.from(text, 'base64').length, 223, 'with a checkpoint')
-    t.same(await bob.exchange.open(text, [ann]), { key, userId: ann.userId, deviceId: ann.deviceId })
+    t.same(await bob.exchange.open(text, [ann], BINDING), { key, userId: ann.userId, deviceId: ann.deviceId })
 
-    t.equal(await rejectionOf(bob.exchange.open(text, [bob])), 'CALL_KEY_INVALID')
-    t.equal(await rejectionOf(bob.exchange.open(text, [{ ...bob, userId: ann.userId }])), 'KEYS_UNAVAILABLE')
-    t.equal(await rejectionOf(ann.exchange.sealForUsers(key, [bob.userId, cat.userId])), 'KEYS_UNAVAILABLE')
+    t.equal(await rejectionOf(bob.exchange.open(text, [bob], BINDING)), 'CALL_KEY_INVALID')
+    for (const other of [{ callId: '7' }, { epoch: 2 }])
+      t.equal(await rejectionOf(bob.exchange.open(text, [ann], { ...BINDING, ...other })), 'CALL_KEY_INVALID')
+    t.equal(
+      await rejectionOf(bob.exchange.open(text, [{ ...bob, userId: ann.userId }], BINDING)),
+      'KEYS_UNAVAILABLE',
+    )
+    t.equal(
+      await rejectionOf(ann.exchange.sealForUsers(key, [bob.userId, cat.userId], BINDING)),
+      'KEYS_UNAVAILABLE',
+    )
     t.same([...ann.events, ...bob.events], [])
   },
 )
@@ -71,7 +80,7 @@ t.test(
     const key = makeCallKey()
     const sealedFor = async (state: 'joined' | 'invited' | 'left', person: AppPerson) => {
       const participants = [participant(ann, 'joined'), participant(person, state)]
-      return Object.keys(await ann.exchange.sealForCall(key, participants))
+      return Object.keys(await ann.exchange.sealForCall(key, participants, BINDING))
     }
     t.same(await sealedFor('joined', bob), [nameOf(bob)])
     t.same(await sealedFor('invited', bob), [nameOf(bob)])
@@ -82,11 +91,14 @@ t.test(
       'another device of theirs is in the call',
     )
 
-    const { [nameOf(bob)]: sealed } = await ann.exchange.sealForUsers(key, [bob.userId])
+    const { [nameOf(bob)]: sealed } = await ann.exchange.sealForUsers(key, [bob.userId], BINDING)
     const from = { userId: ann.userId, deviceId: ann.deviceId }
-    t.same(await bob.exchange.open(sealed!, [bob, ann]), { key, ...from })
-    t.equal(await rejectionOf(bob.exchange.open(sealed!.replace('A', 'B'), [bob, ann])), 'CALL_KEY_INVALID')
-    t.equal(await rejectionOf(bob.exchange.open(sealed!, [])), 'CALL_KEY_INVALID')
+    t.same(await bob.exchange.open(sealed!, [bob, ann], BINDING), { key, ...from })
+    t.equal(
+      await rejectionOf(bob.exchange.open(sealed!.replace('A', 'B'), [bob, ann], BINDING)),
+      'CALL_KEY_INVALID',
+    )
+    t.equal(await rejectionOf(bob.exchange.open(sealed!, [], BINDING)), 'CALL_KEY_INVALID')
   },
 )
 
@@ -94,11 +106,11 @@ t.test('a device that asks for the key gets it by the hash of its own key alone'
   const { ann, bob } = await openHouse(t)
   const key = makeCallKey()
   const { publicKeyHash } = await ann.keyLog.deviceOf(bob.userId, bob.deviceId)
-  const sealed = await ann.exchange.sealForDevice(key, { ...bob, publicKeyHash })
-  t.match(await bob.exchange.open(sealed, [ann]), { key })
+  const sealed = await ann.exchange.sealForDevice(key, { ...bob, publicKeyHash }, BINDING)
+  t.match(await bob.exchange.open(sealed, [ann], BINDING), { key })
   const other = (await ann.keyLog.deviceOf(ann.userId, ann.deviceId)).publicKeyHash
   t.equal(
-    await rejectionOf(ann.exchange.sealForDevice(key, { ...bob, publicKeyHash: other })),
+    await rejectionOf(ann.exchange.sealForDevice(key, { ...bob, publicKeyHash: other }, BINDING)),
     'KEYS_REFUSED',
   )
   t.match(ann.events, [{ kind: 'refused', userId: bob.userId, check: 'vrfHash' }])
@@ -177,7 +189,7 @@ t.test('a lying server gets no key', async t => {
   for (const [what, [at, lie, code, check]] of Object.entries(lies)) {
     const before = ann.events.length
     ann.lie = (path, answer) => (path === at ? lie(answer) : undefined)
-    t.equal(await rejectionOf(ann.exchange.sealForUsers(makeCallKey(), [bob.userId])), code, what)
+    t.equal(await rejectionOf(ann.exchange.sealForUsers(makeCallKey(), [bob.userId], BINDING)), code, what)
     const event = { kind: 'refused', userId: bob.userId, check }
     t.match(ann.events.slice(before), check === undefined ? [] : [event], what)
     t.equal(ann.events.length, before + (check === undefined ? 0 : 1))
@@ -191,7 +203,7 @@ t.test('a lying server gets no key', async t => {
     devices: [...user.devices, { ...ghost, publicKeyHash: vrfHash }],
   }))
   ann.lie = (path, answer) => (path === KEYS ? withGhost(answer) : undefined)
-  const sealed = await ann.exchange.sealForUsers(makeCallKey(), [bob.userId])
+  const sealed = await ann.exchange.sealForUsers(makeCallKey(), [bob.userId], BINDING)
   t.same(Object.keys(sealed), [nameOf(bob)])
   t.same(ann.events.at(-1), { kind: 'unlisted', userId: bob.userId, deviceId: '77' })
 })
@@ -218,8 +230,8 @@ t.test('a log that shows two people two trees is found out by their call, and th
   const { treeSize, rootHash } = parseCheckpoint(`${note.split('\n\n')[0]}\n`)
   const other = { origin, treeSize, rootHash: Buffer.from(rootHash).toString('base64'), note }
   const key = makeCallKey()
-  const sealed = await sealCallKey(withCheckpoint(key, other), bob.keyLog.self, annsKey)
-  for (let time = 0; time < 2; time++) t.match(await ann.exchange.open(sealed, [bob]), { key })
+  const sealed = await sealCallKey(withCheckpoint(key, other), bob.keyLog.self, annsKey, BINDING)
+  for (let time = 0; time < 2; time++) t.match(await ann.exchange.open(sealed, [bob], BINDING), { key })
   t.match(ann.events[0], {
     kind: 'refused',
     userId: bob.userId,

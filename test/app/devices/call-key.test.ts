@@ -45,6 +45,8 @@ async function deviceOf(name: string, scalar: string): Promise<OwnKeyHolder & pr
   return { userId, deviceId, name, point, privateKey, keys: { agree } }
 }
 
+const BINDING = { callId: '6117204471893025', epoch: 1 }
+
 const documented = async () => ({
   ann: await deviceOf('1_11', valueIn('sender \\| `1_11`')),
   bob: await deviceOf('2_22', valueIn('receiver \\| `2_22`')),
@@ -52,7 +54,7 @@ const documented = async () => ({
 
 t.test('the values of docs/crypto.md', async t => {
   const { ann, bob } = await documented()
-  const callKey = await openCallKey(valueIn('sealed'), ann, bob)
+  const callKey = await openCallKey(valueIn('sealed'), ann, bob, BINDING)
   t.equal(toHex(callKey), valueIn('call key'))
   t.equal(fingerprintOf(callKey, '6117204471893025', 1), valueIn('fingerprint'))
 })
@@ -61,16 +63,16 @@ t.test('the code of docs/crypto.md opens what the SDK has sealed, and the other 
   const { ann, bob } = await documented()
   const callKey = makeCallKey()
   t.equal(callKey.length, 32)
-  t.same(await printed.openCallKey(await sealCallKey(callKey, ann, bob), ann, bob), callKey)
-  t.same(await openCallKey(await printed.sealCallKey(callKey, ann, bob), ann, bob), callKey)
+  t.same(await printed.openCallKey(await sealCallKey(callKey, ann, bob, BINDING), ann, bob, BINDING), callKey)
+  t.same(await openCallKey(await printed.sealCallKey(callKey, ann, bob, BINDING), ann, bob, BINDING), callKey)
   t.equal(fingerprintOf(callKey, '7', 2), await printed.fingerprintOf(callKey, '7', 2))
 
   const vector = readVectors<Record<string, string>>('call-key-checkpoint')
-  const sealed = await sealCallKey(fromHex(vector.opened_hex!), ann, bob)
+  const sealed = await sealCallKey(fromHex(vector.opened_hex!), ann, bob, BINDING)
   t.equal(Buffer.from(sealed, 'base64').length, 223)
-  const opened = readCallKey(await openCallKey(sealed, ann, bob), vector.note!.split('\n')[0]!)
+  const opened = readCallKey(await openCallKey(sealed, ann, bob, BINDING), vector.note!.split('\n')[0]!)
   t.same(opened, { callKey: fromHex(vector.call_key_hex!), note: vector.note })
-  const byKotlin = await openCallKey(vector.sealed_base64!, ann, bob)
+  const byKotlin = await openCallKey(vector.sealed_base64!, ann, bob, BINDING)
   t.equal(toHex(byKotlin), vector.opened_hex, 'as the Kotlin package sealed it')
 })
 
@@ -84,13 +86,15 @@ t.test('a stranger’s HPKE opens what the SDK has sealed, and the other way rou
   const privateKey = (row: string) => suite.kem.importKey('raw', fromHex(valueIn(row)).buffer, false)
   const publicKey = ({ point }: OwnKeyHolder) =>
     suite.kem.importKey('raw', Uint8Array.from(point).buffer, true)
-  const ids = Buffer.alloc(32)
-  for (const [at, id] of [1n, 11n, 2n, 22n].entries()) ids.writeBigUInt64BE(id, 8 * at)
+  const ids = Buffer.alloc(44)
+  ids.writeBigUInt64BE(BigInt(BINDING.callId))
+  ids.writeUInt32BE(BINDING.epoch, 8)
+  for (const [at, id] of [1n, 11n, 2n, 22n].entries()) ids.writeBigUInt64BE(id, 12 + 8 * at)
   const info = Uint8Array.from(Buffer.concat([Buffer.from('callsign call key v2\n'), ids]))
   t.equal(toHex(info), valueIn('`info`'))
 
   const ours = Uint8Array.from(
-    Buffer.from(await sealCallKey(fromHex(valueIn('call key')), ann, bob), 'base64'),
+    Buffer.from(await sealCallKey(fromHex(valueIn('call key')), ann, bob, BINDING), 'base64'),
   )
   const recipient = await suite.createRecipientContext({
     recipientKey: await privateKey('receiver \\| `2_22`'),
@@ -108,7 +112,7 @@ t.test('a stranger’s HPKE opens what the SDK has sealed, and the other way rou
   })
   const sealed = await sender.seal(fromHex(valueIn('call key')))
   const theirs = Buffer.concat([Buffer.of(2), Buffer.from(sender.enc), Buffer.from(sealed)])
-  t.equal(toHex(await openCallKey(theirs.toString('base64'), ann, bob)), valueIn('call key'))
+  t.equal(toHex(await openCallKey(theirs.toString('base64'), ann, bob, BINDING)), valueIn('call key'))
 })
 
 t.test('a key is opened by the device it was sealed for, as coming from the one that sealed it', async t => {
@@ -118,34 +122,39 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
     await deviceNamed('3', '3'),
   ]
   const callKey = makeCallKey()
-  const sealed = await sealCallKey(callKey, ann, bob)
+  const sealed = await sealCallKey(callKey, ann, bob, BINDING)
   const octets = Buffer.from(sealed, 'base64')
   t.equal(octets.length, 114)
-  t.same(await openCallKey(sealed, ann, bob), callKey)
-  t.not(await sealCallKey(callKey, ann, bob), sealed, 'another time it looks different')
+  t.same(await openCallKey(sealed, ann, bob, BINDING), callKey)
+  t.not(await sealCallKey(callKey, ann, bob, BINDING), sealed, 'another time it looks different')
   const withEnc = (enc: Uint8Array) =>
     Buffer.concat([octets.subarray(0, 1), enc, octets.subarray(66)]).toString('base64')
   const off = Uint8Array.from(octets.subarray(1, 66))
   off[64]! ^= 1
   for (const [what, opening] of Object.entries({
-    'from another device': () => openCallKey(sealed, eve, bob),
-    'for another device': () => openCallKey(sealed, ann, eve),
-    'for another user': () => openCallKey(sealed, ann, { ...bob, userId: '3' }),
-    'for another device’s name': () => openCallKey(sealed, ann, { ...bob, deviceId: '3' }),
-    'from another user': () => openCallKey(sealed, { ...ann, userId: '2' }, bob),
-    'from another device’s name': () => openCallKey(sealed, { ...ann, deviceId: '2' }, bob),
-    'to its own sender': () => openCallKey(sealed, ann, ann),
-    'by a name that is no uint64': () => openCallKey(sealed, { ...ann, userId: `${2n ** 64n + 1n}` }, bob),
+    'for another call': () => openCallKey(sealed, ann, bob, { ...BINDING, callId: '7' }),
+    'for another epoch': () => openCallKey(sealed, ann, bob, { ...BINDING, epoch: 2 }),
+    'from another device': () => openCallKey(sealed, eve, bob, BINDING),
+    'for another device': () => openCallKey(sealed, ann, eve, BINDING),
+    'for another user': () => openCallKey(sealed, ann, { ...bob, userId: '3' }, BINDING),
+    'for another device’s name': () => openCallKey(sealed, ann, { ...bob, deviceId: '3' }, BINDING),
+    'from another user': () => openCallKey(sealed, { ...ann, userId: '2' }, bob, BINDING),
+    'from another device’s name': () => openCallKey(sealed, { ...ann, deviceId: '2' }, bob, BINDING),
+    'to its own sender': () => openCallKey(sealed, ann, ann, BINDING),
+    'by a name that is no uint64': () =>
+      openCallKey(sealed, { ...ann, userId: `${2n ** 64n + 1n}` }, bob, BINDING),
     'of form 1': () =>
-      openCallKey(Buffer.concat([Buffer.of(1), octets.subarray(1)]).toString('base64'), ann, bob),
-    'of form 1, which had no number': () => openCallKey(octets.subarray(1).toString('base64'), ann, bob),
-    'by a point off the curve': () => openCallKey(withEnc(off), ann, bob),
-    'by zeros for a point': () => openCallKey(withEnc(new Uint8Array(65)), ann, bob),
-    'by infinity for a point': () => openCallKey(withEnc(Uint8Array.of(0)), ann, bob),
-    'from a sender off the curve': () => openCallKey(sealed, { ...ann, point: off }, bob),
-    'a byte longer': () => openCallKey(Buffer.concat([octets, Buffer.of(0)]).toString('base64'), ann, bob),
-    'no base64': () => openCallKey('?', ann, bob),
-    'a base64 of two spellings': () => openCallKey(`${sealed} `, ann, bob),
+      openCallKey(Buffer.concat([Buffer.of(1), octets.subarray(1)]).toString('base64'), ann, bob, BINDING),
+    'of form 1, which had no number': () =>
+      openCallKey(octets.subarray(1).toString('base64'), ann, bob, BINDING),
+    'by a point off the curve': () => openCallKey(withEnc(off), ann, bob, BINDING),
+    'by zeros for a point': () => openCallKey(withEnc(new Uint8Array(65)), ann, bob, BINDING),
+    'by infinity for a point': () => openCallKey(withEnc(Uint8Array.of(0)), ann, bob, BINDING),
+    'from a sender off the curve': () => openCallKey(sealed, { ...ann, point: off }, bob, BINDING),
+    'a byte longer': () =>
+      openCallKey(Buffer.concat([octets, Buffer.of(0)]).toString('base64'), ann, bob, BINDING),
+    'no base64': () => openCallKey('?', ann, bob, BINDING),
+    'a base64 of two spellings': () => openCallKey(`${sealed} `, ann, bob, BINDING),
   }))
     t.equal(await rejectionOf(opening()), 'CALL_KEY_INVALID', what)
 
@@ -153,10 +162,12 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
   for (let bit = 0; bit < 8 * octets.length; bit++) {
     const changed = Buffer.from(octets)
     changed[bit >> 3]! ^= 1 << (bit & 7)
-    codes.add(await rejectionOf(openCallKey(changed.toString('base64'), ann, bob)))
+    codes.add(await rejectionOf(openCallKey(changed.toString('base64'), ann, bob, BINDING)))
   }
   for (let length = 0; length < octets.length; length++)
-    codes.add(await rejectionOf(openCallKey(octets.subarray(0, length).toString('base64'), ann, bob)))
+    codes.add(
+      await rejectionOf(openCallKey(octets.subarray(0, length).toString('base64'), ann, bob, BINDING)),
+    )
   t.same([...codes], ['CALL_KEY_INVALID'], 'each bit, each length')
 })
 
@@ -166,11 +177,11 @@ t.test('no own key meets a receiver’s point that is not on the curve', async t
   const off = Uint8Array.from(bob.point)
   off[64]! ^= 1
   for (const point of [off, new Uint8Array(65), Uint8Array.of(0), new Uint8Array(), bob.point.slice(0, 64)]) {
-    const sealing = sealCallKey(makeCallKey(), { ...ann, keys: { agree } }, { ...bob, point })
+    const sealing = sealCallKey(makeCallKey(), { ...ann, keys: { agree } }, { ...bob, point }, BINDING)
     t.equal(await rejectionOf(sealing), 'KEY_UNSUPPORTED', toHex(point))
   }
   const failing = { agree: async () => Promise.reject(new Error('the phone is locked')) }
-  await t.rejects(sealCallKey(makeCallKey(), { ...ann, keys: failing }, bob), {
+  await t.rejects(sealCallKey(makeCallKey(), { ...ann, keys: failing }, bob, BINDING), {
     message: 'the phone is locked',
   })
 })

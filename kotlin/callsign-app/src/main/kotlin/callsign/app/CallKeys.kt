@@ -47,6 +47,9 @@ public class OwnKeyHolder(userId: ULong, deviceId: ULong, internal val keys: Dev
     public val holder: KeyHolder = KeyHolder.of(userId, deviceId, keys.publicKey)
 }
 
+/** The use that a sealed key is for: it opens for no other call, and for no other epoch of it. */
+public data class KeyBinding(public val callId: String, public val epoch: Long)
+
 /** 32 random octets. */
 public fun makeCallKey(): ByteArray = ByteArray(KEY_OCTETS).also(SecureRandom()::nextBytes)
 
@@ -54,8 +57,8 @@ public fun makeCallKey(): ByteArray = ByteArray(KEY_OCTETS).also(SecureRandom():
  * Seals a call key, or one with a checkpoint behind it (`withCheckpoint` of callsign-verify): base64. Throws
  * `KEY_UNSUPPORTED` where the receiver's key is no point of P-256.
  */
-public suspend fun sealCallKey(callKey: ByteArray, from: OwnKeyHolder, to: KeyHolder): String {
-    val context = KeyBinding(from.holder, to).context()
+public suspend fun sealCallKey(callKey: ByteArray, from: OwnKeyHolder, to: KeyHolder, binding: KeyBinding): String {
+    val context = contextOf(from.holder, to, binding)
     val sealed = try {
         sealAuth(callKey, from.agreementKey, to.point, context)
     } catch (cause: GeneralSecurityException) {
@@ -65,11 +68,11 @@ public suspend fun sealCallKey(callKey: ByteArray, from: OwnKeyHolder, to: KeyHo
     return encodeBase64(byteArrayOf(FORM) + sealed)
 }
 
-/** Gives the octets that were sealed. Throws `CALL_KEY_INVALID` unless [from] sealed it for [to]. */
-public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder): ByteArray = try {
+/** Gives the octets that were sealed. Throws `CALL_KEY_INVALID` unless [from] sealed it for [to], and for this use. */
+public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder, binding: KeyBinding): ByteArray = try {
     val octets = decodeBase64(sealed)
     if (octets.isEmpty() || octets[0] != FORM) throw GeneralSecurityException("not a sealed key of form $FORM")
-    val context = KeyBinding(from, to.holder).context()
+    val context = contextOf(from, to.holder, binding)
     openAuth(octets.copyOfRange(1, octets.size), from.point, to.agreementKey, context)
 } catch (cause: GeneralSecurityException) {
     throw notSealed(cause)
@@ -91,20 +94,19 @@ internal fun spokenCode(text: String, octets: ByteArray = ByteArray(0)): String 
         .joinToString(" ") { it.toString().padStart(5, '0') }
 }
 
-/** Everything that a sealed key belongs to: it opens with exactly this, or not at all. */
-private class KeyBinding(private val sender: KeyHolder, private val receiver: KeyHolder) {
-    /** The one place that says what `info` of HPKE has. Integers are big-endian. */
-    fun context(): HpkeContext {
-        val info = ByteBuffer.allocate(PURPOSE.size + 4 * ULong.SIZE_BYTES).put(PURPOSE)
-        for (device in listOf(sender, receiver)) info.putLong(device.userId.toLong()).putLong(device.deviceId.toLong())
-        return HpkeContext(info.array())
-    }
+/** The one place that says what `info` of HPKE has. Integers are big-endian. */
+private fun contextOf(sender: KeyHolder, receiver: KeyHolder, binding: KeyBinding): HpkeContext {
+    val callId = binding.callId.toULongOrNull() ?: throw GeneralSecurityException("${binding.callId} is not a uint64")
+    val info = ByteBuffer.allocate(PURPOSE.size + 5 * ULong.SIZE_BYTES + Int.SIZE_BYTES).put(PURPOSE)
+    info.putLong(callId.toLong()).putInt(binding.epoch.toInt())
+    for (device in listOf(sender, receiver)) info.putLong(device.userId.toLong()).putLong(device.deviceId.toLong())
+    return HpkeContext(info.array())
 }
 
 private val OwnKeyHolder.agreementKey: AgreementKey get() = AgreementKey(holder.point, keys::agree)
 
 private fun notSealed(cause: Exception): CallsignException {
-    val sentence = "The call’s key was not sealed by the device that is said to have sent it."
+    val sentence = "This is no key that the device which is said to have sent it has sealed for this call and epoch."
     return CallsignException(CallsignException.LocalCode.CALL_KEY_INVALID, sentence, cause)
 }
 

@@ -4,7 +4,6 @@ package callsign.app
 import callsign.app.CallsignException.LocalCode
 import callsign.verify.encodeBase64
 import callsign.verify.possessionMessage
-import java.security.SecureRandom
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -140,7 +139,7 @@ internal class DeviceRegistration(
             (kept.text("publicKey") ?: return@read null) to list
         }
         if (kept?.first == keys.publicKey) return kept.second
-        val deviceId = own.named.devices.firstOrNull()?.deviceId?.toULongOrNull() ?: randomDeviceId()
+        val deviceId = own.named.devices.firstOrNull()?.deviceId?.toULongOrNull() ?: randomId()
         val device = listedDevice(deviceId, keys.publicKey, keys.signingKey)
         val list = signedList(ListSigner(userId, deviceId, keys), listOf(device), server.serverTimeMs())
         storage.write(firstListKey(userId), bodyOf(mapOf("publicKey" to keys.publicKey, "list" to list)))
@@ -148,14 +147,6 @@ internal class DeviceRegistration(
     }
 }
 
-/** From 2^32 up to 2^53. */
-private fun randomDeviceId(): ULong {
-    val random = SecureRandom()
-    while (true) {
-        val deviceId = random.nextLong().toULong() shr 11
-        if (deviceId >= (1uL shl 32)) return deviceId
-    }
-}
 
 private fun isListRefused(error: CallsignException): Boolean {
     if (error.code == "DEVICE_LIST_CONFLICT") return true

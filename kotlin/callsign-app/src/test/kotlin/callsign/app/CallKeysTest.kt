@@ -58,7 +58,7 @@ class CallKeysTest {
 
     @Test
     fun `the values of the page come out`() {
-        val callKey = runBlocking { openCallKey(valueIn("sealed"), ann.holder, bob) }
+        val callKey = runBlocking { openCallKey(valueIn("sealed"), ann.holder, bob, binding) }
         assertArrayEquals(fromHex(valueIn("call key")), callKey)
         assertEquals(valueIn("fingerprint"), fingerprintOf(callKey, "6117204471893025", 1))
     }
@@ -66,17 +66,17 @@ class CallKeysTest {
     @Test
     fun `a sealed key opens at its receiver, with its checkpoint`() = runBlocking {
         val callKey = makeCallKey()
-        val sealed = sealCallKey(callKey, ann, bob.holder)
+        val sealed = sealCallKey(callKey, ann, bob.holder, binding)
         assertEquals(114, decodeBase64(sealed).size)
-        assertArrayEquals(callKey, openCallKey(sealed, ann.holder, bob))
-        assertNotEquals(sealed, sealCallKey(callKey, ann, bob.holder))
+        assertArrayEquals(callKey, openCallKey(sealed, ann.holder, bob, binding))
+        assertNotEquals(sealed, sealCallKey(callKey, ann, bob.holder, binding))
 
         val vector = readVectors("call-key-checkpoint")
         fun text(name: String) = vector.word(name)
-        assertArrayEquals(fromHex(text("opened_hex")), openCallKey(text("sealed_base64"), ann.holder, bob))
-        val noted = sealCallKey(fromHex(text("opened_hex")), ann, bob.holder)
+        assertArrayEquals(fromHex(text("opened_hex")), openCallKey(text("sealed_base64"), ann.holder, bob, binding))
+        val noted = sealCallKey(fromHex(text("opened_hex")), ann, bob.holder, binding)
         assertEquals(223, decodeBase64(noted).size)
-        val read = readCallKey(openCallKey(noted, ann.holder, bob), text("note").substringBefore('\n'))
+        val read = readCallKey(openCallKey(noted, ann.holder, bob, binding), text("note").substringBefore('\n'))
         assertArrayEquals(fromHex(text("call_key_hex")), read.callKey)
         assertEquals(text("note"), read.note)
     }
@@ -84,13 +84,16 @@ class CallKeysTest {
     @Test
     fun `a key is opened by the device it was sealed for, as coming from the one that sealed it`() {
         val eve = OwnKeyHolder(3u, 33u, JcaDeviceKeys.generate())
-        val sealed = runBlocking { sealCallKey(makeCallKey(), ann, bob.holder) }
+        val sealed = runBlocking { sealCallKey(makeCallKey(), ann, bob.holder, binding) }
         val octets = decodeBase64(sealed)
         fun opening(text: String = sealed, from: KeyHolder = ann.holder, to: OwnKeyHolder = bob): suspend () -> Unit =
-            { openCallKey(text, from, to) }
+            { openCallKey(text, from, to, binding) }
         fun withEnc(enc: ByteArray) = encodeBase64(octets.copyOf(1) + enc + octets.drop(66))
         val off = octets.copyOfRange(1, 66).also { it[64] = (it[64].toInt() xor 1).toByte() }
         val wrong = mapOf(
+            "for another call" to suspend { openCallKey(sealed, ann.holder, bob, binding.copy(callId = "7")); Unit },
+            "for another epoch" to suspend { openCallKey(sealed, ann.holder, bob, binding.copy(epoch = 2)); Unit },
+            "for a call without an id" to suspend { openCallKey(sealed, ann.holder, bob, binding.copy(callId = "")); Unit },
             "from another device" to opening(from = eve.holder),
             "for another device" to opening(to = eve),
             "for another user" to opening(to = OwnKeyHolder(3u, 22u, bob.keys)),
@@ -127,7 +130,7 @@ class CallKeysTest {
         val off = decodeBase64(bob.keys.publicKey).also { it[it.size - 1] = (it[it.size - 1].toInt() xor 1).toByte() }
         for (point in listOf(off, ByteArray(65), ByteArray(65).also { it[0] = 4 })) {
             val strange = KeyHolder.of(2u, 22u, encodeBase64(point))
-            val sealing = suspend { sealCallKey(makeCallKey(), OwnKeyHolder(1u, 11u, untouched), strange) }
+            val sealing = suspend { sealCallKey(makeCallKey(), OwnKeyHolder(1u, 11u, untouched), strange, binding) }
             assertEquals("KEY_UNSUPPORTED", codeOf { sealing() }, toHex(point))
         }
     }

@@ -54,8 +54,8 @@ class HiddenKeysTest {
 
         val (ann, bob) = listOf(OwnKeyHolder(1u, 11u, keys), OwnKeyHolder(2u, 22u, other))
         val callKey = makeCallKey()
-        assertArrayEquals(callKey, openCallKey(sealCallKey(callKey, ann, bob.holder), ann.holder, bob))
-        assertArrayEquals(callKey, openCallKey(sealCallKey(callKey, bob, ann.holder), bob.holder, ann))
+        assertArrayEquals(callKey, openCallKey(sealCallKey(callKey, ann, bob.holder, binding), ann.holder, bob, binding))
+        assertArrayEquals(callKey, openCallKey(sealCallKey(callKey, bob, ann.holder, binding), bob.holder, ann, binding))
     }
 }
 

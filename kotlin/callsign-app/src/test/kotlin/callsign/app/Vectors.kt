@@ -21,3 +21,6 @@ fun JsonObject.word(name: String): String = checkNotNull(text(name)) { "no $name
 fun fromHex(hex: String): ByteArray = hex.chunked(2).map { it.toInt(16).toByte() }.toByteArray()
 
 fun toHex(octets: ByteArray): String = octets.joinToString("") { "%02x".format(it) }
+
+/** The use of the sealed keys in docs/crypto.md. */
+val binding = KeyBinding("6117204471893025", 1)

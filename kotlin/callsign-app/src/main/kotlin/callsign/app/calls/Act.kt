@@ -6,6 +6,7 @@ import callsign.app.CallParticipant
 import callsign.app.CallState
 import callsign.app.CallsignException
 import callsign.app.KeyAsk
+import callsign.app.KeyBinding
 import kotlinx.serialization.json.JsonObject
 
 /** Carried out in this order. */
@@ -24,11 +25,22 @@ internal sealed interface Act {
     data class Unwatch(val callId: String) : Act
 
     /** Tries the senders in turn, and says which it was. */
-    data class Open(override val act: Int, val key: Int, val text: String, val from: List<Sender>) : Answered
+    data class Open(
+        override val act: Int,
+        val key: Int,
+        val text: String,
+        val from: List<Sender>,
+        val binding: KeyBinding,
+    ) : Answered
 
     data class Make(val key: Int) : Act
 
-    data class Seal(override val act: Int, val key: Int, val receivers: Receivers) : Answered
+    data class Seal(
+        override val act: Int,
+        val key: Int,
+        val receivers: Receivers,
+        val binding: KeyBinding,
+    ) : Answered
 
     /** Overwrites them. */
     data class Wipe(val keys: List<Int>) : Act

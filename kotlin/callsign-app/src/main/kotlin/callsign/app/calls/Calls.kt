@@ -20,6 +20,7 @@ import callsign.app.answerInvalid
 import callsign.app.asCallsign
 import callsign.app.hasCode
 import callsign.app.makeCallKey
+import callsign.app.randomId
 import callsign.app.read
 import callsign.app.text
 import callsign.app.write
@@ -69,7 +70,7 @@ internal class Calls(
 
     /** Throws unless every device of every callee verifies. */
     suspend fun start(userIds: List<ULong>, options: StartOptions): Call =
-        checkNotNull(ask { Input.StartCall(it, userIds, options) })
+        checkNotNull(ask { Input.StartCall(it, "${randomId()}", userIds, options) })
 
     /** Brings the user's call to this device: from another device, or one that they had left or missed. */
     suspend fun join(callId: String): Call = checkNotNull(ask { Input.Join(it, callId) })
@@ -174,13 +175,13 @@ internal class Calls(
             }
             is Act.Unwatch -> unwatches.remove(act.callId)?.invoke()
             is Act.Open -> answer(act) {
-                val opened = exchange.open(act.text, act.from)
+                val opened = exchange.open(act.text, act.from, act.binding)
                 Input.Done(act.act, key = keys.put(act.key, opened.key), from = opened.from)
             }
             is Act.Make -> keys.put(act.key, makeCallKey())
             is Act.Seal -> {
                 val key = keys.copyOf(act.key)
-                answer(act) { sealed(act.act, key, act.receivers) }
+                answer(act) { sealed(act, key) }
             }
             is Act.Wipe -> act.keys.forEach(keys::wipe)
             is Act.Settle -> {
@@ -204,10 +205,14 @@ internal class Calls(
         take(outcome)
     }
 
-    private suspend fun sealed(act: Int, key: ByteArray, receivers: Receivers): Input.Done = when (receivers) {
-        is Receivers.Users -> Input.Done(act, texts = exchange.sealForUsers(key, receivers.userIds))
-        is Receivers.Participants -> Input.Done(act, texts = exchange.sealForCall(key, receivers.participants))
-        is Receivers.Asker -> Input.Done(act, text = exchange.sealForDevice(key, receivers.ask))
+    private suspend fun sealed(seal: Act.Seal, key: ByteArray): Input.Done {
+        val (act, _, receivers, binding) = seal
+        return when (receivers) {
+            is Receivers.Users -> Input.Done(act, texts = exchange.sealForUsers(key, receivers.userIds, binding))
+            is Receivers.Participants ->
+                Input.Done(act, texts = exchange.sealForCall(key, receivers.participants, binding))
+            is Receivers.Asker -> Input.Done(act, text = exchange.sealForDevice(key, receivers.ask, binding))
+        }
     }
 
     private fun keep(kept: Kept) {

@@ -2,9 +2,11 @@
 package callsign.app.calls
 
 import callsign.app.CallEnding
+import callsign.app.KeyBinding
 import callsign.app.bodyOf
 import callsign.app.idsOf
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.buildJsonObject
 
 internal fun Turn.onCommand(input: Input.OfCall) {
@@ -41,12 +43,14 @@ internal fun Turn.leaveAgain(callId: String) {
 
 internal fun Turn.invite(asked: Invite) {
     val held = call(asked.callId)?.newestKey ?: return settle(asked.command, keyMissing())
-    seal(held.key, Receivers.Users(asked.userIds), Purpose.InviteSeal(asked))
+    val sealing = asked.copy(epoch = held.epoch)
+    seal(held.key, Receivers.Users(asked.userIds), KeyBinding(asked.callId, held.epoch), Purpose.InviteSeal(sealing))
 }
 
 internal fun Turn.onInviteSealed(asked: Invite, texts: JsonObject) {
     val body = buildJsonObject {
         put("calleeIds", idsOf(asked.userIds))
+        put("epoch", JsonPrimitive(asked.epoch))
         put("encryptedAESKeys", texts)
     }
     request("POST", "call/${asked.callId}/invite", Purpose.SendInvite(asked), body)

@@ -49,6 +49,8 @@ internal data class StartOptions(val isVideo: Boolean, val roomId: Long? = null)
 internal data class Start(
     /** The app waits for it. */
     val command: Int,
+    /** Chosen here: its key is bound to it. */
+    val callId: String,
     val userIds: List<ULong>,
     val options: StartOptions,
     val key: Int,
@@ -129,7 +131,7 @@ internal sealed interface Phase {
 /** The key is opened; other calls are left; the server is asked; the key that came with its answer is opened. */
 internal enum class EnteringStep { KEY, CLEARING, JOINING, OPENING }
 
-internal data class Crossed(val command: Int, val userIds: List<ULong>, val options: StartOptions)
+internal data class Crossed(val command: Int, val callId: String, val userIds: List<ULong>, val options: StartOptions)
 
 internal data class Rings(
     val invited: Invited,
@@ -245,8 +247,12 @@ internal sealed interface Purpose {
 
     data class CrossedOpen(override val command: Int, val ringing: Ringing, val failure: CallsignException) : Purpose
 
-    /** It is settled by whatever comes of it. */
-    data class Command(override val callId: String, override val command: Int?) : Purpose
+    /** It is settled by whatever comes of it; a refusal with the code [unless] is no failure. */
+    data class Command(
+        override val callId: String,
+        override val command: Int?,
+        val unless: String? = null,
+    ) : Purpose
 
     data class Leave(override val callId: String, override val command: Int?) : Purpose
 
@@ -299,7 +305,12 @@ internal sealed interface Purpose {
 
     data class AskedRead(override val callId: String, override val command: Int, val ask: KeyAsk) : Purpose
 
-    data class GrantSeal(override val callId: String, override val command: Int, val ask: KeyAsk) : Purpose
+    data class GrantSeal(
+        override val callId: String,
+        override val command: Int,
+        val ask: KeyAsk,
+        val epoch: Long,
+    ) : Purpose
 
     data class KeysRead(val sending: NewKey) : OfNewKey(sending)
 
@@ -347,6 +358,8 @@ internal data class Invite(
     val command: Int,
     val userIds: List<ULong>,
     val triesLeft: Int,
+    /** The key's, once there is one. */
+    val epoch: Long? = null,
 )
 
 /** The state that an app sees. */

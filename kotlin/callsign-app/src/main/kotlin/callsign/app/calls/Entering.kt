@@ -4,6 +4,7 @@ package callsign.app.calls
 import callsign.app.CallEnding
 import callsign.app.CallRecord
 import callsign.app.CallsignException
+import callsign.app.KeyBinding
 import callsign.app.ParticipantState
 import callsign.app.endingOf
 import callsign.app.hasCode
@@ -94,7 +95,7 @@ internal fun Turn.onJoined(record: CallRecord) {
     if (key != null) return done(callId) { enter(record, key) }
     val sealed = record.encryptedAESKey ?: return done(callId) { ask(record) }
     setStep(callId, EnteringStep.OPENING)
-    open(sealed, sendersIn(record), Purpose.JoinedOpen(callId, record))
+    open(sealed, sendersIn(record), KeyBinding(callId, record.keyEpoch), Purpose.JoinedOpen(callId, record))
 }
 
 internal fun Turn.onNotJoined(callId: String, failure: CallsignException) {
@@ -122,8 +123,9 @@ internal fun Turn.onJoinedRefused(record: CallRecord, failure: CallsignException
 /** A key that came while this device was on its way in, or in. */
 internal fun Turn.openUpdate(callId: String, event: JsonObject, command: Int) {
     val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
-    val purpose = Purpose.KeyUpdate(callId, command, event.needNumber("epoch"))
-    open(event.needText("encryptedAESKey"), listOf(from), purpose)
+    val epoch = event.needNumber("epoch")
+    val purpose = Purpose.KeyUpdate(callId, command, epoch)
+    open(event.needText("encryptedAESKey"), listOf(from), KeyBinding(callId, epoch), purpose)
 }
 
 internal fun Turn.onUpdateRefused(callId: String, command: Int, failure: CallsignException) {

@@ -1,7 +1,7 @@
 /** The keys of a call by epoch: which one frames are sealed with, and how long older ones open frames. */
 package callsign.app.calls
 
-/** Keeps a key. Who has just come back, or had none, sends with it at once: the others do already. */
+/** Keeps a key. A device that has just come back, or had none, sends with it at once, as all in the call do. */
 internal fun Turn.hold(callId: String, key: HeldKey, wasAway: Boolean = false) {
     val call = call(callId) ?: return
     val others = call.key.held.filter { it.epoch != key.epoch }

@@ -18,7 +18,13 @@ internal sealed interface Input {
         val callId: String
     }
 
-    data class StartCall(override val command: Int, val userIds: List<ULong>, val options: StartOptions) : Commanded
+    /** [callId] is made at random: no other call has it. */
+    data class StartCall(
+        override val command: Int,
+        val callId: String,
+        val userIds: List<ULong>,
+        val options: StartOptions,
+    ) : Commanded
 
     data class Join(override val command: Int, override val callId: String) : OfCall
 

@@ -81,7 +81,7 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
         is Purpose.GrantedOpen -> onGrantOpened(purpose.callId, opened(purpose.epoch), purpose.command)
         is Purpose.ComeBack -> onCameBack(record, purpose.key, purpose.command)
         is Purpose.AskedRead -> onAskerRead(record, purpose.ask, purpose.command)
-        is Purpose.GrantSeal -> onGrantSealed(purpose.callId, purpose.ask, done.text, purpose.command)
+        is Purpose.GrantSeal -> onGrantSealed(purpose, done.text)
         is Purpose.KeysRead -> onKeysRead(purpose.sending, record)
         is Purpose.KeysSeal -> onKeysSealed(purpose.sending, done.texts)
         is Purpose.Keys -> onKeysSent(purpose.sending)?.let { begin(it, Phase.Active) }
@@ -160,18 +160,21 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
         is Purpose.Keys -> onKeysFailed(purpose.sending, failure)
         is Purpose.InviteSeal -> onInviteFailed(purpose.invite, failure)
         is Purpose.SendInvite -> onInviteFailed(purpose.invite, failure)
-        is Purpose.Command,
+        is Purpose.Command ->
+            if (failure.code == purpose.unless) settle(purpose.command) else onRefused(purpose, failure)
         is Purpose.End,
         is Purpose.JoinFind,
         is Purpose.AskBeside,
         is Purpose.GrantedOpen,
         is Purpose.AskedRead,
         is Purpose.GrantSeal,
-        -> {
-            if (failure.hasCode("CALL_ENDED")) purpose.callId?.let(::closeSoon)
-            settle(purpose.command, failure)
-        }
+        -> onRefused(purpose, failure)
     }
+}
+
+private fun Turn.onRefused(purpose: Purpose, failure: CallsignException) {
+    if (failure.hasCode("CALL_ENDED")) purpose.callId?.let(::closeSoon)
+    settle(purpose.command, failure)
 }
 
 /** Those that were to be left after this one. */

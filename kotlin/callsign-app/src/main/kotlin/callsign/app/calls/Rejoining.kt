@@ -7,6 +7,7 @@ package callsign.app.calls
 import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.KeyAsk
+import callsign.app.KeyBinding
 import callsign.app.ParticipantState
 import callsign.app.hasCode
 import callsign.app.needId
@@ -91,16 +92,20 @@ internal fun Turn.onAskerRead(record: CallRecord, ask: KeyAsk, command: Int) {
 
 internal fun Turn.grant(callId: String, ask: KeyAsk, command: Int) {
     val held = call(callId)?.newestKey ?: return settle(command)
-    seal(held.key, Receivers.Asker(ask), Purpose.GrantSeal(callId, command, ask))
+    val epoch = held.epoch
+    seal(held.key, Receivers.Asker(ask), KeyBinding(callId, epoch), Purpose.GrantSeal(callId, command, ask, epoch))
 }
 
-internal fun Turn.onGrantSealed(callId: String, ask: KeyAsk, text: String?, command: Int) {
+internal fun Turn.onGrantSealed(sealed: Purpose.GrantSeal, text: String?) {
+    val (callId, command, ask, epoch) = sealed
     val body = buildJsonObject {
         put("requesterUserId", JsonPrimitive("${ask.userId}"))
         put("requesterDeviceId", JsonPrimitive("${ask.deviceId}"))
+        put("epoch", JsonPrimitive(epoch))
         text?.let { put("encryptedAESKey", JsonPrimitive(it)) }
     }
-    request("POST", "call/$callId/accept-rejoin", Purpose.Command(callId, command), body)
+    // A newer key is on its way to all, the asker among them.
+    request("POST", "call/$callId/accept-rejoin", Purpose.Command(callId, command, unless = "EPOCH_CONFLICT"), body)
 }
 
 /**
@@ -120,7 +125,8 @@ internal fun Turn.onGranted(callId: String, event: JsonObject, command: Int) {
     val epoch = event.needNumber("keyEpoch")
     val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
     if (!isWanted(callId, epoch, from.userId)) return settle(command)
-    open(event.needText("encryptedAESKey"), listOf(from), Purpose.GrantedOpen(callId, command, epoch))
+    val purpose = Purpose.GrantedOpen(callId, command, epoch)
+    open(event.needText("encryptedAESKey"), listOf(from), KeyBinding(callId, epoch), purpose)
 }
 
 internal fun Turn.onGrantOpened(callId: String, key: HeldKey, command: Int) {

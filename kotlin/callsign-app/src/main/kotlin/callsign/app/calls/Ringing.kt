@@ -5,6 +5,7 @@ import callsign.app.CallEnding
 import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.DeclineReason
+import callsign.app.KeyBinding
 import callsign.app.Person
 import callsign.app.bodyOf
 import callsign.app.flag
@@ -120,15 +121,17 @@ internal fun Turn.onRenewedKey(callId: String, event: JsonObject, rings: Rings) 
 }
 
 internal fun Turn.openInvitation(callId: String, invited: Invited) {
-    val (_, text, from) = invited
+    val (epoch, text, from) = invited
     if (from == null) request("GET", "call/$callId", Purpose.InvitedRead(callId, text))
-    else open(text, listOf(from), Purpose.InvitedOpen(callId, text))
+    else open(text, listOf(from), KeyBinding(callId, epoch), Purpose.InvitedOpen(callId, text))
 }
 
 internal fun Turn.onInvitedRead(record: CallRecord, text: String) {
-    val call = call(record.callId)
-    if (call?.invited?.text != text) return
-    open(text, sendersIn(record, call.caller.userId), Purpose.InvitedOpen(call.callId, text))
+    val callId = record.callId
+    val call = call(callId) ?: return
+    val invited = call.invited?.takeIf { it.text == text } ?: return
+    val senders = sendersIn(record, call.caller.userId)
+    open(text, senders, KeyBinding(callId, invited.epoch), Purpose.InvitedOpen(callId, text))
 }
 
 /** Notes the outcome for the invitation's key; false where another key counts by now. */

@@ -4,6 +4,7 @@ package callsign.app.calls
 import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.CallsignException.LocalCode
+import callsign.app.KeyBinding
 import callsign.app.ParticipantState
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -51,7 +52,8 @@ internal fun Turn.onKeysRead(sending: NewKey, record: CallRecord) {
     val key = if (isEmergency && held != null) held.key else makeKey()
     val epoch = if (isEmergency && held != null) held.epoch else record.keyEpoch + 1
     val sealing = sending.copy(key = key, epoch = epoch, record = record)
-    seal(key, Receivers.Participants(record.participants), Purpose.KeysSeal(sealing))
+    val receivers = Receivers.Participants(record.participants)
+    seal(key, receivers, KeyBinding(sending.callId, epoch), Purpose.KeysSeal(sealing))
 }
 
 internal fun Turn.onKeysSealed(sending: NewKey, texts: JsonObject) {

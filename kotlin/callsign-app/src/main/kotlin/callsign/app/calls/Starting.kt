@@ -4,6 +4,8 @@ package callsign.app.calls
 import callsign.app.CallEnding
 import callsign.app.CallRecord
 import callsign.app.CallsignException
+import callsign.app.KeyBinding
+import callsign.app.answerInvalid
 import callsign.app.hasCode
 import callsign.app.idsOf
 import callsign.app.text
@@ -12,7 +14,8 @@ import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.buildJsonObject
 
 /** Nothing rings unless every device of every callee verifies. */
-internal fun Turn.startCall(input: Input.StartCall) = sealStart(input.command, input.userIds, input.options)
+internal fun Turn.startCall(input: Input.StartCall) =
+    sealStart(Crossed(input.command, input.callId, input.userIds, input.options))
 
 /** An invitation from the one person who is being called is held until it is known which of the two calls goes on. */
 internal fun Turn.holds(ringing: Ringing): Boolean {
@@ -32,6 +35,7 @@ internal fun Turn.dropHeld(callId: String) {
 internal fun Turn.onStartSealed(command: Int, texts: JsonObject) {
     val own = find(command) ?: return
     val body = buildJsonObject {
+        put("callId", JsonPrimitive(own.callId))
         put("calleeIds", idsOf(own.userIds))
         put("encryptedAESKeys", texts)
         put("isVideo", JsonPrimitive(own.options.isVideo))
@@ -43,6 +47,8 @@ internal fun Turn.onStartSealed(command: Int, texts: JsonObject) {
 internal fun Turn.onStarted(command: Int, record: CallRecord) {
     val own = take(command) ?: return
     val callId = record.callId
+    // Its key is bound to the id that this device has chosen.
+    if (callId != own.callId) return giveUp(own, answerInvalid())
     // It was joined by its id, and left, before this answer came.
     val isOver = device.ended.any { it.callId == callId }
     val known = call(callId)
@@ -69,7 +75,7 @@ internal fun Turn.onStarted(command: Int, record: CallRecord) {
 internal fun Turn.onNotStarted(command: Int, failure: CallsignException) {
     val own = take(command) ?: return
     if (own.closed == null && failure.isChanged && own.triesLeft > 1)
-        return sealStart(command, own.userIds, own.options, own.triesLeft - 1, own.isSecond, own.held)
+        return sealStart(own.begun, own.triesLeft - 1, own.isSecond, own.held)
     if (failure.hasCode("CALL_CROSSED") && own.userIds.size == 1 && own.closed == null) {
         device = device.copy(starts = device.starts + own)
         val purpose = Purpose.CrossedPending(command, failure.members.text("callId").orEmpty(), failure)
@@ -90,14 +96,14 @@ internal fun Turn.onCrossed(command: Int, callId: String, items: List<CallRecord
         take(command)
         return onFound(record, command)
     }
-    open(ringing.text, senders, Purpose.CrossedOpen(command, ringing, failure))
+    open(ringing.text, senders, KeyBinding(callId, ringing.epoch), Purpose.CrossedOpen(command, ringing, failure))
 }
 
 internal fun Turn.onCrossedOpened(command: Int, ringing: Ringing, key: HeldKey) {
     val own = take(command) ?: return
     val callId = ringing.callId
     val invited = Invited(ringing.epoch, ringing.text, state = InvitedState.OPENED, key = key)
-    val crossed = Crossed(command, own.userIds, own.options).takeUnless { own.isSecond }
+    val crossed = own.begun.takeUnless { own.isSecond }
     val from = Rings(invited, ringing.untilMs)
     val phase = Phase.Entering(from, EnteringStep.CLEARING, listOf(command), crossed = crossed)
     val known = call(callId)
@@ -120,7 +126,7 @@ internal fun Turn.startsAgain(callId: String): Boolean {
     val crossed = phase?.crossed ?: return false
     change(callId) { copy(phase = phase.copy(commands = phase.commands - crossed.command)) }
     close(callId, CallEnding.UNKNOWN)
-    sealStart(crossed.command, crossed.userIds, crossed.options, isSecond = true)
+    sealStart(crossed, isSecond = true)
     return true
 }
 
@@ -133,7 +139,7 @@ internal fun Turn.closeStarts(reason: CallEnding) {
 private fun Turn.onCrossedCallOver(own: Start, failure: CallsignException) {
     take(own.command)
     if (own.isSecond || own.closed != null) return giveUp(own, failure)
-    sealStart(own.command, own.userIds, own.options, isSecond = true)
+    sealStart(own.begun, isSecond = true)
 }
 
 private fun Turn.onNotTheirs(own: Start, held: Ringing?, failure: CallsignException) {
@@ -142,24 +148,27 @@ private fun Turn.onNotTheirs(own: Start, held: Ringing?, failure: CallsignExcept
 }
 
 private fun Turn.giveUp(own: Start, failure: CallsignException) {
+    // The server may have begun it.
+    if (failure.isUnheard) sendLeave(own.callId)
     settle(own.command, failure)
     if (own.closed == null) own.held?.let(::ring)
 }
 
 /** With a fresh key for each try. */
 private fun Turn.sealStart(
-    command: Int,
-    userIds: List<ULong>,
-    options: StartOptions,
+    begun: Crossed,
     triesLeft: Int = TRIES,
     isSecond: Boolean = false,
     held: Ringing? = null,
 ) {
+    val (command, callId, userIds, options) = begun
     val key = makeKey()
-    val start = Start(command, userIds, options, key, triesLeft, held = held, isSecond = isSecond)
+    val start = Start(command, callId, userIds, options, key, triesLeft, held = held, isSecond = isSecond)
     device = device.copy(starts = device.starts + start)
-    seal(key, Receivers.Users(userIds), Purpose.StartSeal(command))
+    seal(key, Receivers.Users(userIds), KeyBinding(callId, epoch = 1), Purpose.StartSeal(command))
 }
+
+private val Start.begun get() = Crossed(command, callId, userIds, options)
 
 private fun Turn.find(command: Int): Start? = device.starts.find { it.command == command }
 

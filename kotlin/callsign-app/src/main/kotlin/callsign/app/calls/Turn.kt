@@ -2,6 +2,7 @@
 package callsign.app.calls
 
 import callsign.app.CallsignException
+import callsign.app.KeyBinding
 import kotlinx.serialization.json.JsonObject
 
 /** One step: the device as it becomes, and the acts so far. */
@@ -59,12 +60,12 @@ internal class Turn(var device: Device, val nowMs: Long) {
         act(Act.Request(wait(purpose), method, path, body))
     }
 
-    fun open(text: String, from: List<Sender>, purpose: Purpose) {
-        act(Act.Open(wait(purpose), number(), text, from))
+    fun open(text: String, from: List<Sender>, binding: KeyBinding, purpose: Purpose) {
+        act(Act.Open(wait(purpose), number(), text, from, binding))
     }
 
-    fun seal(key: Int, receivers: Receivers, purpose: Purpose) {
-        act(Act.Seal(wait(purpose), key, receivers))
+    fun seal(key: Int, receivers: Receivers, binding: KeyBinding, purpose: Purpose) {
+        act(Act.Seal(wait(purpose), key, receivers, binding))
     }
 
     fun makeKey(): Int {

@@ -4,6 +4,7 @@ package callsign.app.calls
 import callsign.app.CallsignException
 import callsign.app.DeclineReason
 import callsign.app.KeyAsk
+import callsign.app.KeyBinding
 import callsign.app.endingOf
 import callsign.app.flag
 import callsign.app.namedOrNull
@@ -119,7 +120,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         return when (on) {
             "start" -> {
                 val options = said.getValue("options").jsonObject
-                Input.StartCall(command(), idsIn(said), StartOptions(options.flag("isVideo"), options.number("roomId")))
+                Input.StartCall(command(), callId(), idsIn(said), StartOptions(options.flag("isVideo"), options.number("roomId")))
             }
             "join" -> Input.Join(command(), callId())
             "answer" -> Input.Answer(command(), callId())
@@ -195,10 +196,10 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         is Act.Unwatch -> "unwatch ${act.callId}"
         is Act.Open -> {
             val from = act.from.joinToString(" ") { "${it.userId}_${it.deviceId}" }
-            "open ${act.text} from $from as key ${keyOf(act.key)}"
+            "open ${act.text}${nameOf(act.binding)} from $from as key ${keyOf(act.key)}"
         }
         is Act.Make -> "make key ${keyOf(act.key)}"
-        is Act.Seal -> "seal key ${keyOf(act.key)} for ${nameOf(act.receivers)}"
+        is Act.Seal -> "seal key ${keyOf(act.key)}${nameOf(act.binding)} for ${nameOf(act.receivers)}"
         is Act.Wipe -> "wipe key ${act.keys.joinToString(" ") { "${keyOf(it)}" }}"
         is Act.Keep -> {
             val leaving = act.kept.leaving.joinToString(" ").takeIf(String::isNotEmpty)
@@ -212,6 +213,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         }
         is Act.Emit -> "${act.callId}: ${nameOf(act.news)}"
     }
+
+    private fun nameOf(binding: KeyBinding) = " of call ${binding.callId}, epoch ${binding.epoch},"
 
     private fun nameOf(receivers: Receivers): String = when (receivers) {
         is Receivers.Users -> "users ${receivers.userIds.joinToString(" ")}"
