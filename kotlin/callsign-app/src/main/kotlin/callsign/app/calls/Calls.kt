@@ -145,7 +145,7 @@ internal class Calls(
     /** A server that tells nonsense fails the request or the command that it answers, and nothing else. */
     private fun decideSafely(input: Input, nowMs: Long): Decision = try {
         decide(device, input, nowMs)
-    } catch (cause: CallsignException) {
+    } catch (cause: Exception) {
         val failure = answerInvalid(cause)
         when (input) {
             is Input.Done -> decide(device, Input.Failed(input.act, failure), nowMs)
