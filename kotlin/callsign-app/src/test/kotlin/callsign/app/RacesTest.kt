@@ -16,8 +16,17 @@ import kotlinx.coroutines.flow.take
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
+import okhttp3.Interceptor
+import okhttp3.OkHttpClient
+import okhttp3.Response
+import okhttp3.ResponseBody
+import okhttp3.ResponseBody.Companion.asResponseBody
+import okio.Buffer
+import okio.ForwardingSource
+import okio.buffer
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Test
@@ -246,6 +255,44 @@ class RacesTest {
         assertEquals(emptyList<CallsignEvent>(), told)
         assertNull(ann.userId)
         collecting.cancel()
+    }
+
+    /** Answers of the operation begin, and do not go on while they are [stalled]. */
+    private class StallingHttp(private val operation: String) {
+        @Volatile
+        var stalled: Gate? = null
+        val client: OkHttpClient = OkHttpClient.Builder().addInterceptor(::answer).build()
+
+        private fun answer(chain: Interceptor.Chain): Response {
+            val answer = chain.proceed(chain.request())
+            val isStalled = chain.request().url.encodedPath.endsWith("/$operation")
+            return if (isStalled) answer.newBuilder().body(stalled(answer.body)).build() else answer
+        }
+
+        private fun stalled(body: ResponseBody): ResponseBody {
+            val source = object : ForwardingSource(body.source()) {
+                override fun read(sink: Buffer, byteCount: Long): Long {
+                    stalled?.pass()
+                    return super.read(sink, byteCount)
+                }
+            }
+            return source.buffer().asResponseBody(body.contentType())
+        }
+    }
+
+    @Test
+    fun `an answer that comes slowly holds up nothing else`() = racing {
+        val http = StallingHttp("publicKeys")
+        val ann = server.app(http = http.client).also(apps::add)
+        server.signIn(ann, "Ann")
+        val gate = Gate()
+        http.stalled = gate
+        val link = begun { ann.contacts.shareLink() }
+        gate.isReached()
+        val connected = begun { withTimeoutOrNull(5_000) { ann.connect() } }.await()
+        gate.open()
+        link.await()
+        assertEquals(Unit, connected)
     }
 
     private companion object {
