@@ -1,5 +1,6 @@
 package callsign.app
 
+import callsign.app.CallsignException.LocalCode
 import java.util.Collections
 import java.util.concurrent.ConcurrentLinkedQueue
 import kotlinx.coroutines.CompletableDeferred
@@ -8,6 +9,7 @@ import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Deferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.combine
 import kotlinx.coroutines.flow.filterIsInstance
@@ -16,6 +18,7 @@ import kotlinx.coroutines.flow.take
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeout
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -255,6 +258,26 @@ class RacesTest {
         assertEquals(emptyList<CallsignEvent>(), told)
         assertNull(ann.userId)
         collecting.cancel()
+    }
+
+    /** Gives up each read while it is [stalled], by a time limit of its own. */
+    private class StallingStorage(private val kept: AppStorage) : AppStorage by kept {
+        @Volatile
+        var isStalled = false
+
+        override suspend fun get(key: String): String? = if (isStalled) withTimeout(1) { awaitCancellation() } else kept.get(key)
+    }
+
+    @Test
+    fun `a storage that takes too long by its own clock fails the command that needs it`() = racing {
+        val storage = StallingStorage(MemoryAppStorage())
+        val ann = person("Ann", storage = storage)
+        val bob = person("Bob")
+        befriend(ann, bob)
+        storage.isStalled = true
+        val error = withTimeout(20_000) { runCatching { ann.call(checkNotNull(bob.userId)) }.exceptionOrNull() }
+        storage.isStalled = false
+        assertEquals(LocalCode.STORAGE_FAILED, (error as CallsignException).code)
     }
 
     /** Answers of the operation begin, and do not go on while they are [stalled]. */

@@ -24,11 +24,12 @@ import callsign.app.read
 import callsign.app.text
 import callsign.app.write
 import kotlin.math.abs
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Job
+import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.launch
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
@@ -196,9 +197,9 @@ internal class Calls(
     private fun answer(act: Act.Answered, carryOut: suspend () -> Input.Done) = begin {
         val outcome = try {
             carryOut()
-        } catch (cancelled: CancellationException) {
-            throw cancelled
         } catch (error: Exception) {
+            // A time-out of the app's own, such as in its keys, is a failure like any other.
+            currentCoroutineContext().ensureActive()
             Input.Failed(act.act, asCallsign(error))
         }
         take(outcome)
