@@ -426,6 +426,8 @@ public class Callsign(
         users.value = null
         badges.value = null
         ended.calls.closeAll(CallEnding.LEFT)
+        // The listener has no calls any more to tell it.
+        ended.calls.onDisconnected()
         live.value = emptyList()
         ended.connection.disconnect()
         ended.scope.cancel()

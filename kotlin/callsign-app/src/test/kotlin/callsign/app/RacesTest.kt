@@ -1,8 +1,10 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
+import java.io.IOException
 import java.util.Collections
 import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicInteger
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
@@ -10,6 +12,7 @@ import kotlinx.coroutines.Deferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.combine
 import kotlinx.coroutines.flow.filterIsInstance
@@ -258,6 +261,28 @@ class RacesTest {
         assertEquals(emptyList<CallsignEvent>(), told)
         assertNull(ann.userId)
         collecting.cancel()
+    }
+
+    @Test
+    fun `an app that is closed on a dead network says once that it leaves a call`() = racing {
+        val bob = person("Bob", http)
+        val (_, bobs) = inCall(person("Ann"), bob)
+        val attempts = AtomicInteger()
+        val begun = CompletableDeferred<Unit>()
+        http.before = {
+            if (it.endsWith("/leave")) {
+                attempts.incrementAndGet()
+                begun.complete(Unit)
+                throw IOException("no network")
+            }
+        }
+        val left = begun { bobs.leave() }
+        begun.await()
+        bob.close()
+        left.await()
+        val count = attempts.get()
+        delay(300)
+        assertEquals(count, attempts.get())
     }
 
     /** Gives up each read while it is [stalled], by a time limit of its own. */
