@@ -262,7 +262,8 @@ public class Callsign(
         session = opened
         operations.scope.launch(start = CoroutineStart.UNDISPATCHED) {
             opened.ended.collect { error ->
-                end()
+                // After a start that is under way.
+                beginning.withLock { end() }
                 tell(CallsignEvent.SignedOut(error))
             }
         }

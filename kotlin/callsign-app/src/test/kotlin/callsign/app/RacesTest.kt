@@ -263,6 +263,16 @@ class RacesTest {
         collecting.cancel()
     }
 
+    /** A read of a call that was kept waits, with the text that it has found, while it is [held]. */
+    private class HeldStorage(private val kept: AppStorage) : AppStorage by kept {
+        @Volatile
+        var held: Gate? = null
+
+        override suspend fun get(key: String): String? = kept.get(key).also {
+            if (key.startsWith("call.")) held?.run { passed() }
+        }
+    }
+
     @Test
     fun `an app that is closed on a dead network says once that it leaves a call`() = racing {
         val bob = person("Bob", http)
@@ -303,6 +313,25 @@ class RacesTest {
         val error = withTimeout(20_000) { runCatching { ann.call(checkNotNull(bob.userId)) }.exceptionOrNull() }
         storage.isStalled = false
         assertEquals(LocalCode.STORAGE_FAILED, (error as CallsignException).code)
+    }
+
+    @Test
+    fun `a session that ends while the app starts leaves nothing of it`() = racing {
+        val address = server.newAddress("Ann")
+        val storage = HeldStorage(MemoryAppStorage())
+        person("Ann", storage = storage, address = address).close()
+        val read = Gate()
+        storage.held = read
+        val again = app(storage)
+        val told = begun { again.events.first { it is CallsignEvent.SignedOut } }
+        person("Ann", address = address).signOut(allDevices = true)
+        val resumed = begun { again.resume() }
+        read.isReached()
+        while ("accessToken" in checkNotNull(storage.get("session"))) delay(10)
+        read.open()
+        resumed.await()
+        told.await()
+        assertNull(again.userId)
     }
 
     /** Answers of the operation begin, and do not go on while they are [stalled]. */
