@@ -274,6 +274,34 @@ class RacesTest {
     }
 
     @Test
+    fun `a call that is joined again before its topic is there is watched once`() = racing {
+        BreakableNetwork(server.url).use { network ->
+            val ann = person("Ann")
+            val bob = person("Bob", http, network.url)
+            val cat = person("Cat")
+            for (friend in listOf(bob, cat)) befriend(ann, friend)
+            val call = ann.call(listOf(checkNotNull(bob.userId), checkNotNull(cat.userId)))
+            val cats = cat.ringing.first()
+            cats.answer()
+            val first = bob.ringing.first()
+            network.cut()
+            bob.connection.first { it == ConnectionState.CONNECTING }
+            first.answer()
+            first.leave()
+            val again = bob.join(call.callId)
+            network.restore()
+            bob.connect()
+            again.state.first { it == CallState.ACTIVE }
+            val told = begun { again.events.filterIsInstance<CallEvent>().toList() }
+            cats.leave()
+            call.participants.first { all -> all.any { it.state == ParticipantState.LEFT } }
+            call.end()
+            val left = told.await().filterIsInstance<CallEvent.ParticipantChanged>().map { it.participant }
+            assertEquals(1, left.count { it.userId == cat.userId && it.state == ParticipantState.LEFT })
+        }
+    }
+
+    @Test
     fun `an app that is closed on a dead network says once that it leaves a call`() = racing {
         val bob = person("Bob", http)
         val (_, bobs) = inCall(person("Ann"), bob)

@@ -170,7 +170,9 @@ internal class Calls(
                 }
             }
             is Act.Watch -> answer(act) {
-                unwatches[act.callId] = connection.watch("/topic/call.${act.callId}") { take(Input.Topic(act.callId, it)) }
+                val unwatch = connection.watch("/topic/call.${act.callId}") { take(Input.Topic(act.callId, it)) }
+                // The call was left and joined again while the first watch was under way.
+                unwatches.put(act.callId, unwatch)?.invoke()
                 Input.Done(act.act)
             }
             is Act.Unwatch -> unwatches.remove(act.callId)?.invoke()
