@@ -274,6 +274,31 @@ class RacesTest {
     }
 
     @Test
+    fun `a call that is left while its app connects is not resumed`() = racing {
+        BreakableNetwork(server.url).use { network ->
+            val storage = HeldStorage(MemoryAppStorage())
+            val ann = person("Ann")
+            val bob = person("Bob", http, network.url, storage)
+            val (_, bobs) = inCall(ann, bob)
+            val read = Gate()
+            storage.held = read
+            bob.reconnect(network)
+            read.isReached()
+            storage.held = null
+            val ready = begun { bob.events.first { it == CallsignEvent.Ready } }
+            val leave = Gate()
+            http.before = once({ it.endsWith("/leave") }, leave::pass)
+            val left = begun { bobs.leave() }
+            leave.isReached()
+            read.open()
+            ready.await()
+            assertEquals(emptyList<Call>(), bob.calls.value)
+            leave.open()
+            left.await()
+        }
+    }
+
+    @Test
     fun `a call that is joined again before its topic is there is watched once`() = racing {
         BreakableNetwork(server.url).use { network ->
             val ann = person("Ann")

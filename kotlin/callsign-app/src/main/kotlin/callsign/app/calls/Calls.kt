@@ -20,6 +20,7 @@ import callsign.app.answerInvalid
 import callsign.app.asCallsign
 import callsign.app.hasCode
 import callsign.app.makeCallKey
+import callsign.app.offline
 import callsign.app.read
 import callsign.app.text
 import callsign.app.write
@@ -88,10 +89,19 @@ internal class Calls(
 
     /** After each connection: what rings, and the call that this device was in. */
     suspend fun onConnected() {
-        keeping?.join()
-        val kept = readKept(storage, userId)
-        val connectedAtMs = connection.connectedAtMs ?: 0
+        val kept = newestKept()
+        val connectedAtMs = connection.connectedAtMs ?: throw offline()
         ask { Input.Connected(it, connectedAtMs, kept) }
+    }
+
+    /** A call may be left while the storage is read. */
+    private suspend fun newestKept(): Kept {
+        while (true) {
+            val before = keeping
+            before?.join()
+            val kept = readKept(storage, userId)
+            if (keeping === before) return kept
+        }
     }
 
     fun onDisconnected() {
