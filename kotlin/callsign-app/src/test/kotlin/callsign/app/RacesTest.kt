@@ -425,6 +425,24 @@ class RacesTest {
         assertEquals(Unit, connected)
     }
 
+    @Test
+    fun `a call that is started when another user signs in is not theirs`() = racing {
+        val ann = person("Ann", http)
+        val bob = person("Bob")
+        befriend(ann, bob)
+        val gate = Gate()
+        http.after = once({ it.startsWith("user/publicKeys") }, gate::pass)
+        val start = begun { runCatching { ann.call(checkNotNull(bob.userId)) }.exceptionOrNull() }
+        gate.isReached()
+        ann.signOut()
+        server.signIn(ann, "Cat")
+        val sent = Collections.synchronizedList(mutableListOf<String>())
+        http.before = { sent += it }
+        gate.open()
+        assertEquals(LocalCode.SIGNED_OUT, (start.await() as CallsignException).code)
+        assertEquals(emptyList<String>(), sent.filter { it.startsWith("call/start") })
+    }
+
     private companion object {
         @JvmField
         @RegisterExtension

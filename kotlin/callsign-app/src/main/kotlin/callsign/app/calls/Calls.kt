@@ -22,6 +22,7 @@ import callsign.app.hasCode
 import callsign.app.makeCallKey
 import callsign.app.offline
 import callsign.app.read
+import callsign.app.signedOut
 import callsign.app.text
 import callsign.app.write
 import kotlin.math.abs
@@ -169,6 +170,8 @@ internal class Calls(
     private fun carryOut(act: Act, shown: Map<String, LiveCall>) {
         when (act) {
             is Act.Request -> answer(act) {
+                // Another user may have signed in since.
+                if (session.userId != userId) throw signedOut()
                 val body = session.request(act.method, act.path, act.body) as? JsonObject
                 Input.Done(act.act, body ?: JsonObject(emptyMap()))
             }
