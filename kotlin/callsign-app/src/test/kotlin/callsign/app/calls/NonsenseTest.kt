@@ -11,6 +11,7 @@ import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.jsonObject
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertInstanceOf
+import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -56,6 +57,11 @@ class NonsenseTest {
         assertEquals(LocalCode.ANSWER_INVALID, error.code)
         val members = mapOf("type" to "call_invitation", "sentAt" to "0", "expiresAt" to "+999999999-01-01T00:00:00Z")
         assertInstanceOf(PushAction.Over::class.java, judgePush(members, 10u, 0, isSeen = false))
+    }
+
+    @Test
+    fun `an invitation by push that makes no sense waits for the next connection`() {
+        assertNull(invitationIn(mapOf("type" to "call_invitation", "callId" to "1", "encryptedAESKey" to "text A")))
     }
 
     @Test
