@@ -48,6 +48,10 @@ export function dropHeld(turn: Turn, callId: string): void {
 export function onStartSealed(turn: Turn, command: number, texts: Readonly<Record<string, string>>): void {
   const own = find(turn, command)
   if (own === undefined) return
+  if (own.closed !== undefined) {
+    take(turn, command)
+    return giveUp(turn, own, HAS_ENDED)
+  }
   const { callId, userIds, options } = own
   const body = { callId, calleeIds: userIds, encryptedAESKeys: texts, ...options }
   turn.request('POST call/start', { for: 'start', command }, body)

@@ -262,7 +262,8 @@ public class Callsign(
         session = opened
         operations.scope.launch(start = CoroutineStart.UNDISPATCHED) {
             opened.ended.collect { error ->
-                end()
+                // After a start that is under way.
+                beginning.withLock { end() }
                 tell(CallsignEvent.SignedOut(error))
             }
         }
@@ -426,6 +427,8 @@ public class Callsign(
         users.value = null
         badges.value = null
         ended.calls.closeAll(CallEnding.LEFT)
+        // The listener has no calls any more to tell it.
+        ended.calls.onDisconnected()
         live.value = emptyList()
         ended.connection.disconnect()
         ended.scope.cancel()

@@ -1,6 +1,7 @@
 package callsign.app
 
-import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 
@@ -89,9 +90,9 @@ internal fun asCallsign(error: Throwable): CallsignException =
 internal suspend fun reporting(report: (Throwable) -> Unit, act: suspend () -> Unit) {
     try {
         act()
-    } catch (cancelled: CancellationException) {
-        throw cancelled
     } catch (error: Exception) {
+        // A time-out of the app's own is a failure like any other.
+        currentCoroutineContext().ensureActive()
         report(error)
     }
 }

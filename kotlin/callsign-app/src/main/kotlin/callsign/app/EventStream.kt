@@ -16,13 +16,18 @@ internal class EventStream<Event : Any>(capacity: Int, private val missed: (coun
     private var count = 0
 
     /** Who comes later gets only this one. */
-    @Volatile
-    private var last: Event? = null
+    private var last: IndexedValue<Event>? = null
 
     val flow: Flow<Event> = flow {
-        var expected: Int? = null
-        events.onSubscription { last?.let { emit(IndexedValue(0, it)) } }.collect { (index, event) ->
-            val missedCount = index - (expected ?: index)
+        var expected = 0
+        val begun = events.onSubscription {
+            val end = synchronized(this@EventStream) { last.also { expected = it?.index ?: count } }
+            if (end != null) emit(end)
+        }
+        begun.collect { (index, event) ->
+            val missedCount = index - expected
+            // It came while the collector began, which has it already if it is the last one.
+            if (missedCount < 0) return@collect
             if (missedCount > 0) emit(missed(missedCount))
             expected = index + 1
             emit(event)
@@ -34,8 +39,9 @@ internal class EventStream<Event : Any>(capacity: Int, private val missed: (coun
         events.tryEmit(IndexedValue(count++, event))
     }
 
+    @Synchronized
     fun tellLast(event: Event) {
-        last = event
+        last = IndexedValue(count, event)
         tell(event)
     }
 }

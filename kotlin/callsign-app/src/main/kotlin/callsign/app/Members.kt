@@ -36,7 +36,14 @@ internal fun timeMsOf(text: String): Long = try {
     Instant.parse(text).toEpochMilli()
 } catch (cause: DateTimeParseException) {
     throw answerInvalid(cause)
+} catch (cause: ArithmeticException) {
+    throw answerInvalid(cause)
 }
+
+/** A duration in milliseconds, of a number of seconds. One that is too long for sums with the time is cut. */
+internal fun JsonObject.needDurationMs(name: String): Long = 1_000 * needNumber(name).coerceIn(0, DURATION_S_MAX)
+
+private const val DURATION_S_MAX = 1_000_000_000L
 
 /** Null for a text that is no JSON object. */
 internal fun objectIn(text: String): JsonObject? = try {

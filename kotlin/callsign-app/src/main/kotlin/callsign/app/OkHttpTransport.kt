@@ -4,10 +4,13 @@ import callsign.verify.LogAnswer
 import callsign.verify.LogRequest
 import callsign.verify.LogTransport
 import java.io.IOException
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
 import okhttp3.MediaType.Companion.toMediaType
 import okhttp3.OkHttpClient
 import okhttp3.Request
 import okhttp3.RequestBody.Companion.toRequestBody
+import okhttp3.Response
 import okio.Buffer
 
 /** Requests to the log by the app's own client, with its pinned certificates. */
@@ -18,14 +21,18 @@ internal class OkHttpTransport(http: OkHttpClient) : LogTransport {
         val body = request.body?.toByteArray()?.toRequestBody("application/json".toMediaType())
         val sent = Request.Builder().url(request.url).method(if (body == null) "GET" else "POST", body).build()
         return http.newCall(sent).answered().use { answer ->
-            val octets = Buffer()
-            val source = answer.body.source()
-            while (source.read(octets, PIECE_OCTETS) >= 0) {
-                if (octets.size > request.answerOctetsMax)
-                    throw IOException("an answer has more than ${request.answerOctetsMax} bytes")
-            }
-            LogAnswer(answer.code, octets.readByteArray())
+            // A slow answer would hold up all that waits for the same thread.
+            val octets = withContext(Dispatchers.IO) { octetsOf(answer, request.answerOctetsMax) }
+            LogAnswer(answer.code, octets)
         }
+    }
+
+    private fun octetsOf(answer: Response, maxCount: Int): ByteArray {
+        val octets = Buffer()
+        val source = answer.body.source()
+        while (source.read(octets, PIECE_OCTETS) >= 0)
+            if (octets.size > maxCount) throw IOException("an answer has more than $maxCount bytes")
+        return octets.readByteArray()
     }
 
     private companion object {

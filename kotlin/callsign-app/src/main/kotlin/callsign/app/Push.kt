@@ -92,6 +92,8 @@ private fun ringsForMs(members: Map<String, String>, serverNowMs: Long?): Long {
         Instant.parse(members["expiresAt"].orEmpty()).toEpochMilli()
     } catch (_: DateTimeException) {
         return 0
+    } catch (_: ArithmeticException) {
+        return 0
     }
     return minOf(expiresAtMs - sentAtMs, expiresAtMs - (serverNowMs ?: sentAtMs))
 }

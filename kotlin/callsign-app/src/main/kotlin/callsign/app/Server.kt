@@ -9,8 +9,10 @@ import kotlin.coroutines.resume
 import kotlin.coroutines.resumeWithException
 import kotlin.math.abs
 import kotlin.random.Random
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.suspendCancellableCoroutine
+import kotlinx.coroutines.withContext
 import kotlinx.serialization.SerializationException
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonElement
@@ -114,7 +116,8 @@ public class Server(
             .apply { headers.forEach(::header) }
             .build()
         return try {
-            http.newCall(request).answered().use { outcomeOf(it, it.body.string()) }
+            // A slow answer would hold up all that waits for the same thread.
+            http.newCall(request).answered().use { outcomeOf(it, withContext(Dispatchers.IO) { it.body.string() }) }
         } catch (cause: IOException) {
             Outcome.Failure(CallsignException(LocalCode.NO_ANSWER, "The server does not answer.", cause))
         }

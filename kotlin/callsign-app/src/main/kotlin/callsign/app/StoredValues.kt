@@ -2,7 +2,8 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
-import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
@@ -31,10 +32,10 @@ internal fun keyMember(key: String) = JsonObject(mapOf("key" to JsonPrimitive(ke
 
 private suspend fun <Value> guarded(sentence: String, act: suspend () -> Value): Value = try {
     act()
-} catch (cancelled: CancellationException) {
-    throw cancelled
 } catch (error: CallsignException) {
     throw error
 } catch (cause: Exception) {
+    // A time-out of the storage's own is a failure like any other.
+    currentCoroutineContext().ensureActive()
     throw CallsignException(LocalCode.STORAGE_FAILED, sentence, cause)
 }

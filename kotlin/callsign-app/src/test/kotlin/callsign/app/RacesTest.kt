@@ -1,13 +1,18 @@
 package callsign.app
 
+import callsign.app.CallsignException.LocalCode
+import java.io.IOException
 import java.util.Collections
 import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicInteger
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Deferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.combine
 import kotlinx.coroutines.flow.filterIsInstance
@@ -16,8 +21,18 @@ import kotlinx.coroutines.flow.take
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeout
+import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
+import okhttp3.Interceptor
+import okhttp3.OkHttpClient
+import okhttp3.Response
+import okhttp3.ResponseBody
+import okhttp3.ResponseBody.Companion.asResponseBody
+import okio.Buffer
+import okio.ForwardingSource
+import okio.buffer
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Test
@@ -246,6 +261,186 @@ class RacesTest {
         assertEquals(emptyList<CallsignEvent>(), told)
         assertNull(ann.userId)
         collecting.cancel()
+    }
+
+    /** A read of a call that was kept waits, with the text that it has found, while it is [held]. */
+    private class HeldStorage(private val kept: AppStorage) : AppStorage by kept {
+        @Volatile
+        var held: Gate? = null
+
+        override suspend fun get(key: String): String? = kept.get(key).also {
+            if (key.startsWith("call.")) held?.run { passed() }
+        }
+    }
+
+    @Test
+    fun `a call that is left while its app connects is not resumed`() = racing {
+        BreakableNetwork(server.url).use { network ->
+            val storage = HeldStorage(MemoryAppStorage())
+            val ann = person("Ann")
+            val bob = person("Bob", http, network.url, storage)
+            val (_, bobs) = inCall(ann, bob)
+            val read = Gate()
+            storage.held = read
+            bob.reconnect(network)
+            read.isReached()
+            storage.held = null
+            val ready = begun { bob.events.first { it == CallsignEvent.Ready } }
+            val leave = Gate()
+            http.before = once({ it.endsWith("/leave") }, leave::pass)
+            val left = begun { bobs.leave() }
+            leave.isReached()
+            read.open()
+            ready.await()
+            assertEquals(emptyList<Call>(), bob.calls.value)
+            leave.open()
+            left.await()
+        }
+    }
+
+    @Test
+    fun `a call that is joined again before its topic is there is watched once`() = racing {
+        BreakableNetwork(server.url).use { network ->
+            val ann = person("Ann")
+            val bob = person("Bob", http, network.url)
+            val cat = person("Cat")
+            for (friend in listOf(bob, cat)) befriend(ann, friend)
+            val call = ann.call(listOf(checkNotNull(bob.userId), checkNotNull(cat.userId)))
+            val cats = cat.ringing.first()
+            cats.answer()
+            val first = bob.ringing.first()
+            network.cut()
+            bob.connection.first { it == ConnectionState.CONNECTING }
+            first.answer()
+            first.leave()
+            val again = bob.join(call.callId)
+            network.restore()
+            bob.connect()
+            again.state.first { it == CallState.ACTIVE }
+            val told = begun { again.events.filterIsInstance<CallEvent>().toList() }
+            cats.leave()
+            call.participants.first { all -> all.any { it.state == ParticipantState.LEFT } }
+            call.end()
+            val left = told.await().filterIsInstance<CallEvent.ParticipantChanged>().map { it.participant }
+            assertEquals(1, left.count { it.userId == cat.userId && it.state == ParticipantState.LEFT })
+        }
+    }
+
+    @Test
+    fun `an app that is closed on a dead network says once that it leaves a call`() = racing {
+        val bob = person("Bob", http)
+        val (_, bobs) = inCall(person("Ann"), bob)
+        val attempts = AtomicInteger()
+        val begun = CompletableDeferred<Unit>()
+        http.before = {
+            if (it.endsWith("/leave")) {
+                attempts.incrementAndGet()
+                begun.complete(Unit)
+                throw IOException("no network")
+            }
+        }
+        val left = begun { bobs.leave() }
+        begun.await()
+        bob.close()
+        left.await()
+        val count = attempts.get()
+        delay(300)
+        assertEquals(count, attempts.get())
+    }
+
+    /** Gives up each read while it is [stalled], by a time limit of its own. */
+    private class StallingStorage(private val kept: AppStorage) : AppStorage by kept {
+        @Volatile
+        var isStalled = false
+
+        override suspend fun get(key: String): String? = if (isStalled) withTimeout(1) { awaitCancellation() } else kept.get(key)
+    }
+
+    @Test
+    fun `a storage that takes too long by its own clock fails the command that needs it`() = racing {
+        val storage = StallingStorage(MemoryAppStorage())
+        val ann = person("Ann", storage = storage)
+        val bob = person("Bob")
+        befriend(ann, bob)
+        storage.isStalled = true
+        val error = withTimeout(20_000) { runCatching { ann.call(checkNotNull(bob.userId)) }.exceptionOrNull() }
+        storage.isStalled = false
+        assertEquals(LocalCode.STORAGE_FAILED, (error as CallsignException).code)
+    }
+
+    @Test
+    fun `a session that ends while the app starts leaves nothing of it`() = racing {
+        val address = server.newAddress("Ann")
+        val storage = HeldStorage(MemoryAppStorage())
+        person("Ann", storage = storage, address = address).close()
+        val read = Gate()
+        storage.held = read
+        val again = app(storage)
+        val told = begun { again.events.first { it is CallsignEvent.SignedOut } }
+        person("Ann", address = address).signOut(allDevices = true)
+        val resumed = begun { again.resume() }
+        read.isReached()
+        while ("accessToken" in checkNotNull(storage.get("session"))) delay(10)
+        read.open()
+        resumed.await()
+        told.await()
+        assertNull(again.userId)
+    }
+
+    /** Answers of the operation begin, and do not go on while they are [stalled]. */
+    private class StallingHttp(private val operation: String) {
+        @Volatile
+        var stalled: Gate? = null
+        val client: OkHttpClient = OkHttpClient.Builder().addInterceptor(::answer).build()
+
+        private fun answer(chain: Interceptor.Chain): Response {
+            val answer = chain.proceed(chain.request())
+            val isStalled = chain.request().url.encodedPath.endsWith("/$operation")
+            return if (isStalled) answer.newBuilder().body(stalled(answer.body)).build() else answer
+        }
+
+        private fun stalled(body: ResponseBody): ResponseBody {
+            val source = object : ForwardingSource(body.source()) {
+                override fun read(sink: Buffer, byteCount: Long): Long {
+                    stalled?.pass()
+                    return super.read(sink, byteCount)
+                }
+            }
+            return source.buffer().asResponseBody(body.contentType())
+        }
+    }
+
+    @Test
+    fun `an answer that comes slowly holds up nothing else`() = racing {
+        val http = StallingHttp("publicKeys")
+        val ann = server.app(http = http.client).also(apps::add)
+        server.signIn(ann, "Ann")
+        val gate = Gate()
+        http.stalled = gate
+        val link = begun { ann.contacts.shareLink() }
+        gate.isReached()
+        val connected = begun { withTimeoutOrNull(5_000) { ann.connect() } }.await()
+        gate.open()
+        link.await()
+        assertEquals(Unit, connected)
+    }
+
+    @Test
+    fun `a call that is started when another user signs in is not theirs`() = racing {
+        val ann = person("Ann", http)
+        val bob = person("Bob")
+        befriend(ann, bob)
+        val gate = Gate()
+        http.after = once({ it.startsWith("user/publicKeys") }, gate::pass)
+        val start = begun { runCatching { ann.call(checkNotNull(bob.userId)) }.exceptionOrNull() }
+        gate.isReached()
+        ann.signOut()
+        server.signIn(ann, "Cat")
+        val sent = Collections.synchronizedList(mutableListOf<String>())
+        http.before = { sent += it }
+        gate.open()
+        assertEquals(LocalCode.SIGNED_OUT, (start.await() as CallsignException).code)
+        assertEquals(emptyList<String>(), sent.filter { it.startsWith("call/start") })
     }
 
     private companion object {

@@ -20,16 +20,19 @@ import callsign.app.answerInvalid
 import callsign.app.asCallsign
 import callsign.app.hasCode
 import callsign.app.makeCallKey
+import callsign.app.offline
 import callsign.app.randomId
 import callsign.app.read
+import callsign.app.signedOut
 import callsign.app.text
 import callsign.app.write
 import kotlin.math.abs
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Job
+import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.launch
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
@@ -88,10 +91,19 @@ internal class Calls(
 
     /** After each connection: what rings, and the call that this device was in. */
     suspend fun onConnected() {
-        keeping?.join()
-        val kept = readKept(storage, userId)
-        val connectedAtMs = connection.connectedAtMs ?: 0
+        val kept = newestKept()
+        val connectedAtMs = connection.connectedAtMs ?: throw offline()
         ask { Input.Connected(it, connectedAtMs, kept) }
+    }
+
+    /** A call may be left while the storage is read. */
+    private suspend fun newestKept(): Kept {
+        while (true) {
+            val before = keeping
+            before?.join()
+            val kept = readKept(storage, userId)
+            if (keeping === before) return kept
+        }
     }
 
     fun onDisconnected() {
@@ -146,7 +158,7 @@ internal class Calls(
     /** A server that tells nonsense fails the request or the command that it answers, and nothing else. */
     private fun decideSafely(input: Input, nowMs: Long): Decision = try {
         decide(device, input, nowMs)
-    } catch (cause: CallsignException) {
+    } catch (cause: Exception) {
         val failure = answerInvalid(cause)
         when (input) {
             is Input.Done -> decide(device, Input.Failed(input.act, failure), nowMs)
@@ -159,6 +171,8 @@ internal class Calls(
     private fun carryOut(act: Act, shown: Map<String, LiveCall>) {
         when (act) {
             is Act.Request -> answer(act) {
+                // Another user may have signed in since.
+                if (session.userId != userId) throw signedOut()
                 val body = session.request(act.method, act.path, act.body) as? JsonObject
                 Input.Done(act.act, body ?: JsonObject(emptyMap()))
             }
@@ -170,7 +184,9 @@ internal class Calls(
                 }
             }
             is Act.Watch -> answer(act) {
-                unwatches[act.callId] = connection.watch("/topic/call.${act.callId}") { take(Input.Topic(act.callId, it)) }
+                val unwatch = connection.watch("/topic/call.${act.callId}") { take(Input.Topic(act.callId, it)) }
+                // The call was left and joined again while the first watch was under way.
+                unwatches.put(act.callId, unwatch)?.invoke()
                 Input.Done(act.act)
             }
             is Act.Unwatch -> unwatches.remove(act.callId)?.invoke()
@@ -197,9 +213,9 @@ internal class Calls(
     private fun answer(act: Act.Answered, carryOut: suspend () -> Input.Done) = begin {
         val outcome = try {
             carryOut()
-        } catch (cancelled: CancellationException) {
-            throw cancelled
         } catch (error: Exception) {
+            // A time-out of the app's own, such as in its keys, is a failure like any other.
+            currentCoroutineContext().ensureActive()
             Input.Failed(act.act, asCallsign(error))
         }
         take(outcome)

@@ -8,7 +8,7 @@ import callsign.app.callRecordOf
 import callsign.app.endingOf
 import callsign.app.hasCode
 import callsign.app.members
-import callsign.app.needNumber
+import callsign.app.needDurationMs
 import callsign.app.text
 import kotlinx.serialization.json.JsonObject
 
@@ -75,7 +75,7 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
             if (call(purpose.callId)?.isIn == true) ask(record)
             settle(purpose.command)
         }
-        is Purpose.SendAsk -> onAskSent(purpose.callId, done.body.needNumber("expiresIn"))
+        is Purpose.SendAsk -> onAskSent(purpose.callId, done.body.needDurationMs("expiresIn"))
         is Purpose.Return -> onReturned(record)
         is Purpose.AskBeside -> settle(purpose.command)
         is Purpose.GrantedOpen -> onGrantOpened(purpose.callId, opened(purpose.epoch), purpose.command)

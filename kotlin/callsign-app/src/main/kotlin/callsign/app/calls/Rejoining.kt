@@ -35,11 +35,11 @@ internal fun Turn.askAgain(callId: String) {
     if (setAsk(callId, Ask.Asking)) request("POST", "call/$callId/request-rejoin", Purpose.SendAsk(callId))
 }
 
-internal fun Turn.onAskSent(callId: String, expiresInS: Long) {
+internal fun Turn.onAskSent(callId: String, expiresInMs: Long) {
     val phase = call(callId)?.phase
     // It gave up meanwhile, or has the key.
     if (phase !is Phase.Asking || phase.ask != Ask.Asking) return
-    val forMs = if (expiresInS > 0) expiresInS * 1_000 else AGAIN_MS
+    val forMs = if (expiresInMs > 0) expiresInMs else AGAIN_MS
     setAsk(callId, Ask.Asked(nowMs + forMs))
     giveUpWhenAllAsk(callId)
 }

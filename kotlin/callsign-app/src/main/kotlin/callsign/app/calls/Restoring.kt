@@ -4,6 +4,7 @@ package callsign.app.calls
 import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.ParticipantState
+import callsign.app.answerInvalid
 import callsign.app.isOver
 
 internal fun Turn.onConnected(input: Input.Connected) {
@@ -80,5 +81,12 @@ internal fun Turn.settleWhenDone(command: Int?) {
 private fun Turn.restored() {
     val restoring = device.restoring
     device = device.copy(restoring = Restoring.Restored)
-    if (restoring is Restoring.Waiting) for ((command, event) in restoring.early) onQueue(event, command)
+    if (restoring is Restoring.Waiting) restoring.early.forEach(::onEarly)
+}
+
+/** One that makes no sense fails alone: without the others, and the call that they have waited for, nothing would go on. */
+private fun Turn.onEarly(early: Early) = try {
+    onQueue(early.event, early.command)
+} catch (cause: CallsignException) {
+    settle(early.command, answerInvalid(cause))
 }

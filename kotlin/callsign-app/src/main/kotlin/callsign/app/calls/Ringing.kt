@@ -41,11 +41,14 @@ internal fun invitationOf(members: JsonObject) = Invitation(
 )
 
 /**
- * The invitation of a push, whose members are texts. Null where the key was too long for a push: the call rings with the next
- * connection.
+ * The invitation of a push, whose members are texts. Null where the key was too long for a push, or the push makes no sense: the
+ * call rings with the next connection.
  */
-internal fun invitationIn(members: Map<String, String>): Invitation? =
+internal fun invitationIn(members: Map<String, String>): Invitation? = try {
     if ("encryptedAESKey" in members) invitationOf(bodyOf(members)) else null
+} catch (_: CallsignException) {
+    null
+}
 
 internal fun Turn.ringingOf(invitation: Invitation) = Ringing(
     callId = invitation.callId,

@@ -34,6 +34,10 @@ internal fun Turn.dropHeld(callId: String) {
 
 internal fun Turn.onStartSealed(command: Int, texts: JsonObject) {
     val own = find(command) ?: return
+    if (own.closed != null) {
+        take(command)
+        return giveUp(own, hasEndedHere())
+    }
     val body = buildJsonObject {
         put("callId", JsonPrimitive(own.callId))
         put("calleeIds", idsOf(own.userIds))
