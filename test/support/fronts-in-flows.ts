@@ -23,6 +23,7 @@ export const WITH_FRONTS_LONG = [
   'call-story-keys',
   'call-story-kill.long',
   'certificates',
+  'chosen-call-id',
   'console',
   'development',
   'device-lists',
