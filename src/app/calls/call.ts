@@ -62,7 +62,7 @@ export interface CallEvents {
   readonly state: CallState
   /** There is a key, or a newer one. All devices in the call have the same fingerprint. */
   readonly key: Pick<EpochKey, 'epoch' | 'fingerprint'> & { readonly fromUserId: string }
-  /** Frames are sealed with the key of this epoch from now on: `sendingKey`. */
+  /** From now on `sendingKey`, the key of this epoch, seals frames. */
   readonly sending: Pick<EpochKey, 'epoch'>
   /** A person was invited, rings, joined, left or declined. */
   readonly participant: CallParticipant
@@ -131,7 +131,8 @@ export interface Call {
   resendKey(): Promise<void>
   /**
    * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
-   * on meanwhile. With `userId`, whose frames these are, it asks once for each key. `CallMedia` does it by itself; the host's key is the right one, so the host asks for none.
+   * on meanwhile. Say by `userId` whose frames they are: it asks once for each member and key. `CallMedia` does it by itself. The
+   * host does not ask, since the host's key is the right one.
    */
   askForKey(userId?: string): Promise<void>
   /** Gives the key to a device that has asked for it. Rejects unless it is on the list of its user. */

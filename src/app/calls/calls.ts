@@ -17,9 +17,9 @@ import type { Call, CallEnding, EpochKey } from './call.ts'
 import { CallKeys } from './call-keys.ts'
 import type { Device, DeviceCall, Kept } from './device.ts'
 import { decide, newDevice, nextDeadlineMs } from './device-call.ts'
-import type { Input } from './input.ts'
+import type { CallCommand, Input } from './input.ts'
 import type { KeyExchange } from './key-exchange.ts'
-import { type CallCommand, type CallShell, LiveCall } from './live-call.ts'
+import { type CallShell, LiveCall } from './live-call.ts'
 import type { Invitation } from './ringing.ts'
 
 export interface CallsDeps {
@@ -57,7 +57,7 @@ export class Calls implements CallShell {
   readonly #commands = new Map<number, Command>()
   #commandCount = 0
   readonly #unwatches = new Map<string, () => void>()
-  /** They came while another one was carried out. */
+  /** Inputs that came while another one was carried out. */
   readonly #inputs: Input[] = []
   #isBusy = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -99,10 +99,19 @@ export class Calls implements CallShell {
 
   /** After each connection: what rings, and the call that this device was in. */
   async onConnected(): Promise<void> {
-    await this.#kept
-    const kept = await readKept(this.#deps.storage, this.#deps.userId)
+    const kept = await this.#newestKept()
     const connection = this.#deps.connection.connectedAtMs ?? 0
     await this.#command(command => ({ on: 'connected', command, connection, kept }))
+  }
+
+  /** A call may be left while the storage is read. */
+  async #newestKept(): Promise<Kept> {
+    for (;;) {
+      const before = this.#kept
+      await before
+      const kept = await readKept(this.#deps.storage, this.#deps.userId)
+      if (this.#kept === before) return kept
+    }
   }
 
   onDisconnected(): void {
@@ -210,11 +219,14 @@ export class Calls implements CallShell {
     switch (act.do) {
       case 'request': {
         const { operation, callId, body } = act
-        const request = this.#deps.session.request as Request
+        const { session, userId } = this.#deps
+        const request = session.request as Request
         const params = callId === undefined ? undefined : { callId }
-        return this.#answer(act.act, async () => ({
-          body: await request.call(this.#deps.session, operation, body, params),
-        }))
+        return this.#answer(act.act, async () => {
+          if (session.userId !== userId)
+            throw new CallsignError('SIGNED_OUT', 'The call’s user has signed out.')
+          return { body: await request.call(session, operation, body, params) }
+        })
       }
       case 'send':
         return void this.#deps.connection.send(act.destination, {}).catch(() => {})
@@ -256,6 +268,8 @@ export class Calls implements CallShell {
     const unwatch = await this.#deps.connection.watch(`/topic/call.${callId}`, event =>
       this.#take({ on: 'topic', callId, event: event as CallTopicEvent }),
     )
+    // The call was left and joined again while the first watch was under way.
+    this.#unwatches.get(callId)?.()
     this.#unwatches.set(callId, unwatch)
     return {}
   }

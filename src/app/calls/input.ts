@@ -55,3 +55,9 @@ export interface Outcome {
   readonly texts?: Readonly<Record<string, string>>
   readonly text?: string
 }
+
+/** A command of the app for a call. */
+export type CallCommand = WithoutCommand<
+  Extract<Input, { readonly command: number; readonly callId: string }>
+>
+type WithoutCommand<Any> = Any extends unknown ? Omit<Any, 'command'> : never

@@ -13,13 +13,7 @@ import type {
   KeyAsk,
 } from './call.ts'
 import { type DeviceCall, stateOf } from './device.ts'
-import type { Input } from './input.ts'
-
-/** A command of the app for a call. */
-export type CallCommand = WithoutCommand<
-  Extract<Input, { readonly command: number; readonly callId: string }>
->
-type WithoutCommand<Any> = Any extends unknown ? Omit<Any, 'command'> : never
+import type { CallCommand } from './input.ts'
 
 /** The device as far as a call of it needs it. */
 export interface CallShell {

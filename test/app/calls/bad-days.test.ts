@@ -178,13 +178,19 @@ t.test('pushes are judged by the server’s time, and by the device that they ar
   t.same(await bob.me.onPush(cancel), { show: 'nothing' })
 })
 
-t.test('an app that a push has started rings before it is connected', async t => {
+/** Bob has a token for pushes, and has closed his app. */
+async function openWithBobAway(t: Test) {
   const server = await open(t)
   const ann = await newPerson(t, server.http, 0)
   const bob = await newPerson(t, server.http, 1, { device: { push: { fcmToken: 'bobs-token' } } })
   await befriend(ann, bob)
   const bobsId = bob.me.userId!
   await bob.me.close()
+  return { server, ann, bob, bobsId }
+}
+
+t.test('an app that a push has started rings before it is connected', async t => {
+  const { server, ann, bob, bobsId } = await openWithBobAway(t)
   const call = await ann.me.call([bobsId])
   const invitation = await pushed(server, 'call_invitation')
   const again = await restart(t, bob)
@@ -195,12 +201,7 @@ t.test('an app that a push has started rings before it is connected', async t =>
 })
 
 t.test('a server that repeats the sealed key of an earlier call is found out', async t => {
-  const server = await open(t)
-  const ann = await newPerson(t, server.http, 0)
-  const bob = await newPerson(t, server.http, 1, { device: { push: { fcmToken: 'bobs-token' } } })
-  await befriend(ann, bob)
-  const bobsId = bob.me.userId!
-  await bob.me.close()
+  const { server, ann, bob, bobsId } = await openWithBobAway(t)
   const first = await ann.me.call([bobsId])
   const earlier = await pushed(server, 'call_invitation')
   await first.end()

@@ -84,7 +84,7 @@ public sealed interface CallEvent {
         public val fromUserId: ULong,
     ) : CallEvent
 
-    /** Frames are sealed with the key of this epoch from now on: [Call.sendingKey]. */
+    /** From now on [Call.sendingKey], the key of this epoch, seals frames. */
     public data class SendingChanged(public val epoch: Long) : CallEvent
 
     /** A person was invited, rings, joined, left or declined. */
@@ -152,7 +152,7 @@ public interface Call {
     /** Once the state is `ENDED`. */
     public val ending: CallEnding?
 
-    /** Ends with [CallEvent.Ended]. A collector that is more than 256 behind misses some, and is told so by [CallEvent.Missed]. */
+    /** Ends with [CallEvent.Ended]. A collector that falls more than 256 behind gets one [CallEvent.Missed] for those it missed. */
     public val events: Flow<CallEvent>
 
     /**
@@ -184,8 +184,8 @@ public interface Call {
 
     /**
      * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
-     * on meanwhile. With [userId], whose frames these are, it asks once for each key. The host's key is the right one, so the host
-     * asks for none.
+     * on meanwhile. Say by [userId] whose frames they are: it asks once for each member and key. The host does not ask, since the
+     * host's key is the right one.
      */
     public suspend fun askForKey(userId: ULong? = null)
 

@@ -145,7 +145,7 @@ public class Callsign(
         }
     }
 
-    /** A collector that is more than 1,024 behind misses some, and is told so by [CallsignEvent.Missed]. */
+    /** A collector that falls more than 1,024 behind gets one [CallsignEvent.Missed] for those it missed. */
     public val events: Flow<CallsignEvent> = news.flow
 
     /** Attempts to connect that failed in a row: after a few, say that there is no connection. */
