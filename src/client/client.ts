@@ -5,7 +5,7 @@
 
 export { type DeviceList, type ListedDevice, possessionMessage } from '../log/device-list.ts'
 export { isP256Point as isSigningKey } from '../log/p256.ts'
-export { type CallKeyWithNote, readCallKey, withCheckpoint } from './call-gossip.ts'
+export { type CallKeyContent, type OpenedCallKey, packCallKey, readCallKey } from './call-key-content.ts'
 export { CheckpointPin, type CheckpointStore, type KeptCheckpoint, MemoryStore } from './checkpoint-pin.ts'
 export {
   comparisonCode,

@@ -3,9 +3,10 @@
 import type { Failure } from '../callsign-error.ts'
 import type { KeyBinding } from '../devices/call-key.ts'
 import type { OperationName } from '../session/operations.ts'
-import type { CallParticipant, ParticipantRequestRejoinEvent } from '../wire.ts'
+import type { CallParticipant } from '../wire.ts'
 import type { CallGateway, CallState, KeyAsk } from './call.ts'
 import type { HeldKey, Kept, Sender } from './device.ts'
+import type { SetHints } from '../devices/key-members.ts'
 
 /** Carried out in this order. Those with a number answer by `done` or `failed`. */
 export type Act =
@@ -15,20 +16,31 @@ export type Act =
       readonly operation: OperationName
       readonly callId?: string
       readonly body?: unknown
+      /** Goes with the body, as random octets that have this number. */
+      readonly nonce?: number
     }
   | { readonly do: 'send'; readonly destination: string }
   | { readonly do: 'watch'; readonly act: number; readonly callId: string }
   | { readonly do: 'unwatch'; readonly callId: string }
-  /** Tries the senders in turn, and says which it was. */
+  /** Tries the senders in turn, and says which it was. A nonce is the own one of this number. */
   | ({
       readonly do: 'open'
       readonly act: number
       readonly key: number
       readonly text: string
       readonly from: readonly Sender[]
-    } & KeyBinding)
+      readonly nonce?: number
+    } & Use &
+      SetHints)
   | { readonly do: 'make'; readonly key: number }
-  | ({ readonly do: 'seal'; readonly act: number; readonly key: number; readonly to: Receivers } & KeyBinding)
+  /** A nonce is that of the device that has asked. */
+  | ({
+      readonly do: 'seal'
+      readonly act: number
+      readonly key: number
+      readonly to: Receivers
+      readonly nonce?: string
+    } & Use)
   /** Overwrites them. */
   | { readonly do: 'wipe'; readonly keys: readonly number[] }
   /** Answers the app, or the queue: all that it asked for is done, or failed. */
@@ -53,8 +65,11 @@ export type Act =
   | { readonly do: 'emit'; readonly callId: string; readonly name: 'key-asked'; readonly value: KeyAsk }
   | { readonly do: 'emit'; readonly callId: string; readonly name: 'error'; readonly value: Failure }
 
+export type Use = Pick<KeyBinding, 'callId' | 'epoch'>
+
+/** All devices of users; for a new key those in the call and all of those who may come; for a held one some of its set. */
 export type Receivers =
   | { readonly userIds: readonly string[] }
-  /** Devices that are in the call, and all of those who may come. */
-  | { readonly participants: readonly CallParticipant[] }
-  | Pick<ParticipantRequestRejoinEvent, 'userId' | 'deviceId' | 'publicKeyHash'>
+  | { readonly participants: readonly CallParticipant[]; readonly userIds?: readonly string[] }
+  | { readonly participants: readonly CallParticipant[]; readonly keyMembers: string }
+  | (Pick<KeyAsk, 'userId' | 'deviceId' | 'publicKeyHash'> & { readonly keyMembers: string })

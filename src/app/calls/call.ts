@@ -38,13 +38,15 @@ export interface KeyAsk {
   readonly deviceId: string
   readonly displayName: string
   readonly publicKeyHash: string
+  /** Its ask is answered with it. */
+  readonly nonce?: string
 }
 
 export interface EpochKey {
   readonly epoch: number
   /** 32 octets, wiped when the call ends here. */
   readonly key: Uint8Array
-  /** Twenty digits that are the same on all devices in the call. */
+  /** Thirty digits: the same on all devices where key, call, epoch and the devices that it is sealed for are the same. */
   readonly fingerprint: string
 }
 

@@ -1,12 +1,17 @@
 /** Commands of the app for a call that is there. */
 
-import { type Invite, newestKey } from './device.ts'
+import type { Failure } from '../callsign-error.ts'
+import type { CallRecord } from '../wire.ts'
+import { type Invite, isCode, type KeySet, newestKey, UNHEARD } from './device.ts'
 import { close, HAS_ENDED, sendLeave, withoutLeaving } from './ending.ts'
 import { answer } from './entering.ts'
+import { hold } from './held-keys.ts'
 import type { Command, Input } from './input.ts'
+import { receiversIn } from './key-rules.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
+import { showIfNewer } from './topic.ts'
 import type { Turn } from './turn.ts'
 
 export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly on: string }>): void {
@@ -23,14 +28,20 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
     case 'leave':
       sendLeave(turn, callId, command)
       return close(turn, callId, 'left')
-    case 'remove':
+    case 'remove': {
+      const { userId } = input
+      turn.change(callId, { removed: [...call.removed.filter(one => one !== userId), userId] })
       return void turn.request(
         'POST call/{callId}/remove',
-        { for: 'command', callId, command },
-        { userId: input.userId },
+        { for: 'remove', callId, command, userId },
+        { userId },
       )
-    case 'invite':
-      return invite(turn, { callId, command, userIds: input.userIds, triesLeft: rotation.TRIES })
+    }
+    case 'invite': {
+      const { userIds } = input
+      turn.change(callId, { removed: call.removed.filter(one => !userIds.includes(one)) })
+      return invite(turn, { callId, command, userIds, triesLeft: rotation.TRIES })
+    }
     case 'renew':
       return rotation.renew(turn, callId, { command })
     case 'resend':
@@ -52,15 +63,44 @@ export function leaveAgain(turn: Turn, callId: string): void {
   if (connection !== undefined && kept.leaving?.includes(callId)) sendLeave(turn, callId)
 }
 
+/** The server may have carried it out where no answer came. */
+export function onNotRemoved(turn: Turn, callId: string, userId: string, failure: Failure): void {
+  const { removed = [] } = turn.call(callId) ?? {}
+  if (!isCode(failure, ...UNHEARD)) turn.change(callId, { removed: removed.filter(one => one !== userId) })
+}
+
+/** Those who come have the key of a new epoch, as all in the call: it opens nothing of before. */
 export function invite(turn: Turn, asked: Invite): void {
   const call = turn.call(asked.callId)
-  const held = call && newestKey(call)
-  if (held === undefined) return turn.settle(asked.command, rotation.KEY_MISSING)
-  const { key, epoch } = held
-  turn.seal(
-    key,
-    { userIds: asked.userIds },
-    { callId: asked.callId, epoch },
-    { ...asked, for: 'invite: seal', epoch },
-  )
+  if (call === undefined || newestKey(call) === undefined)
+    return turn.settle(asked.command, rotation.KEY_MISSING)
+  const { key: _, ...first } = asked
+  turn.request('GET call/{callId}', { ...first, for: 'invite: read' })
+}
+
+export function onInviteRead(turn: Turn, asked: Invite, record: CallRecord): void {
+  const { callId, userIds } = asked
+  if (turn.call(callId) === undefined) return turn.settle(asked.command, HAS_ENDED)
+  const [key, epoch] = [turn.makeKey(), record.keyEpoch + 1]
+  const to = { participants: receiversIn(turn, callId, record), userIds }
+  turn.seal(key, to, { callId, epoch }, { ...asked, for: 'invite: seal', key, epoch, record })
+}
+
+export function onInviteSealed(
+  turn: Turn,
+  asked: Invite,
+  texts: Readonly<Record<string, string>>,
+  set: KeySet,
+): void {
+  const { userIds, epoch } = asked
+  const body = { calleeIds: userIds, epoch, keyMembers: set.keyMembers, encryptedAESKeys: texts }
+  turn.request('POST call/{callId}/invite', { ...asked, for: 'invite', set }, body)
+}
+
+export function onInvited(turn: Turn, asked: Invite, record: CallRecord): void {
+  const { callId, key, epoch, set, command } = asked
+  const { userId: fromUserId } = turn.device
+  hold(turn, callId, { epoch: epoch!, key: key!, fromUserId, ...set! })
+  showIfNewer(turn, callId, record)
+  turn.settle(command)
 }

@@ -17,7 +17,7 @@ import { onCommand } from './commands.ts'
 import { type Device, type DeviceCall, keysIn } from './device.ts'
 import { close, endHere, onReasonDue } from './ending.ts'
 import { join } from './entering.ts'
-import { drop, use } from './held-keys.ts'
+import { drop, outdatedAtMs, use } from './held-keys.ts'
 import type { Input } from './input.ts'
 import { onInvitation, onQueue } from './messages.ts'
 import { onOutcome } from './outcomes.ts'
@@ -129,6 +129,10 @@ function deadlinesOf(call: DeviceCall): { readonly atMs: number; readonly run: (
     all.push({ atMs, run: (turn: Turn) => use(turn, callId, epoch) })
   for (const { atMs, epoch } of sending.drops)
     all.push({ atMs, run: (turn: Turn) => drop(turn, callId, epoch) })
+  if (call.offer !== undefined)
+    all.push({ atMs: call.offer.atMs, run: (turn: Turn) => rejoining.onOfferDue(turn, callId) })
+  if (phase.kind === 'active' && call.key.held.length > 0)
+    all.push({ atMs: outdatedAtMs(call), run: (turn: Turn) => rejoining.onOutdated(turn, callId) })
   if (end.kind !== 'none') all.push({ atMs: end.atMs, run: (turn: Turn) => onReasonDue(turn, call) })
   return phase.kind === 'ended' ? [] : all
 }

@@ -4,7 +4,8 @@
  */
 
 import type { Failure } from '../callsign-error.ts'
-import type { CallRecord, KeysReason, QueueEvent } from '../wire.ts'
+import type { SetChange } from '../devices/key-members.ts'
+import type { CallRecord, KeysReason, KeyUpdateEvent, QueueEvent } from '../wire.ts'
 import type { CallEnding, CallGateway, CallPerson, CallState, KeyAsk } from './call.ts'
 
 export interface Device {
@@ -52,6 +53,8 @@ export interface Start {
   readonly options: { readonly isVideo: boolean; readonly roomId?: number }
   readonly key: number
   readonly triesLeft: number
+  /** Once it is sealed. */
+  readonly set?: KeySet
   /** The app closed all calls meanwhile: this one ends as soon as it begins. */
   readonly closed?: CallEnding
   /** The invitation of the only callee, which came while this was under way. */
@@ -76,8 +79,20 @@ export interface DeviceCall {
   readonly isVerified: boolean | undefined
   readonly key: KeyState
   readonly sending: Sending
+  /** Since when the newest key is here. */
+  readonly heldAtMs: number
   /** Members whose frames the newest key does not open, and another one was asked for. */
   readonly unopened: readonly string[]
+  /** Whom this device has removed: they are in no set that it makes or takes. */
+  readonly removed: readonly string[]
+  /** Devices in the call that a key of this device could not be sealed for: none is made for them alone. */
+  readonly without: readonly string[]
+  /** Devices that have asked, and are to have the next key. */
+  readonly admitted: readonly Sender[]
+  /** The number of the nonce of its open ask: answers to another one do not open. */
+  readonly nonce: number | undefined
+  /** A key that another device than the host's has given: taken then, unless the host gives one. */
+  readonly offer: { readonly key: HeldKey; readonly atMs: number } | undefined
   readonly topic: { readonly kind: 'off' | 'coming' | 'on' }
   readonly rotation: Rotation
   readonly end: EndState
@@ -122,6 +137,10 @@ export interface Invited {
   readonly text: string
   /** The sender, if named; else the call's record names those in the call. */
   readonly from?: Sender
+  /** The one before, which it has to come from a device of. */
+  readonly after?: HeldKey
+  /** How its set differs from that one's. */
+  readonly change?: SetChange
   readonly state: 'opening' | 'opened' | 'refused'
   /** Once it is opened. */
   readonly key?: HeldKey
@@ -132,11 +151,21 @@ export interface Sender {
   readonly deviceId: string
 }
 
-export interface HeldKey {
+export interface HeldKey extends KeySet {
   readonly epoch: number
   /** By which the shell knows its octets: equal octets have the same number. */
   readonly key: number
   readonly fromUserId: string
+  /** Not the host's, who may replace it. */
+  readonly isProvisional?: true
+}
+
+/** The devices that a key is sealed for. */
+export interface KeySet {
+  /** As it travels. */
+  readonly keyMembers: string
+  /** Their names, `<userId>_<deviceId>`. */
+  readonly members: readonly string[]
 }
 
 /** `asked`: another one is wanted, though this device has one. */
@@ -203,6 +232,8 @@ export interface Ringing {
   readonly caller: CallPerson
   readonly text: string
   readonly epoch: number
+  /** The device that has sealed its key, as the server says. */
+  readonly from?: Sender
   /** By the server's clock. */
   readonly invitedAtMs: number
   /** By this device's. */
@@ -224,6 +255,7 @@ export type Purpose =
       readonly for: 'crossed: open'
       readonly command: number
       readonly ringing: Ringing
+      readonly record: CallRecord
       readonly failure: Failure
     }
   /** It is settled by whatever comes of it; a refusal with the code `unless` is no failure. */
@@ -231,7 +263,13 @@ export type Purpose =
   | { readonly for: 'leave'; readonly callId: string; readonly command?: number }
   | { readonly for: 'end'; readonly callId: string; readonly command: number }
   | { readonly for: 'join: find'; readonly callId: string; readonly command: number }
-  | { readonly for: 'invited: read' | 'invited: open'; readonly callId: string; readonly text: string }
+  | { readonly for: 'invited: read'; readonly callId: string; readonly text: string }
+  | {
+      readonly for: 'invited: open'
+      readonly callId: string
+      readonly text: string
+      readonly record: CallRecord
+    }
   | { readonly for: 'clear'; readonly callId: string; readonly other: string }
   | { readonly for: 'join' | 'join: read'; readonly callId: string }
   | { readonly for: 'joined: open'; readonly callId: string; readonly record: CallRecord }
@@ -246,12 +284,14 @@ export type Purpose =
       readonly again?: number
     }
   | { readonly for: 'watch'; readonly callId: string }
+  | ({ readonly for: 'key update: read'; readonly event: KeyUpdateEvent } & SealedFrom)
   | ({ readonly for: 'key update' } & SealedFrom)
   | { readonly for: 'keyless: read'; readonly callId: string; readonly command: number }
   | { readonly for: 'ask' | 'return'; readonly callId: string }
   | { readonly for: 'ask beside'; readonly callId: string; readonly command: number }
+  | { readonly for: 'remove'; readonly callId: string; readonly command: number; readonly userId: string }
   | ({ readonly for: 'granted: open' } & SealedFrom)
-  | { readonly for: 'come back'; readonly callId: string; readonly key: HeldKey; readonly command: number }
+  | { readonly for: 'come back'; readonly callId: string; readonly key: HeldKey; readonly command?: number }
   | {
       readonly for: 'asked: read'
       readonly callId: string
@@ -266,21 +306,35 @@ export type Purpose =
       readonly epoch: number
     }
   | ({ readonly for: 'keys: read' | 'keys: seal' | 'keys' } & NewKey)
-  | ({ readonly for: 'invite: seal' | 'invite' } & Invite)
+  | ({ readonly for: 'invite: read' | 'invite: seal' | 'invite' } & Invite)
 
 /** A key that a message of the queue has brought. */
 export interface SealedFrom {
   readonly callId: string
   readonly command: number
   readonly epoch: number
+  readonly reason?: KeysReason
+  /** The newest there is. */
+  readonly record?: CallRecord
 }
 
 /** Noted for the next start. */
 export interface Kept {
   /** The call that it is in. */
   readonly callId?: string
+  /** Calls whose key this device has had, the one that was last in use at the end. */
+  readonly opened?: readonly Opened[]
   /** Those that it has left, and the server may not have heard; never empty. */
   readonly leaving?: readonly string[]
+}
+
+export interface Opened {
+  readonly callId: string
+  /** The newest: what comes again of an older one is not taken after a restart, and none of these once the call is over. */
+  readonly epoch: number
+  readonly isOver?: true
+  /** Whom this device has removed. */
+  readonly removed?: readonly string[]
 }
 
 /** A key on its way to all in the call; without a command it is the rotation's. */
@@ -293,6 +347,9 @@ export interface NewKey {
   /** The key's own, whatever this device holds by the time that it is sealed. */
   readonly epoch?: number
   readonly record?: CallRecord
+  /** Once it is sealed. */
+  readonly set?: KeySet
+  readonly without?: readonly string[]
 }
 
 export interface Invite {
@@ -300,8 +357,11 @@ export interface Invite {
   readonly command: number
   readonly userIds: readonly string[]
   readonly triesLeft: number
-  /** The key's, once there is one. */
+  /** The new key's, once there is one. */
+  readonly key?: number
   readonly epoch?: number
+  readonly record?: CallRecord
+  readonly set?: KeySet
 }
 
 /** The state that an app sees. */
@@ -329,7 +389,9 @@ export function invitedOf({ phase }: DeviceCall): Invited | undefined {
 /** Keys that are held, or will be: by an invitation, a start, or an act whose outcome is still to come. */
 export function keysIn({ calls, starts, waiting }: Device): readonly number[] {
   const live = calls.filter(({ phase }) => phase.kind !== 'ended')
-  const ofCalls = live.flatMap(call => [...call.key.held, invitedOf(call)?.key].map(held => held?.key))
+  const ofCalls = live.flatMap(call =>
+    [...call.key.held, invitedOf(call)?.key, call.offer?.key].map(held => held?.key),
+  )
   const ofActs = waiting.map(one => {
     // One that is sent once more is wiped with its call.
     if (!('key' in one) || ('reason' in one && one.reason === 'emergency')) return undefined

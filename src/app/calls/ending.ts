@@ -3,14 +3,17 @@
 import type { Failure } from '../callsign-error.ts'
 import type { CallEnding } from './call.ts'
 import { type DeviceCall, isCode, isPresent, type Kept } from './device.ts'
+import { latestKey, noteOpened } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
 export function close(turn: Turn, callId: string, reason: CallEnding): void {
   const call = turn.call(callId)
   if (call === undefined) return
+  const key = latestKey(call)
   endHere(turn, call, reason)
   noteEnd(turn, call)
+  if (key !== undefined && !GOES_ON.includes(reason)) noteOpened(turn, callId, key.epoch, true)
   // Should it fail, the next start finds that the call has ended.
   forget(turn, callId)
 }
@@ -98,9 +101,19 @@ export function withoutLeaving({ leaving = [], ...kept }: Kept, callId: string):
   return others.length === 0 ? kept : { ...kept, leaving: others }
 }
 
-function withoutCall({ leaving }: Kept): Kept {
-  return leaving === undefined ? {} : { leaving }
+function withoutCall({ callId: _, ...kept }: Kept): Kept {
+  return kept
 }
+
+/** The call may be come back to by the key that it has. */
+const GOES_ON: readonly CallEnding[] = [
+  'left',
+  'moved',
+  'answered_elsewhere',
+  'declined_elsewhere',
+  'busy_elsewhere',
+  'missed',
+]
 
 export const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }
 const ENDED_MAX = 100

@@ -7,16 +7,19 @@ import {
   type Entering,
   GONE,
   type HeldKey,
+  isAsking,
   isCode,
   isPresent,
   type SealedFrom,
+  type Sender,
   UNHEARD,
 } from './device.ts'
 import { close, closeSoon, forget, leaveUnknown, noteEnd, report, sendLeave } from './ending.ts'
 import { hold } from './held-keys.ts'
+import { CALLER_NOT_SEALER, changeIn, isMember, latestKey, notFromMember, refusalOfEpoch, refusalOfSet, setsIn } from './key-rules.ts'
 import { enter } from './record.ts'
-import { ask } from './rejoining.ts'
-import { add, NOT_RINGING, openInvitation, personIn, sendersIn, setInvited } from './ringing.ts'
+import { ask, takeGiven } from './rejoining.ts'
+import { add, NOT_RINGING, openInvitation, personIn, senderOf, sendersIn, setInvited } from './ringing.ts'
 import type { Turn } from './turn.ts'
 
 /** Answers a call that rings here. */
@@ -29,7 +32,7 @@ export function answer(turn: Turn, callId: string, command: number): void {
   // The log may not have been reachable when it began to ring.
   if (invited.state === 'refused') {
     setInvited(turn, callId, { ...invited, state: 'opening' })
-    openInvitation(turn, callId, invited)
+    openInvitation(turn, callId, invited.text)
   } else onInvitedKey(turn, callId)
 }
 
@@ -105,8 +108,16 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   if (key !== undefined) return done(turn, callId, () => enter(turn, record, key))
   if (encryptedAESKey === undefined) return done(turn, callId, () => ask(turn, record))
   setStep(turn, callId, 'opening')
-  const binding = { callId, epoch: keyEpoch }
-  turn.open(encryptedAESKey, sendersIn(turn, record), binding, { for: 'joined: open', callId, record })
+  const { from } = senderOf(record.keyFromUserId, record.keyFromDeviceId)
+  const senders = from === undefined ? sendersIn(turn, record) : [from]
+  const isAllowed = (one: Sender) =>
+    invited === undefined ? one.userId === own.invitedBy : isMember(invited, one)
+  const allowed = senders.filter(isAllowed)
+  const old = refusalOfEpoch(turn, callId, keyEpoch)
+  if (old !== undefined || allowed.length === 0)
+    return onJoinedRefused(turn, record, old ?? (from === undefined ? CALLER_NOT_SEALER : notFromMember(from)))
+  const opening = { callId, epoch: keyEpoch, sets: setsIn(call, record) }
+  turn.open(encryptedAESKey, allowed, opening, { for: 'joined: open', callId, record })
 }
 
 export function onNotJoined(turn: Turn, callId: string, failure: Failure): void {
@@ -123,6 +134,8 @@ export function onNotJoined(turn: Turn, callId: string, failure: Failure): void 
 
 /** The key that the answer to `join` had. */
 export function onJoinedOpened(turn: Turn, record: CallRecord, key: HeldKey): void {
+  const refusal = refusalOfSet(turn, record.callId, key, record)
+  if (refusal !== undefined) return onJoinedRefused(turn, record, refusal)
   done(turn, record.callId, () => enter(turn, record, key))
 }
 
@@ -133,10 +146,30 @@ export function onJoinedRefused(turn: Turn, record: CallRecord, failure: Failure
 }
 
 /** A key that came while this device was on its way in, or in. */
-export function openUpdate(turn: Turn, event: KeyUpdateEvent, command: number): void {
-  const { callId, epoch, encryptedAESKey, fromUserId, fromDeviceId } = event
+export function onUpdate(turn: Turn, event: KeyUpdateEvent, command: number): void {
+  const { callId, epoch, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  turn.open(encryptedAESKey, [from], { callId, epoch }, { for: 'key update', callId, command, epoch })
+  const latest = latestKey(turn.call(callId))
+  const sealed = { callId, command, epoch, reason: event.reason }
+  const stranger = latest !== undefined && !isMember(latest, from) ? notFromMember(from) : undefined
+  const refusal = refusalOfEpoch(turn, callId, epoch) ?? stranger
+  if (refusal !== undefined) return onUpdateRefused(turn, sealed, refusal)
+  // Somebody has come who may not be in the record yet.
+  if (event.added) return void turn.request('GET call/{callId}', { ...sealed, for: 'key update: read', event })
+  openUpdate(turn, event, command, turn.call(callId)?.record)
+}
+
+export function openUpdate(
+  turn: Turn,
+  event: KeyUpdateEvent,
+  command: number,
+  record: CallRecord | undefined,
+): void {
+  const { callId, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId } = event
+  const from = { userId: fromUserId, deviceId: fromDeviceId }
+  const opening = { callId, epoch, sets: setsIn(turn.call(callId), record), ...changeIn(event) }
+  const purpose = { for: 'key update', callId, command, epoch, reason, ...(record && { record }) } as const
+  turn.open(encryptedAESKey, [from], opening, purpose)
 }
 
 export function onUpdateRefused(turn: Turn, { callId, command }: SealedFrom, failure: Failure): void {
@@ -146,8 +179,13 @@ export function onUpdateRefused(turn: Turn, { callId, command }: SealedFrom, fai
   turn.request('GET call/{callId}', { for: 'keyless: read', callId, command })
 }
 
-export function onUpdateOpened(turn: Turn, { callId, command }: SealedFrom, key: HeldKey): void {
-  hold(turn, callId, key)
+export function onUpdateOpened(turn: Turn, sealed: SealedFrom, key: HeldKey): void {
+  const { callId, command, reason, record } = sealed
+  const refusal = refusalOfSet(turn, callId, key, record)
+  if (refusal !== undefined) return onUpdateRefused(turn, sealed, refusal)
+  const call = turn.call(callId)
+  if (call !== undefined && isAsking(call)) return takeGiven(turn, callId, key, command)
+  hold(turn, callId, key, { reason })
   turn.settle(command)
 }
 

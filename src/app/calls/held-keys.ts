@@ -1,24 +1,40 @@
 /** The keys of a call by epoch: which one frames are sealed with, and how long older ones open frames. */
 
+import type { KeysReason } from '../wire.ts'
 import { type DeviceCall, type HeldKey, isAsking, newestKey } from './device.ts'
+import { report } from './ending.ts'
+import { noteOpened } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
-/** Keeps a key. A device that has just come back, or had none, sends with it at once, as all in the call do. */
-export function hold(turn: Turn, callId: string, key: HeldKey, wasAway = false): void {
+interface Taking {
+  /** This device has just come back, or had no key: all in the call send with it by now. */
+  readonly wasAway?: boolean
+  /** Why it was made: after a person has left it is used at once. */
+  readonly reason?: KeysReason | undefined
+}
+
+/** Keeps a key. Another one of an epoch that is held is taken from the host alone, in place of a provisional one. */
+export function hold(turn: Turn, callId: string, key: HeldKey, { wasAway = false, reason }: Taking = {}): void {
   const call = turn.call(callId)
   if (call === undefined) return
+  const same = call.key.held.find(({ epoch }) => epoch === key.epoch)
+  const isOther = same !== undefined && same.key !== key.key
+  if (isOther && (same.isProvisional === undefined || key.isProvisional)) return report(turn, callId, KEY_CHANGED)
   const others = call.key.held.filter(({ epoch }) => epoch !== key.epoch)
   const all = [key, ...others].sort((a, b) => b.epoch - a.epoch)
   const held = all.slice(0, KEPT_MAX)
-  turn.change(callId, { key: { kind: 'held', held } })
+  turn.change(callId, { key: { kind: 'held', held }, nonce: undefined, offer: undefined })
   const [newest] = held
   const before = newestKey(call)
   if (newest !== undefined && (newest.key !== before?.key || newest.epoch !== before.epoch)) {
-    turn.change(callId, { unopened: [] })
+    turn.change(callId, { unopened: [], heldAtMs: turn.nowMs })
     turn.act({ do: 'emit', callId, name: 'key', value: newest })
+    noteOpened(turn, callId, newest.epoch)
   }
   const { sending } = call
-  if (sending.epoch === 0 || wasAway || isAsking(call)) return use(turn, callId, key.epoch)
+  if (isOther && sending.epoch === key.epoch) turn.act({ do: 'emit', callId, name: 'sending', value: key })
+  if (sending.epoch === 0 || wasAway || isAsking(call) || reason === 'leave')
+    return use(turn, callId, key.epoch, reason)
   const due = { epoch: key.epoch, atMs: turn.nowMs + SPREAD_MS }
   if (key.epoch > sending.epoch)
     turn.change(callId, { sending: { ...sending, uses: added(sending.uses, due) } })
@@ -26,15 +42,15 @@ export function hold(turn: Turn, callId: string, key: HeldKey, wasAway = false):
     turn.change(callId, { sending: { ...sending, drops: added(sending.drops, due) } })
 }
 
-/** All have it by now. Frames of the ones before may still be on their way. */
-export function use(turn: Turn, callId: string, epoch: number): void {
+/** All have it by now. Frames of the ones before may still be on their way: after a rotation by time they are opened for longer. */
+export function use(turn: Turn, callId: string, epoch: number, reason?: KeysReason): void {
   const call = turn.call(callId)
   const held = call?.key.held.find(one => one.epoch === epoch)
   // A newer one may have been used at once, after a return to the call.
   if (call === undefined || held === undefined || epoch <= call.sending.epoch) return
   const { uses, drops } = call.sending
   const old = call.key.held.filter(one => one.epoch < epoch && !drops.some(drop => drop.epoch === one.epoch))
-  const atMs = turn.nowMs + SPREAD_MS
+  const atMs = turn.nowMs + (reason === 'leave' ? SPREAD_MS : KEPT_MS)
   const sending = {
     epoch,
     uses: uses.filter(one => one.epoch > epoch),
@@ -55,6 +71,12 @@ export function drop(turn: Turn, callId: string, epoch: number): void {
   })
 }
 
+/** Until when the newest key seals frames: who withholds newer ones has nobody send with it for longer. */
+export function outdatedAtMs({ heldAtMs, record }: DeviceCall): number {
+  const periodMs = 1000 * Math.min(record?.keyRotationIn ?? PERIOD_S, PERIOD_S)
+  return heldAtMs + periodMs + KEPT_MS
+}
+
 type Due = DeviceCall['sending']['uses'][number]
 
 /** A key of the same epoch that comes once more puts nothing off. */
@@ -62,7 +84,15 @@ function added(all: readonly Due[], due: Due): readonly Due[] {
   return all.some(({ epoch }) => epoch === due.epoch) ? all : [...all, due]
 }
 
+const KEY_CHANGED = {
+  code: 'CALL_KEY_CHANGED',
+  message: 'Another key was sent for an epoch of the call whose key is here already.',
+}
 /** More than the two that a call has unless keys are made faster than they are used. */
 const KEPT_MAX = 4
-/** From a key's arrival to its use, and from its use to the end of the one before. */
+/** From a key's arrival to its use, and after a person has left to the end of the one before. */
 const SPREAD_MS = 5_000
+/** From a key's use to the end of the one before, which frames on their way may still need. */
+const KEPT_MS = 60_000
+/** The host makes a key as often, and no server makes it less. */
+const PERIOD_S = 600

@@ -3,7 +3,7 @@
 import type { Failure } from '../callsign-error.ts'
 import type { CallTopicEvent, QueueEvent } from '../wire.ts'
 import type { CallEnding, KeyAsk } from './call.ts'
-import type { Clock, Kept, Sender, Start } from './device.ts'
+import type { Clock, Kept, KeySet, Sender, Start } from './device.ts'
 import type { Invitation } from './ringing.ts'
 
 export type Input =
@@ -47,13 +47,15 @@ export interface Command {
   readonly callId: string
 }
 
-/** A request gives its body; `open` the key and its sender; `seal` the texts by device, or the one text. */
-export interface Outcome {
+/** A request gives its body; `open` the key with its sender and set; `seal` the texts by device with the set, or the one text. */
+export interface Outcome extends Partial<KeySet> {
   readonly body?: unknown
   readonly key?: number
   readonly from?: Sender
   readonly texts?: Readonly<Record<string, string>>
   readonly text?: string
+  /** Names of devices in the call that it was not sealed for. */
+  readonly without?: readonly string[]
 }
 
 /** A command of the app for a call. */

@@ -3,7 +3,7 @@
 import type { MediaReadyEvent, QueueEvent } from '../wire.ts'
 import { type DeviceCall, isPresent } from './device.ts'
 import { close, noteEnd } from './ending.ts'
-import { openUpdate } from './entering.ts'
+import { onUpdate } from './entering.ts'
 import { isElsewhere } from './record.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
@@ -45,7 +45,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
     case 'participant_accept_rejoin':
       return rejoining.onGranted(turn, event, command)
     case 'key_update':
-      if (call.phase.kind !== 'ringing in') return openUpdate(turn, event, command)
+      if (call.phase.kind !== 'ringing in') return onUpdate(turn, event, command)
       ringing.onRenewedKey(turn, event, call.phase)
       break
     case 'call_cancelled':
@@ -62,6 +62,10 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       break
     case 'call_ended':
       if (!starting.startsAgain(turn, callId)) close(turn, callId, event.endReason)
+      break
+    case 'key_missing':
+      // The key that is here is of before.
+      if (rejoining.isIn(call) && call.record !== undefined) rejoining.ask(turn, call.record)
       break
     case 'media_ready':
       onMedia(turn, callId, event)

@@ -2,8 +2,16 @@
 
 import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
-import { invite, leaveAgain, onLeft } from './commands.ts'
-import { GONE, type HeldKey, isAsking, isCode, UNHEARD, type Waiting } from './device.ts'
+import {
+  invite,
+  leaveAgain,
+  onInvited,
+  onInviteRead,
+  onInviteSealed,
+  onLeft,
+  onNotRemoved,
+} from './commands.ts'
+import { GONE, type HeldKey, isCode, UNHEARD, type Waiting } from './device.ts'
 import { close, closeSoon, leaveUnknown, sendLeave } from './ending.ts'
 import {
   onCleared,
@@ -16,13 +24,16 @@ import {
   onNotJoined,
   onUpdateOpened,
   onUpdateRefused,
+  openUpdate,
 } from './entering.ts'
 import type { Input, Outcome } from './input.ts'
+import { refusalOfSet } from './key-rules.ts'
 import { begin, onNotRefreshed, onNotWatched, onWatched } from './record.ts'
 import * as rejoining from './rejoining.ts'
 import { failConnected, leaveKept, notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
+import { renewWithout } from './rotation.ts'
 import * as starting from './starting.ts'
 import { onRefreshed, showIfNewer } from './topic.ts'
 import type { Turn } from './turn.ts'
@@ -35,20 +46,24 @@ export function onOutcome(turn: Turn, input: Extract<Input, { readonly on: 'done
   else onFailed(turn, waiting, input.failure)
 }
 
-function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {}, text }: Outcome): void {
+function onDone(turn: Turn, waiting: Waiting, outcome: Outcome): void {
+  const { body, key = 0, from, texts = {}, text, keyMembers = '', members = [], without = [] } = outcome
   const record = body as CallRecord
-  const opened = (epoch: number): HeldKey => ({ epoch, key, fromUserId: from?.userId ?? '' })
+  const set = { keyMembers, members }
+  const opened = (epoch: number): HeldKey => ({ epoch, key, fromUserId: from?.userId ?? '', ...set })
   switch (waiting.for) {
     case 'start: seal':
-      return starting.onStartSealed(turn, waiting.command, texts)
+      return starting.onStartSealed(turn, waiting.command, texts, set)
     case 'start':
       return starting.onStarted(turn, waiting.command, record)
     case 'crossed: pending': {
       const { items } = body as { readonly items: readonly CallRecord[] }
       return starting.onCrossed(turn, waiting.command, waiting.callId, items, waiting.failure)
     }
-    case 'crossed: open':
-      return starting.onCrossedOpened(turn, waiting.command, waiting.ringing, opened(waiting.ringing.epoch))
+    case 'crossed: open': {
+      const { command, ringing, record } = waiting
+      return starting.onCrossedOpened(turn, command, ringing, record, opened(ringing.epoch))
+    }
     case 'command':
       return turn.settle(waiting.command)
     case 'leave':
@@ -60,11 +75,14 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
     case 'join: find':
       return onFound(turn, record, waiting.command)
     case 'invited: read':
-      return ringing.onInvitedRead(turn, record, waiting.text)
-    case 'invited: open':
+      return refuseInvited(turn, waiting, ringing.onInvitedRead(turn, record, waiting.text))
+    case 'invited: open': {
+      const refusal = refusalOfSet(turn, waiting.callId, set, waiting.record)
+      if (refusal !== undefined) return refuseInvited(turn, waiting, refusal)
       if (ringing.onInvitedOpened(turn, waiting.callId, waiting.text, opened(0)))
         onInvitedKey(turn, waiting.callId)
       return
+    }
     case 'clear':
       return onCleared(turn, waiting.callId, waiting.other, record)
     case 'join':
@@ -89,12 +107,11 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
       return settleWhenDone(turn, waiting.command)
     case 'watch':
       return onWatched(turn, waiting.callId)
-    case 'key update': {
-      const call = turn.call(waiting.callId)
-      if (call !== undefined && isAsking(call))
-        return rejoining.comeBack(turn, waiting.callId, opened(waiting.epoch), waiting.command)
+    case 'key update: read':
+      showIfNewer(turn, waiting.callId, record)
+      return openUpdate(turn, waiting.event, waiting.command, record)
+    case 'key update':
       return onUpdateOpened(turn, waiting, opened(waiting.epoch))
-    }
     case 'keyless: read':
       if (rejoining.isIn(turn.call(waiting.callId))) rejoining.ask(turn, record)
       return turn.settle(waiting.command)
@@ -115,20 +132,21 @@ function onDone(turn: Turn, waiting: Waiting, { body, key = 0, from, texts = {},
     case 'keys: read':
       return rotation.onRead(turn, waiting, record)
     case 'keys: seal':
-      return rotation.onSealed(turn, waiting, texts)
+      return rotation.onSealed(turn, waiting, texts, waiting.set ?? set, without)
     case 'keys': {
       const returning = rotation.onSent(turn, waiting)
       if (returning !== undefined) begin(turn, returning, { kind: 'active' })
       return
     }
-    case 'invite: seal': {
-      const { userIds, epoch } = waiting
-      const body = { calleeIds: userIds, epoch, encryptedAESKeys: texts }
-      return void turn.request('POST call/{callId}/invite', { ...waiting, for: 'invite' }, body)
-    }
-    case 'invite':
-      showIfNewer(turn, waiting.callId, record)
+    case 'remove':
+      renewWithout(turn, waiting.callId)
       return turn.settle(waiting.command)
+    case 'invite: read':
+      return onInviteRead(turn, waiting, record)
+    case 'invite: seal':
+      return onInviteSealed(turn, waiting, texts, set)
+    case 'invite':
+      return onInvited(turn, waiting, record)
   }
 }
 
@@ -148,9 +166,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return turn.settle(waiting.command)
     case 'invited: read':
     case 'invited: open':
-      if (ringing.onInvitedRefused(turn, waiting.callId, waiting.text, failure))
-        onInvitedKey(turn, waiting.callId, failure)
-      return
+      return refuseInvited(turn, waiting, failure)
     case 'clear':
       return onNotCleared(turn, waiting.callId, waiting.other, failure)
     case 'join':
@@ -183,6 +199,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       return settleWhenDone(turn, waiting.command)
     case 'watch':
       return onNotWatched(turn, waiting.callId, failure)
+    case 'key update: read':
     case 'key update':
       return onUpdateRefused(turn, waiting, failure)
     case 'command':
@@ -212,6 +229,10 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'keys':
       if (rotation.onNotSent(turn, waiting, failure)) rejoining.onNotBack(turn, waiting.callId, failure)
       return
+    case 'remove':
+      onNotRemoved(turn, waiting.callId, waiting.userId, failure)
+      return onRefused(turn, waiting, failure)
+    case 'invite: read':
     case 'invite: seal':
     case 'invite':
       if (isCode(failure, ...rotation.CHANGED) && waiting.triesLeft > 1)
@@ -229,6 +250,15 @@ function onRefused(
 ): void {
   if (isCode(failure, 'CALL_ENDED')) closeSoon(turn, callId)
   turn.settle(command, failure)
+}
+
+function refuseInvited(
+  turn: Turn,
+  { callId, text }: Extract<Waiting, { for: 'invited: read' | 'invited: open' }>,
+  failure: Failure | undefined,
+): void {
+  if (failure !== undefined && ringing.onInvitedRefused(turn, callId, text, failure))
+    onInvitedKey(turn, callId, failure)
 }
 
 /** Those that were to be left after this one. */

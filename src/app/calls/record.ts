@@ -27,7 +27,7 @@ export function begin(turn: Turn, record: CallRecord, phase: Phase): void {
 export function enter(turn: Turn, record: CallRecord, key: HeldKey): void {
   const call = turn.call(record.callId)
   begin(turn, record, { kind: record.status === 'ringing' ? 'ringing out' : 'active' })
-  hold(turn, record.callId, key, call !== undefined && isAsking(call))
+  hold(turn, record.callId, key, { wasAway: call !== undefined && isAsking(call) })
 }
 
 /** Events of the topic that this device has missed are in the record. */

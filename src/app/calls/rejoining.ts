@@ -18,6 +18,7 @@ import {
   type Purpose,
 } from './device.ts'
 import { closeSoon, leaveUnknown, report } from './ending.ts'
+import { isMember, mayRenew, refusalOfEpoch, refusalOfSet, setsIn } from './key-rules.ts'
 import { begin, enter } from './record.ts'
 import { renew } from './rotation.ts'
 import type { Turn } from './turn.ts'
@@ -38,7 +39,14 @@ export function onNotRead(turn: Turn, callId: string, failure: Failure): void {
 /** Without a key it is asked for again after the next connection, and after a while. */
 export function askAgain(turn: Turn, callId: string): void {
   if (!setAsk(turn, callId, { kind: 'asking' })) return
-  turn.request('POST call/{callId}/request-rejoin', { for: 'ask', callId })
+  turn.request('POST call/{callId}/request-rejoin', { for: 'ask', callId }, ...noncedBy(turn, callId))
+}
+
+/** An ask that is repeated has the nonce that it had. */
+function noncedBy(turn: Turn, callId: string): [undefined, string, number] {
+  const nonce = turn.call(callId)?.nonce ?? turn.number()
+  turn.change(callId, { nonce })
+  return [undefined, callId, nonce]
 }
 
 export function onAskSent(turn: Turn, callId: string, { expiresIn }: { readonly expiresIn: number }): void {
@@ -76,11 +84,11 @@ export function onHostChanged(turn: Turn, callId: string): void {
  * joined with waits until the person here says so: a server could have made it up.
  */
 export function onAsked(turn: Turn, event: ParticipantRequestRejoinEvent, command: number): void {
-  const { callId, userId, deviceId, displayName, publicKeyHash } = event
+  const { callId, userId, deviceId, displayName, publicKeyHash, nonce } = event
   const call = turn.call(callId)
   if (call === undefined || !isPresent(call)) return turn.settle(command)
   if (newestKey(call) !== undefined) {
-    const ask = { userId, deviceId, displayName, publicKeyHash }
+    const ask = { userId, deviceId, displayName, publicKeyHash, ...(nonce !== undefined && { nonce }) }
     turn.request('GET call/{callId}', { for: 'asked: read', callId, ask, command })
     return
   }
@@ -89,12 +97,8 @@ export function onAsked(turn: Turn, event: ParticipantRequestRejoinEvent, comman
   turn.settle(command)
 }
 
-export function onAskerRead(
-  turn: Turn,
-  { participants, callId, keyEpoch }: CallRecord,
-  ask: KeyAsk,
-  command: number,
-): void {
+export function onAskerRead(turn: Turn, record: CallRecord, ask: KeyAsk, command: number): void {
+  const { participants, callId, keyEpoch } = record
   const call = turn.call(callId)
   // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest epoch.
   if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) {
@@ -102,20 +106,32 @@ export function onAskerRead(
     return turn.settle(command)
   }
   const asker = participants.find(({ userId }) => userId === ask.userId)
-  if (asker?.deviceId === ask.deviceId && asker.state !== 'removed') return grant(turn, callId, ask, command)
-  if (asker !== undefined && asker.state !== 'removed' && call !== undefined)
-    turn.act({ do: 'emit', callId, name: 'key-asked', value: ask })
+  const held = call && newestKey(call)
+  if (asker === undefined || asker.state === 'removed' || call?.removed.includes(ask.userId) || !held)
+    return turn.settle(command)
+  const hasJoined = asker.deviceId === ask.deviceId
+  if (hasJoined && isMember(held, ask)) return grant(turn, callId, ask, command)
+  if (!mayRenew(turn, callId, record)) return turn.settle(command)
+  if (hasJoined) return grant(turn, callId, ask, command)
+  turn.act({ do: 'emit', callId, name: 'key-asked', value: ask })
   turn.settle(command)
 }
 
+/** One that the key is for gets it once more. Any other gets the next one, so it opens nothing of before. */
 export function grant(turn: Turn, callId: string, ask: KeyAsk, command: number): void {
   const call = turn.call(callId)
   const held = call && newestKey(call)
   if (held === undefined) return turn.settle(command)
-  const { userId, deviceId, publicKeyHash } = ask
-  const { key, epoch } = held
+  const { userId, deviceId, publicKeyHash, nonce } = ask
+  const { key, epoch, keyMembers } = held
+  if (!isMember(held, ask)) {
+    const admitted = [...call!.admitted.filter(one => one.userId !== userId), { userId, deviceId }]
+    turn.change(callId, { admitted })
+    renew(turn, callId, {})
+    return turn.settle(command)
+  }
   const purpose = { for: 'grant: seal', callId, ask, command, epoch } as const
-  turn.seal(key, { userId, deviceId, publicKeyHash }, { callId, epoch }, purpose)
+  turn.seal(key, { userId, deviceId, publicKeyHash, keyMembers }, { callId, epoch }, purpose, nonce)
 }
 
 export function onGrantSealed(turn: Turn, sealed: GrantSealed, text: string | undefined): void {
@@ -140,30 +156,76 @@ export function askBeside(turn: Turn, callId: string, command: number, userId?: 
     return turn.settle(command)
   if (userId !== undefined) turn.change(callId, { unopened: [...unopened, userId] })
   turn.change(callId, { key: { ...call.key, kind: 'asked' } })
-  turn.request('POST call/{callId}/request-rejoin', { for: 'ask beside', callId, command })
+  const nonced = noncedBy(turn, callId)
+  turn.request('POST call/{callId}/request-rejoin', { for: 'ask beside', callId, command }, ...nonced)
+}
+
+/** No newer key came in time: what is sent is sealed with none that a person may have who is out. */
+export function onOutdated(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  if (call?.record === undefined) return
+  const { userId } = turn.device
+  const hasOthers = call.record.participants.some(one => one.state === 'joined' && one.userId !== userId)
+  // The key of a call that is empty is made when somebody comes.
+  turn.change(callId, hasOthers ? { sending: { epoch: 0, uses: [], drops: [] } } : { heldAtMs: turn.nowMs })
+  if (hasOthers) ask(turn, call.record)
 }
 
 /** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
 export function onGranted(turn: Turn, event: ParticipantAcceptRejoinEvent, command: number): void {
   const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
-  if (!isWanted(turn.call(callId), keyEpoch, fromUserId)) return turn.settle(command)
+  const call = turn.call(callId)
+  if (!isWanted(call, keyEpoch, fromUserId)) return turn.settle(command)
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  const binding = { callId, epoch: keyEpoch }
-  turn.open(encryptedAESKey, [from], binding, { for: 'granted: open', command, ...binding })
+  const old = refusalOfEpoch(turn, callId, keyEpoch)
+  if (old !== undefined) report(turn, callId, old)
+  if (old !== undefined) return turn.settle(command)
+  const nonce = call?.nonce
+  const opening = { callId, epoch: keyEpoch, sets: setsIn(call), ...(nonce !== undefined && { nonce }) }
+  turn.open(encryptedAESKey, [from], opening, { for: 'granted: open', command, callId, epoch: keyEpoch })
 }
 
 export function onGrantOpened(turn: Turn, callId: string, key: HeldKey, command: number): void {
-  if (isWanted(turn.call(callId), key.epoch, key.fromUserId)) return comeBack(turn, callId, key, command)
+  const call = turn.call(callId)
+  if (!isWanted(call, key.epoch, key.fromUserId)) return turn.settle(command)
+  const refusal = refusalOfSet(turn, callId, key, call?.record)
+  if (refusal !== undefined) report(turn, callId, refusal)
+  if (refusal !== undefined) return turn.settle(command)
+  takeGiven(turn, callId, key, command)
+}
+
+/** The host's key counts. Where another device was faster, the host has a moment to give one. */
+export function takeGiven(turn: Turn, callId: string, key: HeldKey, command: number): void {
+  const call = turn.call(callId)
+  const { record, offer } = call ?? {}
+  const { userId: own } = turn.device
+  const isHosts = key.fromUserId === record?.hostUserId
+  const host = record?.participants.find(({ userId }) => userId === record.hostUserId)
+  const isAwaited = host?.state === 'joined' && host.userId !== own
+  if (isHosts || !isAwaited) return comeBack(turn, callId, key, command)
+  const isBetter = offer === undefined || key.epoch > offer.key.epoch
+  const atMs = offer?.atMs ?? turn.nowMs + HOST_WAIT_MS
+  if (isBetter) turn.change(callId, { offer: { key: { ...key, isProvisional: true }, atMs } })
   turn.settle(command)
 }
 
-/** Into the call, with the key that this device was given. */
-export function comeBack(turn: Turn, callId: string, key: HeldKey, command: number): void {
-  setAsk(turn, callId, { kind: 'returning' })
-  turn.request('POST call/{callId}/rejoin', { for: 'come back', callId, key, command })
+/** The host has given none. */
+export function onOfferDue(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  if (call?.offer === undefined) return
+  const { key } = call.offer
+  turn.change(callId, { offer: undefined })
+  if (isWanted(call, key.epoch, key.fromUserId)) comeBack(turn, callId, key)
 }
 
-export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command: number): void {
+/** Into the call, with the key that this device was given. */
+export function comeBack(turn: Turn, callId: string, key: HeldKey, command?: number): void {
+  setAsk(turn, callId, { kind: 'returning' })
+  const settles = command !== undefined && { command }
+  turn.request('POST call/{callId}/rejoin', { for: 'come back', callId, key, ...settles })
+}
+
+export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command: number | undefined): void {
   turn.settle(command)
   const call = turn.call(record.callId)
   if (call === undefined) return leaveUnknown(turn, record.callId)
@@ -242,5 +304,6 @@ function setAsk(turn: Turn, callId: string, ask: Ask): boolean {
 type GrantSealed = Extract<Purpose, { readonly for: 'grant: seal' }>
 
 const AGAIN_MS = 30_000
+const HOST_WAIT_MS = 5_000
 /** The names of those who send are the gateway's word. */
 const UNOPENED_MAX = 8

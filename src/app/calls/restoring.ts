@@ -82,6 +82,8 @@ export function onRestored(
     const isActive = record.status === 'active'
     const facts = { ...record, caller: ringing.personIn(record, own.invitedBy) }
     ringing.add(turn, facts, { kind: 'ringing out' }, record)
+    const { removed = [] } = turn.device.kept.opened?.find(one => one.callId === callId) ?? {}
+    turn.change(callId, { removed })
     turn.emit(callId, 'resumed')
     if (isActive) rejoining.ask(turn, record)
     // The key that was sent is gone with the app, and no other device has it.

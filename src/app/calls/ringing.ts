@@ -16,6 +16,7 @@ import {
   type Sender,
 } from './device.ts'
 import { close, hasEnded, report, sendLeave } from './ending.ts'
+import { CALLER_NOT_SEALER, changeIn, isMember, notFromMember, refusalOfEpoch, setsIn } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 /** An invitation, by socket or by push. */
@@ -28,6 +29,8 @@ export type Invitation = Pick<
   | 'isOnGoing'
   | 'encryptedAESKey'
   | 'keyEpoch'
+  | 'keyFromUserId'
+  | 'keyFromDeviceId'
   | 'expiresAt'
   | 'sentAt'
 >
@@ -36,6 +39,7 @@ export function ringingOf(turn: Turn, invitation: Invitation): Ringing {
   const { callId, isVideo, isOnGoing, callerId, callerName, encryptedAESKey, keyEpoch, sentAt } = invitation
   const caller = { userId: callerId, displayName: callerName }
   const untilMs = turn.nowMs + ringsForMs(invitation, turn.device.clock, turn.nowMs)
+  const { keyFromUserId: userId, keyFromDeviceId: deviceId } = invitation
   return {
     callId,
     isVideo,
@@ -45,6 +49,7 @@ export function ringingOf(turn: Turn, invitation: Invitation): Ringing {
     epoch: keyEpoch,
     invitedAtMs: sentAt,
     untilMs,
+    ...senderOf(userId, deviceId),
   }
 }
 
@@ -56,18 +61,25 @@ export function ringingIn(turn: Turn, record: CallRecord): Ringing | undefined {
   const caller = personIn(record, own.invitedBy)
   const invitedAtMs = Date.parse(own.invitedAt)
   const untilMs = turn.nowMs + ringTimeoutIn * 1000
-  return { callId, isVideo, isOnGoing, caller, text: encryptedAESKey, epoch: keyEpoch, invitedAtMs, untilMs }
+  const from = senderOf(record.keyFromUserId, record.keyFromDeviceId)
+  const ringing = { callId, isVideo, isOnGoing, caller, text: encryptedAESKey, epoch: keyEpoch, invitedAtMs }
+  return { ...ringing, untilMs, ...from }
+}
+
+/** The device that has sealed a key, where the server names it. */
+export function senderOf(userId?: string, deviceId?: string): { readonly from?: Sender } {
+  return userId === undefined || deviceId === undefined ? {} : { from: { userId, deviceId } }
 }
 
 /** Rings, unless it is known, has ended here, or has rung out. */
 export function ring(turn: Turn, ringing: Ringing): void {
-  const { callId, text, epoch, invitedAtMs, untilMs } = ringing
+  const { callId, text, epoch, invitedAtMs, untilMs, from } = ringing
   if (turn.call(callId) !== undefined || !(untilMs > turn.nowMs) || hasEnded(turn, callId, invitedAtMs))
     return
-  const invited: Invited = { epoch, text, state: 'opening' }
+  const invited: Invited = { epoch, text, state: 'opening', ...(from && { from }) }
   add(turn, ringing, { kind: 'ringing in', invited, untilMs })
   turn.emit(callId, 'ringing')
-  openInvitation(turn, callId, invited)
+  openInvitation(turn, callId, text)
   // The caller's screen can say so; that it rings does not hang on it.
   turn.act({ do: 'send', destination: `/app/call/${callId}/ringing` })
 }
@@ -106,32 +118,37 @@ export function onRungOut(turn: Turn, callId: string, reason: CallEnding): void 
   turn.change(callId, { phase: { ...phase, rungOut: reason } })
 }
 
-/** It still rings: the invitation's key is not good any more. */
+/** It still rings: the invitation's key is not good any more. The new one has to come from a device that has the old one. */
 export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): void {
   const { callId, epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  const invited: Invited = { epoch, text, from, state: 'opening' }
+  const after = rings.invited.key ?? rings.invited.after
+  const invited: Invited = { epoch, text, from, ...(after && { after }), ...changeIn(event), state: 'opening' }
   turn.change(callId, { phase: { ...rings, kind: 'ringing in', invited } })
-  openInvitation(turn, callId, invited)
+  openInvitation(turn, callId, text)
 }
 
-export function openInvitation(turn: Turn, callId: string, { text, from, epoch }: Invited): void {
-  if (from === undefined) turn.request('GET call/{callId}', { for: 'invited: read', callId, text })
-  else turn.open(text, [from], { callId, epoch }, { for: 'invited: open', callId, text })
+/** The record says whom the call has, and for which devices its keys are. */
+export function openInvitation(turn: Turn, callId: string, text: string): void {
+  turn.request('GET call/{callId}', { for: 'invited: read', callId, text })
 }
 
-export function onInvitedRead(turn: Turn, record: CallRecord, text: string): void {
+/** Gives why the key is not taken, unless it may be. */
+export function onInvitedRead(turn: Turn, record: CallRecord, text: string): Failure | undefined {
   const call = turn.call(record.callId)
   const invited = call && invitedOf(call)
-  if (call === undefined || invited?.text !== text) return
+  if (call === undefined || invited?.text !== text) return undefined
   const { callId, caller } = call
-  const { epoch } = invited
-  turn.open(
-    text,
-    sendersIn(turn, record, caller.userId),
-    { callId, epoch },
-    { for: 'invited: open', callId, text },
-  )
+  const { epoch, from, after, change } = invited
+  const old = refusalOfEpoch(turn, callId, epoch)
+  if (old !== undefined) return old
+  const senders = from === undefined ? sendersIn(turn, record, caller.userId) : [from]
+  const isAllowed = (one: Sender) => (after === undefined ? one.userId === caller.userId : isMember(after, one))
+  const allowed = senders.filter(isAllowed)
+  if (allowed.length === 0) return after === undefined ? CALLER_NOT_SEALER : notFromMember(from!)
+  const opening = { callId, epoch, sets: setsIn(call, record), ...(change && { change }) }
+  turn.open(text, allowed, opening, { for: 'invited: open', callId, text, record })
+  return undefined
 }
 
 /** Notes the outcome for the invitation's key; false where another key counts by now. */
@@ -179,7 +196,13 @@ export function add(
     isVerified: undefined,
     key: { kind: 'held', held: [] },
     sending: { epoch: 0, uses: [], drops: [] },
+    heldAtMs: 0,
     unopened: [],
+    removed: [],
+    without: [],
+    admitted: [],
+    nonce: undefined,
+    offer: undefined,
     topic: { kind: 'off' },
     rotation: { kind: 'none' },
     end: { kind: 'none' },

@@ -2,9 +2,19 @@
 
 import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
-import { isAsking, isCode, type NewKey, newestKey, type Rotation, type RotationReason } from './device.ts'
+import {
+  type DeviceCall,
+  isAsking,
+  isCode,
+  type KeySet,
+  type NewKey,
+  newestKey,
+  type Rotation,
+  type RotationReason,
+} from './device.ts'
 import { HAS_ENDED, report } from './ending.ts'
 import { hold } from './held-keys.ts'
+import { nameOf, receiversIn, removalIgnored, withoutIn } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 /** The time of the present key begins. */
@@ -14,25 +24,54 @@ export function plan(turn: Turn, callId: string, { keyRotationIn }: Pick<CallRec
 
 /** A little later, for several who leave at once. */
 export function planAfterLeaving(turn: Turn, callId: string): void {
-  planAfter(turn, callId, AFTER_LEAVING_MS, 'leave')
+  planSooner(turn, callId, AFTER_LEAVING_MS, 'leave')
 }
 
 /** Makes a key for all now: for the app that asks, or to return with it into a call whose key is gone. */
-export function renew(turn: Turn, callId: string, more: { command?: number; returning?: CallRecord }): void {
+export function renew(
+  turn: Turn,
+  callId: string,
+  more: { command?: number; returning?: CallRecord; reason?: RotationReason },
+): void {
   const call = turn.call(callId)
   if (call === undefined) return
-  const { command, returning } = more
+  const { command, returning, reason = 'rotation' } = more
   if (call.rotation.kind === 'renewing') {
     const commands = [...call.rotation.commands, ...(command === undefined ? [] : [command])]
     return turn.change(callId, { rotation: { ...call.rotation, commands, ...(returning && { returning }) } })
   }
   const commands = command === undefined ? [] : [command]
   startRenewing(turn, callId, {
-    reason: 'rotation',
+    reason,
     afterMs: undefined,
     commands,
     ...(returning && { returning }),
   })
+}
+
+/** One who was removed has no key of what follows: the next one is made at once. */
+export function renewWithout(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  if (call === undefined || call.phase.kind !== 'active' || !hasOthers(turn, call)) return
+  if (call.rotation.kind === 'renewing') planAfter(turn, callId, 0, 'leave')
+  else startRenewing(turn, callId, { reason: 'leave', afterMs: 0, commands: [] })
+}
+
+/**
+ * The key is for those in the call alone, as soon as nobody rings any more, and for each of them: the host looks after each change
+ * of people.
+ */
+export function fit(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  const held = call && newestKey(call)
+  if (call?.record === undefined || held === undefined || call.phase.kind !== 'active') return
+  const { record, rotation, without } = call
+  if (record.hostUserId !== turn.device.userId || rotation.kind === 'renewing' || !hasOthers(turn, call)) return
+  const joined = record.participants.filter(({ state }) => state === 'joined').map(nameOf)
+  if (joined.some(name => !held.members.includes(name) && !without.includes(name)))
+    return planSooner(turn, callId, 0, 'rotation')
+  const rings = record.participants.some(({ state }) => state === 'invited' || state === 'ringing')
+  if (!rings && held.members.some(name => !joined.includes(name))) planAfterLeaving(turn, callId)
 }
 
 /** Sends the present key once more. */
@@ -45,47 +84,60 @@ export function onRotationDue(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call?.rotation.kind !== 'planned') return
   const { afterMs, reason } = call.rotation
-  const { userId } = turn.device
-  const hasOthers = call.record?.participants.some(one => one.state === 'joined' && one.userId !== userId)
-  if (call.record?.hostUserId === userId && call.phase.kind === 'active' && hasOthers)
+  const isHost = call.record?.hostUserId === turn.device.userId
+  if (isHost && call.phase.kind === 'active' && hasOthers(turn, call))
     startRenewing(turn, callId, { reason, afterMs, commands: [] })
   else planAfter(turn, callId, later(afterMs), reason)
 }
 
 /** The call was read: its devices and its epoch. */
 export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
-  const call = turn.call(sending.callId)
-  if (call === undefined) return turn.settle(sending.command, HAS_ENDED)
+  const { callId, reason, command } = sending
+  const call = turn.call(callId)
+  if (call === undefined) return turn.settle(command, HAS_ENDED)
   const held = newestKey(call)
-  if (sending.reason === 'emergency' && held === undefined) return turn.settle(sending.command, KEY_MISSING)
-  const key = sending.reason === 'emergency' ? held!.key : turn.makeKey()
-  const epoch = sending.reason === 'emergency' ? held!.epoch : record.keyEpoch + 1
-  const binding = { callId: sending.callId, epoch }
-  turn.seal(key, { participants: record.participants }, binding, {
-    ...sending,
-    for: 'keys: seal',
-    key,
-    epoch,
-    record,
-  })
+  if (reason === 'emergency' && held === undefined) return turn.settle(command, KEY_MISSING)
+  const participants = receiversIn(turn, callId, record)
+  if (reason === 'emergency') {
+    const { key, epoch, keyMembers, members } = held!
+    const to = { participants, keyMembers }
+    const again = { ...sending, key, epoch, record, set: { keyMembers, members } }
+    return turn.seal(key, to, { callId, epoch }, { ...again, for: 'keys: seal' })
+  }
+  const ignored = record.participants.find(one => one.state === 'joined' && call.removed.includes(one.userId))
+  if (ignored !== undefined) report(turn, callId, removalIgnored(ignored.userId))
+  const [key, epoch] = [turn.makeKey(), record.keyEpoch + 1]
+  turn.seal(key, { participants }, { callId, epoch }, { ...sending, for: 'keys: seal', key, epoch, record })
 }
 
-export function onSealed(turn: Turn, sending: NewKey, texts: Readonly<Record<string, string>>): void {
-  const { callId, reason, epoch } = sending
+export function onSealed(
+  turn: Turn,
+  sending: NewKey,
+  texts: Readonly<Record<string, string>>,
+  set: KeySet,
+  unproved: readonly string[],
+): void {
+  const { callId, reason, epoch, record } = sending
   if (turn.call(callId) === undefined) return turn.settle(sending.command, HAS_ENDED)
-  const body = { epoch, reason, encryptedAESKeys: texts }
-  turn.request('POST call/{callId}/keys', { ...sending, for: 'keys' }, body)
+  const without =
+    reason === 'emergency' ? [] : withoutIn(record!, receiversIn(turn, callId, record!), unproved)
+  const { keyMembers } = set
+  const left = without.length > 0 && { without }
+  const body = { epoch, reason, keyMembers, encryptedAESKeys: texts, ...left }
+  turn.request('POST call/{callId}/keys', { ...sending, for: 'keys', set, without }, body)
 }
 
 /** Gives the record with which this device returns into the call by the key, if it does: also where it still asks for one. */
 export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
-  const { callId, reason, command, key, record } = sending
+  const { callId, reason, command, key, epoch, record, set, without = [] } = sending
   if (reason === 'emergency') turn.settle(command)
   const call = turn.call(callId)
   const rotation = call?.rotation
   if (reason === 'emergency') return undefined
+  for (const name of without) if (!call?.without.includes(name)) report(turn, callId, leftOut(name))
+  turn.change(callId, { without, admitted: [] })
   // The app may have been closed and opened meanwhile: all members have it.
-  hold(turn, callId, { epoch: record!.keyEpoch + 1, key: key!, fromUserId: turn.device.userId })
+  hold(turn, callId, { epoch: epoch!, key: key!, fromUserId: turn.device.userId, ...set! }, { reason })
   if (rotation?.kind !== 'renewing') return undefined
   const { next, returning, commands } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
@@ -98,7 +150,10 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
 /** Gives whether this device was to return into the call by the key. */
 export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolean {
   const { callId, reason, command, triesLeft } = sending
-  const rotation = turn.call(callId)?.rotation
+  const call = turn.call(callId)
+  const rotation = call?.rotation
+  const ignored = call?.removed.find(userId => namesUser(failure, userId))
+  if (ignored !== undefined) report(turn, callId, removalIgnored(ignored))
   if (rotation !== undefined && isCode(failure, ...CHANGED) && triesLeft > 1) {
     readForKeys(turn, { callId, reason, ...(command !== undefined && { command }), triesLeft: triesLeft - 1 })
     return false
@@ -133,6 +188,30 @@ function planAfter(turn: Turn, callId: string, afterMs: number, reason: Rotation
   if (rotation?.kind === 'renewing')
     return turn.change(callId, { rotation: { ...rotation, next: { afterMs, reason } } })
   turn.change(callId, { rotation: { kind: 'planned', atMs: turn.nowMs + afterMs, afterMs, reason } })
+}
+
+/** Unless one is planned that is to be earlier. */
+function planSooner(turn: Turn, callId: string, afterMs: number, reason: RotationReason): void {
+  const rotation = turn.call(callId)?.rotation
+  if (rotation?.kind === 'planned' && rotation.atMs <= turn.nowMs + afterMs) return
+  planAfter(turn, callId, afterMs, reason)
+}
+
+function hasOthers(turn: Turn, { record }: DeviceCall): boolean {
+  return (record?.participants ?? []).some(
+    one => one.state === 'joined' && one.userId !== turn.device.userId,
+  )
+}
+
+/** Whether it says that a device of theirs was to have the key. */
+function namesUser({ members }: Failure, userId: string): boolean {
+  const { missing } = members ?? {}
+  return Array.isArray(missing) && missing.some(name => String(name).split('_')[0] === userId)
+}
+
+function leftOut(name: string): Failure {
+  const message = 'A device in the call did not get the key, since the key log does not prove it.'
+  return { code: 'KEY_LEFT_OUT', message, members: { name } }
 }
 
 function later(afterMs: number): number {

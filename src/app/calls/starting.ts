@@ -9,12 +9,14 @@ import {
   type Invited,
   isAsking,
   isCode,
+  type KeySet,
   type Ringing,
   type Start,
   UNHEARD,
 } from './device.ts'
 import { close, HAS_ENDED, noteEnd, sendLeave } from './ending.ts'
 import { clear, onFound } from './entering.ts'
+import { refusalOfEpoch, refusalOfSet, setsIn } from './key-rules.ts'
 import { enter } from './record.ts'
 import { add, personIn, ring, ringingIn, sendersIn } from './ringing.ts'
 import { CHANGED, TRIES } from './rotation.ts'
@@ -45,7 +47,12 @@ export function dropHeld(turn: Turn, callId: string): void {
   replace(turn, others)
 }
 
-export function onStartSealed(turn: Turn, command: number, texts: Readonly<Record<string, string>>): void {
+export function onStartSealed(
+  turn: Turn,
+  command: number,
+  texts: Readonly<Record<string, string>>,
+  set: KeySet,
+): void {
   const own = find(turn, command)
   if (own === undefined) return
   if (own.closed !== undefined) {
@@ -53,7 +60,9 @@ export function onStartSealed(turn: Turn, command: number, texts: Readonly<Recor
     return giveUp(turn, own, HAS_ENDED)
   }
   const { callId, userIds, options } = own
-  const body = { callId, calleeIds: userIds, encryptedAESKeys: texts, ...options }
+  replace(turn, { ...own, set })
+  const { keyMembers } = set
+  const body = { callId, calleeIds: userIds, keyMembers, encryptedAESKeys: texts, ...options }
   turn.request('POST call/start', { for: 'start', command }, body)
 }
 
@@ -79,7 +88,7 @@ export function onStarted(turn: Turn, command: number, record: CallRecord): void
     close(turn, other.callId, 'left')
   }
   if (closed === undefined) {
-    enter(turn, record, { epoch: record.keyEpoch, key: own.key, fromUserId: userId })
+    enter(turn, record, { epoch: 1, key: own.key, fromUserId: userId, ...own.set! })
   } else {
     close(turn, callId, closed)
     turn.request('POST call/{callId}/end', { for: 'give up', callId })
@@ -129,13 +138,24 @@ export function onCrossed(
     take(turn, command)
     return onFound(turn, record, command)
   }
-  turn.open(ringing.text, senders, ringing, { for: 'crossed: open', command, ringing, failure })
+  const old = refusalOfEpoch(turn, callId, ringing.epoch)
+  if (old !== undefined) return onNotTheirs(turn, own, ringing, old)
+  const opening = { callId, epoch: ringing.epoch, sets: setsIn(undefined, record) }
+  turn.open(ringing.text, senders, opening, { for: 'crossed: open', command, ringing, record, failure })
 }
 
-export function onCrossedOpened(turn: Turn, command: number, ringing: Ringing, key: HeldKey): void {
+export function onCrossedOpened(
+  turn: Turn,
+  command: number,
+  ringing: Ringing,
+  record: CallRecord,
+  key: HeldKey,
+): void {
+  const { callId, text, epoch, untilMs } = ringing
+  const refusal = refusalOfSet(turn, callId, key, record)
+  if (refusal !== undefined) return onCrossedRefused(turn, command, ringing, refusal)
   const own = take(turn, command)
   if (own === undefined) return
-  const { callId, text, epoch, untilMs } = ringing
   const invited: Invited = { text, epoch, state: 'opened', key }
   const from = { invited, untilMs }
   const { userIds, options, isSecond } = own

@@ -5,7 +5,7 @@ import { isAsking, newestKey } from './device.ts'
 import { close, closeSoon } from './ending.ts'
 import { isElsewhere, isOver, refresh } from './record.ts'
 import { ask, onHostChanged } from './rejoining.ts'
-import { planAfterLeaving } from './rotation.ts'
+import { fit, planAfterLeaving } from './rotation.ts'
 import type { Turn } from './turn.ts'
 
 /** Takes the record of an answer, unless it is older than the one here. Gives whether it did. */
@@ -34,6 +34,7 @@ function show(turn: Turn, record: CallRecord): void {
   // The network was away for longer than the server waits; they may have been invited again since.
   if (own !== undefined && own.state !== 'joined' && !isAsking(call)) ask(turn, record)
   else if (call.phase.kind === 'ringing out' && status === 'active') onAnswered(turn, record)
+  fit(turn, callId)
 }
 
 export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void {
@@ -53,8 +54,9 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
   const shown = turn.call(callId)?.record
   // A leave of before this device came back may be carried out late.
   if (isOwn && shown !== undefined && ['left', 'lost', 'removed'].includes(participant.state))
-    show(turn, shown)
-  else if (!isOwn && ['left', 'lost', 'removed'].includes(participant.state)) planAfterLeaving(turn, callId)
+    return show(turn, shown)
+  if (!isOwn && ['left', 'lost', 'removed'].includes(participant.state)) planAfterLeaving(turn, callId)
+  fit(turn, callId)
 }
 
 /** A callee is in. A caller that has restarted meanwhile asks them for the key. */

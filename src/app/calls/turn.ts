@@ -1,9 +1,8 @@
 /** One step of a device: an input comes in, and with the device as it is then go the acts. */
 
 import type { Failure } from '../callsign-error.ts'
-import type { KeyBinding } from '../devices/call-key.ts'
 import type { OperationName } from '../session/operations.ts'
-import type { Act, Receivers } from './act.ts'
+import type { Act, Receivers, Use } from './act.ts'
 import {
   type Device,
   type DeviceCall,
@@ -14,6 +13,7 @@ import {
   type Sender,
   stateOf,
 } from './device.ts'
+import type { SetHints } from '../devices/key-members.ts'
 
 /** One step: the device as it becomes, and the acts so far. */
 export class Turn {
@@ -70,8 +70,7 @@ export class Turn {
 
   /** Notes it for the next start. */
   keep(kept: Kept): void {
-    const { callId, leaving } = this.device.kept
-    if (kept.callId === callId && kept.leaving?.join() === leaving?.join()) return
+    if (isSame(kept, this.device.kept)) return
     this.device = { ...this.device, kept }
     this.act({ do: 'keep', ...kept })
   }
@@ -81,7 +80,13 @@ export class Turn {
       this.act({ do: 'settle', command, ...(callId && { callId }), ...(error && { error }) })
   }
 
-  request(operation: OperationName, purpose: Purpose, body?: unknown, callId?: string): number {
+  request(
+    operation: OperationName,
+    purpose: Purpose,
+    body?: unknown,
+    callId?: string,
+    nonce?: number,
+  ): number {
     const act = this.wait(purpose)
     const about = callId ?? ('callId' in purpose ? purpose.callId : undefined)
     this.act({
@@ -90,16 +95,18 @@ export class Turn {
       operation,
       ...(about !== undefined && operation.includes('{callId}') && { callId: about }),
       ...(body !== undefined && { body }),
+      ...(nonce !== undefined && { nonce }),
     })
     return act
   }
 
-  open(text: string, from: readonly Sender[], { callId, epoch }: KeyBinding, purpose: Purpose): void {
-    this.act({ do: 'open', act: this.wait(purpose), key: this.number(), text, from, callId, epoch })
+  open(text: string, from: readonly Sender[], { callId, epoch, ...rest }: Opening, purpose: Purpose): void {
+    this.act({ do: 'open', act: this.wait(purpose), key: this.number(), text, from, callId, epoch, ...rest })
   }
 
-  seal(key: number, to: Receivers, { callId, epoch }: KeyBinding, purpose: Purpose): void {
-    this.act({ do: 'seal', act: this.wait(purpose), key, to, callId, epoch })
+  seal(key: number, to: Receivers, { callId, epoch }: Use, purpose: Purpose, nonce?: string): void {
+    const asked = nonce === undefined ? {} : { nonce }
+    this.act({ do: 'seal', act: this.wait(purpose), key, to, callId, epoch, ...asked })
   }
 
   makeKey(): number {
@@ -119,4 +126,13 @@ export class Turn {
     this.device = { ...this.device, count: this.device.count + 1 }
     return this.device.count
   }
+}
+
+function isSame(one: Kept, other: Kept): boolean {
+  const isSameCall = one.callId === other.callId && one.leaving?.join() === other.leaving?.join()
+  return isSameCall && one.opened === other.opened
+}
+
+interface Opening extends Use, SetHints {
+  readonly nonce?: number
 }

@@ -3,12 +3,14 @@
  * Auth, so only the receiver can open it, and opening proves which device sealed it.
  */
 
+import { sha256, sha512 } from '@noble/hashes/sha2.js'
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { isP256Point } from '../../log/p256.ts'
 import { CallsignError } from '../callsign-error.ts'
 import type { Bytes, DeviceKeys } from './device-keys.ts'
 import { type AgreementKey, openAuth, sealAuth } from './hpke.ts'
-import { spokenCode } from './spoken-code.ts'
+
+export type { Bytes } from './device-keys.ts'
 
 export interface KeyHolder {
   readonly userId: string
@@ -17,6 +19,8 @@ export interface KeyHolder {
   readonly name: string
   /** The uncompressed point of its P-256 key. */
   readonly point: Bytes
+  /** SHA-256 of the public key as the log has it. */
+  readonly keyHash: Bytes
 }
 
 export interface OwnKeyHolder extends KeyHolder {
@@ -26,13 +30,18 @@ export interface OwnKeyHolder extends KeyHolder {
 /** The use that a sealed key is for: it opens for no other call, and for no other epoch of it. */
 export interface KeyBinding {
   readonly callId: string
+  /** 1 to 65,535. */
   readonly epoch: number
+  /** 16 random octets of the device that asked for the key, in the answer to it. */
+  readonly nonce?: Uint8Array
 }
 
 export function keyHolder(userId: string, deviceId: string, publicKey: string): KeyHolder {
+  const octets = decodeBase64(publicKey)
   // The last octets of SPKI, and all of the other encoding.
-  const point = Uint8Array.from(decodeBase64(publicKey).slice(-POINT_BYTES))
-  return { userId, deviceId, name: `${userId}_${deviceId}`, point }
+  const point = Uint8Array.from(octets.slice(-POINT_BYTES))
+  const keyHash = Uint8Array.from(sha256(octets))
+  return { userId, deviceId, name: `${userId}_${deviceId}`, point, keyHash }
 }
 
 /** 32 random bytes. */
@@ -41,11 +50,11 @@ export function makeCallKey(): Bytes {
 }
 
 /**
- * Seals a call key, or one with a checkpoint behind it: base64. Rejects with `KEY_UNSUPPORTED` where the receiver's key is no
- * point of P-256.
+ * Seals a call key with what goes with it, packed by `packCallKey`: base64. Rejects with `KEY_UNSUPPORTED` where the receiver's
+ * key is no point of P-256.
  */
 export async function sealCallKey(
-  callKey: Uint8Array,
+  content: Uint8Array,
   from: OwnKeyHolder,
   to: KeyHolder,
   binding: KeyBinding,
@@ -56,7 +65,7 @@ export async function sealCallKey(
     throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
   }
   const info = infoOf(from, to, binding)
-  const sealed = await sealAuth(callKey, { sender: agreementKey(from), receiver: point, info })
+  const sealed = await sealAuth(content, { sender: agreementKey(from), receiver: point, info })
   return encodeBase64(concat(Uint8Array.of(FORM), sealed))
 }
 
@@ -79,15 +88,22 @@ export async function openCallKey(
   }
 }
 
-/** The fingerprint of the key that people read to each other. */
-export function fingerprintOf(callKey: Uint8Array, callId: string, epoch: number): string {
-  return spokenCode(`callsign call fingerprint v1 ${callId} ${epoch} `, callKey)
+/**
+ * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The
+ * hash is repeated, so that nobody finds two keys with the same ones.
+ */
+export function fingerprintOf(callKey: Uint8Array, setHash: Uint8Array, { callId, epoch }: KeyBinding): string {
+  let digest = concat(FINGERPRINT, uint64(callId), uint32(epoch), setHash, callKey)
+  for (let times = 0; times < FINGERPRINT_HASHES; times++) digest = Uint8Array.from(sha512(digest))
+  const groups = [0, 5, 10, 15, 20, 25].map(at => digest.subarray(at, at + 5))
+  const values = groups.map(octets => octets.reduce((value, octet) => value * 256 + octet, 0) % 100_000)
+  return values.map(value => String(value).padStart(5, '0')).join(' ')
 }
 
 /** `info` of HPKE: the one place that says what a sealed key is bound to. */
-function infoOf(sender: KeyHolder, receiver: KeyHolder, { callId, epoch }: KeyBinding): Bytes {
+function infoOf(sender: KeyHolder, receiver: KeyHolder, { callId, epoch, nonce = NO_NONCE }: KeyBinding): Bytes {
   const names = [sender, receiver].flatMap(({ userId, deviceId }) => [uint64(userId), uint64(deviceId)])
-  return concat(PURPOSE, uint64(callId), uint32(epoch), ...names)
+  return concat(PURPOSE, uint64(callId), uint32(epoch), ...names, nonce)
 }
 
 /** Four octets, big-endian. */
@@ -115,6 +131,10 @@ function concat(...parts: readonly Uint8Array[]): Bytes {
 }
 
 const PURPOSE = new TextEncoder().encode('callsign call key v2\n')
+const FINGERPRINT = new TextEncoder().encode('callsign call fingerprint v2\n')
+const FINGERPRINT_HASHES = 5_200
+/** Of a key that nobody has asked for. */
+const NO_NONCE = new Uint8Array(16)
 /** The first octet of a sealed key. */
 const FORM = 2
 const [POINT_BYTES, KEY_BYTES] = [65, 32]

@@ -10,7 +10,9 @@ import {
   type DeviceList,
   LogClient,
   type LogClientOptions,
+  type CallKeyContent,
   type OwnKeysReport,
+  packCallKey,
   type Refusal,
   readCallKey,
   readShareFragment,
@@ -18,7 +20,6 @@ import {
   shareFragment,
   type Unanswered,
   type VerifiedDevices,
-  withCheckpoint,
 } from '../../client/client.ts'
 import { SignalError } from '../../errors.ts'
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
@@ -61,8 +62,6 @@ export type KeyEvent =
 /** A device whose key the log proves. */
 export interface PeerDevice extends KeyHolder {
   readonly publicKeyHash: string
-  /** Whether a device list names it: its app can read a checkpoint behind a key. */
-  readonly isListed: boolean
 }
 
 /** A user as the server names them. */
@@ -120,15 +119,14 @@ export class KeyLog {
     const peers: PeerDevice[] = []
     for (const user of await this.#published(userIds)) {
       const { userId } = user
-      const { basis, devices } = (await this.#verified(user)).verdict
+      const { devices } = (await this.#verified(user)).verdict
       if (devices.length === 0) throw unavailable([userId], 'A user has no device yet.')
       for (const { deviceId, keyAlgorithm, publicKey, publicKeyHash } of devices) {
         if (keyAlgorithm !== 'P-256') {
           const sentence = `A device has a key of ${keyAlgorithm}, which this app does not speak.`
           throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
         }
-        const holder = keyHolder(userId, deviceId, publicKey)
-        peers.push({ ...holder, publicKeyHash, isListed: basis === 'list' })
+        peers.push({ ...keyHolder(userId, deviceId, publicKey), publicKeyHash })
       }
     }
     return peers
@@ -187,16 +185,16 @@ export class KeyLog {
     return this.#stores.putExpected(person)
   }
 
-  /** The octets to seal for the device: the newest checkpoint stands behind the key where the device's app can read it. */
-  async withCheckpoint(key: Uint8Array, { isListed }: PeerDevice): Promise<Uint8Array> {
-    return isListed ? withCheckpoint(key, await checked(() => this.#client.highestCheckpoint())) : key
+  /** The octets to seal: this user's newest checkpoint goes with them. */
+  async packed(content: CallKeyContent): Promise<Uint8Array> {
+    return packCallKey(content, await checked(() => this.#client.highestCheckpoint()))
   }
 
-  /** The key in what a device of this user has sealed. Its checkpoint is compared with the newest one here. */
-  async readKey(opened: Uint8Array, userId: string): Promise<Uint8Array> {
-    const { callKey, note } = readCallKey(opened, this.#stores.origin)
+  /** What a device of this user has sealed. Its checkpoint is compared with the newest one here. */
+  async unpacked(opened: Uint8Array, userId: string): Promise<CallKeyContent> {
+    const { note, ...content } = readCallKey(opened, this.#stores.origin)
     if (note !== undefined) await this.#compare(userId, note)
-    return callKey
+    return content
   }
 
   /** Reports that what the server said of the user does not hold: the error to throw. */

@@ -1,0 +1,113 @@
+/** Which keys a device takes: from whom, and for which devices (docs/crypto.md). */
+
+import type { Failure } from '../callsign-error.ts'
+import type { SetChange } from '../devices/key-members.ts'
+import type { CallParticipant, CallRecord, KeyUpdateEvent } from '../wire.ts'
+import { type DeviceCall, type HeldKey, invitedOf, type KeySet, newestKey, type Opened, type Sender } from './device.ts'
+import type { Turn } from './turn.ts'
+
+/** The newest key of the call that was opened here, also one that an invitation brought. */
+export function latestKey(call: DeviceCall | undefined): HeldKey | undefined {
+  return call && (newestKey(call) ?? invitedOf(call)?.key)
+}
+
+/** The next epoch comes from a device that has the one before. */
+export function isMember(key: KeySet, device: { readonly userId: string; readonly deviceId?: string }): boolean {
+  return key.members.includes(nameOf(device))
+}
+
+/** Sets that may be the one: those in the record, and of the keys that are here. */
+export function setsIn(call: DeviceCall | undefined, record = call?.record): readonly string[] {
+  const held = [...(call?.key.held ?? []), ...(call === undefined ? [] : [invitedOf(call)?.key])]
+  const own = held.flatMap(key => (key === undefined ? [] : [key.keyMembers]))
+  return [...new Set([...(record?.keySets ?? []).map(({ keyMembers }) => keyMembers), ...own])]
+}
+
+export function changeIn({ added, removed }: KeyUpdateEvent): { readonly change?: SetChange } {
+  return added === undefined || removed === undefined ? {} : { change: { added, removed } }
+}
+
+/** Why a key is not taken that is sealed for these devices. Without a record it is not known who has a part in the call. */
+export function refusalOfSet(
+  turn: Turn,
+  callId: string,
+  { members }: KeySet,
+  record: CallRecord | undefined,
+): Failure | undefined {
+  const removed = turn.call(callId)?.removed ?? []
+  const userIds = [...new Set(members.map(name => name.split('_')[0]!))]
+  const ignored = userIds.find(userId => removed.includes(userId))
+  if (ignored !== undefined) return removalIgnored(ignored)
+  if (record === undefined) return undefined
+  // Who has left since the key was made, or declined, was in the call then.
+  const hasPart = (id: string) => record.participants.some(one => one.userId === id && one.state !== 'removed')
+  const stranger = userIds.find(userId => !hasPart(userId))
+  if (stranger === undefined) return undefined
+  const message = 'The call’s key is not taken: it is sealed for a person who is not in the call.'
+  return { code: 'KEY_MEMBERS_REFUSED', message, members: { userId: stranger } }
+}
+
+/** Why the call's key is not taken from the device that is said to have made it. */
+export function notFromMember(from: Sender): Failure {
+  const message = 'The call’s key is not taken: it comes from a device that did not have the one before.'
+  return { code: 'KEY_MEMBERS_REFUSED', message, members: { name: nameOf(from) } }
+}
+
+export function removalIgnored(userId: string): Failure {
+  const message = 'The call’s key was to be sealed for a person whom this device has removed.'
+  return { code: 'REMOVAL_IGNORED', message, members: { userId } }
+}
+
+/**
+ * Whether this device may make the next epoch: the host's, and where the host's device does not have the key either, that of the
+ * member with the lowest id.
+ */
+export function mayRenew(turn: Turn, callId: string, record: CallRecord): boolean {
+  const { userId, deviceId } = turn.device
+  if (record.hostUserId === userId) return true
+  const call = turn.call(callId)
+  const held = call && newestKey(call)
+  if (held === undefined || !isMember(held, { userId, deviceId })) return false
+  const able = record.participants.filter(one => one.state === 'joined' && isMember(held, one))
+  if (able.some(one => one.userId === record.hostUserId)) return false
+  const [lowest] = able.map(one => BigInt(one.userId)).sort((a, b) => (a < b ? -1 : 1))
+  return `${lowest}` === userId
+}
+
+/** Those whom the next key is for: this device seals for nobody whom it has removed. */
+export function receiversIn(
+  turn: Turn,
+  callId: string,
+  { participants }: CallRecord,
+): readonly CallParticipant[] {
+  const { removed = [], admitted = [] } = turn.call(callId) ?? {}
+  return participants
+    .filter(({ userId }) => !removed.includes(userId))
+    .map(one => {
+      const device = admitted.find(({ userId }) => userId === one.userId)
+      return device === undefined ? one : { ...one, deviceId: device.deviceId, state: 'joined' }
+    })
+}
+
+/** Devices in the call that it is not for. */
+export function withoutIn(
+  { participants }: CallRecord,
+  receivers: readonly CallParticipant[],
+  without: readonly string[],
+): readonly string[] {
+  const joined = participants.filter(({ state }) => state === 'joined')
+  const isLeftOut = (one: CallParticipant) =>
+    without.includes(nameOf(one)) || !receivers.some(({ userId }) => userId === one.userId)
+  return joined.filter(isLeftOut).map(nameOf)
+}
+
+export function nameOf({ userId, deviceId }: { readonly userId: string; readonly deviceId?: string }): string {
+  return `${userId}_${deviceId}`
+}
+
+export const CALLER_NOT_SEALER: Failure = {
+  code: 'CALLER_NOT_SEALER',
+  message: 'The call’s key does not come from the person who is said to call.',
+}
+/** Some tens of octets each. */
+const OPENED_MAX = 500
