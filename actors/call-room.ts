@@ -47,6 +47,7 @@ import type { LiveCalls } from '../src/domain/calls/live-calls.ts'
 import type { RingRates } from '../src/domain/calls/unanswered-rings.ts'
 import type { Presence } from '../src/domain/devices/presence.ts'
 import { type CallId, parseUint64, type UserId } from '../src/domain/ids.ts'
+import type { RateBuckets } from '../src/domain/token-bucket.ts'
 import { assert, SignalError } from '../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../src/runtime/actor.ts'
 import type { IdForm } from '../src/schema/json.ts'
@@ -70,6 +71,8 @@ export interface CallRoomDeps {
   readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
   /** Left out where rates are not limited. */
   readonly rings?: RingRates
+  /** By user and device; left out likewise. */
+  readonly keyRates?: Pick<RateBuckets, 'take'>
   /** 22 base64url characters, of no other event. */
   readonly newEventId: () => string
   readonly idsAs: IdForm
@@ -182,6 +185,8 @@ class CallRoom implements Actor<CallRoomMessage> {
 
   #onCommand({ command, idempotent, reply }: CallCommandMessage): void {
     if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
+    const tooOften = this.#countKeys(command)
+    if (tooOften !== undefined) return this.#refuse(tooOften, reply)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
     const decision = decide(this.#call, timed, this.#factsFor(command))
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
@@ -281,7 +286,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#context.commit(NOTHING_TO_WRITE, () => {
       for (const { device, reply, answer } of held) {
         const { encryptedAESKey, keyFromUserId, keyFromDeviceId } = answer.record
-        const key = { encryptedAESKey, keyFromUserId, keyFromDeviceId }
+        const keySets = answer.record.keySets && call.keySets
+        const key = { encryptedAESKey, keyFromUserId, keyFromDeviceId, keySets }
         reply.answer({ ...answer, record: { ...recordOf(call, device), ...key } })
       }
     })
@@ -387,6 +393,14 @@ class CallRoom implements Actor<CallRoomMessage> {
     return this.#deps.facts.read({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
   }
 
+  /** Counts what hands out keys, over HTTP and STOMP alike. */
+  #countKeys({ kind, by }: CallRequest): CallRefused | undefined {
+    const { keyRates, monotonicMs } = this.#deps
+    if (keyRates === undefined || (kind !== 'keys' && kind !== 'invite')) return undefined
+    const missingMs = keyRates.take(`${by.userId} ${by.deviceId}`, monotonicMs())
+    return missingMs > 0 ? keysTooOften(missingMs) : undefined
+  }
+
   /** Refuses to ring a user who has not answered lately; else counts the rings, and forgets answered ones. */
   #countRings({ call, effects }: CallAccepted, command: DeviceCommand): CallRefused | undefined {
     const { rings } = this.#deps
@@ -451,6 +465,12 @@ function ringsTooOften(missingMs: number): CallRefused {
   const retryIn = Math.ceil(missingMs / 1000)
   const members = { retryIn, scope: 'callee' }
   return refused('RATE_LIMITED', `a callee did not answer your last calls, wait ${retryIn} s`, { members })
+}
+
+function keysTooOften(missingMs: number): CallRefused {
+  const retryIn = Math.ceil(missingMs / 1000)
+  const members = { retryIn, scope: 'device' }
+  return refused('RATE_LIMITED', `the device sent keys too often, wait ${retryIn} s`, { members })
 }
 
 function errorOf({ code, detail, members, errors }: CallRefused): SignalError {

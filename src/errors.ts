@@ -103,6 +103,7 @@ export type ApplicationErrorCode =
   | 'NO_ACTIVE_PARTICIPANT'
   | 'REJOIN_REQUIRED'
   | 'EPOCH_CONFLICT'
+  | 'KEY_MEMBERS_NOT_FOUND'
   | 'TURN_NOT_CONFIGURED'
 
 /** Codes of STOMP connections, which only STOMP speaks. */

@@ -275,6 +275,8 @@ export interface CallRecord {
   readonly keyFromUserId?: string
   /** On which device; likewise. */
   readonly keyFromDeviceId?: string
+  /** Of the newest two keys that came with `keyMembers`, newest first; in reads, join, rejoin and pending. */
+  readonly keySets?: readonly KeySet[]
 }
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
@@ -599,6 +601,13 @@ export interface GetKeyHistoryRequest {
   readonly publicKeyHash: string
 }
 
+export interface GetKeyMembersReply {
+  readonly callId: string
+  readonly epoch: number
+  /** The devices that a key is sealed for, its sealer among them: base64 of `n u16 ‖ n x (userId u64 ‖ deviceId u64 ‖ SHA-256 of the public key)`, big-endian, ascending by userId, then deviceId, at most 321. */
+  readonly keyMembers: string
+}
+
 export interface GetMetaReply {
   readonly apiVersion: number
   readonly serverTime: string
@@ -680,11 +689,34 @@ export interface InviteToCallRequest {
   readonly isVideo?: boolean
   /** If given, the call's own. */
   readonly roomId?: number
-  /** The epoch of the key that is sealed: the call's `keyEpoch`. Left out: not compared. */
+  /** The call's `keyEpoch`, with `keyMembers` and one. Left out without these: not compared. */
   readonly epoch?: number
+  /** Makes the key a new epoch: `encryptedAESKeys` is then for every other device in the call too, and these are its devices and this one. */
+  readonly keyMembers?: string
 }
 
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
+
+/** This device gets no key of the epoch: ask for it with `request-rejoin` */
+export interface KeyMissingEvent {
+  readonly v: 1
+  readonly type: 'key_missing'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
+  /** Whose key this device does not get. */
+  readonly epoch: number
+}
+
+export interface KeySet {
+  readonly epoch: number
+  /** The devices that a key is sealed for, its sealer among them: base64 of `n u16 ‖ n x (userId u64 ‖ deviceId u64 ‖ SHA-256 of the public key)`, big-endian, ascending by userId, then deviceId, at most 321. */
+  readonly keyMembers: string
+}
 
 /** A new key of the call, or the present one again. */
 export interface KeyUpdateEvent {
@@ -703,19 +735,29 @@ export interface KeyUpdateEvent {
   readonly encryptedAESKey: string
   readonly fromUserId: string
   readonly fromDeviceId: string
+  /** Base64 of SHA-256 of `callsign call members v1`, a line feed and the octets of the `keyMembers`; where the epoch has some. */
+  readonly setHash?: string
+  /** Base64 of the entries that the set of the epoch before lacks, 48 octets each; with a new epoch after one with a set. */
+  readonly added?: string
+  /** Devices whose entries only the set before has, as `<userId>_<deviceId>`; likewise. */
+  readonly removed?: readonly string[]
 }
 
 /** A new key, sealed for every device in the call, or the present one again. */
 export interface KeysCommand {
   /** The call's `keyEpoch` and one; for `emergency` also the present one. */
   readonly epoch: number
-  readonly reason: KeysReason
+  readonly reason: SentKeysReason
   /** By `<userId>_<deviceId>`; at most 320. */
   readonly encryptedAESKeys: Readonly<Record<string, string>>
+  /** The devices of `encryptedAESKeys` and this one; for the present epoch its own set. */
+  readonly keyMembers?: string
+  /** Devices in the call that get no key, as `<userId>_<deviceId>`; of a new epoch they hear by `key_missing` */
+  readonly without?: readonly string[]
 }
 
-/** The period is over; somebody left; somebody can not decrypt. */
-export type KeysReason = 'rotation' | 'leave' | 'emergency'
+/** The period is over; a participant left, can not decrypt, or invited more people. */
+export type KeysReason = 'rotation' | 'leave' | 'emergency' | 'invite'
 
 /** The device leaves the call. */
 export type LeaveCommand = object
@@ -948,6 +990,8 @@ export interface ParticipantRequestRejoinEvent {
   /** The log's hash of the key to encrypt for. */
   readonly publicKeyHash: string
   readonly expiresAt: string
+  /** As the device sent it. */
+  readonly nonce?: string
 }
 
 /** A device of theirs rings. */
@@ -1274,6 +1318,11 @@ export interface RequestRejoinReply {
   readonly asked: number
 }
 
+export interface RequestRejoinRequest {
+  /** Names the ask: with another one it is put again. */
+  readonly nonce?: string
+}
+
 export interface ResendOtpRequest {
   /** From the reply that announced the code. */
   readonly challengeId: string
@@ -1306,9 +1355,13 @@ export type SendKeysReply = object
 export interface SendKeysRequest {
   /** The call's `keyEpoch` and one; for `emergency` also the present one. */
   readonly epoch: number
-  readonly reason: KeysReason
+  readonly reason: SentKeysReason
   /** By `<userId>_<deviceId>`; at most 320. */
   readonly encryptedAESKeys: Readonly<Record<string, string>>
+  /** The devices of `encryptedAESKeys` and this one; for the present epoch its own set. */
+  readonly keyMembers?: string
+  /** Devices in the call that get no key, as `<userId>_<deviceId>`; of a new epoch they hear by `key_missing` */
+  readonly without?: readonly string[]
 }
 
 export interface SentFriendRequest {
@@ -1327,6 +1380,9 @@ export interface SentFriendRequest {
   /** Index of the newest list's log entry, decimal. */
   readonly deviceListIndex?: string
 }
+
+/** The period is over; a participant left, or can not decrypt. */
+export type SentKeysReason = 'rotation' | 'leave' | 'emergency'
 
 /** Sessions of this user were ended, and why. */
 export interface SessionRevokedEvent {
@@ -1394,6 +1450,8 @@ export interface StartCallRequest {
   readonly calleeIds: readonly string[]
   /** By `<userId>_<deviceId>`; at most 320. */
   readonly encryptedAESKeys: Readonly<Record<string, string>>
+  /** The devices of `encryptedAESKeys` and this one, as the epoch 1 has them. */
+  readonly keyMembers?: string
   readonly isVideo: boolean
 }
 
@@ -1472,6 +1530,7 @@ export type QueueEvent =
   | ParticipantRequestRejoinEvent
   | ParticipantAcceptRejoinEvent
   | KeyUpdateEvent
+  | KeyMissingEvent
   | MediaReadyEvent
   | FriendRequestEvent
   | FriendRequestCancelledEvent
@@ -1588,6 +1647,12 @@ export interface Operations {
     readonly body: undefined
     readonly reply: CallRecord
   }
+  /** The devices that the key of an epoch was sealed for, as its sealer said; of the newest two. */
+  'GET call/{callId}/key-members': {
+    readonly params: { readonly callId: string; readonly epoch: number }
+    readonly body: undefined
+    readonly reply: GetKeyMembersReply
+  }
   /** Give every device in the call a new key (the host), or the present one again (anybody in it). */
   'POST call/{callId}/keys': {
     readonly params: { readonly callId: string }
@@ -1621,7 +1686,7 @@ export interface Operations {
   /** Ask everybody in the call for its key. */
   'POST call/{callId}/request-rejoin': {
     readonly params: { readonly callId: string }
-    readonly body: undefined
+    readonly body: RequestRejoinRequest | undefined
     readonly reply: RequestRejoinReply
   }
   /** The user's devices, newest first; there are never more than a page. */

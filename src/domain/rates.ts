@@ -39,6 +39,8 @@ export const USUAL_RATES = {
   /** By caller and callee, while the callee does not answer. */
   'call-ring': rate(5, 10 * MINUTE_MS),
   'call-invite': rate(60, 10 * MINUTE_MS),
+  /** By device: `keys` and `invite` together. */
+  'call-keys': rate(12, MINUTE_MS),
   /** By user and call. */
   'request-rejoin': rate(6, MINUTE_MS),
   credentials: rate(30, 10 * MINUTE_MS),

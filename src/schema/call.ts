@@ -1,10 +1,11 @@
 /** Wire shapes of calls and call history (contract 4), and how a record is written in them. */
 
 import Type, { type Static } from 'typebox'
+import type { KeySet } from '../domain/calls/call.ts'
 import type { DeclineReason, SentKeyMap } from '../domain/calls/call-command.ts'
 import type { CallHistoryRow } from '../domain/calls/call-history.ts'
 import type { CallMedia, RoomEntry } from '../domain/calls/call-media.ts'
-import type { KeysReason, ParticipantView, PersonName } from '../domain/calls/call-notice.ts'
+import type { ParticipantView, PersonName, SentKeysReason } from '../domain/calls/call-notice.ts'
 import type { CallRecord } from '../domain/calls/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
@@ -36,10 +37,21 @@ const CalleeIds = Type.Array(Uint64, {
   description: '1 to 31 contacts, each once, without oneself',
 })
 
+const KeyMembersText = Type.String({
+  description:
+    'The devices that a key is sealed for, its sealer among them: base64 of `n u16 ‖ n x (userId u64 ‖ deviceId u64 ‖ ' +
+    'SHA-256 of the public key)`, big-endian, ascending by userId, then deviceId, at most 321',
+})
+
+/** Bound: 321 entries. */
+const KeyMembers = { ...KeyMembersText, maxLength: 20_548 }
+
+const EPOCH_MAX = 65_535
+
 /** The key's epoch, as its sealer says it. */
 const SealedEpoch = Type.Integer({
   minimum: 1,
-  maximum: 65_535,
+  maximum: EPOCH_MAX,
   description: "The epoch of the key that is sealed: the call's `keyEpoch`. Left out: not compared",
 })
 
@@ -48,6 +60,10 @@ export const StartCallRequest = Type.Object({
   roomId: Type.Optional({ ...RoomId, description: 'Left out: the server assigns one' }),
   calleeIds: CalleeIds,
   encryptedAESKeys: KeyMap,
+  keyMembers: Type.Optional({
+    ...KeyMembers,
+    description: 'The devices of `encryptedAESKeys` and this one, as the epoch 1 has them',
+  }),
   isVideo: Type.Boolean(),
 })
 
@@ -56,7 +72,16 @@ export const InviteRequest = Type.Object({
   encryptedAESKeys: KeyMap,
   isVideo: Type.Optional({ ...Type.Boolean(), description: "Left out: as the call's" }),
   roomId: Type.Optional({ ...RoomId, description: "If given, the call's own" }),
-  epoch: Type.Optional(SealedEpoch),
+  epoch: Type.Optional({
+    ...SealedEpoch,
+    description: "The call's `keyEpoch`, with `keyMembers` and one. Left out without these: not compared",
+  }),
+  keyMembers: Type.Optional({
+    ...KeyMembers,
+    description:
+      'Makes the key a new epoch: `encryptedAESKeys` is then for every other device in the call too, and these are its ' +
+      'devices and this one',
+  }),
 })
 
 export const DeclineRequest = Type.Object({
@@ -74,19 +99,49 @@ export const AcceptRejoinRequest = Type.Object({
   epoch: Type.Optional(SealedEpoch),
 })
 
+/** 16 bytes, so that the last of 22 characters has four bits and no more. */
+const Nonce = Type.String({
+  pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$',
+  description: 'Base64 of 16 random bytes',
+})
+
+export const RequestRejoinRequest = Type.Object({
+  nonce: Type.Optional({
+    ...Nonce,
+    description: 'Names the ask: with another one it is put again',
+  }),
+})
+
 export const KeysReasonText = oneOf(
+  ['rotation', 'leave', 'emergency', 'invite'],
+  'The period is over; a participant left, can not decrypt, or invited more people',
+)
+
+/** Its twin without `invite`, which only an invitation has. */
+export const SentKeysReasonText = oneOf(
   ['rotation', 'leave', 'emergency'],
-  'The period is over; somebody left; somebody can not decrypt',
+  'The period is over; a participant left, or can not decrypt',
 )
 
 export const KeysRequest = Type.Object({
   epoch: Type.Integer({
     minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
+    maximum: EPOCH_MAX,
     description: "The call's `keyEpoch` and one; for `emergency` also the present one",
   }),
-  reason: KeysReasonText,
+  reason: SentKeysReasonText,
   encryptedAESKeys: KeyMap,
+  keyMembers: Type.Optional({
+    ...KeyMembers,
+    description: 'The devices of `encryptedAESKeys` and this one; for the present epoch its own set',
+  }),
+  without: Type.Optional(
+    Type.Array(Type.String({ maxLength: 41 }), {
+      maxItems: 320,
+      description:
+        'Devices in the call that get no key, as `<userId>_<deviceId>`; of a new epoch they hear by `key_missing`',
+    }),
+  ),
 })
 
 /** The device rings; sent over STOMP only. */
@@ -164,6 +219,9 @@ export const CallVersion = Type.Integer({
   description: 'Grows by one with each change of the call: the greater is newer, the same is a repeat',
 })
 
+/** The devices that the key of one epoch is sealed for. */
+export const KeySetView = Type.Object({ epoch: Type.Integer(), keyMembers: KeyMembersText })
+
 const CallRecordView = Type.Object({
   callId: Uint64Text,
   version: CallVersion,
@@ -186,6 +244,12 @@ const CallRecordView = Type.Object({
   encryptedAESKey: Type.Optional({ ...EncryptedKey, description: "This device's own; in join and pending" }),
   keyFromUserId: Type.Optional({ ...Uint64Text, description: 'Who sealed `encryptedAESKey`; only with it' }),
   keyFromDeviceId: Type.Optional({ ...Uint64Text, description: 'On which device; likewise' }),
+  keySets: Type.Optional(
+    Type.Array(KeySetView, {
+      description:
+        'Of the newest two keys that came with `keyMembers`, newest first; in reads, join, rejoin and pending',
+    }),
+  ),
 })
 
 /** The record of a call. */
@@ -199,6 +263,13 @@ export const ParticipantsReply = Type.Object({
   keyEpoch: Type.Integer(),
   participants: Type.Array(CallParticipant),
 })
+
+export const KeyMembersQuery = Type.Object({
+  epoch: Type.Integer({ minimum: 1, maximum: EPOCH_MAX }),
+})
+
+/** As `KeySetView`, with its call. */
+export const KeyMembersReply = Type.Object({ callId: Uint64Text, ...KeySetView.properties })
 
 export const RequestRejoinReply = Type.Object({
   expiresIn: Type.Integer({ description: 'Seconds in which answers are passed on' }),
@@ -238,8 +309,10 @@ export type SaidCallCommand =
   | {
       readonly kind: 'keys'
       readonly epoch: number
-      readonly reason: KeysReason
+      readonly reason: SentKeysReason
       readonly encryptedAESKeys: SentKeyMap
+      readonly keyMembers?: string | undefined
+      readonly without?: readonly string[] | undefined
     }
 
 /**
@@ -271,8 +344,9 @@ export function saidAcceptance(body: Static<typeof AcceptRejoinRequest>) {
 }
 
 /** The members of `keys`. */
-export function saidKeys({ epoch, reason, encryptedAESKeys }: Static<typeof KeysRequest>) {
-  return { epoch, reason, encryptedAESKeys }
+export function saidKeys(body: Static<typeof KeysRequest>) {
+  const { epoch, reason, encryptedAESKeys, keyMembers, without } = body
+  return { epoch, reason, encryptedAESKeys, keyMembers, without }
 }
 
 /** Makes the proofs of an entry to a room; left out where there is no gateway. */
@@ -319,7 +393,13 @@ export function recordBody(record: CallRecord, admit: Admit | undefined) {
     encryptedAESKey: record.encryptedAESKey,
     keyFromUserId: record.keyFromUserId,
     keyFromDeviceId: record.keyFromDeviceId,
+    keySets: record.keySets?.length ? record.keySets.map(keySetBody) : undefined,
   }
+}
+
+/** A set as `KeySetView` has it. */
+export function keySetBody({ epoch, members }: KeySet) {
+  return { epoch, keyMembers: Buffer.from(members).toString('base64') }
 }
 
 /** A participant as `CallParticipant` has it. */

@@ -109,7 +109,7 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
       }
     }
     case 'participant_request_rejoin': {
-      const { callId, version, userId, deviceId, displayName, publicKeyHash, expiresAtMs } = event
+      const { callId, version, userId, deviceId, displayName, publicKeyHash, expiresAtMs, nonce } = event
       const expiresAt = timeText(expiresAtMs)
       return {
         v,
@@ -123,6 +123,7 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
         displayName,
         publicKeyHash,
         expiresAt,
+        nonce,
       }
     }
     case 'participant_accept_rejoin': {
@@ -142,6 +143,7 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
     }
     case 'key_update': {
       const { callId, version, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId } = event
+      const { setHash, added, removed } = event
       return {
         v,
         type,
@@ -154,8 +156,13 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
         encryptedAESKey,
         fromUserId,
         fromDeviceId,
+        setHash,
+        added,
+        removed,
       }
     }
+    case 'key_missing':
+      return { v, type, eventId, sentAt, callId: event.callId, version: event.version, epoch: event.epoch }
     case 'media_ready': {
       const { callId, version, roomId } = event
       return { v, type, eventId, sentAt, callId, version, roomId, media: readyMedia(event, reader) }
@@ -318,6 +325,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
     displayName: Type.String(),
     publicKeyHash: Type.String({ description: "The log's hash of the key to encrypt for" }),
     expiresAt: Time,
+    nonce: Type.Optional(Type.String({ description: 'As the device sent it' })),
   }),
   participant_accept_rejoin: eventSchema('participant_accept_rejoin', {
     callId: Uint64Text,
@@ -335,6 +343,28 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
     encryptedAESKey: EncryptedKey,
     fromUserId: Uint64Text,
     fromDeviceId: Uint64Text,
+    setHash: Type.Optional(
+      Type.String({
+        description:
+          'Base64 of SHA-256 of `callsign call members v1`, a line feed and the octets of the `keyMembers`; where the epoch has some',
+      }),
+    ),
+    added: Type.Optional(
+      Type.String({
+        description:
+          'Base64 of the entries that the set of the epoch before lacks, 48 octets each; with a new epoch after one with a set',
+      }),
+    ),
+    removed: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Devices whose entries only the set before has, as `<userId>_<deviceId>`; likewise',
+      }),
+    ),
+  }),
+  key_missing: eventSchema('key_missing', {
+    callId: Uint64Text,
+    version: CallVersion,
+    epoch: Type.Integer({ description: 'Whose key this device does not get' }),
   }),
   media_ready: eventSchema('media_ready', {
     callId: Uint64Text,

@@ -63,6 +63,7 @@ export class CallRooms {
         keptReply: (kind, reply) => keptCallReply(kind, reply, deps),
         ...(rateLimits && {
           rings: new UnansweredRings(new TokenBuckets(rateLimits['call-ring'], RATE_KEYS_MAX)),
+          keyRates: new TokenBuckets(rateLimits['call-keys'], RATE_KEYS_MAX),
         }),
         mediaRoom: deps.mediaRoom,
         newEventId: () => newEventId(randomBytes),

@@ -92,6 +92,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   NO_ACTIVE_PARTICIPANT: { vi: 'Không có ai để hỏi', de: 'Niemand da, der gefragt werden kann' },
   REJOIN_REQUIRED: { vi: 'Trước hết hãy xin tham gia lại', de: 'Erst um Wiedereintritt bitten' },
   EPOCH_CONFLICT: { vi: 'Kỳ của khóa khác', de: 'Epoche eines anderen Schlüssels' },
+  KEY_MEMBERS_NOT_FOUND: {
+    vi: 'Không có danh sách thiết bị của khóa',
+    de: 'Geräte dieses Schlüssels unbekannt',
+  },
   TURN_NOT_CONFIGURED: { vi: 'Không có máy chủ chuyển tiếp', de: 'Kein Relay' },
   PROTOCOL_ERROR: { vi: 'Vi phạm quy tắc STOMP', de: 'STOMP-Regel verletzt' },
   DESTINATION_FORBIDDEN: { vi: 'Đích không dành cho bạn', de: 'Ziel nicht für dich offen' },

@@ -146,6 +146,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   NO_ACTIVE_PARTICIPANT: problem(409, 'Nobody to ask'),
   REJOIN_REQUIRED: problem(409, 'Ask to rejoin first'),
   EPOCH_CONFLICT: problem(409, 'Epoch of another key'),
+  KEY_MEMBERS_NOT_FOUND: problem(404, 'No such key members'),
   TURN_NOT_CONFIGURED: problem(503, 'No relay'),
   PROTOCOL_ERROR: problem(400, 'STOMP rule broken'),
   DESTINATION_FORBIDDEN: problem(403, 'Destination not open to you'),

@@ -178,6 +178,9 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
       encryptedAESKey: KEY,
       fromUserId: USER,
       fromDeviceId: DEVICE,
+      setHash: 'aGFzaA==',
+      added: '',
+      removed: ['12_34'],
     },
     {
       callId: '56',
@@ -187,7 +190,14 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
       encryptedAESKey: KEY,
       fromUserId: `${USER}`,
       fromDeviceId: '34',
+      setHash: 'aGFzaA==',
+      added: '',
+      removed: ['12_34'],
     },
+  ],
+  key_missing: [
+    { kind: 'key_missing', callId: CALL, version: 4, epoch: 2 },
+    { callId: '56', version: 4, epoch: 2 },
   ],
   media_ready: [
     { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001, untilS: 1_795_322_921 },

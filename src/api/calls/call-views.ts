@@ -1,24 +1,27 @@
 /** Looking at calls (contract 4.3): the record, who is in it, and the invitations that wait for an answer. */
 
-import { type Call, hasPart, isOver, participantOf } from '../../domain/calls/call.ts'
-import { pendingRecord, recordOf } from '../../domain/calls/call-view.ts'
+import { type Call, hasPart, isOver, keySetOf, participantOf } from '../../domain/calls/call.ts'
+import { pendingRecord, recordOf, recordWithKeySets } from '../../domain/calls/call-view.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import {
   CallRecordReply,
+  KeyMembersQuery,
+  KeyMembersReply,
+  keySetBody,
   ParticipantsReply,
   PendingReply,
   participantBody,
   recordBody,
 } from '../../schema/call.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Operation, operation } from '../table/operation.ts'
+import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
 type Deps = Pick<ApiDeps, 'admit' | 'callIndex' | 'calls' | 'database'>
 
 export function callViewOperations(deps: Deps): readonly Operation[] {
-  return [getCall(deps), getParticipants(deps), getPendingCalls(deps)]
+  return [getCall(deps), getParticipants(deps), getKeyMembers(deps), getPendingCalls(deps)]
 }
 
 function getCall(deps: Deps): Operation {
@@ -31,7 +34,7 @@ function getCall(deps: Deps): Operation {
     codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
     handle: ({ requester, params }) => {
       const call = readLiveCall(deps, params[0], requester.userId)
-      return { status: 200, body: recordBody(recordOf(call, requester), deps.admit) }
+      return { status: 200, body: recordBody(recordWithKeySets(call, requester), deps.admit) }
     },
   })
 }
@@ -49,6 +52,25 @@ function getParticipants(deps: Deps): Operation {
       const participants = recordOf(call, requester).participants.map(participantBody)
       const { callId, version, keyEpoch } = call
       return { status: 200, body: { callId, version, keyEpoch, participants } }
+    },
+  })
+}
+
+function getKeyMembers(deps: Deps): Operation {
+  return operationWithQuery(KeyMembersQuery, {
+    ...VIEW,
+    id: 'getKeyMembers',
+    path: '/app/api/call/{callId}/key-members',
+    summary: 'The devices that the key of an epoch was sealed for, as its sealer said; of the newest two',
+    replies: { 200: KeyMembersReply },
+    codes: ['CALL_NOT_FOUND', 'CALL_ENDED', 'KEY_MEMBERS_NOT_FOUND'],
+    handle: ({ requester, query: { epoch }, params }) => {
+      const call = readLiveCall(deps, params[0], requester.userId)
+      const set = keySetOf(call, epoch)
+      if (set === undefined) {
+        throw new SignalError('KEY_MEMBERS_NOT_FOUND', `no set of devices is kept of epoch ${epoch}`)
+      }
+      return { status: 200, body: { callId: call.callId, ...keySetBody(set) } }
     },
   })
 }

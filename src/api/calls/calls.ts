@@ -18,6 +18,7 @@ import {
   KeysRequest,
   RemoveRequest,
   RequestRejoinReply,
+  RequestRejoinRequest,
   recordBody,
   StartCallRequest,
   saidAcceptance,
@@ -91,7 +92,7 @@ function startCall(deps: Deps): Operation {
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: STARTS,
     handle: ({ requester, body, askOnce }) => {
-      const { roomId, encryptedAESKeys, isVideo } = body
+      const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
       const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
       const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, requester.userId))
       const startRequest: CallRequest = {
@@ -102,6 +103,7 @@ function startCall(deps: Deps): Operation {
         calleeIds: body.calleeIds as UserId[],
         roomId,
         encryptedAESKeys,
+        keyMembers,
         isVideo,
       }
       return askOnce(idempotent => carryOut(deps, callId, startRequest, idempotent))
@@ -122,7 +124,7 @@ function inviteToCall(deps: Deps): Operation {
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: [{ name: 'call-invite', by: 'user' }],
     handle: ({ requester, body, params, askOnce }) => {
-      const { roomId, encryptedAESKeys, isVideo, epoch } = body
+      const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
       const callId = readCallId(params[0])
       const inviteRequest: CallRequest = {
         kind: 'invite',
@@ -130,6 +132,7 @@ function inviteToCall(deps: Deps): Operation {
         calleeIds: body.calleeIds as UserId[],
         roomId,
         encryptedAESKeys,
+        keyMembers,
         isVideo,
         epoch,
       }
@@ -229,16 +232,17 @@ function removeFromCall(deps: Deps): Operation {
 function requestRejoin(deps: Deps): Operation {
   const rate = deps.rateLimits?.['request-rejoin']
   const asks = rate && new TokenBuckets(rate, RATE_KEYS_MAX)
-  return operation({
+  return operationWithBody(RequestRejoinRequest, {
     ...COMMAND,
     id: 'requestRejoin',
     path: '/app/api/call/{callId}/request-rejoin',
     summary: 'Ask everybody in the call for its key',
+    isBodyOptional: true,
     replies: { 202: RequestRejoinReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
-    handle: ({ requester, params }) => {
+    handle: ({ requester, body: { nonce }, params }) => {
       const callId = readCallId(params[0])
-      const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: actorOf(deps, requester) }
+      const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: actorOf(deps, requester), nonce }
       const missingMs = asks?.take(`${requester.userId} ${callId}`, deps.monotonicMs()) ?? 0
       if (rate !== undefined && missingMs > 0) throw rateLimited(missingMs, 'call', rate)
       return carryOut(deps, callId, rejoinRequest)

@@ -69,6 +69,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
     deviceId: BOBS_PHONE,
     publicKeyHash: HASH,
     expiresAt: '2026-11-20T10:09:11.983Z',
+    nonce: 'm0Xc7tQeTq2Vb1rJ5sYw8A==',
   },
   participant_accept_rejoin: {
     ...CALL,
@@ -84,7 +85,11 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
     encryptedAESKey: KEY,
     fromUserId: ANN.userId,
     fromDeviceId: ANNS_PHONE,
+    setHash: 'pUo5bFvTQ0w2m7rXyN1cZ8eJd4hSgKa6iLVtOqBEWfM=',
+    added: '',
+    removed: [`1402772039127411_4510925518337028`],
   },
+  key_missing: { ...CALL, epoch: 2 },
   media_ready: {
     ...CALL,
     roomId: 731_909_882_315_227,

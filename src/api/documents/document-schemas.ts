@@ -13,8 +13,10 @@ import {
   CallStatusText,
   EndReasonText,
   HistoryPage,
+  KeySetView,
   KeysReasonText,
   ParticipantStateText,
+  SentKeysReasonText,
 } from '../../schema/call.ts'
 import {
   ContactPage,
@@ -52,6 +54,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   CallStatus: CallStatusText,
   CallEndReason: EndReasonText,
   KeysReason: KeysReasonText,
+  SentKeysReason: SentKeysReasonText,
+  KeySet: KeySetView,
   ParticipantState: ParticipantStateText,
   CallParticipant,
   // Not `Call`, which the HTTP client of generated Kotlin has.

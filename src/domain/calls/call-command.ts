@@ -4,7 +4,7 @@ import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 import type { Call, CallDeviceRef } from './call.ts'
 import type { CallHistoryRow } from './call-history.ts'
-import type { CallTopicEvent, DeviceEffect, KeysReason } from './call-notice.ts'
+import type { CallTopicEvent, DeviceEffect, SentKeysReason } from './call-notice.ts'
 import type { CallRecord } from './call-view.ts'
 
 /** A map of keys as it came: `<userId>_<deviceId>` to base64. */
@@ -21,6 +21,8 @@ export type CallCommand =
       readonly roomId?: number | undefined
       readonly calleeIds: readonly UserId[]
       readonly encryptedAESKeys: SentKeyMap
+      /** Base64 of the set that the key is sealed for; see `key-members.ts`. */
+      readonly keyMembers?: string | undefined
       readonly isVideo: boolean
     }
   | {
@@ -29,12 +31,21 @@ export type CallCommand =
       readonly nowMs: number
       readonly calleeIds: readonly UserId[]
       readonly encryptedAESKeys: SentKeyMap
+      /** Makes the key a new epoch's, for all joined devices and the callees. */
+      readonly keyMembers?: string | undefined
       readonly isVideo?: boolean | undefined
       readonly roomId?: number | undefined
       /** The epoch of the sealed key; undefined where the client does not say. */
       readonly epoch?: number | undefined
     }
-  | { readonly kind: 'join' | 'request-rejoin' | 'rejoin'; readonly by: CallActor; readonly nowMs: number }
+  | { readonly kind: 'join' | 'rejoin'; readonly by: CallActor; readonly nowMs: number }
+  | {
+      readonly kind: 'request-rejoin'
+      readonly by: CallActor
+      readonly nowMs: number
+      /** Base64, for the answers to name. */
+      readonly nonce?: string | undefined
+    }
   | { readonly kind: 'ringing' | 'leave' | 'end'; readonly by: CallDeviceRef; readonly nowMs: number }
   | {
       readonly kind: 'decline'
@@ -58,8 +69,12 @@ export type CallCommand =
       readonly by: CallDeviceRef
       readonly nowMs: number
       readonly epoch: number
-      readonly reason: KeysReason
+      readonly reason: SentKeysReason
       readonly encryptedAESKeys: SentKeyMap
+      /** As of `start`. */
+      readonly keyMembers?: string | undefined
+      /** Names of joined devices that get no key. */
+      readonly without?: readonly string[] | undefined
     }
   /**
    * The device has a socket; has none any more; sent some other request; was signed out; is no device of the user's any

@@ -51,7 +51,7 @@ import { effectsOf } from './call-effect.ts'
 import { isMadeBy, startedCall, withInvited } from './call-invitation.ts'
 import { openAskOf, rejoinedCall, secondsOpen, withAnswer, withAsk, withKeys } from './call-keys.ts'
 import { settled } from './call-settlement.ts'
-import { recordOf, recordWithOwnKey } from './call-view.ts'
+import { recordOf, recordWithKeySets, recordWithOwnKey } from './call-view.ts'
 
 /**
  * `call` is undefined for a first `start` and for an id that no call has. Joining and inviting need the facts. A refusal
@@ -151,7 +151,7 @@ function outcomeOf(
   const { by, nowMs } = command
   switch (command.kind) {
     case 'invite':
-      return withInvited(call, command, facts)
+      return withInvited(call, command, facts, limitAtMs(call))
     case 'join':
       return refusalOfBusyDevice(call, command.by, facts) ?? joinedCall(call, participant, command.by, nowMs)
     case 'ringing':
@@ -165,7 +165,7 @@ function outcomeOf(
     case 'remove':
       return withRemoved(call, by, command.userId, nowMs)
     case 'request-rejoin':
-      return withAsk(call, participant, command.by, nowMs)
+      return withAsk(call, participant, command)
     case 'accept-rejoin':
       return withAnswer(call, command)
     case 'rejoin':
@@ -202,8 +202,9 @@ function replyTo(present: Call, after: Call, command: MemberCommand): CallReply 
   switch (command.kind) {
     case 'invite':
     case 'end':
-    case 'rejoin':
       return { kind: 'record', record: recordOf(after, command.by) }
+    case 'rejoin':
+      return { kind: 'record', record: recordWithKeySets(after, command.by) }
     case 'join':
       return { kind: 'record', record: recordWithOwnKey(after, command.by, present) }
     case 'request-rejoin': {

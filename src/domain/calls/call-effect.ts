@@ -26,6 +26,7 @@ import {
   keyedNotice,
   type PersonName,
   type PlainCallNotice,
+  plainNotice,
 } from './call-notice.ts'
 import { participantView } from './call-view.ts'
 import { keyMapName } from './key-map.ts'
@@ -246,10 +247,6 @@ function overNotice(
     overNotices.set(name, notice)
   }
   return plainNotice({ userId, deviceId }, notice)
-}
-
-function plainNotice({ userId, deviceId }: CallDeviceRef, notice: PlainCallNotice): DeviceEffect {
-  return { kind: 'device', userId, deviceId, notice, expiresAtMs: undefined, replaces: undefined }
 }
 
 function nameOf(call: Call, userId: UserId): string {

@@ -10,6 +10,8 @@ import {
   type CallDeviceRef,
   isJoined,
   isPending,
+  isSameDevice,
+  joinedDevices,
   joinedOn,
   PARTICIPANTS_MAX,
   type Participant,
@@ -28,9 +30,16 @@ import {
   type StartCommand,
 } from './call-command.ts'
 import { refusalOfCrossing } from './call-crossing.ts'
-import { refusalOfOtherEpoch } from './call-keys.ts'
+import {
+  type CheckedKeys,
+  isRepeated,
+  refusalOfSaidEpoch,
+  ringingDevices,
+  withSentKeys,
+} from './call-keys.ts'
 import type { KeySlice } from './call-notice.ts'
 import { digestOfKeys, type KeyMap, keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
+import { readKeyMembers } from './key-members.ts'
 
 export type InviteCommand = Extract<CallCommand, { kind: 'invite' }>
 
@@ -76,6 +85,7 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
     endedBy: undefined,
     lastKeys: undefined,
     epochKeys: undefined,
+    keySets: called.members === undefined ? [] : [{ epoch: 1, members: called.members }],
     quiet: undefined,
   })
 }
@@ -89,30 +99,71 @@ export function isMadeBy({ initiatorId, startedWith }: Call, start: StartCommand
 
 /**
  * The call with more people invited to it. Joined participants stay as they are; for invited ones, only new devices
- * ring.
+ * ring. An invitation with a set of devices makes a new epoch, whose key also goes to those that are in the call.
  */
-export function withInvited(call: Call, command: InviteCommand, facts: CallFacts): CallOutcome {
-  const { by, nowMs, roomId } = command
-  if (joinedOn(call, by) === undefined) {
-    return refused('NOT_PARTICIPANT', 'only a device that is in the call invites')
-  }
-  if (roomId !== undefined && roomId !== call.roomId) {
-    return invalid([{ pointer: '/roomId', code: 'MISMATCH', detail: 'not the room of the call' }])
-  }
-  const conflict = refusalOfOtherEpoch(call, command.epoch)
-  if (conflict !== undefined) return conflict
-  const called = refusalOfCallees(command, facts) ?? calledPeople(command, facts)
-  if (called.kind === 'refused') return called
-  const refusal = refusalOfInvited(call, by.userId, called.callees)
+export function withInvited(
+  call: Call,
+  command: InviteCommand,
+  facts: CallFacts,
+  endsAtMs: number,
+): CallOutcome {
+  const { by, nowMs, keyMembers } = command
+  const newEpoch = keyMembers === undefined ? undefined : newEpochOf(command, keyMembers)
+  if (newEpoch?.kind === 'refused') return newEpoch
+  if (newEpoch !== undefined && isRepeated(call, newEpoch, newEpoch.digest)) return changed(call)
+  const refusal =
+    refusalOfInviter(call, command) ?? refusalOfSaidEpoch(call, command) ?? refusalOfCallees(command, facts)
   if (refusal !== undefined) return refusal
+  const called = calledPeople(command, facts, newEpoch && call)
+  if (called.kind === 'refused') return called
+  const barred = refusalOfInvited(call, by.userId, called.callees)
+  if (barred !== undefined) return barred
+  const keyed =
+    newEpoch === undefined
+      ? changed(call)
+      : withSentKeys(call, {
+          ...newEpoch,
+          slices: called.slices,
+          told: slicesInCall(call, called.slices),
+          members: called.members,
+          endsAtMs,
+        })
   const invitation: Invitation = {
     invitedBy: by.userId,
     invitedAtMs: nowMs,
     isVideo: command.isVideo ?? call.isVideo,
     isOnGoing: call.status === 'active',
   }
-  const invited = called.callees.reduce((next, callee) => withCallee(next, callee, invitation), call)
-  return changed(withOwnDevices(invited, by.userId, called.ownDevices))
+  const invited = called.callees.reduce((next, callee) => withCallee(next, callee, invitation), keyed.call)
+  return changed(withOwnDevices(invited, by.userId, called.ownDevices), keyed.told)
+}
+
+/** An invitation that makes an epoch, as it is known when it comes again. */
+interface NewEpoch extends Pick<CheckedKeys, 'by' | 'epoch' | 'reason' | 'digest'> {
+  readonly kind: 'new-epoch'
+}
+
+function newEpochOf(command: InviteCommand, keyMembers: string): NewEpoch | CallRefused {
+  const { by, epoch, calleeIds, encryptedAESKeys, isVideo = '', roomId = '' } = command
+  if (epoch === undefined) {
+    return invalid([{ pointer: '/epoch', code: 'REQUIRED', detail: 'is missing, with key members' }])
+  }
+  const saidWith = ['invite', calleeIds.join(), isVideo, roomId, keyMembers]
+  return { kind: 'new-epoch', by, epoch, reason: 'invite', digest: digestOfKeys(encryptedAESKeys, saidWith) }
+}
+
+function refusalOfInviter(call: Call, { by, roomId }: InviteCommand): CallRefused | undefined {
+  if (joinedOn(call, by) === undefined) {
+    return refused('NOT_PARTICIPANT', 'only a device that is in the call invites')
+  }
+  if (roomId === undefined || roomId === call.roomId) return undefined
+  return invalid([{ pointer: '/roomId', code: 'MISMATCH', detail: 'not the room of the call' }])
+}
+
+/** Slices for devices that are in the call, or rang before the invitation. */
+function slicesInCall(call: Call, slices: readonly KeySlice[]): KeySlice[] {
+  const devices = new Set([...joinedDevices(call), ...ringingDevices(call)].map(keyMapName))
+  return slices.filter(slice => devices.has(keyMapName(slice)))
 }
 
 interface Called {
@@ -120,6 +171,9 @@ interface Called {
   readonly callees: readonly Callee[]
   /** The caller's other devices, which may take the call over. */
   readonly ownDevices: readonly CallDevice[]
+  readonly slices: readonly KeySlice[]
+  /** The set of devices, if one was sent. */
+  readonly members: Uint8Array | undefined
 }
 
 interface Callee {
@@ -146,12 +200,22 @@ function refusalOfCallees(
   return refused('CALLEE_NOT_CONTACT', detail, { members })
 }
 
-/** The callees, who may all be called, with the keys of their devices: contract 4.4, all or nothing. */
-function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): Called | CallRefused {
-  const { by, calleeIds, encryptedAESKeys } = command
-  const read = slicesFor(by.userId, calleeIds, encryptedAESKeys)
+/**
+ * The callees, who may all be called, with the keys of their devices: contract 4.4, all or nothing. `call` is there if
+ * the keys are also for who is in it.
+ */
+function calledPeople(
+  command: StartCommand | InviteCommand,
+  facts: CallFacts,
+  call?: Call,
+): Called | CallRefused {
+  const { by, calleeIds, encryptedAESKeys, keyMembers } = command
+  const read =
+    call === undefined ? slicesFor(by.userId, calleeIds, encryptedAESKeys) : readKeyMap(encryptedAESKeys)
   if (read.kind === 'refused') return read
   const { slices } = read
+  const declared = keyMembers === undefined ? undefined : readKeyMembers(keyMembers, encryptedAESKeys, by)
+  if (declared?.kind === 'refused') return declared
   const known = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId)!)
   const required = known.flatMap(({ userId, deviceIds }) => deviceIds.map(deviceId => ({ userId, deviceId })))
   const own = facts.ownDevices.map(deviceId => ({ userId: by.userId, deviceId }))
@@ -159,7 +223,14 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
   const listed = known.flatMap(({ userId, deviceList }) =>
     (deviceList?.deviceIds ?? []).map(deviceId => ({ userId, deviceId })),
   )
-  const mismatch = refusalOfDevices(slices, required, [...own, ...listed], seqsOf(known))
+  const inCall = call === undefined ? [] : joinedDevices(call).filter(device => !isSameDevice(device, by))
+  const ringing = call === undefined ? [] : ringingDevices(call)
+  const mismatch = refusalOfDevices(
+    slices,
+    [...required, ...inCall],
+    [...own, ...listed, ...ringing],
+    seqsOf(known),
+  )
   if (mismatch !== undefined) return mismatch
   const sealedBy = { userId: by.userId, deviceId: by.deviceId }
   const devicesOf = (id: UserId) =>
@@ -173,6 +244,8 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
       devices: devicesOf(userId).filter(({ deviceId }) => deviceIds.includes(deviceId)),
     })),
     ownDevices: devicesOf(by.userId).filter(({ deviceId }) => deviceId !== by.deviceId),
+    slices,
+    members: declared?.octets,
   }
 }
 
@@ -296,8 +369,9 @@ function callDevice({ deviceId, encryptedAESKey }: KeySlice, sealedBy: CallDevic
   return { deviceId, encryptedAESKey, sealedBy }
 }
 
-function digestOf({ roomId, calleeIds, isVideo, encryptedAESKeys }: StartCommand): Uint8Array {
-  return digestOfKeys(encryptedAESKeys, [roomId ?? '', calleeIds.join(), isVideo])
+function digestOf(start: StartCommand): Uint8Array {
+  const { roomId, calleeIds, isVideo, encryptedAESKeys, keyMembers } = start
+  return digestOfKeys(encryptedAESKeys, [roomId ?? '', calleeIds.join(), isVideo, keyMembers ?? ''])
 }
 
 function invalid(errors: readonly FieldError[]): CallRefused {

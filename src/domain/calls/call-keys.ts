@@ -12,6 +12,7 @@ import {
   isSameDevice,
   joinedDevices,
   joinedOn,
+  keySetOf,
   memberOf,
   type Participant,
   type RejoinAsk,
@@ -20,45 +21,55 @@ import {
 import { attendedCall } from './call-attendance.ts'
 import {
   type CallActor,
+  type CallChange,
   type CallCommand,
   type CallOutcome,
   type CallRefused,
   changed,
   refused,
 } from './call-command.ts'
-import { type KeySlice, keyedNotice } from './call-notice.ts'
-import { digestOfKeys, readKeyMap, refusalOfDevices, refusalOfKey } from './key-map.ts'
+import { type KeyedNotice, type KeySlice, type KeysReason, keyedNotice, plainNotice } from './call-notice.ts'
+import { digestOfKeys, keyMapName, readKeyMap, refusalOfDevices, refusalOfKey } from './key-map.ts'
+import {
+  changesOfMembers,
+  hashOfMembers,
+  type KeyMembers,
+  memberNames,
+  readKeyMembers,
+  refusalOfOtherMembers,
+} from './key-members.ts'
 
+export type AskCommand = Extract<CallCommand, { kind: 'request-rejoin' }>
 export type AnswerCommand = Extract<CallCommand, { kind: 'accept-rejoin' }>
 export type KeysCommand = Extract<CallCommand, { kind: 'keys' }>
 
-/** Asks every other device in the call for the key, the user's own among them; an ask that is open is not repeated. */
-export function withAsk(call: Call, participant: Participant, by: CallActor, nowMs: number): CallOutcome {
+/**
+ * Asks every other device in the call for the key, the user's own among them. An open ask with the same nonce is not
+ * repeated; one with another nonce takes its place.
+ */
+export function withAsk(call: Call, participant: Participant, { by, nonce, nowMs }: AskCommand): CallOutcome {
   const refusal = refusalWhenRinging(call)
   if (refusal !== undefined) return refusal
-  if (openAskOf(call, by, nowMs) !== undefined) return changed(call)
+  const open = openAskOf(call, by, nowMs)
+  if (open !== undefined && open.nonce === nonce) return changed(call)
   const { userId, deviceId, publicKeyHash } = by
   const others = joinedDevices(call).filter(device => !isSameDevice(device, by))
   if (others.length === 0)
     return refused('NO_ACTIVE_PARTICIPANT', 'nobody in the call has the key; rejoin without')
-  const ask: RejoinAsk = { userId, deviceId, askedAtMs: nowMs, asked: others.length, answeredBy: [] }
+  const ask: RejoinAsk = { userId, deviceId, nonce, askedAtMs: nowMs, asked: others.length, answeredBy: [] }
   const expiresAtMs = nowMs + ASK_OPEN_MS
-  const told = others.map(device => ({
-    kind: 'device' as const,
-    ...device,
+  const notice = {
+    kind: 'participant_request_rejoin' as const,
+    callId: call.callId,
+    version: call.version,
+    userId,
+    deviceId,
+    publicKeyHash,
     expiresAtMs,
-    replaces: undefined,
-    notice: {
-      kind: 'participant_request_rejoin' as const,
-      callId: call.callId,
-      version: call.version,
-      userId,
-      deviceId,
-      publicKeyHash,
-      expiresAtMs,
-      displayName: participant.displayName,
-    },
-  }))
+    displayName: participant.displayName,
+    ...(nonce !== undefined && { nonce }),
+  }
+  const told = others.map(device => plainNotice(device, notice, expiresAtMs))
   return changed({ ...call, rejoinAsks: [...asksBut(call, by), ask] }, told)
 }
 
@@ -78,8 +89,8 @@ export function secondsOpen({ askedAtMs }: RejoinAsk, nowMs: number): number {
  * answering device can't know, and need not.
  */
 export function withAnswer(call: Call, command: AnswerCommand): CallOutcome {
-  const { by, nowMs, requesterUserId, requesterDeviceId, encryptedAESKey, epoch } = command
-  const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfOtherEpoch(call, epoch)
+  const { by, nowMs, requesterUserId, requesterDeviceId, encryptedAESKey } = command
+  const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfSaidEpoch(call, command)
   if (refusal !== undefined) return refusal
   const invalid = refusalOfKey(encryptedAESKey, '/encryptedAESKey')
   if (invalid !== undefined) return invalid
@@ -134,18 +145,62 @@ export function askEndsAtMs({ askedAtMs }: RejoinAsk): number {
 
 /** Sends each device in the call its slice of the next key, or of the present one; those still ringing may get one. */
 export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): CallOutcome {
-  const { by, epoch, reason, encryptedAESKeys } = command
-  const digest = digestOfKeys(encryptedAESKeys, [reason])
+  const { by, epoch, reason, encryptedAESKeys, keyMembers = '', without = [] } = command
+  const digest = digestOfKeys(encryptedAESKeys, [reason, keyMembers, without.join()])
   if (isRepeated(call, command, digest)) return changed(call)
   const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfEpoch(call, command)
   if (refusal !== undefined) return refusal
   const read = readKeyMap(encryptedAESKeys)
   if (read.kind === 'refused') return read
   const { slices } = read
-  const joined = joinedDevices(call).filter(device => !isSameDevice(device, by))
-  const mismatch = refusalOfDevices(slices, joined, ringingDevices(call))
+  const declared = declaredMembers(call, command)
+  if (declared?.kind === 'refused') return declared
+  const others = joinedDevices(call).filter(device => !isSameDevice(device, by))
+  const unnamed = refusalOfLeftOut(without, others)
+  if (unnamed !== undefined) return unnamed
+  const isNewEpoch = epoch > call.keyEpoch
+  const kept = isNewEpoch ? undefined : keySetOf(call, epoch)
+  const inSet = kept && new Set(memberNames(kept.members))
+  const mayHave = (device: CallDeviceRef) => inSet === undefined || inSet.has(keyMapName(device))
+  const isLeftOut = (device: CallDeviceRef) => without.includes(keyMapName(device))
+  const required = others.filter(device => mayHave(device) && !isLeftOut(device))
+  const mismatch = refusalOfDevices(slices, required, ringingDevices(call).filter(mayHave))
   if (mismatch !== undefined) return mismatch
-  const { userId, deviceId } = by
+  const keyed = withSentKeys(call, {
+    by,
+    epoch,
+    reason,
+    slices,
+    told: slices,
+    members: declared?.octets,
+    digest,
+    endsAtMs,
+  })
+  if (!isNewEpoch) return keyed
+  const missing = { kind: 'key_missing' as const, callId: call.callId, version: call.version, epoch }
+  const leftOut = others.filter(isLeftOut).map(device => plainNotice(device, missing, endsAtMs))
+  return changed(keyed.call, [...keyed.told, ...leftOut])
+}
+
+/** Keys of one epoch, checked. */
+export interface CheckedKeys {
+  readonly by: CallDeviceRef
+  readonly epoch: number
+  readonly reason: KeysReason
+  readonly slices: readonly KeySlice[]
+  /** Those that go out by `key_update`. */
+  readonly told: readonly KeySlice[]
+  /** The new epoch's set, if it came with one. */
+  readonly members: Uint8Array | undefined
+  readonly digest: Uint8Array
+  readonly endsAtMs: number
+}
+
+/** The call with the keys in place of those that waited, and a `key_update` to devices whose users know of the call. */
+export function withSentKeys(call: Call, keys: CheckedKeys): CallChange {
+  const { epoch, reason, slices, members, digest } = keys
+  const { userId, deviceId } = keys.by
+  const isNewEpoch = epoch > call.keyEpoch
   const notice = {
     kind: 'key_update' as const,
     callId: call.callId,
@@ -154,16 +209,53 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
     reason,
     fromUserId: userId,
     fromDeviceId: deviceId,
+    ...setOfUpdate(call, epoch, members),
   }
-  const told = slices
+  const told = keys.told
     .filter(slice => memberOf(call, slice.userId) !== undefined)
-    .map(slice => keyedNotice(slice, notice, endsAtMs))
-  const isNewEpoch = epoch > call.keyEpoch
+    .map(slice => keyedNotice(slice, notice, keys.endsAtMs))
   const sealedBy = { userId, deviceId }
   const participants = call.participants.map(one => withSlices(one, slices, sealedBy, isNewEpoch))
   const lastKeys: SentKeys = { epoch, userId, deviceId, digest }
   const epochKeys = isNewEpoch ? lastKeys : call.epochKeys
-  return changed({ ...call, participants, keyEpoch: epoch, lastKeys, epochKeys }, told)
+  const keySets =
+    members === undefined ? call.keySets : [{ epoch, members }, ...call.keySets].slice(0, KEY_SETS_MAX)
+  return changed({ ...call, participants, keyEpoch: epoch, lastKeys, epochKeys, keySets }, told)
+}
+
+/** What `key_update` says of the epoch's set. */
+function setOfUpdate(call: Call, epoch: number, members: Uint8Array | undefined): UpdatedSet {
+  const present = members ?? keySetOf(call, epoch)?.members
+  if (present === undefined) return {}
+  const setHash = base64Of(hashOfMembers(present))
+  const before = keySetOf(call, epoch - 1)
+  if (members === undefined || before === undefined) return { setHash }
+  const { added, removed } = changesOfMembers(before.members, members)
+  return { setHash, added: base64Of(added), removed }
+}
+
+/** A new epoch's set; undefined without one, and for the present epoch, whose set stays. */
+function declaredMembers(call: Call, command: KeysCommand): KeyMembers | CallRefused | undefined {
+  const { by, epoch, encryptedAESKeys, keyMembers } = command
+  if (keyMembers === undefined) return undefined
+  if (epoch > call.keyEpoch) return readKeyMembers(keyMembers, encryptedAESKeys, by)
+  return refusalOfOtherMembers(keyMembers, keySetOf(call, epoch))
+}
+
+function refusalOfLeftOut(
+  without: readonly string[],
+  joined: readonly CallDeviceRef[],
+): CallRefused | undefined {
+  const names = new Set(joined.map(keyMapName))
+  const errors = without.flatMap((name, at) => {
+    const pointer = `/without/${at}`
+    if (!names.has(name)) return [{ pointer, code: 'NOT_JOINED', detail: 'no other device in the call' }]
+    if (without.indexOf(name) === at) return []
+    return [{ pointer, code: 'DUPLICATE', detail: 'the same as another device' }]
+  })
+  return errors.length === 0
+    ? undefined
+    : refused('VALIDATION_FAILED', 'the devices without a key break a rule', { errors })
 }
 
 /**
@@ -197,9 +289,14 @@ function refusalOfEpoch(call: Call, { by, epoch, reason }: KeysCommand): CallRef
   return epochConflict(call, epoch - 1)
 }
 
-/** Refuses a key that its sealer says is of another epoch. */
-export function refusalOfOtherEpoch(call: Call, epoch: number | undefined): CallRefused | undefined {
-  return epoch === undefined || epoch === call.keyEpoch ? undefined : epochConflict(call, epoch)
+/** Refuses a key that its sealer says is of another epoch; one with a set of devices makes the next one. */
+export function refusalOfSaidEpoch(
+  call: Call,
+  { epoch, keyMembers }: { readonly epoch?: number | undefined; readonly keyMembers?: string | undefined },
+): CallRefused | undefined {
+  if (epoch === undefined) return undefined
+  const before = keyMembers === undefined ? epoch : epoch - 1
+  return before === call.keyEpoch ? undefined : epochConflict(call, before)
 }
 
 function epochConflict({ keyEpoch }: Call, epoch: number): CallRefused {
@@ -215,13 +312,19 @@ function refusalOfOutsider(call: Call, by: CallDeviceRef): CallRefused | undefin
   return isIn ? undefined : refused('NOT_PARTICIPANT', 'only a device that is in the call gives out its key')
 }
 
-function isRepeated({ lastKeys, epochKeys }: Call, { by, epoch }: KeysCommand, digest: Uint8Array): boolean {
+/** Whether the device sent these keys before, as the last ones or those of the present epoch. */
+export function isRepeated(
+  { lastKeys, epochKeys }: Call,
+  { by, epoch }: Pick<CheckedKeys, 'by' | 'epoch'>,
+  digest: Uint8Array,
+): boolean {
   const isThis = (sent: SentKeys | undefined) =>
     sent?.epoch === epoch && isSameDevice(sent, by) && Buffer.compare(sent.digest, digest) === 0
   return isThis(lastKeys) || isThis(epochKeys)
 }
 
-function ringingDevices(call: Call): CallDeviceRef[] {
+/** Every device of the users whose invitations wait for an answer. */
+export function ringingDevices(call: Call): CallDeviceRef[] {
   return call.participants
     .filter(isPending)
     .flatMap(({ userId, devices }) => devices.map(({ deviceId }) => ({ userId, deviceId })))
@@ -235,6 +338,14 @@ function asksBut(call: Call, device: CallDeviceRef): RejoinAsk[] {
   return call.rejoinAsks.filter(ask => !isSameDevice(ask, device))
 }
 
+function base64Of(octets: Uint8Array): string {
+  return Buffer.from(octets).toString('base64')
+}
+
+type UpdatedSet = Pick<Extract<KeyedNotice, { kind: 'key_update' }>, 'setHash' | 'added' | 'removed'>
+
+/** The present one, and the one that devices compare it to. */
+const KEY_SETS_MAX = 2
 /** How long answers count (contract 4.5); afterwards the asker may still come in with an earlier answer. */
 const ASK_OPEN_MS = 30_000
 const ASK_KEPT_MS = 60_000

@@ -7,7 +7,7 @@
  */
 
 import type { CallId, DeviceId, UserId } from '../ids.ts'
-import type { Call, CallEndReason, CallStatus, ParticipantState } from './call.ts'
+import type { Call, CallDeviceRef, CallEndReason, CallStatus, ParticipantState } from './call.ts'
 import type { RoomEntry } from './call-media.ts'
 
 /** A call's key encrypted for one device. */
@@ -53,6 +53,12 @@ export type KeyedNotice =
       readonly reason: KeysReason
       readonly fromUserId: UserId
       readonly fromDeviceId: DeviceId
+      /** Base64 of the hash of the epoch's set; undefined where the epoch has none. */
+      readonly setHash?: string
+      /** Base64 of the entries that the set of the epoch before lacks; only with a new epoch whose predecessor has a set. */
+      readonly added?: string
+      /** Names of devices that only the set of the epoch before has; likewise. */
+      readonly removed?: readonly string[]
     }
 
 /** An invitation ended, or the call moved to another device; the caller is the person who invited. */
@@ -92,6 +98,14 @@ export type PlainCallNotice =
       readonly displayName: string
       readonly publicKeyHash: string
       readonly expiresAtMs: number
+      readonly nonce?: string
+    }
+  /** The device has no part in the epoch's key. */
+  | {
+      readonly kind: 'key_missing'
+      readonly callId: CallId
+      readonly version: number
+      readonly epoch: number
     }
 
 /** The media gateway's room lets the device in; the body that is sent has the proofs, which the inbox has not. */
@@ -111,8 +125,11 @@ export interface PersonName {
   readonly displayName: string
 }
 
-/** Why new keys are sent: the period ended, a participant left, or a device can't decrypt. */
-export type KeysReason = 'rotation' | 'leave' | 'emergency'
+/** Why keys are sent: the period ended, a participant left, a device can't decrypt, or a participant invites more. */
+export type KeysReason = SentKeysReason | 'invite'
+
+/** Reasons that a device names. */
+export type SentKeysReason = 'rotation' | 'leave' | 'emergency'
 
 export type CallTopicEvent =
   | {
@@ -177,6 +194,15 @@ export function mediaReadyNotice(
 ): DeviceEffect {
   const notice = { kind: 'media_ready' as const, callId, version, roomId, untilS }
   return { kind: 'device', ...device, notice, expiresAtMs: untilS * 1000, replaces: undefined }
+}
+
+/** Without an end the inbox's own time applies. */
+export function plainNotice(
+  { userId, deviceId }: CallDeviceRef,
+  notice: PlainCallNotice,
+  expiresAtMs?: number,
+): DeviceEffect {
+  return { kind: 'device', userId, deviceId, notice, expiresAtMs, replaces: undefined }
 }
 
 /** The notice with a slice, to the device whose slice it is. */

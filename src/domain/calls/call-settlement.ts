@@ -47,6 +47,7 @@ export function ended(call: Call, { status, endReason, endedBy }: Ending, nowMs:
     endedAtMs: nowMs,
     lastKeys: undefined,
     epochKeys: undefined,
+    keySets: [],
     rejoinAsks: [],
     quiet: undefined,
   }

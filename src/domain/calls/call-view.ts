@@ -10,6 +10,7 @@ import {
   isOver,
   isPending,
   KEY_ROTATION_S,
+  type KeySet,
   memberOf,
   type Participant,
   participantOf,
@@ -43,6 +44,8 @@ export interface CallRecord {
   /** The device that sealed that key. */
   readonly keyFromUserId: UserId | undefined
   readonly keyFromDeviceId: DeviceId | undefined
+  /** The kept sets, for a device that reads the call or comes into it; undefined in other replies. */
+  readonly keySets: readonly KeySet[] | undefined
 }
 
 /** The call as a user's device sees it, without a key. */
@@ -69,11 +72,17 @@ export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
     encryptedAESKey: undefined,
     keyFromUserId: undefined,
     keyFromDeviceId: undefined,
+    keySets: undefined,
   }
 }
 
+/** The same with the sets of devices that the newest keys were sealed for. */
+export function recordWithKeySets(call: Call, device: CallDeviceRef): CallRecord {
+  return { ...recordOf(call, device), keySets: call.keySets }
+}
+
 /**
- * The same for a device, with the key that waits for this device, if one does. A device that joins gets the key that
+ * The same with the key that waits for this device, if one does. A device that joins gets the key that
  * waited in the call as it was before.
  */
 export function recordWithOwnKey(call: Call, device: CallDeviceRef, before = call): CallRecord {
@@ -81,7 +90,7 @@ export function recordWithOwnKey(call: Call, device: CallDeviceRef, before = cal
   const devices = participantOf(before, userId)?.devices ?? []
   const own = devices.find(device => device.deviceId === deviceId)
   return {
-    ...recordOf(call, device),
+    ...recordWithKeySets(call, device),
     encryptedAESKey: own?.encryptedAESKey,
     keyFromUserId: own?.sealedBy?.userId,
     keyFromDeviceId: own?.sealedBy?.deviceId,

@@ -68,6 +68,8 @@ export interface Call {
   readonly lastKeys: SentKeys | undefined
   /** The one that made the present epoch, when it was not the start. */
   readonly epochKeys: SentKeys | undefined
+  /** The newest two sets of devices that came with an epoch's key, newest first. */
+  readonly keySets: readonly KeySet[]
   /** In the order of their first invitation, the initiator first; never removed from the list. */
   readonly participants: readonly Participant[]
   readonly rejoinAsks: readonly RejoinAsk[]
@@ -134,14 +136,23 @@ export interface SentKeys {
   readonly epoch: number
   readonly deviceId: DeviceId
   readonly userId: UserId
-  /** SHA-256 of reason and map. */
+  /** SHA-256 of the map and what was said with it. */
   readonly digest: Uint8Array
+}
+
+/** The devices that an epoch's key was sealed for, as its sealer declared them. */
+export interface KeySet {
+  readonly epoch: number
+  /** See `key-members.ts`. */
+  readonly members: Uint8Array
 }
 
 /** A device that asked for the key. */
 export interface RejoinAsk {
   readonly userId: UserId
   readonly deviceId: DeviceId
+  /** As the device sent it; undefined without one. */
+  readonly nonce: string | undefined
   readonly askedAtMs: number
   /** How many devices were asked. */
   readonly asked: number
@@ -157,6 +168,11 @@ export interface CallDeviceRef {
 export interface Quiet {
   readonly kind: 'empty' | 'alone'
   readonly sinceMs: number
+}
+
+/** The epoch's set, if it came with one and is kept. */
+export function keySetOf({ keySets }: Call, epoch: number): KeySet | undefined {
+  return keySets.find(set => set.epoch === epoch)
 }
 
 export function isSameDevice(one: CallDeviceRef, other: CallDeviceRef): boolean {

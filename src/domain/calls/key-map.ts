@@ -113,7 +113,7 @@ function fault(pointer: string, code: string, detail: string): FieldError {
 }
 
 /** As many as 32 people have devices. */
-const ENTRIES_MAX = 320
+export const ENTRIES_MAX = 320
 /** A session key itself, in the clear. */
 const PLAIN_KEY_BYTES = 32
 /** ECIES on P-256 has 113 to 125 bytes, RSA-2048 has 256. */

@@ -85,6 +85,7 @@ const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   participant_request_rejoin: 'calls',
   participant_accept_rejoin: 'calls',
   key_update: 'calls',
+  key_missing: 'calls',
   media_ready: 'calls',
   friend_request: 'contacts',
   friend_request_cancelled: 'contacts',

@@ -70,6 +70,7 @@ function call(changes: Partial<Call> = {}): Call {
     startedWith: { deviceId: PHONE, digest: Uint8Array.of(1, 2) },
     keyEpoch: 1,
     epochKeys: undefined,
+    keySets: [{ epoch: 1, members: Uint8Array.of(0, 1, 255) }],
     lastKeys: { epoch: 1, userId: ANN, deviceId: PHONE, digest: Uint8Array.of(0, 7, 255) },
     participants: [participant(ANN, { state: 'joined', devices: [] }), participant(BOB)],
     rejoinAsks: [],
