@@ -341,7 +341,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     const log = { ...pins, url: this.#options.server, ...(fetch && { fetch }) }
     const onEvent = (event: KeyEvent) => this.emit('keys', event)
     const keyLog = new KeyLog({ session, storage, device, log, onEvent })
-    const exchange = new KeyExchange(keyLog, userId)
+    const exchange = new KeyExchange(keyLog, session)
     const devices = new Devices({ server, session, keyLog, device, onChanged: () => this.#changed() })
     const account = new Account(session)
     const contacts = new Contacts({ session, keyLog })

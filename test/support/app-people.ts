@@ -54,7 +54,7 @@ export async function startPerson(
     userId,
     deviceId,
     keyLog,
-    exchange: new KeyExchange(keyLog, userId),
+    exchange: new KeyExchange(keyLog, app.session),
     ownList: new OwnDeviceList({ ...app, device, keyLog }),
     events,
     get lie() {

@@ -5,7 +5,8 @@
 
 import { CallsignError, type Failure, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
-import { type KeyBinding, makeCallKey } from '../devices/call-key.ts'
+import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
+import type { KeyBinding } from '../devices/call-key.ts'
 import { randomId } from '../random-id.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'
@@ -15,10 +16,10 @@ import type { CallTopicEvent, ListCallHistoryReply, QueueEvent } from '../wire.t
 import type { Act, Receivers } from './act.ts'
 import type { Call, CallEnding, EpochKey } from './call.ts'
 import { CallKeys } from './call-keys.ts'
-import type { Device, DeviceCall, Kept } from './device.ts'
+import type { Device, DeviceCall, Kept, Opened } from './device.ts'
 import { decide, newDevice, nextDeadlineMs } from './device-call.ts'
 import type { CallCommand, Input } from './input.ts'
-import type { KeyExchange } from './key-exchange.ts'
+import type { KeyExchange, SealedKeys } from './key-exchange.ts'
 import { type CallShell, LiveCall } from './live-call.ts'
 import type { Invitation } from './ringing.ts'
 
@@ -54,6 +55,7 @@ export class Calls implements CallShell {
   #device: Device
   readonly #live = new Map<string, LiveCall>()
   readonly #keys = new CallKeys()
+  readonly #nonces = new Map<number, Uint8Array>()
   readonly #commands = new Map<number, Command>()
   #commandCount = 0
   readonly #unwatches = new Map<string, () => void>()
@@ -218,7 +220,8 @@ export class Calls implements CallShell {
   #carryOut(act: Act, callOf: (callId: string) => LiveCall | undefined): void {
     switch (act.do) {
       case 'request': {
-        const { operation, callId, body } = act
+        const { operation, callId, nonce } = act
+        const body = nonce === undefined ? act.body : { nonce: encodeBase64(this.#nonce(nonce)) }
         const { session, userId } = this.#deps
         const request = session.request as Request
         const params = callId === undefined ? undefined : { callId }
@@ -237,13 +240,17 @@ export class Calls implements CallShell {
         return void this.#unwatches.delete(act.callId)
       case 'open':
         return this.#answer(act.act, async () => {
-          const { key, userId, deviceId } = await this.#deps.exchange.open(act.text, act.from, act)
-          return { key: this.#keys.put(act.key, key), from: { userId, deviceId } }
+          const { nonce: number, ...use } = act
+          const binding = { ...use, ...(number !== undefined && { nonce: this.#nonce(number) }) }
+          const opened = await this.#deps.exchange.open(act.text, act.from, binding, act)
+          const { key, userId, deviceId, keyMembers, members } = opened
+          const put = this.#keys.put(act.key, key, binding, keyMembers)
+          return { key: put, from: { userId, deviceId }, keyMembers, members }
         })
       case 'make':
-        return void this.#keys.put(act.key, makeCallKey())
+        return this.#keys.make(act.key)
       case 'seal':
-        return this.#answer(act.act, () => this.#seal(this.#keys.copyOf(act.key), act.to, act))
+        return this.#answer(act.act, () => this.#seal(this.#keys.copyOf(act.key), act))
       case 'wipe':
         for (const key of act.keys) this.#keys.wipe(key)
         return
@@ -274,11 +281,21 @@ export class Calls implements CallShell {
     return {}
   }
 
-  async #seal(key: Uint8Array, to: Receivers, binding: KeyBinding): Promise<object> {
+  async #seal(key: Uint8Array, act: Extract<Act, { do: 'seal' }>): Promise<object> {
     const { exchange } = this.#deps
-    if ('userIds' in to) return { texts: await exchange.sealForUsers(key, to.userIds, binding) }
-    if ('participants' in to) return { texts: await exchange.sealForCall(key, to.participants, binding) }
-    return { text: await exchange.sealForDevice(key, to, binding) }
+    const { to, callId, epoch, nonce } = act
+    const binding = { callId, epoch, ...(nonce !== undefined && { nonce: decodeBase64(nonce) }) }
+    if ('deviceId' in to) return { text: await exchange.sealForDevice(key, to.keyMembers, to, binding) }
+    const sealed = await sealedFor(exchange, key, to, binding)
+    this.#keys.bind(key, binding, sealed.keyMembers)
+    return sealed
+  }
+
+  /** Random octets that stay the same for as long as this app runs. */
+  #nonce(number: number): Uint8Array {
+    const nonce = this.#nonces.get(number) ?? globalThis.crypto.getRandomValues(new Uint8Array(NONCE_BYTES))
+    this.#nonces.set(number, nonce)
+    return nonce
   }
 
   #settle(
@@ -291,8 +308,8 @@ export class Calls implements CallShell {
     else waiting?.resolve(callId === undefined ? undefined : callOf(callId))
   }
 
-  #keep({ callId, leaving }: Kept): void {
-    const kept = { ...(callId && { callId }), ...(leaving && { leaving }) }
+  #keep({ callId, leaving, opened }: Kept): void {
+    const kept = { ...(callId && { callId }), ...(leaving && { leaving }), ...(opened && { opened }) }
     const value = Object.keys(kept).length === 0 ? null : kept
     this.#kept = this.#kept
       .then(() => writeStored(this.#deps.storage, keptKey(this.#deps.userId), value))
@@ -330,6 +347,17 @@ export class Calls implements CallShell {
 
 type Request = (operation: OperationName, body: unknown, params?: object) => Promise<unknown>
 
+function sealedFor(
+  exchange: KeyExchange,
+  key: Uint8Array,
+  to: Exclude<Receivers, { readonly deviceId: string }>,
+  binding: KeyBinding,
+): Promise<SealedKeys> {
+  if ('keyMembers' in to) return exchange.sealAgain(key, to.keyMembers, to.participants, binding)
+  if ('participants' in to) return exchange.sealForCall(key, to, binding)
+  return exchange.sealForUsers(key, to.userIds, binding)
+}
+
 function told(error: unknown): CallsignError {
   if (error instanceof CallsignError) return error
   const { code, message, members } = error as Failure
@@ -347,12 +375,16 @@ function keptKey(userId: string): string {
   return `call.${userId}`
 }
 
-function isKept({ callId, leaving }: Readonly<Record<string, unknown>>): boolean {
-  const isList =
-    leaving === undefined || (Array.isArray(leaving) && leaving.every(each => typeof each === 'string'))
-  return isList && (callId === undefined || typeof callId === 'string')
+function isKept({ callId, leaving, opened }: Readonly<Record<string, unknown>>): boolean {
+  const isText = (value: unknown) => typeof value === 'string'
+  const isList = (value: unknown) => value === undefined || (Array.isArray(value) && value.every(isText))
+  const isOpened = (each: Partial<Opened> | null) =>
+    isText(each?.callId) && Number.isInteger(each?.epoch) && isList(each?.removed)
+  const areOpened = opened === undefined || (Array.isArray(opened) && opened.every(isOpened))
+  return (callId === undefined || isText(callId)) && isList(leaving) && areOpened
 }
 
+const NONCE_BYTES = 16
 /** The two clocks of a device run apart by less. */
 const CLOCK_TOLERANCE_MS = 100
 /** The longest wait of a timer. */

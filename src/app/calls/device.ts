@@ -286,7 +286,7 @@ export type Purpose =
   | { readonly for: 'watch'; readonly callId: string }
   | ({ readonly for: 'key update: read'; readonly event: KeyUpdateEvent } & SealedFrom)
   | ({ readonly for: 'key update' } & SealedFrom)
-  | { readonly for: 'keyless: read'; readonly callId: string; readonly command: number }
+  | { readonly for: 'keyless: read'; readonly callId: string; readonly command?: number }
   | { readonly for: 'ask' | 'return'; readonly callId: string }
   | { readonly for: 'ask beside'; readonly callId: string; readonly command: number }
   | { readonly for: 'remove'; readonly callId: string; readonly command: number; readonly userId: string }

@@ -58,6 +58,31 @@ export function removalIgnored(userId: string): Failure {
   return { code: 'REMOVAL_IGNORED', message, members: { userId } }
 }
 
+/** Why a key of this epoch is not taken: what the call had before does not come again. */
+export function refusalOfEpoch(turn: Turn, callId: string, epoch: number): Failure | undefined {
+  const before = turn.device.kept.opened?.find(one => one.callId === callId)
+  const call = turn.call(callId)
+  const hasKey = call !== undefined && newestKey(call) !== undefined
+  const isOld = before !== undefined && (before.isOver ? epoch <= before.epoch : epoch < before.epoch && !hasKey)
+  if (!isOld) return undefined
+  const message = 'The call’s key is not taken: it is of an epoch that this device has left behind.'
+  return { code: 'CALL_KEY_OLD', message, members: { epoch } }
+}
+
+/** Notes the newest epoch of a call, for as long as this device is the user's. */
+export function noteOpened(turn: Turn, callId: string, epoch: number, isOver = false): void {
+  const { opened = [], ...kept } = turn.device.kept
+  const before = opened.find(one => one.callId === callId)
+  const { removed = before?.removed ?? [] } = turn.call(callId) ?? {}
+  const noted: Opened = {
+    ...{ callId, epoch: Math.max(epoch, before?.epoch ?? 0) },
+    ...(isOver && { isOver }),
+    ...(removed.length > 0 && !isOver && { removed }),
+  }
+  const others = opened.filter(one => one !== before)
+  turn.keep({ ...kept, opened: [...others, noted].slice(-OPENED_MAX) })
+}
+
 /**
  * Whether this device may make the next epoch: the host's, and where the host's device does not have the key either, that of the
  * member with the lowest id.

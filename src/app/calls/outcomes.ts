@@ -221,7 +221,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
         return void turn.request('GET call/{callId}', {
           for: 'keyless: read',
           callId: waiting.callId,
-          command: waiting.command,
+          ...(waiting.command !== undefined && { command: waiting.command }),
         })
       return turn.settle(waiting.command)
     case 'keys: read':
