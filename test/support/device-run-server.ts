@@ -169,7 +169,7 @@ export class DeviceRunServer {
     if (decision.kind === 'refused')
       return { code: decision.code, members: wire(decision.members ?? {}) as object }
     if (kind === 'start') this.#clock.onEpoch(String(callId), 1, body.encryptedAESKeys!)
-    if (kind === 'keys') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
+    if (kind === 'keys' || kind === 'invite') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
     return { body: bodyOf(decision.reply) }
   }
 
@@ -288,6 +288,9 @@ interface Body {
   readonly encryptedAESKeys?: Readonly<Record<string, string>>
   readonly encryptedAESKey?: string
   readonly epoch?: number
+  readonly keyMembers?: string
+  readonly without?: readonly string[]
+  readonly nonce?: string
   readonly isVideo?: boolean
   readonly userId?: string
   readonly requesterUserId?: string
