@@ -476,11 +476,11 @@ class QueueCommand implements RunCommand {
 function receiversOf(to: Receivers, self: RunDevice, devices: readonly RunDevice[]): readonly RunDevice[] {
   const others = devices.filter(one => one !== self)
   if ('deviceId' in to) return others.filter(({ deviceId }) => deviceId === to.deviceId)
-  const userIds = 'userIds' in to ? to.userIds : []
-  const called = others.filter(({ userId }) => userIds?.includes(userId))
-  if (!('participants' in to)) return called
-  const joined = others.filter(({ userId, deviceId }) => {
-    const participant = to.participants.find(one => one.userId === userId)
+  const userIds = 'userIds' in to ? (to.userIds ?? []) : []
+  const participants = 'participants' in to ? to.participants : []
+  return others.filter(({ userId, deviceId }) => {
+    if (userIds.includes(userId)) return true
+    const participant = participants.find(one => one.userId === userId)
     if (participant === undefined || userId === self.userId) return false
     return (
       RECEIVING.includes(participant.state) &&
