@@ -730,8 +730,7 @@ export interface KeyUpdateEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly epoch: number
-  /** The period is over; a participant left, can not decrypt, or invited more people. */
-  readonly reason: 'rotation' | 'leave' | 'emergency' | 'invite'
+  readonly reason: KeysReason
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
   readonly fromUserId: string
@@ -756,6 +755,9 @@ export interface KeysCommand {
   /** Devices in the call that get no key, as `<userId>_<deviceId>`; of a new epoch they hear by `key_missing` */
   readonly without?: readonly string[]
 }
+
+/** The period is over; a participant left, can not decrypt, or invited more people. */
+export type KeysReason = 'rotation' | 'leave' | 'emergency' | 'invite'
 
 /** The device leaves the call. */
 export type LeaveCommand = object

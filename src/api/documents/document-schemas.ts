@@ -87,7 +87,7 @@ export class DocumentSchemas {
     const form = this.form(schema)
     if ('$ref' in form) return form
     this.components[name] = form
-    if (name in NAMED) this.#names.set(meaningOf(form as Members), name)
+    if (name in NAMED || name in NAMED_FOR_EVENTS) this.#names.set(meaningOf(form as Members), name)
     return refTo(name)
   }
 
