@@ -10,7 +10,7 @@ type Bytes = Uint8Array<ArrayBuffer>
 export interface KeyHolder {
   /** `<userId>_<deviceId>` */
   readonly name: string
-  /** As the log has it. The last 65 bytes are the point, in either encoding. */
+  /** As it was registered. Its last 65 bytes are the point, in either encoding. */
   readonly publicKey: Bytes
 }
 
@@ -18,7 +18,7 @@ export interface OwnDevice extends KeyHolder {
   readonly privateKey: CryptoKey
 }
 
-/** What a sealed key is for: it opens for nothing else. */
+/** The use of a sealed key: it opens for no other. */
 export interface KeyBinding {
   readonly callId: string
   readonly epoch: number

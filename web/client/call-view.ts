@@ -159,7 +159,7 @@ function fingerprintView(state: State, call: Call): View {
   </details>`
 }
 
-/** Whose devices the key was sealed for: this one, the user's others by name, and how many of each other person. */
+/** The devices that the key was sealed for: the user's own by name, and the number of each other person's. */
 function sealedForView({ user, devices }: State, { sealedFor, participants }: Call): TemplateResult {
   const own = sealedFor.filter(({ userId }) => userId === user?.userId)
   const ownNames = own.map(({ deviceId }) => {

@@ -49,6 +49,11 @@ export function renew(
   })
 }
 
+/** Soon, since members may have one that this device does not know. */
+export function planAgain(turn: Turn, callId: string): void {
+  planSooner(turn, callId, AFTER_LEAVING_MS, 'rotation')
+}
+
 /** One who was removed has no key of what follows: the next one is made at once. */
 export function renewWithout(turn: Turn, callId: string): void {
   const call = turn.call(callId)
@@ -134,7 +139,8 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   const call = turn.call(callId)
   const rotation = call?.rotation
   if (reason === 'emergency') return undefined
-  for (const name of without) if (!call?.without.includes(name)) report(turn, callId, leftOut(name))
+  const isTold = (name: string) => call?.without.includes(name) || call?.removed.includes(name.split('_')[0]!)
+  for (const name of without) if (!isTold(name)) report(turn, callId, leftOut(name))
   turn.change(callId, { without, admitted: [] })
   // The app may have been closed and opened meanwhile: all members have it.
   hold(turn, callId, { epoch: epoch!, key: key!, fromUserId: turn.device.userId, ...set! }, { reason })
@@ -154,6 +160,8 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   const rotation = call?.rotation
   const ignored = call?.removed.find(userId => namesUser(failure, userId))
   if (ignored !== undefined) report(turn, callId, removalIgnored(ignored))
+  // The server may have forgotten what they have asked: they ask again.
+  if (isCode(failure, 'DEVICE_LIST_MISMATCH')) turn.change(callId, { admitted: [] })
   if (rotation !== undefined && isCode(failure, ...CHANGED) && triesLeft > 1) {
     readForKeys(turn, { callId, reason, ...(command !== undefined && { command }), triesLeft: triesLeft - 1 })
     return false
@@ -163,7 +171,7 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   const { afterMs, commands, returning } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
   // It may have arrived; then this device needs another one with them.
-  if (afterMs === undefined) planAfter(turn, callId, AFTER_LEAVING_MS, 'rotation')
+  if (afterMs === undefined) planAgain(turn, callId)
   else planAfter(turn, callId, later(afterMs), rotation.reason)
   turn.settle(commands, failure)
   if (afterMs !== undefined) report(turn, callId, failure)
@@ -190,11 +198,12 @@ function planAfter(turn: Turn, callId: string, afterMs: number, reason: Rotation
   turn.change(callId, { rotation: { kind: 'planned', atMs: turn.nowMs + afterMs, afterMs, reason } })
 }
 
-/** Unless one is planned that is to be earlier. */
+/** Unless one is planned that is to be earlier: it is for this too. */
 function planSooner(turn: Turn, callId: string, afterMs: number, reason: RotationReason): void {
   const rotation = turn.call(callId)?.rotation
-  if (rotation?.kind === 'planned' && rotation.atMs <= turn.nowMs + afterMs) return
-  planAfter(turn, callId, afterMs, reason)
+  if (rotation?.kind !== 'planned' || rotation.atMs > turn.nowMs + afterMs)
+    return planAfter(turn, callId, afterMs, reason)
+  if (reason === 'leave') turn.change(callId, { rotation: { ...rotation, reason } })
 }
 
 function hasOthers(turn: Turn, { record }: DeviceCall): boolean {
@@ -215,7 +224,7 @@ function leftOut(name: string): Failure {
 }
 
 function later(afterMs: number): number {
-  return Math.min(2 * afterMs, AGAIN_MS)
+  return Math.min(Math.max(2 * afterMs, AFTER_LEAVING_MS), AGAIN_MS)
 }
 
 /** A user's devices, or the epoch of the call, have changed meanwhile. */
