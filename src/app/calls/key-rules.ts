@@ -11,7 +11,12 @@ export function latestKey(call: DeviceCall | undefined): HeldKey | undefined {
   return call && (newestKey(call) ?? invitedOf(call)?.key)
 }
 
-/** The next epoch comes from a device that has the one before. */
+/** The next epoch comes from a person who has the one before: on another device of theirs, where they have moved the call. */
+export function isFromMember({ members }: KeySet, { userId }: Pick<Sender, 'userId'>): boolean {
+  return members.some(name => name.split('_')[0] === userId)
+}
+
+/** Whether the key is for this device. */
 export function isMember(key: KeySet, device: { readonly userId: string; readonly deviceId?: string }): boolean {
   return key.members.includes(nameOf(device))
 }
@@ -49,7 +54,7 @@ export function refusalOfSet(
 
 /** Why the call's key is not taken from the device that is said to have made it. */
 export function notFromMember(from: Sender): Failure {
-  const message = 'The call’s key is not taken: it comes from a device that did not have the one before.'
+  const message = 'The call’s key is not taken: it comes from a person who did not have the one before.'
   return { code: 'KEY_MEMBERS_REFUSED', message, members: { name: nameOf(from) } }
 }
 
