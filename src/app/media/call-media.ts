@@ -229,4 +229,4 @@ async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
   }
 }
 
-const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'kicked', 'error'] as const
+const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'epochFull', 'kicked', 'error'] as const

@@ -86,6 +86,8 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
+  readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
   /** An attempt has failed; the next one follows. */
@@ -129,6 +131,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     super()
     this.#options = options
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
+      if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
       if (report.kind === 'decryptable') this.#undecryptable.delete(report.track)
       else this.#undecryptable.set(report.track, report.reason)
       this.#show()
