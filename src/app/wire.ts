@@ -229,8 +229,10 @@ export interface CallParticipant {
   readonly deviceId?: string
   /** The log's hash of that device's key. */
   readonly publicKeyHash?: string
-  /** `<userId>:<displayName>`, for the media room. */
+  /** `<userId>:<displayName>`; SDKs enter the media room without it. */
   readonly mediaName: string
+  /** What that device sends at the media gateway, the newest first: any other feed is of nobody known. */
+  readonly feedIds?: readonly number[]
 }
 
 export interface CallRecord {
@@ -828,6 +830,20 @@ export interface LoginRequest {
 export interface LogoutRequest {
   /** Ends every session of the user. */
   readonly allDevices?: boolean
+}
+
+/** Somebody’s feeds at the media gateway are others. */
+export interface MediaChangedEvent {
+  readonly v: 1
+  readonly type: 'media_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
+  readonly participant: CallParticipant
 }
 
 /** The room at the media gateway lets this device in, or does so again: join it. */
@@ -1493,6 +1509,7 @@ export type CallTopicEvent =
   | ParticipantJoinedEvent
   | ParticipantLeftEvent
   | ParticipantDeclinedEvent
+  | MediaChangedEvent
   | HostChangedEvent
   | CallStatusEvent
 

@@ -20,8 +20,6 @@ export interface MediaGateway {
   readonly admit: (room: GatewayRoom, entries: readonly RoomEntry[]) => Promise<void>
   /** Lets the device in no more, and puts it out. */
   readonly remove: (room: GatewayRoom, entry: RoomEntry) => Promise<void>
-  /** Ends what the device has in the room. It may come back. */
-  readonly putOut: (room: GatewayRoom, device: RoomEntry['device']) => Promise<void>
   /** Puts everybody out; the room is no more. */
   readonly close: (room: GatewayRoom) => Promise<void>
   /** All rooms that the gateway has; `callId` is undefined for one that the server did not make. */

@@ -47,21 +47,7 @@ export class JanusGateway implements MediaGateway {
   /** The list first: a device that is put out must not come back meanwhile. */
   readonly remove = async (room: GatewayRoom, entry: RoomEntry): Promise<void> => {
     await this.#ask(room, 'allowed', { action: 'remove', allowed: [this.#deps.tokens.roomToken(entry)] })
-    await this.putOut(room, entry.device)
-  }
-
-  readonly putOut = async (room: GatewayRoom, device: TokenDevice): Promise<void> => {
-    const sessions = this.#deps.sessionsOf(device) ?? (await this.#allSessions())
-    for (const sessionId of sessions) {
-      const handles = await this.#handlesIn(room, device, sessionId)
-      for (const { feedId } of handles) {
-        if (feedId !== undefined) await this.#ask(room, 'kick', { id: feedId }).catch(ignoring('refused'))
-      }
-      if (handles.length > 0) {
-        const destroy = { janus: 'destroy_session', session_id: sessionId }
-        await this.#deps.admin.request(destroy).catch(ignoring('refused'))
-      }
-    }
+    await this.#putOut(room, entry.device)
   }
 
   readonly close = async (room: GatewayRoom): Promise<void> => {
@@ -78,6 +64,21 @@ export class JanusGateway implements MediaGateway {
       const callId = typeof description === 'string' ? parseUint64(description) : undefined
       return [{ roomId: room, callId: callId as CallId | undefined }]
     })
+  }
+
+  /** Ends what the device has in the room. */
+  async #putOut(room: GatewayRoom, device: TokenDevice): Promise<void> {
+    const sessions = this.#deps.sessionsOf(device) ?? (await this.#allSessions())
+    for (const sessionId of sessions) {
+      const handles = await this.#handlesIn(room, device, sessionId)
+      for (const { feedId } of handles) {
+        if (feedId !== undefined) await this.#ask(room, 'kick', { id: feedId }).catch(ignoring('refused'))
+      }
+      if (handles.length > 0) {
+        const destroy = { janus: 'destroy_session', session_id: sessionId }
+        await this.#deps.admin.request(destroy).catch(ignoring('refused'))
+      }
+    }
   }
 
   #createRequest({ callId, roomId }: GatewayRoom, allowed: readonly string[]): Members {
@@ -115,7 +116,7 @@ export class JanusGateway implements MediaGateway {
     await this.#ask(room, 'allowed', { action: 'remove', allowed: strange })
     for (const token of strange) {
       const device = this.#deps.tokens.deviceOf(token)
-      if (device !== undefined) await this.putOut(room, device)
+      if (device !== undefined) await this.#putOut(room, device)
     }
   }
 

@@ -165,6 +165,7 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
     case 'participant_joined':
     case 'participant_left':
     case 'participant_declined':
+    case 'media_changed':
       return {
         v,
         type,
@@ -347,6 +348,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   participant_joined: participantEvent('participant_joined'),
   participant_left: participantEvent('participant_left'),
   participant_declined: participantEvent('participant_declined'),
+  media_changed: participantEvent('media_changed'),
   host_changed: eventSchema('host_changed', {
     callId: Uint64Text,
     version: CallVersion,

@@ -51,7 +51,7 @@ export class Media {
       tokens,
       monotonicMs,
       onRestarted: () => this.#onRestarted(),
-      onImpostor: this.#onImpostor,
+      onFeeds: this.#onFeeds,
     })
     this.#gateway = new JanusGateway({
       admin: this.#admin,
@@ -124,14 +124,12 @@ export class Media {
     }
   }
 
-  readonly #onImpostor = (device: CallDeviceRef, roomId: number): void => {
-    const { index, logger } = this.#deps
+  readonly #onFeeds = (device: CallDeviceRef, roomId: number, feedIds: readonly number[]): void => {
+    const { index, system } = this.#deps
     const callId = index.callInRoom(roomId)
     if (callId === undefined) return
-    const { userId, deviceId } = device
-    const ids = { callId: String(callId), userId: String(userId), deviceId: String(deviceId) }
-    logger.warn({ event: 'media-name-refused', ...ids })
-    this.#gateway.putOut({ callId, roomId }, device).catch(error => this.#noteFailure(error))
+    const room = system.ref<CallRoomMessage>('call-room', String(callId))
+    room.tellControl({ kind: 'media-feeds', device, feedIds })
   }
 
   async #compareSessions(): Promise<void> {
@@ -139,6 +137,7 @@ export class Media {
       .request({ janus: 'list_sessions' })
       .catch(error => this.#noteFailure(error))
     if (answer !== undefined) this.#events.keepOnly(sessionIdsOf(answer))
+    this.#events.tellAgain()
   }
 
   /** The gateway has no room. */

@@ -37,7 +37,6 @@ function openRoom() {
     open: (_, entries) => step('open', entries),
     admit: (_, entries) => step('admit', entries),
     remove: (_, entry) => step('remove', [entry]),
-    putOut: () => step('putOut'),
     close: () => step('close'),
   }
   const callRoom = system.define(

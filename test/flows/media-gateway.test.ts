@@ -163,21 +163,24 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
     await ann.app.get(200, `POST /app/api/call/${callId}/end`)
   })
 
-  await t.test('a device that enters under the name of another user is put out at once', async t => {
+  await t.test('the server says whose each feed is, whatever name a device takes at the gateway', async t => {
     const { body: call } = await start(ann, [bob])
-    const { media, roomId } = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
+    const path = `/app/api/call/${call.callId}`
+    const { media, roomId } = await bob.app.get(200, `POST ${path}/join`)
+    await ann.peer.subscribe(`/topic/call.${call.callId}`, 'topic')
     const client = await JanusClient.open(media)
     t.teardown(() => client.close())
-    const enterAs = (display: string) => client.join(roomId, media.roomToken, { display })
-    t.match(await enterAs(`${ann.userId}:Ann`), { videoroom: 'joined' })
-    await until(async () => (await client.request({ janus: 'keepalive' })).error?.code === NO_SUCH_SESSION)
-    const honest = await JanusClient.open(media)
-    t.teardown(() => honest.close())
-    t.match(await honest.join(roomId, media.roomToken, { display: `${bob.userId}:Bob` }), {
-      videoroom: 'joined',
-    })
-    t.match(await honest.request({ janus: 'keepalive' }), { janus: 'ack' })
-    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+    const { id } = await client.join(roomId, media.roomToken, { display: `${ann.userId}:Ann` })
+    const changed = await heard(ann, 'media_changed')
+    t.match(changed.participant, { userId: bob.userId, deviceId: bob.deviceId, feedIds: [id] })
+    const feeds = async () => {
+      const { participants } = await ann.app.get(200, `GET ${path}`)
+      return Object.fromEntries(participants.map(({ userId, feedIds }: Body) => [userId, feedIds]))
+    }
+    t.same(await feeds(), { [ann.userId]: undefined, [bob.userId]: [id] })
+    await client.request({ janus: 'destroy' })
+    t.match((await heard(ann, 'media_changed')).participant, { userId: bob.userId, feedIds: [] })
+    await ann.app.get(200, `POST ${path}/end`)
   })
 
   await t.test('a room that a live call has is in use, also by the number', async t => {
@@ -330,7 +333,11 @@ t.test('the doctor tries secrets, key and a client’s way', { skip: skipWithout
     const lines = findings.map(({ check, state, detail }) => [check, { ok: state === 'ok', detail }])
     return Object.fromEntries(lines)
   }
-  t.match(await consult(), { 'media admin': { ok: true }, 'media client': { ok: true } })
+  t.match(await consult(), {
+    'media admin': { ok: true },
+    'media client': { ok: true },
+    'media events': { ok: true },
+  })
   for (const [name, check, advice] of [
     ['CALLSIGN_JANUS_ADMIN_SECRET', 'media admin', /CALLSIGN_JANUS_ADMIN_SECRET with its admin_secret/],
     ['CALLSIGN_JANUS_ADMIN_KEY', 'media admin', /CALLSIGN_JANUS_ADMIN_KEY with admin_key/],
@@ -338,6 +345,15 @@ t.test('the doctor tries secrets, key and a client’s way', { skip: skipWithout
   ] as const) {
     t.match((await look({ [name]: 'wrong' }))[check], { ok: false, detail: advice })
   }
+  t.match(
+    (await look({ CALLSIGN_JANUS_EVENTS_PORT: '', CALLSIGN_JANUS_EVENTS_PASSWORD: '' }))['media events'],
+    {
+      ok: false,
+      detail: /CALLSIGN_JANUS_EVENTS_PORT/,
+    },
+  )
+  const silent = await startJanus(t, join(folder, 'silent'), { sendsEvents: false })
+  t.match((await look(silent.environment))['media events'], { ok: false, detail: /event handler/ })
   await janus.kill()
   const found = await look()
   t.match(found['media admin'], { ok: false, detail: /can't be reached \(network\)/ })

@@ -40,6 +40,7 @@ const PARTICIPANT: ParticipantView = {
   deviceId: DEVICE,
   publicKeyHash: 'hash',
   mediaName: `${USER}:Ann`,
+  feedIds: [77],
 }
 const PARTICIPANT_FIELDS = {
   callId: '56',
@@ -55,6 +56,7 @@ const PARTICIPANT_FIELDS = {
     deviceId: '34',
     publicKeyHash: 'hash',
     mediaName: `${USER}:Ann`,
+    feedIds: [77],
   },
 }
 const admit = ({ roomId, device, untilS }: RoomEntry) => ({
@@ -222,6 +224,10 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
   ],
   participant_declined: [
     { kind: 'participant_declined', callId: CALL, version: 4, participant: PARTICIPANT },
+    PARTICIPANT_FIELDS,
+  ],
+  media_changed: [
+    { kind: 'media_changed', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
   host_changed: [

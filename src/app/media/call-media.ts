@@ -45,7 +45,7 @@ export interface MediaCall
     Call,
     'callId' | 'isVideo' | 'state' | 'keys' | 'sendingKey' | 'roomId' | 'media' | 'on' | 'askForKey'
   > {
-  readonly self: { readonly mediaName: string } | undefined
+  readonly participants: readonly Pick<Call['participants'][number], 'userId' | 'feedIds'>[]
 }
 
 /**
@@ -159,8 +159,12 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   }
 
   #follow(): void {
-    const { state, keys, sendingKey } = this.#call
+    const { state, keys, sendingKey, participants } = this.#call
     if (state === 'ended') return this.leave()
+    const feeds = participants.flatMap(({ userId, feedIds = [] }) =>
+      feedIds.map(feed => [String(feed), userId] as const),
+    )
+    this.#gateway.vouch(new Map(feeds))
     for (const { epoch, key, fingerprint } of keys) {
       if (this.#held.get(epoch) === fingerprint) continue
       this.#held.set(epoch, fingerprint)
@@ -176,17 +180,18 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     this.#gateway.dropKey(epoch)
   }
 
-  async #askForKey(userId: string, reason: FrameFailure | undefined): Promise<void> {
+  async #askForKey(userId: string | undefined, reason: FrameFailure | undefined): Promise<void> {
+    if (userId === undefined) return
     if (reason === 'no-key' || reason === 'not-authentic') await this.#call.askForKey(userId)
   }
 
   #enter(): void {
-    const { media, roomId, self } = this.#call
+    const { media, roomId } = this.#call
     const { url, roomToken, pluginToken } = media ?? {}
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
     if (!isReady || this.#hasLeft || this.#held.size === 0) return
-    void this.#gateway.join({ url, roomId, roomToken, pluginToken, mediaName: self?.mediaName ?? '' })
+    void this.#gateway.join({ url, roomId, roomToken, pluginToken })
   }
 
   #openQuietly(name: 'microphone' | 'camera', wish: boolean | string | undefined): void {

@@ -42,8 +42,6 @@ export interface Admission {
   readonly roomId: number
   readonly roomToken: string
   readonly pluginToken: string
-  /** `<userId>:<displayName>`. */
-  readonly mediaName: string
 }
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
@@ -57,8 +55,8 @@ export interface RemoteStream {
 export interface MediaParticipant {
   /** The gateway's name for what this device of theirs sends, another one after each reconnection. */
   readonly feed: string
-  /** Before the colon of the `mediaName` that the gateway passes on. */
-  readonly userId: string
+  /** Whose the server says the feed is. Undefined for one that it does not know, or not yet: show no name with it. */
+  readonly userId: string | undefined
   readonly microphone?: RemoteStream
   readonly camera?: RemoteStream
   readonly screen?: RemoteStream
@@ -114,6 +112,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #epoch: number | undefined
   readonly #small = new Set<string>()
   readonly #undecryptable = new Map<string, FrameFailure>()
+  #userOfFeed: ReadonlyMap<string, string> = new Map()
   #state: MediaState = 'off'
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
@@ -168,6 +167,12 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   dropKey(epoch: number): void {
     this.#frames.dropKey(epoch)
     this.#epochs.delete(epoch)
+  }
+
+  /** Whose each feed is, by user id: never the gateway's word. */
+  vouch(userOfFeed: ReadonlyMap<string, string>): void {
+    this.#userOfFeed = userOfFeed
+    this.#show()
   }
 
   /**
@@ -254,7 +259,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   async #enter(signal: AbortSignal): Promise<void> {
-    const { url, roomId, roomToken, pluginToken, mediaName } = this.#admission!
+    const { url, roomId, roomToken, pluginToken } = this.#admission!
     const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
     const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
     if (signal.aborted) return
@@ -283,7 +288,9 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       const { callId } = this.#options
       const room = { room: roomId, token: roomToken }
       const own = await session.attach(callId, event => this.#onEvent(event, again))
-      const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display: mediaName })
+      // A name of no meaning: the gateway learns nobody's.
+      const display = crypto.randomUUID()
+      const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display })
       const handle = await session.attach(callId, event => subscriber.onEvent(event))
       const subscriber: Subscriber = new Subscriber({
         ...this.#peerDeps(again, configuration),
@@ -375,7 +382,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       if (!this.#participants.has(feed)) this.emit('gone', participant)
   }
 
-  #participantOf(feed: string, { display = '', streams = [] }: PublisherData): MediaParticipant {
+  #participantOf(feed: string, { streams = [] }: PublisherData): MediaParticipant {
     const subscriber = this.#stay?.subscriber
     const remote = streams.flatMap(({ type, description }) => {
       const name = parseDescription(description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
@@ -388,7 +395,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     )
     return {
       feed,
-      userId: display.split(':')[0] ?? '',
+      userId: this.#userOfFeed.get(feed),
       ...Object.fromEntries(remote),
       ...(failing && { undecryptable: this.#undecryptable.get(failing[0])! }),
     }
@@ -490,7 +497,8 @@ function withCounts(
 function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
   const isSameStream = (name: StreamName) =>
     one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
-  return one?.undecryptable === other.undecryptable && one !== undefined && STREAMS.every(isSameStream)
+  const isSamePerson = one?.userId === other.userId && one?.undecryptable === other.undecryptable
+  return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {

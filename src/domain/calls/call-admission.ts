@@ -32,13 +32,30 @@ export function withAdmitted(
   return changed(next, told)
 }
 
+/** A feed is one device's: what another device was said to send under its name is over. */
+export function withFeeds(call: Call, device: CallDeviceRef, feedIds: readonly number[]): CallChange {
+  const known = joinedOn(call, device)?.attendance?.feedIds ?? []
+  const isKnown = known.length === feedIds.length && feedIds.every((feed, at) => feed === known[at])
+  if (isOver(call) || joinedOn(call, device) === undefined || isKnown) return changed(call)
+  const next = joinedDevices(call).reduce((before, other) => {
+    const isIt = isSameDevice(other, device)
+    const { feedIds: others = [], ...attendance } = joinedOn(before, other)!.attendance!
+    const theirs = isIt ? feedIds : others.filter(feed => !feedIds.includes(feed))
+    return isIt || theirs.length < others.length
+      ? withParticipant(before, other.userId, { attendance: { ...attendance, feedIds: theirs } })
+      : before
+  }, call)
+  return changed(next)
+}
+
 /** The room is gone; it is made again. */
 export function withoutRoom(call: Call): CallChange {
   let next = call
   for (const { userId } of joinedDevices(call)) {
     const attendance = participantOf(next, userId)?.attendance
-    if (attendance?.isAdmitted !== true) continue
-    const { isAdmitted: _, ...others } = attendance
+    if (attendance === undefined) continue
+    const { isAdmitted, feedIds, ...others } = attendance
+    if (isAdmitted === undefined && feedIds === undefined) continue
     next = withParticipant(next, userId, { attendance: others })
   }
   return changed(next)

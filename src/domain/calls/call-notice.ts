@@ -122,6 +122,7 @@ export type CallTopicEvent =
         | 'participant_joined'
         | 'participant_left'
         | 'participant_declined'
+        | 'media_changed'
       readonly callId: CallId
       readonly version: number
       readonly participant: ParticipantView
@@ -152,8 +153,10 @@ export interface ParticipantView {
   /** The device that is in the call, or was last, and the log's hash of its key. */
   readonly deviceId: DeviceId | undefined
   readonly publicKeyHash: string | undefined
-  /** `<userId>:<displayName>`, as the media gateway shows it. */
+  /** `<userId>:<displayName>`. */
   readonly mediaName: string
+  /** What that device sends at the media gateway, while it is in the call. */
+  readonly feedIds: readonly number[] | undefined
 }
 
 /** A message to one device: kept, and delivered when it connects. */

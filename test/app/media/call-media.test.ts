@@ -14,7 +14,7 @@ class KeyedCall extends Emitter<CallEvents> implements MediaCall {
   readonly callId = '42'
   readonly isVideo = false
   readonly roomId = 1
-  readonly self = { mediaName: '1:Ann' }
+  participants: MediaCall['participants'] = []
   // No answer comes: it is on its way into the room for ever.
   readonly media = {
     kind: 'janus',
