@@ -51,14 +51,14 @@ function adviceOn(error: unknown, pair: string): string {
   return `can't be reached (${failure ?? reasonOf(error)}): look at CALLSIGN_JANUS_ADMIN_URL, and whether Janus runs`
 }
 
-/** Without them nobody is told who speaks: every feed is of somebody unknown. */
+/** Without them every feed is unknown. */
 async function tryEvents({ adminUrl, adminSecret, events }: JanusSettings): Promise<Finding> {
   const check = 'media events'
   const { host } = new URL(adminUrl)
   if (events === undefined)
     return fails(
       check,
-      'set CALLSIGN_JANUS_EVENTS_PORT and CALLSIGN_JANUS_EVENTS_PASSWORD: else all who speak are unknown',
+      'set CALLSIGN_JANUS_EVENTS_PORT and CALLSIGN_JANUS_EVENTS_PASSWORD: else every feed is unknown',
     )
   const advice = 'compare its janus.jcfg and janus.eventhandler.sampleevh.jcfg with those of deploy/janus'
   try {

@@ -63,7 +63,7 @@ const CID = { userId: 43n as UserId, deviceId: 1n as DeviceId }
 const cidsToken = tokens.admit({ roomId: 7, device: CID, untilS: 2_000_000_000 }).pluginToken
 const left = (id: number) => ({ type: 64, event: { data: { event: 'leaving', room: 7, id } } })
 
-t.test('a device’s feeds are told whenever they change, the newest first', async t => {
+t.test('each change of a device’s feeds is reported, the newest first', async t => {
   const { events, told } = open()
   const take = (event: unknown) => {
     events.take(event)

@@ -262,7 +262,7 @@ const STATES: Readonly<Record<CallParticipant['state'], string>> = {
   missed: 'no answer',
   removed: 'removed',
 }
-/** Who sends what the server does not say whose it is. */
+/** The name beside a feed that the server does not vouch for. */
 const UNKNOWN = { displayName: 'Somebody unknown' }
 const LINK_STATES: Readonly<Record<MediaPeer['state'], string>> = {
   connecting: 'connecting',

@@ -206,7 +206,7 @@ const NUMBER_BITS = 48n
 const NUMBER_MASK = (1n << NUMBER_BITS) - 1n
 const EPOCH_MAX = 0xffff
 const EPOCHS_MAX = 4
-/** Of one epoch. A member who makes up more than that has the call make a new key. */
+/** In one epoch. A member who makes up more than that has the call make a new key. */
 const SENDERS_MAX = 4_096
 /** Frames take no longer from a sender to here. */
 const LATE_MS = 5_000

@@ -288,7 +288,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       const { callId } = this.#options
       const room = { room: roomId, token: roomToken }
       const own = await session.attach(callId, event => this.#onEvent(event, again))
-      // A name of no meaning: the gateway learns nobody's.
+      // A random label: the gateway learns no names.
       const display = crypto.randomUUID()
       const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display })
       const handle = await session.attach(callId, event => subscriber.onEvent(event))

@@ -68,7 +68,7 @@ interface WorkerScope {
 const scope = globalThis as unknown as WorkerScope
 const transformers = new Map<string, Transformer>()
 const tracks = new Map<string, Track>()
-/** Tracks that the page was told of, whoever has them by now. */
+/** Tracks that the page knows as such, also under a later sender. */
 const undecryptable = new Set<string>()
 let cryptor: FrameCryptor | undefined
 

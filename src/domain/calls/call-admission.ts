@@ -32,7 +32,7 @@ export function withAdmitted(
   return changed(next, told)
 }
 
-/** A feed is one device's: what another device was said to send under its name is over. */
+/** A feed is one device's: an earlier device's claim to it ends. */
 export function withFeeds(call: Call, device: CallDeviceRef, feedIds: readonly number[]): CallChange {
   const known = joinedOn(call, device)?.attendance?.feedIds ?? []
   const isKnown = known.length === feedIds.length && feedIds.every((feed, at) => feed === known[at])

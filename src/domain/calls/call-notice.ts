@@ -155,7 +155,7 @@ export interface ParticipantView {
   readonly publicKeyHash: string | undefined
   /** `<userId>:<displayName>`. */
   readonly mediaName: string
-  /** What that device sends at the media gateway, while it is in the call. */
+  /** That device's publishers at the media gateway, while it is in the call. */
   readonly feedIds: readonly number[] | undefined
 }
 

@@ -121,7 +121,7 @@ export interface Attendance {
   readonly seenAtMs: number
   /** Set once the call's room at the media gateway lets it in; never without a gateway. */
   readonly isAdmitted?: true
-  /** What it sends in that room, by the gateway's names, the newest first. */
+  /** Its publishers in that room, by the gateway's names, the newest first. */
   readonly feedIds?: readonly number[]
 }
 

@@ -59,7 +59,7 @@ t.test('a frame of a sender who is gone says nothing of the next one’s', async
   t.same(reports, [])
 })
 
-t.test('the first frame that opens ends it, whoever had the track before', async t => {
+t.test('the first frame that opens ends it', async t => {
   const ann = new FrameCryptor('7')
   const key = new Uint8Array(32)
   ann.setKey(1, key)
