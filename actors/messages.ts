@@ -89,6 +89,8 @@ export type MediaRoomMessage =
   | { readonly kind: 'stepped'; readonly failure: GatewayFailure | undefined }
   /** The gateway had no such room when it was asked, or began anew. */
   | { readonly kind: 'missing'; readonly askedAtMs: number }
+  /** Tokens of those in the room end soon. */
+  | { readonly kind: 'renewal-due' }
   | { readonly kind: 'retry' }
 
 // Live topics: what a call room or a topic of the development surface says to its subscribers.

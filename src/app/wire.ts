@@ -264,9 +264,9 @@ export interface CallRecord {
     readonly state?: 'ready' | 'pending'
     /** WebSocket of the gateway; only for a device in the call, when ready. */
     readonly url?: string
-    /** For `join`: good for this device and room; likewise. */
+    /** For `join`: good for this device and room, up to an hour; likewise. */
     readonly roomToken?: string
-    /** For every request to the gateway; likewise. */
+    /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
   }
   /** Whether you were invited into an active call. */
@@ -866,9 +866,9 @@ export interface MediaReadyEvent {
     readonly state?: 'ready' | 'pending'
     /** WebSocket of the gateway; only for a device in the call, when ready. */
     readonly url?: string
-    /** For `join`: good for this device and room; likewise. */
+    /** For `join`: good for this device and room, up to an hour; likewise. */
     readonly roomToken?: string
-    /** For every request to the gateway; likewise. */
+    /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
   }
 }

@@ -18,6 +18,8 @@ export interface MediaGateway {
   /** Makes the room, or takes over the one that it made before. It then lets in these devices alone. */
   readonly open: (room: GatewayRoom, entries: readonly RoomEntry[]) => Promise<void>
   readonly admit: (room: GatewayRoom, entries: readonly RoomEntry[]) => Promise<void>
+  /** Lets them in with the tokens of the hour to come, too. */
+  readonly renew: (room: GatewayRoom, entries: readonly RoomEntry[]) => Promise<void>
   /** Lets the device in no more, and puts it out. */
   readonly remove: (room: GatewayRoom, entry: RoomEntry) => Promise<void>
   /** Puts everybody out; the room is no more. */

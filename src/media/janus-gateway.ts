@@ -5,7 +5,7 @@
  */
 
 import { createHmac, type KeyObject } from 'node:crypto'
-import { CALL_SIZE_MAX } from '../domain/calls/call.ts'
+import { CALL_SIZE_MAX, isSameDevice } from '../domain/calls/call.ts'
 import type { RoomEntry } from '../domain/calls/call-media.ts'
 import { type CallId, parseUint64 } from '../domain/ids.ts'
 import { type FoundRoom, GatewayError, type GatewayRoom, type MediaGateway } from './gateway.ts'
@@ -17,7 +17,7 @@ export interface JanusGatewayDeps {
   readonly adminKey: string
   /** Keys the secrets of rooms. */
   readonly roomKey: KeyObject
-  readonly tokens: Pick<RoomTokens, 'roomToken' | 'deviceOf'>
+  readonly tokens: Pick<RoomTokens, 'roomTokens' | 'endedTokens' | 'deviceOf'>
   /** The device's sessions as the gateway's events tell; undefined for a device that they never told of. */
   readonly sessionsOf: (device: TokenDevice) => readonly number[] | undefined
 }
@@ -30,23 +30,27 @@ export class JanusGateway implements MediaGateway {
   }
 
   readonly open = async (room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> => {
-    const tokens = entries.map(entry => this.#deps.tokens.roomToken(entry))
     try {
-      await this.#deps.admin.videoRoom(this.#createRequest(room, tokens))
+      await this.#deps.admin.videoRoom(this.#createRequest(room, this.#tokensOf(entries)))
     } catch (error) {
       if (!isFailure(error, 'room-in-use')) throw error
-      await this.#takeOver(room, tokens)
+      await this.#takeOver(room, entries)
     }
   }
 
   readonly admit = async (room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> => {
-    const allowed = entries.map(entry => this.#deps.tokens.roomToken(entry))
-    await this.#ask(room, 'allowed', { action: 'add', allowed })
+    await this.#ask(room, 'allowed', { action: 'add', allowed: this.#tokensOf(entries) })
+  }
+
+  readonly renew = async (room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> => {
+    await this.admit(room, entries)
+    const ended = entries.flatMap(entry => this.#deps.tokens.endedTokens(entry))
+    await this.#ask(room, 'allowed', { action: 'remove', allowed: ended })
   }
 
   /** The list first: a device that is put out must not come back meanwhile. */
   readonly remove = async (room: GatewayRoom, entry: RoomEntry): Promise<void> => {
-    await this.#ask(room, 'allowed', { action: 'remove', allowed: [this.#deps.tokens.roomToken(entry)] })
+    await this.#ask(room, 'allowed', { action: 'remove', allowed: this.#tokensOf([entry]) })
     await this.#putOut(room, entry.device)
   }
 
@@ -103,7 +107,8 @@ export class JanusGateway implements MediaGateway {
   }
 
   /** A room of this number is there. Only our secret opens ours. */
-  async #takeOver(room: GatewayRoom, tokens: readonly string[]): Promise<void> {
+  async #takeOver(room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> {
+    const tokens = this.#tokensOf(entries)
     const answer = await this.#ask(room, 'allowed', { action: 'add', allowed: tokens }).catch(error => {
       if (isFailure(error, 'refused')) throw new GatewayError('room-in-use', 'a foreign room has the number')
       throw error
@@ -116,8 +121,13 @@ export class JanusGateway implements MediaGateway {
     await this.#ask(room, 'allowed', { action: 'remove', allowed: strange })
     for (const token of strange) {
       const device = this.#deps.tokens.deviceOf(token)
-      if (device !== undefined) await this.#putOut(room, device)
+      if (device === undefined || entries.some(entry => isSameDevice(entry.device, device))) continue
+      await this.#putOut(room, device)
     }
+  }
+
+  #tokensOf(entries: readonly RoomEntry[]): string[] {
+    return entries.flatMap(entry => this.#deps.tokens.roomTokens(entry))
   }
 
   async #allSessions(): Promise<readonly number[]> {

@@ -163,9 +163,11 @@ export const CallMediaView = Type.Object({
     Type.String({ description: 'WebSocket of the gateway; only for a device in the call, when ready' }),
   ),
   roomToken: Type.Optional(
-    Type.String({ description: 'For `join`: good for this device and room; likewise' }),
+    Type.String({ description: 'For `join`: good for this device and room, up to an hour; likewise' }),
   ),
-  pluginToken: Type.Optional(Type.String({ description: 'For every request to the gateway; likewise' })),
+  pluginToken: Type.Optional(
+    Type.String({ description: 'For every request to the gateway: the newest; likewise' }),
+  ),
 })
 
 /** Of a call, in its record and in each of its events. */

@@ -229,11 +229,11 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
 }
 
 function readyMedia(
-  { roomId, untilS }: Extract<Notice, { kind: 'media_ready' }>,
+  { roomId }: Extract<Notice, { kind: 'media_ready' }>,
   { userId, deviceId, admit }: EventReader,
 ): object {
   const isKnown = userId !== undefined && deviceId !== undefined
-  const entry = isKnown ? { roomId, device: { userId, deviceId }, untilS } : undefined
+  const entry = isKnown ? { roomId, device: { userId, deviceId } } : undefined
   return mediaBody({ isReady: true, entry }, admit)
 }
 

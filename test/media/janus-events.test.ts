@@ -7,7 +7,7 @@ import { RoomTokens } from '../../src/media/room-tokens.ts'
 
 const tokens = new RoomTokens({ tokenSecret: 'secret', clientUrl: 'ws://127.0.0.1' })
 const BOB = { userId: 42n as UserId, deviceId: 1n as DeviceId }
-const { pluginToken } = tokens.admit({ roomId: 7, device: BOB, untilS: 2_000_000_000 })
+const { pluginToken } = tokens.admit({ roomId: 7, device: BOB })
 
 const attached = (session_id: number, handle_id: number, token = pluginToken) => ({
   type: 2,
@@ -60,7 +60,7 @@ t.test('a device is present from its join to its farewell', async t => {
 })
 
 const CID = { userId: 43n as UserId, deviceId: 1n as DeviceId }
-const cidsToken = tokens.admit({ roomId: 7, device: CID, untilS: 2_000_000_000 }).pluginToken
+const cidsToken = tokens.admit({ roomId: 7, device: CID }).pluginToken
 const left = (id: number) => ({ type: 64, event: { data: { event: 'leaving', room: 7, id } } })
 
 t.test('each change of a device’s feeds is reported, the newest first', async t => {

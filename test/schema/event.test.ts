@@ -59,10 +59,10 @@ const PARTICIPANT_FIELDS = {
     feedIds: [77],
   },
 }
-const admit = ({ roomId, device, untilS }: RoomEntry) => ({
+const admit = ({ roomId, device }: RoomEntry) => ({
   url: 'wss://media.example.org',
   roomToken: `room ${roomId}`,
-  pluginToken: `until ${untilS} for ${device.userId}_${device.deviceId}`,
+  pluginToken: `for ${device.userId}_${device.deviceId}`,
 })
 const BADGE = { total: 3, friendRequests: 1, missedCalls: 2 }
 const PHONE = { deviceId: DEVICE, name: 'a phone', platform: 'ios', publicKeyHash: 'hash' }
@@ -192,7 +192,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
   ],
   media_ready: [
-    { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001, untilS: 1_795_322_921 },
+    { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001 },
     {
       callId: '56',
       version: 4,
@@ -202,7 +202,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
         state: 'ready',
         url: 'wss://media.example.org',
         roomToken: 'room 7001',
-        pluginToken: `until 1795322921 for ${USER}_34`,
+        pluginToken: `for ${USER}_34`,
       },
     },
   ],

@@ -64,6 +64,8 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   readonly #stops: readonly (() => void)[]
   readonly #own = new Map<StreamName, MediaStreamTrack>()
   #isMuted = false
+  /** The end of the tokens that the gateway was last given. */
+  #endS = 0
   #hasLeft = false
 
   constructor(call: MediaCall, { relay, microphone, camera, ...options }: CallMediaOptions) {
@@ -172,7 +174,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     }
     if (sendingKey !== undefined && sendingKey.epoch !== this.epoch) this.#gateway.useKey(sendingKey.epoch)
     for (const epoch of this.#held.keys()) if (!keys.some(one => one.epoch === epoch)) this.#drop(epoch)
-    if (this.state === 'off') this.#enter()
+    if (this.state === 'off' || endOf(this.#call.media) > this.#endS) this.#enter()
   }
 
   #drop(epoch: number): void {
@@ -191,6 +193,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
     if (!isReady || this.#hasLeft || this.#held.size === 0) return
+    this.#endS = endOf(media)
     void this.#gateway.join({ url, roomId, roomToken, pluginToken })
   }
 
@@ -221,6 +224,11 @@ async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {
     const sentence = 'The browser does not give the device, or there is none.'
     throw new CallsignError('MEDIA_DEVICE_UNAVAILABLE', sentence, { members: { name }, cause })
   }
+}
+
+/** Seconds since 1970, before the first comma of a token. */
+function endOf(media: MediaCall['media']): number {
+  return Number.parseInt(media?.pluginToken ?? '0', 10)
 }
 
 /** None where the operator has none. */

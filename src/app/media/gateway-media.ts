@@ -176,11 +176,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   /**
-   * Resolves when this device is in the room. Goes on trying until it is, or `leave`. With a new admission, such as after
-   * a restart of the gateway, it joins again.
+   * Resolves when this device is in the room. Goes on trying until it is, or `leave`. An admission with newer tokens, which end
+   * within the hour, is taken without a pause; one to another room is joined.
    */
   async join(admission: Admission): Promise<void> {
+    const before = this.#admission
     this.#admission = admission
+    const isThere = before?.url === admission.url && before.roomId === admission.roomId
+    // Newer tokens: the session goes on with them.
+    if (isThere && this.#stay !== undefined) return this.#stay.session.renew(admission.pluginToken)
     this.#attempts?.abort()
     this.#setState(this.#state === 'off' || this.#state === 'closed' ? 'connecting' : 'reconnecting')
     await this.#joinAgain()
@@ -295,7 +299,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       const subscriber: Subscriber = new Subscriber({
         ...this.#peerDeps(again, configuration),
         handle,
-        join: { ...room, private_id: joined.data.private_id },
+        join: () => ({ room: roomId, token: this.#admission!.roomToken, private_id: joined.data.private_id }),
         small: this.#small,
         onTracks: () => this.#show(),
         onError: again,

@@ -14,20 +14,22 @@ import { type CallChange, changed } from './call-command.ts'
 import { entryOf } from './call-media.ts'
 import { type DeviceEffect, mediaReadyNotice } from './call-notice.ts'
 
-/** `answered` are devices that read it in a reply, and need no message. */
+/** `answered` are devices that read it in a reply, and need no message. The others get new tokens before theirs end. */
 export function withAdmitted(
   call: Call,
   admitted: readonly CallDeviceRef[],
   answered: readonly CallDeviceRef[],
+  nowMs: number,
 ): CallChange {
   let next = call
   const told: DeviceEffect[] = []
   for (const device of isOver(call) ? [] : admitted) {
     const attendance = joinedOn(next, device)?.attendance
-    if (attendance === undefined || attendance.isAdmitted) continue
-    next = withParticipant(next, device.userId, { attendance: { ...attendance, isAdmitted: true } })
+    const { admittedAtMs = Number.NEGATIVE_INFINITY } = attendance ?? {}
+    if (attendance === undefined || nowMs < admittedAtMs + RENEWED_MS) continue
+    next = withParticipant(next, device.userId, { attendance: { ...attendance, admittedAtMs: nowMs } })
     if (answered.some(other => isSameDevice(other, device))) continue
-    told.push(mediaReadyNotice(call, entryOf(call, device)))
+    told.push(mediaReadyNotice(call, entryOf(call, device), nowMs))
   }
   return changed(next, told)
 }
@@ -54,9 +56,12 @@ export function withoutRoom(call: Call): CallChange {
   for (const { userId } of joinedDevices(call)) {
     const attendance = participantOf(next, userId)?.attendance
     if (attendance === undefined) continue
-    const { isAdmitted, feedIds, ...others } = attendance
-    if (isAdmitted === undefined && feedIds === undefined) continue
+    const { admittedAtMs, feedIds, ...others } = attendance
+    if (admittedAtMs === undefined && feedIds === undefined) continue
     next = withParticipant(next, userId, { attendance: others })
   }
   return changed(next)
 }
+
+/** Tokens are good for half an hour at least. */
+const RENEWED_MS = 15 * 60_000

@@ -107,7 +107,7 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
     case 'account-ended':
       return changed(withoutInvitation(call, command.userId, undefined))
     case 'media-admitted':
-      return withAdmitted(call, command.devices, command.answered)
+      return withAdmitted(call, command.devices, command.answered, command.nowMs)
     case 'media-feeds':
       return withFeeds(call, command.device, command.feedIds)
     case 'media-lost':

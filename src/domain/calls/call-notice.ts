@@ -100,8 +100,6 @@ export interface MediaReadyNotice {
   readonly callId: CallId
   readonly version: number
   readonly roomId: number
-  /** The proofs' end, seconds since 1970. */
-  readonly untilS: number
 }
 
 export type CallNoticeBody = (KeyedNotice & { readonly encryptedAESKey: string }) | PlainCallNotice
@@ -176,10 +174,11 @@ export interface DeviceEffect {
 /** To the device that the entry is for. */
 export function mediaReadyNotice(
   { callId, version }: Call,
-  { roomId, device, untilS }: RoomEntry,
+  { roomId, device }: RoomEntry,
+  nowMs: number,
 ): DeviceEffect {
-  const notice = { kind: 'media_ready' as const, callId, version, roomId, untilS }
-  return { kind: 'device', ...device, notice, expiresAtMs: untilS * 1000, replaces: undefined }
+  const notice = { kind: 'media_ready' as const, callId, version, roomId }
+  return { kind: 'device', ...device, notice, expiresAtMs: nowMs + READY_MS, replaces: undefined }
 }
 
 /** The notice with a slice, to the device whose slice it is. */
@@ -195,3 +194,6 @@ export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: n
     replaces: undefined,
   }
 }
+
+/** A device that was away for longer reads the call's record. */
+const READY_MS = 3_600_000

@@ -107,6 +107,31 @@ async function runTests(): Promise<void> {
     t.notOk(await ann.evaluate(`media.participants.some(({ userId }) => userId === '3')`))
   })
 
+  await t.test('newer tokens are taken without a pause', async t => {
+    const room = await openRoom(janus)
+    const ann = await joined(t, room, '1')
+    const bob = await openTab(t)
+    await bob.join(await room.admit('2', { forSeconds: 1_800 }))
+    await ann.receives(1, 3)
+    const feeds = 'media.participants.map(({ feed }) => feed).join()'
+    const before = await ann.evaluate(feeds)
+    const newer = await room.admit('2')
+    await bob.join(newer)
+    await bob.evaluate(`{
+      window.sent = []
+      WebSocket.prototype.send = function (text) {
+        sent.push(JSON.parse(text))
+        return Object.getPrototypeOf(WebSocket.prototype).send.call(this, text)
+      }
+      sockets.at(-1).close()
+    }`)
+    await bob.until(`media.state === 'reconnecting'`)
+    await bob.until(`media.state === 'connected'`)
+    await ann.receives(1, 3)
+    t.equal(await ann.evaluate(feeds), before, 'it is the same session')
+    t.equal(await bob.evaluate(`sent.find(({ janus }) => janus === 'claim').token`), newer.pluginToken)
+  })
+
   await t.test('H.264 goes the same way, and no frame of many fails', long(), async t => {
     const room = await openRoom(janus, 'h264')
     const options = { codec: 'h264', fps: 30 } as const
