@@ -73,6 +73,12 @@ export class JanusEvents {
     for (const { device, feed } of this.#handleOfFeed.values()) this.#tellFeeds(device, feed!.roomId)
   }
 
+  /** Whether a feed of the session is known. */
+  isKnown(sessionId: number): boolean {
+    const handles = this.#sessions.get(sessionId)?.handles.values() ?? []
+    return [...handles].some(({ feed }) => feed !== undefined)
+  }
+
   /** Forgets sessions that are not among these: the word of their end was lost. */
   keepOnly(sessionIds: ReadonlySet<number>): void {
     for (const id of [...this.#sessions.keys()]) if (!sessionIds.has(id)) this.#forget(id)
@@ -180,6 +186,14 @@ export class JanusEvents {
     this.#handleOfFeed.clear()
     this.#deps.onRestarted()
   }
+}
+
+export function attachedEvent(ids: Members, token: string): Members {
+  return { type: HANDLE, ...ids, event: { name: 'attached', token } }
+}
+
+export function joinedEvent(ids: Members, room: unknown, id: unknown): Members {
+  return { type: PLUGIN, ...ids, event: { data: { event: 'joined', room, id } } }
 }
 
 /** The ids of `list_sessions`. */

@@ -10,6 +10,7 @@ import type { RoomEntry } from '../domain/calls/call-media.ts'
 import { type CallId, parseUint64 } from '../domain/ids.ts'
 import { type FoundRoom, GatewayError, type GatewayRoom, type MediaGateway } from './gateway.ts'
 import { type JanusAdmin, listOf, type Members, membersOf } from './janus-admin.ts'
+import { attachedEvent, joinedEvent } from './janus-events.ts'
 import type { RoomTokens, TokenDevice } from './room-tokens.ts'
 
 export interface JanusGatewayDeps {
@@ -20,6 +21,14 @@ export interface JanusGatewayDeps {
   readonly tokens: Pick<RoomTokens, 'roomTokens' | 'endedTokens' | 'deviceOf'>
   /** The device's sessions as the gateway's events tell; undefined for a device that they never told of. */
   readonly sessionsOf: (device: TokenDevice) => readonly number[] | undefined
+}
+
+interface FoundHandle {
+  readonly handleId: unknown
+  readonly token: string
+  readonly room: unknown
+  /** Of a publisher. */
+  readonly feedId: unknown
 }
 
 export class JanusGateway implements MediaGateway {
@@ -85,6 +94,15 @@ export class JanusGateway implements MediaGateway {
     }
   }
 
+  /** Events like those that a session’s handles sent, as far as these exist now. */
+  readonly eventsOf = async (sessionId: number): Promise<readonly Members[]> => {
+    const handles = await this.#handlesOf(sessionId)
+    return handles.flatMap(({ handleId, token, room, feedId }) => {
+      const ids = { session_id: sessionId, handle_id: handleId }
+      return [attachedEvent(ids, token), ...(feedId === undefined ? [] : [joinedEvent(ids, room, feedId)])]
+    })
+  }
+
   #createRequest({ callId, roomId }: GatewayRoom, allowed: readonly string[]): Members {
     return {
       request: 'create',
@@ -140,22 +158,29 @@ export class JanusGateway implements MediaGateway {
   /** The session's handles in the room, if its token says that it is this device's. */
   async #handlesIn(
     { roomId }: GatewayRoom,
-    { userId, deviceId }: TokenDevice,
+    device: TokenDevice,
     sessionId: number,
   ): Promise<{ readonly feedId: unknown }[]> {
-    const { admin, tokens } = this.#deps
+    const handles = await this.#handlesOf(sessionId)
+    return handles.flatMap(({ token, room, feedId }) => {
+      const owner = this.#deps.tokens.deviceOf(token)
+      return owner !== undefined && isSameDevice(owner, device) && room === roomId ? [{ feedId }] : []
+    })
+  }
+
+  async #handlesOf(sessionId: number): Promise<FoundHandle[]> {
+    const { admin } = this.#deps
     const listed = await admin
       .request({ janus: 'list_handles', session_id: sessionId })
       .catch(ignoring('refused'))
-    const found: { feedId: unknown }[] = []
+    const found: FoundHandle[] = []
     for (const handleId of listOf(listed?.handles).slice(0, HANDLES_MAX)) {
       const ids = { session_id: sessionId, handle_id: handleId, plugin_only: true }
       const answer = await admin.request({ janus: 'handle_info', ...ids }).catch(ignoring('refused'))
       const { token, plugin_specific } = membersOf(answer?.info) ?? {}
-      const owner = typeof token === 'string' ? tokens.deviceOf(token) : undefined
-      if (owner?.userId !== userId || owner.deviceId !== deviceId) continue
       const { room, id, type } = membersOf(plugin_specific) ?? {}
-      if (room === roomId) found.push({ feedId: type === 'publisher' ? id : undefined })
+      const feedId = type === 'publisher' ? id : undefined
+      if (typeof token === 'string') found.push({ handleId, token, room, feedId })
     }
     return found
   }

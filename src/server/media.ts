@@ -136,7 +136,14 @@ export class Media {
     const answer = await this.#admin
       .request({ janus: 'list_sessions' })
       .catch(error => this.#noteFailure(error))
-    if (answer !== undefined) this.#events.keepOnly(sessionIdsOf(answer))
+    if (answer === undefined) return
+    const sessionIds = sessionIdsOf(answer)
+    this.#events.keepOnly(sessionIds)
+    const unknown = [...sessionIds].filter(id => !this.#events.isKnown(id))
+    for (const id of unknown.slice(0, ASKED_AT_ONCE)) {
+      const events = await this.#gateway.eventsOf(id).catch(error => this.#noteFailure(error))
+      this.#events.take(events ?? [])
+    }
     this.#events.tellAgain()
   }
 
@@ -189,3 +196,4 @@ const AWAY: ReadonlySet<string> = new Set(['timeout', 'network', 'busy'])
 const NO_CALL = 0n as CallId
 /** The rest waits for the next sweep. */
 const CLOSED_AT_ONCE = 500
+const ASKED_AT_ONCE = 200

@@ -1,10 +1,14 @@
 /** Calls whose rooms the server makes at a real Janus: who gets in, who is put out, and what happens when Janus fails. */
 
+import { createSecretKey } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkMedia } from '../../scripts/doctor/media.ts'
+import { JanusAdmin } from '../../src/media/janus-admin.ts'
+import { JanusEvents, sessionIdsOf } from '../../src/media/janus-events.ts'
+import { JanusGateway } from '../../src/media/janus-gateway.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { readConfig } from '../../src/server/config.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
@@ -288,6 +292,37 @@ t.test('rooms that no live call has are closed at the start', { skip: skipWithou
   await until(async () => !(await roomsOf({ janus })).includes(99))
   t.same(await roomsOf({ janus }), [100], 'a room with a secret of its own stays')
   t.equal(await server.figure('callsign_media_strangers_total'), 1)
+})
+
+t.test('feeds whose events were lost are found in the sessions', { skip: skipWithoutJanus }, async t => {
+  const janus = await startJanus(t, join(t.testdir(), 'janus'), { sendsEvents: false })
+  const { adminKey, adminSecret, tokenSecret } = janus.secrets
+  const admin = new JanusAdmin({ adminUrl: janus.adminUrl, adminSecret })
+  const tokens = new RoomTokens({ tokenSecret, clientUrl: janus.url })
+  const told: unknown[] = []
+  const events = new JanusEvents({
+    tokens,
+    monotonicMs: () => 0,
+    onRestarted: () => undefined,
+    onFeeds: ({ userId }, roomId, feedIds) => told.push([String(userId), roomId, feedIds]),
+  })
+  const gateway = new JanusGateway({
+    ...{ admin, adminKey, tokens, sessionsOf: events.sessionsOf },
+    roomKey: createSecretKey(Buffer.alloc(32)),
+  })
+  const device = { userId: 42n, deviceId: 1n } as Body
+  const room = { callId: 9n as Body, roomId: 77 }
+  await gateway.open(room, [{ roomId: 77, device }])
+  const media = tokens.admit({ roomId: 77, device })
+  const client = await JanusClient.open(media)
+  t.teardown(() => client.close())
+  const { id } = await client.join(77, media.roomToken)
+  for (const sessionId of sessionIdsOf(await admin.request({ janus: 'list_sessions' }))) {
+    t.equal(events.isKnown(sessionId), false)
+    events.take(await gateway.eventsOf(sessionId))
+    t.equal(events.isKnown(sessionId), true)
+  }
+  t.same(told, [['42', 77, [id]]])
 })
 
 t.test('a taken port of the events costs hints, and no call', { skip: skipWithoutJanus }, async t => {
