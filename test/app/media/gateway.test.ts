@@ -319,7 +319,7 @@ async function runTests(): Promise<void> {
       }
       const tabs: MediaTab[] = []
       for (const transport of ['udp', 'tcp']) {
-        tabs.push(await joined(t, room, `${tabs.length}:Tab`, relayed(coturn, transport)))
+        tabs.push(await joined(t, room, String(tabs.length), relayed(coturn, transport)))
       }
       for (const tab of tabs) await tab.receives(1, 5)
       const closed = await startCoturn(t, join(folder, 'closed'), [secret], own)
