@@ -92,7 +92,10 @@ export interface MediaView {
 }
 
 export interface MediaPeer {
-  readonly userId: string
+  /** Names its streams on the page. */
+  readonly id: string
+  /** Undefined where the server does not say whose they are. */
+  readonly userId: string | undefined
   /**
    * `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try;
    * `undecryptable`: what it sends does not open with the call's keys.

@@ -44,7 +44,7 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
   turn.change(callId, { record: withEvent(record, event) })
   if (event.type === 'host_changed') onHostChanged(turn, callId)
   if (event.type === 'call_status' && isOver(event.status)) closeSoon(turn, callId)
-  if (!('participant' in event)) return
+  if (!('participant' in event) || event.type === 'media_changed') return
   const { participant } = event
   turn.act({ do: 'emit', callId, name: 'participant', value: participant })
   const isOwn = participant.userId === turn.device.userId
