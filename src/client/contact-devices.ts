@@ -56,7 +56,7 @@ export interface DeviceEvent {
  */
 export interface KeyQuestion {
   readonly kind: 'reset' | 'first-list' | 'added' | 'replaced'
-  /** `deviceListHash` of the newest list; without a list `unlistedDevicesHash`. Base64. */
+  /** `deviceListHash` of the newest list; without a list a hash of all devices and keys. Base64. */
   readonly listHash: string
 }
 
@@ -202,7 +202,7 @@ export class ContactDevices {
     const failed = failedLookup(await this.#client.lookUpAll(devices.map(device => claimOf(userId, device))))
     if (failed !== undefined) return failed
     const now = devices.map(knownDevice)
-    // Nobody has met a person without devices yet.
+    // A person without devices has not been met yet.
     if (known === undefined && now.length === 0)
       return { kind: 'verified', basis: 'first-use', devices, events: [] }
     const news = known === undefined ? [] : changesOf(known.devices, now, 'added', 'replaced')
@@ -260,7 +260,7 @@ export class ContactDevices {
     }
   }
 
-  /** What the newest list is to this app, once it has the lists that it missed. */
+  /** Judges the newest list once this app has the lists that it missed, or those since the link. */
   async #follow(
     newest: NewestList,
     kind: JudgedKind,
@@ -269,7 +269,11 @@ export class ContactDevices {
   ): Promise<{ readonly kind: Exclude<JudgedKind, 'missed'> } | Refusal | Unanswered> {
     let followed: { readonly kind: Exclude<JudgedKind, 'missed'> } | Refusal | Unanswered
     if (kind !== 'missed') followed = { kind }
-    else followed = await this.#missed.fromKnown(newest, known!)
+    else
+      followed = await this.#missed.fromKnown(newest, {
+        bytes: decodeBase64(known!.list),
+        index: known!.index,
+      })
     const isSettled = followed.kind === 'refused' || followed.kind === 'unanswered'
     if (isSettled || linkedHash === encodeBase64(deviceListHash(newest.bytes))) return followed
     const linked = await this.#missed.fromLinked(newest, linkedHash)
@@ -370,8 +374,10 @@ function questionAfter(
 }
 
 /** Names the devices of a person without a list, and their keys, in base64 of SHA-256. */
-export function unlistedDevicesHash(userId: string, devices: readonly KnownDevice[]): string {
-  const ascending = [...devices].sort((one, other) => (BigInt(one.deviceId) < BigInt(other.deviceId) ? -1 : 1))
+function unlistedDevicesHash(userId: string, devices: readonly KnownDevice[]): string {
+  const ascending = [...devices].sort((one, other) =>
+    BigInt(one.deviceId) < BigInt(other.deviceId) ? -1 : 1,
+  )
   const lines = ascending.map(({ deviceId, keyHash }) => `${deviceId} ${keyHash}\n`)
   const text = `callsign unlisted devices v1\n${userId}\n${lines.join('')}`
   return encodeBase64(sha256(Uint8Array.from(text, character => character.charCodeAt(0))))

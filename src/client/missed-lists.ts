@@ -3,8 +3,13 @@
  * slot 0, in their order. Without them a later list is neither taken nor refused.
  */
 import { decodeBase64, encodeBase64 } from '#primitives'
-import { DEVICE_LIST_SLOT, type DeviceList, deviceListHash, judgeDeviceList, parseDeviceList } from '../log/device-list.ts'
-import type { KnownList } from './contact-devices.ts'
+import {
+  DEVICE_LIST_SLOT,
+  type DeviceList,
+  deviceListHash,
+  judgeDeviceList,
+  parseDeviceList,
+} from '../log/device-list.ts'
 import type { LoggedKey } from './key-history.ts'
 import type { LogClient, Unanswered } from './log-client.ts'
 import { CheckFailed, type Refusal, settle } from './verdict.ts'
@@ -19,6 +24,12 @@ export interface NewestList {
   readonly list: DeviceList
   readonly bytes: Uint8Array
   readonly vrfHash: string
+  readonly index: number
+}
+
+/** A list that this app has followed, and its leaf. */
+export interface EarlierList {
+  readonly bytes: Uint8Array
   readonly index: number
 }
 
@@ -45,8 +56,8 @@ export class MissedLists {
   }
 
   /** From a known list of a lower seq to the newest one. */
-  async fromKnown(newest: NewestList, known: KnownList): Promise<Followed | Refusal | Unanswered> {
-    const before = decodeBase64(known.list)
+  async fromKnown(newest: NewestList, known: EarlierList): Promise<Followed | Refusal | Unanswered> {
+    const before = known.bytes
     const { seq, createdAtMs } = parseDeviceList(before)
     const chain = await this.#chain(newest, seq)
     if (chain.kind !== 'chain') return chain
@@ -57,7 +68,8 @@ export class MissedLists {
     const first = judgeDeviceList(newest.list.userId, before, lists[0]!)
     // The list of that seq, before the first one here, is not the known one.
     if (first.kind === 'refused' && first.reason === 'wrong-previous-hash') {
-      if (newest.list.createdAtMs <= createdAtMs) return refused('the list is older than the one known before')
+      if (newest.list.createdAtMs <= createdAtMs)
+        return refused('the list is older than the one known before')
       return settled(newest, lists, 'reset')
     }
     const missed = entries.filter(({ index }) => index > known.index)
@@ -81,7 +93,10 @@ export class MissedLists {
     const { list, bytes, vrfHash, index } = newest
     const userId = `${list.userId}`
     const claim = { userId, deviceId: `${DEVICE_LIST_SLOT}`, vrfHash }
-    const report = await this.#client.checkOwnKeys({ ...claim, publicKeys: [encodeBase64(deviceListHash(bytes))] })
+    const report = await this.#client.checkOwnKeys({
+      ...claim,
+      publicKeys: [encodeBase64(deviceListHash(bytes))],
+    })
     if (report.kind !== 'clean' && report.kind !== 'alert') return report
     const entries = report.entries.filter(entry => entry.index <= index)
     const count = list.seq - (after ?? -1)
@@ -96,7 +111,9 @@ export class MissedLists {
     }
     const logged = entries.slice(-count)
     const isLogged = lists.every((bytes, at) => encodeBase64(deviceListHash(bytes)) === logged[at]?.publicKey)
-    return isLogged ? { kind: 'chain', entries, lists } : withheld('the server shows other lists than the log has')
+    return isLogged
+      ? { kind: 'chain', entries, lists }
+      : withheld('the server shows other lists than the log has')
   }
 
   async #page(

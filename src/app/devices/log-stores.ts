@@ -92,7 +92,8 @@ function isKnownUser(known: Readonly<Record<string, unknown>>, userId: string): 
   const { devices, events, list, question } = known as Partial<KnownUser>
   const isRead = Array.isArray(devices) && devices.every(each => typeof each?.keyHash === 'string')
   const isListed = list === undefined || (Number.isInteger(list?.index) && Number.isInteger(list.since?.seq))
-  const isAsked = question === undefined || (typeof question?.kind === 'string' && HASH.test(question.listHash))
+  const isAsked =
+    question === undefined || (typeof question?.kind === 'string' && HASH.test(question.listHash))
   return known.userId === userId && isRead && Array.isArray(events) && isListed && isAsked
 }
 

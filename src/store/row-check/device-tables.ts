@@ -144,8 +144,10 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
         logged.publicKey === encodeBase64(deviceListHash(octets)) &&
         Buffer.from(logged.vrfHash).equals(vrfHash)
       if (!isLogged) yield `entry ${index} of the log is not its hash`
-      const isChained = rows.holds<ChainedDeviceList>('device-list-chains', idsKey(userId, BigInt(seq)), chained =>
-        equalHashes(chained.list, octets),
+      const isChained = rows.holds<ChainedDeviceList>(
+        'device-list-chains',
+        idsKey(userId, BigInt(seq)),
+        chained => equalHashes(chained.list, octets),
       )
       if (!isChained) yield 'device-list-chains does not have it'
     },
