@@ -38,10 +38,14 @@ export interface Followed {
   readonly kind: 'successor' | 'reset'
 }
 
-interface Chain {
-  readonly kind: 'chain'
+interface History {
+  readonly kind: 'history'
   /** All of slot 0, the newest list's entry last. */
   readonly entries: readonly LoggedKey[]
+}
+
+interface Chain {
+  readonly kind: 'chain'
   /** The newest list last. */
   readonly lists: readonly Uint8Array[]
 }
@@ -57,16 +61,18 @@ export class MissedLists {
 
   /** From a known list of a lower seq to the newest one. */
   async fromKnown(newest: NewestList, known: EarlierList): Promise<Followed | Refusal | Unanswered> {
-    const before = known.bytes
-    const { seq, createdAtMs } = parseDeviceList(before)
-    const chain = await this.#chain(newest, seq)
+    const history = await this.#history(newest)
+    if (history.kind !== 'history') return history
+    const { entries } = history
+    const hash = hashOf(known.bytes)
+    if (!entries.some(({ index, publicKey }) => index === known.index && publicKey === hash))
+      return withheld('the history leaves out the list known before')
+    const { seq, createdAtMs } = parseDeviceList(known.bytes)
+    const chain = await this.#chain(newest, entries, seq)
     if (chain.kind !== 'chain') return chain
-    const { entries, lists } = chain
-    const isKnown = ({ index, publicKey }: LoggedKey) =>
-      index === known.index && publicKey === encodeBase64(deviceListHash(before))
-    if (!entries.some(isKnown)) return withheld('the history leaves out the list known before')
-    const first = judgeDeviceList(newest.list.userId, before, lists[0]!)
-    // The list of that seq, before the first one here, is not the known one.
+    const { lists } = chain
+    const first = judgeDeviceList(newest.list.userId, known.bytes, lists[0]!)
+    // The list before the first one here has the seq of the known one, and is another.
     if (first.kind === 'refused' && first.reason === 'wrong-previous-hash') {
       if (newest.list.createdAtMs <= createdAtMs)
         return refused('the list is older than the one known before')
@@ -74,54 +80,56 @@ export class MissedLists {
     }
     const missed = entries.filter(({ index }) => index > known.index)
     if (missed.length > lists.length) return withheld('the log has more lists than the server shows')
-    return settled(newest, [before, ...lists], 'successor')
+    return settled(newest, [known.bytes, ...lists], 'successor')
   }
 
   /** From the list that a link names by its hash to the newest one. */
   async fromLinked(newest: NewestList, listHash: string): Promise<Followed | Refusal | Unanswered> {
-    const chain = await this.#chain(newest, undefined)
-    if (chain.kind !== 'chain') return chain
-    const { entries, lists } = chain
+    const history = await this.#history(newest)
+    if (history.kind !== 'history') return history
+    const { entries } = history
     if (!entries.some(({ publicKey }) => publicKey === listHash))
       return refused('the link names a device list that the log does not have of this user')
-    const isSame = lists.some(bytes => encodeBase64(deviceListHash(bytes)) === listHash)
-    return settled(newest, lists, isSame ? 'successor' : 'reset')
+    const chain = await this.#chain(newest, entries, -1)
+    if (chain.kind !== 'chain') return chain
+    const isSame = chain.lists.some(bytes => hashOf(bytes) === listHash)
+    return settled(newest, chain.lists, isSame ? 'successor' : 'reset')
+  }
+
+  async #history({ list, bytes, vrfHash, index }: NewestList): Promise<History | Refusal | Unanswered> {
+    const claim = { userId: list.userId, deviceId: DEVICE_LIST_SLOT, vrfHash, publicKeys: [hashOf(bytes)] }
+    const report = await this.#client.checkOwnKeys(claim)
+    if (report.kind !== 'clean' && report.kind !== 'alert') return report
+    return { kind: 'history', entries: report.entries.filter(entry => entry.index <= index) }
   }
 
   /** The lists after a seq up to the newest one, which are the newest entries of slot 0. */
-  async #chain(newest: NewestList, after: number | undefined): Promise<Chain | Refusal | Unanswered> {
-    const { list, bytes, vrfHash, index } = newest
-    const userId = `${list.userId}`
-    const claim = { userId, deviceId: `${DEVICE_LIST_SLOT}`, vrfHash }
-    const report = await this.#client.checkOwnKeys({
-      ...claim,
-      publicKeys: [encodeBase64(deviceListHash(bytes))],
-    })
-    if (report.kind !== 'clean' && report.kind !== 'alert') return report
-    const entries = report.entries.filter(entry => entry.index <= index)
-    const count = list.seq - (after ?? -1)
+  async #chain(
+    { list: { userId, seq } }: NewestList,
+    entries: readonly LoggedKey[],
+    after: number,
+  ): Promise<Chain | Unanswered> {
+    const count = seq - after
     // Bound: a server could make any seq, but proves each entry.
     if (count > entries.length) return withheld('the log has fewer lists than were signed')
     const lists: Uint8Array[] = []
     while (lists.length < count) {
-      const page = await this.#page(userId, lists.length === 0 ? after : (after ?? -1) + lists.length)
+      const page = await this.#page(`${userId}`, after + lists.length)
       if (page.kind === 'unanswered') return page
       if (page.lists.length === 0) return withheld('the server leaves out lists')
       lists.push(...page.lists.slice(0, count - lists.length))
     }
     const logged = entries.slice(-count)
-    const isLogged = lists.every((bytes, at) => encodeBase64(deviceListHash(bytes)) === logged[at]?.publicKey)
-    return isLogged
-      ? { kind: 'chain', entries, lists }
-      : withheld('the server shows other lists than the log has')
+    const isLogged = lists.every((bytes, at) => hashOf(bytes) === logged[at]!.publicKey)
+    return isLogged ? { kind: 'chain', lists } : withheld('the server shows other lists than the log has')
   }
 
   async #page(
     userId: string,
-    after: number | undefined,
+    seq: number,
   ): Promise<{ readonly kind: 'page'; readonly lists: readonly Uint8Array[] } | Unanswered> {
     try {
-      const lists = await this.#readLists(userId, after)
+      const lists = await this.#readLists(userId, seq < 0 ? undefined : seq)
       return { kind: 'page', lists: lists.map(decodeBase64) }
     } catch (error) {
       return withheld(`the device lists could not be read: ${(error as Error).message}`)
@@ -144,6 +152,10 @@ function settled(
     }
     return { kind }
   })
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return encodeBase64(deviceListHash(bytes))
 }
 
 function withheld(detail: string): Unanswered {
