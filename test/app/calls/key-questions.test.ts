@@ -17,7 +17,7 @@ async function startOver(
   return next
 }
 
-/** What is asked about the person's keys before the work is done. */
+/** The question about a person's keys, which the work waits for. */
 async function questionAt(
   work: Promise<unknown>,
 ): Promise<{ readonly userId: string; readonly listHash: string }> {

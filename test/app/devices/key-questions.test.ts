@@ -88,7 +88,7 @@ t.test('devices that a known device signs for are no question, also for an app t
   )
 })
 
-t.test('of several people the first is asked about; a bot goes on, and is told', async t => {
+t.test('the first of several people is asked about; a bot goes on, after the event', async t => {
   const { server, ann, bob, startOver } = await openHouse(t)
   const cat = await startPerson(server, 2)
   await cat.ownList.load()
