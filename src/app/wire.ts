@@ -1783,7 +1783,7 @@ export interface Operations {
   }
   /** A user's device lists from the last one of seq 0 on. */
   'GET user/device-lists': {
-    readonly params: { readonly userId: string; readonly after?: number }
+    readonly params: { readonly userId?: string; readonly after?: number }
     readonly body: undefined
     readonly reply: ReadDeviceListsReply
   }

@@ -146,7 +146,8 @@ export const DEVICE_LIST_MEMBERS = {
 }
 
 export const DeviceListsQuery = Type.Object({
-  userId: Uint64,
+  /** Left out: the user's own lists. */
+  userId: Type.Optional(Uint64),
   after: Type.Optional(
     Type.Integer({
       minimum: 0,

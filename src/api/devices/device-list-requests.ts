@@ -93,7 +93,7 @@ export function deviceLists(
     codes: ['USER_NOT_FOUND', 'RATE_LIMITED'],
     rates: [{ name: 'public-keys', by: 'user' }],
     handle: ({ requester, query }) => {
-      const userId = query.userId as UserId
+      const userId = (query.userId ?? requester.userId) as UserId
       const isOwn = userId === requester.userId
       const isShown = isOwn || deps.keysShown(requester.userId, userId) !== undefined
       const lists = deps.database.view(view =>
