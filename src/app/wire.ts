@@ -1222,6 +1222,11 @@ export interface PutUserRequest {
   }
 }
 
+export interface ReadDeviceListsReply {
+  /** Lists in base64, each the successor of the one before it, in the order of the log. Ask again with the seq of the last one until there are no more. */
+  readonly lists: readonly string[]
+}
+
 export interface ReadPublicKeysReply {
   readonly users: readonly {
     readonly userId: string
@@ -1857,6 +1862,12 @@ export interface Operations {
     readonly params: object
     readonly body: PutDeviceListRequest
     readonly reply: PutDeviceListReply
+  }
+  /** A user's device lists from the last one of seq 0 on. */
+  'GET user/device-lists': {
+    readonly params: { readonly userId?: string; readonly after?: number }
+    readonly body: undefined
+    readonly reply: ReadDeviceListsReply
   }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {

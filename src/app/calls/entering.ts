@@ -16,7 +16,16 @@ import {
 } from './device.ts'
 import { close, closeSoon, forget, leaveUnknown, noteEnd, report, sendLeave } from './ending.ts'
 import { hold } from './held-keys.ts'
-import { CALLER_NOT_SEALER, changeIn, isFromMember, latestKey, notFromMember, refusalOfEpoch, refusalOfSet, setsIn } from './key-rules.ts'
+import {
+  CALLER_NOT_SEALER,
+  changeIn,
+  isFromMember,
+  latestKey,
+  notFromMember,
+  refusalOfEpoch,
+  refusalOfSet,
+  setsIn,
+} from './key-rules.ts'
 import { enter } from './record.ts'
 import { ask, takeGiven } from './rejoining.ts'
 import { add, NOT_RINGING, openInvitation, personIn, senderOf, sendersIn, setInvited } from './ringing.ts'
@@ -115,7 +124,11 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   const allowed = senders.filter(isAllowed)
   const old = refusalOfEpoch(turn, callId, keyEpoch)
   if (old !== undefined || allowed.length === 0)
-    return onJoinedRefused(turn, record, old ?? (from === undefined ? CALLER_NOT_SEALER : notFromMember(from)))
+    return onJoinedRefused(
+      turn,
+      record,
+      old ?? (from === undefined ? CALLER_NOT_SEALER : notFromMember(from)),
+    )
   const opening = { callId, epoch: keyEpoch, sets: setsIn(call, record) }
   turn.open(encryptedAESKey, allowed, opening, { for: 'joined: open', callId, record })
 }
@@ -155,7 +168,8 @@ export function onUpdate(turn: Turn, event: KeyUpdateEvent, command: number): vo
   const refusal = refusalOfEpoch(turn, callId, epoch) ?? stranger
   if (refusal !== undefined) return onUpdateRefused(turn, sealed, refusal)
   // Somebody has come who may not be in the record yet.
-  if (event.added) return void turn.request('GET call/{callId}', { ...sealed, for: 'key update: read', event })
+  if (event.added)
+    return void turn.request('GET call/{callId}', { ...sealed, for: 'key update: read', event })
   openUpdate(turn, event, command, turn.call(callId)?.record)
 }
 

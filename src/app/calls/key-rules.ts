@@ -3,7 +3,15 @@
 import type { Failure } from '../callsign-error.ts'
 import type { SetChange } from '../devices/key-members.ts'
 import type { CallParticipant, CallRecord, KeyUpdateEvent } from '../wire.ts'
-import { type DeviceCall, type HeldKey, invitedOf, type KeySet, newestKey, type Opened, type Sender } from './device.ts'
+import {
+  type DeviceCall,
+  type HeldKey,
+  invitedOf,
+  type KeySet,
+  newestKey,
+  type Opened,
+  type Sender,
+} from './device.ts'
 import type { Turn } from './turn.ts'
 
 /** The newest key of the call that was opened here, also one that an invitation brought. */
@@ -17,7 +25,10 @@ export function isFromMember({ members }: KeySet, { userId }: Pick<Sender, 'user
 }
 
 /** Whether the key is for this device. */
-export function isMember(key: KeySet, device: { readonly userId: string; readonly deviceId?: string }): boolean {
+export function isMember(
+  key: KeySet,
+  device: { readonly userId: string; readonly deviceId?: string },
+): boolean {
   return key.members.includes(nameOf(device))
 }
 
@@ -45,7 +56,8 @@ export function refusalOfSet(
   if (ignored !== undefined) return removalIgnored(ignored)
   if (record === undefined) return undefined
   // Who has left since the key was made, or declined, was in the call then.
-  const hasPart = (id: string) => record.participants.some(one => one.userId === id && one.state !== 'removed')
+  const hasPart = (id: string) =>
+    record.participants.some(one => one.userId === id && one.state !== 'removed')
   const stranger = userIds.find(userId => !hasPart(userId))
   if (stranger === undefined) return undefined
   const message = 'The call’s key is not taken: it is sealed for a person who is not in the call.'
@@ -68,7 +80,8 @@ export function refusalOfEpoch(turn: Turn, callId: string, epoch: number): Failu
   const before = turn.device.kept.opened?.find(one => one.callId === callId)
   const call = turn.call(callId)
   const hasKey = call !== undefined && newestKey(call) !== undefined
-  const isOld = before !== undefined && (before.isOver ? epoch <= before.epoch : epoch < before.epoch && !hasKey)
+  const isOld =
+    before !== undefined && (before.isOver ? epoch <= before.epoch : epoch < before.epoch && !hasKey)
   if (!isOld) return undefined
   const message = 'The call’s key is not taken: it is of an epoch that this device has left behind.'
   return { code: 'CALL_KEY_OLD', message, members: { epoch } }
@@ -133,7 +146,13 @@ export function withoutIn(
   return joined.filter(isLeftOut).map(nameOf)
 }
 
-export function nameOf({ userId, deviceId }: { readonly userId: string; readonly deviceId?: string }): string {
+export function nameOf({
+  userId,
+  deviceId,
+}: {
+  readonly userId: string
+  readonly deviceId?: string
+}): string {
   return `${userId}_${deviceId}`
 }
 

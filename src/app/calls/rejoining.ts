@@ -18,7 +18,15 @@ import {
   type Purpose,
 } from './device.ts'
 import { closeSoon, leaveUnknown, report } from './ending.ts'
-import { isFromMember, isMember, mayRenew, notFromMember, refusalOfEpoch, refusalOfSet, setsIn } from './key-rules.ts'
+import {
+  isFromMember,
+  isMember,
+  mayRenew,
+  notFromMember,
+  refusalOfEpoch,
+  refusalOfSet,
+  setsIn,
+} from './key-rules.ts'
 import { begin, enter } from './record.ts'
 import { planAgain, renew } from './rotation.ts'
 import type { Turn } from './turn.ts'
@@ -147,12 +155,7 @@ export function onGrantSealed(turn: Turn, sealed: GrantSealed, text: string | un
  * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key,
  * which may not be what is wrong. The host's key is the right one.
  */
-export function askBeside(
-  turn: Turn,
-  callId: string,
-  command: number | undefined,
-  userId?: string,
-): void {
+export function askBeside(turn: Turn, callId: string, command: number | undefined, userId?: string): void {
   const call = turn.call(callId)
   if (call?.phase.kind !== 'active' || call.record?.hostUserId === turn.device.userId)
     return turn.settle(command)

@@ -16,7 +16,14 @@ import {
   type Sender,
 } from './device.ts'
 import { close, hasEnded, report, sendLeave } from './ending.ts'
-import { CALLER_NOT_SEALER, changeIn, isFromMember, notFromMember, refusalOfEpoch, setsIn } from './key-rules.ts'
+import {
+  CALLER_NOT_SEALER,
+  changeIn,
+  isFromMember,
+  notFromMember,
+  refusalOfEpoch,
+  setsIn,
+} from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 /** An invitation, by socket or by push. */
@@ -123,7 +130,14 @@ export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): v
   const { callId, epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
   const after = rings.invited.key ?? rings.invited.after
-  const invited: Invited = { epoch, text, from, ...(after && { after }), ...changeIn(event), state: 'opening' }
+  const invited: Invited = {
+    epoch,
+    text,
+    from,
+    ...(after && { after }),
+    ...changeIn(event),
+    state: 'opening',
+  }
   turn.change(callId, { phase: { ...rings, kind: 'ringing in', invited } })
   openInvitation(turn, callId, text)
 }
@@ -143,7 +157,8 @@ export function onInvitedRead(turn: Turn, record: CallRecord, text: string): Fai
   const old = refusalOfEpoch(turn, callId, epoch)
   if (old !== undefined) return old
   const senders = from === undefined ? sendersIn(turn, record, caller.userId) : [from]
-  const isAllowed = (one: Sender) => (after === undefined ? one.userId === caller.userId : isFromMember(after, one))
+  const isAllowed = (one: Sender) =>
+    after === undefined ? one.userId === caller.userId : isFromMember(after, one)
   const allowed = senders.filter(isAllowed)
   if (allowed.length === 0) return after === undefined ? CALLER_NOT_SEALER : notFromMember(from!)
   const opening = { callId, epoch, sets: setsIn(call, record), ...(change && { change }) }

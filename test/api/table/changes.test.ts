@@ -404,6 +404,7 @@ t.test('device lists', async t => {
   await ask('registerDevice', { token, body })
   const second = listOf(userId, [phone], { previous: first })
   await ask('putDeviceList', { token, body: listBody(second), headers: { 'if-match': '"0"' } })
+  await ask('readDeviceLists', { token })
   register = async () => {
     throw new SignalError('TOO_MANY_KEYS', 'ordered by a test')
   }
