@@ -177,7 +177,8 @@ export class Load {
 
 /** A user may start 20 calls in ten minutes. */
 const CALL_MS = 15_000
-const KEY_PAUSE_MS = 250
+/** A device may make 12 keys a minute, and calls half the time. */
+const KEY_PAUSE_MS = 2_500
 const EPOCHS_MAX = 1_000
 const REGISTER_PAUSE_MS = 250
 const ARRIVAL_MS_MAX = 30_000

@@ -52,7 +52,7 @@ private fun Turn.onMessage(call: DeviceCall, type: String, event: JsonObject, co
         "call_ended" -> if (!startsAgain(callId)) close(callId, endingOf(event.text("endReason")))
         "media_ready" -> {
             val gateway = gatewayOf(event.member("media"))
-            change(callId) { copy(media = gateway) }
+            change(callId) { copy(media = gateway, record = record?.copy(media = gateway)) }
             emit(callId, News.Media(gateway))
         }
     }
