@@ -132,7 +132,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   }
 
   get sealedFor(): readonly KeyDevice[] {
-    this.#sealedFor ??= newestKey(this.#now)?.members.map(deviceOf) ?? NO_DEVICES
+    const key = this.#now.phase.kind === 'ended' ? undefined : newestKey(this.#now)
+    this.#sealedFor ??= key?.members.map(deviceOf) ?? NO_DEVICES
     return this.#sealedFor
   }
 
@@ -181,7 +182,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   }
 }
 
-/** Of the form `<userId>_<deviceId>`. */
+/** The device of a name, `<userId>_<deviceId>`. */
 function deviceOf(name: string): KeyDevice {
   const [userId = '', deviceId = ''] = name.split('_')
   return { userId, deviceId }
