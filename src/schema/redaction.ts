@@ -83,6 +83,8 @@ const SHOWN: ReadonlySet<string> = new Set([
   'vrfPublicKey',
   'keyAlgorithm',
   'keyEpoch',
+  'keyMembers',
+  'keySets',
   'keyRotationIn',
   'tokenType',
   'otpLength',

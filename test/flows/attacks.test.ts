@@ -13,8 +13,8 @@ import {
   LogClient,
   MemoryStore,
   type NamedUser,
+  packCallKey,
   readCallKey,
-  withCheckpoint,
 } from '../../src/client/client.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { type App, newPublicKey } from '../support/app.ts'
@@ -246,7 +246,9 @@ t.test('A10: two servers of one key are found out when two people call each othe
   for (const users of [5, 3]) {
     await registerUsers(two.client, 100, users)
     for (const { log } of [ann, bob]) t.match(await log.refreshCheckpoint(), { kind: 'verified' })
-    const sealed = withCheckpoint(new Uint8Array(32).fill(5), await bob.log.highestCheckpoint())
+    const half = new Uint8Array(32)
+    const content = { callKey: half, setHash: half, sealedAtMs: 0 }
+    const sealed = packCallKey(content, await bob.log.highestCheckpoint())
     const { note } = readCallKey(sealed, keys.origin)
     t.match(await ann.log.compareWith(note!), { kind: 'refused', evidence: { length: 2 } }, `${users} more`)
   }

@@ -29,6 +29,8 @@ export class CallChecks {
   readonly #rows = new Map<bigint, CallHistoryRow>()
   #ended: Call | undefined
   #epoch = 0
+  /** Sets that came with keys, by epoch. */
+  readonly #sets = new Map<number, string>()
   #shown: CallRecord | undefined
 
   constructor(ownerOf: (encryptedAESKey: string) => string | undefined) {
@@ -51,6 +53,7 @@ export class CallChecks {
     this.#checkVersion(call, effects, reply)
     this.#checkPeople(call)
     this.#checkRinging(call)
+    this.#checkKeySets(call, effects, command)
     this.#checkKeys(call)
     this.#checkEnd(call)
   }
@@ -159,6 +162,26 @@ export class CallChecks {
         0,
         `devices of ${participant.userId}, who is ${participant.state}`,
       )
+    }
+  }
+
+  /** The newest sets that came with keys are kept, and `key_update` tells of the epoch's. */
+  #checkKeySets(call: Call, effects: readonly CallEffect[], command: UntimedCommand): void {
+    const epochs = call.keySets.map(({ epoch }) => epoch)
+    const isNew = call.keyEpoch > this.#epoch
+    if (isNew && 'keyMembers' in command && command.keyMembers !== undefined)
+      this.#sets.set(call.keyEpoch, command.keyMembers)
+    const newest = [...this.#sets.keys()].sort((a, b) => b - a).slice(0, 2)
+    assert.deepEqual(epochs, isOver(call) ? [] : newest, 'the sets that are kept')
+    for (const { epoch, members } of call.keySets)
+      assert.equal(Buffer.from(members).toString('base64'), this.#sets.get(epoch), `the set of ${epoch}`)
+    for (const effect of effects) {
+      if (effect.kind !== 'device' || effect.notice.kind !== 'key_update') continue
+      const { epoch, setHash, added, removed } = effect.notice
+      assert.equal(epoch, call.keyEpoch, 'the epoch of keys')
+      assert.equal(setHash !== undefined, this.#sets.has(epoch), 'the hash of a set')
+      const isCompared = isNew && this.#sets.has(epoch) && this.#sets.has(epoch - 1)
+      assert.deepEqual([added !== undefined, removed !== undefined], [isCompared, isCompared], 'changes')
     }
   }
 

@@ -38,7 +38,7 @@ export class StoryPlayer {
   device: Device
   nowMs = 0
   /** Acts without an outcome so far, the oldest first. */
-  readonly unanswered: { readonly act: number; readonly name: string; readonly key?: number }[] = []
+  readonly unanswered: { readonly act: number; readonly name: string; readonly outcome: object; readonly key?: number }[] = []
   /** States and inputs that have met. */
   readonly met = new Set<string>()
   /** How often each command was answered. */
@@ -46,6 +46,7 @@ export class StoryPlayer {
   /** Keys that the shell has, by their number in the machine. */
   readonly octets = new Set<number>()
   readonly #keys: number[] = []
+  readonly #nonces: number[] = []
   readonly #commands: string[] = []
 
   constructor({ userId, deviceId }: Stories['me']) {
@@ -90,10 +91,11 @@ export class StoryPlayer {
     if (said.on === 'done' || said.on === 'failed') {
       const at = this.unanswered.findLastIndex(({ name }) => name.startsWith(String(of)))
       if (at < 0) throw new Error(`nothing unanswered begins with ${of}`)
-      const [{ act, key: asked } = { act: 0 }] = this.unanswered.splice(at, 1)
+      const [{ act, outcome, key: asked }] = this.unanswered.splice(at, 1) as [(typeof this.unanswered)[number]]
       const opened = typeof key === 'number' ? this.#keys[key - 1] : asked
-      if (said.on === 'done' && opened !== undefined) this.octets.add(opened)
-      return { ...input, act, ...(opened !== undefined && { key: opened }) } as unknown as Input
+      if (said.on === 'failed') return { ...input, act } as unknown as Input
+      if (opened !== undefined) this.octets.add(opened)
+      return { ...withSet({ ...outcome, ...input }), act, ...(opened !== undefined && { key: opened }) } as unknown as Input
     }
     const event = said.event as { readonly type: string } | undefined
     const name = said.on === 'queue' ? event!.type : said.on
@@ -108,7 +110,7 @@ export class StoryPlayer {
     const told = this.#nameOf(act)
     if ('act' in act) {
       const key = act.do === 'open' ? { key: act.key } : {}
-      this.unanswered.push({ act: act.act, name: told, ...key })
+      this.unanswered.push({ act: act.act, name: told, outcome: this.#outcomeOf(act), ...key })
     }
     if (act.do === 'make') this.octets.add(act.key)
     if (act.do === 'wipe') for (const key of act.keys) this.octets.delete(key)
@@ -117,8 +119,10 @@ export class StoryPlayer {
 
   #nameOf(act: Act): string {
     switch (act.do) {
-      case 'request':
-        return act.operation.replace('{callId}', String(act.callId))
+      case 'request': {
+        const nonce = act.nonce === undefined ? '' : ` with nonce ${this.#nonceOf(act.nonce)}`
+        return `${act.operation.replace('{callId}', String(act.callId))}${nonce}`
+      }
       case 'send':
         return `SEND ${act.destination}`
       case 'watch':
@@ -126,16 +130,27 @@ export class StoryPlayer {
         return `${act.do} ${act.callId}`
       case 'open': {
         const from = act.from.map(one => `${one.userId}_${one.deviceId}`).join(' ')
-        return `open ${act.text} of call ${act.callId}, epoch ${act.epoch}, from ${from} as key ${this.#keyOf(act.key)}`
+        const change = act.change && ` changed by +${act.change.added} -${act.change.removed.join(' -')}`
+        const sets = act.sets.length === 0 ? '' : `, set ${act.sets.join(' or ')}${change ?? ''}`
+        const asked = act.nonce === undefined ? '' : `, nonce ${this.#nonceOf(act.nonce)}`
+        return `open ${act.text} of call ${act.callId}, epoch ${act.epoch}, from ${from} as key ${this.#keyOf(act.key)}${sets}${asked}`
       }
       case 'make':
         return `make key ${this.#keyOf(act.key)}`
       case 'seal':
-        return `seal key ${this.#keyOf(act.key)} of call ${act.callId}, epoch ${act.epoch}, for ${receivers(act.to)}`
+        return `seal key ${this.#keyOf(act.key)} of call ${act.callId}, epoch ${act.epoch}, for ${receivers(act.to)}${act.nonce === undefined ? '' : `, nonce ${act.nonce}`}`
       case 'wipe':
         return `wipe key ${act.keys.map(key => this.#keyOf(key)).join(' ')}`
       case 'keep': {
-        const parts = [act.callId && `call ${act.callId}`, act.leaving && `leaving ${act.leaving.join(' ')}`]
+        const opened = act.opened?.map(
+          one =>
+            `${one.callId} to epoch ${one.epoch}${one.isOver ? ', over' : ''}${one.removed ? `, without ${one.removed.join(' ')}` : ''}`,
+        )
+        const parts = [
+          act.callId && `call ${act.callId}`,
+          act.leaving && `leaving ${act.leaving.join(' ')}`,
+          opened && `opened ${opened.join(' and ')}`,
+        ]
         return `keep ${parts.filter(Boolean).join(', ') || 'nothing'}`
       }
       case 'settle': {
@@ -155,7 +170,7 @@ export class StoryPlayer {
       case 'state':
         return `state ${act.value}`
       case 'key':
-        return `key ${this.#keyOf(act.value.key)} of epoch ${act.value.epoch} from ${act.value.fromUserId}`
+        return `key ${this.#keyOf(act.value.key)} of epoch ${act.value.epoch} from ${act.value.fromUserId}${act.value.isProvisional ? ', provisional' : ''}`
       case 'sending':
         return `sends with key ${this.#keyOf(act.value.key)}`
       case 'participant':
@@ -171,6 +186,29 @@ export class StoryPlayer {
     }
   }
 
+  /** What a story leaves out: the set is of all who have a part in the call. */
+  #outcomeOf(act: Act): object {
+    const own = `${this.device.userId}_${this.device.deviceId}`
+    if (act.do === 'open') {
+      const { record } = this.device.calls.find(({ callId }) => callId === act.callId) ?? {}
+      const waiting = this.device.waiting.find(one => 'act' in act && one.act === act.act)
+      const { participants = [] } = (waiting && 'record' in waiting ? waiting.record : record) ?? {}
+      const others = participants.filter(({ state }) => state !== 'removed').map(deviceOf)
+      return { members: [own, ...act.from.map(deviceOf), ...others] }
+    }
+    if (act.do !== 'seal' || 'deviceId' in act.to) return {}
+    const { to } = act
+    const users = 'userIds' in to ? (to.userIds ?? []) : []
+    const people = 'participants' in to ? to.participants : []
+    const receivers = people.filter(({ state }) => ['joined', 'invited', 'ringing'].includes(state))
+    return { members: [own, ...users.map(userId => deviceOf({ userId })), ...receivers.map(deviceOf)] }
+  }
+
+  #nonceOf(nonce: number): number {
+    if (!this.#nonces.includes(nonce)) this.#nonces.push(nonce)
+    return this.#nonces.indexOf(nonce) + 1
+  }
+
   /** Keys are numbered as they first appear. */
   #keyOf(key: number): number {
     if (!this.#keys.includes(key)) this.#keys.push(key)
@@ -178,11 +216,25 @@ export class StoryPlayer {
   }
 }
 
+/** The text of a set is the names in it. */
+function withSet(outcome: { readonly [member: string]: unknown }): object {
+  if (outcome.members === undefined) return outcome
+  const members = [...new Set(outcome.members as readonly string[])].sort()
+  return { keyMembers: members.join(' '), ...outcome, members }
+}
+
+/** A person has the device of ten times their number. */
+function deviceOf({ userId, deviceId = `${userId}0` }: { userId: string; deviceId?: string }): string {
+  return `${userId}_${deviceId}`
+}
+
 function receivers(to: Extract<Act, { do: 'seal' }>['to']): string {
-  if ('userIds' in to) return `users ${to.userIds.join(' ')}`
-  if ('participants' in to)
-    return `participants ${to.participants.map(({ userId, state }) => `${userId} ${state}`).join(', ')}`
-  return `device ${to.userId}_${to.deviceId}`
+  if ('deviceId' in to) return `device ${to.userId}_${to.deviceId} of set ${to.keyMembers}`
+  const users = 'userIds' in to && to.userIds ? [`users ${to.userIds.join(' ')}`] : []
+  const people = 'participants' in to ? to.participants.map(({ userId, state }) => `${userId} ${state}`) : []
+  const set = 'keyMembers' in to ? ` of set ${to.keyMembers}` : ''
+  const told = people.length === 0 ? users : [`participants ${people.join(', ')}`, ...users]
+  return told.join(' and ') + set
 }
 
 /** Each state that the input meets: of its one call, or of all where it concerns them all. */
@@ -240,6 +292,7 @@ export const QUEUE: readonly string[] = [
   'participant_request_rejoin',
   'participant_accept_rejoin',
   'key_update',
+  'key_missing',
   'media_ready',
 ]
 

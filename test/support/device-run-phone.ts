@@ -8,6 +8,8 @@ import { type Device, type Kept, type Sender, stateOf } from '../../src/app/call
 import { newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
 import type { Input, Outcome } from '../../src/app/calls/input.ts'
 import type { Failure } from '../../src/app/callsign-error.ts'
+import type { KeyHolder } from '../../src/app/devices/call-key.ts'
+import { keyMembersOf, readKeyMembers } from '../../src/app/devices/key-members.ts'
 import type { CallRecord, CallTopicEvent, QueueEvent } from '../../src/app/wire.ts'
 import type { CallActor } from '../../src/domain/calls/call-command.ts'
 import type { DeviceRun } from './device-run.ts'
@@ -268,6 +270,7 @@ export class RunDevice {
         this.kept = {
           ...(act.callId && { callId: act.callId }),
           ...(act.leaving && { leaving: act.leaving }),
+          ...(act.opened && { opened: act.opened }),
         }
         return
       case 'emit':
@@ -280,8 +283,9 @@ export class RunDevice {
     }
   }
 
-  #request({ act, operation, callId, body }: Extract<Act, { do: 'request' }>): void {
+  #request({ act, operation, callId, nonce, ...said }: Extract<Act, { do: 'request' }>): void {
     const run = this.#run
+    const body = nonce === undefined ? said.body : { nonce: this.#nonce(nonce) }
     const { net } = run
     const { life } = this
     const fails = (ms: number) => {
@@ -355,11 +359,16 @@ export class RunDevice {
     return inMs
   }
 
-  #open({ act, key, text, from, callId, epoch }: Extract<Act, { do: 'open' }>): void {
+  #open({ act, key, text, from, callId, epoch, nonce }: Extract<Act, { do: 'open' }>): void {
     const { net, texts } = this.#run
     if (this.#cannotVerify(act)) return
     const sealed = texts.get(text)
-    const isMine = sealed?.to === this.deviceId && sealed.callId === callId && sealed.epoch === epoch
+    const asked = nonce === undefined ? undefined : this.#nonce(nonce)
+    const isMine =
+      sealed?.to === this.deviceId &&
+      sealed.callId === callId &&
+      sealed.epoch === epoch &&
+      sealed.nonce === asked
     const sender = from.find(
       one => one.deviceId === sealed?.from.deviceId && one.userId === sealed.from.userId,
     )
@@ -368,26 +377,39 @@ export class RunDevice {
     this.#later(net.draw.below(50), () => {
       const number = [...this.octets].find(([, octets]) => octets === sealed.octets)?.[0] ?? key
       this.octets.set(number, sealed.octets)
-      this.take({ on: 'done', act, key: number, from: sender })
+      const { keyMembers } = sealed
+      const members = readKeyMembers(keyMembers).map(({ name }) => name)
+      this.take({ on: 'done', act, key: number, from: sender, keyMembers, members })
     })
   }
 
-  #seal({ act, key, to, callId, epoch }: Extract<Act, { do: 'seal' }>): void {
+  #nonce(number: number): string {
+    return Buffer.from(`${this.deviceId} ${this.life} ${number}`.padEnd(16, '.').slice(0, 16)).toString('base64')
+  }
+
+  #seal({ act, key, to, callId, epoch, nonce }: Extract<Act, { do: 'seal' }>): void {
     const { net } = this.#run
     const octets = this.octets.get(key)
     if (octets === undefined) return this.#run.violate(`${this.name} seals key ${key}, which is wiped`)
     if (this.#cannotVerify(act)) return
+    const held = 'keyMembers' in to ? to.keyMembers : undefined
+    const isReceiver = ({ userId, deviceId }: RunDevice) =>
+      held === undefined || readKeyMembers(held).some(({ name }) => name === `${userId}_${deviceId}`)
+    const receivers = receiversOf(to, this, this.#run.devices).filter(isReceiver)
+    const keyMembers = held ?? keyMembersOf([this, ...receivers].map(holderOf))
+    const members = readKeyMembers(keyMembers).map(({ name }) => name)
+    const sealed = { octets, from: this.sender, callId, epoch, keyMembers, nonce }
     const texts = Object.fromEntries(
-      receiversOf(to, this, this.#run.devices).map(one => [
+      receivers.map(one => [
         `${one.userId}_${one.deviceId}`,
-        this.#run.sealedText({ octets, from: this.sender, to: one.deviceId, callId, epoch }),
+        this.#run.sealedText({ ...sealed, to: one.deviceId }),
       ]),
     )
     const [text] = Object.values(texts)
     this.#outcome(net.draw.below(50), {
       on: 'done',
       act,
-      ...('userId' in to ? { text: text! } : { texts }),
+      ...('deviceId' in to ? { text: text! } : { texts, keyMembers, members }),
     } satisfies Input & Outcome)
   }
 
@@ -453,16 +475,22 @@ class QueueCommand implements RunCommand {
 
 function receiversOf(to: Receivers, self: RunDevice, devices: readonly RunDevice[]): readonly RunDevice[] {
   const others = devices.filter(one => one !== self)
-  if ('userIds' in to) return others.filter(({ userId }) => to.userIds.includes(userId))
-  if ('userId' in to) return others.filter(({ deviceId }) => deviceId === to.deviceId)
+  if ('deviceId' in to) return others.filter(({ deviceId }) => deviceId === to.deviceId)
+  const userIds = 'userIds' in to ? (to.userIds ?? []) : []
+  const participants = 'participants' in to ? to.participants : []
   return others.filter(({ userId, deviceId }) => {
-    const participant = to.participants.find(one => one.userId === userId)
+    if (userIds.includes(userId)) return true
+    const participant = participants.find(one => one.userId === userId)
     if (participant === undefined || userId === self.userId) return false
     return (
       RECEIVING.includes(participant.state) &&
       (participant.state !== 'joined' || participant.deviceId === deviceId)
     )
   })
+}
+
+function holderOf({ userId, deviceId }: RunDevice): KeyHolder {
+  return { userId, deviceId, name: `${userId}_${deviceId}`, point: NOTHING, keyHash: new Uint8Array(32) }
 }
 
 /** The calls of a device in a line. */
@@ -474,6 +502,7 @@ export function inWords({ device, name, isOn }: RunDevice): string {
   return `${name}${isOn ? '' : ' off'}: ${calls.join(', ') || 'no call'}`
 }
 
+const NOTHING = new Uint8Array()
 const RECEIVING: readonly string[] = ['joined', 'invited', 'ringing']
 const READ_AGAIN_MS = 10_000
 const LOOK_MS = 500

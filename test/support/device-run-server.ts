@@ -18,7 +18,7 @@ import { NO_FACTS } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs, recover } from '../../src/domain/calls/call-deadline.ts'
 import { decide, refusalOfWatcher } from '../../src/domain/calls/call-decision.ts'
 import type { CallTopicEvent, DeviceEffect } from '../../src/domain/calls/call-notice.ts'
-import { pendingRecord, recordOf } from '../../src/domain/calls/call-view.ts'
+import { pendingRecord, recordWithKeySets } from '../../src/domain/calls/call-view.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { missedInsteadOf } from '../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
@@ -158,7 +158,7 @@ export class DeviceRunServer {
     if (call === undefined || participant === undefined || participant.state === 'removed')
       return { code: 'CALL_NOT_FOUND' }
     if (isOver(call)) return { code: 'CALL_ENDED' }
-    return { body: wire(recordBody(recordOf(call, by), undefined)) }
+    return { body: wire(recordBody(recordWithKeySets(call, by), undefined)) }
   }
 
   #carryOut(by: CallActor, kind: string, known: CallId | undefined, body: Body): Answer {
@@ -169,7 +169,7 @@ export class DeviceRunServer {
     if (decision.kind === 'refused')
       return { code: decision.code, members: wire(decision.members ?? {}) as object }
     if (kind === 'start') this.#clock.onEpoch(String(callId), 1, body.encryptedAESKeys!)
-    if (kind === 'keys') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
+    if (kind === 'keys' || kind === 'invite') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
     return { body: bodyOf(decision.reply) }
   }
 
@@ -288,6 +288,9 @@ interface Body {
   readonly encryptedAESKeys?: Readonly<Record<string, string>>
   readonly encryptedAESKey?: string
   readonly epoch?: number
+  readonly keyMembers?: string
+  readonly without?: readonly string[]
+  readonly nonce?: string
   readonly isVideo?: boolean
   readonly userId?: string
   readonly requesterUserId?: string

@@ -52,6 +52,9 @@ export interface SealedText {
   readonly to: string
   readonly callId: string
   readonly epoch: number
+  readonly keyMembers: string
+  /** Of the device that asked for it. */
+  readonly nonce: string | undefined
 }
 
 export class DeviceRun {

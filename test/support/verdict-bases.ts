@@ -1,6 +1,6 @@
 /** Whole values that a corpus of verdicts begins from: what an honest log serves, and what lying ones sign. */
 
-import { withCheckpoint } from '../../src/client/call-gossip.ts'
+import { packCallKey } from '../../src/client/call-key-content.ts'
 import { shareFragment } from '../../src/client/comparison.ts'
 import { consistencyFromTiles } from '../../src/client/tile-consistency.ts'
 import { cosignatureLine, formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
@@ -287,6 +287,7 @@ export async function allBases(): Promise<Readonly<Record<string, Bases>>> {
     )
   const listHash = toBase64(deviceListHash(LISTS.first!))
   const callKey = fromHex('00112233445566778899aabbccddeeff'.repeat(2))
+  const content = { callKey, setHash: fromHex('ff'.repeat(32)), sealedAtMs: 1_795_000_000_000 }
   const published = NAMED_KEYS as unknown as Readonly<Record<string, Json>>
   return {
     lookup: { shape: { fixed: ['keys'], loose: ['result'] }, share: 34, values: lookups() },
@@ -330,8 +331,8 @@ export async function allBases(): Promise<Readonly<Record<string, Bases>>> {
       shape: { fixed: ['origin'], hex: ['opened'] },
       share: 1,
       values: {
-        whole: { opened: toHex(withCheckpoint(callKey, checkpointOf(log, 40))), origin },
-        alone: { opened: toHex(callKey), origin },
+        whole: { opened: toHex(packCallKey(content, checkpointOf(log, 40))), origin },
+        alone: { opened: toHex(packCallKey(content)), origin },
       },
     },
     code: {

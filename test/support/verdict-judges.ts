@@ -112,8 +112,9 @@ export const JUDGES: Readonly<Record<string, Judge>> = {
   },
   callKey({ opened, origin }) {
     return result(() => {
-      const { callKey, note } = readCallKey(fromHex(opened as string), origin as string)
-      return `${toHex(callKey)} ${note ?? '-'}`
+      const read = readCallKey(fromHex(opened as string), origin as string)
+      const { callKey, setHash, sealedAtMs, note } = read
+      return `${toHex(callKey)} ${toHex(setHash)} ${sealedAtMs} ${note ?? '-'}`
     })
   },
   code({ one, ...other }) {

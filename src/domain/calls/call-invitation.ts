@@ -218,7 +218,9 @@ function calledPeople(
   if (declared?.kind === 'refused') return declared
   const known = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId)!)
   const required = known.flatMap(({ userId, deviceIds }) => deviceIds.map(deviceId => ({ userId, deviceId })))
-  const own = facts.ownDevices.map(deviceId => ({ userId: by.userId, deviceId }))
+  const own = facts.ownDevices
+    .filter(deviceId => call === undefined || deviceId !== by.deviceId)
+    .map(deviceId => ({ userId: by.userId, deviceId }))
   // A caller seals for all that a device list names, and can't know which of them were removed since.
   const listed = known.flatMap(({ userId, deviceList }) =>
     (deviceList?.deviceIds ?? []).map(deviceId => ({ userId, deviceId })),

@@ -74,6 +74,7 @@ const PURPOSES: Record<Waiting['for'], true> = {
   'give up': true,
   refresh: true,
   watch: true,
+  'key update: read': true,
   'key update': true,
   'keyless: read': true,
   ask: true,
@@ -86,6 +87,8 @@ const PURPOSES: Record<Waiting['for'], true> = {
   'keys: read': true,
   'keys: seal': true,
   keys: true,
+  remove: true,
+  'invite: read': true,
   'invite: seal': true,
   invite: true,
 }

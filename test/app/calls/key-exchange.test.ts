@@ -7,7 +7,8 @@ import { makeCallKey, sealCallKey } from '../../../src/app/devices/call-key.ts'
 import type { PublishedUser } from '../../../src/app/devices/key-log.ts'
 import type { ReplyOf } from '../../../src/app/session/operations.ts'
 import { memoryStorage } from '../../../src/app/storage/storage.ts'
-import { withCheckpoint } from '../../../src/client/client.ts'
+import { packCallKey } from '../../../src/client/client.ts'
+import { hashOfSet, keyMembersOf } from '../../../src/app/devices/key-members.ts'
 import { parseCheckpoint } from '../../../src/log/checkpoint.ts'
 import { generateKeys } from '../../../src/log/keys.ts'
 import { newPublicKey } from '../../support/app.ts'
@@ -42,16 +43,24 @@ t.test(
     t.match(await ann.keyLog.checkOwn(), { kind: 'clean', entries: { length: 1 } })
     const key = makeCallKey()
     const sealed = await ann.exchange.sealForUsers(key, [bob.userId], BINDING)
-    t.same(Object.keys(sealed), [nameOf(bob)])
-    const text = sealed[nameOf(bob)]!
-    t.equal(Buffer.from(text, 'base64').length, 223, 'with a checkpoint')
-    t.same(await bob.exchange.open(text, [ann], BINDING), { key, userId: ann.userId, deviceId: ann.deviceId })
+    t.same(Object.keys(sealed.texts), [nameOf(bob)])
+    const text = sealed.texts[nameOf(bob)]!
+    t.equal(Buffer.from(text, 'base64').length, 262, 'with a checkpoint')
+    const { keyMembers } = sealed
+    const hints = { sets: [keyMembers] }
+    t.same(await bob.exchange.open(text, [ann], BINDING, hints), {
+      ...{ key, userId: ann.userId, deviceId: ann.deviceId, keyMembers },
+      members: [ann, bob].map(nameOf),
+    })
 
-    t.equal(await rejectionOf(bob.exchange.open(text, [bob], BINDING)), 'CALL_KEY_INVALID')
-    for (const other of [{ callId: '7' }, { epoch: 2 }])
-      t.equal(await rejectionOf(bob.exchange.open(text, [ann], { ...BINDING, ...other })), 'CALL_KEY_INVALID')
+    t.equal(await rejectionOf(bob.exchange.open(text, [bob], BINDING, hints)), 'CALL_KEY_INVALID')
+    for (const other of [{ callId: '7' }, { epoch: 2 }, { nonce: new Uint8Array(16).fill(1) }])
+      t.equal(
+        await rejectionOf(bob.exchange.open(text, [ann], { ...BINDING, ...other }, hints)),
+        'CALL_KEY_INVALID',
+      )
     t.equal(
-      await rejectionOf(bob.exchange.open(text, [{ ...bob, userId: ann.userId }], BINDING)),
+      await rejectionOf(bob.exchange.open(text, [{ ...bob, userId: ann.userId }], BINDING, hints)),
       'KEYS_UNAVAILABLE',
     )
     t.equal(
@@ -80,25 +89,28 @@ t.test(
     const key = makeCallKey()
     const sealedFor = async (state: 'joined' | 'invited' | 'left', person: AppPerson) => {
       const participants = [participant(ann, 'joined'), participant(person, state)]
-      return Object.keys(await ann.exchange.sealForCall(key, participants, BINDING))
+      const { texts, without } = await ann.exchange.sealForCall(key, { participants }, BINDING)
+      return [Object.keys(texts), without]
     }
-    t.same(await sealedFor('joined', bob), [nameOf(bob)])
-    t.same(await sealedFor('invited', bob), [nameOf(bob)])
-    t.same(await sealedFor('left', bob), [])
+    t.same(await sealedFor('joined', bob), [[nameOf(bob)], []])
+    t.same(await sealedFor('invited', bob), [[nameOf(bob)], []])
+    t.same(await sealedFor('left', bob), [[], []])
     t.same(
       await sealedFor('joined', { ...bob, deviceId: '7' }),
-      [],
-      'another device of theirs is in the call',
+      [[], [`${bob.userId}_7`]],
+      'another device of theirs is in the call, which is left out',
     )
 
-    const { [nameOf(bob)]: sealed } = await ann.exchange.sealForUsers(key, [bob.userId], BINDING)
+    const { texts, keyMembers } = await ann.exchange.sealForUsers(key, [bob.userId], BINDING)
+    const sealed = texts[nameOf(bob)]!
+    const hints = { sets: [keyMembers] }
     const from = { userId: ann.userId, deviceId: ann.deviceId }
-    t.same(await bob.exchange.open(sealed!, [bob, ann], BINDING), { key, ...from })
+    t.match(await bob.exchange.open(sealed, [bob, ann], BINDING, hints), { key, ...from })
     t.equal(
-      await rejectionOf(bob.exchange.open(sealed!.replace('A', 'B'), [bob, ann], BINDING)),
+      await rejectionOf(bob.exchange.open(sealed.replace('A', 'B'), [bob, ann], BINDING, hints)),
       'CALL_KEY_INVALID',
     )
-    t.equal(await rejectionOf(bob.exchange.open(sealed!, [], BINDING)), 'CALL_KEY_INVALID')
+    t.equal(await rejectionOf(bob.exchange.open(sealed, [], BINDING, hints)), 'CALL_KEY_INVALID')
   },
 )
 
@@ -106,11 +118,19 @@ t.test('a device that asks for the key gets it by the hash of its own key alone'
   const { ann, bob } = await openHouse(t)
   const key = makeCallKey()
   const { publicKeyHash } = await ann.keyLog.deviceOf(bob.userId, bob.deviceId)
-  const sealed = await ann.exchange.sealForDevice(key, { ...bob, publicKeyHash }, BINDING)
-  t.match(await bob.exchange.open(sealed, [ann], BINDING), { key })
+  const { keyMembers } = await ann.exchange.sealForUsers(key, [bob.userId], BINDING)
+  const asked = { ...BINDING, nonce: randomBytes(16) }
+  const sealed = await ann.exchange.sealForDevice(key, keyMembers, { ...bob, publicKeyHash }, asked)
+  const hints = { sets: [keyMembers] }
+  t.match(await bob.exchange.open(sealed, [ann], asked, hints), { key })
+  t.equal(
+    await rejectionOf(bob.exchange.open(sealed, [ann], { ...BINDING, nonce: randomBytes(16) }, hints)),
+    'CALL_KEY_INVALID',
+    'the answer to another ask',
+  )
   const other = (await ann.keyLog.deviceOf(ann.userId, ann.deviceId)).publicKeyHash
   t.equal(
-    await rejectionOf(ann.exchange.sealForDevice(key, { ...bob, publicKeyHash: other }, BINDING)),
+    await rejectionOf(ann.exchange.sealForDevice(key, keyMembers, { ...bob, publicKeyHash: other }, BINDING)),
     'KEYS_REFUSED',
   )
   t.match(ann.events, [{ kind: 'refused', userId: bob.userId, check: 'vrfHash' }])
@@ -204,7 +224,7 @@ t.test('a lying server gets no key', async t => {
   }))
   ann.lie = (path, answer) => (path === KEYS ? withGhost(answer) : undefined)
   const sealed = await ann.exchange.sealForUsers(makeCallKey(), [bob.userId], BINDING)
-  t.same(Object.keys(sealed), [nameOf(bob)])
+  t.same(Object.keys(sealed.texts), [nameOf(bob)])
   t.same(ann.events.at(-1), { kind: 'unlisted', userId: bob.userId, deviceId: '77' })
 })
 
@@ -230,8 +250,11 @@ t.test('a log that shows two people two trees is found out by their call, and th
   const { treeSize, rootHash } = parseCheckpoint(`${note.split('\n\n')[0]}\n`)
   const other = { origin, treeSize, rootHash: Buffer.from(rootHash).toString('base64'), note }
   const key = makeCallKey()
-  const sealed = await sealCallKey(withCheckpoint(key, other), bob.keyLog.self, annsKey, BINDING)
-  for (let time = 0; time < 2; time++) t.match(await ann.exchange.open(sealed, [bob], BINDING), { key })
+  const keyMembers = keyMembersOf([bob.keyLog.self, annsKey])
+  const content = { callKey: key, setHash: hashOfSet(keyMembers), sealedAtMs: Date.now() }
+  const sealed = await sealCallKey(packCallKey(content, other), bob.keyLog.self, annsKey, BINDING)
+  for (let time = 0; time < 2; time++)
+    t.match(await ann.exchange.open(sealed, [bob], BINDING, { sets: [keyMembers] }), { key })
   t.match(ann.events[0], {
     kind: 'refused',
     userId: bob.userId,

@@ -74,6 +74,28 @@ t.test('an open ask is not repeated, an expired one is', async t => {
   t.equal(driver.call.rejoinAsks.length, 1)
 })
 
+t.test('an ask with another nonce takes the place of the open one, and answers count anew', async t => {
+  const driver = active()
+  driver.run({ kind: 'leave', by: THIRD })
+  const ask = (nonce?: string) => driver.run({ kind: 'request-rejoin', by: THIRD, nonce })
+  t.match(
+    ask('one').effects,
+    [SECOND, HOST].map(() => ({ notice: { nonce: 'one' } })),
+  )
+  driver.run(answer(SECOND))
+  t.same(ask('one').effects, [], 'the same one is not repeated')
+  driver.nowMs += 10_000
+  const { effects, reply } = ask('two')
+  t.same(inWords(effects), ['101 participant_request_rejoin', '201 participant_request_rejoin'])
+  t.match(effects[0], { notice: { nonce: 'two' } })
+  t.match(reply, { asked: 2, expiresInS: 30 })
+  t.equal(driver.call.rejoinAsks.length, 1)
+  t.same(inWords(driver.run(answer(SECOND)).effects), ['301 participant_accept_rejoin'])
+  const [bare] = ask().effects
+  t.notOk(bare?.kind === 'device' && 'nonce' in bare.notice, 'none is another one too')
+  t.same(ask().effects, [])
+})
+
 t.test('one whose own other device is in the call asks that one too', async t => {
   const driver = active()
   const { effects } = driver.run({ kind: 'request-rejoin', by: deviceOf(2, 2) })

@@ -13,14 +13,18 @@ import {
   isOver,
   isPending,
   joinedDevices,
+  keySetOf,
 } from '../../../src/domain/calls/call.ts'
 import type {
   CallAccepted,
   CallDecision,
   CallFacts,
   CallRefused,
+  SentKeyMap,
 } from '../../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs, recover } from '../../../src/domain/calls/call-deadline.ts'
+import { keyMapName } from '../../../src/domain/calls/key-map.ts'
+import { memberNames } from '../../../src/domain/calls/key-members.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { CallChecks } from '../../support/call-checks.ts'
 import {
@@ -31,6 +35,7 @@ import {
   keysFor,
   type UntimedCommand,
 } from '../../support/call-driver.ts'
+import { membersOf } from '../../support/key-members.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { countOf, sized } from '../../support/size.ts'
 
@@ -52,6 +57,7 @@ for (let user = 1; user <= USERS; user++) {
 }
 
 type StartCommand = Extract<UntimedCommand, { kind: 'start' }>
+type InviteCommand = Extract<UntimedCommand, { kind: 'invite' }>
 type Step = { readonly command: UntimedCommand; readonly facts?: CallFacts }
 
 class Life {
@@ -169,7 +175,17 @@ class Life {
     // The caller's other device may take over, if it was given a key.
     const own = this.#chance(0.3) ? keysFor([deviceOf(1, 2)]) : {}
     const encryptedAESKeys = { ...command.encryptedAESKeys, ...own }
-    return { command: { ...command, encryptedAESKeys }, facts: this.#driver.facts(callees) }
+    return {
+      command: this.#withMembers({ ...command, encryptedAESKeys }),
+      facts: this.#driver.facts(callees),
+    }
+  }
+
+  /** As newer clients send it: with the set of devices that the key is sealed for. */
+  #withMembers<Command extends { readonly by: CallDeviceRef; readonly encryptedAESKeys: SentKeyMap }>(
+    command: Command,
+  ): Command {
+    return this.#chance(0.5) ? { ...command, keyMembers: membersFor(command) } : command
   }
 
   #any(): Step {
@@ -206,6 +222,8 @@ class Life {
         return {
           command: { kind: this.#one(['device-online', 'device-offline', 'device-seen'] as const), by },
         }
+      case 'request-rejoin':
+        return { command: { kind, by, nonce: this.#one([undefined, 'one', 'two']) } }
       case 'invite':
         return this.#invite()
       case 'keys':
@@ -230,10 +248,20 @@ class Life {
   #invite(): Step {
     const by = this.#insider()
     const callees = this.#users(Number(by.userId))
-    return {
-      command: { ...this.#driver.inviteCommand(callees, by), ...this.#saidEpoch() },
-      facts: this.#driver.facts(callees, Number(by.userId)),
-    }
+    const facts = this.#driver.facts(callees, Number(by.userId))
+    const command = this.#driver.inviteCommand(callees, by)
+    if (this.#chance(0.5)) return { command: { ...command, ...this.#saidEpoch() }, facts }
+    return { command: this.#inviteToNewEpoch(command), facts }
+  }
+
+  /** One map for who is in the call and the callees, and some who ring. */
+  #inviteToNewEpoch(command: InviteCommand): InviteCommand {
+    const { by } = command
+    const epoch = Math.min(EPOCHS, this.#driver.call.keyEpoch + (this.#chance(0.95) ? 1 : 2))
+    const called = command.calleeIds.flatMap(userId => this.#driver.devicesOf(Number(userId)))
+    const devices = [...this.#othersInCall(by), ...this.#someRinging(), ...called]
+    const encryptedAESKeys = keysFor(this.#chance(0.95) ? devices : devices.slice(1), epoch)
+    return { ...command, epoch, encryptedAESKeys, keyMembers: membersFor({ by, encryptedAESKeys }) }
   }
 
   #newKeys(): Step {
@@ -241,12 +269,25 @@ class Life {
     const by = this.#insider()
     const isEmergency = this.#chance(0.4)
     const epoch = Math.min(EPOCHS, call.keyEpoch + (isEmergency ? 0 : 1))
-    const others = joinedDevices(call).filter(({ deviceId }) => deviceId !== by.deviceId)
-    const ringing = call.participants
+    const others = this.#othersInCall(by)
+    const reason = isEmergency ? 'emergency' : this.#one(['rotation', 'leave'] as const)
+    const leftOut = this.#chance(0.3) ? others.slice(0, 1) : []
+    const given = others.filter(device => !leftOut.includes(device))
+    const inSet = isEmergency ? membersOfEpoch(call) : undefined
+    const to = [...given, ...this.#someRinging()].filter(device => inSet?.has(keyMapName(device)) ?? true)
+    const without = leftOut.length > 0 ? { without: leftOut.map(keyMapName) } : {}
+    const command = { ...this.#driver.keysCommand(by, to, epoch, reason), ...without }
+    return { command: isEmergency ? command : this.#withMembers(command) }
+  }
+
+  #othersInCall(by: CallDeviceRef): CallDeviceRef[] {
+    return joinedDevices(this.#driver.call).filter(({ deviceId }) => deviceId !== by.deviceId)
+  }
+
+  #someRinging(): CallDeviceRef[] {
+    return this.#driver.call.participants
       .filter(one => isPending(one) && this.#chance(0.5))
       .flatMap(({ userId, devices }) => devices.map(({ deviceId }) => ({ userId, deviceId })))
-    const reason = isEmergency ? 'emergency' : this.#one(['rotation', 'leave'] as const)
-    return { command: this.#driver.keysCommand(by, [...others, ...ringing], epoch, reason) }
   }
 
   #answer(): Step {
@@ -297,6 +338,22 @@ class Life {
   #one<Value>(values: readonly Value[]): Value {
     return values[Math.floor(this.#random() * values.length)]!
   }
+}
+
+/** The set of a map's devices and its sender. */
+function membersFor({ by, encryptedAESKeys }: Pick<InviteCommand, 'by' | 'encryptedAESKeys'>): string {
+  const names = new Set([keyMapName(by), ...Object.keys(encryptedAESKeys)])
+  const devices = [...names].map(name => {
+    const [userId, deviceId] = name.split('_')
+    return { userId: userId!, deviceId: deviceId! }
+  })
+  return membersOf(devices)
+}
+
+/** The names in the present epoch's set; undefined without one. */
+function membersOfEpoch(call: Call): ReadonlySet<string> | undefined {
+  const kept = keySetOf(call, call.keyEpoch)
+  return kept && new Set(memberNames(kept.members))
 }
 
 const NO_KEY = { encryptedAESKey: undefined, keyFromUserId: undefined, keyFromDeviceId: undefined }

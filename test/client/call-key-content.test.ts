@@ -1,7 +1,7 @@
 /** A call's key carries its sender's checkpoint: two people who were shown two trees find it out by calling. */
 
 import t from 'tap'
-import { type Fetch, LogClient, MemoryStore, readCallKey, withCheckpoint } from '../../src/client/client.ts'
+import { type Fetch, LogClient, MemoryStore, packCallKey, readCallKey } from '../../src/client/client.ts'
 import { fromUtf8, toBase64, toHex } from '../support/bytes.ts'
 import { LyingLog } from '../support/lying-log.ts'
 import { readVectors } from '../support/vectors.ts'
@@ -10,6 +10,7 @@ const log = new LyingLog()
 log.grow(40)
 const { name: origin } = log.signer
 const callKey = Uint8Array.from({ length: 32 }, (_, at) => at)
+const content = { callKey, setHash: callKey.map(octet => 255 - octet), sealedAtMs: 1_795_000_000_000 }
 
 function appOf(of: LyingLog): LogClient {
   const url = 'https://log.example'
@@ -18,16 +19,17 @@ function appOf(of: LyingLog): LogClient {
 
 async function sealedBy(app: LogClient): Promise<Uint8Array> {
   await app.refreshCheckpoint()
-  return withCheckpoint(callKey, await app.highestCheckpoint())
+  return packCallKey(content, await app.highestCheckpoint())
 }
 
-t.test('key and checkpoint come out as they went in, in 141 octets', async t => {
+t.test('key, set, time and checkpoint come out as they went in, in 180 octets', async t => {
   const sealed = await sealedBy(appOf(log))
   const vector = readVectors<Record<string, string>>('call-key-checkpoint')
   t.equal(toHex(sealed), vector.opened_hex, 'as the vector for other programs has it')
   t.same([log.published.vkey, log.note(), toHex(callKey)], [vector.vkey, vector.note, vector.call_key_hex])
-  t.equal(sealed.length, 141)
-  t.same(readCallKey(sealed, origin), { callKey, note: log.note() })
+  t.same([toHex(content.setHash), content.sealedAtMs], [vector.set_hash_hex, vector.sealed_at_ms])
+  t.equal(sealed.length, 180)
+  t.same(readCallKey(sealed, origin), { ...content, note: log.note() })
 })
 
 t.test('a note with cosignatures travels with the log’s own signature', async t => {
@@ -35,21 +37,23 @@ t.test('a note with cosignatures travels with the log’s own signature', async 
   await app.refreshCheckpoint()
   const checkpoint = (await app.highestCheckpoint())!
   const cosigned = `${checkpoint.note}— witness.example ${toBase64(new Uint8Array(76))}\n`
-  t.equal(readCallKey(withCheckpoint(callKey, { ...checkpoint, note: cosigned }), origin).note, log.note())
+  t.equal(readCallKey(packCallKey(content, { ...checkpoint, note: cosigned }), origin).note, log.note())
   const unsigned = { ...checkpoint, note: checkpoint.note.split('\n—')[0]! }
-  t.same(withCheckpoint(callKey, unsigned), callKey)
+  t.same(packCallKey(content, unsigned), packCallKey(content))
 })
 
-t.test('keys without a checkpoint, and of versions to come, are keys', async t => {
-  t.same(withCheckpoint(callKey, undefined), callKey)
-  t.same(readCallKey(callKey, origin), { callKey })
+t.test('a key comes without a checkpoint too, and in no other form', async t => {
+  t.same(readCallKey(packCallKey(content), origin), content)
   const sealed = await sealedBy(appOf(log))
-  for (const length of [33, 140]) t.same(readCallKey(sealed.slice(0, length), origin), { callKey })
-  const later = sealed.slice()
-  later[32] = 2
-  t.same(readCallKey(later, origin), { callKey })
-  t.throws(() => readCallKey(callKey.slice(1), origin), { code: 'MALFORMED' })
-  t.throws(() => withCheckpoint(fromUtf8('short'), undefined), { code: 'MALFORMED' })
+  const lengths = [0, 31, 32, 71, 73, 140, 179]
+  for (const length of lengths)
+    t.throws(() => readCallKey(sealed.slice(0, length), origin), { code: 'MALFORMED' }, `${length} octets`)
+  t.throws(() => readCallKey(Uint8Array.of(...sealed, 0), origin), { code: 'MALFORMED' })
+  const late = sealed.slice()
+  late[64] = 1
+  t.throws(() => readCallKey(late, origin), { code: 'MALFORMED' }, 'a time that no number of milliseconds is')
+  for (const part of ['callKey', 'setHash'])
+    t.throws(() => packCallKey({ ...content, [part]: fromUtf8('short') }), { code: 'MALFORMED' })
 })
 
 t.test('another tree that the log has signed is proof; one that it has not is nothing', async t => {
@@ -72,6 +76,6 @@ t.test('another tree that the log has signed is proof; one that it has not is no
   t.match(await ann.compareWith(other.note!), { kind: 'refused' }, 'the log can not show one tree of both')
 
   const forged = await sealedBy(appOf(log))
-  forged[50]! ^= 1
+  forged[90]! ^= 1
   t.match(await ann.compareWith(readCallKey(forged, origin).note!), { kind: 'refused', check: 'signature' })
 })
