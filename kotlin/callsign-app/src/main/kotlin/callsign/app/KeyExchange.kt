@@ -10,10 +10,11 @@ import callsign.verify.CallKeyContent
 import callsign.verify.Check
 import callsign.verify.Refusal
 import java.security.MessageDigest
+import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.ensureActive
+import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
-import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -32,8 +33,8 @@ internal class SealedKeys(
 /** A key, the device that has sealed it, and the set of devices that it is sealed for. */
 internal class OpenedKey(val key: ByteArray, val from: Sender, val keyMembers: String, val members: List<String>)
 
-/** Its functions throw as those of [KeyLog]. */
-internal class KeyExchange(private val keyLog: KeyLog, private val session: Session) {
+/** Its functions throw as those of [KeyLog]. All of it runs in [scope]. */
+internal class KeyExchange(private val keyLog: KeyLog, private val session: Session, private val scope: CoroutineScope) {
     /** By call: the devices that the log has proved since this device is in it. */
     private val proved = LinkedHashMap<String, Map<String, PeerDevice>>()
     private val self get() = keyLog.self.holder
@@ -156,17 +157,15 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
 
     /** Each by itself, and no longer than a call can wait for its key. */
     private suspend fun proveSoon(userIds: List<ULong>, binding: KeyBinding) {
-        withTimeoutOrNull(PROVE_WAIT_MS) {
-            supervisorScope {
-                for (userId in userIds.distinct()) launch { proveOrNot(userId, binding) }
-            }
-        }
+        val all = userIds.distinct().map { scope.launch { proveOrNot(it, binding) } }
+        withTimeoutOrNull(PROVE_WAIT_MS) { all.joinAll() }
     }
 
     private suspend fun proveOrNot(userId: ULong, binding: KeyBinding) {
         try {
             prove(listOf(userId), binding)
-        } catch (_: CallsignException) {
+        } catch (_: Exception) {
+            // It is left out, and named.
             currentCoroutineContext().ensureActive()
         }
     }
@@ -191,9 +190,9 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
     }
 
     private fun known(binding: KeyBinding): List<PeerDevice> =
-        synchronized(proved) { proved[binding.callId] }.orEmpty().values.toList()
+        proved[binding.callId].orEmpty().values.toList()
 
-    private fun remember(devices: List<PeerDevice>, binding: KeyBinding) = synchronized(proved) {
+    private fun remember(devices: List<PeerDevice>, binding: KeyBinding) {
         val known = proved.remove(binding.callId).orEmpty()
         proved[binding.callId] = known + devices.associateBy { it.holder.name }
         if (proved.size > CALLS_MAX) proved.remove(proved.keys.first())
@@ -207,8 +206,6 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
         const val CALLS_MAX = 16
     }
 }
-
-private val CallParticipant.deviceName get() = "${userId}_$deviceId"
 
 private fun KeyMember.isSame(holder: KeyHolder): Boolean =
     name == holder.name && MessageDigest.isEqual(keyHash, holder.keyHash)

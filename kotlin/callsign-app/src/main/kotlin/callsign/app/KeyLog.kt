@@ -119,7 +119,7 @@ internal class KeyLog(
     suspend fun devicesOf(userIds: List<ULong>): List<PeerDevice> = published(userIds).flatMap { user ->
         val verdict = verified(user).second
         if (verdict.devices.isEmpty()) throw unavailable(listOf(user.userId), "A user has no device yet.")
-        verdict.devices.map { peerOf(user.userId, it.device, verdict.basis == VerifiedDevices.Basis.LIST) }
+        verdict.devices.map { peerOf(user.userId, it.device) }
     }
 
     suspend fun deviceOf(userId: ULong, deviceId: ULong): PeerDevice =

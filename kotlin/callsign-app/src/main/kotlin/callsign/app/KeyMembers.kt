@@ -8,7 +8,6 @@ import callsign.verify.LogException
 import callsign.verify.decodeBase64
 import callsign.verify.encodeBase64
 import java.nio.ByteBuffer
-import java.util.Arrays
 
 /**
  * A device in a set. [name] is `<userId>_<deviceId>`. [keyHash] is SHA-256 of its public key as the log has it: a name may have had
@@ -71,8 +70,10 @@ private fun chunksOf(octets: ByteArray): List<ByteArray> =
     List(octets.size / ENTRY_OCTETS) { octets.copyOfRange(it * ENTRY_OCTETS, (it + 1) * ENTRY_OCTETS) }
 
 /** By user, then by device. */
-private fun compareEntries(one: ByteArray, other: ByteArray): Int =
-    Arrays.compareUnsigned(one, 0, NAME_OCTETS, other, 0, NAME_OCTETS)
+private fun compareEntries(one: ByteArray, other: ByteArray): Int {
+    val at = (0 until NAME_OCTETS).find { one[it] != other[it] } ?: return 0
+    return one[at].toUByte().compareTo(other[at].toUByte())
+}
 
 private fun octetsOf(base64: String): ByteArray = try {
     decodeBase64(base64)

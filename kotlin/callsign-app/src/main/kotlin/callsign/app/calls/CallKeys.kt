@@ -52,7 +52,7 @@ internal class CallKeys {
 
     fun epochKey(callId: String, held: HeldKey): EpochKey = epochKeys.getOrPut(Triple(callId, held.epoch, held.key)) {
         val key = octets.getValue(held.key)
-        EpochKey(held.epoch, key, fingerprintOf(key, hashOfSet(held.keyMembers), KeyBinding(callId, held.epoch)))
+        EpochKey(held.epoch, key, fingerprintOf(key, hashOfSet(held.set.keyMembers), KeyBinding(callId, held.epoch)))
     }
 
     /** Overwrites and forgets it. */

@@ -40,9 +40,11 @@ internal fun Turn.onTopic(callId: String, event: JsonObject) {
     if (call(callId)?.phase == Phase.RingingOut && participant.state == ParticipantState.JOINED)
         onAnswered(changed.copy(startedAtMs = serverMs))
     val shown = call(callId)?.record
-    if (participant.state !in GONE) return
+    val isGone = participant.state in GONE
     // A leave of before this device came back may be carried out late.
-    if (!isOwn) planAfterLeaving(callId) else if (shown != null) show(shown)
+    if (isGone && isOwn && shown != null) return show(shown)
+    if (isGone && !isOwn) planAfterLeaving(callId)
+    fit(callId)
 }
 
 private fun Turn.show(record: CallRecord) {
@@ -59,6 +61,7 @@ private fun Turn.show(record: CallRecord) {
         if (own != null && own.state != ParticipantState.JOINED) return ask(record)
     }
     if (call.phase == Phase.RingingOut && record.status == "active") onAnswered(record)
+    fit(callId)
 }
 
 /** A callee is in. A caller that has restarted meanwhile asks them for the key. */
