@@ -29,6 +29,8 @@ t.test('each command is read into its members, ids whole', async t => {
     reason: 'leave',
     encryptedAESKeys: { '1_2': 'a' },
   })
+  const more = '{"epoch":65535,"reason":"leave","encryptedAESKeys":{},"keyMembers":"AAE=","without":["1_2"]}'
+  t.match(parse('keys', more), { epoch: 65_535, keyMembers: 'AAE=', without: ['1_2'] })
   t.same(parse('decline', '{"reason":"busy"}'), { kind: 'decline', reason: 'busy' })
   t.same(parse('ringing', '{"eventId":"x"}'), { kind: 'ringing' })
   t.same(parse('leave', '{}'), { kind: 'leave' })
@@ -48,6 +50,22 @@ t.test('what does not fit is refused by what is wrong with it', async t => {
   t.throws(() => parse('keys', '{"epoch":2,"reason":"leave","encryptedAESKeys":{"1_2":"a","1_2":"b"}}'), {
     code: 'MALFORMED_JSON',
   })
+  const keys = { epoch: 2, reason: 'leave', encryptedAESKeys: {} }
+  const wrong = [
+    ['/epoch', { epoch: 65_536 }],
+    ['/epoch', { epoch: 0 }],
+    ['/reason', { reason: 'invite' }],
+    ['/keyMembers', { keyMembers: 'A'.repeat(20_549) }],
+    ['/without', { without: Array.from({ length: 321 }, (_, at) => `1_${at}`) }],
+    ['/without/0', { without: ['1'.repeat(42)] }],
+    ['/without/0', { without: [7] }],
+  ] as const
+  for (const [pointer, members] of wrong) {
+    t.throws(() => parse('keys', JSON.stringify({ ...keys, ...members })), {
+      code: 'VALIDATION_FAILED',
+      errors: [{ pointer }],
+    })
+  }
   t.throws(() => parse('accept-rejoin', '{"requesterUserId":-1}'), {
     code: 'VALIDATION_FAILED',
     errors: ['/requesterDeviceId', '/encryptedAESKey', '/requesterUserId'].map(pointer => ({ pointer })),

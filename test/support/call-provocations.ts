@@ -15,6 +15,7 @@ export interface Phone {
 
 interface Calls {
   readonly phones: readonly Phone[]
+  get(phone: Phone, path: string): Promise<Heard>
   post(phone: Phone, path: string, body?: object): Promise<Heard>
   /** Starts a call, by the first phone unless `by` names one, and returns its id. */
   start(callees: readonly Phone[], by?: Phone, more?: object): Promise<Heard>
@@ -30,6 +31,7 @@ function callStory(count: number, tell: (calls: Calls) => Promise<Heard>): Story
       whole.send(`POST /app/api/call/${path}`, { token: phone.token, body })
     return tell({
       phones,
+      get: (phone, path) => whole.send(`GET /app/api/call/${path}`, { token: phone.token }),
       post,
       start: (callees, by = first!, more = {}) =>
         post(by, 'start', { ...callTo(callees), isVideo: false, ...more }),
@@ -136,6 +138,9 @@ export const CALL_PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
       reason: 'rotation',
       encryptedAESKeys: keysFor([phones[1]!]),
     }),
+  ),
+  KEY_MEMBERS_NOT_FOUND: inCall(2, [1], ({ phones, get }, callId) =>
+    get(phones[0]!, `${callId}/key-members?epoch=1`),
   ),
 }
 

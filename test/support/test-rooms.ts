@@ -118,7 +118,10 @@ export class TestRooms {
       facts: new CallFactsReader({ ...world, contacts, index }),
       presence: { isConnected },
       keptReply: (kind, reply) => keptCallReply(kind, reply, { idsAs: world.idsAs }),
-      ...(rates ? { rings: new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 1_000)) } : {}),
+      ...(rates && {
+        rings: new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 1_000)),
+        keyRates: new TokenBuckets(USUAL_RATES['call-keys'], 1_000),
+      }),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),
       idsAs: world.idsAs,
       monotonicMs: () => this.clock.monotonicMs(),

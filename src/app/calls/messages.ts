@@ -64,8 +64,7 @@ function onMessage(turn: Turn, call: DeviceCall, event: CallMessage, command: nu
       if (!starting.startsAgain(turn, callId)) close(turn, callId, event.endReason)
       break
     case 'key_missing':
-      // The key that is here is of before.
-      if (rejoining.isIn(call) && call.record !== undefined) rejoining.ask(turn, call.record)
+      rejoining.onKeyMissing(turn, call, event.epoch)
       break
     case 'media_ready':
       onMedia(turn, callId, event)

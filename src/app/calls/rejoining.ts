@@ -160,6 +160,12 @@ export function askBeside(turn: Turn, callId: string, command: number, userId?: 
   turn.request('POST call/{callId}/request-rejoin', { for: 'ask beside', callId, command }, ...nonced)
 }
 
+/** The call goes on with a key that this device was not given. */
+export function onKeyMissing(turn: Turn, call: DeviceCall, epoch: number): void {
+  const isOld = epoch <= (newestKey(call)?.epoch ?? 0)
+  if (!isOld && isIn(call) && call.record !== undefined) ask(turn, call.record)
+}
+
 /** No newer key came in time: what is sent is sealed with none that a person may have who is out. */
 export function onOutdated(turn: Turn, callId: string): void {
   const call = turn.call(callId)

@@ -134,7 +134,8 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   const call = turn.call(callId)
   const rotation = call?.rotation
   if (reason === 'emergency') return undefined
-  for (const name of without) if (!call?.without.includes(name)) report(turn, callId, leftOut(name))
+  const isTold = (name: string) => call?.without.includes(name) || call?.removed.includes(name.split('_')[0]!)
+  for (const name of without) if (!isTold(name)) report(turn, callId, leftOut(name))
   turn.change(callId, { without, admitted: [] })
   // The app may have been closed and opened meanwhile: all members have it.
   hold(turn, callId, { epoch: epoch!, key: key!, fromUserId: turn.device.userId, ...set! }, { reason })
@@ -190,11 +191,12 @@ function planAfter(turn: Turn, callId: string, afterMs: number, reason: Rotation
   turn.change(callId, { rotation: { kind: 'planned', atMs: turn.nowMs + afterMs, afterMs, reason } })
 }
 
-/** Unless one is planned that is to be earlier. */
+/** Unless one is planned that is to be earlier: it is for this too. */
 function planSooner(turn: Turn, callId: string, afterMs: number, reason: RotationReason): void {
   const rotation = turn.call(callId)?.rotation
-  if (rotation?.kind === 'planned' && rotation.atMs <= turn.nowMs + afterMs) return
-  planAfter(turn, callId, afterMs, reason)
+  if (rotation?.kind !== 'planned' || rotation.atMs > turn.nowMs + afterMs)
+    return planAfter(turn, callId, afterMs, reason)
+  if (reason === 'leave') turn.change(callId, { rotation: { ...rotation, reason } })
 }
 
 function hasOthers(turn: Turn, { record }: DeviceCall): boolean {

@@ -68,11 +68,13 @@ export class Turn {
     if (unused.length > 0) this.act({ do: 'wipe', keys: unused })
   }
 
-  /** Notes it for the next start. */
+  /** Notes it for the next start, once in a step. */
   keep(kept: Kept): void {
     if (isSame(kept, this.device.kept)) return
     this.device = { ...this.device, kept }
-    this.act({ do: 'keep', ...kept })
+    const noted = this.acts.findIndex(act => act.do === 'keep')
+    if (noted < 0) this.act({ do: 'keep', ...kept })
+    else this.acts[noted] = { do: 'keep', ...kept }
   }
 
   settle(commands: number | readonly number[] | undefined, error?: Failure, callId?: string): void {

@@ -223,7 +223,7 @@ export function withSentKeys(call: Call, keys: CheckedKeys): CallChange {
   return changed({ ...call, participants, keyEpoch: epoch, lastKeys, epochKeys, keySets }, told)
 }
 
-/** What `key_update` says of the epoch's set. */
+/** Members of `key_update` that tell of the epoch's set. */
 function setOfUpdate(call: Call, epoch: number, members: Uint8Array | undefined): UpdatedSet {
   const present = members ?? keySetOf(call, epoch)?.members
   if (present === undefined) return {}

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { newSession, type TestAnswer, type TestRequest } from '../../support/application.ts'
+import { membersOf } from '../../support/key-members.ts'
 import {
   keyFor,
   keysFor,
@@ -237,6 +238,112 @@ t.test('keys: the host gives a new one, any participant the present one again', 
     'DEVICE_LIST_MISMATCH',
   ])
   t.same(shortOf(await post(rooms, `${id}/keys`, bob.phone, keys([ann, eve], 2, 'emergency'))), [202])
+})
+
+t.test('sets of devices that keys are sealed for are read back, of the newest two epochs', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  const phonesOf = (...people: readonly Person[]) => people.map(({ phone }) => phone)
+  const all = membersOf(phonesOf(ann, bob, eve))
+  const start = await post(rooms, 'start', ann.phone, startBody([bob, eve], { keyMembers: all }))
+  t.notOk('keySets' in start.body)
+  const id = start.body.callId
+  const keySets = [{ epoch: 1, keyMembers: all }]
+  t.match(await get(rooms, 'pending', bob.phone), { body: { items: [{ keySets }] } })
+  t.match(await post(rooms, `${id}/join`, bob.phone), { body: { keySets } })
+  t.match(await get(rooms, id, ann.phone), { body: { keySets } })
+  for (const epoch of [2, 3]) {
+    const keys = { epoch, reason: 'rotation', encryptedAESKeys: keysFor(phonesOf(bob), epoch) }
+    const keyMembers = membersOf(phonesOf(ann, bob))
+    t.equal((await post(rooms, `${id}/keys`, ann.phone, { ...keys, keyMembers })).status, 202)
+    const read = await get(rooms, `${id}/key-members?epoch=${epoch}`, eve.phone)
+    t.same([read.status, read.body], [200, { callId: id, epoch, keyMembers }])
+  }
+  t.match((await get(rooms, id, eve.phone)).body.keySets, [{ epoch: 3 }, { epoch: 2 }])
+  t.same(shortOf(await get(rooms, `${id}/key-members?epoch=1`, ann.phone)), [404, 'KEY_MEMBERS_NOT_FOUND'])
+  t.same(shortOf(await get(rooms, `${id}/key-members?epoch=4`, ann.phone)), [404, 'KEY_MEMBERS_NOT_FOUND'])
+  for (const query of ['', '?epoch=0', '?epoch=65536', '?epoch=x']) {
+    t.same(shortOf(await get(rooms, `${id}/key-members${query}`, ann.phone)), [422, 'VALIDATION_FAILED'])
+  }
+  const tom = await rooms.person('Tom')
+  t.same(shortOf(await get(rooms, `${id}/key-members?epoch=3`, tom.phone)), [404, 'CALL_NOT_FOUND'])
+  t.notOk('keySets' in (await post(rooms, `${id}/end`, ann.phone)).body)
+  t.same(shortOf(await get(rooms, `${id}/key-members?epoch=3`, ann.phone)), [410, 'CALL_ENDED'])
+})
+
+t.test('a set that does not hold is refused at each request that may have one', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  const wrong = { keyMembers: membersOf([ann.phone]) }
+  const fault = { status: 422, body: { errors: [{ pointer: '/keyMembers', code: 'MISMATCH' }] } }
+  t.match(await post(rooms, 'start', ann.phone, startBody([bob], wrong)), fault)
+  const id = await started(rooms, ann.phone, [bob])
+  await post(rooms, `${id}/join`, bob.phone)
+  const keys = { epoch: 2, reason: 'rotation', encryptedAESKeys: keysFor([bob.phone], 2), ...wrong }
+  t.match(await post(rooms, `${id}/keys`, ann.phone, keys), fault)
+  const encryptedAESKeys = keysFor([bob.phone, eve.phone], 2)
+  const invite = { calleeIds: [eve.userId], encryptedAESKeys, epoch: 2, ...wrong }
+  t.match(await post(rooms, `${id}/invite`, ann.phone, invite), fault)
+  t.match(await post(rooms, `${id}/invite`, ann.phone, { ...invite, epoch: undefined }), {
+    status: 422,
+    body: { errors: [{ pointer: '/epoch', code: 'REQUIRED' }] },
+  })
+  t.same(rooms.kindsFor(eve.phone), [], 'nothing happened')
+  const keyMembers = membersOf([ann.phone, bob.phone, eve.phone])
+  t.match(await post(rooms, `${id}/invite`, ann.phone, { ...invite, keyMembers }), { body: { keyEpoch: 2 } })
+  t.same(rooms.kindsFor(eve.phone), ['call_invitation'])
+  t.match(rooms.inboxOf(bob.phone), [{ kind: 'key_update', epoch: 2, reason: 'invite' }])
+})
+
+t.test('a request for the key is named by sixteen bytes, if at all', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
+  const id = await started(rooms, ann.phone, [bob])
+  await post(rooms, `${id}/join`, bob.phone)
+  const nonce = Buffer.alloc(16, 0xfe).toString('base64')
+  const wrong = ['', nonce.slice(1), `${nonce}\n`, nonce.replace('g==', 'h=='), nonce.replaceAll('/', '_'), 7]
+  for (const each of [...wrong, Buffer.alloc(15).toString('base64'), Buffer.alloc(17).toString('base64')]) {
+    const answer = await post(rooms, `${id}/request-rejoin`, bob.phone, { nonce: each })
+    t.match(answer, { status: 422, body: { errors: [{ pointer: '/nonce' }] } }, String(each))
+  }
+  t.equal((await post(rooms, `${id}/request-rejoin`, bob.phone, { nonce })).status, 202)
+  t.match(rooms.inboxOf(ann.phone), [{ kind: 'participant_request_rejoin', nonce }])
+})
+
+t.test('a device in the call that a new key leaves out hears of it', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  const id = await started(rooms, ann.phone, [bob, eve])
+  for (const { phone } of [bob, eve]) await post(rooms, `${id}/join`, phone)
+  const keys = { epoch: 2, reason: 'leave', encryptedAESKeys: keysFor([bob.phone], 2) }
+  const without = [nameOf(eve.phone)]
+  t.same(shortOf(await post(rooms, `${id}/keys`, ann.phone, { ...keys, without })), [202])
+  t.match(rooms.inboxOf(eve.phone).at(-1), { kind: 'key_missing', epoch: 2 })
+  const astray = await post(rooms, `${id}/keys`, ann.phone, { ...keys, epoch: 3, without: ['1_1'] })
+  t.match(astray, { status: 422, body: { errors: [{ pointer: '/without/0', code: 'NOT_JOINED' }] } })
+})
+
+t.test('a device hands out keys twelve times a minute, by invitations and otherwise', async t => {
+  const rooms = openRooms(t, { rates: true })
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  const id = await started(rooms, ann.phone, [bob])
+  await post(rooms, `${id}/join`, bob.phone)
+  const keysOf = (to: Person, epoch: number, reason: string) => ({
+    epoch,
+    reason,
+    encryptedAESKeys: keysFor([to.phone], epoch),
+  })
+  for (let epoch = 2; epoch <= 12; epoch++) {
+    t.equal((await post(rooms, `${id}/keys`, ann.phone, keysOf(bob, epoch, 'rotation'))).status, 202)
+  }
+  t.equal((await post(rooms, `${id}/invite`, ann.phone, startBody([eve]))).status, 200)
+  const refusal = { status: 429, body: { code: 'RATE_LIMITED', scope: 'device', retryIn: 5 } }
+  t.match(await post(rooms, `${id}/keys`, ann.phone, keysOf(bob, 13, 'rotation')), refusal)
+  t.match(await post(rooms, `${id}/invite`, ann.phone, startBody([eve])), refusal)
+  const others = await post(rooms, `${id}/keys`, bob.phone, keysOf(ann, 12, 'emergency'))
+  t.equal(others.status, 202, 'other devices are counted for themselves')
+  await rooms.pass(5_000)
+  t.equal((await post(rooms, `${id}/keys`, ann.phone, keysOf(bob, 13, 'rotation'))).status, 202)
 })
 
 t.test('a device that lost its key asks for it and comes back', async t => {

@@ -65,6 +65,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   sendKeys: 'device',
   getCall: 'device',
   getParticipants: 'device',
+  getKeyMembers: 'device',
   getPendingCalls: 'device',
   listCallHistory: 'session',
   markCallHistorySeen: 'session',
@@ -195,6 +196,7 @@ t.test('only sessions are answered with 401', async t => {
 interface Owned {
   make(whole: TestApi, owner: TestUser): Promise<bigint | string>
   body?(id: bigint | string): object
+  readonly query?: string
   /** Where it is no refusal: taking away what is not there is done. */
   readonly status?: 204
 }
@@ -297,6 +299,7 @@ const OWNED: Readonly<Record<string, Owned>> = {
   },
   getCall: CALL,
   getParticipants: CALL,
+  getKeyMembers: { ...CALL, query: '?epoch=1' },
   forgetCall: CALL,
 }
 
@@ -318,7 +321,7 @@ for (const [id, owned] of Object.entries(OWNED)) {
     const { deviceToken: token } = await newUserWithDevice(whole)
     const ask = (thing: bigint | string) => {
       const body = owned.body?.(thing)
-      return whole.send(placeOf(operation, thing), { token, ...(body && { body }) })
+      return whole.send(`${placeOf(operation, thing)}${owned.query ?? ''}`, { token, ...(body && { body }) })
     }
     // Whatever the first request of a session writes is written now.
     await whole.send('GET /app/api/user', { token })

@@ -24,6 +24,7 @@ import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { listBody, newPhone as listedPhone, listOf, registrationOf } from '../../support/device-lists.ts'
 import { newKey } from '../../support/device-requests.ts'
+import { membersOf } from '../../support/key-members.ts'
 import { openLog } from '../../support/log-in-store.ts'
 import { MemoryClient } from '../../support/memory-client.ts'
 import { connectFrame } from '../../support/naive-client.ts'
@@ -92,6 +93,8 @@ interface Asking {
   readonly body?: unknown
   /** In place of the `{name}` segments of the path. */
   readonly params?: readonly unknown[]
+  /** From its question mark on. */
+  readonly query?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly address?: readonly number[]
 }
@@ -173,13 +176,13 @@ function isAskedBy({ sites }: ProvenChange, file: string): boolean {
 
 /** The body of the answer to a request that succeeds. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of any form
-async function ask(id: string, { params = [], ...request }: Asking = {}): Promise<any> {
+async function ask(id: string, { params = [], query = '', ...request }: Asking = {}): Promise<any> {
   const operation = operations.find(each => each.id === id)!
   let at = 0
   const path = operation.path.replaceAll(/\{\w+\}/g, () => String(params[at++]))
   let body: unknown
   const changes = await changesOf(async () => {
-    const answer = await whole.send(`${operation.method} ${path}`, request)
+    const answer = await whole.send(`${operation.method} ${path}${query}`, request)
     if (answer.status >= 300) throw new Error(`${id}: ${answer.text}`)
     body = answer.body
   })
@@ -341,8 +344,10 @@ t.test('calls', async () => {
   await ask('inviteToCall', { token: ann.token, params: [callId], body: calleesOf([dan]) })
   await ask('declineCall', { token: dan.token, params: [callId] })
   await ask('joinCall', { token: cid.token, params: [callId] })
-  const keys = { epoch: 2, reason: 'rotation', encryptedAESKeys: keysFor([bob, cid], 7) }
+  const keyMembers = membersOf([ann, bob, cid])
+  const keys = { epoch: 2, reason: 'rotation', encryptedAESKeys: keysFor([bob, cid], 7), keyMembers }
   await ask('sendKeys', { token: ann.token, params: [callId], body: keys })
+  await ask('getKeyMembers', { token: bob.token, params: [callId], query: '?epoch=2' })
   await ask('requestRejoin', { token: cid.token, params: [callId] })
   const { userId: requesterUserId, deviceId: requesterDeviceId } = cid
   const encryptedAESKey = Buffer.alloc(113, 9).toString('base64')

@@ -58,7 +58,7 @@ function epochsKept({ call }: CallDriver): number[] {
   return call.keySets.map(({ epoch }) => epoch)
 }
 
-t.test('the set of a start is that of epoch 1, shown to who reads the call or comes into it', async t => {
+t.test('a start has the set of epoch 1, and devices that read the call or come into it see it', async t => {
   const driver = new CallDriver()
   const started = driver.run(startWith(driver, [2, 3]), driver.facts([2, 3]))
   const members = memberOctets([HOST, SECOND, THIRD])
@@ -346,7 +346,7 @@ t.test('a device that rings and gets no new key has none that waits', async t =>
   t.match(driver.join(4).reply, { record: { encryptedAESKey: keyFor(FOURTH, 2) } })
 })
 
-t.test('of a callee who rings already, new devices ring and the others get the key', async t => {
+t.test('a callee who rings already is rung on new devices and gets the key on known ones', async t => {
   const driver = active({ pending: [4] })
   const facts = new CallDriver({ devices: 2 }).facts([4])
   const invited = driver.run(inviteWith(driver, HOST, [4], [SECOND, THIRD, FOURTH, deviceOf(4, 2)]), facts)
@@ -389,7 +389,7 @@ t.test('an invitation with a set says its epoch, which is the next one', async t
   })
 })
 
-t.test('an invitation with a set that comes again does nothing, whoever was faster since', async t => {
+t.test('an invitation with a set that comes again does nothing, whatever happened since', async t => {
   const driver = active()
   const command = inviteWith(driver, SECOND, [4], [HOST, THIRD, FOURTH])
   const facts = driver.facts([4], 2)

@@ -102,7 +102,7 @@ t.test('a set without a device of the map or the sender, or with another one, is
   t.equal(faultOf(membersOf([deviceOf(1, 2), SECOND, THIRD])), 'MISMATCH', 'another device of the sender')
 })
 
-t.test('the hash is over a line of its own and the octets', async t => {
+t.test('the hash covers a line of its own and the octets', async t => {
   const octets = memberOctets(ALL)
   const expected = createHash('sha256').update('callsign call members v1\n').update(octets).digest()
   t.same(hashOfMembers(octets), expected)
