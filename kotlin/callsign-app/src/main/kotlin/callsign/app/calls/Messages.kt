@@ -50,8 +50,7 @@ private fun Turn.onMessage(call: DeviceCall, type: String, event: JsonObject, co
         "call_answered_elsewhere" -> onRungOut(callId, endingOf("${event.text("reason")}_elsewhere"))
         "call_moved" -> onMoved(call, event.needNumber("version"))
         "call_ended" -> if (!startsAgain(callId)) close(callId, endingOf(event.text("endReason")))
-        // The key that is here is of before.
-        "key_missing" -> call.record?.takeIf { call.isIn }?.let(::ask)
+        "key_missing" -> onKeyMissing(call, event.needNumber("epoch"))
         "media_ready" -> {
             val gateway = gatewayOf(event.member("media"))
             change(callId) { copy(media = gateway) }

@@ -96,7 +96,7 @@ internal fun Turn.onAskerRead(record: CallRecord, ask: KeyAsk, command: Int) {
     val held = call?.newestKey
     val isOut = asker == null || asker.state == ParticipantState.REMOVED || ask.userId in call?.removed.orEmpty()
     if (isOut || held == null) return settle(command)
-    val hasJoined = asker?.deviceId == ask.deviceId
+    val hasJoined = asker.deviceId == ask.deviceId
     if (hasJoined && held.isFor(ask.deviceName)) return grant(callId, ask, command)
     if (!mayRenew(callId, record)) return settle(command)
     if (hasJoined) return grant(callId, ask, command)
@@ -141,6 +141,12 @@ internal fun Turn.askBeside(callId: String, command: Int, userId: ULong?) {
     requestKey(callId, Purpose.AskBeside(callId, command))
 }
 
+/** The call goes on with a key that this device was not given. */
+internal fun Turn.onKeyMissing(call: DeviceCall, epoch: Long) {
+    val isOld = epoch <= (call.newestKey?.epoch ?: 0)
+    if (!isOld && call.isIn && call.record != null) ask(call.record)
+}
+
 /** No newer key came in time: what is sent is sealed with none that a person may have who is out. */
 internal fun Turn.onOutdated(callId: String) {
     val record = call(callId)?.record ?: return
@@ -179,8 +185,8 @@ internal fun Turn.takeGiven(callId: String, key: HeldKey, command: Int) {
     val call = call(callId)
     val host = call?.record?.run { participant(hostUserId) }
     val isAwaited = host != null && host.state == ParticipantState.JOINED && host.userId != device.userId
-    if (!isAwaited || key.fromUserId == host?.userId) return comeBack(callId, key, command)
-    val offer = call?.offer
+    if (!isAwaited || key.fromUserId == host.userId) return comeBack(callId, key, command)
+    val offer = call.offer
     val atMs = offer?.atMs ?: (nowMs + HOST_WAIT_MS)
     if (offer == null || key.epoch > offer.key.epoch)
         change(callId) { copy(offer = Offer(key.copy(isProvisional = true), atMs)) }

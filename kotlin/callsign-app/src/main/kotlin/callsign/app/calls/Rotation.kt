@@ -110,7 +110,9 @@ internal fun Turn.onKeysSent(sending: NewKey): CallRecord? {
         return null
     }
     val record = checkNotNull(sending.record)
-    for (name in sending.without) if (call == null || name !in call.without) report(callId, leftOut(name))
+    val told = call?.without.orEmpty()
+    for (name in sending.without)
+        if (name !in told && name.substringBefore('_').toULong() !in call?.removed.orEmpty()) report(callId, leftOut(name))
     change(callId) { copy(without = sending.without, admitted = emptyList()) }
     val (epoch, key) = checkNotNull(sending.epoch) to checkNotNull(sending.key)
     // The app may have been closed and opened meanwhile: the others have it all the same.
@@ -162,10 +164,11 @@ private fun Turn.planAfter(callId: String, afterMs: Long, reason: KeysReason) {
     change(callId) { copy(rotation = planned) }
 }
 
-/** Unless one is planned that is to be earlier. */
+/** Unless one is planned that is to be earlier: it is for this too. */
 private fun Turn.planSooner(callId: String, afterMs: Long, reason: KeysReason) {
     val rotation = call(callId)?.rotation
     if (rotation !is Rotation.Planned || rotation.atMs > nowMs + afterMs) planAfter(callId, afterMs, reason)
+    else if (reason == KeysReason.LEAVE) change(callId) { copy(rotation = rotation.copy(reason = reason)) }
 }
 
 private fun Turn.hasOthers(call: DeviceCall): Boolean =

@@ -41,11 +41,12 @@ internal class Turn(var device: Device, val nowMs: Long) {
         if (unused.isNotEmpty()) act(Act.Wipe(unused))
     }
 
-    /** Notes it for the next start. */
+    /** Notes it for the next start, once in a step. */
     fun keep(kept: Kept) {
         if (kept == device.kept) return
         device = device.copy(kept = kept)
-        act(Act.Keep(kept))
+        val noted = acts.indexOfFirst { it is Act.Keep }
+        if (noted < 0) act(Act.Keep(kept)) else acts[noted] = Act.Keep(kept)
     }
 
     fun settle(command: Int?, error: CallsignException? = null, callId: String? = null) {
