@@ -1,8 +1,7 @@
 /** Commands of the app for a call that is there. */
 
-import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
-import { type Invite, isCode, type KeySet, newestKey, UNHEARD } from './device.ts'
+import { type Invite, type KeySet, newestKey } from './device.ts'
 import { close, HAS_ENDED, sendLeave, withoutLeaving } from './ending.ts'
 import { answer } from './entering.ts'
 import { hold } from './held-keys.ts'
@@ -63,10 +62,10 @@ export function leaveAgain(turn: Turn, callId: string): void {
   if (connection !== undefined && kept.leaving?.includes(callId)) sendLeave(turn, callId)
 }
 
-/** The server may have carried it out where no answer came. */
-export function onNotRemoved(turn: Turn, callId: string, userId: string, failure: Failure): void {
+/** The app hears of it. Where the server has carried it out all the same, the record says so. */
+export function onNotRemoved(turn: Turn, callId: string, userId: string): void {
   const { removed = [] } = turn.call(callId) ?? {}
-  if (!isCode(failure, ...UNHEARD)) turn.change(callId, { removed: removed.filter(one => one !== userId) })
+  turn.change(callId, { removed: removed.filter(one => one !== userId) })
 }
 
 /** Those who come have the key of a new epoch, as all in the call: it opens nothing of before. */

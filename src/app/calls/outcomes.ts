@@ -230,7 +230,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       if (rotation.onNotSent(turn, waiting, failure)) rejoining.onNotBack(turn, waiting.callId, failure)
       return
     case 'remove':
-      onNotRemoved(turn, waiting.callId, waiting.userId, failure)
+      onNotRemoved(turn, waiting.callId, waiting.userId)
       return onRefused(turn, waiting, failure)
     case 'invite: read':
     case 'invite: seal':

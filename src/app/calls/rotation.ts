@@ -217,7 +217,7 @@ function leftOut(name: string): Failure {
 }
 
 function later(afterMs: number): number {
-  return Math.min(2 * afterMs, AGAIN_MS)
+  return Math.min(Math.max(2 * afterMs, AFTER_LEAVING_MS), AGAIN_MS)
 }
 
 /** A user's devices, or the epoch of the call, have changed meanwhile. */

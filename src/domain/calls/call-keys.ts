@@ -164,7 +164,9 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
   const mayHave = (device: CallDeviceRef) => inSet === undefined || inSet.has(keyMapName(device))
   const isLeftOut = (device: CallDeviceRef) => without.includes(keyMapName(device))
   const required = others.filter(device => mayHave(device) && !isLeftOut(device))
-  const mismatch = refusalOfDevices(slices, required, ringingDevices(call).filter(mayHave))
+  // One that has asked comes in with the next key.
+  const optional = [...ringingDevices(call), ...(isNewEpoch ? askingDevices(call) : [])].filter(mayHave)
+  const mismatch = refusalOfDevices(slices, required, optional)
   if (mismatch !== undefined) return mismatch
   const keyed = withSentKeys(call, {
     by,
@@ -284,9 +286,19 @@ function refusalOfEpoch(call: Call, { by, epoch, reason }: KeysCommand): CallRef
   if (isPresent) return undefined
   const isNext = epoch === call.keyEpoch + 1
   const isForHost = isNext || reason !== 'emergency'
-  if (isForHost && by.userId !== call.hostUserId) return refused('NOT_HOST', 'only the host makes a new key')
+  if (isForHost && by.userId !== call.hostUserId && !standsInForHost(call, by))
+    return refused('NOT_HOST', 'only the host makes a new key')
   if (isNext) return undefined
   return epochConflict(call, epoch - 1)
+}
+
+/** Whether the device has the present key and the host's does not: the host has moved, or is new in the call. */
+function standsInForHost(call: Call, by: CallDeviceRef): boolean {
+  const set = keySetOf(call, call.keyEpoch)
+  const host = joinedDevices(call).find(({ userId }) => userId === call.hostUserId)
+  if (set === undefined || host === undefined) return false
+  const names = new Set(memberNames(set.members))
+  return names.has(keyMapName(by)) && !names.has(keyMapName(host))
 }
 
 /** Refuses a key that its sealer says is of another epoch; one with a set of devices makes the next one. */
@@ -328,6 +340,10 @@ export function ringingDevices(call: Call): CallDeviceRef[] {
   return call.participants
     .filter(isPending)
     .flatMap(({ userId, devices }) => devices.map(({ deviceId }) => ({ userId, deviceId })))
+}
+
+function askingDevices({ rejoinAsks }: Call): CallDeviceRef[] {
+  return rejoinAsks.map(({ userId, deviceId }) => ({ userId, deviceId }))
 }
 
 function askOf(call: Call, device: CallDeviceRef): RejoinAsk | undefined {
