@@ -3,7 +3,6 @@ package callsign.app.calls
 
 import callsign.app.CallEnding
 import callsign.app.CallRecord
-import callsign.app.CallsignException
 import callsign.app.bodyOf
 import callsign.app.idsOf
 import kotlinx.serialization.json.JsonObject
@@ -47,10 +46,8 @@ internal fun Turn.leaveAgain(callId: String) {
     if (device.connection != null && callId in device.kept.leaving) sendLeave(callId)
 }
 
-/** The server may have carried it out where no answer came. */
-internal fun Turn.onNotRemoved(callId: String, userId: ULong, failure: CallsignException) {
-    if (!failure.isUnheard) change(callId) { copy(removed = removed - userId) }
-}
+/** The app hears of it. Where the server has carried it out all the same, the record says so. */
+internal fun Turn.onNotRemoved(callId: String, userId: ULong) = change(callId) { copy(removed = removed - userId) }
 
 /** Those who come have the key of a new epoch, as all in the call: it opens nothing of before. */
 internal fun Turn.invite(asked: Invite) {

@@ -167,7 +167,7 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
         is Purpose.KeysSeal -> onKeysFailed(purpose.sending, failure)
         is Purpose.Keys -> onKeysFailed(purpose.sending, failure)
         is Purpose.Remove -> {
-            onNotRemoved(purpose.callId, purpose.userId, failure)
+            onNotRemoved(purpose.callId, purpose.userId)
             onRefused(purpose, failure)
         }
         is Purpose.InviteRead -> onInviteFailed(purpose.invite, failure)

@@ -185,7 +185,7 @@ private fun leftOut(name: String): CallsignException {
     return CallsignException(LocalCode.KEY_LEFT_OUT, sentence, members = bodyOf(mapOf("name" to name)))
 }
 
-private fun later(afterMs: Long): Long = minOf(2 * afterMs, AGAIN_MS)
+private fun later(afterMs: Long): Long = (2 * afterMs).coerceIn(AFTER_LEAVING_MS, AGAIN_MS)
 
 internal fun keyMissing() =
     CallsignException(LocalCode.KEY_MISSING, "This device does not have the call’s key yet.")
