@@ -28,7 +28,7 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'index not rebuilt after a failed commit': 500,
   'crossing start overlooked': 100,
   'news lost': 200,
-  'badge lost': 200,
+  'badge lost': 400,
   'swallowed failure': 400,
 }
 

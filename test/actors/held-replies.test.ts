@@ -6,6 +6,7 @@ import type { CallRoomMessage, MediaRoomMessage } from '../../actors/messages.ts
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import { kindOf } from '../support/actors.ts'
+import { membersOf } from '../support/key-members.ts'
 import { openRooms, type Person, type Phone, type TestRooms } from '../support/test-rooms.ts'
 
 interface StartedCall {
@@ -54,9 +55,10 @@ async function startCall(t: Test): Promise<StartedCall> {
   }
   const people = (await rooms.people(['Ann', 'Bob', 'Cat'])) as [Person, Person, Person]
   const [ann, ...callees] = people
+  const keyMembers = membersOf(people.map(({ phone }) => phone))
   return {
     ...{ rooms, people, wanted, callId, ask },
-    start: await ask(rooms.startRequest(ann.phone, callees, callId)),
+    start: await ask({ ...rooms.startRequest(ann.phone, callees, callId), keyMembers }),
     async admit(...devices) {
       rooms.room(callId).tellControl({ kind: 'media-admitted', devices } satisfies CallRoomMessage)
       await quiet()
@@ -110,6 +112,18 @@ t.test('each device waits for its own entry, and for a second of its own', async
   await pass(600)
   t.match(bobs.answer, { record: { media: { isReady: false, entry: undefined } } })
 })
+
+t.test(
+  'a device that waited reads the sets of keys in the reply to its join, not in that to its start',
+  async t => {
+    const { people, ask, start, admit } = await startCall(t)
+    const [ann, bob] = people
+    const bobs = await ask({ kind: 'join', by: bob.phone })
+    await admit(ann.phone, bob.phone)
+    t.match(start.answer, { record: { media: { isReady: true }, keySets: undefined } })
+    t.match(bobs.answer, { record: { media: { isReady: true }, keySets: [{ epoch: 1 }] } })
+  },
+)
 
 t.test('what does not come into the call waits for nothing', async t => {
   const { people, ask } = await startCall(t)

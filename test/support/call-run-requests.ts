@@ -14,6 +14,7 @@ import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
 import { keyFor, type Ledger, nameOf } from './call-run-ledger.ts'
 import type { RunPhone } from './call-run-phone.ts'
+import { membersOf } from './key-members.ts'
 import type { SeededRandom } from './world.ts'
 
 export interface RunPerson {
@@ -59,6 +60,7 @@ function drawStart(
   callees: readonly RunPerson[] = drawCallees(run, phone),
 ): DrawnRequest {
   const { draw, serial } = run
+  const encryptedAESKeys = keysForPeople(run, callees, phone)
   const request: CallRequest = {
     kind: 'start',
     by: phone.actor,
@@ -67,7 +69,8 @@ function drawStart(
     isVideo: draw.chance(0.5),
     calleeIds: callees.map(({ userId }) => userId),
     ...(draw.chance(0.5) ? { roomId: 1 + draw.below(2) } : {}),
-    encryptedAESKeys: keysForPeople(run, callees, phone),
+    encryptedAESKeys,
+    ...(draw.chance(0.5) ? { keyMembers: membersFor(phone, encryptedAESKeys) } : {}),
   }
   const key = draw.chance(0.6) ? `key-${serial()}` : undefined
   return { callId: drawId(run), request, key }
@@ -121,8 +124,9 @@ function makeRequest(run: RequestRun, phone: RunPhone, call: Call, kind: Kind): 
   const { draw } = run
   const by = phone.actor
   switch (kind) {
-    case 'join':
     case 'request-rejoin':
+      return { kind, by, nonce: pick(draw, [undefined, 'one', 'two']) }
+    case 'join':
     case 'rejoin':
     case 'ringing':
     case 'leave':
@@ -136,7 +140,12 @@ function makeRequest(run: RequestRun, phone: RunPhone, call: Call, kind: Kind): 
       const callees = drawCallees(run, phone)
       const encryptedAESKeys = keysForPeople(run, callees, phone)
       const calleeIds = callees.map(({ userId }) => userId)
-      return { kind, by, calleeIds, encryptedAESKeys, ...saidEpoch(run, call) }
+      if (draw.chance(0.6)) return { kind, by, calleeIds, encryptedAESKeys, ...saidEpoch(run, call) }
+      const joined = joinedDevices(call).filter(device => nameOf(device) !== phone.name)
+      const all = { ...keysFor(run, joined), ...encryptedAESKeys }
+      delete all[phone.name]
+      const keyMembers = membersFor(phone, all)
+      return { kind, by, calleeIds, encryptedAESKeys: all, epoch: call.keyEpoch + 1, keyMembers }
     }
     case 'accept-rejoin':
       return acceptRejoin(run, phone, call)
@@ -173,12 +182,17 @@ function newKeys(run: RequestRun, phone: RunPhone, call: Call): CallRequest {
     .flatMap(({ userId, devices }) =>
       devices.filter(() => draw.chance(0.5)).map(({ deviceId }) => ({ userId, deviceId })),
     )
+  const without = draw.chance(0.2) ? joined.slice(0, 1).map(nameOf) : []
+  const given = [...joined, ...ringing].filter(device => !without.includes(nameOf(device)))
+  const encryptedAESKeys = keysFor(run, given)
   return {
     kind: 'keys',
     by: phone.actor,
     epoch: call.keyEpoch + (isNext ? 1 : 0),
     reason: isNext ? pick(draw, ['rotation', 'leave'] as const) : 'emergency',
-    encryptedAESKeys: keysFor(run, [...joined, ...ringing]),
+    encryptedAESKeys,
+    ...(without.length > 0 ? { without } : {}),
+    ...(isNext && draw.chance(0.5) ? { keyMembers: membersFor(phone, encryptedAESKeys) } : {}),
   }
 }
 
@@ -206,6 +220,15 @@ function keysForPeople(
 
 function keysFor({ serial }: RequestRun, devices: readonly CallDeviceRef[]): Record<string, string> {
   return Object.fromEntries(devices.map(device => [nameOf(device), keyFor(device, serial())]))
+}
+
+/** The set of a map's devices and its sender. */
+function membersFor({ name }: RunPhone, map: Readonly<Record<string, string>>): string {
+  const devices = [...new Set([name, ...Object.keys(map)])].map(each => {
+    const [userId, deviceId] = each.split('_')
+    return { userId: userId!, deviceId: deviceId! }
+  })
+  return membersOf(devices)
 }
 
 export function pick<Item>(draw: SeededRandom, items: readonly Item[]): Item {

@@ -480,11 +480,9 @@ function receiversOf(to: Receivers, self: RunDevice, devices: readonly RunDevice
   const participants = 'participants' in to ? to.participants : []
   return others.filter(({ userId, deviceId }) => {
     if (userIds.includes(userId)) return true
-    const participant = participants.find(one => one.userId === userId)
-    if (participant === undefined || userId === self.userId) return false
-    return (
-      RECEIVING.includes(participant.state) &&
-      (participant.state !== 'joined' || participant.deviceId === deviceId)
+    const own = participants.filter(one => one.userId === userId && userId !== self.userId)
+    return own.some(
+      ({ state, ...one }) => RECEIVING.includes(state) && (state !== 'joined' || one.deviceId === deviceId),
     )
   })
 }

@@ -53,7 +53,6 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   ShareToken: itemOf(ShareTokenPage),
   CallStatus: CallStatusText,
   CallEndReason: EndReasonText,
-  KeysReason: KeysReasonText,
   SentKeysReason: SentKeysReasonText,
   KeySet: KeySetView,
   ParticipantState: ParticipantStateText,
@@ -62,6 +61,9 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   CallRecord: CallRecordReply,
   PastCall: itemOf(HistoryPage),
 }
+
+/** Schemas with a name that no operation has. */
+const NAMED_FOR_EVENTS: Readonly<Record<string, TSchema>> = { KeysReason: KeysReasonText }
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -76,7 +78,8 @@ export class DocumentSchemas {
   /** For events, which AsyncAPI has: a text that is always the same stays a `const`, and nothing stands beside a `$ref`. */
   constructor({ isForEvents = false } = {}) {
     this.#isForEvents = isForEvents
-    for (const [name, schema] of Object.entries(NAMED)) this.refer(name, schema)
+    const named = isForEvents ? { ...NAMED, ...NAMED_FOR_EVENTS } : NAMED
+    for (const [name, schema] of Object.entries(named)) this.refer(name, schema)
   }
 
   /** A reference to a schema, which gets this name unless it has one. */
@@ -84,7 +87,7 @@ export class DocumentSchemas {
     const form = this.form(schema)
     if ('$ref' in form) return form
     this.components[name] = form
-    if (name in NAMED) this.#names.set(meaningOf(form as Members), name)
+    if (name in NAMED || name in NAMED_FOR_EVENTS) this.#names.set(meaningOf(form as Members), name)
     return refTo(name)
   }
 

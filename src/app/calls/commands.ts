@@ -96,6 +96,13 @@ export function onInviteSealed(
   turn.request('POST call/{callId}/invite', { ...asked, for: 'invite', set }, body)
 }
 
+/** All others may have the new key: this device, which does not know, makes another one or asks for it. */
+export function onInviteUnheard(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  if (call?.record?.hostUserId === turn.device.userId) rotation.planAgain(turn, callId)
+  else rejoining.askBeside(turn, callId, undefined)
+}
+
 export function onInvited(turn: Turn, asked: Invite, record: CallRecord): void {
   const { callId, key, epoch, set, command } = asked
   const { userId: fromUserId } = turn.device

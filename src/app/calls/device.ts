@@ -288,7 +288,7 @@ export type Purpose =
   | ({ readonly for: 'key update' } & SealedFrom)
   | { readonly for: 'keyless: read'; readonly callId: string; readonly command?: number }
   | { readonly for: 'ask' | 'return'; readonly callId: string }
-  | { readonly for: 'ask beside'; readonly callId: string; readonly command: number }
+  | { readonly for: 'ask beside'; readonly callId: string; readonly command?: number }
   | { readonly for: 'remove'; readonly callId: string; readonly command: number; readonly userId: string }
   | ({ readonly for: 'granted: open' } & SealedFrom)
   | { readonly for: 'come back'; readonly callId: string; readonly key: HeldKey; readonly command?: number }

@@ -108,9 +108,11 @@ export function receiversIn(
   const { removed = [], admitted = [] } = turn.call(callId) ?? {}
   return participants
     .filter(({ userId }) => !removed.includes(userId))
-    .map(one => {
-      const device = admitted.find(({ userId }) => userId === one.userId)
-      return device === undefined ? one : { ...one, deviceId: device.deviceId, state: 'joined' }
+    .flatMap(one => {
+      const device = admitted.find(each => each.userId === one.userId && each.deviceId !== one.deviceId)
+      const known = admitted.some(each => each.userId === one.userId && each.deviceId === one.deviceId)
+      const own: CallParticipant = known ? { ...one, state: 'joined' } : one
+      return device === undefined ? [own] : [own, { ...one, deviceId: device.deviceId, state: 'joined' }]
     })
 }
 

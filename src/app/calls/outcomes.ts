@@ -9,6 +9,7 @@ import {
   onInviteRead,
   onInviteSealed,
   onLeft,
+  onInviteUnheard,
   onNotRemoved,
 } from './commands.ts'
 import { GONE, type HeldKey, isCode, UNHEARD, type Waiting } from './device.ts'
@@ -237,6 +238,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'invite':
       if (isCode(failure, ...rotation.CHANGED) && waiting.triesLeft > 1)
         return invite(turn, { ...waiting, triesLeft: waiting.triesLeft - 1 })
+      if (waiting.for === 'invite' && isCode(failure, ...UNHEARD)) onInviteUnheard(turn, waiting.callId)
       return turn.settle(waiting.command, failure)
     default:
       return onRefused(turn, waiting, failure)

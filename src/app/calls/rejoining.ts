@@ -147,7 +147,12 @@ export function onGrantSealed(turn: Turn, sealed: GrantSealed, text: string | un
  * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key,
  * which may not be what is wrong. The host's key is the right one.
  */
-export function askBeside(turn: Turn, callId: string, command: number, userId?: string): void {
+export function askBeside(
+  turn: Turn,
+  callId: string,
+  command: number | undefined,
+  userId?: string,
+): void {
   const call = turn.call(callId)
   if (call?.phase.kind !== 'active' || call.record?.hostUserId === turn.device.userId)
     return turn.settle(command)
@@ -157,7 +162,8 @@ export function askBeside(turn: Turn, callId: string, command: number, userId?: 
   if (userId !== undefined) turn.change(callId, { unopened: [...unopened, userId] })
   turn.change(callId, { key: { ...call.key, kind: 'asked' } })
   const nonced = noncedBy(turn, callId)
-  turn.request('POST call/{callId}/request-rejoin', { for: 'ask beside', callId, command }, ...nonced)
+  const purpose = { for: 'ask beside', callId, ...(command !== undefined && { command }) } as const
+  turn.request('POST call/{callId}/request-rejoin', purpose, ...nonced)
 }
 
 /** The call goes on with a key that this device was not given. */

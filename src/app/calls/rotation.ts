@@ -49,6 +49,11 @@ export function renew(
   })
 }
 
+/** Soon, since members may have one that this device does not know. */
+export function planAgain(turn: Turn, callId: string): void {
+  planSooner(turn, callId, AFTER_LEAVING_MS, 'rotation')
+}
+
 /** One who was removed has no key of what follows: the next one is made at once. */
 export function renewWithout(turn: Turn, callId: string): void {
   const call = turn.call(callId)
@@ -164,7 +169,7 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   const { afterMs, commands, returning } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
   // It may have arrived; then this device needs another one with them.
-  if (afterMs === undefined) planAfter(turn, callId, AFTER_LEAVING_MS, 'rotation')
+  if (afterMs === undefined) planAgain(turn, callId)
   else planAfter(turn, callId, later(afterMs), rotation.reason)
   turn.settle(commands, failure)
   if (afterMs !== undefined) report(turn, callId, failure)
