@@ -74,6 +74,12 @@ internal fun Turn.onInviteSealed(asked: Invite, texts: JsonObject, set: KeySet) 
     request("POST", "call/${asked.callId}/invite", Purpose.SendInvite(asked.copy(set = set)), body)
 }
 
+/** All others may have the new key: this device, which does not know, makes another one or asks for it. */
+internal fun Turn.onInviteUnheard(callId: String) {
+    if (call(callId)?.record?.hostUserId == device.userId) planAgain(callId)
+    else askBeside(callId, command = null, userId = null)
+}
+
 internal fun Turn.onInvited(asked: Invite, record: CallRecord) {
     val (epoch, key) = checkNotNull(asked.epoch) to checkNotNull(asked.key)
     hold(asked.callId, HeldKey(epoch, key, device.userId, checkNotNull(asked.set)))

@@ -367,7 +367,7 @@ internal sealed interface Purpose {
 
     data class Return(override val callId: String) : Purpose
 
-    data class AskBeside(override val callId: String, override val command: Int) : Purpose
+    data class AskBeside(override val callId: String, override val command: Int?) : Purpose
 
     data class Remove(override val callId: String, override val command: Int, val userId: ULong) : Purpose
 

@@ -96,9 +96,10 @@ internal fun Turn.mayRenew(callId: String, record: CallRecord): Boolean {
 /** Those whom the next key is for: this device seals for nobody whom it has removed. */
 internal fun Turn.receiversIn(callId: String, record: CallRecord): List<CallParticipant> {
     val call = call(callId)
-    return record.participants.filter { it.userId !in call?.removed.orEmpty() }.map { one ->
+    return record.participants.filter { it.userId !in call?.removed.orEmpty() }.flatMap { one ->
         val admitted = call?.admitted?.find { it.userId == one.userId }
-        if (admitted == null) one else one.copy(deviceId = admitted.deviceId, state = ParticipantState.JOINED)
+        val joined = admitted?.let { one.copy(deviceId = it.deviceId, state = ParticipantState.JOINED) }
+        if (joined == null || joined.deviceId == one.deviceId) listOf(joined ?: one) else listOf(one, joined)
     }
 }
 

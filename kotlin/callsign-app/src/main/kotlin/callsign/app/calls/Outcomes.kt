@@ -172,7 +172,10 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
         }
         is Purpose.InviteRead -> onInviteFailed(purpose.invite, failure)
         is Purpose.InviteSeal -> onInviteFailed(purpose.invite, failure)
-        is Purpose.SendInvite -> onInviteFailed(purpose.invite, failure)
+        is Purpose.SendInvite -> {
+            if (failure.isUnheard) onInviteUnheard(purpose.callId)
+            onInviteFailed(purpose.invite, failure)
+        }
         is Purpose.Command ->
             if (failure.code == purpose.unless) settle(purpose.command) else onRefused(purpose, failure)
         is Purpose.End,

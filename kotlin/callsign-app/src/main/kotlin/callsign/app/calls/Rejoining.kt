@@ -133,7 +133,7 @@ internal fun Turn.onGrantSealed(sealed: Purpose.GrantSeal, text: String?) {
  * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key, which
  * may not be what is wrong. The host's key is the right one.
  */
-internal fun Turn.askBeside(callId: String, command: Int, userId: ULong?) {
+internal fun Turn.askBeside(callId: String, command: Int?, userId: ULong?) {
     val call = call(callId)
     if (call?.phase != Phase.Active || call.record?.hostUserId == device.userId) return settle(command)
     if (userId != null && (userId in call.unopened || call.unopened.size >= UNOPENED_MAX)) return settle(command)

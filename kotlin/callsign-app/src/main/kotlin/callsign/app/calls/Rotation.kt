@@ -29,6 +29,9 @@ internal fun Turn.renew(callId: String, command: Int? = null, returning: CallRec
     change(callId) { copy(rotation = joined) }
 }
 
+/** Soon, since members may have one that this device does not know. */
+internal fun Turn.planAgain(callId: String) = planSooner(callId, AFTER_LEAVING_MS, KeysReason.ROTATION)
+
 /** One who was removed has no key of what follows: the next one is made at once. */
 internal fun Turn.renewWithout(callId: String) {
     val call = call(callId)
@@ -142,7 +145,7 @@ internal fun Turn.onKeysNotSent(sending: NewKey, failure: CallsignException): Bo
     val afterMs = rotation.afterMs
     change(callId) { copy(rotation = Rotation.None) }
     // It may have arrived; then this device needs another one with them.
-    if (afterMs == null) planAfter(callId, AFTER_LEAVING_MS, KeysReason.ROTATION)
+    if (afterMs == null) planAgain(callId)
     else planAfter(callId, later(afterMs), rotation.reason)
     settleAll(rotation.commands, failure)
     if (afterMs != null) report(callId, failure)
