@@ -97,7 +97,7 @@ export function onInviteSealed(
 }
 
 /** All others may have the new key: this device, which does not know, makes another one or asks for it. */
-export function onInviteUnheard(turn: Turn, callId: string): void {
+export function onUnheard(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call?.record?.hostUserId === turn.device.userId) rotation.planAgain(turn, callId)
   else rejoining.askBeside(turn, callId, undefined)

@@ -9,8 +9,8 @@ import {
   onInviteRead,
   onInviteSealed,
   onLeft,
-  onInviteUnheard,
   onNotRemoved,
+  onUnheard,
 } from './commands.ts'
 import { GONE, type HeldKey, isCode, UNHEARD, type Waiting } from './device.ts'
 import { close, closeSoon, leaveUnknown, sendLeave } from './ending.ts'
@@ -229,6 +229,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'keys: seal':
     case 'keys':
       if (rotation.onNotSent(turn, waiting, failure)) rejoining.onNotBack(turn, waiting.callId, failure)
+      if (waiting.for === 'keys' && isCode(failure, ...UNHEARD)) onUnheard(turn, waiting.callId)
       return
     case 'remove':
       onNotRemoved(turn, waiting.callId, waiting.userId)
@@ -238,7 +239,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
     case 'invite':
       if (isCode(failure, ...rotation.CHANGED) && waiting.triesLeft > 1)
         return invite(turn, { ...waiting, triesLeft: waiting.triesLeft - 1 })
-      if (waiting.for === 'invite' && isCode(failure, ...UNHEARD)) onInviteUnheard(turn, waiting.callId)
+      if (waiting.for === 'invite' && isCode(failure, ...UNHEARD)) onUnheard(turn, waiting.callId)
       return turn.settle(waiting.command, failure)
     default:
       return onRefused(turn, waiting, failure)

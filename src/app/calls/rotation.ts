@@ -160,6 +160,8 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   const rotation = call?.rotation
   const ignored = call?.removed.find(userId => namesUser(failure, userId))
   if (ignored !== undefined) report(turn, callId, removalIgnored(ignored))
+  // The server may have forgotten what they have asked: they ask again.
+  if (isCode(failure, 'DEVICE_LIST_MISMATCH')) turn.change(callId, { admitted: [] })
   if (rotation !== undefined && isCode(failure, ...CHANGED) && triesLeft > 1) {
     readForKeys(turn, { callId, reason, ...(command !== undefined && { command }), triesLeft: triesLeft - 1 })
     return false
