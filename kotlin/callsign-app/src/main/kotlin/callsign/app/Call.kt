@@ -173,7 +173,7 @@ public interface Call {
     /** The call goes on without this user. */
     public suspend fun leave()
 
-    /** Brings contacts in, with the present key sealed for their verified devices. */
+    /** Brings contacts in, with a new key for all: it opens nothing of before. */
     public suspend fun invite(userIds: List<ULong>)
 
     /** The host's right. */

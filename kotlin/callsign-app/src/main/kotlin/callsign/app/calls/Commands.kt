@@ -75,7 +75,7 @@ internal fun Turn.onInviteSealed(asked: Invite, texts: JsonObject, set: KeySet) 
 }
 
 /** All others may have the new key: this device, which does not know, makes another one or asks for it. */
-internal fun Turn.onInviteUnheard(callId: String) {
+internal fun Turn.onUnheard(callId: String) {
     if (call(callId)?.record?.hostUserId == device.userId) planAgain(callId)
     else askBeside(callId, command = null, userId = null)
 }

@@ -165,7 +165,10 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
         }
         is Purpose.KeysRead -> onKeysFailed(purpose.sending, failure)
         is Purpose.KeysSeal -> onKeysFailed(purpose.sending, failure)
-        is Purpose.Keys -> onKeysFailed(purpose.sending, failure)
+        is Purpose.Keys -> {
+            onKeysFailed(purpose.sending, failure)
+            if (failure.isUnheard) onUnheard(purpose.callId)
+        }
         is Purpose.Remove -> {
             onNotRemoved(purpose.callId, purpose.userId)
             onRefused(purpose, failure)
@@ -173,7 +176,7 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
         is Purpose.InviteRead -> onInviteFailed(purpose.invite, failure)
         is Purpose.InviteSeal -> onInviteFailed(purpose.invite, failure)
         is Purpose.SendInvite -> {
-            if (failure.isUnheard) onInviteUnheard(purpose.callId)
+            if (failure.isUnheard) onUnheard(purpose.callId)
             onInviteFailed(purpose.invite, failure)
         }
         is Purpose.Command ->

@@ -6,6 +6,7 @@ import callsign.app.CallsignException
 import callsign.app.CallsignException.LocalCode
 import callsign.app.ParticipantState
 import callsign.app.bodyOf
+import callsign.app.hasCode
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -133,6 +134,8 @@ internal fun Turn.onKeysNotSent(sending: NewKey, failure: CallsignException): Bo
     val call = call(callId)
     val ignored = call?.removed?.find { failure.namesDeviceOf(it) }
     if (ignored != null) report(callId, removalIgnored(ignored))
+    // The server may have forgotten what they have asked: they ask again.
+    if (failure.hasCode("DEVICE_LIST_MISMATCH")) change(callId) { copy(admitted = emptyList()) }
     if (call != null && failure.isChanged && sending.triesLeft > 1) {
         readForKeys(NewKey(callId, sending.reason, sending.command, sending.triesLeft - 1))
         return false
