@@ -162,6 +162,7 @@ class CallRoom implements Actor<CallRoomMessage> {
         return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
       case 'inviter-blocked':
       case 'account-ended':
+      case 'media-feeds':
       case 'media-lost':
         return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
       case 'media-admitted':

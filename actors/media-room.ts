@@ -2,7 +2,7 @@
  * A call's room at the media gateway, id = the call's decimal id. The call room says which devices are in the call; this
  * actor has the gateway let in exactly these, one step at a time, and tells the call room whom it admits:
  *
- *     open ─> remove devices that left ─> admit devices that came ─> close once the call has ended
+ *     open ─> remove devices that left ─> admit devices that came ─> renew their tokens ─> close once the call has ended
  *
  * A step that fails is taken again after a growing pause, for as long as the call lasts. Nothing waits for it but a reply of
  * the call room, and that for a second. The actor keeps nothing: one that is built anew asks the call room, and takes over
@@ -46,7 +46,7 @@ interface Wanted {
 }
 
 type Step =
-  | { readonly kind: 'open' | 'admit'; readonly entries: readonly RoomEntry[] }
+  | { readonly kind: 'open' | 'admit' | 'renew'; readonly entries: readonly RoomEntry[] }
   | { readonly kind: 'remove'; readonly entry: RoomEntry }
   | { readonly kind: 'close' }
 
@@ -59,6 +59,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
   /** Whom the room lets in; undefined while there is none. */
   #admitted: Map<string, RoomEntry> | undefined
   #openedAtMs = 0
+  #isRenewalDue = false
   /** Under way. */
   #step: Step | undefined
   #failures = 0
@@ -80,6 +81,9 @@ class MediaRoom implements Actor<MediaRoomMessage> {
         return this.#onStepped(message.failure)
       case 'missing':
         return this.#onMissing(message.askedAtMs)
+      case 'renewal-due':
+        this.#isRenewalDue = true
+        return this.#failures === 0 ? this.#go() : undefined
       case 'retry':
         return this.#go()
     }
@@ -110,6 +114,10 @@ class MediaRoom implements Actor<MediaRoomMessage> {
       this.#openedAtMs = this.#deps.monotonicMs()
     }
     if (step.kind === 'remove') return void this.#admitted?.delete(nameOf(step.entry))
+    if (step.kind !== 'admit') {
+      this.#isRenewalDue = false
+      this.#context.startTimer(RENEWAL, RENEWAL_MS, { kind: 'renewal-due' })
+    }
     for (const entry of step.entries) this.#admitted?.set(nameOf(entry), entry)
     this.#tellAdmitted()
   }
@@ -158,7 +166,9 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     if (this.#admitted === undefined) return { kind: 'open', entries: [...entries.values()] }
     for (const [name, entry] of this.#admitted) if (!entries.has(name)) return { kind: 'remove', entry }
     const missing = [...entries].filter(([name]) => !this.#admitted?.has(name))
-    return missing.length === 0 ? undefined : { kind: 'admit', entries: missing.map(([, entry]) => entry) }
+    if (missing.length > 0) return { kind: 'admit', entries: missing.map(([, entry]) => entry) }
+    const isDue = this.#isRenewalDue && entries.size > 0
+    return isDue ? { kind: 'renew', entries: [...entries.values()] } : undefined
   }
 
   #take(step: Step): Promise<void> {
@@ -170,6 +180,8 @@ class MediaRoom implements Actor<MediaRoomMessage> {
         return gateway.open(room, step.entries)
       case 'admit':
         return gateway.admit(room, step.entries)
+      case 'renew':
+        return gateway.renew(room, step.entries)
       case 'remove':
         return gateway.remove(room, step.entry)
       case 'close':
@@ -190,6 +202,9 @@ function nameOf({ device: { userId, deviceId } }: RoomEntry): string {
   return `${userId}_${deviceId}`
 }
 
+const RENEWAL = 'renewal'
+/** The room has tokens for half an hour to come. */
+const RENEWAL_MS = 20 * 60_000
 const RETRY = 'retry'
 const RETRY_MS = 1_000
 const RETRY_MS_MAX = 30_000

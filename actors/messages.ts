@@ -41,6 +41,12 @@ export type CallRoomMessage =
   | { readonly kind: 'account-ended'; readonly userId: UserId }
   /** The call's room at the media gateway lets these devices in. */
   | { readonly kind: 'media-admitted'; readonly devices: readonly CallDeviceRef[] }
+  /** All that the device sends in that room, the newest first. */
+  | {
+      readonly kind: 'media-feeds'
+      readonly device: CallDeviceRef
+      readonly feedIds: readonly number[]
+    }
   /** The gateway lost the room, which is made again. */
   | { readonly kind: 'media-lost' }
   /** Replies that wait for the gateway have waited long enough. */
@@ -83,6 +89,8 @@ export type MediaRoomMessage =
   | { readonly kind: 'stepped'; readonly failure: GatewayFailure | undefined }
   /** The gateway had no such room when it was asked, or began anew. */
   | { readonly kind: 'missing'; readonly askedAtMs: number }
+  /** Tokens of those in the room end soon. */
+  | { readonly kind: 'renewal-due' }
   | { readonly kind: 'retry' }
 
 // Live topics: what a call room or a topic of the development surface says to its subscribers.

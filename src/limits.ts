@@ -62,6 +62,8 @@ export const SESSIONS_KEPT_MAX = 32_768
 export const USER_VIEWS_KEPT_MAX = 16_384
 /** Users whose devices were read and have not changed: about a kilobyte each, so 16 MB. */
 export const DEVICE_LISTS_KEPT_MAX = 16_384
+/** Device lists in a reply, at most a kilobyte each. */
+export const DEVICE_LISTS_PER_PAGE = 64
 /** Users whose name, number of devices and waiting requests were read and have not changed: 350 bytes each, so 23 MB. */
 export const PEOPLE_KEPT_MAX = 65_536
 /** From an ACK without a receipt until its commit begins: those of a call to many come within it. */

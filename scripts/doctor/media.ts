@@ -9,7 +9,7 @@ import { request as beginHttps } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { GatewayError } from '../../src/media/gateway.ts'
-import { JanusAdmin } from '../../src/media/janus-admin.ts'
+import { JanusAdmin, membersOf } from '../../src/media/janus-admin.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import type { JanusSettings } from '../../src/server/janus-settings.ts'
 import { type Check, type Finding, fails, off, ok, reasonOf } from './finding.ts'
@@ -21,7 +21,7 @@ export const checkMedia: Check = async ({ config }) => {
       off('media', 'set CALLSIGN_JANUS_ADMIN_URL and its companions, for group calls through a gateway'),
     ]
   }
-  return Promise.all([tryAdmin(janus), tryClient(janus)])
+  return Promise.all([tryAdmin(janus), tryClient(janus), tryEvents(janus)])
 }
 
 async function tryAdmin({ adminUrl, adminSecret, adminKey }: JanusSettings): Promise<Finding> {
@@ -51,13 +51,36 @@ function adviceOn(error: unknown, pair: string): string {
   return `can't be reached (${failure ?? reasonOf(error)}): look at CALLSIGN_JANUS_ADMIN_URL, and whether Janus runs`
 }
 
+/** Without them every feed is unknown. */
+async function tryEvents({ adminUrl, adminSecret, events }: JanusSettings): Promise<Finding> {
+  const check = 'media events'
+  const { host } = new URL(adminUrl)
+  if (events === undefined)
+    return fails(
+      check,
+      'set CALLSIGN_JANUS_EVENTS_PORT and CALLSIGN_JANUS_EVENTS_PASSWORD: else every feed is unknown',
+    )
+  const advice = 'compare its janus.jcfg and janus.eventhandler.sampleevh.jcfg with those of deploy/janus'
+  try {
+    // It knows no such request, and says so only while it is on: Janus lists it either way.
+    const query = { handler: 'janus.eventhandler.sampleevh', request: { request: 'none' } }
+    const { response } = await new JanusAdmin({ adminUrl, adminSecret }).request({
+      janus: 'query_eventhandler',
+      ...query,
+    })
+    if (membersOf(response)?.error_code !== undefined) return ok(check, `${host} has its event handler on`)
+    return fails(check, `${host} has its event handler off: ${advice}`)
+  } catch (error) {
+    return fails(check, `${host} ${adviceOn(error, 'CALLSIGN_JANUS_ADMIN_SECRET with its admin_secret')}`)
+  }
+}
+
 async function tryClient({ clientUrl, tokenSecret }: JanusSettings): Promise<Finding> {
   const check = 'media client'
   const { host } = new URL(clientUrl)
   const tokens = new RoomTokens({ tokenSecret, clientUrl })
   const device = { userId: 0n as UserId, deviceId: 0n as DeviceId }
-  const untilS = Math.floor(Date.now() / 1000) + 60
-  const { pluginToken } = tokens.admit({ roomId: 1, device, untilS })
+  const { pluginToken } = tokens.admit({ roomId: 1, device })
   try {
     const answer = await askOnce(clientUrl, { janus: 'create', token: pluginToken, transaction: 'doctor' })
     if (answer.includes('"success"')) return ok(check, `${host} takes the server's tokens`)

@@ -101,9 +101,9 @@ export class PeopleMedia {
   }
 }
 
-function seen({ callId, isVideo, state, roomId, media, self, keys, sendingKey }: Call): SeenCall {
+function seen({ callId, isVideo, state, roomId, media, participants, keys, sendingKey }: Call): SeenCall {
   const held = keys.map(({ epoch, key, fingerprint }) => ({ epoch, key: [...key], fingerprint }))
-  const shown = { callId, isVideo, state, roomId, media, mediaName: self?.mediaName ?? '' }
+  const shown = { callId, isVideo, state, roomId, media, participants }
   return { ...shown, keys: held, sendingEpoch: sendingKey?.epoch }
 }
 

@@ -129,6 +129,8 @@ export class Phone {
       fetch: (url, init) => this.#fetch(`${url}`, init, cut.signal),
       webSocket: socketsUntil(cut.signal),
       answerWithinMs: PATIENCE_MS,
+      // No person is there to ask.
+      onReset: 'go-on',
     })
     for (const listen of this.#listeners) listen(app)
     return { app, cut }

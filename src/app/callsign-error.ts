@@ -24,6 +24,11 @@ export type LocalErrorCode =
   | 'CALL_KEY_INVALID'
   /** The server or the key log has named keys that do not hold: nothing is encrypted for them. */
   | 'KEYS_REFUSED'
+  /**
+   * A contact's keys are new and nothing known vouches for them. Ask the person in front of the screen, call
+   * `contacts.acceptKeys` with `members.userId` and `members.listHash`, and repeat; `members.kind` says what is new.
+   */
+  | 'KEYS_RESET'
   /** A user has no keys, or not for this user to see. */
   | 'KEYS_UNAVAILABLE'
   /** A device has a key of an algorithm that the SDK does not speak. */

@@ -17,7 +17,7 @@ import {
   registerDevice,
 } from './devices/device-registration.ts'
 import { Devices } from './devices/devices.ts'
-import type { KeyEvent } from './devices/key-log.ts'
+import type { KeyEvent, OnReset } from './devices/key-log.ts'
 import { Emitter } from './emitter.ts'
 import { invitationIn, isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
 import { Account } from './session/account.ts'
@@ -38,6 +38,11 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   readonly keysOf?: DeviceKeysOf
   /** Facts about the device and its push tokens, sent at each start. */
   readonly device?: DeviceDetails
+  /**
+   * Whether new keys of a contact that nothing known vouches for are asked about, as `KEYS_RESET`; left out: `ask`. A bot
+   * goes on.
+   */
+  readonly onReset?: OnReset
   /** For platforms that have none of their own: the one of the package `ws`. */
   readonly webSocket?: WebSocketClass
 }
@@ -333,14 +338,14 @@ export class Callsign extends Emitter<CallsignEvents> {
   async #activate(session: Session, device: RegisteredDevice): Promise<Active> {
     // A third of the SDK, which a bundler may load later.
     const { KeyLog } = await import('./devices/key-log.ts')
-    const { storage, pins, fetch, webSocket } = this.#options
+    const { storage, pins, fetch, webSocket, onReset = 'ask' } = this.#options
     const server = this.#server
     const { userId, deviceId } = device
     // Each connection reads it again, and says why where it can't.
     const kept = await readKept(storage, userId).catch(() => ({}))
     const log = { ...pins, url: this.#options.server, ...(fetch && { fetch }) }
     const onEvent = (event: KeyEvent) => this.emit('keys', event)
-    const keyLog = new KeyLog({ session, storage, device, log, onEvent })
+    const keyLog = new KeyLog({ session, storage, device, log, onEvent, onReset })
     const exchange = new KeyExchange(keyLog, session)
     const devices = new Devices({ server, session, keyLog, device, onChanged: () => this.#changed() })
     const account = new Account(session)

@@ -74,7 +74,10 @@ export class Contacts {
     return url + fragment
   }
 
-  /** Whom a link leads to, before they are asked. Rejects with `MALFORMED` for what is no link. */
+  /**
+   * Whom a link leads to, before they are asked. Rejects with `MALFORMED` for what is no link, and for a damaged one or one
+   * of another server before it asks for the name.
+   */
   async resolve(link: string): Promise<LinkOwner> {
     const { token, fragment } = partsOf(link)
     const person = await this.#keyLog.openShared(fragment)
@@ -131,6 +134,14 @@ export class Contacts {
   /** Sixty digits that both people compare, to be sure of one another's devices. */
   comparisonCode(userId: string): Promise<string> {
     return this.#keyLog.codeWith(userId)
+  }
+
+  /**
+   * The person in front of the screen goes on with a contact's new keys: `userId` and `listHash` are those of a `KEYS_RESET`.
+   * It holds for these keys alone. Rejects with `KEYS_RESET` where newer ones are asked about.
+   */
+  acceptKeys(userId: string, listHash: string): Promise<void> {
+    return this.#keyLog.acceptKeys(userId, listHash)
   }
 
   async #requestByLink(link: string, said: { readonly message?: string }) {

@@ -229,8 +229,10 @@ export interface CallParticipant {
   readonly deviceId?: string
   /** The log's hash of that device's key. */
   readonly publicKeyHash?: string
-  /** `<userId>:<displayName>`, for the media room. */
+  /** `<userId>:<displayName>`; SDKs enter the media room without it. */
   readonly mediaName: string
+  /** What that device sends at the media gateway, the newest first: any other feed is of nobody known. */
+  readonly feedIds?: readonly number[]
 }
 
 export interface CallRecord {
@@ -262,9 +264,9 @@ export interface CallRecord {
     readonly state?: 'ready' | 'pending'
     /** WebSocket of the gateway; only for a device in the call, when ready. */
     readonly url?: string
-    /** For `join`: good for this device and room; likewise. */
+    /** For `join`: good for this device and room, up to an hour; likewise. */
     readonly roomToken?: string
-    /** For every request to the gateway; likewise. */
+    /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
   }
   /** Whether you were invited into an active call. */
@@ -872,6 +874,20 @@ export interface LogoutRequest {
   readonly allDevices?: boolean
 }
 
+/** Somebody’s feeds at the media gateway are others. */
+export interface MediaChangedEvent {
+  readonly v: 1
+  readonly type: 'media_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
+  readonly participant: CallParticipant
+}
+
 /** The room at the media gateway lets this device in, or does so again: join it. */
 export interface MediaReadyEvent {
   readonly v: 1
@@ -892,9 +908,9 @@ export interface MediaReadyEvent {
     readonly state?: 'ready' | 'pending'
     /** WebSocket of the gateway; only for a device in the call, when ready. */
     readonly url?: string
-    /** For `join`: good for this device and room; likewise. */
+    /** For `join`: good for this device and room, up to an hour; likewise. */
     readonly roomToken?: string
-    /** For every request to the gateway; likewise. */
+    /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
   }
 }
@@ -1204,6 +1220,11 @@ export interface PutUserRequest {
     /** If false, strangers who know the user id may call, and read the keys to do so. */
     readonly callsFromContactsOnly?: boolean
   }
+}
+
+export interface ReadDeviceListsReply {
+  /** Lists in base64, each the successor of the one before it, in the order of the log. Ask again with the seq of the last one until there are no more. */
+  readonly lists: readonly string[]
 }
 
 export interface ReadPublicKeysReply {
@@ -1552,6 +1573,7 @@ export type CallTopicEvent =
   | ParticipantJoinedEvent
   | ParticipantLeftEvent
   | ParticipantDeclinedEvent
+  | MediaChangedEvent
   | HostChangedEvent
   | CallStatusEvent
 
@@ -1840,6 +1862,12 @@ export interface Operations {
     readonly params: object
     readonly body: PutDeviceListRequest
     readonly reply: PutDeviceListReply
+  }
+  /** A user's device lists from the last one of seq 0 on. */
+  'GET user/device-lists': {
+    readonly params: { readonly userId?: string; readonly after?: number }
+    readonly body: undefined
+    readonly reply: ReadDeviceListsReply
   }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {

@@ -39,8 +39,7 @@ export function packCallKey(content: CallKeyContent, checkpoint?: SignedCheckpoi
 
 /** Takes apart what was opened. `origin` is the name of the app's log. Throws `MALFORMED` for what is of another form. */
 export function readCallKey(opened: Uint8Array, origin: string): OpenedCallKey {
-  const note =
-    opened.length > CONTENT_BYTES ? readCheckpoint(opened.slice(CONTENT_BYTES), origin) : undefined
+  const note = opened.length > CONTENT_BYTES ? readCheckpoint(opened.slice(CONTENT_BYTES), origin) : undefined
   const isWhole = opened.length === CONTENT_BYTES || note !== undefined
   const view = new DataView(opened.buffer, opened.byteOffset, opened.length)
   const sealedAtMs = isWhole ? Number(view.getBigUint64(TIME_AT)) : Number.NaN

@@ -17,6 +17,7 @@ export {
 export {
   ContactDevices,
   type DeviceEvent,
+  type KeyQuestion,
   type KnownDevice,
   type KnownList,
   type KnownUser,
@@ -56,6 +57,7 @@ export {
   type VerifiedKey,
   verifyLookup,
 } from './lookup.ts'
+export type { ReadDeviceLists } from './missed-lists.ts'
 export { type NextDeviceList, signDeviceList } from './own-device-list.ts'
 export {
   compareCheckpoints,

@@ -59,6 +59,7 @@ export function readShareFragment(fragment: string, origin: string): SharedPerso
   const listHash = fromUrl(list)
   if (decodeBase64(listHash).length !== HASH_BYTES) throw malformed()
   const note = packed === undefined ? undefined : readCheckpoint(decodeBase64(fromUrl(packed)), origin)
+  if (packed !== undefined && note === undefined) throw malformed()
   return { userId, listHash, ...(note !== undefined && { note }) }
 }
 

@@ -15,6 +15,7 @@ import type { ListedPerson } from './comparison.ts'
 import { compareOwnKeys } from './key-history.ts'
 import type { LogClient, LookupOutcome, OwnKeysReport, Unanswered } from './log-client.ts'
 import type { Uint64, VerifiedKey } from './lookup.ts'
+import { MissedLists, type NewestList, type ReadDeviceLists } from './missed-lists.ts'
 import { CheckFailed, during, type Refusal, settle } from './verdict.ts'
 
 /** A user as `GET user/publicKeys` and a friend request's answer name it. */
@@ -46,11 +47,26 @@ export interface DeviceEvent {
   readonly deviceId?: string
 }
 
+/**
+ * A change of a person's keys that nothing known before vouches for. Encrypt for them once `accept` was called with its hash.
+ *
+ * - `reset`: the event of that name
+ * - `first-list`: the person had no list before, and no key that is known has signed this one
+ * - `added`, `replaced`: the events of those names, of a person without a list
+ */
+export interface KeyQuestion {
+  readonly kind: 'reset' | 'first-list' | 'added' | 'replaced'
+  /** `deviceListHash` of the newest list; without a list a hash of all devices and keys. Base64. */
+  readonly listHash: string
+}
+
 /** The app's memory of a person: plain JSON. */
 export interface KnownUser {
   readonly userId: string
   readonly devices: readonly KnownDevice[]
   readonly list?: KnownList
+  /** Left out once it was accepted. */
+  readonly question?: KeyQuestion
   /** Events that the app has not shown yet. */
   readonly events: readonly DeviceEvent[]
 }
@@ -90,6 +106,8 @@ export interface VerifiedDevices {
   /** Encrypt for these only. */
   readonly devices: readonly VerifiedDevice[]
   readonly list?: DeviceList
+  /** Ask before you encrypt for them. It comes again until `accept` is called. */
+  readonly question?: KeyQuestion
   /** Each comes again until `shown` is called. */
   readonly events: readonly DeviceEvent[]
 }
@@ -97,17 +115,23 @@ export interface VerifiedDevices {
 export class ContactDevices {
   readonly #client: Pick<LogClient, 'lookUpAll' | 'checkOwnKeys'>
   readonly #store: KnownUserStore
+  readonly #missed: MissedLists
   #lastTurn: Promise<unknown> = Promise.resolve()
 
-  constructor(client: Pick<LogClient, 'lookUpAll' | 'checkOwnKeys'>, store: KnownUserStore) {
+  constructor(
+    client: Pick<LogClient, 'lookUpAll' | 'checkOwnKeys'>,
+    store: KnownUserStore,
+    readLists: ReadDeviceLists,
+  ) {
     this.#client = client
     this.#store = store
+    this.#missed = new MissedLists(client, readLists)
   }
 
   /**
    * The devices of this person to encrypt for, once the log proves them. Refused at `deviceList` where the list or the
    * devices named beside it do not hold, or a list that there was is left out; else at the check of a lookup that failed.
-   * Rejects as `LogClient.lookUp`.
+   * Unanswered also where lists that this app missed are withheld. Rejects as `LogClient.lookUp`.
    */
   verify(user: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
     return this.#inTurn(() =>
@@ -124,19 +148,20 @@ export class ContactDevices {
   verifyShared(user: NamedUser, shared: ListedPerson): Promise<VerifiedDevices | Refusal | Unanswered> {
     return this.#inTurn(async () => {
       if (user.userId !== `${shared.userId}`) return refused(`the link is of user ${shared.userId}`)
-      const { deviceList, deviceListHash: vrfHash } = user
-      if (deviceList === undefined || vrfHash === undefined) return refused('the device list is left out')
-      const read = settle(() => readList(user, undefined))
-      if (read.kind === 'refused') return read
-      const hash = encodeBase64(deviceListHash(read.bytes))
-      if (hash !== shared.listHash) {
-        const claim = { userId: user.userId, deviceId: LIST_SLOT, vrfHash, publicKeys: [hash] }
-        const report = await this.#client.checkOwnKeys(claim)
-        if (report.kind !== 'clean' && report.kind !== 'alert') return report
-        if (!report.entries.some(({ publicKey }) => publicKey === shared.listHash))
-          return refused('the link names a device list that the log does not have of this user')
-      }
-      return this.#verifyListed(user)
+      if (user.deviceList === undefined || user.deviceListHash === undefined)
+        return refused('the device list is left out')
+      return this.#verifyListed(user, shared.listHash)
+    })
+  }
+
+  /** The person in front of the screen goes on with the keys of this hash. Returns the question that is still open. */
+  accept(userId: string, listHash: string): Promise<KeyQuestion | undefined> {
+    return this.#inTurn(async () => {
+      const known = await this.#store.get(userId)
+      const { question, ...rest } = known ?? {}
+      if (question?.listHash !== listHash) return question
+      await this.#store.put(rest as KnownUser)
+      return undefined
     })
   }
 
@@ -177,48 +202,82 @@ export class ContactDevices {
     const failed = failedLookup(await this.#client.lookUpAll(devices.map(device => claimOf(userId, device))))
     if (failed !== undefined) return failed
     const now = devices.map(knownDevice)
+    // A person without devices has not been met yet.
+    if (known === undefined && now.length === 0)
+      return { kind: 'verified', basis: 'first-use', devices, events: [] }
     const news = known === undefined ? [] : changesOf(known.devices, now, 'added', 'replaced')
-    const events = await this.#keep({ userId, devices: now, events: known?.events ?? [] }, news)
-    return { kind: 'verified', basis: 'first-use', devices, events }
+    const kinds = ['replaced', 'added'] as const
+    const kind = kinds.find(each => news.some(event => event.kind === each))
+    const asked = questionAfter(known, kind, unlistedDevicesHash(userId, now))
+    const events = await this.#keep({ userId, devices: now, events: known?.events ?? [], ...asked }, news)
+    return { kind: 'verified', basis: 'first-use', devices, events, ...asked }
   }
 
-  async #verifyListed(user: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
+  async #verifyListed(user: NamedUser, linkedHash?: string): Promise<VerifiedDevices | Refusal | Unanswered> {
     const { userId } = user
     const known = (await this.#store.get(userId)) ?? undefined
     const read = settle(() => readList(user, known?.list))
     if (read.kind === 'refused') return read
     const { bytes, vrfHash, verdict } = read
     const { list } = verdict
+    const listHash = encodeBase64(deviceListHash(bytes))
     const isListed = (device: NamedDevice) =>
       list.devices.some(each => `${each.deviceId}` === device.deviceId)
     const devices = user.devices.filter(isListed)
-    const slot = { userId, deviceId: LIST_SLOT, vrfHash, publicKey: encodeBase64(deviceListHash(bytes)) }
+    const slot = { userId, deviceId: LIST_SLOT, vrfHash, publicKey: listHash }
     const outcomes = await this.#client.lookUpAll([slot, ...devices.map(device => claimOf(userId, device))])
     const failed = failedLookup(outcomes)
     if (failed !== undefined) return failed
     const { index } = outcomes[0] as VerifiedKey
     const late = settle(() => assertNewest(known?.list, index, verdict))
     if (late.kind === 'refused') return late
+    const newest = { list, bytes, vrfHash, index }
+    const followed = await this.#follow(newest, verdict.kind, known?.list, linkedHash ?? listHash)
+    if (followed.kind === 'refused' || followed.kind === 'unanswered') return followed
 
-    const isReset = verdict.kind === 'reset'
+    const isReset = followed.kind === 'reset'
     const isNew = known?.list === undefined || isReset
     const since = isNew ? { index, seq: list.seq } : known.list.since
     const now = list.devices.map(({ deviceId, publicKeySha256 }) => ({
       deviceId: `${deviceId}`,
       keyHash: encodeBase64(publicKeySha256),
     }))
-    const news = newsOf(known, now, verdict.kind)
+    const news = newsOf(known, now, followed.kind)
     for (const { deviceId } of user.devices.filter(device => !isListed(device)))
       news.push({ kind: 'unlisted', deviceId })
     const kept = { list: encodeBase64(bytes), vrfHash, index, since }
-    const events = await this.#keep({ userId, devices: now, list: kept, events: known?.events ?? [] }, news)
+    const isFirst = followed.kind === 'first' && known !== undefined
+    const asked = questionAfter(known, isReset ? 'reset' : isFirst ? 'first-list' : undefined, listHash)
+    const memory = { userId, devices: now, list: kept, events: known?.events ?? [], ...asked }
+    const events = await this.#keep(memory, news)
     return {
       kind: 'verified',
       basis: 'list',
       devices: devices.map(device => withSigningKey(device, list)),
       list,
       events,
+      ...asked,
     }
+  }
+
+  /** Judges the newest list once this app has the lists that it missed, or those since the link. */
+  async #follow(
+    newest: NewestList,
+    kind: JudgedKind,
+    known: KnownList | undefined,
+    linkedHash: string,
+  ): Promise<{ readonly kind: Exclude<JudgedKind, 'missed'> } | Refusal | Unanswered> {
+    let followed: { readonly kind: Exclude<JudgedKind, 'missed'> } | Refusal | Unanswered
+    if (kind !== 'missed') followed = { kind }
+    else
+      followed = await this.#missed.fromKnown(newest, {
+        bytes: decodeBase64(known!.list),
+        index: known!.index,
+      })
+    const isSettled = followed.kind === 'refused' || followed.kind === 'unanswered'
+    if (isSettled || linkedHash === encodeBase64(deviceListHash(newest.bytes))) return followed
+    const linked = await this.#missed.fromLinked(newest, linkedHash)
+    return linked.kind === 'successor' ? followed : linked
   }
 
   /** Returns all events to be shown. */
@@ -238,13 +297,19 @@ export class ContactDevices {
   }
 }
 
-type TakenVerdict = Exclude<DeviceListVerdict, { readonly kind: 'refused' }>
+/** `missed`: of a higher seq than the next one. */
+type JudgedKind = Exclude<DeviceListVerdict['kind'], 'refused'> | 'missed'
+
+interface JudgedList {
+  readonly kind: JudgedKind
+  readonly list: DeviceList
+}
 
 interface ReadList {
   readonly kind: 'read'
   readonly bytes: Uint8Array
   readonly vrfHash: string
-  readonly verdict: TakenVerdict
+  readonly verdict: JudgedList
 }
 
 /** The list, judged by the one known before; and the devices beside it by the list. Throws `CheckFailed`. */
@@ -266,32 +331,21 @@ function readList(user: NamedUser, known: KnownList | undefined): ReadList {
 }
 
 /**
- * An app that was away has missed lists, and only the newest one is served. One that a device of the known list has signed
- * goes on from it: that device has followed the lists between. Any other is shown as if they had started over, also where
- * its seq is lower, since they may have started over and signed more lists. It has to be younger than the known one, or else
+ * An app that was away has missed lists: one of a higher seq is held against them. Any other list that does not follow the
+ * known one comes from another first one, so the person has started over. It has to be younger than the known one, or else
  * a log could bring back a list from which a device was removed.
  */
-function followed(
-  before: Uint8Array | undefined,
-  verdict: DeviceListVerdict,
-  bytes: Uint8Array,
-): TakenVerdict {
+function followed(before: Uint8Array | undefined, verdict: DeviceListVerdict, bytes: Uint8Array): JudgedList {
   if (verdict.kind !== 'refused') return verdict
   if (before === undefined || !REASONS_OF_MISSED_LISTS.has(verdict.reason)) throw refusal(verdict.detail)
   const [known, list] = [parseDeviceList(before), parseDeviceList(bytes)]
-  if (verdict.reason === 'seq-jump' && list.seq > known.seq) {
-    const signerIn = ({ devices }: DeviceList) =>
-      devices.find(({ deviceId }) => deviceId === list.signerDeviceId)?.signingKey
-    const [trusted, signer] = [signerIn(known), signerIn(list)]
-    const isKnown = trusted !== undefined && signer !== undefined && equalHashes(trusted, signer)
-    return { kind: isKnown ? 'successor' : 'reset', list }
-  }
+  if (verdict.reason === 'seq-jump' && list.seq > known.seq) return { kind: 'missed', list }
   if (list.createdAtMs <= known.createdAtMs) throw refusal(`list ${list.seq} comes after list ${known.seq}`)
   return { kind: 'reset', list }
 }
 
 /** Throws `CheckFailed` where the log shows the list before the one that is known. */
-function assertNewest(known: KnownList | undefined, index: number, verdict: TakenVerdict): TakenVerdict {
+function assertNewest(known: KnownList | undefined, index: number, verdict: JudgedList): JudgedList {
   if (known === undefined) return verdict
   const isInOrder = verdict.kind === 'unchanged' ? index >= known.index : index > known.index
   if (!isInOrder) throw refusal(`the list is at leaf ${index}, the one known before at leaf ${known.index}`)
@@ -301,12 +355,32 @@ function assertNewest(known: KnownList | undefined, index: number, verdict: Take
 function newsOf(
   known: KnownUser | undefined,
   now: readonly KnownDevice[],
-  verdict: TakenVerdict['kind'],
+  verdict: Exclude<JudgedKind, 'missed'>,
 ): DeviceEvent[] {
-  if (known === undefined || verdict === 'unchanged') return []
   if (verdict === 'reset') return [{ kind: 'reset' }]
+  if (known === undefined || verdict === 'unchanged') return []
   if (verdict === 'first') return changesOf(known.devices, now, 'added', 'replaced')
   return changesOf(known.devices, now, 'added-by-list', 'added-by-list')
+}
+
+/** A question that is open stays so for the keys that came since. */
+function questionAfter(
+  known: KnownUser | undefined,
+  asked: KeyQuestion['kind'] | undefined,
+  listHash: string,
+): { readonly question?: KeyQuestion } {
+  const kind = asked ?? known?.question?.kind
+  return kind === undefined ? {} : { question: { kind, listHash } }
+}
+
+/** Names the devices of a person without a list, and their keys, in base64 of SHA-256. */
+function unlistedDevicesHash(userId: string, devices: readonly KnownDevice[]): string {
+  const ascending = [...devices].sort((one, other) =>
+    BigInt(one.deviceId) < BigInt(other.deviceId) ? -1 : 1,
+  )
+  const lines = ascending.map(({ deviceId, keyHash }) => `${deviceId} ${keyHash}\n`)
+  const text = `callsign unlisted devices v1\n${userId}\n${lines.join('')}`
+  return encodeBase64(sha256(Uint8Array.from(text, character => character.charCodeAt(0))))
 }
 
 function changesOf(

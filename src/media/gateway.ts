@@ -18,10 +18,10 @@ export interface MediaGateway {
   /** Makes the room, or takes over the one that it made before. It then lets in these devices alone. */
   readonly open: (room: GatewayRoom, entries: readonly RoomEntry[]) => Promise<void>
   readonly admit: (room: GatewayRoom, entries: readonly RoomEntry[]) => Promise<void>
+  /** Lets them in with the tokens of the hour to come, too. */
+  readonly renew: (room: GatewayRoom, entries: readonly RoomEntry[]) => Promise<void>
   /** Lets the device in no more, and puts it out. */
   readonly remove: (room: GatewayRoom, entry: RoomEntry) => Promise<void>
-  /** Ends what the device has in the room. It may come back. */
-  readonly putOut: (room: GatewayRoom, device: RoomEntry['device']) => Promise<void>
   /** Puts everybody out; the room is no more. */
   readonly close: (room: GatewayRoom) => Promise<void>
   /** All rooms that the gateway has; `callId` is undefined for one that the server did not make. */

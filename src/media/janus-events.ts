@@ -12,8 +12,8 @@ export interface JanusEventsDeps {
   readonly monotonicMs: () => number
   /** Janus began anew, without a room or session. */
   readonly onRestarted: () => void
-  /** A device has entered a room under the name of another user. */
-  readonly onImpostor: (device: TokenDevice, roomId: number) => void
+  /** All that the device sends in the room by now, the newest first. */
+  readonly onFeeds: (device: TokenDevice, roomId: number, feedIds: readonly number[]) => void
 }
 
 interface Session {
@@ -21,9 +21,15 @@ interface Session {
   readonly handles: Map<number, Handle>
 }
 
+interface Feed {
+  readonly roomId: number
+  readonly feedId: number
+}
+
 interface Handle {
-  /** In the room under this id, as a publisher. */
-  feed: string | undefined
+  readonly device: TokenDevice
+  /** In a room, as a publisher. */
+  feed: Feed | undefined
   /** By its number in the session description: whether packets come. */
   readonly media: Map<string, boolean>
   silentSinceMs: number | undefined
@@ -62,6 +68,17 @@ export class JanusEvents {
       .map(({ device }) => device)
   }
 
+  /** Tells of all feeds once more. */
+  tellAgain(): void {
+    for (const { device, feed } of this.#handleOfFeed.values()) this.#tellFeeds(device, feed!.roomId)
+  }
+
+  /** Whether a feed of the session is known. */
+  isKnown(sessionId: number): boolean {
+    const handles = this.#sessions.get(sessionId)?.handles.values() ?? []
+    return [...handles].some(({ feed }) => feed !== undefined)
+  }
+
   /** Forgets sessions that are not among these: the word of their end was lost. */
   keepOnly(sessionIds: ReadonlySet<number>): void {
     for (const id of [...this.#sessions.keys()]) if (!sessionIds.has(id)) this.#forget(id)
@@ -78,7 +95,7 @@ export class JanusEvents {
     const session = this.#sessions.get(session_id)
     const handle = session?.handles.get(handle_id)
     if (session === undefined || handle === undefined) return
-    if (type === PLUGIN && data?.event === 'joined') this.#join(session.device, handle, data)
+    if (type === PLUGIN && data?.event === 'joined') this.#join(handle, data)
     if (type === MEDIA && subtype === MEDIA_STATE) this.#onMedia(handle, members)
   }
 
@@ -88,8 +105,9 @@ export class JanusEvents {
     const device = this.#deps.tokens.deviceOf(token)
     if (device === undefined) return
     const session = this.#sessions.get(sessionId) ?? this.#open(sessionId, device)
+    if (nameOf(session.device) !== nameOf(device) || session.handles.has(handleId)) return
     if (session.handles.size >= HANDLES_MAX) return
-    session.handles.set(handleId, { feed: undefined, media: new Map(), silentSinceMs: undefined })
+    session.handles.set(handleId, { device, feed: undefined, media: new Map(), silentSinceMs: undefined })
   }
 
   #open(sessionId: number, device: TokenDevice): Session {
@@ -106,22 +124,35 @@ export class JanusEvents {
     return session
   }
 
-  #join(device: TokenDevice, handle: Handle, { room, id, display }: Members): void {
+  #join(handle: Handle, { room, id }: Members): void {
     if (!isId(room) || !isId(id)) return
-    // `<userId>:<displayName>`: apps show whose sound it is by that.
-    if (typeof display === 'string' && !display.startsWith(`${device.userId}:`)) {
-      return this.#deps.onImpostor(device, room)
-    }
-    handle.feed = `${room} ${id}`
-    this.#handleOfFeed.set(handle.feed, handle)
+    const feed = { roomId: room, feedId: id }
+    // A feed that left, whose farewell was lost.
+    this.#unfeed(this.#handleOfFeed.get(nameOfFeed(feed)))
+    this.#unfeed(handle)
+    handle.feed = feed
+    this.#handleOfFeed.set(nameOfFeed(feed), handle)
+    this.#tellFeeds(handle.device, room)
   }
 
   /** Comes without the session. */
   #leave({ room, id }: Members): void {
-    const feed = `${room} ${id}`
-    const handle = this.#handleOfFeed.get(feed)
-    this.#handleOfFeed.delete(feed)
-    if (handle !== undefined) handle.feed = undefined
+    if (isId(room) && isId(id)) this.#unfeed(this.#handleOfFeed.get(nameOfFeed({ roomId: room, feedId: id })))
+  }
+
+  #unfeed(handle: Handle | undefined): void {
+    if (handle?.feed === undefined) return
+    const { feed, device } = handle
+    handle.feed = undefined
+    this.#handleOfFeed.delete(nameOfFeed(feed))
+    this.#tellFeeds(device, feed.roomId)
+  }
+
+  #tellFeeds(device: TokenDevice, roomId: number): void {
+    const feeds = (this.sessionsOf(device) ?? [])
+      .flatMap(id => [...(this.#sessions.get(id)?.handles.values() ?? [])])
+      .flatMap(({ feed }) => (feed?.roomId === roomId ? [feed.feedId] : []))
+    this.#deps.onFeeds(device, roomId, feeds.slice(-FEEDS_MAX).toReversed())
   }
 
   #onMedia(handle: Handle, { mid, receiving }: Members): void {
@@ -136,7 +167,7 @@ export class JanusEvents {
     const session = this.#sessions.get(sessionId)
     const handle = session?.handles.get(handleId)
     if (session === undefined || handle === undefined) return
-    if (handle.feed !== undefined) this.#handleOfFeed.delete(handle.feed)
+    this.#unfeed(handle)
     session.handles.delete(handleId)
     if (session.handles.size === 0) this.#forget(sessionId)
   }
@@ -144,7 +175,7 @@ export class JanusEvents {
   #forget(sessionId: number): void {
     const session = this.#sessions.get(sessionId)
     if (session === undefined) return
-    for (const { feed } of session.handles.values()) if (feed !== undefined) this.#handleOfFeed.delete(feed)
+    for (const handle of session.handles.values()) this.#unfeed(handle)
     this.#sessions.delete(sessionId)
     this.#ofDevice.get(nameOf(session.device))?.delete(sessionId)
   }
@@ -157,6 +188,14 @@ export class JanusEvents {
   }
 }
 
+export function attachedEvent(ids: Members, token: string): Members {
+  return { type: HANDLE, ...ids, event: { name: 'attached', token } }
+}
+
+export function joinedEvent(ids: Members, room: unknown, id: unknown): Members {
+  return { type: PLUGIN, ...ids, event: { data: { event: 'joined', room, id } } }
+}
+
 /** The ids of `list_sessions`. */
 export function sessionIdsOf(answer: Members): ReadonlySet<number> {
   return new Set(listOf(answer.sessions).filter(isId))
@@ -167,11 +206,15 @@ function isPresent({ feed, silentSinceMs }: Handle, sinceMs: number): boolean {
 }
 
 function isId(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value)
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }
 
 function firstOf<Key>(map: ReadonlyMap<Key, unknown>): Key | undefined {
   return map.keys().next().value
+}
+
+function nameOfFeed({ roomId, feedId }: Feed): string {
+  return `${roomId} ${feedId}`
 }
 
 function nameOf({ userId, deviceId }: TokenDevice): string {
@@ -189,5 +232,7 @@ const SILENT_MS = 10_000
 const EVENTS_MAX = 10_000
 const SESSIONS_MAX = 50_000
 const HANDLES_MAX = 16
+/** A device that comes back has two until the lost one is given up. */
+const FEEDS_MAX = 4
 const MEDIA_MAX = 16
 const MID_CHARACTERS_MAX = 16

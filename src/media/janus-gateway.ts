@@ -5,11 +5,12 @@
  */
 
 import { createHmac, type KeyObject } from 'node:crypto'
-import { CALL_SIZE_MAX } from '../domain/calls/call.ts'
+import { CALL_SIZE_MAX, isSameDevice } from '../domain/calls/call.ts'
 import type { RoomEntry } from '../domain/calls/call-media.ts'
 import { type CallId, parseUint64 } from '../domain/ids.ts'
 import { type FoundRoom, GatewayError, type GatewayRoom, type MediaGateway } from './gateway.ts'
 import { type JanusAdmin, listOf, type Members, membersOf } from './janus-admin.ts'
+import { attachedEvent, joinedEvent } from './janus-events.ts'
 import type { RoomTokens, TokenDevice } from './room-tokens.ts'
 
 export interface JanusGatewayDeps {
@@ -17,9 +18,17 @@ export interface JanusGatewayDeps {
   readonly adminKey: string
   /** Keys the secrets of rooms. */
   readonly roomKey: KeyObject
-  readonly tokens: Pick<RoomTokens, 'roomToken' | 'deviceOf'>
+  readonly tokens: Pick<RoomTokens, 'roomTokens' | 'endedTokens' | 'deviceOf'>
   /** The device's sessions as the gateway's events tell; undefined for a device that they never told of. */
   readonly sessionsOf: (device: TokenDevice) => readonly number[] | undefined
+}
+
+interface FoundHandle {
+  readonly handleId: unknown
+  readonly token: string
+  readonly room: unknown
+  /** Of a publisher. */
+  readonly feedId: unknown
 }
 
 export class JanusGateway implements MediaGateway {
@@ -30,38 +39,28 @@ export class JanusGateway implements MediaGateway {
   }
 
   readonly open = async (room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> => {
-    const tokens = entries.map(entry => this.#deps.tokens.roomToken(entry))
     try {
-      await this.#deps.admin.videoRoom(this.#createRequest(room, tokens))
+      await this.#deps.admin.videoRoom(this.#createRequest(room, this.#tokensOf(entries)))
     } catch (error) {
       if (!isFailure(error, 'room-in-use')) throw error
-      await this.#takeOver(room, tokens)
+      await this.#takeOver(room, entries)
     }
   }
 
   readonly admit = async (room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> => {
-    const allowed = entries.map(entry => this.#deps.tokens.roomToken(entry))
-    await this.#ask(room, 'allowed', { action: 'add', allowed })
+    await this.#ask(room, 'allowed', { action: 'add', allowed: this.#tokensOf(entries) })
+  }
+
+  readonly renew = async (room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> => {
+    await this.admit(room, entries)
+    const ended = entries.flatMap(entry => this.#deps.tokens.endedTokens(entry))
+    await this.#ask(room, 'allowed', { action: 'remove', allowed: ended })
   }
 
   /** The list first: a device that is put out must not come back meanwhile. */
   readonly remove = async (room: GatewayRoom, entry: RoomEntry): Promise<void> => {
-    await this.#ask(room, 'allowed', { action: 'remove', allowed: [this.#deps.tokens.roomToken(entry)] })
-    await this.putOut(room, entry.device)
-  }
-
-  readonly putOut = async (room: GatewayRoom, device: TokenDevice): Promise<void> => {
-    const sessions = this.#deps.sessionsOf(device) ?? (await this.#allSessions())
-    for (const sessionId of sessions) {
-      const handles = await this.#handlesIn(room, device, sessionId)
-      for (const { feedId } of handles) {
-        if (feedId !== undefined) await this.#ask(room, 'kick', { id: feedId }).catch(ignoring('refused'))
-      }
-      if (handles.length > 0) {
-        const destroy = { janus: 'destroy_session', session_id: sessionId }
-        await this.#deps.admin.request(destroy).catch(ignoring('refused'))
-      }
-    }
+    await this.#ask(room, 'allowed', { action: 'remove', allowed: this.#tokensOf([entry]) })
+    await this.#putOut(room, entry.device)
   }
 
   readonly close = async (room: GatewayRoom): Promise<void> => {
@@ -77,6 +76,30 @@ export class JanusGateway implements MediaGateway {
       if (typeof room !== 'number') return []
       const callId = typeof description === 'string' ? parseUint64(description) : undefined
       return [{ roomId: room, callId: callId as CallId | undefined }]
+    })
+  }
+
+  /** Ends what the device has in the room. */
+  async #putOut(room: GatewayRoom, device: TokenDevice): Promise<void> {
+    const sessions = this.#deps.sessionsOf(device) ?? (await this.#allSessions())
+    for (const sessionId of sessions) {
+      const handles = await this.#handlesIn(room, device, sessionId)
+      for (const { feedId } of handles) {
+        if (feedId !== undefined) await this.#ask(room, 'kick', { id: feedId }).catch(ignoring('refused'))
+      }
+      if (handles.length > 0) {
+        const destroy = { janus: 'destroy_session', session_id: sessionId }
+        await this.#deps.admin.request(destroy).catch(ignoring('refused'))
+      }
+    }
+  }
+
+  /** Events like those that a session’s handles sent, as far as these exist now. */
+  readonly eventsOf = async (sessionId: number): Promise<readonly Members[]> => {
+    const handles = await this.#handlesOf(sessionId)
+    return handles.flatMap(({ handleId, token, room, feedId }) => {
+      const ids = { session_id: sessionId, handle_id: handleId }
+      return [attachedEvent(ids, token), ...(feedId === undefined ? [] : [joinedEvent(ids, room, feedId)])]
     })
   }
 
@@ -102,7 +125,8 @@ export class JanusGateway implements MediaGateway {
   }
 
   /** A room of this number is there. Only our secret opens ours. */
-  async #takeOver(room: GatewayRoom, tokens: readonly string[]): Promise<void> {
+  async #takeOver(room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> {
+    const tokens = this.#tokensOf(entries)
     const answer = await this.#ask(room, 'allowed', { action: 'add', allowed: tokens }).catch(error => {
       if (isFailure(error, 'refused')) throw new GatewayError('room-in-use', 'a foreign room has the number')
       throw error
@@ -115,8 +139,13 @@ export class JanusGateway implements MediaGateway {
     await this.#ask(room, 'allowed', { action: 'remove', allowed: strange })
     for (const token of strange) {
       const device = this.#deps.tokens.deviceOf(token)
-      if (device !== undefined) await this.putOut(room, device)
+      if (device === undefined || entries.some(entry => isSameDevice(entry.device, device))) continue
+      await this.#putOut(room, device)
     }
+  }
+
+  #tokensOf(entries: readonly RoomEntry[]): string[] {
+    return entries.flatMap(entry => this.#deps.tokens.roomTokens(entry))
   }
 
   async #allSessions(): Promise<readonly number[]> {
@@ -129,22 +158,29 @@ export class JanusGateway implements MediaGateway {
   /** The session's handles in the room, if its token says that it is this device's. */
   async #handlesIn(
     { roomId }: GatewayRoom,
-    { userId, deviceId }: TokenDevice,
+    device: TokenDevice,
     sessionId: number,
   ): Promise<{ readonly feedId: unknown }[]> {
-    const { admin, tokens } = this.#deps
+    const handles = await this.#handlesOf(sessionId)
+    return handles.flatMap(({ token, room, feedId }) => {
+      const owner = this.#deps.tokens.deviceOf(token)
+      return owner !== undefined && isSameDevice(owner, device) && room === roomId ? [{ feedId }] : []
+    })
+  }
+
+  async #handlesOf(sessionId: number): Promise<FoundHandle[]> {
+    const { admin } = this.#deps
     const listed = await admin
       .request({ janus: 'list_handles', session_id: sessionId })
       .catch(ignoring('refused'))
-    const found: { feedId: unknown }[] = []
+    const found: FoundHandle[] = []
     for (const handleId of listOf(listed?.handles).slice(0, HANDLES_MAX)) {
       const ids = { session_id: sessionId, handle_id: handleId, plugin_only: true }
       const answer = await admin.request({ janus: 'handle_info', ...ids }).catch(ignoring('refused'))
       const { token, plugin_specific } = membersOf(answer?.info) ?? {}
-      const owner = typeof token === 'string' ? tokens.deviceOf(token) : undefined
-      if (owner?.userId !== userId || owner.deviceId !== deviceId) continue
       const { room, id, type } = membersOf(plugin_specific) ?? {}
-      if (room === roomId) found.push({ feedId: type === 'publisher' ? id : undefined })
+      const feedId = type === 'publisher' ? id : undefined
+      if (typeof token === 'string') found.push({ handleId, token, room, feedId })
     }
     return found
   }

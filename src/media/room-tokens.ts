@@ -4,6 +4,9 @@
  *
  *     <end>,janus,janus.plugin.videoroom,device=42_1:<HMAC-SHA1>              every request
  *     <end>,janus.plugin.videoroom,room=<id>,device=42_1:<HMAC-SHA1>          joining the room
+ *
+ * Tokens end at full and half hours, so that every process makes the same ones at a time: one that is made now is good for half an
+ * hour to an hour.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -20,20 +23,37 @@ export type TokenDevice = RoomEntry['device']
 
 export class RoomTokens {
   readonly #options: RoomTokensOptions
+  readonly #nowMs: () => number
 
-  constructor(options: RoomTokensOptions) {
+  constructor(options: RoomTokensOptions, nowMs = () => Date.now()) {
     this.#options = options
+    this.#nowMs = nowMs
   }
 
-  /** Returns what a device needs to enter its room: the same each time for the same entry. */
+  /** Returns what a device needs to enter its room. */
   readonly admit = (entry: RoomEntry) => ({
     url: this.#options.clientUrl,
-    roomToken: this.roomToken(entry),
-    pluginToken: this.#signed(`${entry.untilS},janus,${VIDEO_ROOM},${deviceText(entry.device)}`),
+    roomToken: this.#roomToken(entry, this.#endS(0)),
+    pluginToken: this.#signed(`${this.#endS(0)},janus,${VIDEO_ROOM},${deviceText(entry.device)}`),
   })
 
-  roomToken({ roomId, device, untilS }: RoomEntry): string {
-    return this.#signed(`${untilS},${VIDEO_ROOM},room=${roomId},${deviceText(device)}`)
+  /** Those that a device may hold, from the one that has just ended, for a gateway whose clock is behind, to the next one. */
+  roomTokens(entry: RoomEntry): string[] {
+    return [-2, -1, 0, 1].map(steps => this.#roomToken(entry, this.#endS(steps)))
+  }
+
+  /** Those before them, which a list may have still. */
+  endedTokens(entry: RoomEntry): string[] {
+    return [-4, -3].map(steps => this.#roomToken(entry, this.#endS(steps)))
+  }
+
+  #roomToken({ roomId, device }: RoomEntry, endS: number): string {
+    return this.#signed(`${endS},${VIDEO_ROOM},room=${roomId},${deviceText(device)}`)
+  }
+
+  /** Of a token that is made so many steps from now. */
+  #endS(steps: number): number {
+    return (Math.floor(this.#nowMs() / 1000 / STEP_S) + 2 + steps) * STEP_S
   }
 
   /** The device that a token was made for; undefined for a text that was not signed here. */
@@ -63,4 +83,5 @@ function deviceText({ userId, deviceId }: TokenDevice): string {
 }
 
 export const VIDEO_ROOM = 'janus.plugin.videoroom'
+const STEP_S = 1_800
 const TOKEN_CHARACTERS_MAX = 512

@@ -31,6 +31,9 @@ export const RoomId = Type.Integer({
   description: "The media gateway's room",
 })
 
+/** A publisher of a Janus VideoRoom. */
+const FeedId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+
 const CalleeIds = Type.Array(Uint64, {
   minItems: 1,
   maxItems: 31,
@@ -195,7 +198,14 @@ export const CallParticipant = Type.Object({
   leftAt: Type.Optional(Time),
   deviceId: Type.Optional({ ...Uint64Text, description: 'The device that is in the call, or was last' }),
   publicKeyHash: Type.Optional(Type.String({ description: "The log's hash of that device's key" })),
-  mediaName: Type.String({ description: '`<userId>:<displayName>`, for the media room' }),
+  mediaName: Type.String({ description: '`<userId>:<displayName>`; SDKs enter the media room without it' }),
+  feedIds: Type.Optional(
+    Type.Array(FeedId, {
+      maxItems: 4,
+      description:
+        'What that device sends at the media gateway, the newest first: any other feed is of nobody known',
+    }),
+  ),
 })
 
 /** Where media goes: the room is the clients' business, or one at a gateway that the server makes. */
@@ -208,9 +218,11 @@ export const CallMediaView = Type.Object({
     Type.String({ description: 'WebSocket of the gateway; only for a device in the call, when ready' }),
   ),
   roomToken: Type.Optional(
-    Type.String({ description: 'For `join`: good for this device and room; likewise' }),
+    Type.String({ description: 'For `join`: good for this device and room, up to an hour; likewise' }),
   ),
-  pluginToken: Type.Optional(Type.String({ description: 'For every request to the gateway; likewise' })),
+  pluginToken: Type.Optional(
+    Type.String({ description: 'For every request to the gateway: the newest; likewise' }),
+  ),
 })
 
 /** Of a call, in its record and in each of its events. */
@@ -416,6 +428,7 @@ export function participantBody(view: ParticipantView): object {
     deviceId: view.deviceId,
     publicKeyHash: view.publicKeyHash,
     mediaName: view.mediaName,
+    feedIds: view.feedIds,
   }
 }
 

@@ -1,7 +1,7 @@
 /** Wire shapes of the device operations (contract 2.5). */
 
 import Type from 'typebox'
-import { LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { DEVICE_LISTS_PER_PAGE, LOOKUP_TARGETS_MAX } from '../limits.ts'
 import { oneOf } from './one-of.ts'
 import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
@@ -144,6 +144,27 @@ export const DEVICE_LIST_MEMBERS = {
   deviceListHash: Type.Optional(DeviceListHash),
   deviceListIndex: Type.Optional(DeviceListIndex),
 }
+
+export const DeviceListsQuery = Type.Object({
+  /** Left out: the user's own lists. */
+  userId: Type.Optional(Uint64),
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The seq of the last list that is known. Left out: from the last list of seq 0 on',
+    }),
+  ),
+})
+
+export const DeviceListsReply = Type.Object({
+  lists: Type.Array(DeviceListText, {
+    maxItems: DEVICE_LISTS_PER_PAGE,
+    description:
+      'Lists in base64, each the successor of the one before it, in the order of the log. Ask again with the seq of the ' +
+      'last one until there are no more',
+  }),
+})
 
 /** A device as its owner sees it. */
 export const DeviceItem = Type.Object({

@@ -172,6 +172,7 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
     case 'participant_joined':
     case 'participant_left':
     case 'participant_declined':
+    case 'media_changed':
       return {
         v,
         type,
@@ -235,11 +236,11 @@ export function eventBody(event: Notice | BadgeEvent | TopicEvent, reader: Event
 }
 
 function readyMedia(
-  { roomId, untilS }: Extract<Notice, { kind: 'media_ready' }>,
+  { roomId }: Extract<Notice, { kind: 'media_ready' }>,
   { userId, deviceId, admit }: EventReader,
 ): object {
   const isKnown = userId !== undefined && deviceId !== undefined
-  const entry = isKnown ? { roomId, device: { userId, deviceId }, untilS } : undefined
+  const entry = isKnown ? { roomId, device: { userId, deviceId } } : undefined
   return mediaBody({ isReady: true, entry }, admit)
 }
 
@@ -377,6 +378,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   participant_joined: participantEvent('participant_joined'),
   participant_left: participantEvent('participant_left'),
   participant_declined: participantEvent('participant_declined'),
+  media_changed: participantEvent('media_changed'),
   host_changed: eventSchema('host_changed', {
     callId: Uint64Text,
     version: CallVersion,

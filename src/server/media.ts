@@ -51,7 +51,7 @@ export class Media {
       tokens,
       monotonicMs,
       onRestarted: () => this.#onRestarted(),
-      onImpostor: this.#onImpostor,
+      onFeeds: this.#onFeeds,
     })
     this.#gateway = new JanusGateway({
       admin: this.#admin,
@@ -124,21 +124,27 @@ export class Media {
     }
   }
 
-  readonly #onImpostor = (device: CallDeviceRef, roomId: number): void => {
-    const { index, logger } = this.#deps
+  readonly #onFeeds = (device: CallDeviceRef, roomId: number, feedIds: readonly number[]): void => {
+    const { index, system } = this.#deps
     const callId = index.callInRoom(roomId)
     if (callId === undefined) return
-    const { userId, deviceId } = device
-    const ids = { callId: String(callId), userId: String(userId), deviceId: String(deviceId) }
-    logger.warn({ event: 'media-name-refused', ...ids })
-    this.#gateway.putOut({ callId, roomId }, device).catch(error => this.#noteFailure(error))
+    const room = system.ref<CallRoomMessage>('call-room', String(callId))
+    room.tellControl({ kind: 'media-feeds', device, feedIds })
   }
 
   async #compareSessions(): Promise<void> {
     const answer = await this.#admin
       .request({ janus: 'list_sessions' })
       .catch(error => this.#noteFailure(error))
-    if (answer !== undefined) this.#events.keepOnly(sessionIdsOf(answer))
+    if (answer === undefined) return
+    const sessionIds = sessionIdsOf(answer)
+    this.#events.keepOnly(sessionIds)
+    const unknown = [...sessionIds].filter(id => !this.#events.isKnown(id))
+    for (const id of unknown.slice(0, ASKED_AT_ONCE)) {
+      const events = await this.#gateway.eventsOf(id).catch(error => this.#noteFailure(error))
+      this.#events.take(events ?? [])
+    }
+    this.#events.tellAgain()
   }
 
   /** The gateway has no room. */
@@ -190,3 +196,4 @@ const AWAY: ReadonlySet<string> = new Set(['timeout', 'network', 'busy'])
 const NO_CALL = 0n as CallId
 /** The rest waits for the next sweep. */
 const CLOSED_AT_ONCE = 500
+const ASKED_AT_ONCE = 200

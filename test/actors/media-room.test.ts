@@ -14,7 +14,7 @@ const ROOM_ID = 4711
 /** The first device of a user. */
 function entryOf(user: number): RoomEntry {
   const device = { userId: BigInt(user) as UserId, deviceId: BigInt(user * 100) as DeviceId }
-  return { roomId: ROOM_ID, device, untilS: 1_800_000_000 }
+  return { roomId: ROOM_ID, device }
 }
 
 function usersOf(devices: readonly RoomEntry['device'][]): string {
@@ -36,8 +36,8 @@ function openRoom() {
   const gateway: Omit<MediaGateway, 'rooms'> = {
     open: (_, entries) => step('open', entries),
     admit: (_, entries) => step('admit', entries),
+    renew: (_, entries) => step('renew', entries),
     remove: (_, entry) => step('remove', [entry]),
-    putOut: () => step('putOut'),
     close: () => step('close'),
   }
   const callRoom = system.define(
@@ -100,6 +100,31 @@ t.test('the room opens for those in the call, and follows them one step at a tim
   done()
   t.same(takeSteps(), [])
   t.same(failures, [])
+})
+
+t.test('tokens of those in the room are renewed in time, and once more after a failure', async t => {
+  const { world, wants, done, fails, takeSteps, takeTold } = openRoom()
+  const pass = (ms: number) => {
+    world.advance(ms)
+    world.run()
+  }
+  wants(1)
+  done()
+  wants(1, 2)
+  done()
+  takeSteps()
+  takeTold()
+  pass(20 * 60_000 - 1)
+  t.same(takeSteps(), [])
+  pass(1)
+  t.same(takeSteps(), ['renew 1+2'])
+  fails('timeout')
+  pass(1_000)
+  t.same(takeSteps(), ['renew 1+2'])
+  done()
+  t.same(takeTold(), ['media-admitted 1+2'])
+  pass(20 * 60_000)
+  t.same(takeSteps(), ['renew 1+2'])
 })
 
 t.test('those that left are put out before any other is let in', async t => {

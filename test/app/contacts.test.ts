@@ -1,8 +1,12 @@
 /** Contacts of `callsign/app` with a server that names another person than a link does. */
 
+import { join } from 'node:path'
 import t from 'tap'
 import { Contacts, type ContactsDeps } from '../../src/app/contacts.ts'
+import { startPerson } from '../support/app-people.ts'
 import { rejectionOf } from '../support/app-sessions.ts'
+import { settingsFor } from '../support/call-people.ts'
+import { startLog } from '../support/live-log.ts'
 
 t.test('whom the server names in place of a link’s person is no contact, and asked no more', async t => {
   for (const [status, takenBack] of [
@@ -20,4 +24,34 @@ t.test('whom the server names in place of a link’s person is no contact, and a
     t.equal(await rejectionOf(contacts.request({ link })), 'KEYS_REFUSED')
     t.same(asked.slice(1), [takenBack])
   }
+})
+
+t.test('the name of a link’s owner is not asked for where the fragment does not hold', async t => {
+  const folder = t.testdir({ one: {}, other: {} })
+  const server = await startLog(t, join(folder, 'one'), settingsFor(2))
+  const [ann, bob] = [await startPerson(server, 0), await startPerson(server, 1)]
+  const asked: string[] = []
+  ann.lie = path => void asked.push(path)
+  const contacts = new Contacts({ session: ann.session, keyLog: ann.keyLog })
+  const bobs = new Contacts({ session: bob.session, keyLog: bob.keyLog })
+  const { link } = await bobs.shareLink()
+  const [url, fragment] = link.split('#') as [string, string]
+  const swapped = fragment.replace(/^u=\d+/, '')
+  const other = await startLog(t, join(folder, 'other'), settingsFor(1))
+  const foreign = await (await startPerson(other, 0)).keyLog.shareFragment()
+  for (const damaged of [
+    swapped,
+    fragment.slice(0, -4),
+    fragment.replace('l=', 'l=A'),
+    fragment.replace(/n=(.{40})./, (_, kept) => `n=${kept}${fragment.includes(`${kept}A`) ? 'B' : 'A'}`),
+    fragment.slice(1),
+    'top',
+    foreign.slice(1),
+  ]) {
+    t.equal(await rejectionOf(contacts.resolve(`${url}#${damaged}`)), 'MALFORMED', damaged)
+    t.equal(await rejectionOf(contacts.request({ link: `${url}#${damaged}` })), 'MALFORMED')
+  }
+  t.notOk(asked.some(path => /share-token|friend-request/.test(path)))
+  t.match(await contacts.resolve(link), { displayName: String, isNamed: true })
+  t.match(await contacts.resolve(url), { isNamed: false })
 })

@@ -51,7 +51,7 @@ t.test('other fragments say nothing, and damaged ones are refused', async t => {
     `#u=7${list}&n=!`,
     `#u=${'9'.repeat(400)}${list}`,
     `#u=${2n ** 64n}${list}`,
+    whole.slice(0, -4),
   ])
     t.throws(() => readShareFragment(fragment, origin), { code: 'MALFORMED' }, fragment)
-  t.same(readShareFragment(whole.slice(0, -4), origin), ann, 'a checkpoint of another form is left out')
 })

@@ -9,11 +9,12 @@ import {
   LogClient,
   MemoryStore,
   type NamedUser,
+  type ReadDeviceLists,
   signDeviceList,
 } from '../../src/client/client.ts'
 import { deviceListHash, parseDeviceList } from '../../src/log/device-list.ts'
 import { fromUtf8, toBase64 } from '../support/bytes.ts'
-import { type ListSigner, listedDevice, listSigner, signWith } from '../support/device-lists.ts'
+import { type ListSigner, listedDevice, listSigner, servedLists, signWith } from '../support/device-lists.ts'
 import { LyingLog } from '../support/lying-log.ts'
 
 const ANN = 7n
@@ -40,6 +41,9 @@ class House {
   lie: (path: string, body: unknown) => unknown = () => undefined
   readonly contact: ContactDevices
   readonly client: LogClient
+  /** Changes the server's reply with missed lists. */
+  chain: (lists: string[]) => string[] = lists => lists
+  readonly readLists: ReadDeviceLists = async (_userId, after) => this.chain(servedLists(this.#lists, after))
   #lists: Uint8Array[] = []
   #nowMs = 1_790_000_000_000
 
@@ -48,10 +52,11 @@ class House {
     const fetch = this.log.fetch((path, body) => this.lie(path, body)) as Fetch
     const url = 'https://log.example'
     this.client = new LogClient({ ...this.log.published, url, store: new MemoryStore(), fetch })
-    this.contact = new ContactDevices(this.client, {
-      get: userId => this.kept.get(userId),
-      put: known => void this.kept.set(known.userId, JSON.parse(JSON.stringify(known))),
-    })
+    const store = {
+      get: (userId: string) => this.kept.get(userId),
+      put: (known: KnownUser) => void this.kept.set(known.userId, JSON.parse(JSON.stringify(known))),
+    }
+    this.contact = new ContactDevices(this.client, store, this.readLists)
   }
 
   register(...deviceIds: bigint[]): this {
@@ -102,6 +107,21 @@ class House {
     }
   }
 
+  /** The contact's app after a restart. */
+  restarted(): ContactDevices {
+    const store = {
+      get: async (userId: string) => this.kept.get(userId) ?? null,
+      put: async (known: KnownUser) => void this.kept.set(known.userId, known),
+    }
+    return new ContactDevices(this.client, store, this.readLists)
+  }
+
+  /** The kind of what is asked about Ann's keys, if anything is. */
+  async asks(user: NamedUser) {
+    const verdict = await this.contact.verify(user)
+    return verdict.kind === 'verified' ? verdict.question?.kind : verdict.kind
+  }
+
   /** As the contact sees it: the devices to encrypt for, and the events, which are shown then. */
   async see(user: NamedUser) {
     const verdict = await this.contact.verify(user)
@@ -150,16 +170,13 @@ t.test('events come until they were shown, also through a restart', async t => {
   await house.list([PHONE, TABLET])
   const named = house.named([PHONE, TABLET])
   t.match(await house.contact.verify(named), { events: [event('added-by-list', TABLET)] })
-  const restarted = new ContactDevices(house.client, {
-    get: async userId => house.kept.get(userId) ?? null,
-    put: async known => void house.kept.set(known.userId, known),
-  })
+  const restarted = house.restarted()
   t.match(await restarted.verify(named), { events: [event('added-by-list', TABLET)] })
   await restarted.shown(`${ANN}`, [event('added-by-list', TABLET)])
   t.match(await restarted.verify(named), { events: [] })
 })
 
-t.test('an app that was away follows a list that a device it knows has signed', async t => {
+t.test('an app that was away follows the lists that it missed, signed one by one', async t => {
   const house = new House().register(PHONE, TABLET, LAPTOP)
   await house.list([PHONE])
   await house.see(house.named([PHONE]))
@@ -169,8 +186,138 @@ t.test('an app that was away follows a list that a device it knows has signed', 
     events: [event('added-by-list', TABLET), event('added-by-list', LAPTOP)],
   })
   await house.list([TABLET, LAPTOP], TABLET)
-  await house.list([TABLET, LAPTOP, GHOST], GHOST)
-  t.match(await house.see(house.named([TABLET])), { events: [event('reset')] })
+  await house.list([LAPTOP], LAPTOP)
+  t.match(await house.see(house.named([LAPTOP])), {
+    events: [event('removed', PHONE), event('removed', TABLET)],
+  })
+  t.equal(await house.asks(house.named([LAPTOP])), undefined, 'no device is in doubt')
+  for (let lists = 0; lists < 70; lists++) await house.list([LAPTOP])
+  t.match(await house.see(house.named([LAPTOP])), { events: [] }, 'more than a reply has')
+})
+
+t.test('a jump whose lists can not be had is unanswered, and is not remembered', async t => {
+  const others = new House().register(PHONE, TABLET)
+  const foreign = servedLists([await others.list([TABLET]), await others.list([PHONE, TABLET], TABLET)], 0)
+  const chains: Record<string, (lists: string[]) => string[]> = {
+    'nothing comes': () => [],
+    'a gap': lists => lists.filter((_, at) => at !== 1),
+    'out of order': lists => [lists[1]!, lists[0]!, ...lists.slice(2)],
+    'a forged list': lists => [...foreign, ...lists.slice(1)],
+    'no list at all': lists => ['AAAA', ...lists.slice(1)],
+    'no base64': lists => ['!', ...lists.slice(1)],
+    'an error': () => {
+      throw new Error('no network')
+    },
+  }
+  for (const [name, chain] of Object.entries(chains)) {
+    const house = new House().register(PHONE, TABLET, LAPTOP)
+    await house.list([PHONE])
+    await house.see(house.named([PHONE]))
+    await house.list([PHONE, TABLET])
+    await house.list([PHONE, TABLET, LAPTOP])
+    await house.list([PHONE, LAPTOP])
+    house.chain = chain
+    const named = house.named([PHONE, LAPTOP])
+    t.match(await house.see(named), { kind: 'unanswered' }, name)
+    house.chain = lists => lists
+    t.match(await house.see(named), { events: [event('added-by-list', LAPTOP)] }, `${name}: goes on later`)
+  }
+})
+
+t.test('a list that the log holds within a chain is followed or refused, never left out', async t => {
+  const house = new House().register(PHONE, TABLET)
+  const first = await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  const ghosts = await house.sign([PHONE, GHOST], GHOST, first)
+  house.log.register(ANN, 0n, toBase64(deviceListHash(ghosts)))
+  await house.list([PHONE, TABLET])
+  await house.list([PHONE])
+  const named = house.named([PHONE])
+  t.match(await house.see(named), { kind: 'unanswered' }, 'its list is not served')
+  house.chain = lists => [toBase64(ghosts), ...lists]
+  t.match(await house.see(named), { kind: 'unanswered' }, 'nor is it one of the line')
+})
+
+t.test('a list that no device of the one before it has signed is refused within a chain', async t => {
+  const house = new House().register(PHONE, TABLET, GHOST)
+  await house.list([PHONE])
+  await house.see(house.named([PHONE]))
+  await house.list([PHONE, TABLET])
+  await house.list([GHOST], GHOST)
+  t.match(await house.see(house.named([GHOST])), {
+    kind: 'refused',
+    check: 'deviceList',
+    detail: /no device of the list before/,
+  })
+})
+
+t.test('new keys that nothing known vouches for are asked about, until those keys are accepted', async t => {
+  const house = new House().register(PHONE, TABLET, LAPTOP)
+  await house.list([PHONE])
+  t.equal(await house.asks(house.named([PHONE])), undefined, 'first met')
+  const second = await house.list([PHONE, TABLET])
+  t.equal(await house.asks(house.named([PHONE, TABLET])), undefined, 'signed by a device of hers')
+  const reset = toBase64(deviceListHash(await house.list([LAPTOP], LAPTOP, false)))
+  const named = house.named([LAPTOP])
+  t.match(await house.contact.verify(named), { question: { kind: 'reset', listHash: reset } })
+  await house.see(named)
+  t.equal(await house.asks(named), 'reset', 'showing the event answers nothing')
+  t.match(await house.contact.accept(`${ANN}`, toBase64(deviceListHash(second))), { kind: 'reset' })
+  t.match(await house.restarted().verify(named), { question: { kind: 'reset' } })
+  t.equal(await house.restarted().accept(`${ANN}`, reset), undefined)
+  t.match(await house.restarted().verify(named), { question: undefined })
+
+  await house.list(
+    [LAPTOP, TABLET].toSorted((a, b) => Number(a - b)),
+    LAPTOP,
+  )
+  t.equal(await house.asks(house.named([LAPTOP, TABLET])), undefined, 'what an accepted device signs')
+  await house.list([PHONE], PHONE, false)
+  t.equal(await house.asks(house.named([PHONE])), 'reset', 'the next one is asked about again')
+  const third = toBase64(deviceListHash(await house.list([PHONE, GHOST])))
+  t.match(await house.contact.verify(house.named([PHONE])), { question: { kind: 'reset', listHash: third } })
+})
+
+t.test('a person without a list is asked about once they add or replace a key, or make a list', async t => {
+  const house = new House().register(PHONE, TABLET)
+  t.equal(await house.asks(house.named([])), undefined)
+  t.equal(await house.asks(house.named([PHONE])), undefined, 'first met with a device')
+  const both = house.named([PHONE, TABLET])
+  const verdict = await house.contact.verify(both)
+  t.match(verdict, { question: { kind: 'added', listHash: String } })
+  const { listHash } = (verdict as { question: { listHash: string } }).question
+  const crossed = { ...both, devices: both.devices.toReversed() }
+  t.match(await house.contact.verify(crossed), { question: { listHash } }, 'in any order')
+  await house.contact.accept(`${ANN}`, listHash)
+  t.equal(await house.asks(both), undefined)
+  t.equal(await house.asks(house.named([])), undefined)
+  t.equal(await house.asks(house.named([PHONE])), 'added', 'she is no stranger without devices')
+
+  const other = new House().register(PHONE)
+  await other.asks(other.named([PHONE]))
+  other.log.register(ANN, PHONE, keyOf(GHOST))
+  const { devices, ...named } = other.named([PHONE])
+  t.equal(await other.asks({ ...named, devices: [{ ...devices[0]!, publicKey: keyOf(GHOST) }] }), 'replaced')
+
+  const third = new House().register(PHONE)
+  await third.asks(third.named([PHONE]))
+  await third.list([PHONE])
+  t.equal(await third.asks(third.named([PHONE])), 'first-list', 'nobody knows its signing key')
+})
+
+t.test('a person who started over since a link was made is asked about at first', async t => {
+  const house = new House().register(PHONE, TABLET)
+  const listHash = toBase64(deviceListHash(await house.list([PHONE])))
+  await house.list([PHONE, TABLET])
+  const linked = { userId: ANN, listHash }
+  const grown = await house.contact.verifyShared(house.named([PHONE, TABLET]), linked)
+  t.match(grown, { kind: 'verified', question: undefined })
+  await house.list([TABLET], TABLET, false)
+  for (const isMet of [true, false]) {
+    if (!isMet) house.kept.clear()
+    const verdict = await house.contact.verifyShared(house.named([TABLET]), linked)
+    t.match(verdict, { question: { kind: 'reset' }, events: [event('reset')] })
+  }
 })
 
 t.test('an app that was away as its contact started over takes the lists since, and says so', async t => {
@@ -367,10 +514,8 @@ t.test('a link names a person by their list, and no other person passes for them
     [unlisted, linked],
     [named, { ...linked, listHash: toBase64(new Uint8Array(32)) }],
   ]
-  const fresh = new ContactDevices(house.client, {
-    get: () => undefined,
-    put: () => t.fail('nothing is remembered'),
-  })
+  const forgetful = { get: () => undefined, put: () => t.fail('nothing is remembered') }
+  const fresh = new ContactDevices(house.client, forgetful, house.readLists)
   for (const [user, person] of cases)
     t.match(await fresh.verifyShared(user as NamedUser, person as typeof linked), { check: 'deviceList' })
 })

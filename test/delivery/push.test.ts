@@ -457,7 +457,7 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
     removed: fc.array(name),
   }),
   key_missing: fc.record({ callId: id, version: fc.nat(), epoch: fc.nat() }),
-  media_ready: fc.record({ callId: id, version: fc.nat(), roomId: fc.maxSafeNat(), untilS: fc.nat() }),
+  media_ready: fc.record({ callId: id, version: fc.nat(), roomId: fc.maxSafeNat() }),
   friend_request: fc.record({ requestId: id, userId: id, displayName: name, createdAtMs: time }),
   friend_request_cancelled: fc.record({ requestId: id, userId: id }),
   contact_added: fc.record({ userId: id, displayName: name, requestId: id, isPushed: fc.boolean() }),

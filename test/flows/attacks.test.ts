@@ -41,10 +41,11 @@ class Phone {
     }
     this.log = new LogClient({ vkey, vrfPublicKey, url: http, store: new MemoryStore(), fetch: fetchLying })
     const kept = new Map<string, KnownUser>()
-    this.contacts = new ContactDevices(this.log, {
-      get: userId => kept.get(userId),
-      put: known => void kept.set(known.userId, known),
-    })
+    const store = {
+      get: (userId: string) => kept.get(userId),
+      put: (known: KnownUser) => void kept.set(known.userId, known),
+    }
+    this.contacts = new ContactDevices(this.log, store, async () => [])
   }
 
   /** The devices that this app would encrypt for, and the kinds of events; or the check that failed. */

@@ -90,6 +90,12 @@ t.test(
     await digits(ann, 'Code of this device')
     await button(bob, 'Audio call to Ann').click()
     await bob.getByText('Ann has started over on a new device').waitFor()
+    await bob.getByText('Ann’s keys are new').waitFor()
+    const asked = bob.getByRole('alert').filter({ hasText: 'keys are new' })
+    await asked.getByRole('button', { name: 'Compare a code' }).click()
+    t.match(await digits(bob, 'Code to compare'), /^\d{5}( \d{5}){11}$/)
+    t.equal(await fresh.getByRole('button', { name: 'Answer' }).count(), 0, 'it does not ring yet')
+    await asked.getByRole('button', { name: 'Go on' }).click()
     await button(fresh, 'Answer').click()
     await fresh.locator('.call .digits').waitFor()
   },

@@ -1,10 +1,14 @@
 /** Calls whose rooms the server makes at a real Janus: who gets in, who is put out, and what happens when Janus fails. */
 
+import { createSecretKey } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkMedia } from '../../scripts/doctor/media.ts'
+import { JanusAdmin } from '../../src/media/janus-admin.ts'
+import { JanusEvents, sessionIdsOf } from '../../src/media/janus-events.ts'
+import { JanusGateway } from '../../src/media/janus-gateway.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { readConfig } from '../../src/server/config.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
@@ -109,7 +113,11 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
     const joined = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
     await enter(t, joined)
     const read = await bob.app.get(200, `GET /app/api/call/${call.callId}`)
-    t.same(read.media, joined.media, 'and each time when it is read')
+    t.match(
+      read.media,
+      { state: 'ready', url: janus.url, roomToken: /,room=/ },
+      'and each time when it is read',
+    )
     t.not(joined.media.roomToken, call.media.roomToken)
     await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
     await until(async () => (await roomsOf(house)).length === 0)
@@ -118,33 +126,52 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
   await t.test('a room takes no token of another room, of another device, or without the list', async t => {
     const { body: call } = await start(ann, [bob])
     const { media, roomId, callId } = call
-    const tokens = new RoomTokens({ tokenSecret: janus.secrets.tokenSecret, clientUrl: janus.url })
-    const untilS = Math.floor(Date.now() / 1000) + 3_600
+    const settings = { tokenSecret: janus.secrets.tokenSecret, clientUrl: janus.url }
     const [userId, deviceId] = [BigInt(bob.userId), BigInt(bob.deviceId)] as Body
     const device = { userId, deviceId }
+    const tokens = new RoomTokens(settings)
+    const ofAnHourAgo = new RoomTokens(settings, () => Date.now() - 3_600_000)
+    const { roomToken, pluginToken } = ofAnHourAgo.admit({
+      roomId,
+      device: { userId: BigInt(ann.userId), deviceId: BigInt(ann.deviceId) } as Body,
+    })
     for (const token of [
-      tokens.roomToken({ roomId: roomId + 1, device, untilS }),
-      tokens.roomToken({ roomId, device, untilS }),
+      tokens.admit({ roomId: roomId + 1, device }).roomToken,
+      tokens.admit({ roomId, device }).roomToken,
+      roomToken,
       'nothing',
     ]) {
       const client = await JanusClient.open(media)
       t.match(await client.join(roomId, token), { error_code: 433 })
       client.close()
     }
-    const expired = tokens.admit({ roomId, device, untilS: Math.floor(Date.now() / 1000) - 1 })
-    const client = await JanusClient.open(expired)
+    const client = await JanusClient.open({ url: janus.url, roomToken, pluginToken })
     t.match(await client.join(roomId, media.roomToken), { error_code: 403 })
     client.close()
     await ann.app.get(200, `POST /app/api/call/${callId}/end`)
   })
 
-  await t.test('a token outlasts the longest call', async t => {
+  await t.test('tokens last an hour at most, and a living session goes on with newer ones', async t => {
     const { body: call } = await start(ann, [bob])
-    for (const token of [call.media.roomToken, call.media.pluginToken]) {
-      const endsAtMs = Number(/^\d+/.exec(token)![0]) * 1000
-      t.ok(endsAtMs > Date.parse(call.createdAt) + 24 * 3_600_000)
+    const { media, roomId, callId } = call
+    for (const token of [media.roomToken, media.pluginToken]) {
+      const endsInMs = Number(/^\d+/.exec(token)![0]) * 1000 - Date.now()
+      t.ok(endsInMs > 0 && endsInMs <= 3_600_000)
     }
-    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+    const client = await enter(t, call)
+    const settings = { tokenSecret: janus.secrets.tokenSecret, clientUrl: janus.url }
+    const device = { userId: BigInt(ann.userId), deviceId: BigInt(ann.deviceId) } as Body
+    client.pluginToken = new RoomTokens(settings, () => Date.now() - 3_600_000).admit({
+      roomId,
+      device,
+    }).pluginToken
+    t.match(await client.request({ janus: 'keepalive' }), { error: { code: 403 } }, 'ended')
+    client.pluginToken = new RoomTokens(settings, () => Date.now() + 1_800_000).admit({
+      roomId,
+      device,
+    }).pluginToken
+    t.match(await client.request({ janus: 'keepalive' }), { janus: 'ack' })
+    await ann.app.get(200, `POST /app/api/call/${callId}/end`)
   })
 
   await t.test('a device that is removed is put out, and its tokens are worth nothing', async t => {
@@ -163,21 +190,24 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
     await ann.app.get(200, `POST /app/api/call/${callId}/end`)
   })
 
-  await t.test('a device that enters under the name of another user is put out at once', async t => {
+  await t.test('the server says whose each feed is, whatever name a device takes at the gateway', async t => {
     const { body: call } = await start(ann, [bob])
-    const { media, roomId } = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
+    const path = `/app/api/call/${call.callId}`
+    const { media, roomId } = await bob.app.get(200, `POST ${path}/join`)
+    await ann.peer.subscribe(`/topic/call.${call.callId}`, 'topic')
     const client = await JanusClient.open(media)
     t.teardown(() => client.close())
-    const enterAs = (display: string) => client.join(roomId, media.roomToken, { display })
-    t.match(await enterAs(`${ann.userId}:Ann`), { videoroom: 'joined' })
-    await until(async () => (await client.request({ janus: 'keepalive' })).error?.code === NO_SUCH_SESSION)
-    const honest = await JanusClient.open(media)
-    t.teardown(() => honest.close())
-    t.match(await honest.join(roomId, media.roomToken, { display: `${bob.userId}:Bob` }), {
-      videoroom: 'joined',
-    })
-    t.match(await honest.request({ janus: 'keepalive' }), { janus: 'ack' })
-    await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
+    const { id } = await client.join(roomId, media.roomToken, { display: `${ann.userId}:Ann` })
+    const changed = await heard(ann, 'media_changed')
+    t.match(changed.participant, { userId: bob.userId, deviceId: bob.deviceId, feedIds: [id] })
+    const feeds = async () => {
+      const { participants } = await ann.app.get(200, `GET ${path}`)
+      return Object.fromEntries(participants.map(({ userId, feedIds }: Body) => [userId, feedIds]))
+    }
+    t.same(await feeds(), { [ann.userId]: undefined, [bob.userId]: [id] })
+    await client.request({ janus: 'destroy' })
+    t.match((await heard(ann, 'media_changed')).participant, { userId: bob.userId, feedIds: [] })
+    await ann.app.get(200, `POST ${path}/end`)
   })
 
   await t.test('a room that a live call has is in use, also by the number', async t => {
@@ -189,11 +219,11 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
 
   await t.test('Janus dies in the middle and comes back: the same room is there again', async t => {
     const { body: call } = await start(ann, [bob])
-    const joined = await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
+    await bob.app.get(200, `POST /app/api/call/${call.callId}/join`)
     await janus.restart()
     const restartedAtMs = performance.now()
     const ready = await heard(bob, 'media_ready')
-    t.match(ready, { callId: call.callId, roomId: call.roomId, media: joined.media })
+    t.match(ready, { callId: call.callId, roomId: call.roomId, media: { state: 'ready' } })
     await enter(t, ready)
     t.ok(performance.now() - restartedAtMs < 10_000, 'not by the next sweep, which is a minute away')
     await ann.app.get(200, `POST /app/api/call/${call.callId}/end`)
@@ -264,6 +294,37 @@ t.test('rooms that no live call has are closed at the start', { skip: skipWithou
   t.equal(await server.figure('callsign_media_strangers_total'), 1)
 })
 
+t.test('feeds whose events were lost are found in the sessions', { skip: skipWithoutJanus }, async t => {
+  const janus = await startJanus(t, join(t.testdir(), 'janus'), { sendsEvents: false })
+  const { adminKey, adminSecret, tokenSecret } = janus.secrets
+  const admin = new JanusAdmin({ adminUrl: janus.adminUrl, adminSecret })
+  const tokens = new RoomTokens({ tokenSecret, clientUrl: janus.url })
+  const told: unknown[] = []
+  const events = new JanusEvents({
+    tokens,
+    monotonicMs: () => 0,
+    onRestarted: () => undefined,
+    onFeeds: ({ userId }, roomId, feedIds) => told.push([String(userId), roomId, feedIds]),
+  })
+  const gateway = new JanusGateway({
+    ...{ admin, adminKey, tokens, sessionsOf: events.sessionsOf },
+    roomKey: createSecretKey(Buffer.alloc(32)),
+  })
+  const device = { userId: 42n, deviceId: 1n } as Body
+  const room = { callId: 9n as Body, roomId: 77 }
+  await gateway.open(room, [{ roomId: 77, device }])
+  const media = tokens.admit({ roomId: 77, device })
+  const client = await JanusClient.open(media)
+  t.teardown(() => client.close())
+  const { id } = await client.join(77, media.roomToken)
+  for (const sessionId of sessionIdsOf(await admin.request({ janus: 'list_sessions' }))) {
+    t.equal(events.isKnown(sessionId), false)
+    events.take(await gateway.eventsOf(sessionId))
+    t.equal(events.isKnown(sessionId), true)
+  }
+  t.same(told, [['42', 77, [id]]])
+})
+
 t.test('a taken port of the events costs hints, and no call', { skip: skipWithoutJanus }, async t => {
   const folder = t.testdir()
   const janus = await startJanus(t, join(folder, 'janus'))
@@ -330,7 +391,11 @@ t.test('the doctor tries secrets, key and a client’s way', { skip: skipWithout
     const lines = findings.map(({ check, state, detail }) => [check, { ok: state === 'ok', detail }])
     return Object.fromEntries(lines)
   }
-  t.match(await consult(), { 'media admin': { ok: true }, 'media client': { ok: true } })
+  t.match(await consult(), {
+    'media admin': { ok: true },
+    'media client': { ok: true },
+    'media events': { ok: true },
+  })
   for (const [name, check, advice] of [
     ['CALLSIGN_JANUS_ADMIN_SECRET', 'media admin', /CALLSIGN_JANUS_ADMIN_SECRET with its admin_secret/],
     ['CALLSIGN_JANUS_ADMIN_KEY', 'media admin', /CALLSIGN_JANUS_ADMIN_KEY with admin_key/],
@@ -338,6 +403,15 @@ t.test('the doctor tries secrets, key and a client’s way', { skip: skipWithout
   ] as const) {
     t.match((await look({ [name]: 'wrong' }))[check], { ok: false, detail: advice })
   }
+  t.match(
+    (await look({ CALLSIGN_JANUS_EVENTS_PORT: '', CALLSIGN_JANUS_EVENTS_PASSWORD: '' }))['media events'],
+    {
+      ok: false,
+      detail: /CALLSIGN_JANUS_EVENTS_PORT/,
+    },
+  )
+  const silent = await startJanus(t, join(folder, 'silent'), { sendsEvents: false })
+  t.match((await look(silent.environment))['media events'], { ok: false, detail: /event handler/ })
   await janus.kill()
   const found = await look()
   t.match(found['media admin'], { ok: false, detail: /can't be reached \(network\)/ })

@@ -7,7 +7,7 @@ import { RoomTokens } from '../../src/media/room-tokens.ts'
 
 const tokens = new RoomTokens({ tokenSecret: 'secret', clientUrl: 'ws://127.0.0.1' })
 const BOB = { userId: 42n as UserId, deviceId: 1n as DeviceId }
-const { pluginToken } = tokens.admit({ roomId: 7, device: BOB, untilS: 2_000_000_000 })
+const { pluginToken } = tokens.admit({ roomId: 7, device: BOB })
 
 const attached = (session_id: number, handle_id: number, token = pluginToken) => ({
   type: 2,
@@ -15,11 +15,11 @@ const attached = (session_id: number, handle_id: number, token = pluginToken) =>
   handle_id,
   event: { name: 'attached', plugin: 'janus.plugin.videoroom', token },
 })
-const joined = (session_id: number, handle_id: number, id: number, display?: string) => ({
+const joined = (session_id: number, handle_id: number, id: number) => ({
   type: 64,
   session_id,
   handle_id,
-  event: { plugin: 'janus.plugin.videoroom', data: { event: 'joined', room: 7, id, display } },
+  event: { plugin: 'janus.plugin.videoroom', data: { event: 'joined', room: 7, id } },
 })
 const media = (mid: string, receiving: boolean) => ({
   type: 32,
@@ -31,14 +31,14 @@ const media = (mid: string, receiving: boolean) => ({
 
 function open() {
   const clock = { nowMs: 0, restarts: 0 }
-  const impostors: unknown[] = []
+  const told: unknown[] = []
   const events = new JanusEvents({
     tokens,
     monotonicMs: () => clock.nowMs,
     onRestarted: () => clock.restarts++,
-    onImpostor: (device, roomId) => impostors.push([device, roomId]),
+    onFeeds: ({ userId, deviceId }, roomId, feedIds) => told.push([`${userId}_${deviceId}`, roomId, feedIds]),
   })
-  return { clock, events, impostors }
+  return { clock, events, told }
 }
 
 t.test('a session is the device’s that its token names, and of no other', async t => {
@@ -59,14 +59,38 @@ t.test('a device is present from its join to its farewell', async t => {
   t.same(events.sessionsOf(BOB), [], 'known to have none')
 })
 
-t.test('a device that enters under the name of another user is told of, and is not present', async t => {
-  const { events, impostors } = open()
-  events.take([attached(5, 6), joined(5, 6, 77, '42:Bob')])
-  t.same([events.present(), impostors], [[BOB], []])
-  events.take([attached(8, 9), joined(8, 9, 78, '4:Ann'), attached(10, 11), joined(10, 11, 79, '421:Cid')])
-  t.same(impostors, [
-    [BOB, 7],
-    [BOB, 7],
+const CID = { userId: 43n as UserId, deviceId: 1n as DeviceId }
+const cidsToken = tokens.admit({ roomId: 7, device: CID }).pluginToken
+const left = (id: number) => ({ type: 64, event: { data: { event: 'leaving', room: 7, id } } })
+
+t.test('each change of a device’s feeds is reported, the newest first', async t => {
+  const { events, told } = open()
+  const take = (event: unknown) => {
+    events.take(event)
+    return told.splice(0)
+  }
+  t.same(take([attached(5, 6), joined(5, 6, 77)]), [['42_1', 7, [77]]])
+  t.same(take([attached(8, 9), joined(8, 9, 78)]), [['42_1', 7, [78, 77]]])
+  t.same(take(left(77)), [['42_1', 7, [78]]])
+  t.same(take(left(77)), [])
+  events.tellAgain()
+  t.same(told.splice(0), [['42_1', 7, [78]]])
+  events.keepOnly(new Set())
+  t.same(told.splice(0), [['42_1', 7, []]], 'its session has ended')
+})
+
+t.test('a feed is the device’s whose token came last with it, and no token takes over a session', async t => {
+  const { events, told } = open()
+  events.take([attached(5, 6), joined(5, 6, 77), attached(8, 9, cidsToken), joined(8, 9, 77)])
+  t.same(told.splice(0), [
+    ['42_1', 7, [77]],
+    ['42_1', 7, []],
+    ['43_1', 7, [77]],
+  ])
+  events.take([attached(5, 10, cidsToken), joined(5, 10, 80), attached(8, 9), joined(8, 9, 81)])
+  t.same(told.splice(0), [
+    ['43_1', 7, []],
+    ['43_1', 7, [81]],
   ])
 })
 

@@ -40,6 +40,7 @@ const PARTICIPANT: ParticipantView = {
   deviceId: DEVICE,
   publicKeyHash: 'hash',
   mediaName: `${USER}:Ann`,
+  feedIds: [77],
 }
 const PARTICIPANT_FIELDS = {
   callId: '56',
@@ -55,12 +56,13 @@ const PARTICIPANT_FIELDS = {
     deviceId: '34',
     publicKeyHash: 'hash',
     mediaName: `${USER}:Ann`,
+    feedIds: [77],
   },
 }
-const admit = ({ roomId, device, untilS }: RoomEntry) => ({
+const admit = ({ roomId, device }: RoomEntry) => ({
   url: 'wss://media.example.org',
   roomToken: `room ${roomId}`,
-  pluginToken: `until ${untilS} for ${device.userId}_${device.deviceId}`,
+  pluginToken: `for ${device.userId}_${device.deviceId}`,
 })
 const BADGE = { total: 3, friendRequests: 1, missedCalls: 2 }
 const PHONE = { deviceId: DEVICE, name: 'a phone', platform: 'ios', publicKeyHash: 'hash' }
@@ -200,7 +202,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     { callId: '56', version: 4, epoch: 2 },
   ],
   media_ready: [
-    { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001, untilS: 1_795_322_921 },
+    { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001 },
     {
       callId: '56',
       version: 4,
@@ -210,7 +212,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
         state: 'ready',
         url: 'wss://media.example.org',
         roomToken: 'room 7001',
-        pluginToken: `until 1795322921 for ${USER}_34`,
+        pluginToken: `for ${USER}_34`,
       },
     },
   ],
@@ -232,6 +234,10 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
   ],
   participant_declined: [
     { kind: 'participant_declined', callId: CALL, version: 4, participant: PARTICIPANT },
+    PARTICIPANT_FIELDS,
+  ],
+  media_changed: [
+    { kind: 'media_changed', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
   host_changed: [

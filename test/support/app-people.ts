@@ -3,7 +3,7 @@
 import { KeyExchange } from '../../src/app/calls/key-exchange.ts'
 import { webCryptoKeys } from '../../src/app/devices/device-keys.ts'
 import { registerDevice } from '../../src/app/devices/device-registration.ts'
-import { type KeyEvent, KeyLog } from '../../src/app/devices/key-log.ts'
+import { type KeyEvent, KeyLog, type OnReset } from '../../src/app/devices/key-log.ts'
 import { OwnDeviceList } from '../../src/app/devices/own-device-list.ts'
 import type { AppStorage } from '../../src/app/storage/storage.ts'
 import { type AppSession, signIn, startApp } from './app-sessions.ts'
@@ -34,6 +34,7 @@ export async function startPerson(
   at: number,
   kept?: AppStorage,
   lie: Lie = () => undefined,
+  onReset: OnReset = 'ask',
 ): Promise<AppPerson> {
   const lyingFetch: typeof fetch = async (url, init) => {
     const honest = () => fetch(url, init)
@@ -48,7 +49,7 @@ export async function startPerson(
   const { userId, deviceId } = device
   const events: KeyEvent[] = []
   const log = { vkey, vrfPublicKey, url: http, fetch: lyingFetch }
-  const keyLog = new KeyLog({ ...app, device, log, onEvent: event => void events.push(event) })
+  const keyLog = new KeyLog({ ...app, device, log, onEvent: event => void events.push(event), onReset })
   return {
     ...app,
     userId,

@@ -179,6 +179,6 @@ function topicInWords(event: Extract<CallEffect, { kind: 'topic' }>['event']): s
     case 'host_changed':
       return `host ${event.hostUserId}`
     default:
-      return `${event.kind.slice('participant_'.length)} ${event.participant.userId}`
+      return `${event.kind.replace('participant_', '')} ${event.participant.userId}`
   }
 }

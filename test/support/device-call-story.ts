@@ -38,7 +38,12 @@ export class StoryPlayer {
   device: Device
   nowMs = 0
   /** Acts without an outcome so far, the oldest first. */
-  readonly unanswered: { readonly act: number; readonly name: string; readonly outcome: object; readonly key?: number }[] = []
+  readonly unanswered: {
+    readonly act: number
+    readonly name: string
+    readonly outcome: object
+    readonly key?: number
+  }[] = []
   /** States and inputs that have met. */
   readonly met = new Set<string>()
   /** How often each command was answered. */
@@ -91,11 +96,17 @@ export class StoryPlayer {
     if (said.on === 'done' || said.on === 'failed') {
       const at = this.unanswered.findLastIndex(({ name }) => name.startsWith(String(of)))
       if (at < 0) throw new Error(`nothing unanswered begins with ${of}`)
-      const [{ act, outcome, key: asked }] = this.unanswered.splice(at, 1) as [(typeof this.unanswered)[number]]
+      const [{ act, outcome, key: asked }] = this.unanswered.splice(at, 1) as [
+        (typeof this.unanswered)[number],
+      ]
       const opened = typeof key === 'number' ? this.#keys[key - 1] : asked
       if (said.on === 'failed') return { ...input, act } as unknown as Input
       if (opened !== undefined) this.octets.add(opened)
-      return { ...withSet({ ...outcome, ...input }), act, ...(opened !== undefined && { key: opened }) } as unknown as Input
+      return {
+        ...withSet({ ...outcome, ...input }),
+        act,
+        ...(opened !== undefined && { key: opened }),
+      } as unknown as Input
     }
     const event = said.event as { readonly type: string } | undefined
     const name = said.on === 'queue' ? event!.type : said.on

@@ -98,6 +98,15 @@ export function listOf(
   return signedList(contentAfter(before, content), signer.signer)
 }
 
+/** The answer of `GET user/device-lists` where these lists, oldest first, are all that were ever logged. */
+export function servedLists(lists: readonly Uint8Array[], after = -1): string[] {
+  const line = lists.slice(lists.findLastIndex(list => parseDeviceList(list).seq === 0))
+  return line
+    .filter(list => parseDeviceList(list).seq > after)
+    .slice(0, 64)
+    .map(base64)
+}
+
 /** The body of `PUT user/device-list`. */
 export function listBody(list: Uint8Array): { readonly list: string } {
   return { list: base64(list) }

@@ -384,7 +384,9 @@ export class RunDevice {
   }
 
   #nonce(number: number): string {
-    return Buffer.from(`${this.deviceId} ${this.life} ${number}`.padEnd(16, '.').slice(0, 16)).toString('base64')
+    return Buffer.from(`${this.deviceId} ${this.life} ${number}`.padEnd(16, '.').slice(0, 16)).toString(
+      'base64',
+    )
   }
 
   #seal({ act, key, to, callId, epoch, nonce }: Extract<Act, { do: 'seal' }>): void {

@@ -169,7 +169,8 @@ export class DeviceRunServer {
     if (decision.kind === 'refused')
       return { code: decision.code, members: wire(decision.members ?? {}) as object }
     if (kind === 'start') this.#clock.onEpoch(String(callId), 1, body.encryptedAESKeys!)
-    if (kind === 'keys' || kind === 'invite') this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
+    if (kind === 'keys' || kind === 'invite')
+      this.#clock.onEpoch(String(callId), body.epoch!, body.encryptedAESKeys!)
     return { body: bodyOf(decision.reply) }
   }
 

@@ -14,7 +14,8 @@ export interface JanusEntry {
 
 export class JanusClient {
   readonly #socket: WebSocket
-  readonly #pluginToken: string
+  /** Said with each request. */
+  pluginToken: string
   readonly #came: Message[] = []
   readonly #waiting = new Set<() => void>()
   #requests = 0
@@ -24,7 +25,7 @@ export class JanusClient {
 
   private constructor(socket: WebSocket, pluginToken: string) {
     this.#socket = socket
-    this.#pluginToken = pluginToken
+    this.pluginToken = pluginToken
     socket.on('message', data => {
       this.#came.push(JSON.parse(String(data)))
       this.#look()
@@ -59,7 +60,7 @@ export class JanusClient {
   async request(body: object): Promise<Message> {
     const transaction = `request-${this.#requests++}`
     const session = this.#sessionId === 0 ? {} : { session_id: this.#sessionId }
-    this.#socket.send(JSON.stringify({ ...body, ...session, token: this.#pluginToken, transaction }))
+    this.#socket.send(JSON.stringify({ ...body, ...session, token: this.pluginToken, transaction }))
     // The answer proper comes later.
     const isAcknowledged = 'body' in body
     return this.next(

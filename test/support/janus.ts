@@ -3,6 +3,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { JANUS_PROGRAM, janusArguments, writeJanusFiles } from '../../src/media/janus-files.ts'
@@ -15,6 +17,7 @@ export const skipWithoutJanus = skipWithout([JANUS_PROGRAM], 'janus')
 export interface JanusOptions {
   /** Where its events go; by default to a server with the `environment` of this Janus. */
   readonly eventsUrl?: string
+  readonly sendsEvents?: false
 }
 
 /** Runs until the end of the test, its files in the folder. Resolves when it answers. */
@@ -40,6 +43,7 @@ export async function startJanus(t: Test, folder: string, options: JanusOptions 
     JANUS_ADMIN_PORT: ports.admin,
     JANUS_RTP_PORTS: `${firstPort}-${firstPort + RTP_PORTS - 1}`,
   })
+  if (options.sendsEvents === false) rmSync(join(folder, 'janus.eventhandler.sampleevh.jcfg'))
   const janus = new Janus(folder, ports, secrets)
   t.teardown(() => janus.kill())
   await janus.start()
@@ -164,7 +168,7 @@ function randomText(): string {
   return randomBytes(16).toString('hex')
 }
 
-const EVENTS_USER = 'janus'
+export const EVENTS_USER = 'janus'
 const VIDEO_ROOM = 'janus.plugin.videoroom'
 const RTP_PORTS = 400
 const RTP_PORT_MIN = 10_000

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { type Fetch, type NamedUser, signDeviceList } from '../../src/client/client.ts'
 import { deviceListHash } from '../../src/log/device-list.ts'
 import { fromBase64, fromUtf8, toBase64 } from './bytes.ts'
-import { type ListSigner, listedDevice, listSigner, signWith } from './device-lists.ts'
+import { type ListSigner, listedDevice, listSigner, servedLists, signWith } from './device-lists.ts'
 import { type Lies, type LyingFetch, LyingLog, numberedKey } from './lying-log.ts'
 import { ToldStory } from './told-story.ts'
 
@@ -59,12 +59,15 @@ class App {
   readonly log = honestLog()
   readonly told: ToldStory
   readonly #name: string
+  /** Changes the server's reply with missed lists. */
+  chain: (lists: string[]) => string[] = lists => lists
   #lists: Uint8Array[] = []
   #nowMs = 1_790_000_000_000
 
   constructor(name: string) {
     this.#name = name
     this.told = new ToldStory(this.log.published, this.log.signer.name, ANN)
+    this.told.serveLists = async (_userId, after) => this.chain(servedLists(this.#lists, after))
   }
 
   get alice() {
@@ -403,6 +406,116 @@ const STORIES: Readonly<Record<string, (app: App) => Promise<void>>> = {
     await app.expect('refused at history', told => told.checkOwnList(), app.histories(denial))
     const { deviceList: _, deviceListHash: __, ...unlisted } = app.named([PHONE])
     await app.see('refused at deviceList', unlisted)
+  },
+
+  async 'missed lists that are withheld, forged or out of order settle nothing'(app) {
+    app.register(PHONE, TABLET)
+    await app.list([PHONE])
+    await app.see('verified by list', app.named([PHONE]))
+    for (let lists = 0; lists < 3; lists++) await app.list(lists % 2 === 0 ? [PHONE, TABLET] : [PHONE])
+    const named = app.named([PHONE, TABLET])
+    const forged = toBase64(await app.sign([PHONE, GHOST], GHOST, undefined))
+    for (const chain of [
+      () => [],
+      (lists: string[]) => lists.slice(1),
+      (lists: string[]) => lists.toReversed(),
+      (lists: string[]) => [forged, ...lists.slice(1)],
+      () => ['!'],
+    ]) {
+      app.chain = chain
+      await app.see('unanswered', named)
+    }
+    app.chain = lists => lists
+    await app.see('verified by list: 4294967297+ 4294967298+; events added-by-list:4294967298 |', named)
+    for (let lists = 0; lists < 66; lists++) await app.list([PHONE])
+    await app.see('verified by list: 4294967297+; events removed:4294967298 |', app.named([PHONE]))
+  },
+
+  async 'a list in the log that its server does not show settles nothing'(app) {
+    app.register(PHONE, TABLET)
+    const first = await app.list([PHONE])
+    await app.see('verified by list', app.named([PHONE]))
+    const ghosts = await app.sign([PHONE, GHOST], GHOST, first)
+    app.logList(ghosts)
+    await app.list([PHONE, TABLET])
+    await app.list([PHONE])
+    await app.see('unanswered', app.named([PHONE]))
+    app.chain = lists => [toBase64(ghosts), ...lists]
+    await app.see('unanswered', app.named([PHONE]))
+  },
+
+  async 'a missed list that no device before it has signed is refused'(app) {
+    app.register(PHONE, TABLET, GHOST)
+    await app.list([PHONE])
+    await app.see('verified by list', app.named([PHONE]))
+    await app.list([PHONE, TABLET])
+    await app.list([GHOST], GHOST)
+    await app.see('refused at deviceList', app.named([GHOST]))
+  },
+
+  async 'new keys are asked about until those keys are accepted'(app) {
+    app.register(PHONE, TABLET, GHOST)
+    const first = toBase64(deviceListHash(await app.list([PHONE])))
+    await app.see('verified by list: 4294967297+; events  |', app.named([PHONE]))
+    const reset = toBase64(deviceListHash(await app.list([TABLET], TABLET, false)))
+    const asks = (kind: string, hash: string) => `, asks ${kind} ${hash} |`
+    const named = app.named([TABLET])
+    await app.see(`verified by list: 4294967298+; events reset:all${asks('reset', reset)}`, named)
+    await app.expect(`, asks reset ${reset}`, told => told.accept(first))
+    await app.expect('', told => told.restart())
+    await app.see(`verified by list: 4294967298+; events ${asks('reset', reset)}`, named)
+    await app.expect('accepted', told => told.accept(reset))
+    await app.expect('accepted', told => told.accept(first))
+    await app.see('verified by list: 4294967298+; events  |', named)
+    await app.list([PHONE, TABLET], TABLET)
+    await app.see(
+      'verified by list: 4294967297+ 4294967298+; events added-by-list',
+      app.named([PHONE, TABLET]),
+    )
+    await app.list([GHOST], GHOST, false)
+    const next = toBase64(deviceListHash(await app.list([PHONE, GHOST], GHOST)))
+    await app.see(
+      `verified by list: 4294967297+ 4294975073+; events reset:all${asks('reset', next)}`,
+      app.named([PHONE, GHOST]),
+    )
+  },
+
+  async 'a person without a list is asked about at each new key, and at a first list'(app) {
+    app.register(PHONE, TABLET)
+    const unlisted = (deviceIds: bigint[]) => app.named(deviceIds, undefined)
+    await app.see('verified by first-use: ; events  |', unlisted([]))
+    await app.see('verified by first-use: 4294967297; events  |', unlisted([PHONE]))
+    await app.see(
+      'verified by first-use: 4294967298 4294967297; events added:4294967298, asks added ',
+      unlisted([TABLET, PHONE]),
+    )
+    const hash = 'm/0b5nFW6hdHxB/J31mMs8Kc0nXSecBXsPOCT53i43w='
+    await app.expect('accepted', told => told.accept(hash))
+    await app.see('verified by first-use: 4294967297 4294967298; events  |', unlisted([PHONE, TABLET]))
+    app.log.register(ANN, TABLET, keyOf(GHOST))
+    const { devices, ...named } = unlisted([PHONE, TABLET])
+    const replaced = { ...named, devices: [devices[0]!, { ...devices[1]!, publicKey: keyOf(GHOST) }] }
+    await app.see(
+      'verified by first-use: 4294967297 4294967298; events replaced:4294967298, asks replaced ',
+      replaced,
+    )
+    await app.list([PHONE])
+    await app.see(
+      'verified by list: 4294967297+; events removed:4294967298, asks first-list ',
+      app.named([PHONE]),
+    )
+  },
+
+  async 'a person who started over since a link was made is asked about'(app) {
+    app.register(PHONE, TABLET)
+    const listHash = toBase64(deviceListHash(await app.list([PHONE])))
+    const linked = { userId: ANN, listHash }
+    await app.list([PHONE, TABLET])
+    await app.list([TABLET], TABLET, false)
+    const reset = toBase64(deviceListHash(await app.list([TABLET])))
+    await app.expect(`verified by list: 4294967298+; events reset:all, asks reset ${reset}`, told =>
+      told.verifyShared(app.named([TABLET]), linked),
+    )
   },
 
   async 'no other person passes for the one of a link'(app) {

@@ -8,29 +8,60 @@ import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
+import { listenForEvents } from '../../src/media/events-listener.ts'
+import { JanusEvents } from '../../src/media/janus-events.ts'
+import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { openBrowser, PATIENCE_MS, WITH_CAMERA } from './browser.ts'
-import { type Janus, startJanus } from './janus.ts'
+import { EVENTS_USER, type Janus, startJanus } from './janus.ts'
 import { builtProgram } from './programs.ts'
 
 export interface MediaHouse {
   readonly janus: Janus
   readonly browser: Browser
   readonly url: string
+  /** Each hears whose feed is whose, as a server tells it. */
+  readonly tabs: MediaTab[]
+  readonly userOfFeed: Map<string, string>
 }
 
 /** One gateway and one browser for the tests of a file. */
 export async function openMediaHouse(t: Test): Promise<MediaHouse> {
   const janus = await startJanus(t, t.testdir())
   const browser = (await openBrowser(t))!
-  return { janus, browser, url: await serveMedia(t) }
+  const house: MediaHouse = { janus, browser, url: await serveMedia(t), tabs: [], userOfFeed: new Map() }
+  await vouchInTabs(t, house)
+  return house
+}
+
+async function vouchInTabs(t: Test, { janus, tabs, userOfFeed }: MediaHouse): Promise<void> {
+  const { tokenSecret, eventsPassword: password } = janus.secrets
+  const events = new JanusEvents({
+    tokens: new RoomTokens({ tokenSecret, clientUrl: janus.url }),
+    monotonicMs: () => performance.now(),
+    onRestarted: () => undefined,
+    onFeeds({ userId }, _, feedIds) {
+      for (const feed of feedIds) userOfFeed.set(String(feed), String(userId))
+      // One may have been closed.
+      for (const tab of tabs) tab.vouch(userOfFeed).catch(() => undefined)
+    },
+  })
+  const listener = await listenForEvents({
+    host: '127.0.0.1',
+    port: janus.eventsPort,
+    user: EVENTS_USER,
+    password,
+    take: posted => events.take(posted),
+    onAnswered: () => undefined,
+  })
+  t.teardown(() => listener.close())
 }
 
 export interface Room {
   readonly id: number
   readonly secret: string
-  /** Lets a device in. */
+  /** Lets a device of the user in. */
   admit(
-    mediaName: string,
+    userId: string,
     more?: { readonly forRoom?: number; readonly forSeconds?: number },
   ): Promise<Admission>
 }
@@ -63,16 +94,16 @@ export async function openRoom(
   return {
     id,
     secret,
-    async admit(mediaName, { forRoom = id, forSeconds = 3_600 } = {}) {
+    async admit(userId, { forRoom = id, forSeconds = 3_600 } = {}) {
       const expiry = Math.floor(Date.now() / 1000) + forSeconds
       const sign = (text: string) =>
         `${text}:${createHmac('sha1', janus.secrets.tokenSecret).update(text).digest('base64')}`
-      const device = `device=${mediaName.split(':')[0]}_1`
+      const device = `device=${userId}_1`
       const roomToken = sign(`${expiry},janus.plugin.videoroom,room=${forRoom},${device}`)
       const pluginToken = sign(`${expiry},janus,janus.plugin.videoroom,${device}`)
       tokens.push(roomToken)
       await janus.videoRoom({ ...about, request: 'allowed', action: 'add', allowed: tokens })
-      return { url: janus.url, roomId: id, roomToken, pluginToken, mediaName }
+      return { url: janus.url, roomId: id, roomToken, pluginToken }
     },
   }
 }
@@ -106,7 +137,14 @@ export class MediaTab {
     await page.goto(house.url)
     const text = JSON.stringify({ callId: '42', ...options })
     await page.evaluate(`start(${text}, ${fps}, ${keyByte})`)
-    return new MediaTab(page)
+    const tab = new MediaTab(page)
+    house.tabs.push(tab)
+    await tab.vouch(house.userOfFeed)
+    return tab
+  }
+
+  async vouch(userOfFeed: ReadonlyMap<string, string>): Promise<void> {
+    await this.evaluate(`media.vouch(new Map(${JSON.stringify([...userOfFeed])}))`)
   }
 
   async join(admission: Admission): Promise<void> {

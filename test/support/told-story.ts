@@ -7,18 +7,20 @@ import {
   type DeviceEvent,
   type Fetch,
   type KeptCheckpoint,
+  type KeyQuestion,
   type KnownUser,
   LogClient,
   type LookupOutcome,
   type NamedUser,
   type OwnKeysReport,
   type PublishedKeys,
+  type ReadDeviceLists,
   type Refusal,
   type Unanswered,
   type VerifiedCheckpoint,
   type VerifiedDevices,
 } from '../../src/client/client.ts'
-import { toBase64 } from './bytes.ts'
+import { fromUtf8, toBase64 } from './bytes.ts'
 import type { Json } from './verdict-edits.ts'
 
 interface Exchange {
@@ -53,6 +55,8 @@ export class ToldStory {
   readonly steps: Step[] = []
   /** Answers the requests of the next step. */
   serve: Fetch = () => Promise.reject(new Error('no network'))
+  /** Answers `GET user/device-lists`. */
+  serveLists: ReadDeviceLists = () => Promise.reject(new Error('no network'))
   readonly #published: PublishedKeys
   readonly #origin: string
   readonly #userId: string
@@ -114,6 +118,15 @@ export class ToldStory {
     )
   }
 
+  accept(listHash: string): Promise<string> {
+    return this.#step('accept', listHash, () =>
+      settled(
+        this.#contacts.accept(this.#userId, listHash),
+        question => questionText(question) || 'accepted',
+      ),
+    )
+  }
+
   /** Events that are shown do not come again. */
   verify(user: NamedUser, isShown: () => boolean = () => false): Promise<string> {
     let act = 'verify'
@@ -150,10 +163,23 @@ export class ToldStory {
     const fetch = (async (url: string, init: { readonly body?: string }) =>
       this.#exchange(url, init)) as unknown as Fetch
     this.#client = new LogClient({ ...this.#published, url: 'https://log.example', store, fetch })
-    this.#contacts = new ContactDevices(this.#client, {
-      get: userId => this.#known.get(userId),
-      put: known => void this.#known.set(known.userId, known),
-    })
+    const known = {
+      get: (userId: string) => this.#known.get(userId),
+      put: (user: KnownUser) => void this.#known.set(user.userId, user),
+    }
+    this.#contacts = new ContactDevices(this.#client, known, (userId, after) => this.#lists(userId, after))
+  }
+
+  async #lists(userId: string, after: number | undefined): Promise<readonly string[]> {
+    const path = `user/device-lists?userId=${userId}${after === undefined ? '' : `&after=${after}`}`
+    try {
+      const lists = await this.serveLists(userId, after)
+      this.#exchanges.push({ path, status: 200, answer: toBase64(fromUtf8(JSON.stringify(lists))) })
+      return lists
+    } catch (error) {
+      this.#exchanges.push({ path })
+      throw error
+    }
   }
 
   async #exchange(url: string, init: { readonly body?: string }): Promise<Response> {
@@ -178,7 +204,7 @@ export class ToldStory {
     const list =
       known?.list && `, list ${known.list.index} since ${known.list.since.index} ${known.list.since.seq}`
     return ` | ${kept?.treeSize ?? 'none'}, pending ${pending.map(sizeIn).join(' ')}${list ?? ''}${
-      known === undefined ? '' : `, ${eventsText(known.events)}`
+      known === undefined ? '' : `, ${eventsText(known.events)}${questionText(known.question)}`
     }`
   }
 }
@@ -218,7 +244,11 @@ function ownKeysText(report: OwnKeysReport | Refusal | Unanswered): string {
 function devicesText(verdict: VerifiedDevices | Refusal | Unanswered): string {
   if (verdict.kind !== 'verified') return failureText(verdict)
   const devices = verdict.devices.map(({ deviceId, signingKey }) => `${deviceId}${signingKey ? '+' : ''}`)
-  return `verified by ${verdict.basis}: ${devices.join(' ')}; ${eventsText(verdict.events)}`
+  return `verified by ${verdict.basis}: ${devices.join(' ')}; ${eventsText(verdict.events)}${questionText(verdict.question)}`
+}
+
+function questionText(question: KeyQuestion | undefined): string {
+  return question === undefined ? '' : `, asks ${question.kind} ${question.listHash}`
 }
 
 function eventsText(events: readonly DeviceEvent[]): string {

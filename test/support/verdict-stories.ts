@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url'
 import { type Fetch, type NamedUser, signDeviceList } from '../../src/client/client.ts'
 import { deviceListHash, parseDeviceList } from '../../src/log/device-list.ts'
 import { fromBase64, fromUtf8, toBase64 } from './bytes.ts'
-import { type ListSigner, listedDevice, listSigner, signWith } from './device-lists.ts'
+import { type ListSigner, listedDevice, listSigner, servedLists, signWith } from './device-lists.ts'
 import { LyingLog, numberedKey } from './lying-log.ts'
 import { randomFrom, seedOf } from './seed.ts'
 import { type Step, ToldStory } from './told-story.ts'
@@ -56,6 +56,7 @@ class Story {
     // Some logs begin where a second tile does.
     this.#log.grow(mutator.below(8) === 0 ? 235 : 5 + mutator.below(20))
     this.#told = new ToldStory(this.#log.published, this.#log.signer.name, ANN)
+    this.#told.serveLists = async (_userId, after) => this.#servedLists(after)
   }
 
   async tell(): Promise<readonly Step[]> {
@@ -180,11 +181,27 @@ class Story {
     }
     if (way === 13) return told.restart()
     if (way === 14) return told.checkOwnList()
+    if (way > 17 && this.#lists.length > 0)
+      return told.accept(
+        toBase64(deviceListHash(mutator.below(3) > 0 ? this.#lists.at(-1)! : mutator.pick(this.#lists))),
+      )
     if (way === 15 && this.#lists.length > 0) {
       const shared = { userId: ANN, listHash: toBase64(deviceListHash(mutator.pick(this.#lists))) }
       return told.verifyShared(this.#named(), shared)
     }
     return told.verify(this.#named(), () => mutator.below(3) === 0)
+  }
+
+  /** Ann's lists. The server may leave one out, or spoil or swap them. */
+  #servedLists(after: number | undefined): string[] {
+    const mutator = this.#mutator
+    const way = mutator.below(12)
+    const lists = servedLists(this.#lists, after)
+    if (way === 0) throw new Error('no network')
+    if (way === 1) return lists.toReversed()
+    if (way === 2) return lists.filter((_, at) => at !== 0)
+    if (way === 3) return lists.map(list => toBase64(fromBase64(list).with(90, 1)))
+    return lists
   }
 
   /** Ann as her server names her, which may lie. */

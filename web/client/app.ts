@@ -5,7 +5,7 @@ import { developmentPins } from '../../src/app/development.ts'
 import { Calls } from './calls.ts'
 import { Contacts } from './contacts.ts'
 import { newsOf } from './sentences.ts'
-import { type Connection, SIGNED_OUT, type State, type Store } from './state.ts'
+import { type Connection, type KeyQuestion, SIGNED_OUT, type State, type Store } from './state.ts'
 import { storage } from './storage.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
 
@@ -66,10 +66,28 @@ export class App {
     try {
       await action()
     } catch (error) {
-      this.#store.sayFailure(error)
+      if (hasCode(error, 'KEYS_RESET')) this.#askAboutKeys(error, () => this.act(name, action))
+      else this.#store.sayFailure(error)
     } finally {
       this.#store.update({ doing: new Set([...this.#state.doing].filter(one => one !== name)) })
     }
+  }
+
+  /** The person goes on with a contact's new keys. */
+  async acceptKeys({ userId, listHash, goOn }: KeyQuestion): Promise<void> {
+    this.putQuestionAway()
+    await this.#signedIn.me.contacts.acceptKeys(userId, listHash)
+    await goOn()
+  }
+
+  putQuestionAway(): void {
+    this.#store.update({ question: undefined })
+  }
+
+  #askAboutKeys(error: CallsignError, goOn: KeyQuestion['goOn']): void {
+    const { userId, listHash } = error.members
+    const sentence = this.#store.sentenceOf(error)
+    this.#store.update({ question: { userId: `${userId}`, listHash: `${listHash}`, sentence, goOn } })
   }
 
   askForCode(identifier: string, name: string): Promise<void> {

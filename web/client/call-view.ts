@@ -60,11 +60,13 @@ function picturesView({ media, user }: State, { participants, state }: Call): Vi
       isSoundOn,
     ),
   )
+  const unknown = peers.filter(({ userId, stream }) => userId === undefined && stream !== undefined)
+  tiles.push(...unknown.map(peer => tileView(UNKNOWN, peer, isSoundOn)))
   const othersShown = screens.length + tiles.length
   // One's own picture lies over a single other one, and has a place among several.
   const places = hasOwn && othersShown > 1 ? othersShown + 1 : othersShown
   return html`<div class="pictures count${Math.min(places, TILES_MAX)}">
-      ${screens.map(({ userId }) => screenView(userId, participants))} ${tiles}
+      ${screens.map(peer => screenView(peer, participants))} ${tiles}
       ${
         hasOwn
           ? html`<video class="own" aria-label="Your camera" data-stream="own" .muted=${true} autoplay playsinline></video>`
@@ -80,8 +82,12 @@ function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
     ${isSilent ? html`<p class="quiet">Sound is off: two tabs of one computer would hear each other.</p>` : nothing}`
 }
 
-function tileView(participant: CallParticipant, peer: MediaPeer | undefined, isSoundOn: boolean) {
-  const { userId, displayName } = participant
+function tileView(
+  participant: Pick<CallParticipant, 'displayName'>,
+  peer: MediaPeer | undefined,
+  isSoundOn: boolean,
+) {
+  const { displayName } = participant
   const { stream, isMuted, isSpeaking } = peer ?? {}
   const link = peer?.state ?? 'connecting'
   // A device that is gone would leave its last picture standing.
@@ -92,16 +98,16 @@ function tileView(participant: CallParticipant, peer: MediaPeer | undefined, isS
       stream === undefined
         ? nothing
         : html`<video class=${hasPicture ? 'remote' : 'sound'} aria-label=${`${displayName}’s camera`}
-          data-stream=${userId} .muted=${!isSoundOn} autoplay playsinline></video>`
+          data-stream=${peer?.id} .muted=${!isSoundOn} autoplay playsinline></video>`
     }
     <figcaption>${isMuted ? iconView('microphone', true) : nothing}${displayName}${link === 'connected' ? nothing : html` · ${LINK_STATES[link]}`}</figcaption>
   </figure>`
 }
 
-function screenView(userId: string, participants: readonly CallParticipant[]): TemplateResult {
-  const displayName = participants.find(one => one.userId === userId)?.displayName ?? '…'
+function screenView({ id, userId }: MediaPeer, participants: readonly CallParticipant[]): TemplateResult {
+  const { displayName } = participants.find(one => one.userId === userId) ?? UNKNOWN
   return html`<figure class="tile screen">
-    <video class="remote" aria-label=${`${displayName}’s screen`} data-stream=${`${userId} screen`}
+    <video class="remote" aria-label=${`${displayName}’s screen`} data-stream=${`${id} screen`}
       .muted=${true} autoplay playsinline></video>
     <figcaption>${displayName}’s screen</figcaption>
   </figure>`
@@ -115,7 +121,7 @@ function screenView(userId: string, participants: readonly CallParticipant[]): T
 export function playStreams(root: ParentNode, { local, peers }: MediaView, onSilence: () => void): void {
   for (const video of root.querySelectorAll<HTMLVideoElement>('video[data-stream]')) {
     const [of, isScreen] = (video.dataset.stream ?? '').split(' ')
-    const peer = peers.find(({ userId }) => userId === of)
+    const peer = peers.find(({ id }) => id === of)
     const stream = of === 'own' ? local : isScreen === undefined ? peer?.stream : peer?.screen
     if (stream === undefined) continue
     if (video.srcObject !== stream) video.srcObject = stream
@@ -256,6 +262,8 @@ const STATES: Readonly<Record<CallParticipant['state'], string>> = {
   missed: 'no answer',
   removed: 'removed',
 }
+/** The name beside a feed that the server does not vouch for. */
+const UNKNOWN = { displayName: 'Somebody unknown' }
 const LINK_STATES: Readonly<Record<MediaPeer['state'], string>> = {
   connecting: 'connecting',
   connected: 'connected',

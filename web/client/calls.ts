@@ -76,7 +76,8 @@ export class Calls {
       // Without a connection the page says that.
       if (hasCode(error, 'OFFLINE')) return
       if (!isRing(call)) return this.#store.sayFailure(error)
-      const refusals = new Map(this.#store.state.refusals).set(call.callId, this.#store.sentenceOf(error))
+      const refusal = { sentence: this.#store.sentenceOf(error), isQuestion: hasCode(error, 'KEYS_RESET') }
+      const refusals = new Map(this.#store.state.refusals).set(call.callId, refusal)
       this.#store.update({ refusals })
     })
     call.on('key-asked', ask => {

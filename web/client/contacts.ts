@@ -98,7 +98,7 @@ export class Contacts {
   }
 
   /** Shows the digits to compare with a contact. */
-  async showCode({ userId }: Contact): Promise<void> {
+  async showCode({ userId }: Pick<Contact, 'userId'>): Promise<void> {
     const code = await this.#me.contacts.comparisonCode(userId)
     this.#store.update({ codes: new Map(this.#store.state.codes).set(userId, code) })
   }

@@ -64,6 +64,7 @@ export class Group implements Carrier {
     const picture = camera?.isOn ? camera : undefined
     const isLinked = this.#media.state === 'connected'
     return {
+      id: feed,
       userId,
       state: undecryptable !== undefined ? 'undecryptable' : isLinked ? 'connected' : 'interrupted',
       stream: this.#streamOf(`${feed} person`, [microphone?.track, picture?.track]),

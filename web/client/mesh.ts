@@ -168,7 +168,7 @@ export class Mesh implements Carrier {
     const peers = [...this.#peers].map(([name, { link }]) => {
       const stream = link.stream.getTracks().length === 0 ? undefined : link.stream
       const hasPicture = link.stream.getVideoTracks().length > 0
-      return { userId: name.split('_')[0]!, state: link.state, stream, hasPicture }
+      return { id: name, userId: name.split('_')[0]!, state: link.state, stream, hasPicture }
     })
     this.#onPeers(peers)
   }

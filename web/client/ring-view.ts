@@ -4,7 +4,7 @@ import { html, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { Call } from '../../src/app/app.ts'
 import type { App } from './app.ts'
-import type { State } from './state.ts'
+import type { RingRefusal, State } from './state.ts'
 import { avatar } from './view-parts.ts'
 
 export function ringsView({ rings, refusals, call, doing }: State, app: App): TemplateResult {
@@ -19,19 +19,19 @@ export function ringsView({ rings, refusals, call, doing }: State, app: App): Te
 
 function ringView(
   ring: Call,
-  refusal: string | undefined,
+  refusal: RingRefusal | undefined,
   isInCall: boolean,
   isAnswering: boolean,
   app: App,
 ): TemplateResult {
   const { caller, isVideo, isOnGoing, isVerified } = ring
-  const isRefused = isVerified === false
+  const isRefused = isVerified === false && refusal?.isQuestion !== true
   const what = isOnGoing ? 'invites you into a call' : isVideo ? 'calls with video' : 'calls'
   return html`<section class="card ring">
     ${avatar(caller)}
     <div class="ring-text">
       <p class="caller"><strong dir="auto">${caller.displayName}</strong> ${what}</p>
-      <p class="quiet ${isRefused ? 'bad' : ''}">${checkText(isVerified, refusal)}</p>
+      <p class="quiet ${isVerified === false ? 'bad' : ''}">${checkText(isVerified, refusal)}</p>
     </div>
     <p class="row">
       <button class="main" ?disabled=${isRefused || isAnswering}
@@ -42,7 +42,8 @@ function ringView(
   </section>`
 }
 
-function checkText(isVerified: boolean | undefined, refusal = ''): string {
+function checkText(isVerified: boolean | undefined, refusal?: RingRefusal): string {
   if (isVerified === undefined) return 'Checking whose key it is …'
-  return isVerified ? 'The call’s key is theirs: the key log proves it.' : `Not to be answered. ${refusal}`
+  if (isVerified) return 'The call’s key is theirs: the key log proves it.'
+  return refusal?.isQuestion === true ? refusal.sentence : `Not to be answered. ${refusal?.sentence ?? ''}`
 }

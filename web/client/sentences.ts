@@ -6,6 +6,8 @@ type NameOf = (userId: string) => string
 
 export function sentenceOf(error: unknown, nameOf: NameOf): string {
   if (hasCode(error, 'KEYS_REFUSED')) return refusalOf(error, nameOf)
+  if (hasCode(error, 'KEYS_RESET'))
+    return questionOf(String(error.members.kind), nameOf(String(error.members.userId)))
   if (hasCode(error, 'DEVICE_REMOVED'))
     return 'This device was removed by another of yours, and is signed out.'
   if (hasCode(error, 'NO_ANSWER')) return 'The server does not answer. Is it still running?'
@@ -18,6 +20,11 @@ export function sentenceOf(error: unknown, nameOf: NameOf): string {
     ...(typeof attemptsLeft === 'number' ? [`${attemptsLeft} more tries.`] : []),
     ...(typeof retryIn === 'number' ? [`Try again in ${retryIn} s.`] : []),
   ].join(' ')
+}
+
+/** Why a contact's keys are new, before the person goes on with them. */
+function questionOf(kind: string, name: string): string {
+  return `${name}’s keys are new: ${QUESTIONS[kind] ?? QUESTIONS.reset}. Compare the code with ${name}, or go on?`
 }
 
 /** A sentence for news of keys; undefined where the failed action has one. */
@@ -80,8 +87,13 @@ const NEWS: Readonly<Partial<Record<KeyEvent['kind'], (name: string) => string>>
     `${name} has started over on a new device. Ask whether that is so before you say anything private.`,
   unlisted: name =>
     `The server names a device of ${name}’s that ${name} has not approved. Nothing is encrypted for it.`,
-  added: name =>
-    `${name} has a new device, and calls are encrypted for it too. Ask whether it is really theirs.`,
+  added: name => `${name} has a new device. Nothing is encrypted for it before you have said so.`,
   replaced: name =>
-    `${name} has a device with a new key, and calls are encrypted for it too. Ask whether it is really theirs.`,
+    `${name} has a device with a new key. Nothing is encrypted for it before you have said so.`,
+}
+const QUESTIONS: Readonly<Record<string, string>> = {
+  reset: 'all devices were replaced by a new one, or somebody else is signed in under that name',
+  'first-list': 'the devices have a list from now on, which no device that you know has signed',
+  added: 'there is a new device, and only the server says whose it is',
+  replaced: 'a device has a new key, and only the server says whose it is',
 }

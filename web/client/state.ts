@@ -42,8 +42,10 @@ export interface State {
   /** User ids of the contacts that are marked for a call of several. */
   readonly marked: ReadonlySet<string>
   readonly rings: readonly Call[]
-  /** Why a call that rings is not to be answered, by its id. */
-  readonly refusals: ReadonlyMap<string, string>
+  /** Why the caller of a call that rings does not verify, by its id. */
+  readonly refusals: ReadonlyMap<string, RingRefusal>
+  /** New keys of a contact, which something waits for. */
+  readonly question: KeyQuestion | undefined
   /** The call that this tab is in, or comes back to. */
   readonly call: Call | undefined
   readonly media: MediaView
@@ -53,6 +55,21 @@ export interface State {
   readonly codes: ReadonlyMap<string, string>
   readonly history: readonly PastCall[]
   readonly missedCalls: number
+}
+
+export interface RingRefusal {
+  readonly sentence: string
+  /** The answer asks about new keys. */
+  readonly isQuestion: boolean
+}
+
+/** A `KEYS_RESET`, as the page asks it. */
+export interface KeyQuestion {
+  readonly userId: string
+  readonly listHash: string
+  readonly sentence: string
+  /** Does what has waited for the answer. */
+  readonly goOn: () => Promise<void>
 }
 
 export interface Notice {
@@ -92,7 +109,10 @@ export interface MediaView {
 }
 
 export interface MediaPeer {
-  readonly userId: string
+  /** Names its streams on the page. */
+  readonly id: string
+  /** Undefined where the server does not say whose they are. */
+  readonly userId: string | undefined
   /**
    * `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try;
    * `undecryptable`: what it sends does not open with the call's keys.
@@ -137,6 +157,7 @@ export const SIGNED_OUT: State = {
   marked: new Set(),
   rings: [],
   refusals: new Map(),
+  question: undefined,
   call: undefined,
   media: NO_MEDIA,
   keyAsks: [],

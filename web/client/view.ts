@@ -21,7 +21,7 @@ export function titleOf({ rings, user, call }: State): string {
 }
 
 export function pageView(state: State, app: App): TemplateResult {
-  return html`${headerView(state, app)} ${noticesView(state, app)} ${bodyView(state, app)}
+  return html`${headerView(state, app)} ${noticesView(state, app)} ${questionView(state, app)} ${bodyView(state, app)}
     <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">API</a>
       <a href="/docs/events" target="_blank">Events</a></footer>`
 }
@@ -92,6 +92,22 @@ function troubleView({ connection }: State): View {
     <p><strong>The server answers, but its WebSocket can’t be reached,</strong> so nobody can call or be called here. A
       proxy, a virus scanner or an extension of the browser may block it: let <code>${`${location.origin.replace('http', 'ws')}/ws`}</code> through, or
       try another browser. This page goes on by itself when it is open.</p>
+  </section>`
+}
+
+function questionView({ question, codes, doing }: State, app: App): View {
+  if (question === undefined) return nothing
+  const code = codes.get(question.userId)
+  return html`<section class="card attention" role="alert">
+    <p>${question.sentence}</p>
+    ${code === undefined ? nothing : html`<p class="digits mono" aria-label="Code to compare">${code}</p>`}
+    <p class="row">
+      <button class="main" ?disabled=${doing.has('accept-keys')}
+        @click=${() => app.act('accept-keys', () => app.acceptKeys(question))}>Go on</button>
+      <button ?disabled=${doing.has('show-code')}
+        @click=${() => app.act('show-code', () => app.contacts.showCode(question))}>Compare a code</button>
+      <button class="plain" @click=${() => app.putQuestionAway()}>Not now</button>
+    </p>
   </section>`
 }
 

@@ -40,8 +40,8 @@ class FollowedCall extends Emitter<CallEvents> implements MediaCall {
     return this.#seen.media
   }
 
-  get self() {
-    return { mediaName: this.#seen.mediaName }
+  get participants() {
+    return this.#seen.participants
   }
 
   get keys() {

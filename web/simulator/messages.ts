@@ -1,7 +1,7 @@
 /** The simulator and its page with people's media talk in these, as JSON over a WebSocket. */
 
 import type { Call } from '../../src/app/app.ts'
-import type { MediaState } from '../../src/app/media/media.ts'
+import type { MediaCall, MediaState } from '../../src/app/media/media.ts'
 
 /** To the page. `person` is a user id. */
 export type MediaRequest =
@@ -18,7 +18,7 @@ export type MediaReport =
   | { readonly kind: 'error'; readonly person: string; readonly code: string; readonly message: string }
 
 export interface SeenCall extends Pick<Call, 'callId' | 'isVideo' | 'state' | 'roomId' | 'media'> {
-  readonly mediaName: string
+  readonly participants: MediaCall['participants']
   readonly keys: readonly SeenKey[]
   readonly sendingEpoch: number | undefined
 }

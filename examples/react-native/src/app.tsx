@@ -1,10 +1,10 @@
 /** Sign-in, people, and the call with the fingerprint of its key. There is no sound or picture yet. */
 
-import type { Question } from 'callsign/app'
+import { hasCode, type Question } from 'callsign/app'
 import type { CallView } from 'callsign/react'
 import { useCalls, useCallsign, useContacts, useDevices } from 'callsign/react'
 import { useEffect, useState } from 'react'
-import { Button, SafeAreaView, ScrollView, Share, Text, TextInput } from 'react-native'
+import { Alert, Button, SafeAreaView, ScrollView, Share, Text, TextInput } from 'react-native'
 import { me } from './me.ts'
 import { beReachable, call as callPerson } from './ringing.ts'
 
@@ -19,7 +19,10 @@ export function App() {
   const [asked, setAsked] = useState<Asked>()
   const act = (work: () => Promise<unknown>) => {
     setNotice('')
-    work().catch((error: unknown) => setNotice(error instanceof Error ? error.message : String(error)))
+    work().catch((error: unknown) => {
+      if (hasCode(error, 'KEYS_RESET')) askAboutKeys(error.members, () => act(work), act)
+      else setNotice(error instanceof Error ? error.message : String(error))
+    })
   }
 
   useEffect(() => {
@@ -83,6 +86,22 @@ export function App() {
 }
 
 type Act = (work: () => Promise<unknown>) => void
+
+/** A contact's keys are new: the person compares the code, or goes on with what they wanted. */
+function askAboutKeys(members: Readonly<Record<string, unknown>>, goOn: () => void, act: Act) {
+  const [userId, listHash] = [String(members.userId), String(members.listHash)]
+  const question = 'There is a new device, or somebody else is signed in under that name.'
+  const ask = (code: string) =>
+    Alert.alert('A contact’s keys are new', `${question} Compare the code with them, or go on?${code}`, [
+      {
+        text: 'Compare a code',
+        onPress: () => act(async () => ask(`\n\n${await me.contacts.comparisonCode(userId)}`)),
+      },
+      { text: 'Go on', onPress: () => act(() => me.contacts.acceptKeys(userId, listHash).then(goOn)) },
+      { text: 'Not now', style: 'cancel' },
+    ])
+  ask('')
+}
 
 function CallCard({ view, act }: { view: CallView; act: Act }) {
   const { call, caller, isIncoming, isVerified, isHost, state, fingerprint } = view

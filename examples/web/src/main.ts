@@ -1,6 +1,6 @@
 /** A calling app: sign-in, contacts by link, calls with sound and picture. */
 
-import { type Call, Callsign, indexedDbStorage, type Question } from 'callsign/app'
+import { type Call, Callsign, hasCode, indexedDbStorage, type Question } from 'callsign/app'
 import { showMedia } from './media.ts'
 import { pins, server } from './pins.ts'
 import { button, form, item, section, text } from './view.ts'
@@ -11,6 +11,8 @@ let contacts: readonly { readonly userId: string; readonly displayName: string }
 let requests: readonly { readonly userId: string; readonly displayName: string }[] = []
 let link = ''
 let notice = ''
+/** What is asked about a contact's new keys. */
+let newKeys: HTMLElement | undefined
 /** The form for the code, while one is asked for. */
 let question: HTMLElement | undefined
 
@@ -18,11 +20,35 @@ let question: HTMLElement | undefined
 async function act(work: () => Promise<unknown>): Promise<void> {
   try {
     notice = ''
+    newKeys = undefined
     await work()
   } catch (error) {
-    notice = error instanceof Error ? error.message : String(error)
+    if (hasCode(error, 'KEYS_RESET')) newKeys = askAboutKeys(error.members, work)
+    else notice = error instanceof Error ? error.message : String(error)
   }
   draw()
+}
+
+/** A contact's keys are new: the person compares the code, or goes on with what they wanted. */
+function askAboutKeys(members: Readonly<Record<string, unknown>>, work: () => Promise<unknown>): HTMLElement {
+  const [userId, listHash] = [String(members.userId), String(members.listHash)]
+  const name = contacts.find(contact => contact.userId === userId)?.displayName ?? 'A contact'
+  const code = text('')
+  return section(
+    `${name}’s keys are new`,
+    text(
+      'There is a new device, or somebody else is signed in under that name. Compare the code with them, or go on?',
+    ),
+    code,
+    button('Compare a code', () =>
+      me.contacts.comparisonCode(userId).then(
+        digits => code.replaceChildren(digits),
+        error => code.replaceChildren(String(error)),
+      ),
+    ),
+    button('Go on', () => act(() => me.contacts.acceptKeys(userId, listHash).then(work))),
+    button('Not now', () => act(async () => {})),
+  )
 }
 
 function askCode({ sentTo, error }: Question): Promise<string> {
@@ -74,6 +100,7 @@ function callView(call: Call): HTMLElement {
 
 function draw(): void {
   const parts: HTMLElement[] = notice === '' ? [] : [section('', text(notice))]
+  if (newKeys !== undefined) parts.push(newKeys)
   if (me.userId === undefined) {
     const address = section(
       'Sign in',

@@ -2,7 +2,6 @@
 
 import type { Call, Callsign } from 'callsign/app'
 import { joinMedia } from 'callsign/app/media'
-import { text } from './view.ts'
 
 const tiles = document.querySelector('#tiles')!
 
@@ -15,14 +14,12 @@ export function showMedia(me: Callsign, call: Call): void {
     // The server has no media gateway, such as Janus: people see who is there, and hear nothing.
     if (call.media?.kind !== 'janus') return
     const media = joinMedia(call, { relay: () => me.relay() })
-    const showOwn = () => show('You', [media.own.get('camera')], true)
+    const showOwn = () => show('own', 'You', [media.own.get('camera')], true)
     media.on('own', showOwn)
-    media.on('participant', ({ userId, microphone, camera }) =>
-      show(nameOf(call, userId), [microphone?.track, camera?.isOn ? camera.track : undefined], false),
+    media.on('participant', ({ feed, userId, microphone, camera }) =>
+      show(feed, nameOf(call, userId), [microphone?.track, camera?.isOn ? camera.track : undefined], false),
     )
-    media.on('gone', ({ userId }) =>
-      tiles.querySelector(`[data-name="${CSS.escape(nameOf(call, userId))}"]`)?.remove(),
-    )
+    media.on('gone', ({ feed }) => tileOf(feed)?.remove())
     showOwn()
   }
   call.on('state', begin)
@@ -30,22 +27,33 @@ export function showMedia(me: Callsign, call: Call): void {
   begin()
 }
 
-function nameOf({ participants }: Call, userId: string): string {
-  return participants.find(one => one.userId === userId)?.displayName ?? 'Somebody'
+function nameOf({ participants }: Call, userId: string | undefined): string {
+  return participants.find(one => one.userId === userId)?.displayName ?? 'Somebody unknown'
 }
 
-function show(name: string, tracks: readonly (MediaStreamTrack | undefined)[], isOwn: boolean): void {
-  const known = tiles.querySelector<HTMLElement>(`[data-name="${CSS.escape(name)}"]`)
+function tileOf(feed: string): HTMLElement | null {
+  return tiles.querySelector(`[data-feed="${CSS.escape(feed)}"]`)
+}
+
+/** The name of a feed may come after it. */
+function show(
+  feed: string,
+  name: string,
+  tracks: readonly (MediaStreamTrack | undefined)[],
+  isOwn: boolean,
+): void {
+  const known = tileOf(feed)
   const tile = known ?? document.createElement('figure')
   if (known === null) {
     const video = document.createElement('video')
     video.autoplay = true
     video.playsInline = true
     video.muted = isOwn
-    tile.dataset.name = name
-    tile.append(video, text(name))
+    tile.dataset.feed = feed
+    tile.append(video, document.createElement('figcaption'))
     tiles.append(tile)
   }
+  tile.querySelector('figcaption')!.textContent = name
   const present = tracks.filter(track => track !== undefined)
   tile.querySelector('video')!.srcObject = new MediaStream(present)
 }

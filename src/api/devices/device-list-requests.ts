@@ -1,4 +1,4 @@
-/** `PUT user/device-list`; and the members of `register_device` that say which signing key and list a device has. */
+/** `PUT user/device-list` and `GET user/device-lists`; and the members of `register_device` that say which signing key and list a device has. */
 
 import type { Static } from 'typebox'
 import { p256Verify } from '#primitives'
@@ -6,6 +6,7 @@ import { possessionChallenge } from '../../domain/accounts/token.ts'
 import { type DeviceId, isOwnId, type UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
+import { DEVICE_LISTS_PER_PAGE } from '../../limits.ts'
 import { encodeBase64 } from '../../log/base64.ts'
 import {
   type DeviceList,
@@ -15,13 +16,19 @@ import {
 } from '../../log/device-list.ts'
 import { isP256Point } from '../../log/p256.ts'
 import { invalidMember } from '../../schema/check.ts'
-import { PutDeviceListReply, PutDeviceListRequest, type RegisterDeviceRequest } from '../../schema/device.ts'
+import {
+  DeviceListsQuery,
+  DeviceListsReply,
+  PutDeviceListReply,
+  PutDeviceListRequest,
+  type RegisterDeviceRequest,
+} from '../../schema/device.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { LoggedDeviceList } from '../../store/devices/device-list-store.ts'
 import type { View } from '../../store/engine/store.ts'
 import { requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Operation, operationWithBody } from '../table/operation.ts'
+import { type Operation, operationWithBody, operationWithQuery } from '../table/operation.ts'
 import type { DeviceLists } from './device-lists.ts'
 import type { RegistrationCommand } from './device-registration.ts'
 
@@ -68,6 +75,43 @@ export function putDeviceList(deps: StepUpDeps & { readonly lists: Pick<DeviceLi
     },
   })
 }
+
+/** Lists that a contact missed: those who may read the user's keys may read them. */
+export function deviceLists(
+  deps: Pick<ApiDeps, 'accounts' | 'database' | 'deviceLists' | 'keysShown'> & {
+    readonly countUnavailable: CountUnavailable
+  },
+): Operation {
+  return operationWithQuery(DeviceListsQuery, {
+    id: 'readDeviceLists',
+    method: 'GET',
+    path: '/app/api/user/device-lists',
+    tag: 'devices',
+    summary: "A user's device lists from the last one of seq 0 on",
+    access: 'session',
+    replies: { 200: DeviceListsReply },
+    codes: ['USER_NOT_FOUND', 'RATE_LIMITED'],
+    rates: [{ name: 'public-keys', by: 'user' }],
+    handle: ({ requester, query }) => {
+      const userId = (query.userId ?? requester.userId) as UserId
+      const isOwn = userId === requester.userId
+      const isShown = isOwn || deps.keysShown(requester.userId, userId) !== undefined
+      const lists = deps.database.view(view =>
+        isShown && deps.accounts.read(view, userId) !== undefined
+          ? deps.deviceLists.chain(view, userId, query.after, DEVICE_LISTS_PER_PAGE)
+          : undefined,
+      )
+      if (lists === undefined) {
+        deps.countUnavailable(requester.userId, 1)
+        throw new SignalError('USER_NOT_FOUND', 'no such user, or none whose keys you may read')
+      }
+      return { status: 200, body: { lists: lists.map(encodeBase64) } }
+    },
+  })
+}
+
+/** Throws `RATE_LIMITED` to a user who tries ids: names and keys of people whom strangers may call are behind some. */
+export type CountUnavailable = (asker: UserId, count: number) => void
 
 /** Throws `VALIDATION_FAILED` for a signing key without possession, and for a list that can't be a device's first one. */
 export function signingMembers(

@@ -38,7 +38,13 @@ import {
   pathId,
 } from '../table/operation.ts'
 import { rateLimited } from '../table/operation-routes.ts'
-import { deviceListMembers, putDeviceList, signingMembers } from './device-list-requests.ts'
+import {
+  type CountUnavailable,
+  deviceListMembers,
+  deviceLists,
+  putDeviceList,
+  signingMembers,
+} from './device-list-requests.ts'
 import type { DeviceLists } from './device-lists.ts'
 import type { DeviceRegistration, RegistrationCommand } from './device-registration.ts'
 import { removeDevice } from './device-removal.ts'
@@ -64,13 +70,15 @@ type Deps = Pick<
   }
 
 export function deviceOperations(deps: Deps): readonly Operation[] {
+  const shown = { ...deps, countUnavailable: unavailableCounter(deps) }
   return [
     registerDevice(deps),
     putPush(deps),
     listDevices(deps),
     removeOne(deps),
-    publicKeys(deps),
+    publicKeys(shown),
     putDeviceList(deps),
+    deviceLists(shown),
   ]
 }
 
@@ -184,9 +192,7 @@ function removeOne(deps: Deps): Operation {
   })
 }
 
-function publicKeys(deps: Deps): Operation {
-  const rate = deps.rateLimits?.['public-keys-unavailable']
-  const guesses = rate && new TokenBuckets(rate, RATE_KEYS_MAX)
+function publicKeys(deps: Deps & { readonly countUnavailable: CountUnavailable }): Operation {
   return operationWithQuery(PublicKeysQuery, {
     id: 'readPublicKeys',
     method: 'GET',
@@ -200,19 +206,22 @@ function publicKeys(deps: Deps): Operation {
     handle: ({ requester: { userId }, query }) => {
       const asked = new Set((query.userIds ?? [userId]) as UserId[])
       const found = deps.database.view(view => keysOf(view, deps, userId, asked))
-      if (guesses !== undefined) {
-        countUnavailable(guesses, userId, found.unavailable.length, deps.monotonicMs())
-      }
+      deps.countUnavailable(userId, found.unavailable.length)
       return { status: 200, body: found }
     },
   })
 }
 
-/** Throws `RATE_LIMITED` to somebody who tries ids: names and keys of people whom strangers may call are behind some. */
-function countUnavailable(guesses: TokenBuckets, userId: UserId, count: number, nowMs: number): void {
-  const missingMs = count === 0 ? 0 : guesses.missingMs(`${userId}`, nowMs)
-  if (missingMs > 0) throw rateLimited(missingMs, 'user', guesses.rate)
-  for (let counted = 0; counted < count; counted++) guesses.count(`${userId}`, nowMs)
+function unavailableCounter({ rateLimits, monotonicMs }: Deps): CountUnavailable {
+  const rate = rateLimits?.['public-keys-unavailable']
+  if (rate === undefined) return () => {}
+  const guesses = new TokenBuckets(rate, RATE_KEYS_MAX)
+  return (asker, count) => {
+    const nowMs = monotonicMs()
+    const missingMs = count === 0 ? 0 : guesses.missingMs(`${asker}`, nowMs)
+    if (missingMs > 0) throw rateLimited(missingMs, 'user', guesses.rate)
+    for (let counted = 0; counted < count; counted++) guesses.count(`${asker}`, nowMs)
+  }
 }
 
 /** An unknown user and one whose keys are not for the asker look the same. */

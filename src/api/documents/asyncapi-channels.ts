@@ -109,6 +109,7 @@ const TOPIC_EVENTS = [
   'participant_joined',
   'participant_left',
   'participant_declined',
+  'media_changed',
   'host_changed',
   'call_status',
 ] as const satisfies readonly EventType[]

@@ -43,6 +43,7 @@ const SUMMARIES: Readonly<Record<EventType | CommandName | 'error', string>> = {
   participant_joined: 'Somebody came in, or came back',
   participant_left: 'Somebody left, was lost, or was removed',
   participant_declined: 'Somebody declined, is busy, or did not answer in time',
+  media_changed: 'Somebody’s feeds at the media gateway are others',
   host_changed: 'Another is host, and makes the next key',
   call_status: 'The call as a whole changed its status',
   ringing: 'The device rings',

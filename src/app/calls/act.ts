@@ -2,11 +2,11 @@
 
 import type { Failure } from '../callsign-error.ts'
 import type { KeyBinding } from '../devices/call-key.ts'
+import type { SetHints } from '../devices/key-members.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { CallParticipant } from '../wire.ts'
 import type { CallGateway, CallState, KeyAsk } from './call.ts'
 import type { HeldKey, Kept, Sender } from './device.ts'
-import type { SetHints } from '../devices/key-members.ts'
 
 /** Carried out in this order. Those with a number answer by `done` or `failed`. */
 export type Act =

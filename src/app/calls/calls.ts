@@ -3,9 +3,9 @@
  * one after the other, and gives it what comes of them.
  */
 
+import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { CallsignError, type Failure, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
-import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import type { KeyBinding } from '../devices/call-key.ts'
 import { randomId } from '../random-id.ts'
 import type { OperationName } from '../session/operations.ts'

@@ -7,13 +7,13 @@ import { latestKey, noteOpened } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
-export function close(turn: Turn, callId: string, reason: CallEnding): void {
+export function close(turn: Turn, callId: string, reason: CallEnding, isOver = OVER.includes(reason)): void {
   const call = turn.call(callId)
   if (call === undefined) return
   const key = latestKey(call)
   endHere(turn, call, reason)
   noteEnd(turn, call)
-  if (key !== undefined && !GOES_ON.includes(reason)) noteOpened(turn, callId, key.epoch, true)
+  if (key !== undefined && isOver) noteOpened(turn, callId, key.epoch, true)
   // Should it fail, the next start finds that the call has ended.
   forget(turn, callId)
 }
@@ -105,14 +105,16 @@ function withoutCall({ callId: _, ...kept }: Kept): Kept {
   return kept
 }
 
-/** The call may be come back to by the key that it has. */
-const GOES_ON: readonly CallEnding[] = [
-  'left',
-  'moved',
-  'answered_elsewhere',
-  'declined_elsewhere',
-  'busy_elsewhere',
-  'missed',
+/** For all: any other call may be come back to by the key that it has. */
+const OVER: readonly CallEnding[] = [
+  'hangup',
+  'cancelled',
+  'declined',
+  'unanswered',
+  'caller_lost',
+  'empty',
+  'alone',
+  'limit',
 ]
 
 export const HAS_ENDED: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call has ended here.' }

@@ -16,7 +16,16 @@ import {
 } from './device.ts'
 import { close, closeSoon, forget, leaveUnknown, noteEnd, report, sendLeave } from './ending.ts'
 import { hold } from './held-keys.ts'
-import { CALLER_NOT_SEALER, changeIn, isMember, latestKey, notFromMember, refusalOfEpoch, refusalOfSet, setsIn } from './key-rules.ts'
+import {
+  CALLER_NOT_SEALER,
+  changeIn,
+  isFromMember,
+  latestKey,
+  notFromMember,
+  refusalOfEpoch,
+  refusalOfSet,
+  setsIn,
+} from './key-rules.ts'
 import { enter } from './record.ts'
 import { ask, takeGiven } from './rejoining.ts'
 import { add, NOT_RINGING, openInvitation, personIn, senderOf, sendersIn, setInvited } from './ringing.ts'
@@ -111,11 +120,15 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   const { from } = senderOf(record.keyFromUserId, record.keyFromDeviceId)
   const senders = from === undefined ? sendersIn(turn, record) : [from]
   const isAllowed = (one: Sender) =>
-    invited === undefined ? one.userId === own.invitedBy : isMember(invited, one)
+    invited === undefined ? one.userId === own.invitedBy : isFromMember(invited, one)
   const allowed = senders.filter(isAllowed)
   const old = refusalOfEpoch(turn, callId, keyEpoch)
   if (old !== undefined || allowed.length === 0)
-    return onJoinedRefused(turn, record, old ?? (from === undefined ? CALLER_NOT_SEALER : notFromMember(from)))
+    return onJoinedRefused(
+      turn,
+      record,
+      old ?? (from === undefined ? CALLER_NOT_SEALER : notFromMember(from)),
+    )
   const opening = { callId, epoch: keyEpoch, sets: setsIn(call, record) }
   turn.open(encryptedAESKey, allowed, opening, { for: 'joined: open', callId, record })
 }
@@ -151,11 +164,12 @@ export function onUpdate(turn: Turn, event: KeyUpdateEvent, command: number): vo
   const from = { userId: fromUserId, deviceId: fromDeviceId }
   const latest = latestKey(turn.call(callId))
   const sealed = { callId, command, epoch, reason: event.reason }
-  const stranger = latest !== undefined && !isMember(latest, from) ? notFromMember(from) : undefined
+  const stranger = latest !== undefined && !isFromMember(latest, from) ? notFromMember(from) : undefined
   const refusal = refusalOfEpoch(turn, callId, epoch) ?? stranger
   if (refusal !== undefined) return onUpdateRefused(turn, sealed, refusal)
   // Somebody has come who may not be in the record yet.
-  if (event.added) return void turn.request('GET call/{callId}', { ...sealed, for: 'key update: read', event })
+  if (event.added)
+    return void turn.request('GET call/{callId}', { ...sealed, for: 'key update: read', event })
   openUpdate(turn, event, command, turn.call(callId)?.record)
 }
 

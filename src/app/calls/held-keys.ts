@@ -14,12 +14,18 @@ interface Taking {
 }
 
 /** Keeps a key. Another one of an epoch that is held is taken from the host alone, in place of a provisional one. */
-export function hold(turn: Turn, callId: string, key: HeldKey, { wasAway = false, reason }: Taking = {}): void {
+export function hold(
+  turn: Turn,
+  callId: string,
+  key: HeldKey,
+  { wasAway = false, reason }: Taking = {},
+): void {
   const call = turn.call(callId)
   if (call === undefined) return
   const same = call.key.held.find(({ epoch }) => epoch === key.epoch)
   const isOther = same !== undefined && same.key !== key.key
-  if (isOther && (same.isProvisional === undefined || key.isProvisional)) return report(turn, callId, KEY_CHANGED)
+  if (isOther && (same.isProvisional === undefined || key.isProvisional))
+    return report(turn, callId, KEY_CHANGED)
   const others = call.key.held.filter(({ epoch }) => epoch !== key.epoch)
   const all = [key, ...others].sort((a, b) => b.epoch - a.epoch)
   const held = all.slice(0, KEPT_MAX)

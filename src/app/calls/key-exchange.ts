@@ -76,11 +76,17 @@ export class KeyExchange {
     const known = () =>
       this.#known(binding).filter(
         one =>
-          joined.some(each => nameOf(each) === one.name) || ringing.some(({ userId }) => userId === one.userId),
+          joined.some(each => nameOf(each) === one.name) ||
+          ringing.some(({ userId }) => userId === one.userId),
       )
     const isMissing = (one: (typeof others)[number]) =>
-      !known().some(({ name, userId }) => (one.state === 'joined' ? name === nameOf(one) : userId === one.userId))
-    await this.#proveSoon([...joined, ...ringing].filter(isMissing).map(({ userId }) => userId), binding)
+      !known().some(({ name, userId }) =>
+        one.state === 'joined' ? name === nameOf(one) : userId === one.userId,
+      )
+    await this.#proveSoon(
+      [...joined, ...ringing].filter(isMissing).map(({ userId }) => userId),
+      binding,
+    )
     const without = joined.filter(isMissing).map(nameOf)
     return this.#sealed(key, [...invited, ...known()], binding, without)
   }
@@ -148,14 +154,22 @@ export class KeyExchange {
   }
 
   /** The set with this hash. */
-  async #setOf(setHash: Uint8Array, { callId, epoch }: KeyBinding, { sets, change }: SetHints): Promise<string> {
+  async #setOf(
+    setHash: Uint8Array,
+    { callId, epoch }: KeyBinding,
+    { sets, change }: SetHints,
+  ): Promise<string> {
     const isIt = (keyMembers: string) => isEqual(hashOfSet(keyMembers), setHash)
     for (const set of sets) {
       const found = trying(() => [set, change === undefined ? set : changedSet(set, change)].find(isIt))
       if (found !== undefined) return found
     }
     const params = { callId, epoch: String(epoch) }
-    const { keyMembers } = await this.#session.request('GET call/{callId}/key-members', undefined, params as never)
+    const { keyMembers } = await this.#session.request(
+      'GET call/{callId}/key-members',
+      undefined,
+      params as never,
+    )
     if (trying(() => isIt(keyMembers))) return keyMembers
     throw membersRefused('the server names other devices than the key is sealed for')
   }
@@ -166,14 +180,21 @@ export class KeyExchange {
       if (!members.some(one => isSame(one, holder)))
         throw membersRefused(`device ${holder.name} is not among those that it is sealed for`, holder.name)
     this.#remember([from as PeerDevice], binding)
-    await this.#provedAs(members.filter(({ name }) => name !== this.#keyLog.self.name), binding)
+    await this.#provedAs(
+      members.filter(({ name }) => name !== this.#keyLog.self.name),
+      binding,
+    )
   }
 
   /** The devices of a set, proved. Rejects with `KEY_MEMBERS_REFUSED` unless each has the key that the set has of it. */
   async #provedAs(members: readonly KeyMember[], binding: KeyBinding): Promise<readonly PeerDevice[]> {
     const find = (member: KeyMember) => this.#known(binding).find(one => isSame(member, one))
     const unknown = members.filter(one => find(one) === undefined)
-    if (unknown.length > 0) await this.#prove(unknown.map(({ userId }) => userId), binding)
+    if (unknown.length > 0)
+      await this.#prove(
+        unknown.map(({ userId }) => userId),
+        binding,
+      )
     return members.map(member => {
       const device = find(member)
       if (device !== undefined) return device
@@ -218,7 +239,12 @@ export class KeyExchange {
     return Object.fromEntries(await Promise.all(others.map(entryOf)))
   }
 
-  async #seal(callKey: Uint8Array, to: PeerDevice, setHash: Uint8Array, binding: KeyBinding): Promise<string> {
+  async #seal(
+    callKey: Uint8Array,
+    to: PeerDevice,
+    setHash: Uint8Array,
+    binding: KeyBinding,
+  ): Promise<string> {
     const content = await this.#keyLog.packed({ callKey, setHash, sealedAtMs: Date.now() })
     return sealCallKey(content, this.#keyLog.self, to, binding)
   }

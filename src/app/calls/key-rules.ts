@@ -3,7 +3,15 @@
 import type { Failure } from '../callsign-error.ts'
 import type { SetChange } from '../devices/key-members.ts'
 import type { CallParticipant, CallRecord, KeyUpdateEvent } from '../wire.ts'
-import { type DeviceCall, type HeldKey, invitedOf, type KeySet, newestKey, type Opened, type Sender } from './device.ts'
+import {
+  type DeviceCall,
+  type HeldKey,
+  invitedOf,
+  type KeySet,
+  newestKey,
+  type Opened,
+  type Sender,
+} from './device.ts'
 import type { Turn } from './turn.ts'
 
 /** The newest key of the call that was opened here, also one that an invitation brought. */
@@ -11,8 +19,16 @@ export function latestKey(call: DeviceCall | undefined): HeldKey | undefined {
   return call && (newestKey(call) ?? invitedOf(call)?.key)
 }
 
-/** The next epoch comes from a device that has the one before. */
-export function isMember(key: KeySet, device: { readonly userId: string; readonly deviceId?: string }): boolean {
+/** The next epoch comes from a person who has the one before: on another device of theirs, where they have moved the call. */
+export function isFromMember({ members }: KeySet, { userId }: Pick<Sender, 'userId'>): boolean {
+  return members.some(name => name.split('_')[0] === userId)
+}
+
+/** Whether the key is for this device. */
+export function isMember(
+  key: KeySet,
+  device: { readonly userId: string; readonly deviceId?: string },
+): boolean {
   return key.members.includes(nameOf(device))
 }
 
@@ -40,7 +56,8 @@ export function refusalOfSet(
   if (ignored !== undefined) return removalIgnored(ignored)
   if (record === undefined) return undefined
   // Who has left since the key was made, or declined, was in the call then.
-  const hasPart = (id: string) => record.participants.some(one => one.userId === id && one.state !== 'removed')
+  const hasPart = (id: string) =>
+    record.participants.some(one => one.userId === id && one.state !== 'removed')
   const stranger = userIds.find(userId => !hasPart(userId))
   if (stranger === undefined) return undefined
   const message = 'The call’s key is not taken: it is sealed for a person who is not in the call.'
@@ -49,7 +66,7 @@ export function refusalOfSet(
 
 /** Why the call's key is not taken from the device that is said to have made it. */
 export function notFromMember(from: Sender): Failure {
-  const message = 'The call’s key is not taken: it comes from a device that did not have the one before.'
+  const message = 'The call’s key is not taken: it comes from a person who did not have the one before.'
   return { code: 'KEY_MEMBERS_REFUSED', message, members: { name: nameOf(from) } }
 }
 
@@ -63,7 +80,8 @@ export function refusalOfEpoch(turn: Turn, callId: string, epoch: number): Failu
   const before = turn.device.kept.opened?.find(one => one.callId === callId)
   const call = turn.call(callId)
   const hasKey = call !== undefined && newestKey(call) !== undefined
-  const isOld = before !== undefined && (before.isOver ? epoch <= before.epoch : epoch < before.epoch && !hasKey)
+  const isOld =
+    before !== undefined && (before.isOver ? epoch <= before.epoch : epoch < before.epoch && !hasKey)
   if (!isOld) return undefined
   const message = 'The call’s key is not taken: it is of an epoch that this device has left behind.'
   return { code: 'CALL_KEY_OLD', message, members: { epoch } }
@@ -128,7 +146,13 @@ export function withoutIn(
   return joined.filter(isLeftOut).map(nameOf)
 }
 
-export function nameOf({ userId, deviceId }: { readonly userId: string; readonly deviceId?: string }): string {
+export function nameOf({
+  userId,
+  deviceId,
+}: {
+  readonly userId: string
+  readonly deviceId?: string
+}): string {
   return `${userId}_${deviceId}`
 }
 

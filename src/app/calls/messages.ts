@@ -80,7 +80,8 @@ function onMoved(turn: Turn, { callId, phase, record }: DeviceCall, version: num
 }
 
 function onMedia(turn: Turn, callId: string, { media }: MediaReadyEvent): void {
-  turn.change(callId, { media })
+  const record = turn.call(callId)?.record
+  turn.change(callId, { media, ...(record && { record: { ...record, media } }) })
   turn.act({ do: 'emit', callId, name: 'media', value: media })
 }
 

@@ -18,9 +18,17 @@ import {
   type Purpose,
 } from './device.ts'
 import { closeSoon, leaveUnknown, report } from './ending.ts'
-import { isMember, mayRenew, refusalOfEpoch, refusalOfSet, setsIn } from './key-rules.ts'
+import {
+  isFromMember,
+  isMember,
+  mayRenew,
+  notFromMember,
+  refusalOfEpoch,
+  refusalOfSet,
+  setsIn,
+} from './key-rules.ts'
 import { begin, enter } from './record.ts'
-import { renew } from './rotation.ts'
+import { planAgain, renew } from './rotation.ts'
 import type { Turn } from './turn.ts'
 
 /** Shows the call as one that this device asks into. */
@@ -147,12 +155,7 @@ export function onGrantSealed(turn: Turn, sealed: GrantSealed, text: string | un
  * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key,
  * which may not be what is wrong. The host's key is the right one.
  */
-export function askBeside(
-  turn: Turn,
-  callId: string,
-  command: number | undefined,
-  userId?: string,
-): void {
+export function askBeside(turn: Turn, callId: string, command: number | undefined, userId?: string): void {
   const call = turn.call(callId)
   if (call?.phase.kind !== 'active' || call.record?.hostUserId === turn.device.userId)
     return turn.settle(command)
@@ -183,15 +186,26 @@ export function onOutdated(turn: Turn, callId: string): void {
   if (hasOthers) ask(turn, call.record)
 }
 
+/** The call was read, and has a newer key than this device, which may have missed it. */
+export function onBehind(turn: Turn, callId: string): void {
+  const call = turn.call(callId)
+  if (call?.record === undefined || call.phase.kind !== 'active' || call.key.kind === 'asked') return
+  if (call.record.keyEpoch <= (newestKey(call)?.epoch ?? 0) || call.rotation.kind === 'renewing') return
+  if (call.record.hostUserId === turn.device.userId) planAgain(turn, callId)
+  else askBeside(turn, callId, undefined)
+}
+
 /** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
 export function onGranted(turn: Turn, event: ParticipantAcceptRejoinEvent, command: number): void {
   const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
   const call = turn.call(callId)
   if (!isWanted(call, keyEpoch, fromUserId)) return turn.settle(command)
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  const old = refusalOfEpoch(turn, callId, keyEpoch)
-  if (old !== undefined) report(turn, callId, old)
-  if (old !== undefined) return turn.settle(command)
+  const held = call && newestKey(call)
+  const stranger = held !== undefined && !isFromMember(held, from) ? notFromMember(from) : undefined
+  const refusal = refusalOfEpoch(turn, callId, keyEpoch) ?? stranger
+  if (refusal !== undefined) report(turn, callId, refusal)
+  if (refusal !== undefined) return turn.settle(command)
   const nonce = call?.nonce
   const opening = { callId, epoch: keyEpoch, sets: setsIn(call), ...(nonce !== undefined && { nonce }) }
   turn.open(encryptedAESKey, [from], opening, { for: 'granted: open', command, callId, epoch: keyEpoch })

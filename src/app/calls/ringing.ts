@@ -16,7 +16,14 @@ import {
   type Sender,
 } from './device.ts'
 import { close, hasEnded, report, sendLeave } from './ending.ts'
-import { CALLER_NOT_SEALER, changeIn, isMember, notFromMember, refusalOfEpoch, setsIn } from './key-rules.ts'
+import {
+  CALLER_NOT_SEALER,
+  changeIn,
+  isFromMember,
+  notFromMember,
+  refusalOfEpoch,
+  setsIn,
+} from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 /** An invitation, by socket or by push. */
@@ -97,7 +104,7 @@ export function decline(
   const phase = turn.call(callId)?.phase
   if (phase?.kind !== 'ringing in') return turn.settle(command, NOT_RINGING)
   if (phase.mayBeIn) sendLeave(turn, callId, command)
-  close(turn, callId, reason === 'timeout' ? 'missed' : 'declined')
+  close(turn, callId, reason === 'timeout' ? 'missed' : 'declined', false)
   if (phase.mayBeIn) return
   const purpose = { for: 'command', callId, ...(command !== undefined && { command }) } as const
   turn.request('POST call/{callId}/decline', purpose, { reason })
@@ -123,7 +130,14 @@ export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): v
   const { callId, epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
   const after = rings.invited.key ?? rings.invited.after
-  const invited: Invited = { epoch, text, from, ...(after && { after }), ...changeIn(event), state: 'opening' }
+  const invited: Invited = {
+    epoch,
+    text,
+    from,
+    ...(after && { after }),
+    ...changeIn(event),
+    state: 'opening',
+  }
   turn.change(callId, { phase: { ...rings, kind: 'ringing in', invited } })
   openInvitation(turn, callId, text)
 }
@@ -143,7 +157,8 @@ export function onInvitedRead(turn: Turn, record: CallRecord, text: string): Fai
   const old = refusalOfEpoch(turn, callId, epoch)
   if (old !== undefined) return old
   const senders = from === undefined ? sendersIn(turn, record, caller.userId) : [from]
-  const isAllowed = (one: Sender) => (after === undefined ? one.userId === caller.userId : isMember(after, one))
+  const isAllowed = (one: Sender) =>
+    after === undefined ? one.userId === caller.userId : isFromMember(after, one)
   const allowed = senders.filter(isAllowed)
   if (allowed.length === 0) return after === undefined ? CALLER_NOT_SEALER : notFromMember(from!)
   const opening = { callId, epoch, sets: setsIn(call, record), ...(change && { change }) }

@@ -71,7 +71,8 @@ export function fit(turn: Turn, callId: string): void {
   const held = call && newestKey(call)
   if (call?.record === undefined || held === undefined || call.phase.kind !== 'active') return
   const { record, rotation, without } = call
-  if (record.hostUserId !== turn.device.userId || rotation.kind === 'renewing' || !hasOthers(turn, call)) return
+  if (record.hostUserId !== turn.device.userId || rotation.kind === 'renewing' || !hasOthers(turn, call))
+    return
   const joined = record.participants.filter(({ state }) => state === 'joined').map(nameOf)
   if (joined.some(name => !held.members.includes(name) && !without.includes(name)))
     return planSooner(turn, callId, 0, 'rotation')
@@ -207,9 +208,7 @@ function planSooner(turn: Turn, callId: string, afterMs: number, reason: Rotatio
 }
 
 function hasOthers(turn: Turn, { record }: DeviceCall): boolean {
-  return (record?.participants ?? []).some(
-    one => one.state === 'joined' && one.userId !== turn.device.userId,
-  )
+  return (record?.participants ?? []).some(one => one.state === 'joined' && one.userId !== turn.device.userId)
 }
 
 /** Whether it says that a device of theirs was to have the key. */

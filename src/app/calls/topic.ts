@@ -4,7 +4,7 @@ import type { CallRecord, CallTopicEvent } from '../wire.ts'
 import { isAsking, newestKey } from './device.ts'
 import { close, closeSoon } from './ending.ts'
 import { isElsewhere, isOver, refresh } from './record.ts'
-import { ask, onHostChanged } from './rejoining.ts'
+import { ask, onBehind, onHostChanged } from './rejoining.ts'
 import { fit, planAfterLeaving } from './rotation.ts'
 import type { Turn } from './turn.ts'
 
@@ -19,6 +19,7 @@ export function showIfNewer(turn: Turn, callId: string, record: CallRecord): boo
 export function onRefreshed(turn: Turn, callId: string, record: CallRecord, again = 0): void {
   // Events of the topic that came after it may stand on one that the topic had not told. A server may lag behind it for long.
   if (!showIfNewer(turn, callId, record) && again < AGAIN_MAX) refresh(turn, callId, undefined, again + 1)
+  onBehind(turn, callId)
 }
 
 function show(turn: Turn, record: CallRecord): void {
@@ -43,7 +44,7 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
   turn.change(callId, { record: withEvent(record, event) })
   if (event.type === 'host_changed') onHostChanged(turn, callId)
   if (event.type === 'call_status' && isOver(event.status)) closeSoon(turn, callId)
-  if (!('participant' in event)) return
+  if (!('participant' in event) || event.type === 'media_changed') return
   const { participant } = event
   turn.act({ do: 'emit', callId, name: 'participant', value: participant })
   const isOwn = participant.userId === turn.device.userId

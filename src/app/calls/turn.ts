@@ -1,6 +1,7 @@
 /** One step of a device: an input comes in, and with the device as it is then go the acts. */
 
 import type { Failure } from '../callsign-error.ts'
+import type { SetHints } from '../devices/key-members.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Act, Receivers, Use } from './act.ts'
 import {
@@ -13,7 +14,6 @@ import {
   type Sender,
   stateOf,
 } from './device.ts'
-import type { SetHints } from '../devices/key-members.ts'
 
 /** One step: the device as it becomes, and the acts so far. */
 export class Turn {

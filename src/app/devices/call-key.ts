@@ -92,7 +92,11 @@ export async function openCallKey(
  * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The
  * hash is repeated, so that nobody finds two keys with the same ones.
  */
-export function fingerprintOf(callKey: Uint8Array, setHash: Uint8Array, { callId, epoch }: KeyBinding): string {
+export function fingerprintOf(
+  callKey: Uint8Array,
+  setHash: Uint8Array,
+  { callId, epoch }: KeyBinding,
+): string {
   let digest = concat(FINGERPRINT, uint64(callId), uint32(epoch), setHash, callKey)
   for (let times = 0; times < FINGERPRINT_HASHES; times++) digest = Uint8Array.from(sha512(digest))
   const groups = [0, 5, 10, 15, 20, 25].map(at => digest.subarray(at, at + 5))
@@ -101,7 +105,11 @@ export function fingerprintOf(callKey: Uint8Array, setHash: Uint8Array, { callId
 }
 
 /** `info` of HPKE: the one place that says what a sealed key is bound to. */
-function infoOf(sender: KeyHolder, receiver: KeyHolder, { callId, epoch, nonce = NO_NONCE }: KeyBinding): Bytes {
+function infoOf(
+  sender: KeyHolder,
+  receiver: KeyHolder,
+  { callId, epoch, nonce = NO_NONCE }: KeyBinding,
+): Bytes {
   const names = [sender, receiver].flatMap(({ userId, deviceId }) => [uint64(userId), uint64(deviceId)])
   return concat(PURPOSE, uint64(callId), uint32(epoch), ...names, nonce)
 }

@@ -4,13 +4,14 @@
  */
 
 import {
+  type CallKeyContent,
   ContactDevices,
   comparisonCode,
   type DeviceEvent,
   type DeviceList,
+  type KeyQuestion,
   LogClient,
   type LogClientOptions,
-  type CallKeyContent,
   type OwnKeysReport,
   packCallKey,
   type Refusal,
@@ -39,7 +40,11 @@ export interface KeyLogDeps {
   /** Where the log is, and the keys or the policy that the app knows it by. Checkpoints are kept in `storage`. */
   readonly log: LogClientOptions
   readonly onEvent: (event: KeyEvent) => void
+  readonly onReset: OnReset
 }
+
+/** `go-on` encrypts for new keys without a question, after the event: for bots. */
+export type OnReset = 'ask' | 'go-on'
 
 /**
  * What people are to hear of; it comes before the promise settles.
@@ -97,7 +102,10 @@ export class KeyLog {
     this.#deps = deps
     this.#stores = new LogStores(storage, userId, log)
     this.#client = new LogClient({ ...log, store: this.#stores.checkpoints })
-    this.#contacts = new ContactDevices(this.#client, this.#stores.knownUsers)
+    this.#contacts = new ContactDevices(this.#client, this.#stores.knownUsers, async (id, after) => {
+      const params = { userId: id, ...(after !== undefined && { after }) }
+      return (await deps.session.request('GET user/device-lists', undefined, params)).lists
+    })
   }
 
   /** Proofs that the log has shown different trees: worth showing to auditors. */
@@ -114,12 +122,16 @@ export class KeyLog {
     return report
   }
 
-  /** All devices of these users, in order to encrypt for them alone. Rejects also with `KEY_UNSUPPORTED`. */
+  /**
+   * All devices of these users, in order to encrypt for them alone. Rejects also with `KEY_UNSUPPORTED`; and with
+   * `KEYS_RESET` for the first of them whose keys are new, until `acceptKeys`. The own user is never asked about.
+   */
   async devicesOf(userIds: readonly string[]): Promise<readonly PeerDevice[]> {
     const peers: PeerDevice[] = []
     for (const user of await this.#published(userIds)) {
       const { userId } = user
-      const { devices } = (await this.#verified(user)).verdict
+      const { devices, question } = (await this.#verified(user)).verdict
+      if (question !== undefined && this.#isAsked(userId)) throw keysReset(userId, question)
       if (devices.length === 0) throw unavailable([userId], 'A user has no device yet.')
       for (const { deviceId, keyAlgorithm, publicKey, publicKeyHash } of devices) {
         if (keyAlgorithm !== 'P-256') {
@@ -130,6 +142,15 @@ export class KeyLog {
       }
     }
     return peers
+  }
+
+  /**
+   * The person in front of the screen goes on with these keys of the user, and no later ones. Rejects with `KEYS_RESET`
+   * where other ones are asked about.
+   */
+  async acceptKeys(userId: string, listHash: string): Promise<void> {
+    const question = await checked(() => this.#contacts.accept(userId, listHash))
+    if (question !== undefined) throw keysReset(userId, question)
   }
 
   async deviceOf(userId: string, deviceId: string): Promise<PeerDevice> {
@@ -166,17 +187,21 @@ export class KeyLog {
   }
 
   /**
-   * The person that a link's fragment names, if it names one. Compares the log with the one that they were shown. Rejects
-   * with `MALFORMED` for a damaged link.
+   * The person that a link's fragment names; undefined for a link without one. Compares the log with the one that they were
+   * shown. Rejects with `MALFORMED` for a fragment that is damaged, or of another log.
    */
   async openShared(fragment: string): Promise<SharedPerson | undefined> {
+    if (fragment === '' || fragment === '#') return undefined
     let shared: SharedPerson | undefined
     try {
       shared = readShareFragment(fragment, this.#stores.origin)
     } catch (cause) {
-      throw new CallsignError('MALFORMED', 'The link is damaged.', { cause })
+      throw damaged(cause)
     }
-    if (shared?.note !== undefined) await this.#compare(`${shared.userId}`, shared.note)
+    if (shared === undefined) throw damaged()
+    if (shared.note === undefined) return shared
+    const refusal = await this.#compare(`${shared.userId}`, shared.note)
+    if (refusal !== undefined && FOREIGN.includes(refusal.check)) throw damaged(refusal)
     return shared
   }
 
@@ -207,11 +232,17 @@ export class KeyLog {
     })
   }
 
-  /** Reports it where the log has shown another user another tree. The key is good all the same. */
-  async #compare(userId: string, note: string): Promise<void> {
+  /** Reports it where the log has shown another user another tree. The key is good all the same. Returns what was refused. */
+  async #compare(userId: string, note: string): Promise<Refusal | undefined> {
     const verdict = await checked(() => this.#client.compareWith(note))
+    if (verdict.kind !== 'refused') return undefined
     // A note that proves nothing is that user's doing.
-    if (verdict.kind === 'refused' && verdict.evidence !== undefined) await this.refuse(userId, verdict)
+    if (verdict.evidence !== undefined) await this.refuse(userId, verdict)
+    return verdict
+  }
+
+  #isAsked(userId: string): boolean {
+    return this.#deps.onReset === 'ask' && userId !== this.#deps.device.userId
   }
 
   /** In the order of the ids. Users that were not asked for are left out. */
@@ -301,9 +332,20 @@ async function checked<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
+function keysReset(userId: string, { kind, listHash }: KeyQuestion): CallsignError {
+  const sentence = 'The keys of a contact are new, and nothing known vouches for them. Accept them to go on.'
+  return new CallsignError('KEYS_RESET', sentence, { members: { userId, listHash, kind } })
+}
+
+function damaged(cause?: unknown): CallsignError {
+  return new CallsignError('MALFORMED', 'The link is damaged, or of another server.', { cause })
+}
+
 function unavailable(userIds: readonly string[], sentence: string): CallsignError {
   return new CallsignError('KEYS_UNAVAILABLE', sentence, { members: { userIds } })
 }
 
+/** A note is none of this log. */
+const FOREIGN: readonly string[] = ['checkpoint', 'origin', 'signature']
 /** How often an answer is judged that a new list may have overtaken. */
 const TRIES = 3

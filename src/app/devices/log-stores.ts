@@ -89,10 +89,12 @@ function isCheckpoint({ note, pending }: Readonly<Record<string, unknown>>): boo
 }
 
 function isKnownUser(known: Readonly<Record<string, unknown>>, userId: string): boolean {
-  const { devices, events, list } = known as Partial<KnownUser>
+  const { devices, events, list, question } = known as Partial<KnownUser>
   const isRead = Array.isArray(devices) && devices.every(each => typeof each?.keyHash === 'string')
   const isListed = list === undefined || (Number.isInteger(list?.index) && Number.isInteger(list.since?.seq))
-  return known.userId === userId && isRead && Array.isArray(events) && isListed
+  const isAsked =
+    question === undefined || (typeof question?.kind === 'string' && HASH.test(question.listHash))
+  return known.userId === userId && isRead && Array.isArray(events) && isListed && isAsked
 }
 
 /** Base64 of 32 octets. */

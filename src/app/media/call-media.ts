@@ -45,7 +45,7 @@ export interface MediaCall
     Call,
     'callId' | 'isVideo' | 'state' | 'keys' | 'sendingKey' | 'roomId' | 'media' | 'on' | 'askForKey'
   > {
-  readonly self: { readonly mediaName: string } | undefined
+  readonly participants: readonly Pick<Call['participants'][number], 'userId' | 'feedIds'>[]
 }
 
 /**
@@ -64,6 +64,8 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   readonly #stops: readonly (() => void)[]
   readonly #own = new Map<StreamName, MediaStreamTrack>()
   #isMuted = false
+  /** The end of the tokens that the gateway was last given. */
+  #endS = 0
   #hasLeft = false
 
   constructor(call: MediaCall, { relay, microphone, camera, ...options }: CallMediaOptions) {
@@ -159,8 +161,12 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   }
 
   #follow(): void {
-    const { state, keys, sendingKey } = this.#call
+    const { state, keys, sendingKey, participants } = this.#call
     if (state === 'ended') return this.leave()
+    const feeds = participants.flatMap(({ userId, feedIds = [] }) =>
+      feedIds.map(feed => [String(feed), userId] as const),
+    )
+    this.#gateway.vouch(new Map(feeds))
     for (const { epoch, key, fingerprint } of keys) {
       if (this.#held.get(epoch) === fingerprint) continue
       this.#held.set(epoch, fingerprint)
@@ -168,7 +174,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     }
     if (sendingKey !== undefined && sendingKey.epoch !== this.epoch) this.#gateway.useKey(sendingKey.epoch)
     for (const epoch of this.#held.keys()) if (!keys.some(one => one.epoch === epoch)) this.#drop(epoch)
-    if (this.state === 'off') this.#enter()
+    if (this.state === 'off' || endOf(this.#call.media) > this.#endS) this.#enter()
   }
 
   #drop(epoch: number): void {
@@ -176,17 +182,19 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     this.#gateway.dropKey(epoch)
   }
 
-  async #askForKey(userId: string, reason: FrameFailure | undefined): Promise<void> {
+  async #askForKey(userId: string | undefined, reason: FrameFailure | undefined): Promise<void> {
+    if (userId === undefined) return
     if (reason === 'no-key' || reason === 'not-authentic') await this.#call.askForKey(userId)
   }
 
   #enter(): void {
-    const { media, roomId, self } = this.#call
+    const { media, roomId } = this.#call
     const { url, roomToken, pluginToken } = media ?? {}
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
     if (!isReady || this.#hasLeft || this.#held.size === 0) return
-    void this.#gateway.join({ url, roomId, roomToken, pluginToken, mediaName: self?.mediaName ?? '' })
+    this.#endS = endOf(media)
+    void this.#gateway.join({ url, roomId, roomToken, pluginToken })
   }
 
   #openQuietly(name: 'microphone' | 'camera', wish: boolean | string | undefined): void {
@@ -218,6 +226,11 @@ async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {
   }
 }
 
+/** Seconds since 1970, before the first comma of a token. */
+function endOf(media: MediaCall['media']): number {
+  return Number.parseInt(media?.pluginToken ?? '0', 10)
+}
+
 /** None where the operator has none. */
 async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
   try {
@@ -229,4 +242,4 @@ async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
   }
 }
 
-const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'kicked', 'error'] as const
+const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'epochFull', 'kicked', 'error'] as const

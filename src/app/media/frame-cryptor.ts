@@ -13,7 +13,7 @@ export type FrameFailure =
   | 'no-key'
   /** It was sealed with another key, or changed on the way. */
   | 'not-authentic'
-  /** It came before, or is older than the window. */
+  /** It came before, is older than the window, or has a key that its sender had left for a newer one. */
   | 'replayed'
   /** It was sealed by this page. */
   | 'reflected'
@@ -22,7 +22,13 @@ export type FrameFailure =
   | 'too-many-senders'
 
 export type Opened =
-  | { readonly kind: 'opened'; readonly frame: Bytes; readonly epoch: number }
+  | {
+      readonly kind: 'opened'
+      readonly frame: Bytes
+      readonly epoch: number
+      /** Its sender is the last whose frames this epoch's key opens: the call needs the next one. */
+      readonly fillsEpoch: boolean
+    }
   | { readonly kind: 'failed'; readonly reason: FrameFailure }
 
 interface Epoch {
@@ -35,6 +41,8 @@ interface Epoch {
 interface Sender {
   readonly key: SFrameKey
   readonly window: ReplayWindow
+  /** When its first frame of this epoch was opened. */
+  readonly sinceMs: number
 }
 
 interface Sending {
@@ -45,6 +53,7 @@ interface Sending {
 
 export class FrameCryptor {
   readonly #callId: string
+  readonly #monotonicMs: () => number
   readonly #epochs = new Map<number, Epoch>()
   /**
    * All members seal with one call key. A KID of its own for each run of the page gives each an SFrame key of its own, so
@@ -55,8 +64,9 @@ export class FrameCryptor {
   #counter = 0n
   #sending: Sending | undefined
 
-  constructor(callId: string) {
+  constructor(callId: string, monotonicMs = () => performance.now()) {
     this.#callId = callId
+    this.#monotonicMs = monotonicMs
   }
 
   /** Opens frames of this epoch from now on. The oldest epoch goes when there are too many. */
@@ -102,11 +112,12 @@ export class FrameCryptor {
     const sealed = parseFrame(format, bytes)
     if (sealed === undefined) return failed('malformed')
     const { kid, counter } = sealed
-    const epoch = this.#epochs.get(Number(kid >> NUMBER_BITS))
+    const number = Number(kid >> NUMBER_BITS)
+    const epoch = this.#epochs.get(number)
     if (epoch === undefined) return failed('no-key')
     const known = epoch.senders.get(kid)
     if (known === undefined && epoch.senders.size >= SENDERS_MAX) return failed('too-many-senders')
-    if (known?.window.has(counter)) return failed('replayed')
+    if (known?.window.has(counter) || this.#hasLeft(number, kid)) return failed('replayed')
     const key = known?.key ?? (await deriveSFrameKey(await epoch.baseKey, kid))
     const frame = await openFrame(sealed, key).catch(() => undefined)
     if (frame === undefined) return failed('not-authentic')
@@ -115,10 +126,22 @@ export class FrameCryptor {
       return failed('reflected')
     }
     // Another track's frame may have been first meanwhile.
-    const sender = epoch.senders.get(kid) ?? { key, window: new ReplayWindow() }
-    epoch.senders.set(kid, sender)
+    const first = epoch.senders.get(kid)
+    const sender = first ?? { key, window: new ReplayWindow(), sinceMs: this.#monotonicMs() }
     if (!sender.window.add(counter)) return failed('replayed')
-    return { kind: 'opened', frame, epoch: Number(kid >> NUMBER_BITS) }
+    if (first === undefined && epoch.senders.size >= SENDERS_MAX) return failed('too-many-senders')
+    epoch.senders.set(kid, sender)
+    const fillsEpoch = first === undefined && epoch.senders.size === SENDERS_MAX
+    return { kind: 'opened', frame, epoch: number, fillsEpoch }
+  }
+
+  /** Frames that were on their way when the sender took a newer key have come by now. */
+  #hasLeft(epoch: number, kid: bigint): boolean {
+    const untilMs = this.#monotonicMs() - LATE_MS
+    return [...this.#epochs].some(([newer, { senders }]) => {
+      const sender = newer > epoch ? senders.get(kidOf(newer, kid & NUMBER_MASK)) : undefined
+      return sender !== undefined && sender.sinceMs <= untilMs
+    })
   }
 
   /** The gateway has sent a frame back, or a member has the same number by chance, which must not stay so. */
@@ -133,23 +156,37 @@ export class FrameCryptor {
 
 /** Which counters were there, of the newest 1,024. */
 export class ReplayWindow {
-  /** The last counter of each remainder, plus 1; 0 where there was none. */
-  readonly #last = new BigUint64Array(WINDOW)
+  /** A bit for each, by its remainder: an epoch may have thousands of windows. */
+  readonly #seen = new Uint8Array(Number(WINDOW) / 8)
   #newest = -1n
 
   /** Also those that are too old to tell. */
   has(counter: bigint): boolean {
-    if (counter + BigInt(WINDOW) <= this.#newest) return true
-    return this.#last[Number(counter % BigInt(WINDOW))] === BigInt.asUintN(64, counter + 1n)
+    if (counter > this.#newest) return false
+    if (counter + WINDOW <= this.#newest) return true
+    const { byte, bit } = placeOf(counter)
+    return (this.#seen[byte]! & bit) !== 0
   }
 
   /** False where it was there before. */
   add(counter: bigint): boolean {
     if (this.has(counter)) return false
-    this.#last[Number(counter % BigInt(WINDOW))] = counter + 1n
+    if (counter >= this.#newest + WINDOW) this.#seen.fill(0)
+    else for (let passed = this.#newest + 1n; passed <= counter; passed++) this.#set(passed, false)
+    this.#set(counter, true)
     if (counter > this.#newest) this.#newest = counter
     return true
   }
+
+  #set(counter: bigint, isSeen: boolean): void {
+    const { byte, bit } = placeOf(counter)
+    this.#seen[byte] = isSeen ? this.#seen[byte]! | bit : this.#seen[byte]! & ~bit
+  }
+}
+
+function placeOf(counter: bigint): { readonly byte: number; readonly bit: number } {
+  const place = Number(counter % WINDOW)
+  return { byte: place >> 3, bit: 1 << (place & 7) }
 }
 
 function failed(reason: FrameFailure): Opened {
@@ -169,6 +206,9 @@ const NUMBER_BITS = 48n
 const NUMBER_MASK = (1n << NUMBER_BITS) - 1n
 const EPOCH_MAX = 0xffff
 const EPOCHS_MAX = 4
-const SENDERS_MAX = 256
+/** In one epoch. A member who makes up more than that has the call make a new key. */
+const SENDERS_MAX = 4_096
+/** Frames take no longer from a sender to here. */
+const LATE_MS = 5_000
 const RENEWALS_MAX = 4
-const WINDOW = 1024
+const WINDOW = 1_024n

@@ -42,8 +42,6 @@ export interface Admission {
   readonly roomId: number
   readonly roomToken: string
   readonly pluginToken: string
-  /** `<userId>:<displayName>`. */
-  readonly mediaName: string
 }
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
@@ -57,8 +55,8 @@ export interface RemoteStream {
 export interface MediaParticipant {
   /** The gateway's name for what this device of theirs sends, another one after each reconnection. */
   readonly feed: string
-  /** Before the colon of the `mediaName` that the gateway passes on. */
-  readonly userId: string
+  /** Whose the server says the feed is. Undefined for one that it does not know, or not yet: show no name with it. */
+  readonly userId: string | undefined
   readonly microphone?: RemoteStream
   readonly camera?: RemoteStream
   readonly screen?: RemoteStream
@@ -86,6 +84,8 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
+  readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
   /** An attempt has failed; the next one follows. */
@@ -112,6 +112,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #epoch: number | undefined
   readonly #small = new Set<string>()
   readonly #undecryptable = new Map<string, FrameFailure>()
+  #userOfFeed: ReadonlyMap<string, string> = new Map()
   #state: MediaState = 'off'
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
@@ -129,6 +130,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     super()
     this.#options = options
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
+      if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
       if (report.kind === 'decryptable') this.#undecryptable.delete(report.track)
       else this.#undecryptable.set(report.track, report.reason)
       this.#show()
@@ -167,12 +169,22 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#epochs.delete(epoch)
   }
 
+  /** Whose each feed is, by user id: never the gateway's word. */
+  vouch(userOfFeed: ReadonlyMap<string, string>): void {
+    this.#userOfFeed = userOfFeed
+    this.#show()
+  }
+
   /**
-   * Resolves when this device is in the room. Goes on trying until it is, or `leave`. With a new admission, such as after
-   * a restart of the gateway, it joins again.
+   * Resolves when this device is in the room. Goes on trying until it is, or `leave`. An admission with newer tokens, which end
+   * within the hour, is taken without a pause; one to another room is joined.
    */
   async join(admission: Admission): Promise<void> {
+    const before = this.#admission
     this.#admission = admission
+    const isThere = before?.url === admission.url && before.roomId === admission.roomId
+    // Newer tokens: the session goes on with them.
+    if (isThere && this.#stay !== undefined) return this.#stay.session.renew(admission.pluginToken)
     this.#attempts?.abort()
     this.#setState(this.#state === 'off' || this.#state === 'closed' ? 'connecting' : 'reconnecting')
     await this.#joinAgain()
@@ -251,7 +263,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   async #enter(signal: AbortSignal): Promise<void> {
-    const { url, roomId, roomToken, pluginToken, mediaName } = this.#admission!
+    const { url, roomId, roomToken, pluginToken } = this.#admission!
     const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
     const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
     if (signal.aborted) return
@@ -280,12 +292,14 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       const { callId } = this.#options
       const room = { room: roomId, token: roomToken }
       const own = await session.attach(callId, event => this.#onEvent(event, again))
-      const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display: mediaName })
+      // A random label: the gateway learns no names.
+      const display = crypto.randomUUID()
+      const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display })
       const handle = await session.attach(callId, event => subscriber.onEvent(event))
       const subscriber: Subscriber = new Subscriber({
         ...this.#peerDeps(again, configuration),
         handle,
-        join: { ...room, private_id: joined.data.private_id },
+        join: () => ({ room: roomId, token: this.#admission!.roomToken, private_id: joined.data.private_id }),
         small: this.#small,
         onTracks: () => this.#show(),
         onError: again,
@@ -372,7 +386,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       if (!this.#participants.has(feed)) this.emit('gone', participant)
   }
 
-  #participantOf(feed: string, { display = '', streams = [] }: PublisherData): MediaParticipant {
+  #participantOf(feed: string, { streams = [] }: PublisherData): MediaParticipant {
     const subscriber = this.#stay?.subscriber
     const remote = streams.flatMap(({ type, description }) => {
       const name = parseDescription(description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
@@ -385,7 +399,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     )
     return {
       feed,
-      userId: display.split(':')[0] ?? '',
+      userId: this.#userOfFeed.get(feed),
       ...Object.fromEntries(remote),
       ...(failing && { undecryptable: this.#undecryptable.get(failing[0])! }),
     }
@@ -487,7 +501,8 @@ function withCounts(
 function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
   const isSameStream = (name: StreamName) =>
     one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
-  return one?.undecryptable === other.undecryptable && one !== undefined && STREAMS.every(isSameStream)
+  const isSamePerson = one?.userId === other.userId && one?.undecryptable === other.undecryptable
+  return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {

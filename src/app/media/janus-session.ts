@@ -80,6 +80,7 @@ interface Waiting {
 
 export class JanusSession {
   readonly #deps: JanusSessionDeps
+  #pluginToken: string
   readonly #waiting = new Map<string, Waiting>()
   readonly #handles = new Map<number, JanusHandle>()
   #socket: WebSocket | undefined
@@ -91,6 +92,12 @@ export class JanusSession {
 
   constructor(deps: JanusSessionDeps) {
     this.#deps = deps
+    this.#pluginToken = deps.pluginToken
+  }
+
+  /** Every request has a token of its own: the gateway takes a newer one in a session that goes on. */
+  renew(pluginToken: string): void {
+    this.#pluginToken = pluginToken
   }
 
   async open(): Promise<void> {
@@ -155,7 +162,7 @@ export class JanusSession {
 
   #send(body: object, transaction: string): void {
     const session = this.#id === undefined ? {} : { session_id: this.#id }
-    const message = { ...session, ...body, transaction, token: this.#deps.pluginToken }
+    const message = { ...session, ...body, transaction, token: this.#pluginToken }
     this.#socket?.send(JSON.stringify(message))
   }
 

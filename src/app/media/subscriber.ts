@@ -10,7 +10,7 @@ import { openConnection, type PeerDeps, parseDescription, type StreamName } from
 
 export interface SubscriberDeps extends PeerDeps {
   /** Members for the request that joins. */
-  readonly join: object
+  readonly join: () => object
   /** Feeds whose camera is wanted small, where there is a choice. */
   readonly small: ReadonlySet<string>
   readonly onTracks: () => void
@@ -166,7 +166,7 @@ export class Subscriber {
     const unsubscribe = [...held].filter(([name]) => !wanted.has(name)).map(([, stream]) => stream)
     if (!this.#hasJoined) {
       if (subscribe.length === 0) return
-      await handle.message({ ...join, request: 'join', ptype: 'subscriber', streams: subscribe })
+      await handle.message({ ...join(), request: 'join', ptype: 'subscriber', streams: subscribe })
       this.#hasJoined = true
     } else if (subscribe.length > 0 || unsubscribe.length > 0) {
       const changes = {

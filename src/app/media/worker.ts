@@ -26,6 +26,8 @@ export type WorkerReport =
   /** Many frames in a row were not opened; then one was, or the track has another sender. */
   | { readonly kind: 'undecryptable'; readonly track: string; readonly reason: FrameFailure }
   | { readonly kind: 'decryptable'; readonly track: string }
+  /** Frames of further senders are not opened with the key of this epoch. */
+  | { readonly kind: 'epoch-full'; readonly epoch: number }
 
 export interface TrackCounts {
   /** Frames that came to the worker. */
@@ -66,6 +68,8 @@ interface WorkerScope {
 const scope = globalThis as unknown as WorkerScope
 const transformers = new Map<string, Transformer>()
 const tracks = new Map<string, Track>()
+/** Tracks that the page knows as such, also under a later sender. */
+const undecryptable = new Set<string>()
 let cryptor: FrameCryptor | undefined
 
 scope.onmessage = ({ data: request }) => {
@@ -127,19 +131,24 @@ async function open(name: string, track: Track, frame: Bytes): Promise<Bytes | u
   if (opened?.kind === 'opened') {
     tellDecryptable(name)
     track.failedInRow = 0
+    if (opened.fillsEpoch) scope.postMessage({ kind: 'epoch-full', epoch: opened.epoch })
     return opened.frame
   }
   const reason = opened?.reason ?? 'no-key'
   track.failed[reason] = (track.failed[reason] ?? 0) + 1
   track.failedInRow++
-  if (track.failedInRow === FAILED_IN_ROW) scope.postMessage({ kind: 'undecryptable', track: name, reason })
+  // Its sender may have gone while the frame was opened.
+  const isCurrent = tracks.get(name) === track
+  if (isCurrent && track.failedInRow >= FAILED_IN_ROW && !undecryptable.has(name)) {
+    undecryptable.add(name)
+    scope.postMessage({ kind: 'undecryptable', track: name, reason })
+  }
   return undefined
 }
 
 /** Ends an `undecryptable`: a frame was opened, or those to come are of another sender. */
 function tellDecryptable(track: string): void {
-  const { failedInRow = 0 } = tracks.get(track) ?? {}
-  if (failedInRow >= FAILED_IN_ROW) scope.postMessage({ kind: 'decryptable', track })
+  if (undecryptable.delete(track)) scope.postMessage({ kind: 'decryptable', track })
 }
 
 /** Asks the other side, or this side's encoder. Sound has none, and refuses. */

@@ -14,22 +14,40 @@ import { type CallChange, changed } from './call-command.ts'
 import { entryOf } from './call-media.ts'
 import { type DeviceEffect, mediaReadyNotice } from './call-notice.ts'
 
-/** `answered` are devices that read it in a reply, and need no message. */
+/** `answered` are devices that read it in a reply, and need no message. The others get new tokens before theirs end. */
 export function withAdmitted(
   call: Call,
   admitted: readonly CallDeviceRef[],
   answered: readonly CallDeviceRef[],
+  nowMs: number,
 ): CallChange {
   let next = call
   const told: DeviceEffect[] = []
   for (const device of isOver(call) ? [] : admitted) {
     const attendance = joinedOn(next, device)?.attendance
-    if (attendance === undefined || attendance.isAdmitted) continue
-    next = withParticipant(next, device.userId, { attendance: { ...attendance, isAdmitted: true } })
+    const { admittedAtMs = Number.NEGATIVE_INFINITY } = attendance ?? {}
+    if (attendance === undefined || nowMs < admittedAtMs + RENEWED_MS) continue
+    next = withParticipant(next, device.userId, { attendance: { ...attendance, admittedAtMs: nowMs } })
     if (answered.some(other => isSameDevice(other, device))) continue
-    told.push(mediaReadyNotice(call, entryOf(call, device)))
+    told.push(mediaReadyNotice(call, entryOf(call, device), nowMs))
   }
   return changed(next, told)
+}
+
+/** A feed is one device's: an earlier device's claim to it ends. */
+export function withFeeds(call: Call, device: CallDeviceRef, feedIds: readonly number[]): CallChange {
+  const known = joinedOn(call, device)?.attendance?.feedIds ?? []
+  const isKnown = known.length === feedIds.length && feedIds.every((feed, at) => feed === known[at])
+  if (isOver(call) || joinedOn(call, device) === undefined || isKnown) return changed(call)
+  const next = joinedDevices(call).reduce((before, other) => {
+    const isIt = isSameDevice(other, device)
+    const { feedIds: others = [], ...attendance } = joinedOn(before, other)!.attendance!
+    const theirs = isIt ? feedIds : others.filter(feed => !feedIds.includes(feed))
+    return isIt || theirs.length < others.length
+      ? withParticipant(before, other.userId, { attendance: { ...attendance, feedIds: theirs } })
+      : before
+  }, call)
+  return changed(next)
 }
 
 /** The room is gone; it is made again. */
@@ -37,9 +55,13 @@ export function withoutRoom(call: Call): CallChange {
   let next = call
   for (const { userId } of joinedDevices(call)) {
     const attendance = participantOf(next, userId)?.attendance
-    if (attendance?.isAdmitted !== true) continue
-    const { isAdmitted: _, ...others } = attendance
+    if (attendance === undefined) continue
+    const { admittedAtMs, feedIds, ...others } = attendance
+    if (admittedAtMs === undefined && feedIds === undefined) continue
     next = withParticipant(next, userId, { attendance: others })
   }
   return changed(next)
 }
+
+/** Tokens are good for half an hour at least. */
+const RENEWED_MS = 15 * 60_000

@@ -112,6 +112,13 @@ export type CallOccurrence =
       readonly devices: readonly CallDeviceRef[]
       readonly answered: readonly CallDeviceRef[]
     }
+  /** All that the device sends in the gateway's room, the newest first. */
+  | {
+      readonly kind: 'media-feeds'
+      readonly nowMs: number
+      readonly device: CallDeviceRef
+      readonly feedIds: readonly number[]
+    }
   /** The gateway has the call's room no more. */
   | { readonly kind: 'media-lost'; readonly nowMs: number }
   /** The user is deleting the account, and can't answer an invitation. */

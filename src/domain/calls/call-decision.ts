@@ -16,7 +16,7 @@ import {
   type Participant,
   participantOf,
 } from './call.ts'
-import { withAdmitted, withoutRoom } from './call-admission.ts'
+import { withAdmitted, withFeeds, withoutRoom } from './call-admission.ts'
 import {
   declinedCall,
   endedCall,
@@ -107,7 +107,9 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
     case 'account-ended':
       return changed(withoutInvitation(call, command.userId, undefined))
     case 'media-admitted':
-      return withAdmitted(call, command.devices, command.answered)
+      return withAdmitted(call, command.devices, command.answered, command.nowMs)
+    case 'media-feeds':
+      return withFeeds(call, command.device, command.feedIds)
     case 'media-lost':
       return withoutRoom(call)
   }
@@ -254,6 +256,7 @@ const OCCURRENCES: ReadonlySet<CallCommand['kind']> = new Set([
   'inviter-blocked',
   'account-ended',
   'media-admitted',
+  'media-feeds',
   'media-lost',
 ])
 const DONE: CallReply = { kind: 'done' }

@@ -221,8 +221,10 @@ function participantEvents(before: Call, after: Call, participant: Participant):
   const was = participantOf(before, participant.userId)
   const isSameState = was?.state === participant.state
   const isOnSameDevice = was?.attendance?.deviceId === participant.attendance?.deviceId
-  if (isSameState && (isOnSameDevice || !isJoined(participant))) return []
-  const kind = EVENTS[participant.state]
+  const isSilent = isSameState && (isOnSameDevice || !isJoined(participant))
+  const sends = `${was?.attendance?.feedIds ?? ''}` !== `${participant.attendance?.feedIds ?? ''}`
+  if (isSilent && !(isJoined(participant) && sends)) return []
+  const kind = isSilent ? 'media_changed' : EVENTS[participant.state]
   const { callId, version } = after
   return [{ kind, callId, version, participant: participantView(after, participant) }]
 }

@@ -5,12 +5,10 @@
 
 import { type Call, type CallDeviceRef, isJoined, joinedOn } from './call.ts'
 
-/** A device's entry to a room. Its tokens follow from these members alone, and are the same each time. */
+/** A device's entry to a room. Its tokens follow from these members and the time. */
 export interface RoomEntry {
   readonly roomId: number
   readonly device: CallDeviceRef
-  /** The proof's end, seconds since 1970: later than the call's. */
-  readonly untilS: number
 }
 
 /** The room as one reader of the call may see it. */
@@ -29,17 +27,10 @@ export function mediaOf(call: Call, device: CallDeviceRef): CallMedia {
 }
 
 /** The device's entry to the call's room. */
-export function entryOf({ roomId, createdAtMs }: Call, { userId, deviceId }: CallDeviceRef): RoomEntry {
-  return {
-    roomId,
-    device: { userId, deviceId },
-    untilS: Math.floor(createdAtMs / 1000) + ENTRY_S,
-  }
+export function entryOf({ roomId }: Call, { userId, deviceId }: CallDeviceRef): RoomEntry {
+  return { roomId, device: { userId, deviceId } }
 }
 
 function isAdmitted(participant: Call['participants'][number]): boolean {
-  return isJoined(participant) && participant.attendance?.isAdmitted === true
+  return isJoined(participant) && participant.attendance?.admittedAtMs !== undefined
 }
-
-/** A call lasts a day from its answer, and may ring for a day before; one more hour for clocks that differ. */
-const ENTRY_S = 49 * 3_600

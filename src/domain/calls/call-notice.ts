@@ -114,8 +114,6 @@ export interface MediaReadyNotice {
   readonly callId: CallId
   readonly version: number
   readonly roomId: number
-  /** The proofs' end, seconds since 1970. */
-  readonly untilS: number
 }
 
 export type CallNoticeBody = (KeyedNotice & { readonly encryptedAESKey: string }) | PlainCallNotice
@@ -139,6 +137,7 @@ export type CallTopicEvent =
         | 'participant_joined'
         | 'participant_left'
         | 'participant_declined'
+        | 'media_changed'
       readonly callId: CallId
       readonly version: number
       readonly participant: ParticipantView
@@ -169,8 +168,10 @@ export interface ParticipantView {
   /** The device that is in the call, or was last, and the log's hash of its key. */
   readonly deviceId: DeviceId | undefined
   readonly publicKeyHash: string | undefined
-  /** `<userId>:<displayName>`, as the media gateway shows it. */
+  /** `<userId>:<displayName>`. */
   readonly mediaName: string
+  /** That device's publishers at the media gateway, while it is in the call. */
+  readonly feedIds: readonly number[] | undefined
 }
 
 /** A message to one device: kept, and delivered when it connects. */
@@ -190,10 +191,11 @@ export interface DeviceEffect {
 /** To the device that the entry is for. */
 export function mediaReadyNotice(
   { callId, version }: Call,
-  { roomId, device, untilS }: RoomEntry,
+  { roomId, device }: RoomEntry,
+  nowMs: number,
 ): DeviceEffect {
-  const notice = { kind: 'media_ready' as const, callId, version, roomId, untilS }
-  return { kind: 'device', ...device, notice, expiresAtMs: untilS * 1000, replaces: undefined }
+  const notice = { kind: 'media_ready' as const, callId, version, roomId }
+  return { kind: 'device', ...device, notice, expiresAtMs: nowMs + READY_MS, replaces: undefined }
 }
 
 /** Without an end the inbox's own time applies. */
@@ -218,3 +220,6 @@ export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: n
     replaces: undefined,
   }
 }
+
+/** A device that was away for longer reads the call's record. */
+const READY_MS = 3_600_000

@@ -7,6 +7,7 @@ import {
   type CallDeviceRef,
   type CallEndReason,
   type CallStatus,
+  isJoined,
   isOver,
   isPending,
   KEY_ROTATION_S,
@@ -118,5 +119,6 @@ export function participantView(call: Call, participant: Participant): Participa
     deviceId: attendance?.deviceId,
     publicKeyHash: attendance?.publicKeyHash,
     mediaName: `${userId}:${displayName}`,
+    feedIds: isJoined(participant) ? attendance?.feedIds : undefined,
   }
 }

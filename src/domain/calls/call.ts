@@ -121,8 +121,10 @@ export interface Attendance {
   readonly hadSocket: boolean
   /** Its last request, or when its socket closed; of meaning only while it is not online. */
   readonly seenAtMs: number
-  /** Set once the call's room at the media gateway lets it in; never without a gateway. */
-  readonly isAdmitted?: true
+  /** When it last heard that the call's room at the media gateway lets it in; never without a gateway. */
+  readonly admittedAtMs?: number
+  /** Its publishers in that room, by the gateway's names, the newest first. */
+  readonly feedIds?: readonly number[]
 }
 
 /** The initiator's start. */

@@ -10,7 +10,8 @@ import {
 import { SignalError } from '../../errors.ts'
 import { encodeBase64 } from '../../log/base64.ts'
 import { DEVICE_LIST_SLOT, type DeviceList, deviceListHash, parseDeviceList } from '../../log/device-list.ts'
-import type { LoggedDeviceList, PendingDeviceList } from '../devices/device-list-store.ts'
+import { equalHashes } from '../../log/hash.ts'
+import type { ChainedDeviceList, LoggedDeviceList, PendingDeviceList } from '../devices/device-list-store.ts'
 import { DEVICE_SHAPES, OWNER_SHAPES, PENDING_SHAPES, tokenKey } from '../devices/device-store.ts'
 import { idInKey, idsKey, textKey, userInKey } from '../engine/keys.ts'
 import { isOwner } from './account-tables.ts'
@@ -143,8 +144,33 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
         logged.publicKey === encodeBase64(deviceListHash(octets)) &&
         Buffer.from(logged.vrfHash).equals(vrfHash)
       if (!isLogged) yield `entry ${index} of the log is not its hash`
+      const isChained = rows.holds<ChainedDeviceList>(
+        'device-list-chains',
+        idsKey(userId, BigInt(seq)),
+        chained => equalHashes(chained.list, octets),
+      )
+      if (!isChained) yield 'device-list-chains does not have it'
     },
     remedy: 'contacts refuse the list: restore a backup, or have its user start over with a new list',
+  }),
+  'device-list-chains': tableCheck<ChainedDeviceList>({
+    key: KEY,
+    keyAs: byIds,
+    form: record({ list: bytes() }),
+    *disagreements(key, { list: octets }, rows) {
+      const [userId, seq] = [userInKey(key), idInKey(key, 1)]
+      const list = yield* listIn(key, octets, rows)
+      if (list === undefined) return
+      if (BigInt(list.seq) !== seq) yield `its key says seq ${seq}, its list ${list.seq}`
+      const follows = (next: ChainedDeviceList) =>
+        equalHashes(deviceListHash(octets), parseDeviceList(next.list).previousHash)
+      const isNewest = rows.holds<LoggedDeviceList>('device-lists', idsKey(userId), newest =>
+        equalHashes(newest.list, octets),
+      )
+      if (!isNewest && !rows.holds('device-list-chains', idsKey(userId, seq + 1n), follows))
+        yield 'it is not the newest list, and no list follows it'
+    },
+    remedy: 'contacts who were away refuse the newest list: restore a backup, or have its user start over',
   }),
   'device-lists-pending': tableCheck<PendingDeviceList>({
     key: USER_KEY,

@@ -418,11 +418,50 @@ t.test('a first list does not take the place of one that is being logged', async
   t.equal(api.log.entries().length, 2)
 })
 
+t.test('those who may read a user’s keys read the lists since the user last started over', async t => {
+  let isShown = true
+  const keysShown = () => (isShown ? ({ kind: 'present' } as const) : undefined)
+  const { api, ann, phone, first } = await listedAnn(t, { keysShown })
+  const bob = await newUser(api.world, 'Bob')
+  const ask = (query: string, { token }: TestUser = bob) =>
+    api.send(`GET /app/api/user/device-lists?${query}`, { token })
+  const lists = [first]
+  for (let seq = 0; seq < 70; seq++) {
+    const next = listOf(ann.userId, [phone], { previous: lists.at(-1)! })
+    t.equal((await put(api, ann, next, `${seq}`)).status, 200)
+    lists.push(next)
+  }
+  const texts = lists.map(list => Buffer.from(list).toString('base64'))
+  const ofAnn = `userId=${ann.userId}`
+  t.same((await ask(ofAnn)).body, { lists: texts.slice(0, 64) })
+  t.same((await ask(`${ofAnn}&after=63`)).body, { lists: texts.slice(64) })
+  t.same((await ask(`${ofAnn}&after=70`)).body, { lists: [] })
+  t.same((await ask(`${ofAnn}&after=68`, ann)).body, { lists: texts.slice(69) })
+  for (const after of ['-1', '1.5', 'x', `${2 ** 53}`])
+    t.equal((await ask(`${ofAnn}&after=${after}`)).status, 422, after)
+  t.same((await ask(`userId=${bob.userId}`, bob)).body, { lists: [] }, 'of a user without a list')
+  t.equal(outcome(await ask('userId=7')), '404 USER_NOT_FOUND')
+
+  const { session, phone: tablet } = await secondPhone(api, ann)
+  const fresh = await newSession(api.world, ann.userId, idOf(String(tablet.deviceId)))
+  t.ok(session)
+  const reset = listOf(ann.userId, [tablet])
+  t.equal((await put(api, fresh, reset, '70')).status, 200)
+  t.same((await ask(ofAnn)).body, { lists: [Buffer.from(reset).toString('base64')] }, 'none of before')
+  isShown = false
+  t.equal(outcome(await ask(ofAnn)), '404 USER_NOT_FOUND')
+  t.equal((await ask(ofAnn, ann)).status, 200, 'its owner reads it all the same')
+})
+
 t.test('nothing of a list is left of an erased account', async t => {
   const { api, ann } = await listedAnn(t)
   const { world } = api
   await world.database.change(change => world.deviceLists.eraseOf(change, ann.userId))
   t.equal(newestOf(api, ann.userId), undefined)
+  t.same(
+    world.database.view(view => world.deviceLists.chain(view, ann.userId, undefined, 64)),
+    [],
+  )
 })
 
 t.test('lists are counted by the day', async t => {

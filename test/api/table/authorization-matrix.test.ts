@@ -31,6 +31,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   listDevices: 'session',
   removeDevice: 'session',
   readPublicKeys: 'session',
+  readDeviceLists: 'session',
   createShareToken: 'session',
   listShareTokens: 'session',
   revokeShareToken: 'session',

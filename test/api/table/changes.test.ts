@@ -59,6 +59,7 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   'inviter-blocked': 'written',
   'account-ended': 'written',
   'media-admitted': 'written',
+  'media-feeds': 'written',
   'media-lost': 'written',
 }
 const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
@@ -364,6 +365,7 @@ t.test('calls', async () => {
   const room = whole.rooms.of(callId)
   const devices = [{ userId: ann.userId, deviceId: ann.deviceId }]
   await changesOf(() => room.tellControl({ kind: 'media-admitted', devices }))
+  await changesOf(() => room.tellControl({ kind: 'media-feeds', device: devices[0]!, feedIds: [77] }))
   await changesOf(() => room.tellControl({ kind: 'media-lost' }))
   world.tick(70_000)
   await changesOf(() => system.ref('call-room', callId).tell({ kind: 'deadline' }))
@@ -402,6 +404,7 @@ t.test('device lists', async t => {
   await ask('registerDevice', { token, body })
   const second = listOf(userId, [phone], { previous: first })
   await ask('putDeviceList', { token, body: listBody(second), headers: { 'if-match': '"0"' } })
+  await ask('readDeviceLists', { token })
   register = async () => {
     throw new SignalError('TOO_MANY_KEYS', 'ordered by a test')
   }

@@ -50,6 +50,7 @@ const TOPIC: Record<CallTopicEvent['type'], true> = {
   participant_joined: true,
   participant_left: true,
   participant_declined: true,
+  media_changed: true,
   host_changed: true,
   call_status: true,
 }

@@ -42,7 +42,11 @@ async function deviceOf(name: string, scalar: string): Promise<OwnKeyHolder & pr
   const privateKey = await crypto.subtle.importKey('jwk', jwk, ecdh, false, ['deriveBits'])
   const agree = async (other: Uint8Array) => new Uint8Array(pair.computeSecret(other))
   const [userId, deviceId] = name.split('_') as [string, string]
-  return { ...keyHolder(userId, deviceId, Buffer.from(point).toString('base64')), privateKey, keys: { agree } }
+  return {
+    ...keyHolder(userId, deviceId, Buffer.from(point).toString('base64')),
+    privateKey,
+    keys: { agree },
+  }
 }
 
 const BINDING = { callId: '6117204471893025', epoch: 1 }
@@ -65,7 +69,10 @@ t.test('the code of docs/crypto.md opens what the SDK has sealed, and the other 
   t.equal(callKey.length, 32)
   t.same(await printed.openCallKey(await sealCallKey(callKey, ann, bob, BINDING), ann, bob, BINDING), callKey)
   t.same(await openCallKey(await printed.sealCallKey(callKey, ann, bob, BINDING), ann, bob, BINDING), callKey)
-  t.equal(fingerprintOf(callKey, new Uint8Array(32), { callId: '7', epoch: 2 }), await printed.fingerprintOf(callKey, '7', 2))
+  t.equal(
+    fingerprintOf(callKey, new Uint8Array(32), { callId: '7', epoch: 2 }),
+    await printed.fingerprintOf(callKey, '7', 2),
+  )
 
   const vector = readVectors<Record<string, string>>('call-key-checkpoint')
   const sealed = await sealCallKey(fromHex(vector.opened_hex!), ann, bob, BINDING)

@@ -6,7 +6,18 @@ import { Emitter } from '../../../src/app/emitter.ts'
 import { type CallMediaOptions, joinMedia, type MediaCall } from '../../../src/app/media/media.ts'
 
 class UnansweredSocket {
-  close(): void {}
+  static opened = 0
+  onclose: (() => void) | undefined
+
+  constructor() {
+    UnansweredSocket.opened++
+  }
+
+  close(): void {
+    this.onclose?.()
+  }
+
+  send(): void {}
 }
 
 /** A call whose keys are those of these epochs, newest first. */
@@ -14,15 +25,15 @@ class KeyedCall extends Emitter<CallEvents> implements MediaCall {
   readonly callId = '42'
   readonly isVideo = false
   readonly roomId = 1
-  readonly self = { mediaName: '1:Ann' }
+  participants: MediaCall['participants'] = []
   // No answer comes: it is on its way into the room for ever.
-  readonly media = {
+  media: MediaCall['media'] = {
     kind: 'janus',
     state: 'ready',
     url: 'ws://127.0.0.1:9',
     roomToken: 'a',
-    pluginToken: 'b',
-  } as const
+    pluginToken: '1000,b',
+  }
   state: MediaCall['state'] = 'active'
   keys: MediaCall['keys'] = []
   sendingKey: MediaCall['sendingKey']
@@ -46,7 +57,11 @@ class KeyedCall extends Emitter<CallEvents> implements MediaCall {
 
 /** A call in which epoch 1 is used, and what the worker of the frames is told from now on. */
 function open(t: Test) {
-  Object.assign(globalThis, { RTCRtpScriptTransform: class {}, WebSocket: UnansweredSocket })
+  Object.assign(globalThis, {
+    RTCRtpScriptTransform: class {},
+    WebSocket: UnansweredSocket,
+    addEventListener: () => undefined,
+  })
   const told: string[] = []
   const worker = {
     postMessage: ({ kind, epoch }: { readonly kind: string; readonly epoch?: number }) =>
@@ -85,6 +100,17 @@ t.test('each state comes as one event, and leaving is the last', async t => {
   media.leave()
   media.leave()
   t.same([states, media.state], [['closed'], 'closed'])
+})
+
+t.test('newer tokens of the record are taken, and older ones never', async t => {
+  const { call } = open(t)
+  const opened = UnansweredSocket.opened
+  const tokenOf = (end: number) => {
+    call.media = { ...call.media!, pluginToken: `${end},b` }
+    call.has(1, 1)
+    return UnansweredSocket.opened - opened
+  }
+  t.same([tokenOf(1_000), tokenOf(2_000), tokenOf(2_000), tokenOf(1_500)], [0, 1, 1, 1])
 })
 
 t.test('once the call has ended its media is closed for good', async t => {

@@ -290,15 +290,42 @@ t.test('a page whose own frames come back takes another KID, and opens none of t
 t.test('the senders of an epoch are bounded, and forged ones do not count', async t => {
   const bob = cryptorWith(1)
   const sealed = async () => (await cryptorWith(1).seal('opus', OPUS))!
-  for (let count = 0; count < 260; count++) {
-    const frame = await sealed()
-    await bob.open('opus', Uint8Array.from(flipBit(frame, 8 * frame.length - 1)))
+  const fills = async () => {
+    const opened = await bob.open('opus', await sealed())
+    return opened.kind === 'opened' && opened.fillsEpoch
   }
   const first = cryptorWith(1)
   t.equal(await reasonOf(bob, (await first.seal('opus', OPUS))!), toHex(OPUS))
-  for (let count = 1; count < 256; count++) await bob.open('opus', await sealed())
+  const frame = await sealed()
+  for (let number = 0; number < 4_100; number++) {
+    const forged = Uint8Array.from(frame)
+    // The last four bytes of the KID, behind the header's first byte and the epoch.
+    new DataView(forged.buffer).setUint32(4, number)
+    await bob.open('opus', forged)
+  }
+  let filled = 0
+  for (let count = 1; count < 4_095; count++) if (await fills()) filled++
+  t.equal(filled, 0)
+  t.equal(await fills(), true, 'the last one')
   t.equal(await reasonOf(bob, await sealed()), 'too-many-senders')
   t.equal(await reasonOf(bob, (await first.seal('opus', OPUS))!), toHex(OPUS), 'those known go on')
+})
+
+t.test('a sender’s old key opens its frames until five seconds after its first with the new one', async t => {
+  const clock = { nowMs: 1_000 }
+  const bob = new FrameCryptor(CALL_ID, () => clock.nowMs)
+  for (const epoch of [1, 2]) bob.setKey(epoch, keyOf(epoch))
+  const [ann, cid] = [cryptorWith(1, 2), cryptorWith(1, 2)]
+  for (const each of [ann, cid]) each.useKey(1)
+  const sealed = async (by: FrameCryptor) => (await by.seal('opus', OPUS))!
+  const late = [await sealed(ann), await sealed(ann)] as const
+  ann.useKey(2)
+  t.equal(await reasonOf(bob, await sealed(ann)), toHex(OPUS))
+  clock.nowMs += 4_999
+  t.equal(await reasonOf(bob, late[0]), toHex(OPUS))
+  clock.nowMs += 1
+  t.equal(await reasonOf(bob, late[1]), 'replayed')
+  t.equal(await reasonOf(bob, await sealed(cid)), toHex(OPUS), 'who has not switched is heard')
 })
 
 t.test('an epoch that KIDs have no room for is no key', async t => {

@@ -46,9 +46,9 @@ async function runTests(): Promise<void> {
 
   await t.test('three tabs hear and see each other, mute, share a screen, and one is put out', async t => {
     const room = await openRoom(janus)
-    const ann = await joined(t, room, '1:Ann')
-    const bob = await joined(t, room, '2:Bob')
-    const cat = await joined(t, room, '3:Cat')
+    const ann = await joined(t, room, '1')
+    const bob = await joined(t, room, '2')
+    const cat = await joined(t, room, '3')
     const all = [ann, bob, cat]
     for (const tab of all) await tab.receives(2, 10)
     await cat.until(`marksOf('1') > 0.9 && marksOf('2') > 0.9`)
@@ -83,9 +83,12 @@ async function runTests(): Promise<void> {
     for (const tab of all) t.same(await tab.evaluate('failures()'), [], 'no frame was lost')
 
     const { participants } = await janus.videoRoom({ request: 'listparticipants', room: room.id })
-    const cats = (participants as { readonly id: number; readonly display: string }[]).find(
-      ({ display }) => display === '3:Cat',
-    )!
+    const labels = (participants as { readonly display: string }[]).map(({ display }) => display)
+    for (const label of labels) t.match(label, /^[0-9a-f-]{36}$/, 'the gateway knows nobody’s name')
+    t.equal(new Set(labels).size, 3)
+    const cats = Number(
+      await ann.evaluate<string>(`media.participants.find(({ userId }) => userId === '3').feed`),
+    )
     await janus.videoRoom({
       request: 'allowed',
       action: 'remove',
@@ -93,7 +96,7 @@ async function runTests(): Promise<void> {
       secret: room.secret,
       allowed: [(await cat.evaluate<{ roomToken: string }>('admission')).roomToken],
     })
-    await janus.videoRoom({ request: 'kick', room: room.id, secret: room.secret, id: cats.id })
+    await janus.videoRoom({ request: 'kick', room: room.id, secret: room.secret, id: cats })
     await cat.until(`media.state === 'closed' && count('kicked') === 1`)
     for (const tab of [ann, bob])
       await tab.until(`media.participants.length === 1 && count('gone', '3') === 1`)
@@ -104,11 +107,36 @@ async function runTests(): Promise<void> {
     t.notOk(await ann.evaluate(`media.participants.some(({ userId }) => userId === '3')`))
   })
 
+  await t.test('newer tokens are taken without a pause', async t => {
+    const room = await openRoom(janus)
+    const ann = await joined(t, room, '1')
+    const bob = await openTab(t)
+    await bob.join(await room.admit('2', { forSeconds: 1_800 }))
+    await ann.receives(1, 3)
+    const feeds = 'media.participants.map(({ feed }) => feed).join()'
+    const before = await ann.evaluate(feeds)
+    const newer = await room.admit('2')
+    await bob.join(newer)
+    await bob.evaluate(`{
+      window.sent = []
+      WebSocket.prototype.send = function (text) {
+        sent.push(JSON.parse(text))
+        return Object.getPrototypeOf(WebSocket.prototype).send.call(this, text)
+      }
+      sockets.at(-1).close()
+    }`)
+    await bob.until(`media.state === 'reconnecting'`)
+    await bob.until(`media.state === 'connected'`)
+    await ann.receives(1, 3)
+    t.equal(await ann.evaluate(feeds), before, 'it is the same session')
+    t.equal(await bob.evaluate(`sent.find(({ janus }) => janus === 'claim').token`), newer.pluginToken)
+  })
+
   await t.test('H.264 goes the same way, and no frame of many fails', long(), async t => {
     const room = await openRoom(janus, 'h264')
     const options = { codec: 'h264', fps: 30 } as const
-    const ann = await joined(t, room, '1:Ann', options)
-    const bob = await joined(t, room, '2:Bob', options)
+    const ann = await joined(t, room, '1', options)
+    const bob = await joined(t, room, '2', options)
     for (const tab of [ann, bob]) await tab.receives(1, H264_FRAMES)
     await ann.until(`marksOf('2') > 0.9`)
     for (const tab of [ann, bob]) t.same(await tab.evaluate('failures()'), [])
@@ -116,9 +144,9 @@ async function runTests(): Promise<void> {
 
   await t.test('a camera goes in two sizes, and each tab chooses one', long(), async t => {
     const room = await openRoom(janus, 'vp8', undefined, 1_000_000)
-    const ann = await joined(t, room, '1:Ann', { simulcast: true, side: 80 })
-    const bob = await joined(t, room, '2:Bob')
-    const cat = await joined(t, room, '3:Cat')
+    const ann = await joined(t, room, '1', { simulcast: true, side: 80 })
+    const bob = await joined(t, room, '2')
+    const cat = await joined(t, room, '3')
     const feed = `media.participants.find(one => one.userId === '1').feed`
     for (const tab of [bob, cat]) await tab.until(`widthOf('1') === 640`)
     await bob.evaluate(`media.resize(${feed}, 'small')`)
@@ -137,8 +165,8 @@ async function runTests(): Promise<void> {
     'without the key nothing is opened or shown, and a plain sender is heard by no tab',
     async t => {
       const room = await openRoom(janus)
-      const ann = await joined(t, room, '1:Ann')
-      const bob = await joined(t, room, '2:Bob', { keyByte: 2 })
+      const ann = await joined(t, room, '1')
+      const bob = await joined(t, room, '2', { keyByte: 2 })
       for (const tab of [ann, bob]) await tab.until(`media.participants[0]?.undecryptable !== undefined`)
       t.match(await bob.evaluate('failures()'), [['1', 'not-authentic', Number]])
       t.equal(await bob.evaluate(`media.participants[0].undecryptable`), 'not-authentic')
@@ -152,7 +180,7 @@ async function runTests(): Promise<void> {
       }
 
       // A browser decodes here the bytes that the gateway sees.
-      const eve = await joined(t, room, '3:Eve', { isPlain: true, keyByte: 0 })
+      const eve = await joined(t, room, '3', { isPlain: true, keyByte: 0 })
       await ann.until(`failures().then(all => all.some(([userId]) => userId === '3'))`)
       t.equal(await ann.evaluate(`opened('3', 'camera')`), 0)
       t.equal(await ann.evaluate(`picturesOf('3')`), 0)
@@ -170,8 +198,8 @@ async function runTests(): Promise<void> {
     long(),
     async t => {
       const room = await openRoom(janus)
-      const ann = await joined(t, room, '1:Ann')
-      const bob = await joined(t, room, '2:Bob', { keyByte: 0 })
+      const ann = await joined(t, room, '1')
+      const bob = await joined(t, room, '2', { keyByte: 0 })
       await ann.until(`media.participants.length === 1`)
       t.equal(await bob.evaluate('media.participants[0].camera'), undefined, 'not subscribed')
       await bob.evaluate('media.setKey(1, key(1)), media.useKey(1)')
@@ -194,8 +222,8 @@ async function runTests(): Promise<void> {
     long(),
     async t => {
       const room = await openRoom(janus)
-      const ann = await joined(t, room, '1:Ann')
-      const bob = await joined(t, room, '2:Bob')
+      const ann = await joined(t, room, '1')
+      const bob = await joined(t, room, '2')
       await bob.receives(1, 5)
       const feed = await ann.evaluate('media.participants[0].feed')
       await bob.evaluate('isCut = true, sockets.at(-1).close()')
@@ -228,12 +256,12 @@ async function runTests(): Promise<void> {
     long(),
     async t => {
       const room = await openRoom(janus)
-      const [ann, bob] = [await joined(t, room, '1:Ann'), await joined(t, room, '2:Bob')]
+      const [ann, bob] = [await joined(t, room, '1'), await joined(t, room, '2')]
       await bob.receives(1, 5)
       await bob.evaluate('isCut = true, sockets.at(-1).close()')
       await bob.until(`media.state === 'reconnecting'`)
       await ann.evaluate('media.leave()')
-      const cat = await joined(t, room, '3:Cat')
+      const cat = await joined(t, room, '3')
       await bob.evaluate('isCut = false')
       await bob.until(`media.participants.map(one => one.userId).join() === '3'`)
       for (const tab of [bob, cat]) await tab.receives(1, 5)
@@ -242,10 +270,10 @@ async function runTests(): Promise<void> {
 
   await t.test('transforms that the browser has lost are laid anew', long(), async t => {
     const room = await openRoom(janus)
-    const ann = await joined(t, room, '1:Ann')
+    const ann = await joined(t, room, '1')
     const bob = await openTab(t)
     await bob.evaluate('isLosing = true')
-    await bob.join(await room.admit('2:Bob'))
+    await bob.join(await room.admit('2'))
     await bob.until(`media.participants[0]?.camera !== undefined`)
     await bob.evaluate('isLosing = false')
     for (const tab of [ann, bob]) await tab.receives(1, 5)
@@ -255,8 +283,8 @@ async function runTests(): Promise<void> {
 
   await t.test('a gateway that is killed and comes back has all in the room again', async t => {
     const room = await openRoom(janus)
-    const ann = await joined(t, room, '1:Ann')
-    const bob = await joined(t, room, '2:Bob')
+    const ann = await joined(t, room, '1')
+    const bob = await joined(t, room, '2')
     await ann.receives(1, 3)
     await janus.kill()
     for (const tab of [ann, bob]) await tab.until(`media.state === 'reconnecting'`)
@@ -264,8 +292,8 @@ async function runTests(): Promise<void> {
     const again = await openRoom(janus, 'vp8', room.id)
     // Other tokens, as after `media_ready`.
     for (const [tab, name] of [
-      [ann, '1:Ann'],
-      [bob, '2:Bob'],
+      [ann, '1'],
+      [bob, '2'],
     ] as const)
       await tab.join(await again.admit(name))
     for (const tab of [ann, bob]) await tab.receives(1, 3)
@@ -291,11 +319,11 @@ async function runTests(): Promise<void> {
       }
       const tabs: MediaTab[] = []
       for (const transport of ['udp', 'tcp']) {
-        tabs.push(await joined(t, room, `${tabs.length}:Tab`, relayed(coturn, transport)))
+        tabs.push(await joined(t, room, String(tabs.length), relayed(coturn, transport)))
       }
       for (const tab of tabs) await tab.receives(1, 5)
       const closed = await startCoturn(t, join(folder, 'closed'), [secret], own)
-      const outside = await joined(t, room, '3:Outside', relayed(closed, 'udp'))
+      const outside = await joined(t, room, '3', relayed(closed, 'udp'))
       await closed.says(`A peer IP ${address} denied`)
       t.equal(await outside.evaluate(`opened('0', 'microphone')`), 0)
     },
@@ -303,7 +331,7 @@ async function runTests(): Promise<void> {
 
   await t.test('a camera that opens while its tab enters is on for the others', long(), async t => {
     const room = await openRoom(janus)
-    const ann = await joined(t, room, '1:Ann')
+    const ann = await joined(t, room, '1')
     const bob = await openTab(t)
     await bob.evaluate(`{
       await media.send('camera', undefined)
@@ -315,7 +343,7 @@ async function runTests(): Promise<void> {
         void media.send('camera', source)
       }
     }`)
-    await bob.join(await room.admit('2:Bob'))
+    await bob.join(await room.admit('2'))
     await ann.until(`media.participants.find(one => one.userId === '2')?.camera?.isOn`)
     await ann.receives(1, 10)
   })

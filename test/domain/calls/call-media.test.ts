@@ -1,8 +1,8 @@
 /** Which devices the room at the media gateway lets in, as the call notes it. */
 
 import t from 'tap'
-import { limitAtMs } from '../../../src/domain/calls/call-deadline.ts'
-import { entryOf, mediaOf } from '../../../src/domain/calls/call-media.ts'
+import { mediaOf } from '../../../src/domain/calls/call-media.ts'
+import { recordOf } from '../../../src/domain/calls/call-view.ts'
 import { CallDriver, deviceOf, inWords } from '../../support/call-driver.ts'
 
 const [ANN, BOB] = [deviceOf(1), deviceOf(2)]
@@ -57,15 +57,63 @@ t.test('a room that is gone is pending again, and told of when it is back', asyn
   t.same(admitted(driver, [ANN, BOB]), ['101 media_ready', '201 media_ready'])
 })
 
+/** The feeds of each person, by user id. */
+function feedsOf(driver: CallDriver): Record<string, readonly number[] | undefined> {
+  const { participants } = recordOf(driver.call, ANN)
+  return Object.fromEntries(participants.map(({ userId, feedIds }) => [userId, feedIds]))
+}
+
+t.test('feeds of a device that is in the call are in the record and told, each change once', async t => {
+  const driver = begun()
+  driver.join(2)
+  const fed = (device: typeof ANN, ...feedIds: readonly number[]) =>
+    inWords(driver.run({ kind: 'media-feeds', device, feedIds }).effects)
+  t.same(fed(BOB, 7), ['topic media_changed 2'])
+  t.same(fed(BOB, 7), [])
+  t.same(fed(deviceOf(2, 2), 8), [], 'another device of theirs')
+  t.same(fed(deviceOf(3), 9), [], 'rings still')
+  t.same(fed(BOB, 8, 7), ['topic media_changed 2'])
+  t.same(feedsOf(driver), { 1: undefined, 2: [8, 7], 3: undefined })
+  t.same(fed(ANN, 7), ['topic media_changed 1', 'topic media_changed 2'], 'a feed is of one device')
+  t.same(feedsOf(driver), { 1: [7], 2: [8], 3: undefined })
+  driver.run({ kind: 'join', by: deviceOf(2, 2) })
+  t.same(feedsOf(driver), { 1: [7], 2: undefined, 3: undefined }, 'the call moved')
+})
+
+t.test('feeds go with the room and with who leaves', async t => {
+  const driver = begun()
+  for (const user of [2, 3]) driver.join(user)
+  admitted(driver, [ANN, BOB])
+  for (const [device, feed] of [
+    [ANN, 7],
+    [BOB, 8],
+    [deviceOf(3), 9],
+  ] as const)
+    driver.run({ kind: 'media-feeds', device, feedIds: [feed] })
+  driver.run({ kind: 'leave', by: BOB })
+  t.same(feedsOf(driver), { 1: [7], 2: undefined, 3: [9] })
+  t.same(inWords(driver.run({ kind: 'media-lost' }).effects), [
+    'topic media_changed 1',
+    'topic media_changed 3',
+  ])
+  t.same(feedsOf(driver), { 1: undefined, 2: undefined, 3: undefined })
+})
+
 t.test('a call that has ended admits no device', async t => {
   const driver = begun()
   driver.run({ kind: 'end', by: ANN })
   t.same(admitted(driver), [])
 })
 
-t.test('an entry outlasts the call', async t => {
+t.test('a device that stays in the room gets newer tokens, and not at each admission', async t => {
   const driver = begun()
-  driver.wait(60_000)
   driver.join(2)
-  t.ok(entryOf(driver.call, BOB).untilS * 1000 > limitAtMs(driver.call))
+  for (const by of [ANN, BOB]) driver.run({ kind: 'device-online', by })
+  const both = ['101 media_ready', '201 media_ready']
+  t.same(admitted(driver, [ANN, BOB]), both)
+  driver.wait(14 * 60_000)
+  t.same(admitted(driver, [ANN, BOB]), [])
+  driver.wait(60_000)
+  t.same(admitted(driver, [ANN, BOB]), both)
+  t.same(admitted(driver, [ANN, BOB]), [])
 })

@@ -20,8 +20,8 @@ public enum class ParticipantState {
 }
 
 /**
- * One person of a call. [deviceId] is the device that is in the call, or was last; [mediaName] is `<userId>:<displayName>`, for
- * the media room.
+ * One person of a call. [deviceId] is the device that is in the call, or was last, and [feedIds] what it sends at the media gateway:
+ * show no name with any other feed. [mediaName] is `<userId>:<displayName>`; enter the media room without it.
  */
 public data class CallParticipant(
     public val userId: ULong,
@@ -31,6 +31,7 @@ public data class CallParticipant(
     public val invitedBy: ULong,
     public val deviceId: ULong?,
     public val mediaName: String,
+    public val feedIds: List<Long>,
     internal val invitedAtMs: Long,
 ) {
     /** As the sets of devices name it that keys are sealed for. */
@@ -117,6 +118,7 @@ internal fun participantOf(members: JsonObject) = CallParticipant(
     invitedBy = members.needId("invitedBy"),
     deviceId = members.text("deviceId")?.toULongOrNull(),
     mediaName = members.text("mediaName").orEmpty(),
+    feedIds = members.numbers("feedIds"),
     invitedAtMs = members.needTimeMs("invitedAt"),
 )
 

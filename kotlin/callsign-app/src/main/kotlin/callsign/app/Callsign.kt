@@ -73,11 +73,13 @@ public class Callsign(
     private val storage: AppStorage,
     private val keysOf: DeviceKeysOf = softwareKeys(storage),
     private val device: DeviceDetails = DeviceDetails(),
+    private val onReset: OnReset = OnReset.ASK,
 ) {
     /**
      * @param server such as `https://call.example.org`.
      * @param http the client of OkHttp, to share one with the app or to pin certificates.
      * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
+     * @param onReset whether new keys of a contact that nothing known vouches for are asked about; a bot goes on.
      */
     public constructor(
         server: String,
@@ -87,7 +89,8 @@ public class Callsign(
         device: DeviceDetails = DeviceDetails(),
         http: OkHttpClient = OkHttpClient(),
         clientVersion: String? = null,
-    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device)
+        onReset: OnReset = OnReset.ASK,
+    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device, onReset)
 
     /** The parts of one signed-in user. */
     private class Active(
@@ -326,7 +329,7 @@ public class Callsign(
         val context = operations.scope.coroutineContext
         val scope = CoroutineScope(context + SupervisorJob(context.job))
         val transport = OkHttpTransport(server.http)
-        val keyLog = KeyLog(session, storage, registered, pins, server.prefix, transport) {
+        val keyLog = KeyLog(session, storage, registered, pins, server.prefix, transport, onReset) {
             tell(CallsignEvent.KeysChanged(it))
         }
         val ownList = OwnDeviceList(server, session, keyLog, registered)

@@ -45,6 +45,12 @@ public class CallsignException(
         /** The server or the key log has named keys that do not hold: nothing is encrypted for them. */
         public const val KEYS_REFUSED: String = "KEYS_REFUSED"
 
+        /**
+         * A contact's keys are new and nothing known vouches for them. Ask the person in front of the screen, call
+         * [Contacts.acceptKeys] with the `userId` and `listHash` of `members`, and repeat; their `kind` says what is new.
+         */
+        public const val KEYS_RESET: String = "KEYS_RESET"
+
         /** A user has no keys, or not for this user to see. */
         public const val KEYS_UNAVAILABLE: String = "KEYS_UNAVAILABLE"
 

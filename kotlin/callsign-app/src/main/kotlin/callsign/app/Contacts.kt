@@ -51,7 +51,10 @@ public class Contacts internal constructor(private val session: Session, private
         }
     }
 
-    /** Whom a link leads to, before they are asked. Throws `MALFORMED` for what is no link. */
+    /**
+     * Whom a link leads to, before they are asked. Throws `MALFORMED` for what is no link, and for a damaged one or one of
+     * another server before it asks for the name.
+     */
     public suspend fun resolve(link: String): LinkOwner = operations.run {
         val shared = keyLog.openShared(fragmentOf(link))
         val reply = session.ask("POST", "share-token/resolve", bodyOf(mapOf("token" to tokenOf(link))))
@@ -99,6 +102,13 @@ public class Contacts internal constructor(private val session: Session, private
 
     /** Sixty digits that both people compare, to be sure of one another's devices. */
     public suspend fun comparisonCode(userId: ULong): String = operations.run { keyLog.codeWith(userId) }
+
+    /**
+     * The person in front of the screen goes on with a contact's new keys: [userId] and [listHash] are those of a `KEYS_RESET`.
+     * It holds for these keys alone. Throws `KEYS_RESET` where newer ones are asked about.
+     */
+    public suspend fun acceptKeys(userId: ULong, listHash: String): Unit =
+        operations.run { keyLog.acceptKeys(userId, listHash) }
 
     private suspend fun post(operation: String, userId: ULong) {
         session.request("POST", operation, bodyOf(mapOf("userId" to "$userId")))

@@ -3,6 +3,7 @@ package callsign.app
 import java.security.GeneralSecurityException
 import java.security.MessageDigest
 import java.security.SecureRandom
+import java.util.BitSet
 
 /** Why a frame was not opened. [wireName] is the name that `callsign/app` has. */
 public enum class FrameFailure(public val wireName: String) {
@@ -12,7 +13,7 @@ public enum class FrameFailure(public val wireName: String) {
     /** It was sealed with another key, or changed on the way. */
     NOT_AUTHENTIC("not-authentic"),
 
-    /** It came before, or is older than the window. */
+    /** It came before, is older than the window, or has a key that its sender had left for a newer one. */
     REPLAYED("replayed"),
 
     /** It was sealed here. */
@@ -26,8 +27,15 @@ public enum class FrameFailure(public val wireName: String) {
 /** The result of [FrameCryptor.open]. */
 public sealed interface FrameOutcome
 
-/** The encoder's frame, sealed with the key of [epoch]. */
-public class OpenedFrame internal constructor(public val frame: ByteArray, public val epoch: Int) : FrameOutcome
+/**
+ * The encoder's frame, sealed with the key of [epoch]. Where it [fillsEpoch], its sender is the last whose frames that key opens: the
+ * call needs the next one.
+ */
+public class OpenedFrame internal constructor(
+    public val frame: ByteArray,
+    public val epoch: Int,
+    public val fillsEpoch: Boolean,
+) : FrameOutcome
 
 /** Drop the frame. */
 public class UnopenedFrame internal constructor(public val reason: FrameFailure) : FrameOutcome
@@ -36,8 +44,11 @@ public class UnopenedFrame internal constructor(public val reason: FrameFailure)
  * Seals this app's frames of a call and opens the other members' with the call's keys (docs/media.md, "Frame format"). All state is
  * bounded, and none is made by a frame that is not authentic. Safe to share between threads; one for each run of the app and call.
  */
-public class FrameCryptor(private val callId: String) {
-    private class Sender(val key: SFrameKey) {
+public class FrameCryptor internal constructor(private val callId: String, private val monotonicMs: () -> Long) {
+    public constructor(callId: String) : this(callId, { System.nanoTime() / 1_000_000 })
+
+    /** Its first frame of the epoch was opened at [sinceMs]. */
+    private class Sender(val key: SFrameKey, val sinceMs: Long) {
         val window = ReplayWindow()
     }
 
@@ -79,7 +90,7 @@ public class FrameCryptor(private val callId: String) {
     public fun useKey(epoch: Int): Boolean {
         val held = epochs[epoch] ?: return false
         if (sending?.epoch == epoch) return true
-        val kid = (epoch.toULong() shl NUMBER_BITS) or ownNumbers.first()
+        val kid = kidOf(epoch, ownNumbers.first())
         sending = Sending(epoch, kid, SFrameKey.derive(held.baseKey, kid))
         return true
     }
@@ -112,8 +123,8 @@ public class FrameCryptor(private val callId: String) {
         val epoch = epochs[epochNumber] ?: return UnopenedFrame(FrameFailure.NO_KEY)
         val known = epoch.senders[kid]
         if (known == null && epoch.senders.size >= SENDERS_MAX) return UnopenedFrame(FrameFailure.TOO_MANY_SENDERS)
-        val sender = known ?: Sender(SFrameKey.derive(epoch.baseKey, kid))
-        if (sender.window.has(sealed.counter)) return UnopenedFrame(FrameFailure.REPLAYED)
+        val sender = known ?: Sender(SFrameKey.derive(epoch.baseKey, kid), monotonicMs())
+        if (sender.window.has(sealed.counter) || hasLeft(epochNumber, kid)) return UnopenedFrame(FrameFailure.REPLAYED)
         val frame = try {
             sealed.open(sender.key)
         } catch (_: GeneralSecurityException) {
@@ -125,7 +136,13 @@ public class FrameCryptor(private val callId: String) {
         }
         epoch.senders[kid] = sender
         sender.window.add(sealed.counter)
-        return OpenedFrame(frame, epochNumber)
+        return OpenedFrame(frame, epochNumber, fillsEpoch = known == null && epoch.senders.size == SENDERS_MAX)
+    }
+
+    /** Frames that were on their way when the sender took a newer key have come by now. */
+    private fun hasLeft(epoch: Int, kid: ULong): Boolean = epochs.any { (newer, held) ->
+        val sender = if (newer > epoch) held.senders[kidOf(newer, kid and NUMBER_MASK)] else null
+        sender != null && monotonicMs() - sender.sinceMs >= LATE_MS
     }
 
     /** The gateway has sent a frame back, or a member has the same number by chance, which must not stay so. */
@@ -142,8 +159,15 @@ public class FrameCryptor(private val callId: String) {
         const val NUMBER_MASK = 0xffff_ffff_ffffuL
         const val EPOCH_MAX = 0xffff
         const val EPOCHS_MAX = 4
-        const val SENDERS_MAX = 256
+
+        /** Of one epoch. A member who makes up more than that has the call make a new key. */
+        const val SENDERS_MAX = 4_096
+
+        /** Frames take no longer from a sender to here. */
+        const val LATE_MS = 5_000L
         const val RENEWALS_MAX = 4
+
+        fun kidOf(epoch: Int, number: ULong): ULong = (epoch.toULong() shl NUMBER_BITS) or number
 
         fun randomNumber(): ULong = SecureRandom().nextLong().toULong() and NUMBER_MASK
     }
@@ -151,24 +175,34 @@ public class FrameCryptor(private val callId: String) {
 
 /** Which counters were there, of the newest 1,024. */
 internal class ReplayWindow {
-    /** The last counter of each remainder, plus 1; 0 where there was none. */
-    private val last = LongArray(WINDOW)
+    /** A bit for each, by its remainder: an epoch may have thousands of windows. */
+    private val seen = BitSet(WINDOW)
     private var newest: ULong? = null
 
     /** Also those that are too old to tell. */
     fun has(counter: ULong): Boolean {
-        val newest = newest
-        if (newest != null && newest >= WINDOW.toULong() && counter <= newest - WINDOW.toULong()) return true
-        return last[(counter % WINDOW.toULong()).toInt()] == (counter + 1uL).toLong()
+        val newest = newest ?: return false
+        if (counter > newest) return false
+        return newest - counter >= WINDOW.toULong() || seen[placeOf(counter)]
     }
 
     /** False where it was there before. */
     fun add(counter: ULong): Boolean {
         if (has(counter)) return false
-        last[(counter % WINDOW.toULong()).toInt()] = (counter + 1uL).toLong()
-        newest = maxOf(newest ?: counter, counter)
+        val before = newest
+        if (before == null || counter > before) {
+            if (before == null || counter - before >= WINDOW.toULong()) {
+                seen.clear()
+            } else {
+                for (passed in before + 1uL..counter) seen.clear(placeOf(passed))
+            }
+            newest = counter
+        }
+        seen.set(placeOf(counter))
         return true
     }
+
+    private fun placeOf(counter: ULong): Int = (counter % WINDOW.toULong()).toInt()
 
     private companion object {
         const val WINDOW = 1024

@@ -11,6 +11,7 @@ import callsign.verify.ContactDevices
 import callsign.verify.DeviceEvent
 import callsign.verify.DeviceList
 import callsign.verify.DevicesOutcome
+import callsign.verify.KeyQuestion
 import callsign.verify.ListedPerson
 import callsign.verify.LogClient
 import callsign.verify.LogException
@@ -57,6 +58,14 @@ public sealed interface KeyEvent {
     public data class OwnListAlert(override val userId: ULong, public val report: OwnKeysReport) : KeyEvent
 }
 
+/** Whether new keys of a contact that nothing known vouches for are asked about, as `KEYS_RESET`. */
+public enum class OnReset {
+    ASK,
+
+    /** Encrypts for them without a question, after the event: for bots. */
+    GO_ON,
+}
+
 /** A device whose key the log proves. */
 internal class PeerDevice(
     val userId: ULong,
@@ -100,12 +109,16 @@ internal class KeyLog(
     private val keys: LogKeys,
     url: String,
     transport: LogTransport,
+    private val onReset: OnReset,
     private val onEvent: (KeyEvent) -> Unit,
 ) {
     val self = OwnKeyHolder(device.userId, device.deviceId, device.keys)
     private val stores = LogStores(storage, device.userId, keys)
     private val client = LogClient(keys, url, stores.checkpoints, transport)
-    private val contacts = ContactDevices(client, stores.knownUsers)
+    private val contacts = ContactDevices(client, stores.knownUsers) { userId, after ->
+        val query = after?.let { "&after=$it" }.orEmpty()
+        session.ask("GET", "user/device-lists?userId=$userId$query").texts("lists")
+    }
 
     /** Whether the log holds this device's own key, and no other in its name. Call it at each start and once a day. */
     suspend fun checkOwn(): OwnKeysReport {
@@ -115,11 +128,24 @@ internal class KeyLog(
         return report
     }
 
-    /** All devices of these users, in order to encrypt for them alone. Throws also `KEY_UNSUPPORTED`. */
+    /**
+     * All devices of these users, in order to encrypt for them alone. Throws also `KEY_UNSUPPORTED`; and `KEYS_RESET` for the
+     * first of them whose keys are new, until [acceptKeys]. The own user is never asked about.
+     */
     suspend fun devicesOf(userIds: List<ULong>): List<PeerDevice> = published(userIds).flatMap { user ->
         val verdict = verified(user).second
+        val isAsked = onReset == OnReset.ASK && user.userId != device.userId
+        verdict.question?.takeIf { isAsked }?.let { throw keysReset(user.userId, it) }
         if (verdict.devices.isEmpty()) throw unavailable(listOf(user.userId), "A user has no device yet.")
         verdict.devices.map { peerOf(user.userId, it.device) }
+    }
+
+    /**
+     * The person in front of the screen goes on with these keys of the user, and no later ones. Throws `KEYS_RESET` where
+     * other ones are asked about.
+     */
+    suspend fun acceptKeys(userId: ULong, listHash: String) {
+        checked { contacts.accept("$userId", listHash) }?.let { throw keysReset(userId, it) }
     }
 
     suspend fun deviceOf(userId: ULong, deviceId: ULong): PeerDevice =
@@ -152,16 +178,19 @@ internal class KeyLog(
     }
 
     /**
-     * The person that a link's fragment names, if it names one. Compares the log with the one that they were shown. Throws
-     * `MALFORMED` for a damaged link.
+     * The person that a link's fragment names; null for a link without one. Compares the log with the one that they were shown.
+     * Throws `MALFORMED` for a fragment that is damaged, or of another log.
      */
     suspend fun openShared(fragment: String): SharedPerson? {
+        if (fragment.isEmpty() || fragment == "#") return null
         val shared = try {
             readShareFragment(fragment, keys.origin)
         } catch (cause: LogException) {
-            throw CallsignException("MALFORMED", "The link is damaged.", cause)
+            throw damaged(cause)
         }
-        shared?.note?.let { compare(shared.person.userId, it) }
+        if (shared == null) throw damaged()
+        val refusal = shared.note?.let { compare(shared.person.userId, it) }
+        if (refusal != null && refusal.check in FOREIGN) throw damaged()
         return shared
     }
 
@@ -202,11 +231,12 @@ internal class KeyLog(
         return PeerDevice(userId, deviceId, named.publicKeyHash, holder)
     }
 
-    /** Reports it where the log has shown another user another tree. The key is good all the same. */
-    private suspend fun compare(userId: ULong, note: String) {
-        val verdict = checked { client.compareWith(note) }
+    /** Reports it where the log has shown another user another tree. The key is good all the same. Returns what was refused. */
+    private suspend fun compare(userId: ULong, note: String): Refusal? {
+        val refusal = checked { client.compareWith(note) } as? Refusal ?: return null
         // A note that proves nothing is that user's doing.
-        if (verdict is Refusal && verdict.evidence != null) refuse(userId, verdict)
+        if (refusal.evidence != null) refuse(userId, refusal)
+        return refusal
     }
 
     /** In the order of the ids. Users that were not asked for are left out. */
@@ -290,6 +320,9 @@ internal class KeyLog(
     private companion object {
         /** How often an answer is judged that a new list may have overtaken. */
         const val TRIES = 3
+
+        /** A note is none of this log. */
+        val FOREIGN = setOf(Check.CHECKPOINT, Check.ORIGIN, Check.SIGNATURE)
     }
 }
 
@@ -301,6 +334,15 @@ private suspend fun <Answer> checked(ask: suspend () -> Answer): Answer = try {
 } catch (cause: IllegalArgumentException) {
     throw answerInvalid(cause)
 }
+
+private fun keysReset(userId: ULong, question: KeyQuestion): CallsignException {
+    val members = mapOf("userId" to "$userId", "listHash" to question.listHash, "kind" to question.kind.wireName)
+    val sentence = "The keys of a contact are new, and nothing known vouches for them. Accept them to go on."
+    return CallsignException(LocalCode.KEYS_RESET, sentence, members = bodyOf(members))
+}
+
+private fun damaged(cause: Throwable? = null): CallsignException =
+    CallsignException("MALFORMED", "The link is damaged, or of another server.", cause)
 
 private fun unavailable(userIds: List<ULong>, sentence: String): CallsignException =
     CallsignException(LocalCode.KEYS_UNAVAILABLE, sentence, members = JsonObject(mapOf("userIds" to idsOf(userIds))))

@@ -29,11 +29,15 @@ internal fun JsonObject.member(name: String): JsonObject = this[name] as? JsonOb
 internal fun JsonObject.members(name: String): List<JsonObject> =
     (this[name] as? JsonArray)?.map { it as? JsonObject ?: throw answerInvalid() } ?: throw answerInvalid()
 
+/** The whole numbers of a list; none where there is no list. */
+internal fun JsonObject.numbers(name: String): List<Long> =
+    (this[name] as? JsonArray).orEmpty().mapNotNull { (it as? JsonPrimitive)?.contentOrNull?.toLongOrNull() }
+
+internal fun JsonObject.texts(name: String): List<String> =
+    (this[name] as? JsonArray)?.map { (it as? JsonPrimitive)?.contentOrNull ?: throw answerInvalid() } ?: throw answerInvalid()
+
 /** Null where there is no such member. */
-internal fun JsonObject.texts(name: String): List<String>? {
-    val items = this[name] ?: return null
-    return (items as? JsonArray)?.map { (it as? JsonPrimitive)?.contentOrNull ?: throw answerInvalid() } ?: throw answerInvalid()
-}
+internal fun JsonObject.textsOrNull(name: String): List<String>? = if (name in this) texts(name) else null
 
 /** POSIX time in milliseconds of a time as RFC 3339 writes it. */
 internal fun JsonObject.needTimeMs(name: String): Long = timeMsOf(needText(name))

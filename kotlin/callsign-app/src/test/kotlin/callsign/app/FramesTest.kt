@@ -1,5 +1,6 @@
 package callsign.app
 
+import java.nio.ByteBuffer
 import java.security.GeneralSecurityException
 import java.security.MessageDigest
 import java.util.concurrent.Callable
@@ -256,15 +257,34 @@ class FramesTest {
     @Test
     fun `the senders of an epoch are bounded, and forged ones do not count`() {
         val bob = cryptorWith(1)
-        repeat(260) {
-            val frame = cryptorWith(1).sealed()
-            bob.open(FrameFormat.OPUS, frame.changed(frame.size - 1))
-        }
         val first = cryptorWith(1)
         assertEquals(toHex(opus), bob.opened(first.sealed()))
-        repeat(255) { bob.opened(cryptorWith(1).sealed()) }
+        val frame = cryptorWith(1).sealed()
+        repeat(4_100) { number ->
+            // The last four octets of the KID, behind the header's first octet and the epoch.
+            bob.open(FrameFormat.OPUS, frame.copyOf().also { ByteBuffer.wrap(it).putInt(4, number) })
+        }
+        fun fills() = (bob.open(FrameFormat.OPUS, cryptorWith(1).sealed()) as OpenedFrame).fillsEpoch
+        repeat(4_094) { assertFalse(fills()) }
+        assertTrue(fills(), "the last one")
         assertEquals("too-many-senders", bob.opened(cryptorWith(1).sealed()))
         assertEquals(toHex(opus), bob.opened(first.sealed()), "those known go on")
+    }
+
+    @Test
+    fun `a sender's old key opens its frames until five seconds after its first with the new one`() {
+        var nowMs = 1_000L
+        val bob = FrameCryptor(callId) { nowMs }
+        for (epoch in 1..2) bob.setKey(epoch, keyOf(epoch))
+        val (ann, cid) = List(2) { cryptorWith(1, 2).apply { useKey(1) } }
+        val late = List(2) { ann.sealed() }
+        ann.useKey(2)
+        assertEquals(toHex(opus), bob.opened(ann.sealed()))
+        nowMs += 4_999
+        assertEquals(toHex(opus), bob.opened(late[0]))
+        nowMs += 1
+        assertEquals("replayed", bob.opened(late[1]))
+        assertEquals(toHex(opus), bob.opened(cid.sealed()), "who has not switched is heard")
     }
 
     private fun formatOf(case: JsonObject) = FrameFormat.valueOf(case.word("format").uppercase())

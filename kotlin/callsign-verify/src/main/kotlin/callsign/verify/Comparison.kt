@@ -44,7 +44,7 @@ public fun readShareFragment(fragment: String, origin: String): SharedPerson? {
     if (userId == null || list == null) throw damaged()
     val listHash = fromUrl(list)
     if (decodeBase64(listHash).size != HASH_OCTETS) throw damaged()
-    val note = members["n="]?.let { readPackedCheckpoint(decodeBase64(fromUrl(it)), origin) }
+    val note = members["n="]?.let { readPackedCheckpoint(decodeBase64(fromUrl(it)), origin) ?: throw damaged() }
     return SharedPerson(ListedPerson(userId, listHash), note)
 }
 

@@ -50,12 +50,34 @@ public data class DeviceEvent(val kind: Kind, val deviceId: String? = null) {
     }
 }
 
-/** The app's memory of a person. [events] are those that the app has not shown yet. */
+/**
+ * A change of a person's keys that nothing known before vouches for. Encrypt for them once [ContactDevices.accept] was called
+ * with [listHash]: base64, of the newest list; without a list a hash of all devices and keys.
+ */
+public data class KeyQuestion(val kind: Kind, val listHash: String) {
+    /** The name of each on the wire is [wireName]. */
+    public enum class Kind(public val wireName: String) {
+        /** The event of that name. */
+        RESET("reset"),
+
+        /** The person had no list before, and no key that is known has signed this one. */
+        FIRST_LIST("first-list"),
+
+        /** The event of that name, of a person without a list. */
+        ADDED("added"),
+
+        /** The event of that name, of a person without a list. */
+        REPLACED("replaced"),
+    }
+}
+
+/** The app's memory of a person. [question] is null once it was accepted. [events] are those that the app has not shown yet. */
 public data class KnownUser(
     val userId: String,
     val devices: List<KnownDevice>,
     val list: KnownList? = null,
     val events: List<DeviceEvent> = emptyList(),
+    val question: KeyQuestion? = null,
 )
 
 /** [keyHash] is SHA-256 of the public key, base64. */
@@ -97,25 +119,34 @@ public data class VerifiedDevice(val device: NamedDevice, val signingKey: String
 /** What became of a person's devices: [VerifiedDevices], [Refusal] or [Unanswered]. */
 public sealed interface DevicesOutcome
 
-/** Encrypt for [devices] only. Each event comes again until [ContactDevices.shown] is called. */
+/**
+ * Encrypt for [devices] only, and ask before you do where there is a [question]: it comes again until [ContactDevices.accept]
+ * is called. Each event comes again until [ContactDevices.shown] is called.
+ */
 public class VerifiedDevices(
     public val basis: Basis,
     public val devices: List<VerifiedDevice>,
     public val list: DeviceList?,
     public val events: List<DeviceEvent>,
+    public val question: KeyQuestion? = null,
 ) : DevicesOutcome {
     /** Whether a list says which devices there are, or the server alone. */
     public enum class Basis(public val wireName: String) { LIST("list"), FIRST_USE("first-use") }
 }
 
 /** Verifies and remembers the devices of contacts. Safe to share between threads. */
-public class ContactDevices(private val lookups: KeyLookups, private val store: KnownUserStore) {
+public class ContactDevices(
+    private val lookups: KeyLookups,
+    private val store: KnownUserStore,
+    reader: DeviceListReader,
+) {
     private val turn = Mutex()
+    private val missed = MissedLists(lookups, reader)
 
     /**
      * The devices of this person to encrypt for, once the log proves them. Refused at `deviceList` where the list or the
      * devices named beside it do not hold, or a list that there was is left out; else at the check of a lookup that failed.
-     * Throws what the store throws, and [IllegalArgumentException] for an id that is no uint64 in decimal.
+     * Unanswered also where lists that this app missed are withheld. Throws what the store throws, and [IllegalArgumentException] for an id that is no uint64 in decimal.
      */
     public suspend fun verify(user: NamedUser): DevicesOutcome = turn.withLock {
         if (user.deviceList == null && user.deviceListHash == null) trustOnFirstUse(user) else verifyListed(user)
@@ -127,25 +158,16 @@ public class ContactDevices(private val lookups: KeyLookups, private val store: 
      */
     public suspend fun verifyShared(user: NamedUser, shared: ListedPerson): DevicesOutcome = turn.withLock {
         if (user.userId != "${shared.userId}") return refused("the link is of user ${shared.userId}")
-        val vrfHash = user.deviceListHash
-        if (user.deviceList == null || vrfHash == null) return refused("the device list is left out")
-        val read = try {
-            readList(user, null)
-        } catch (failed: CheckFailed) {
-            return failed.refusal
-        }
-        val hash = encodeBase64(deviceListHash(read.octets))
-        if (hash != shared.listHash) {
-            val own = OwnDevice(uint64Of(user.userId), DEVICE_LIST_SLOT, vrfHash, listOf(hash))
-            val report = when (val outcome = lookups.checkOwnKeys(own)) {
-                is OwnKeysReport -> outcome
-                is Refusal -> return outcome
-                is Unanswered -> return outcome
-            }
-            if (report.entries.none { it.publicKey == shared.listHash })
-                return refused("the link names a device list that the log does not have of this user")
-        }
-        verifyListed(user)
+        if (user.deviceList == null || user.deviceListHash == null) return refused("the device list is left out")
+        verifyListed(user, shared.listHash)
+    }
+
+    /** The person in front of the screen goes on with the keys of this hash. Returns the question that is still open. */
+    public suspend fun accept(userId: String, listHash: String): KeyQuestion? = turn.withLock {
+        val known = store.get(userId)
+        if (known == null || known.question?.listHash != listHash) return known?.question
+        store.put(known.copy(question = null))
+        null
     }
 
     /** The app has shown the events that [verify] gave, so they come no more. */
@@ -178,21 +200,30 @@ public class ContactDevices(private val lookups: KeyLookups, private val store: 
         val userId = uint64Of(user.userId)
         failedLookup(lookups.lookUpAll(user.devices.map { claimOf(userId, it) }))?.let { return it }
         val now = user.devices.map { KnownDevice(it.deviceId, encodeBase64(sha256(decodeBase64(it.publicKey)))) }
+        // A person without devices has not been met yet.
+        if (known == null && now.isEmpty()) return VerifiedDevices(VerifiedDevices.Basis.FIRST_USE, emptyList(), null, emptyList())
         val news =
             if (known == null) emptyList()
             else changesOf(known.devices, now, DeviceEvent.Kind.ADDED, DeviceEvent.Kind.REPLACED)
-        val events = keep(KnownUser(user.userId, now, null, known?.events.orEmpty()), news)
-        return VerifiedDevices(VerifiedDevices.Basis.FIRST_USE, user.devices.map { VerifiedDevice(it) }, null, events)
+        val kind = when {
+            news.any { it.kind == DeviceEvent.Kind.REPLACED } -> KeyQuestion.Kind.REPLACED
+            news.any { it.kind == DeviceEvent.Kind.ADDED } -> KeyQuestion.Kind.ADDED
+            else -> null
+        }
+        val question = questionAfter(known, kind, unlistedDevicesHash(user.userId, now))
+        val events = keep(KnownUser(user.userId, now, null, known?.events.orEmpty(), question), news)
+        val verified = user.devices.map { VerifiedDevice(it) }
+        return VerifiedDevices(VerifiedDevices.Basis.FIRST_USE, verified, null, events, question)
     }
 
-    private suspend fun verifyListed(user: NamedUser): DevicesOutcome {
+    private suspend fun verifyListed(user: NamedUser, linkedHash: String? = null): DevicesOutcome {
         val known = store.get(user.userId)
         val read = try {
             readList(user, known?.list)
         } catch (failed: CheckFailed) {
             return failed.refusal
         }
-        val list = read.taken.list
+        val list = read.list
         val listed = list.devices.associateBy { "${it.deviceId}" }
         val devices = user.devices.filter { it.deviceId in listed }
         val userId = uint64Of(user.userId)
@@ -201,9 +232,15 @@ public class ContactDevices(private val lookups: KeyLookups, private val store: 
         val outcomes = lookups.lookUpAll(listOf(slot) + devices.map { claimOf(userId, it) })
         failedLookup(outcomes)?.let { return it }
         val index = (outcomes.first() as VerifiedKey).index
-        notNewest(known?.list, index, read.taken.kind)?.let { return it }
+        notNewest(known?.list, index, read.kind)?.let { return it }
+        val newest = NewestList(list, read.octets, read.vrfHash, index)
+        val kind = try {
+            follow(newest, read.kind, known?.list, linkedHash ?: hash)
+        } catch (ended: Unfollowed) {
+            return ended.outcome
+        }
 
-        val isReset = read.taken.kind == ListKind.RESET
+        val isReset = kind == ListKind.RESET
         val before = known?.list.takeUnless { isReset }
         val now = list.devices.map { KnownDevice("${it.deviceId}", encodeBase64(it.publicKeySha256)) }
         val unlisted = user.devices.filter { it.deviceId !in listed }
@@ -215,12 +252,25 @@ public class ContactDevices(private val lookups: KeyLookups, private val store: 
             before?.sinceIndex ?: index,
             before?.sinceSeq ?: list.seq,
         )
-        val news = newsOf(known, now, read.taken.kind) + unlisted
-        val events = keep(KnownUser(user.userId, now, kept, known?.events.orEmpty()), news)
+        val news = newsOf(known, now, kind) + unlisted
+        val asked = when {
+            isReset -> KeyQuestion.Kind.RESET
+            kind == ListKind.FIRST && known != null -> KeyQuestion.Kind.FIRST_LIST
+            else -> null
+        }
+        val question = questionAfter(known, asked, hash)
+        val events = keep(KnownUser(user.userId, now, kept, known?.events.orEmpty(), question), news)
         val verified = devices.map { device ->
             VerifiedDevice(device, listed[device.deviceId]?.let { encodeBase64(it.signingKey) })
         }
-        return VerifiedDevices(VerifiedDevices.Basis.LIST, verified, list, events)
+        return VerifiedDevices(VerifiedDevices.Basis.LIST, verified, list, events, question)
+    }
+
+    /** Judges the newest list once this app has the lists that it missed, or those since the link. Throws [Unfollowed]. */
+    private suspend fun follow(newest: NewestList, kind: ListKind?, known: KnownList?, linkedHash: String): ListKind {
+        val followed = kind ?: known!!.let { missed.fromKnown(newest, decodeBase64(it.list), it.index) }
+        if (linkedHash == encodeBase64(deviceListHash(newest.octets))) return followed
+        return if (missed.fromLinked(newest, linkedHash) == ListKind.RESET) ListKind.RESET else followed
     }
 
     /** Returns all events to be shown. */
@@ -240,7 +290,8 @@ public class ContactDevices(private val lookups: KeyLookups, private val store: 
     }
 }
 
-private class ReadList(val octets: ByteArray, val vrfHash: String, val taken: TakenList)
+/** [kind] is null for a list of a higher seq than the next one: the app has missed lists. */
+private class ReadList(val octets: ByteArray, val vrfHash: String, val list: DeviceList, val kind: ListKind?)
 
 /** The list, judged by the one known before; and the devices beside it by the list. Throws [CheckFailed]. */
 private fun readList(user: NamedUser, known: KnownList?): ReadList {
@@ -250,43 +301,37 @@ private fun readList(user: NamedUser, known: KnownList?): ReadList {
         throw CheckFailed(refused("the server names a list or its hash without the other"))
     val octets = during(Check.DEVICE_LIST) { decodeBase64(deviceList) }
     val before = known?.let { decodeBase64(it.list) }
-    val taken = followed(before, judgeDeviceList(uint64Of(user.userId), before, octets), octets)
+    val (list, kind) = followed(before, judgeDeviceList(uint64Of(user.userId), before, octets), octets)
     for (device in user.devices) {
-        val listed = taken.list.devices.find { "${it.deviceId}" == device.deviceId } ?: continue
+        val listed = list.devices.find { "${it.deviceId}" == device.deviceId } ?: continue
         val key = during(Check.DEVICE_LIST) { decodeBase64(device.publicKey) }
         if (listed.algorithm.wireName != device.keyAlgorithm || !listed.publicKeySha256.contentEquals(sha256(key)))
             throw CheckFailed(refused("the key of device ${device.deviceId} is not the one in the list"))
     }
-    return ReadList(octets, vrfHash, taken)
+    return ReadList(octets, vrfHash, list, kind)
 }
 
 /**
- * An app that was away has missed lists, and only the newest one is served. One that a device of the known list has signed
- * goes on from it: that device has followed the lists between. Any other is shown as if they had started over, also where
- * its seq is lower, since they may have started over and signed more lists. It has to be younger than the known one, or else
- * a log could bring back a list from which a device was removed.
+ * An app that was away has missed lists: one of a higher seq is held against them, and has no kind yet. Any other list that
+ * does not follow the known one comes from another first one, so the person has started over. It has to be younger than the
+ * known one, or else a log could bring back a list from which a device was removed. Throws [CheckFailed].
  */
-private fun followed(before: ByteArray?, verdict: DeviceListVerdict, octets: ByteArray): TakenList {
+private fun followed(before: ByteArray?, verdict: DeviceListVerdict, octets: ByteArray): Pair<DeviceList, ListKind?> {
     val refusal = when (verdict) {
-        is TakenList -> return verdict
+        is TakenList -> return verdict.list to verdict.kind
         is RefusedList -> verdict
     }
     if (before == null || refusal.reason !in REASONS_OF_MISSED_LISTS) throw CheckFailed(refused(refusal.detail))
     val known = parseDeviceList(before)
     val list = parseDeviceList(octets)
-    if (refusal.reason == DeviceListRefusal.SEQ_JUMP && list.seq > known.seq) {
-        fun signerIn(of: DeviceList) = of.devices.find { it.deviceId == list.signerDeviceId }?.signingKey
-        val trusted = signerIn(known)
-        val isKnown = trusted != null && trusted.contentEquals(signerIn(list))
-        return TakenList(if (isKnown) ListKind.SUCCESSOR else ListKind.RESET, list)
-    }
+    if (refusal.reason == DeviceListRefusal.SEQ_JUMP && list.seq > known.seq) return list to null
     if (list.createdAtMs <= known.createdAtMs)
         throw CheckFailed(refused("list ${list.seq} comes after list ${known.seq}"))
-    return TakenList(ListKind.RESET, list)
+    return list to ListKind.RESET
 }
 
 /** The refusal where the log shows the list before the one that is known. */
-private fun notNewest(known: KnownList?, index: Long, kind: ListKind): Refusal? {
+private fun notNewest(known: KnownList?, index: Long, kind: ListKind?): Refusal? {
     if (known == null) return null
     val isInOrder = if (kind == ListKind.UNCHANGED) index >= known.index else index > known.index
     if (isInOrder) return null
@@ -294,16 +339,27 @@ private fun notNewest(known: KnownList?, index: Long, kind: ListKind): Refusal? 
 }
 
 private fun newsOf(known: KnownUser?, now: List<KnownDevice>, kind: ListKind): List<DeviceEvent> {
-    if (known == null) return emptyList()
+    if (known == null && kind != ListKind.RESET) return emptyList()
+    val before = known?.devices.orEmpty()
     return when (kind) {
         ListKind.UNCHANGED -> emptyList()
         ListKind.RESET -> listOf(DeviceEvent(DeviceEvent.Kind.RESET))
-        ListKind.FIRST -> changesOf(known.devices, now, DeviceEvent.Kind.ADDED, DeviceEvent.Kind.REPLACED)
+        ListKind.FIRST -> changesOf(before, now, DeviceEvent.Kind.ADDED, DeviceEvent.Kind.REPLACED)
         ListKind.SUCCESSOR -> {
             val byList = DeviceEvent.Kind.ADDED_BY_LIST
-            changesOf(known.devices, now, byList, byList)
+            changesOf(before, now, byList, byList)
         }
     }
+}
+
+/** A question that is open stays so for the keys that came since. */
+private fun questionAfter(known: KnownUser?, asked: KeyQuestion.Kind?, listHash: String): KeyQuestion? =
+    (asked ?: known?.question?.kind)?.let { KeyQuestion(it, listHash) }
+
+/** Names the devices of a person without a list, and their keys, in base64 of SHA-256. */
+private fun unlistedDevicesHash(userId: String, devices: List<KnownDevice>): String {
+    val lines = devices.sortedBy { uint64Of(it.deviceId) }.joinToString("") { "${it.deviceId} ${it.keyHash}\n" }
+    return encodeBase64(sha256("callsign unlisted devices v1\n$userId\n$lines".toByteArray()))
 }
 
 private fun changesOf(

@@ -66,6 +66,7 @@ private fun knownUserOf(members: JsonObject) = KnownUser(
     members.list("devices").map { (it as? JsonObject ?: throw damaged()).toKnownDevice() },
     (members["list"] as? JsonObject)?.toKnownList(),
     members.list("events").map { (it as? JsonObject ?: throw damaged()).toEvent() },
+    members["question"]?.let { (it as? JsonObject ?: throw damaged()).toQuestion() },
 )
 
 private fun jsonOf(known: KnownUser): JsonObject = buildJsonObject {
@@ -73,6 +74,12 @@ private fun jsonOf(known: KnownUser): JsonObject = buildJsonObject {
     put("devices", JsonArray(known.devices.map(::jsonOf)))
     known.list?.let { put("list", jsonOf(it)) }
     put("events", JsonArray(known.events.map(::jsonOf)))
+    known.question?.let { put("question", jsonOf(it)) }
+}
+
+private fun jsonOf(question: KeyQuestion): JsonObject = buildJsonObject {
+    put("kind", JsonPrimitive(question.kind.wireName))
+    put("listHash", JsonPrimitive(question.listHash))
 }
 
 private fun jsonOf(device: KnownDevice): JsonObject = buildJsonObject {
@@ -91,6 +98,11 @@ private fun jsonOf(list: KnownList): JsonObject = buildJsonObject {
 private fun jsonOf(event: DeviceEvent): JsonObject = buildJsonObject {
     put("kind", JsonPrimitive(event.kind.wireName))
     event.deviceId?.let { put("deviceId", JsonPrimitive(it)) }
+}
+
+private fun JsonObject.toQuestion(): KeyQuestion {
+    val kind = text("kind")
+    return KeyQuestion(KeyQuestion.Kind.entries.find { it.wireName == kind } ?: throw damaged(), text("listHash"))
 }
 
 private fun JsonObject.toKnownDevice() = KnownDevice(text("deviceId"), text("keyHash"))

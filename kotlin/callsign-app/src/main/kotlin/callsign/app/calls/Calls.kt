@@ -31,7 +31,7 @@ import callsign.app.randomId
 import callsign.app.read
 import callsign.app.signedOut
 import callsign.app.text
-import callsign.app.texts
+import callsign.app.textsOrNull
 import callsign.app.write
 import callsign.verify.decodeBase64
 import callsign.verify.encodeBase64
@@ -318,7 +318,7 @@ internal suspend fun readKept(storage: AppStorage, userId: ULong): Kept =
 /** Null for members of another form. */
 internal fun keptIn(members: JsonObject): Kept? = try {
     val opened = if ("opened" in members) members.members("opened").map(::openedIn) else emptyList()
-    Kept(members.text("callId"), members.texts("leaving").orEmpty(), opened)
+    Kept(members.text("callId"), members.textsOrNull("leaving").orEmpty(), opened)
 } catch (_: CallsignException) {
     null
 }
@@ -327,7 +327,7 @@ private fun openedIn(members: JsonObject) = Opened(
     callId = members.needText("callId"),
     epoch = members.needNumber("epoch"),
     isOver = members.flag("isOver"),
-    removed = members.texts("removed").orEmpty().map { it.toULongOrNull() ?: throw answerInvalid() },
+    removed = members.textsOrNull("removed").orEmpty().map { it.toULongOrNull() ?: throw answerInvalid() },
 )
 
 private fun membersOf(opened: Opened) = buildJsonObject {

@@ -9,7 +9,7 @@ import callsign.app.ParticipantState
 import callsign.app.SetChange
 import callsign.app.bodyOf
 import callsign.app.text
-import callsign.app.texts
+import callsign.app.textsOrNull
 import kotlinx.serialization.json.JsonObject
 
 /** The newest key of the call that was opened here, also one that an invitation brought. */
@@ -27,7 +27,7 @@ internal fun setsIn(call: DeviceCall?, record: CallRecord? = call?.record): List
 /** How the set of a `key_update` differs from the one before, if it says so. */
 internal fun changeIn(event: JsonObject): SetChange? {
     val added = event.text("added") ?: return null
-    return SetChange(added, event.texts("removed") ?: return null)
+    return SetChange(added, event.textsOrNull("removed") ?: return null)
 }
 
 /** Why a key is not taken that is sealed for these devices. Without a record it is not known who has a part in the call. */

@@ -53,7 +53,7 @@ private fun Turn.onMessage(call: DeviceCall, type: String, event: JsonObject, co
         "key_missing" -> onKeyMissing(call, event.needNumber("epoch"))
         "media_ready" -> {
             val gateway = gatewayOf(event.member("media"))
-            change(callId) { copy(media = gateway) }
+            change(callId) { copy(media = gateway, record = record?.copy(media = gateway)) }
             emit(callId, News.Media(gateway))
         }
     }

@@ -33,7 +33,7 @@ internal fun Turn.onTopic(callId: String, event: JsonObject) {
     change(callId) { copy(record = changed) }
     if (event.text("type") == "host_changed") onHostChanged(callId)
     if (event.text("type") == "call_status" && isOver(event.needText("status"))) closeSoon(callId)
-    if ("participant" !in event) return
+    if ("participant" !in event || event.text("type") == "media_changed") return
     val participant = participantOf(event.member("participant"))
     emit(callId, News.Participant(participant))
     val isOwn = participant.userId == device.userId

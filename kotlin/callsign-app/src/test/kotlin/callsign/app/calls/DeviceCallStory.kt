@@ -16,7 +16,7 @@ import callsign.app.number
 import callsign.app.objects
 import callsign.app.projectRoot
 import callsign.app.text
-import callsign.app.texts
+import callsign.app.textsOrNull
 import java.io.File
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
@@ -162,7 +162,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         opened?.let(octets::add)
         val nothing = JsonObject(emptyMap())
         // The text of a set is the names in it.
-        val members = (said.texts("members") ?: answered.members).distinct().sorted()
+        val members = (said.textsOrNull("members") ?: answered.members).distinct().sorted()
         return Input.Done(
             answered.act,
             body = said["body"] as? JsonObject ?: nothing,
@@ -171,7 +171,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             texts = said["texts"] as? JsonObject ?: nothing,
             text = said.text("text"),
             set = KeySet(said.text("keyMembers") ?: members.joinToString(" "), members),
-            without = said.texts("without").orEmpty(),
+            without = said.textsOrNull("without").orEmpty(),
         )
     }
 

@@ -60,14 +60,16 @@ class CallActivity : Activity() {
         val callId = intent.data?.schemeSpecificPart ?: return finish()
         scope.cancel()
         scope = CoroutineScope(Dispatchers.Main + Job())
-        answer.setOnClickListener { app.phone.answer(callId) }
+        answer.setOnClickListener { answer(callId) }
         hangUp.setOnClickListener {
             app.phone.hangUp(callId)
             finish()
         }
-        if (intent.action == Phone.ANSWER) app.phone.answer(callId)
+        if (intent.action == Phone.ANSWER) answer(callId)
         scope.launch { draw(callId) }
     }
+
+    private fun answer(callId: String) = app.phone.answer(callId) { askingAboutKeys(it) }
 
     private suspend fun draw(callId: String) {
         val call = app.phone.awaitCall(callId) ?: return finish()

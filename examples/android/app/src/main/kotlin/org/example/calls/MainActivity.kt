@@ -87,7 +87,7 @@ class MainActivity : Activity() {
 
     private fun attempt(act: suspend () -> Unit) {
         notice.text = ""
-        app.start({ notice.text = it }, act)
+        app.start({ notice.text = it }) { askingAboutKeys(act) }
     }
 
     private fun show(vararg views: View) {

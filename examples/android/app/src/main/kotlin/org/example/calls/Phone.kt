@@ -112,11 +112,12 @@ class Phone(private val app: CallsApp) {
         return notification.build()
     }
 
-    fun answer(callId: String) {
+    /** A screen asks about new keys in [asking]; without one it is only said. */
+    fun answer(callId: String, asking: suspend (suspend () -> Unit) -> Unit = { it() }) {
         notifications.cancel(callId, RINGING_ID)
         app.start(::tell) {
             val call = awaitCall(callId)
-            if (call == null) stop(callId, DisconnectCause.ERROR) else call.answer()
+            if (call == null) stop(callId, DisconnectCause.ERROR) else asking { call.answer() }
         }
     }
 

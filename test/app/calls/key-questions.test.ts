@@ -1,0 +1,78 @@
+/** Calls with people whose keys are new: one calls or is called by them, or brings them in, once those keys are accepted. */
+
+import t from 'tap'
+import { CallsignError, memoryStorage } from '../../../src/app/app.ts'
+import { type AppPerson, befriend, listed, newFriends, newPerson, until } from '../../support/whole-apps.ts'
+
+/** Loses all devices, signs in on a new one, and starts over there. */
+async function startOver(
+  t: Parameters<typeof newPerson>[0],
+  person: AppPerson,
+  at: number,
+): Promise<AppPerson> {
+  await person.me.close()
+  const next = await newPerson(t, person.options.server, at, { storage: memoryStorage() })
+  await listed(next, ({ kind }) => (kind === 'waiting' ? kind : undefined))
+  await next.me.devices.startOver()
+  return next
+}
+
+/** The question about a person's keys, which the work waits for. */
+async function questionAt(
+  work: Promise<unknown>,
+): Promise<{ readonly userId: string; readonly listHash: string }> {
+  const error = await work.then(
+    () => undefined,
+    error => error,
+  )
+  if (!(error instanceof CallsignError)) throw new Error(`${error} where new keys are asked about`)
+  return { ...error.members, code: error.code } as never
+}
+
+t.test('a person who started over is called once their keys were accepted, alone and in a group', async t => {
+  const [ann, bob, cat] = await newFriends(t, 3)
+  const [annId, catId] = [ann!.me.userId!, cat!.me.userId!]
+  await befriend(bob!, cat!)
+  const first = await bob!.me.call([annId, catId])
+  await first.end()
+  const newAnn = await startOver(t, ann!, 0)
+
+  const asked = await questionAt(bob!.me.call([annId]))
+  t.match(asked, { code: 'KEYS_RESET', userId: annId, kind: 'reset' })
+  t.match(await questionAt(bob!.me.call([catId, annId])), asked, 'nobody rings')
+  t.same(bob!.me.calls, [])
+  const withCat = await bob!.me.call([catId])
+  t.match(await questionAt(withCat.invite([annId])), asked, 'left out until it was asked')
+  await withCat.end()
+
+  await bob!.me.contacts.acceptKeys(annId, asked.listHash)
+  const rung = newAnn.me.once('ringing')
+  const call = await bob!.me.call([catId, annId])
+  await (await rung).answer()
+  await until(call, ({ participants }) =>
+    participants.some(({ state, userId }) => state === 'joined' && userId === annId),
+  )
+})
+
+t.test(
+  'an incoming call of a person who started over rings, and is answered once they were accepted',
+  async t => {
+    const [ann, bob] = await newFriends(t)
+    const annId = ann!.me.userId!
+    await (await bob!.me.call([annId])).end()
+    const newAnn = await startOver(t, ann!, 0)
+
+    const rung = bob!.me.once('ringing')
+    const call = await newAnn.me.call([bob!.me.userId!])
+    const incoming = await rung
+    await until(incoming, ({ isVerified }) => isVerified !== undefined)
+    t.equal(incoming.isVerified, false)
+    const asked = await questionAt(incoming.answer())
+    t.match(asked, { code: 'KEYS_RESET', userId: annId, kind: 'reset' })
+    t.equal(incoming.state, 'ringing', 'it may be answered again')
+    await bob!.me.contacts.acceptKeys(annId, asked.listHash)
+    await incoming.answer()
+    await until(call, ({ state }) => state === 'active')
+    t.equal(incoming.fingerprint, call.fingerprint)
+  },
+)
