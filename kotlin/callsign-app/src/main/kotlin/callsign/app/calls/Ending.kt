@@ -6,12 +6,12 @@ import callsign.app.CallsignException
 import callsign.app.hasCode
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
-internal fun Turn.close(callId: String, reason: CallEnding) {
+internal fun Turn.close(callId: String, reason: CallEnding, isOver: Boolean = reason in OVER) {
     val call = call(callId) ?: return
     endHere(call, reason)
     noteEnd(callId, call.invitedAtMs)
     val key = call.latestKey
-    if (key != null && reason !in GOES_ON) noteOpened(callId, key.epoch, isOver = true)
+    if (key != null && isOver) noteOpened(callId, key.epoch, isOver = true)
     // Should it fail, the next start finds that the call has ended.
     forget(callId)
 }
@@ -82,14 +82,16 @@ private fun commandsOf(call: DeviceCall): List<Int> =
 
 internal fun hasEndedHere() = CallsignException("CALL_NOT_ACTIVE", "The call has ended here.")
 
-/** The call may be come back to by the key that it has. */
-private val GOES_ON = setOf(
-    CallEnding.LEFT,
-    CallEnding.MOVED,
-    CallEnding.ANSWERED_ELSEWHERE,
-    CallEnding.DECLINED_ELSEWHERE,
-    CallEnding.BUSY_ELSEWHERE,
-    CallEnding.MISSED,
+/** For all: any other call may be come back to by the key that it has. */
+private val OVER = setOf(
+    CallEnding.HANGUP,
+    CallEnding.CANCELLED,
+    CallEnding.DECLINED,
+    CallEnding.UNANSWERED,
+    CallEnding.CALLER_LOST,
+    CallEnding.EMPTY,
+    CallEnding.ALONE,
+    CallEnding.LIMIT,
 )
 private const val ENDED_MAX = 100
 private const val LEAVING_MAX = 10

@@ -100,7 +100,7 @@ internal fun Turn.onJoined(record: CallRecord) {
     setStep(callId, EnteringStep.OPENING)
     val from = record.keyFrom
     val senders = (if (from == null) sendersIn(record) else listOf(from))
-        .filter { if (invited == null) it.userId == own.invitedBy else invited.isFor(it.deviceName) }
+        .filter { if (invited == null) it.userId == own.invitedBy else invited.isForSomeDeviceOf(it.userId) }
     val stranger = if (from == null) callerNotSealer() else notFromMember(from)
     val refusal = refusalOfEpoch(callId, record.keyEpoch) ?: stranger.takeIf { senders.isEmpty() }
     if (refusal != null) return onJoinedRefused(record, refusal)
@@ -142,7 +142,7 @@ internal fun Turn.onJoinedRefused(record: CallRecord, failure: CallsignException
 internal fun Turn.onUpdate(callId: String, event: JsonObject, command: Int) {
     val from = sealerOf(event)
     val latest = call(callId)?.latestKey
-    val stranger = if (latest == null || latest.isFor(from.deviceName)) null else notFromMember(from)
+    val stranger = if (latest == null || latest.isForSomeDeviceOf(from.userId)) null else notFromMember(from)
     val refusal = refusalOfEpoch(callId, event.needNumber("epoch")) ?: stranger
     if (refusal != null) return onUpdateRefused(callId, command, refusal)
     // Somebody has come who may not be in the record yet.

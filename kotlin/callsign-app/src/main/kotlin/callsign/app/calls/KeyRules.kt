@@ -15,8 +15,14 @@ import kotlinx.serialization.json.JsonObject
 /** The newest key of the call that was opened here, also one that an invitation brought. */
 internal val DeviceCall.latestKey: HeldKey? get() = newestKey ?: invited?.key
 
-/** The next epoch comes from a device that has the one before. */
+/** The next epoch comes from a person who has the one before: on another device of theirs, where they have moved the call. */
+internal fun HeldKey.isForSomeDeviceOf(userId: ULong): Boolean = set.members.any { userIdIn(it) == userId }
+
+/** Whether the key is for this device. */
 internal fun HeldKey.isFor(deviceName: String): Boolean = deviceName in set.members
+
+/** The person in a device's name. */
+internal fun userIdIn(deviceName: String): ULong = deviceName.substringBefore('_').toULong()
 
 /** Sets that may be the one: those in the record, and of the keys that are here. */
 internal fun setsIn(call: DeviceCall?, record: CallRecord? = call?.record): List<String> {
@@ -33,7 +39,7 @@ internal fun changeIn(event: JsonObject): SetChange? {
 /** Why a key is not taken that is sealed for these devices. Without a record it is not known who has a part in the call. */
 internal fun Turn.refusalOfSet(callId: String, set: KeySet, record: CallRecord?): CallsignException? {
     val removed = call(callId)?.removed.orEmpty()
-    val userIds = set.members.map { it.substringBefore('_').toULong() }.distinct()
+    val userIds = set.members.map(::userIdIn).distinct()
     userIds.find { it in removed }?.let { return removalIgnored(it) }
     if (record == null) return null
     // Who has left since the key was made, or declined, was in the call then.
@@ -47,7 +53,7 @@ internal fun Turn.refusalOfSet(callId: String, set: KeySet, record: CallRecord?)
 
 /** Why the call's key is not taken from the device that is said to have made it. */
 internal fun notFromMember(from: Sender): CallsignException {
-    val sentence = "The call’s key is not taken: it comes from a device that did not have the one before."
+    val sentence = "The call’s key is not taken: it comes from a person who did not have the one before."
     val members = bodyOf(mapOf("name" to from.deviceName))
     return CallsignException(LocalCode.KEY_MEMBERS_REFUSED, sentence, members = members)
 }

@@ -157,15 +157,26 @@ internal fun Turn.onOutdated(callId: String) {
     ask(record)
 }
 
+/** The call was read, and has a newer key than this device, which may have missed it. */
+internal fun Turn.onBehind(callId: String) {
+    val call = call(callId) ?: return
+    val record = call.record ?: return
+    if (call.phase != Phase.Active || call.key.isAsked || call.rotation is Rotation.Renewing) return
+    if (record.keyEpoch <= (call.newestKey?.epoch ?: 0)) return
+    if (record.hostUserId == device.userId) planAgain(callId) else askBeside(callId, command = null, userId = null)
+}
+
 /** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
 internal fun Turn.onGranted(callId: String, event: JsonObject, command: Int) {
     val epoch = event.needNumber("keyEpoch")
     val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
     val call = call(callId)
     if (!isWanted(callId, epoch, from.userId)) return settle(command)
-    val old = refusalOfEpoch(callId, epoch)
-    if (old != null) {
-        report(callId, old)
+    val held = call?.newestKey
+    val stranger = if (held == null || held.isForSomeDeviceOf(from.userId)) null else notFromMember(from)
+    val refusal = refusalOfEpoch(callId, epoch) ?: stranger
+    if (refusal != null) {
+        report(callId, refusal)
         return settle(command)
     }
     val purpose = Purpose.GrantedOpen(callId, command, epoch)

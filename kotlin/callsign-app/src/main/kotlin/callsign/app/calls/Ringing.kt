@@ -100,7 +100,7 @@ internal fun Turn.decline(callId: String, reason: DeclineReason, command: Int?) 
     val phase = call(callId)?.phase
     if (phase !is Phase.RingingIn) return settle(command, notRinging())
     if (phase.rings.mayBeIn) sendLeave(callId, command)
-    close(callId, if (reason == DeclineReason.TIMEOUT) CallEnding.MISSED else CallEnding.DECLINED)
+    close(callId, if (reason == DeclineReason.TIMEOUT) CallEnding.MISSED else CallEnding.DECLINED, isOver = false)
     if (phase.rings.mayBeIn) return
     val body = bodyOf(mapOf("reason" to reason.name.lowercase()))
     request("POST", "call/$callId/decline", Purpose.Command(callId, command), body)
@@ -142,7 +142,7 @@ internal fun Turn.onInvitedRead(record: CallRecord, text: String): CallsignExcep
     refusalOfEpoch(callId, epoch)?.let { return it }
     val callerId = call.caller.userId
     val senders = (if (from == null) sendersIn(record, callerId) else listOf(from))
-        .filter { if (after == null) it.userId == callerId else after.isFor(it.deviceName) }
+        .filter { if (after == null) it.userId == callerId else after.isForSomeDeviceOf(it.userId) }
     if (senders.isEmpty()) return if (from == null || after == null) callerNotSealer() else notFromMember(from)
     val hints = SetHints(setsIn(call, record), change)
     open(text, senders, Use(callId, epoch), hints, Purpose.InvitedOpen(callId, text, record))

@@ -116,7 +116,7 @@ internal fun Turn.onKeysSent(sending: NewKey): CallRecord? {
     val record = checkNotNull(sending.record)
     val told = call?.without.orEmpty()
     for (name in sending.without)
-        if (name !in told && name.substringBefore('_').toULong() !in call?.removed.orEmpty()) report(callId, leftOut(name))
+        if (name !in told && userIdIn(name) !in call?.removed.orEmpty()) report(callId, leftOut(name))
     change(callId) { copy(without = sending.without, admitted = emptyList()) }
     val (epoch, key) = checkNotNull(sending.epoch) to checkNotNull(sending.key)
     // The app may have been closed and opened meanwhile: the others have it all the same.

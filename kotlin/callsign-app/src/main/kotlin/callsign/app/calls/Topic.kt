@@ -24,6 +24,7 @@ internal fun Turn.showIfNewer(callId: String, record: CallRecord): Boolean {
 internal fun Turn.onRefreshed(callId: String, record: CallRecord, again: Int) {
     // Events of the topic that came after it may stand on one that the topic had not told. A server may lag behind it for long.
     if (!showIfNewer(callId, record) && again < AGAIN_MAX) refresh(callId, again = again + 1)
+    onBehind(callId)
 }
 
 internal fun Turn.onTopic(callId: String, event: JsonObject) {
