@@ -29,7 +29,9 @@ export function hold(
   const others = call.key.held.filter(({ epoch }) => epoch !== key.epoch)
   const all = [key, ...others].sort((a, b) => b.epoch - a.epoch)
   const held = all.slice(0, KEPT_MAX)
-  turn.change(callId, { key: { kind: 'held', held }, nonce: undefined, offer: undefined })
+  // The host may answer the ask yet.
+  const nonce = key.isProvisional ? call.nonce : undefined
+  turn.change(callId, { key: { kind: 'held', held }, nonce, offer: undefined })
   const [newest] = held
   const before = newestKey(call)
   if (newest !== undefined && (newest.key !== before?.key || newest.epoch !== before.epoch)) {

@@ -18,6 +18,7 @@ import {
   type Purpose,
 } from './device.ts'
 import { closeSoon, leaveUnknown, report } from './ending.ts'
+import { hold } from './held-keys.ts'
 import {
   isFromMember,
   isMember,
@@ -228,6 +229,11 @@ export function takeGiven(turn: Turn, callId: string, key: HeldKey, command: num
   const isHosts = key.fromUserId === record?.hostUserId
   const host = record?.participants.find(({ userId }) => userId === record.hostUserId)
   const isAwaited = host?.state === 'joined' && host.userId !== own
+  const isIn = call?.phase.kind === 'active' && call.key.kind !== 'asked'
+  if (isHosts && isIn) {
+    hold(turn, callId, key)
+    return turn.settle(command)
+  }
   if (isHosts || !isAwaited) return comeBack(turn, callId, key, command)
   const isBetter = offer === undefined || key.epoch > offer.key.epoch
   const atMs = offer?.atMs ?? turn.nowMs + HOST_WAIT_MS
@@ -285,9 +291,11 @@ export function isIn(call: DeviceCall | undefined): boolean {
 
 function isWanted(call: DeviceCall | undefined, epoch: number, fromUserId: string): boolean {
   if (call === undefined) return false
-  const held = newestKey(call)?.epoch ?? 0
-  const isBetter = epoch > held || (epoch === held && fromUserId === call.record?.hostUserId)
-  return isAsking(call) || (call.key.kind === 'asked' && call.phase.kind === 'active' && isBetter)
+  const held = newestKey(call)
+  const isHosts = fromUserId === call.record?.hostUserId
+  const isBetter = epoch > (held?.epoch ?? 0) || (epoch === held?.epoch && isHosts)
+  const isOpen = call.key.kind === 'asked' || (isHosts && held?.isProvisional !== undefined)
+  return isAsking(call) || (isOpen && call.phase.kind === 'active' && isBetter)
 }
 
 function onNobodyGrants(turn: Turn, callId: string): void {
