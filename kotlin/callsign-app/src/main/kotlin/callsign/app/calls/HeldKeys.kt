@@ -15,7 +15,9 @@ internal fun Turn.hold(callId: String, key: HeldKey, wasAway: Boolean = false, r
     if (same != null && isOther && (!same.isProvisional || key.isProvisional)) return report(callId, keyChanged())
     val others = call.key.held.filter { it.epoch != key.epoch }
     val held = (listOf(key) + others).sortedByDescending { it.epoch }.take(KEPT_MAX)
-    change(callId) { copy(key = KeyState(isAsked = false, held), nonce = null, offer = null) }
+    // The host may answer the ask yet.
+    val nonce = call.nonce.takeIf { key.isProvisional }
+    change(callId) { copy(key = KeyState(isAsked = false, held), nonce = nonce, offer = null) }
     val newest = held.first()
     val before = call.newestKey
     if (newest.key != before?.key || newest.epoch != before.epoch) {

@@ -193,10 +193,15 @@ internal fun Turn.onGrantOpened(callId: String, key: HeldKey, command: Int) {
 
 /** The host's key counts. Where another device was faster, the host has a moment to give one. */
 internal fun Turn.takeGiven(callId: String, key: HeldKey, command: Int) {
-    val call = call(callId)
-    val host = call?.record?.run { participant(hostUserId) }
+    val call = call(callId) ?: return settle(command)
+    val host = call.record?.run { participant(hostUserId) }
+    val isHosts = key.fromUserId == call.record?.hostUserId
     val isAwaited = host != null && host.state == ParticipantState.JOINED && host.userId != device.userId
-    if (!isAwaited || key.fromUserId == host.userId) return comeBack(callId, key, command)
+    if (isHosts && call.phase == Phase.Active && !call.key.isAsked) {
+        hold(callId, key)
+        return settle(command)
+    }
+    if (isHosts || !isAwaited) return comeBack(callId, key, command)
     val offer = call.offer
     val atMs = offer?.atMs ?: (nowMs + HOST_WAIT_MS)
     if (offer == null || key.epoch > offer.key.epoch)
@@ -255,9 +260,11 @@ internal fun Turn.onNobodyGrants(callId: String) {
 
 private fun Turn.isWanted(callId: String, epoch: Long, fromUserId: ULong): Boolean {
     val call = call(callId) ?: return false
-    val held = call.newestKey?.epoch ?: 0
-    val isBetter = epoch > held || (epoch == held && fromUserId == call.record?.hostUserId)
-    return call.isAsking || (call.key.isAsked && call.phase == Phase.Active && isBetter)
+    val held = call.newestKey
+    val isHosts = fromUserId == call.record?.hostUserId
+    val isBetter = epoch > (held?.epoch ?: 0) || (epoch == held?.epoch && isHosts)
+    val isOpen = call.key.isAsked || (isHosts && held?.isProvisional == true)
+    return call.isAsking || (isOpen && call.phase == Phase.Active && isBetter)
 }
 
 /** No device has the key any more: the host makes another one, once for all that say so. */
