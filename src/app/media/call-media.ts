@@ -41,10 +41,11 @@ export interface CallMediaEvents extends MediaEvents {
 
 /** A call as far as its media needs it. */
 export interface MediaCall
-  extends Pick<
-    Call,
-    'callId' | 'isVideo' | 'state' | 'keys' | 'sendingKey' | 'roomId' | 'media' | 'on' | 'askForKey'
-  > {
+  extends Partial<Pick<Call, 'isHost' | 'renewKey'>>,
+    Pick<
+      Call,
+      'callId' | 'isVideo' | 'state' | 'keys' | 'sendingKey' | 'roomId' | 'media' | 'on' | 'askForKey'
+    > {
   readonly participants: readonly Pick<Call['participants'][number], 'userId' | 'feedIds'>[]
 }
 
@@ -81,6 +82,8 @@ export class CallMedia extends Emitter<CallMediaEvents> {
       call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
     ]
     this.on('participant', ({ userId, undecryptable }) => this.#askForKey(userId, undecryptable))
+    // No further sender is opened with this key. Should it fail, the call says so.
+    this.on('epochFull', () => this.#call.isHost && this.#call.renewKey?.().catch(() => {}))
     this.#follow()
     if (microphone !== false) this.#openQuietly('microphone', microphone)
     if (camera ?? call.isVideo) this.#openQuietly('camera', camera)
@@ -172,7 +175,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
       this.#held.set(epoch, fingerprint)
       this.#gateway.setKey(epoch, key)
     }
-    if (sendingKey !== undefined && sendingKey.epoch !== this.epoch) this.#gateway.useKey(sendingKey.epoch)
+    if (sendingKey?.epoch !== this.epoch) this.#gateway.useKey(sendingKey?.epoch)
     for (const epoch of this.#held.keys()) if (!keys.some(one => one.epoch === epoch)) this.#drop(epoch)
     if (this.state === 'off' || endOf(this.#call.media) > this.#endS) this.#enter()
   }

@@ -82,10 +82,11 @@ export class FrameCryptor {
     if (this.#epochs.size > EPOCHS_MAX) this.dropKey(Math.min(...this.#epochs.keys()))
   }
 
-  /** Seals frames with the key of this epoch from now on. Gives false where it is not held. */
-  useKey(epoch: number): boolean {
-    const held = this.#epochs.get(epoch)
-    if (held === undefined) return false
+  /** Seals frames with the key of this epoch from now on, and without an epoch none. Gives false where it is not held. */
+  useKey(epoch: number | undefined): boolean {
+    if (epoch === undefined) this.#sending = undefined
+    const held = epoch === undefined ? undefined : this.#epochs.get(epoch)
+    if (epoch === undefined || held === undefined) return false
     if (this.#sending?.epoch === epoch) return true
     const kid = kidOf(epoch, this.#ownNumbers[0]!)
     this.#sending = { epoch, kid, key: held.baseKey.then(base => deriveSFrameKey(base, kid)) }

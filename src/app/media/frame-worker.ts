@@ -33,7 +33,7 @@ export class FrameWorker {
     this.#tell({ kind: 'set-key', epoch, key: Uint8Array.from(key) })
   }
 
-  useKey(epoch: number): void {
+  useKey(epoch: number | undefined): void {
     this.#tell({ kind: 'use-key', epoch })
   }
 

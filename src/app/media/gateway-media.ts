@@ -158,8 +158,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#epochs.size === 1) this.#stay?.subscriber.follow(this.#publishers)
   }
 
-  /** Frames are sealed with this epoch's key from now on; `setKey` comes before. */
-  useKey(epoch: number): void {
+  /** Frames are sealed with this epoch's key from now on; `setKey` comes before. Without one nothing is sent. */
+  useKey(epoch: number | undefined): void {
     this.#frames.useKey(epoch)
     this.#epoch = epoch
   }

@@ -16,7 +16,8 @@ export interface TransformOptions {
 export type WorkerRequest =
   | { readonly kind: 'call'; readonly callId: string }
   | { readonly kind: 'set-key'; readonly epoch: number; readonly key: Bytes }
-  | { readonly kind: 'use-key' | 'drop-key'; readonly epoch: number }
+  | { readonly kind: 'drop-key'; readonly epoch: number }
+  | { readonly kind: 'use-key'; readonly epoch: number | undefined }
   /** The track has frames of this format from now on, of another sender perhaps. */
   | { readonly kind: 'track'; readonly track: string; readonly format: FrameFormat }
   | { readonly kind: 'counts' }
