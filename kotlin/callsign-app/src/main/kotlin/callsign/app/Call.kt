@@ -55,17 +55,20 @@ public enum class CallEnding {
 /** How a call is declined: with [TIMEOUT] it counts as missed. */
 public enum class DeclineReason { DECLINED, BUSY, TIMEOUT }
 
-/** A device asks for the key that is not the one its user is in the call with. */
+/** A device asks for the key that is not the one its user is in the call with. Its ask is answered with [nonce]. */
 public data class KeyAsk(
     public val userId: ULong,
     public val deviceId: ULong,
     public val displayName: String,
     public val publicKeyHash: String,
-)
+    public val nonce: String? = null,
+) {
+    internal val deviceName: String get() = "${userId}_$deviceId"
+}
 
 /**
- * A key of the call. [key] has 32 octets, wiped when the call ends here; [fingerprint] is twenty digits that are the same on all
- * devices in the call.
+ * A key of the call. [key] has 32 octets, wiped when the call ends here; [fingerprint] is thirty digits: the same on all devices
+ * where key, call, epoch and the devices that it is sealed for are the same.
  */
 public class EpochKey internal constructor(
     public val epoch: Long,
@@ -170,7 +173,7 @@ public interface Call {
     /** The call goes on without this user. */
     public suspend fun leave()
 
-    /** Brings contacts in, with the present key sealed for their verified devices. */
+    /** Brings contacts in, with a new key for all: it opens nothing of before. */
     public suspend fun invite(userIds: List<ULong>)
 
     /** The host's right. */

@@ -12,11 +12,12 @@ import java.security.GeneralSecurityException
 import java.security.MessageDigest
 import java.security.SecureRandom
 
-/** A device to seal for, or that has sealed. [point] has 65 octets. */
+/** A device to seal for, or that has sealed. [point] has 65 octets; [keyHash] is SHA-256 of the public key as the log has it. */
 public class KeyHolder private constructor(
     public val userId: ULong,
     public val deviceId: ULong,
     internal val point: ByteArray,
+    internal val keyHash: ByteArray,
 ) {
     /** `<userId>_<deviceId>` */
     public val name: String = "${userId}_$deviceId"
@@ -36,7 +37,8 @@ public class KeyHolder private constructor(
                 val sentence = "The key of device $deviceId is not one of P-256."
                 throw CallsignException(CallsignException.LocalCode.KEY_UNSUPPORTED, sentence)
             }
-            return KeyHolder(userId, deviceId, octets.copyOfRange(octets.size - POINT_OCTETS, octets.size))
+            val point = octets.copyOfRange(octets.size - POINT_OCTETS, octets.size)
+            return KeyHolder(userId, deviceId, point, sha256(octets))
         }
     }
 }
@@ -47,20 +49,23 @@ public class OwnKeyHolder(userId: ULong, deviceId: ULong, internal val keys: Dev
     public val holder: KeyHolder = KeyHolder.of(userId, deviceId, keys.publicKey)
 }
 
-/** The use that a sealed key is for: it opens for no other call, and for no other epoch of it. */
-public data class KeyBinding(public val callId: String, public val epoch: Long)
+/**
+ * The use that a sealed key is for: it opens for no other call, and for no other epoch of it. Epochs are 1 to 65,535. [nonce] is
+ * that of the device that asked for the key, in the answer to it: 16 random octets.
+ */
+public class KeyBinding(public val callId: String, public val epoch: Long, public val nonce: ByteArray? = null)
 
 /** 32 random octets. */
 public fun makeCallKey(): ByteArray = ByteArray(KEY_OCTETS).also(SecureRandom()::nextBytes)
 
 /**
- * Seals a call key, or one with a checkpoint behind it (`withCheckpoint` of callsign-verify): base64. Throws
- * `KEY_UNSUPPORTED` where the receiver's key is no point of P-256.
+ * Seals a call key with what goes with it, packed by `packCallKey` of callsign-verify: base64. Throws `KEY_UNSUPPORTED` where the
+ * receiver's key is no point of P-256.
  */
-public suspend fun sealCallKey(callKey: ByteArray, from: OwnKeyHolder, to: KeyHolder, binding: KeyBinding): String {
+public suspend fun sealCallKey(content: ByteArray, from: OwnKeyHolder, to: KeyHolder, binding: KeyBinding): String {
     val context = contextOf(from.holder, to, binding)
     val sealed = try {
-        sealAuth(callKey, from.agreementKey, to.point, context)
+        sealAuth(content, from.agreementKey, to.point, context)
     } catch (cause: GeneralSecurityException) {
         val sentence = "The key of device ${to.name} is not one of P-256."
         throw CallsignException(CallsignException.LocalCode.KEY_UNSUPPORTED, sentence, cause)
@@ -80,27 +85,36 @@ public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder
     throw notSealed(cause)
 }
 
-/** The fingerprint of the key that people read to each other: twenty digits in groups of five. */
-public fun fingerprintOf(callKey: ByteArray, callId: String, epoch: Long): String =
-    spokenCode("callsign call fingerprint v1 $callId $epoch ", callKey)
+/**
+ * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The hash is
+ * repeated, so that nobody finds two keys with the same ones.
+ */
+public fun fingerprintOf(callKey: ByteArray, setHash: ByteArray, binding: KeyBinding): String {
+    val numbers = ByteBuffer.allocate(ULong.SIZE_BYTES + Int.SIZE_BYTES)
+    numbers.putLong(binding.callId.toULong().toLong()).putInt(binding.epoch.toInt())
+    val sha512 = MessageDigest.getInstance("SHA-512")
+    var digest = FINGERPRINT + numbers.array() + setHash + callKey
+    repeat(FINGERPRINT_HASHES) { digest = sha512.digest(digest) }
+    return List(FINGERPRINT_GROUPS) { digest.copyOfRange(GROUP_OCTETS * it, GROUP_OCTETS * (it + 1)) }
+        .map { group -> group.fold(0L) { value, octet -> 256 * value + (octet.toInt() and 255) } % 100_000 }
+        .joinToString(" ") { it.toString().padStart(5, '0') }
+}
 
 /** Twenty digits in groups of five: of SHA-256, the first four 32-bit words, each modulo 100,000. */
-internal fun spokenCode(text: String, octets: ByteArray = ByteArray(0)): String {
-    val digest = MessageDigest.getInstance("SHA-256").run {
-        update(text.toByteArray())
-        ByteBuffer.wrap(digest(octets))
-    }
+internal fun spokenCode(text: String): String {
+    val digest = ByteBuffer.wrap(sha256(text.toByteArray()))
     return List(4) { digest.getInt(4 * it).toUInt() % 100_000u }
         .joinToString(" ") { it.toString().padStart(5, '0') }
 }
 
-/** The one place that says what `info` of HPKE has. Integers are big-endian. */
+/** The one place that says what a sealed key is bound to: `info` of HPKE. Integers are big-endian. */
 private fun contextOf(sender: KeyHolder, receiver: KeyHolder, binding: KeyBinding): HpkeContext {
     val callId = binding.callId.toULongOrNull() ?: throw GeneralSecurityException("${binding.callId} is not a uint64")
-    val info = ByteBuffer.allocate(PURPOSE.size + 5 * ULong.SIZE_BYTES + Int.SIZE_BYTES).put(PURPOSE)
+    val nonce = binding.nonce ?: NO_NONCE
+    val info = ByteBuffer.allocate(PURPOSE.size + 5 * ULong.SIZE_BYTES + Int.SIZE_BYTES + nonce.size).put(PURPOSE)
     info.putLong(callId.toLong()).putInt(binding.epoch.toInt())
     for (device in listOf(sender, receiver)) info.putLong(device.userId.toLong()).putLong(device.deviceId.toLong())
-    return HpkeContext(info.array())
+    return HpkeContext(info.put(nonce).array())
 }
 
 private val OwnKeyHolder.agreementKey: AgreementKey get() = AgreementKey(holder.point, keys::agree)
@@ -110,8 +124,17 @@ private fun notSealed(cause: Exception): CallsignException {
     return CallsignException(CallsignException.LocalCode.CALL_KEY_INVALID, sentence, cause)
 }
 
+internal fun sha256(octets: ByteArray): ByteArray = MessageDigest.getInstance("SHA-256").digest(octets)
+
 private const val KEY_OCTETS = 32
 private val PURPOSE = "callsign call key v2\n".toByteArray()
+private val FINGERPRINT = "callsign call fingerprint v2\n".toByteArray()
+private const val FINGERPRINT_HASHES = 5_200
+private const val FINGERPRINT_GROUPS = 6
+private const val GROUP_OCTETS = 5
+
+/** Of a key that nobody has asked for. */
+private val NO_NONCE = ByteArray(16)
 
 /** The first octet of a sealed key. */
 private const val FORM: Byte = 2

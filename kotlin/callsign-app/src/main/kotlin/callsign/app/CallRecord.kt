@@ -1,6 +1,7 @@
 /** A call as the server has it. */
 package callsign.app
 
+import callsign.app.calls.Sender
 import kotlinx.serialization.json.JsonObject
 
 public enum class ParticipantState {
@@ -32,7 +33,10 @@ public data class CallParticipant(
     public val mediaName: String,
     public val feedIds: List<Long>,
     internal val invitedAtMs: Long,
-)
+) {
+    /** As the sets of devices name it that keys are sealed for. */
+    internal val deviceName: String get() = "${userId}_$deviceId"
+}
 
 /** Which media gateway the call has, and this device's tokens for it: see docs/media.md. */
 public data class CallGateway(
@@ -61,6 +65,10 @@ internal data class CallRecord(
     val participants: List<CallParticipant>,
     val media: CallGateway,
     val encryptedAESKey: String?,
+    /** Who has sealed it. */
+    val keyFrom: Sender?,
+    /** Sets of devices that the newest keys are for. */
+    val keySets: List<String>,
 ) {
     fun participant(userId: ULong): CallParticipant? = participants.find { it.userId == userId }
 
@@ -93,7 +101,14 @@ internal fun callRecordOf(members: JsonObject) = CallRecord(
     participants = members.members("participants").map(::participantOf),
     media = gatewayOf(members.member("media")),
     encryptedAESKey = members.text("encryptedAESKey"),
+    keyFrom = keyFromIn(members),
+    keySets = if ("keySets" in members) members.members("keySets").map { it.needText("keyMembers") } else emptyList(),
 )
+
+/** The device that has sealed a key, where the server names it. */
+internal fun keyFromIn(members: JsonObject): Sender? =
+    if ("keyFromUserId" !in members || "keyFromDeviceId" !in members) null
+    else Sender(members.needId("keyFromUserId"), members.needId("keyFromDeviceId"))
 
 internal fun participantOf(members: JsonObject) = CallParticipant(
     userId = members.needId("userId"),

@@ -333,7 +333,7 @@ public class Callsign(
             tell(CallsignEvent.KeysChanged(it))
         }
         val ownList = OwnDeviceList(server, session, keyLog, registered)
-        val exchange = KeyExchange(keyLog, registered.userId)
+        val exchange = KeyExchange(keyLog, session, operations.scope)
         val listener = Listener(session, registration)
         val kept = try {
             readKept(storage, registered.userId)

@@ -68,6 +68,27 @@ public class CallsignException(
 
         /** A device has a key of an algorithm that this package does not speak. */
         public const val KEY_UNSUPPORTED: String = "KEY_UNSUPPORTED"
+
+        /** The call's key is sealed for devices that it must not be for, or comes from one that did not have the key before. */
+        public const val KEY_MEMBERS_REFUSED: String = "KEY_MEMBERS_REFUSED"
+
+        /** The call's key was sent before, for another call, epoch or set of devices. */
+        public const val CALL_KEY_REUSED: String = "CALL_KEY_REUSED"
+
+        /** Another key was sent for an epoch whose key is here already. */
+        public const val CALL_KEY_CHANGED: String = "CALL_KEY_CHANGED"
+
+        /** The call's key is of an epoch that this device has left behind. */
+        public const val CALL_KEY_OLD: String = "CALL_KEY_OLD"
+
+        /** The call's key does not come from the person who is said to call. */
+        public const val CALLER_NOT_SEALER: String = "CALLER_NOT_SEALER"
+
+        /** The call's key was to be sealed for a person whom this device has removed. `members.userId` names them. */
+        public const val REMOVAL_IGNORED: String = "REMOVAL_IGNORED"
+
+        /** Devices in the call got no key, because they could not be proved. `members` names them. */
+        public const val KEY_LEFT_OUT: String = "KEY_LEFT_OUT"
     }
 }
 

@@ -5,6 +5,7 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
+import callsign.verify.CallKeyContent
 import callsign.verify.Check
 import callsign.verify.ContactDevices
 import callsign.verify.DeviceEvent
@@ -28,10 +29,10 @@ import callsign.verify.VerifiedDevices
 import callsign.verify.comparisonCode
 import callsign.verify.decodeBase64
 import callsign.verify.encodeBase64
+import callsign.verify.packCallKey
 import callsign.verify.readCallKey
 import callsign.verify.readShareFragment
 import callsign.verify.shareFragment
-import callsign.verify.withCheckpoint
 import java.security.MessageDigest
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -65,12 +66,11 @@ public enum class OnReset {
     GO_ON,
 }
 
-/** A device whose key the log proves. [isListed]: a device list names it, so its app can read a checkpoint behind a key. */
+/** A device whose key the log proves. */
 internal class PeerDevice(
     val userId: ULong,
     val deviceId: ULong,
     val publicKeyHash: String,
-    val isListed: Boolean,
     val holder: KeyHolder,
 )
 
@@ -137,7 +137,7 @@ internal class KeyLog(
         val isAsked = onReset == OnReset.ASK && user.userId != device.userId
         verdict.question?.takeIf { isAsked }?.let { throw keysReset(user.userId, it) }
         if (verdict.devices.isEmpty()) throw unavailable(listOf(user.userId), "A user has no device yet.")
-        verdict.devices.map { peerOf(user.userId, it.device, verdict.basis == VerifiedDevices.Basis.LIST) }
+        verdict.devices.map { peerOf(user.userId, it.device) }
     }
 
     /**
@@ -197,19 +197,19 @@ internal class KeyLog(
     /** The person of a link is verified against it when their devices are first used. */
     suspend fun expect(person: ListedPerson) = stores.putExpected(person)
 
-    /** The octets to seal for the device: the newest checkpoint stands behind the key where the device's app can read it. */
-    suspend fun withCheckpoint(key: ByteArray, to: PeerDevice): ByteArray =
-        if (to.isListed) withCheckpoint(key, checked { client.highestCheckpoint() }) else key
+    /** The octets to seal: this user's newest checkpoint goes with them. */
+    suspend fun packed(content: CallKeyContent): ByteArray =
+        packCallKey(content, checked { client.highestCheckpoint() })
 
-    /** The key in what a device of this user has sealed. Its checkpoint is compared with the newest one here. */
-    suspend fun readKey(opened: ByteArray, userId: ULong): ByteArray {
+    /** What a device of this user has sealed. Its checkpoint is compared with the newest one here. */
+    suspend fun unpacked(opened: ByteArray, userId: ULong): CallKeyContent {
         val read = try {
             readCallKey(opened, keys.origin)
         } catch (cause: LogException) {
             throw CallsignException(LocalCode.CALL_KEY_INVALID, "What was sealed is no call's key.", cause)
         }
         read.note?.let { compare(userId, it) }
-        return read.callKey
+        return read.content
     }
 
     /** Reports that what the server said of the user does not hold: the error to throw. */
@@ -220,7 +220,7 @@ internal class KeyLog(
         return CallsignException(LocalCode.KEYS_REFUSED, "The keys do not hold: ${refusal.detail}.", members = members)
     }
 
-    private fun peerOf(userId: ULong, named: NamedDevice, isListed: Boolean): PeerDevice {
+    private fun peerOf(userId: ULong, named: NamedDevice): PeerDevice {
         val deviceId = named.deviceId.toULong()
         if (named.keyAlgorithm != "P-256") {
             val sentence = "A device has a key of ${named.keyAlgorithm}, which this app does not speak."
@@ -228,7 +228,7 @@ internal class KeyLog(
             throw CallsignException(LocalCode.KEY_UNSUPPORTED, sentence, members = members)
         }
         val holder = KeyHolder.of(userId, deviceId, named.publicKey)
-        return PeerDevice(userId, deviceId, named.publicKeyHash, isListed, holder)
+        return PeerDevice(userId, deviceId, named.publicKeyHash, holder)
     }
 
     /** Reports it where the log has shown another user another tree. The key is good all the same. Returns what was refused. */

@@ -36,6 +36,9 @@ internal fun JsonObject.numbers(name: String): List<Long> =
 internal fun JsonObject.texts(name: String): List<String> =
     (this[name] as? JsonArray)?.map { (it as? JsonPrimitive)?.contentOrNull ?: throw answerInvalid() } ?: throw answerInvalid()
 
+/** Null where there is no such member. */
+internal fun JsonObject.textsOrNull(name: String): List<String>? = if (name in this) texts(name) else null
+
 /** POSIX time in milliseconds of a time as RFC 3339 writes it. */
 internal fun JsonObject.needTimeMs(name: String): Long = timeMsOf(needText(name))
 

@@ -1,9 +1,11 @@
 /** Device keys and sealed call keys, by the values of docs/crypto.md and the vectors. */
 package callsign.app
 
+import callsign.verify.CallKeyContent
 import callsign.verify.decodeBase64
 import callsign.verify.encodeBase64
 import callsign.verify.isSigningKey
+import callsign.verify.packCallKey
 import callsign.verify.readCallKey
 import java.io.File
 import java.math.BigInteger
@@ -58,26 +60,29 @@ class CallKeysTest {
 
     @Test
     fun `the values of the page come out`() {
-        val callKey = runBlocking { openCallKey(valueIn("sealed"), ann.holder, bob, binding) }
-        assertArrayEquals(fromHex(valueIn("call key")), callKey)
-        assertEquals(valueIn("fingerprint"), fingerprintOf(callKey, "6117204471893025", 1))
+        val opened = runBlocking { openCallKey(valueIn("sealed"), ann.holder, bob, binding) }
+        val content = readCallKey(opened, origin = "log.example/kt").content
+        assertArrayEquals(fromHex(valueIn("call key")), content.callKey)
+        assertArrayEquals(fromHex(valueIn("set hash")), content.setHash)
+        assertEquals(valueIn("fingerprint"), fingerprintOf(content.callKey, content.setHash, binding))
     }
 
     @Test
     fun `a sealed key opens at its receiver, with its checkpoint`() = runBlocking {
-        val callKey = makeCallKey()
-        val sealed = sealCallKey(callKey, ann, bob.holder, binding)
-        assertEquals(114, decodeBase64(sealed).size)
-        assertArrayEquals(callKey, openCallKey(sealed, ann.holder, bob, binding))
-        assertNotEquals(sealed, sealCallKey(callKey, ann, bob.holder, binding))
+        val content = packCallKey(CallKeyContent(makeCallKey(), ByteArray(32), 0))
+        val sealed = sealCallKey(content, ann, bob.holder, binding)
+        assertEquals(154, decodeBase64(sealed).size)
+        assertArrayEquals(content, openCallKey(sealed, ann.holder, bob, binding))
+        assertNotEquals(sealed, sealCallKey(content, ann, bob.holder, binding))
 
         val vector = readVectors("call-key-checkpoint")
         fun text(name: String) = vector.word(name)
         assertArrayEquals(fromHex(text("opened_hex")), openCallKey(text("sealed_base64"), ann.holder, bob, binding))
         val noted = sealCallKey(fromHex(text("opened_hex")), ann, bob.holder, binding)
-        assertEquals(223, decodeBase64(noted).size)
+        assertEquals(262, decodeBase64(noted).size)
         val read = readCallKey(openCallKey(noted, ann.holder, bob, binding), text("note").substringBefore('\n'))
-        assertArrayEquals(fromHex(text("call_key_hex")), read.callKey)
+        assertArrayEquals(fromHex(text("call_key_hex")), read.content.callKey)
+        assertArrayEquals(fromHex(text("set_hash_hex")), read.content.setHash)
         assertEquals(text("note"), read.note)
     }
 
@@ -86,14 +91,19 @@ class CallKeysTest {
         val eve = OwnKeyHolder(3u, 33u, JcaDeviceKeys.generate())
         val sealed = runBlocking { sealCallKey(makeCallKey(), ann, bob.holder, binding) }
         val octets = decodeBase64(sealed)
-        fun opening(text: String = sealed, from: KeyHolder = ann.holder, to: OwnKeyHolder = bob): suspend () -> Unit =
-            { openCallKey(text, from, to, binding) }
+        fun opening(
+            text: String = sealed,
+            from: KeyHolder = ann.holder,
+            to: OwnKeyHolder = bob,
+            use: KeyBinding = binding,
+        ): suspend () -> Unit = { openCallKey(text, from, to, use) }
         fun withEnc(enc: ByteArray) = encodeBase64(octets.copyOf(1) + enc + octets.drop(66))
         val off = octets.copyOfRange(1, 66).also { it[64] = (it[64].toInt() xor 1).toByte() }
         val wrong = mapOf(
-            "for another call" to suspend { openCallKey(sealed, ann.holder, bob, binding.copy(callId = "7")); Unit },
-            "for another epoch" to suspend { openCallKey(sealed, ann.holder, bob, binding.copy(epoch = 2)); Unit },
-            "for a call without an id" to suspend { openCallKey(sealed, ann.holder, bob, binding.copy(callId = "")); Unit },
+            "for another call" to opening(use = KeyBinding("7", 1)),
+            "for another epoch" to opening(use = KeyBinding(binding.callId, 2)),
+            "for an ask" to opening(use = KeyBinding(binding.callId, 1, ByteArray(16).also { it[15] = 1 })),
+            "for a call without an id" to opening(use = KeyBinding("", 1)),
             "from another device" to opening(from = eve.holder),
             "for another device" to opening(to = eve),
             "for another user" to opening(to = OwnKeyHolder(3u, 22u, bob.keys)),
@@ -118,6 +128,26 @@ class CallKeysTest {
         }
         for (length in octets.indices)
             assertEquals("CALL_KEY_INVALID", codeOf(opening(encodeBase64(octets.copyOf(length)))), "$length octets")
+    }
+
+    @Test
+    fun `the answer to an ask opens with the nonce of the ask alone`() = runBlocking {
+        val content = makeCallKey()
+        val nonces = listOf(ByteArray(16) { it.toByte() }, ByteArray(16) { 1 }, null)
+        fun use(nonce: ByteArray?) = KeyBinding(binding.callId, binding.epoch, nonce)
+        val sealed = sealCallKey(content, ann, bob.holder, use(nonces[0]))
+        assertArrayEquals(content, openCallKey(sealed, ann.holder, bob, use(nonces[0])))
+        for (nonce in nonces.drop(1))
+            assertEquals("CALL_KEY_INVALID", codeOf { openCallKey(sealed, ann.holder, bob, use(nonce)) })
+    }
+
+    @Test
+    fun `digits are of key, set, call and epoch`() {
+        fun digits(key: Int = 0, hash: Int = 0, callId: String = "1", epoch: Long = 1) =
+            fingerprintOf(ByteArray(32) { key.toByte() }, ByteArray(32) { hash.toByte() }, KeyBinding(callId, epoch))
+        val all = setOf(digits(), digits(key = 1), digits(hash = 1), digits(callId = "2"), digits(epoch = 2))
+        assertEquals(5, all.size)
+        for (each in all) assertTrue(Regex("([0-9]{5} ){5}[0-9]{5}").matches(each), each)
     }
 
     @Test

@@ -210,27 +210,47 @@ class CallKeyVectorsTest {
     private val verifier = parseVerifierKey(vector.text("vkey"))
     private val vrfKey = readVectors("derived-kt-e2e").text("vrf_pk_base64")
 
+    private fun contentOf(
+        callKey: ByteArray = vector.hex("call_key_hex"),
+        setHash: ByteArray = vector.hex("set_hash_hex"),
+        sealedAtMs: Long = 0,
+    ) = CallKeyContent(callKey, setHash, sealedAtMs)
+
     @Test
-    fun `key and checkpoint come out as the vector has them, and go in again`() {
+    fun `key, hash, time and checkpoint come out as the vector has them, and go in again`() {
         val read = readCallKey(vector.hex("opened_hex"), verifier.name)
-        assertEquals(vector.text("call_key_hex"), toHex(read.callKey))
+        val content = read.content
+        assertEquals(vector.text("call_key_hex"), toHex(content.callKey))
+        assertEquals(vector.text("set_hash_hex"), toHex(content.setHash))
+        assertEquals(vector.number("sealed_at_ms"), content.sealedAtMs)
         assertEquals(vector.text("note"), read.note)
         val verdict = verifyCheckpoint(LogKeys.ofVerifierKey(vector.text("vkey"), vrfKey), vector.text("note"))
         val checkpoint = (verdict as VerifiedCheckpoint).checkpoint
-        assertEquals(vector.text("opened_hex"), toHex(withCheckpoint(read.callKey, checkpoint)))
-        assertArrayEquals(read.callKey, withCheckpoint(read.callKey, null))
+        assertEquals(vector.text("opened_hex"), toHex(packCallKey(content, checkpoint)))
+        val without = readCallKey(packCallKey(content), verifier.name)
+        assertEquals(content.sealedAtMs to null, without.content.sealedAtMs to without.note)
     }
 
     @Test
-    fun `other forms behind the key give the key alone, and less than a key is none`() {
+    fun `another length, and a time that not all can hold, are refused`() {
         val opened = vector.hex("opened_hex")
-        val others = listOf(opened.copyOf(32), opened.copyOf(33), opened.copyOf(140), opened + 0, opened.copyOf().also { it[32] = 2 })
-        for (other in others) {
-            val read = readCallKey(other, verifier.name)
-            assertEquals(vector.text("call_key_hex"), toHex(read.callKey))
-            assertNull(read.note)
+        val lengths = opened.indices.map(opened::copyOf) + listOf(opened + 0)
+        val taken = lengths.filter { codeOf { readCallKey(it, verifier.name) } != MALFORMED }
+        assertEquals(listOf(72), taken.map { it.size })
+        val latest = (1L shl 53) - 1
+        assertEquals(latest, readCallKey(packCallKey(contentOf(sealedAtMs = latest)), verifier.name).content.sealedAtMs)
+        for (octet in listOf(0x20, 0x80)) {
+            val late = opened.copyOf().also { it[65] = octet.toByte() }
+            assertEquals(MALFORMED, codeOf { readCallKey(late, verifier.name) }, "$octet in the second octet")
+            val later = opened.copyOf().also { it[64] = octet.toByte() }
+            assertEquals(MALFORMED, codeOf { readCallKey(later, verifier.name) }, "$octet in the first octet")
         }
-        assertEquals(MALFORMED, codeOf { readCallKey(opened.copyOf(31), verifier.name) })
-        assertEquals(MALFORMED, codeOf { withCheckpoint(ByteArray(31), null) })
+        val wrong = listOf(
+            contentOf(callKey = ByteArray(31)),
+            contentOf(setHash = ByteArray(33)),
+            contentOf(sealedAtMs = -1),
+            contentOf(sealedAtMs = latest + 1),
+        )
+        for (content in wrong) assertEquals(MALFORMED, codeOf { packCallKey(content) })
     }
 }

@@ -186,7 +186,8 @@ private class Judge(private val keys: Map<String, LogKeys>) {
 
     private fun callKey(value: JsonElement): String = result {
         val read = readCallKey(value.hex("opened"), value.text("origin"))
-        "${toHex(read.callKey)} ${read.note ?: "-"}"
+        val (callKey, setHash) = read.content.run { toHex(callKey) to toHex(setHash) }
+        "$callKey $setHash ${read.content.sealedAtMs} ${read.note ?: "-"}"
     }
 
     private fun personIn(value: JsonElement) = ListedPerson(value.text("userId").toULong(), value.text("listHash"))

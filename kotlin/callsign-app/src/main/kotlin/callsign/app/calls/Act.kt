@@ -6,7 +6,7 @@ import callsign.app.CallParticipant
 import callsign.app.CallState
 import callsign.app.CallsignException
 import callsign.app.KeyAsk
-import callsign.app.KeyBinding
+import callsign.app.SetHints
 import kotlinx.serialization.json.JsonObject
 
 /** Carried out in this order. */
@@ -16,7 +16,14 @@ internal sealed interface Act {
         val act: Int
     }
 
-    data class Request(override val act: Int, val method: String, val path: String, val body: JsonObject?) : Answered
+    /** The body is that of [nonce] where it has one: random octets that have this number. */
+    data class Request(
+        override val act: Int,
+        val method: String,
+        val path: String,
+        val body: JsonObject?,
+        val nonce: Int?,
+    ) : Answered
 
     data class Send(val destination: String) : Act
 
@@ -24,22 +31,26 @@ internal sealed interface Act {
 
     data class Unwatch(val callId: String) : Act
 
-    /** Tries the senders in turn, and says which it was. */
+    /** Tries the senders in turn, and says which it was. [nonce] is the number of the own one. */
     data class Open(
         override val act: Int,
         val key: Int,
         val text: String,
         val from: List<Sender>,
-        val binding: KeyBinding,
+        val use: Use,
+        val hints: SetHints,
+        val nonce: Int?,
     ) : Answered
 
     data class Make(val key: Int) : Act
 
+    /** [nonce] is that of the device that has asked. */
     data class Seal(
         override val act: Int,
         val key: Int,
         val receivers: Receivers,
-        val binding: KeyBinding,
+        val use: Use,
+        val nonce: String?,
     ) : Answered
 
     /** Overwrites them. */
@@ -54,13 +65,24 @@ internal sealed interface Act {
     data class Emit(val callId: String, val news: News) : Act
 }
 
+/** What a key is for. */
+internal data class Use(val callId: String, val epoch: Long)
+
 internal sealed interface Receivers {
+    /** All devices of these users. */
     data class Users(val userIds: List<ULong>) : Receivers
 
-    /** Devices that are in the call, and all of those who may come. */
-    data class Participants(val participants: List<CallParticipant>) : Receivers
+    /** For a new key: the devices in the call, all of those who may come, and all of these users. */
+    data class Participants(
+        val participants: List<CallParticipant>,
+        val userIds: List<ULong> = emptyList(),
+    ) : Receivers
 
-    data class Asker(val ask: KeyAsk) : Receivers
+    /** For a held key: those of its set that are in the call. */
+    data class Members(val participants: List<CallParticipant>, val keyMembers: String) : Receivers
+
+    /** For a held key: one of its set. */
+    data class Asker(val ask: KeyAsk, val keyMembers: String) : Receivers
 }
 
 internal sealed interface News {

@@ -11,21 +11,31 @@ import callsign.app.CallEvent
 import callsign.app.CallsignException
 import callsign.app.Connection
 import callsign.app.EpochKey
+import callsign.app.KeyBinding
 import callsign.app.KeyExchange
 import callsign.app.Operations
 import callsign.app.RegisteredDevice
 import callsign.app.Server
 import callsign.app.Session
 import callsign.app.answerInvalid
+import callsign.app.bodyOf
+import callsign.app.flag
 import callsign.app.asCallsign
 import callsign.app.hasCode
-import callsign.app.makeCallKey
+import callsign.app.idsOf
+import callsign.app.members
+import callsign.app.needNumber
+import callsign.app.needText
 import callsign.app.offline
 import callsign.app.randomId
 import callsign.app.read
 import callsign.app.signedOut
 import callsign.app.text
+import callsign.app.textsOrNull
 import callsign.app.write
+import callsign.verify.decodeBase64
+import callsign.verify.encodeBase64
+import java.security.SecureRandom
 import kotlin.math.abs
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineStart
@@ -57,6 +67,7 @@ internal class Calls(
     private var device = decide(Device(userId, registered.deviceId), Input.Restarted(kept), monotonicMs()).device
     private var live = emptyMap<String, LiveCall>()
     private val keys = CallKeys()
+    private val nonces = HashMap<Int, ByteArray>()
     private val commands = HashMap<Int, CompletableDeferred<LiveCall?>>()
     private var commandCount = 0
     private val unwatches = HashMap<String, () -> Unit>()
@@ -173,7 +184,8 @@ internal class Calls(
             is Act.Request -> answer(act) {
                 // Another user may have signed in since.
                 if (session.userId != userId) throw signedOut()
-                val body = session.request(act.method, act.path, act.body) as? JsonObject
+                val asked = act.nonce?.let { bodyOf(mapOf("nonce" to encodeBase64(nonceOf(it)))) }
+                val body = session.request(act.method, act.path, asked ?: act.body) as? JsonObject
                 Input.Done(act.act, body ?: JsonObject(emptyMap()))
             }
             is Act.Send -> begin {
@@ -191,10 +203,12 @@ internal class Calls(
             }
             is Act.Unwatch -> unwatches.remove(act.callId)?.invoke()
             is Act.Open -> answer(act) {
-                val opened = exchange.open(act.text, act.from, act.binding)
-                Input.Done(act.act, key = keys.put(act.key, opened.key), from = opened.from)
+                val binding = bindingOf(act.use, act.nonce?.let(::nonceOf))
+                val opened = exchange.open(act.text, act.from, binding, act.hints)
+                val key = keys.put(act.key, opened.key, binding, opened.keyMembers)
+                Input.Done(act.act, key = key, from = opened.from, set = KeySet(opened.keyMembers, opened.members))
             }
-            is Act.Make -> keys.put(act.key, makeCallKey())
+            is Act.Make -> keys.make(act.key)
             is Act.Seal -> {
                 val key = keys.copyOf(act.key)
                 answer(act) { sealed(act, key) }
@@ -221,21 +235,32 @@ internal class Calls(
         take(outcome)
     }
 
-    private suspend fun sealed(seal: Act.Seal, key: ByteArray): Input.Done {
-        val (act, _, receivers, binding) = seal
-        return when (receivers) {
-            is Receivers.Users -> Input.Done(act, texts = exchange.sealForUsers(key, receivers.userIds, binding))
-            is Receivers.Participants ->
-                Input.Done(act, texts = exchange.sealForCall(key, receivers.participants, binding))
-            is Receivers.Asker -> Input.Done(act, text = exchange.sealForDevice(key, receivers.ask, binding))
+    private suspend fun sealed(act: Act.Seal, key: ByteArray): Input.Done {
+        val binding = bindingOf(act.use, act.nonce?.let(::decodeBase64))
+        val sealed = when (val to = act.receivers) {
+            is Receivers.Users -> exchange.sealForUsers(key, to.userIds, binding)
+            is Receivers.Participants -> exchange.sealForCall(key, to.participants, to.userIds, binding)
+            is Receivers.Members -> exchange.sealAgain(key, to.keyMembers, to.participants, binding)
+            is Receivers.Asker ->
+                return Input.Done(act.act, text = exchange.sealForDevice(key, to.keyMembers, to.ask, binding))
         }
+        keys.bind(key, binding, sealed.keyMembers)
+        val set = KeySet(sealed.keyMembers, sealed.members)
+        return Input.Done(act.act, texts = sealed.texts, set = set, without = sealed.without)
     }
+
+    private fun bindingOf(use: Use, nonce: ByteArray?) = KeyBinding(use.callId, use.epoch, nonce)
+
+    /** Random octets that stay the same for as long as this app runs. */
+    private fun nonceOf(number: Int): ByteArray =
+        nonces.getOrPut(number) { ByteArray(NONCE_OCTETS).also(SecureRandom()::nextBytes) }
 
     private fun keep(kept: Kept) {
         val before = keeping
         val members = buildJsonObject {
             kept.callId?.let { put("callId", JsonPrimitive(it)) }
             if (kept.leaving.isNotEmpty()) put("leaving", JsonArray(kept.leaving.map(::JsonPrimitive)))
+            if (kept.opened.isNotEmpty()) put("opened", JsonArray(kept.opened.map(::membersOf)))
         }
         keeping = begin {
             before?.join()
@@ -277,6 +302,8 @@ internal class Calls(
         operations.scope.launch(start = CoroutineStart.UNDISPATCHED) { act() }
 
     private companion object {
+        const val NONCE_OCTETS = 16
+
         /** The two clocks of a device run apart by less. */
         const val CLOCK_TOLERANCE_MS = 100
 
@@ -284,10 +311,30 @@ internal class Calls(
     }
 }
 
-/** The call that this user's device was in when the app ended, and those that it was leaving. Throws as [read]. */
-internal suspend fun readKept(storage: AppStorage, userId: ULong): Kept = storage.read(keptKey(userId)) { kept ->
-    val leaving = kept["leaving"]?.let { it as? JsonArray ?: return@read null }.orEmpty()
-    Kept(kept.text("callId"), leaving.map { (it as? JsonPrimitive ?: return@read null).content })
-} ?: Kept()
+/** What was noted for this start. Throws as [read]. */
+internal suspend fun readKept(storage: AppStorage, userId: ULong): Kept =
+    storage.read(keptKey(userId), ::keptIn) ?: Kept()
+
+/** Null for members of another form. */
+internal fun keptIn(members: JsonObject): Kept? = try {
+    val opened = if ("opened" in members) members.members("opened").map(::openedIn) else emptyList()
+    Kept(members.text("callId"), members.textsOrNull("leaving").orEmpty(), opened)
+} catch (_: CallsignException) {
+    null
+}
+
+private fun openedIn(members: JsonObject) = Opened(
+    callId = members.needText("callId"),
+    epoch = members.needNumber("epoch"),
+    isOver = members.flag("isOver"),
+    removed = members.textsOrNull("removed").orEmpty().map { it.toULongOrNull() ?: throw answerInvalid() },
+)
+
+private fun membersOf(opened: Opened) = buildJsonObject {
+    put("callId", JsonPrimitive(opened.callId))
+    put("epoch", JsonPrimitive(opened.epoch))
+    if (opened.isOver) put("isOver", JsonPrimitive(true))
+    if (opened.removed.isNotEmpty()) put("removed", idsOf(opened.removed))
+}
 
 private fun keptKey(userId: ULong) = "call.$userId"

@@ -2,7 +2,7 @@
 package callsign.app.calls
 
 import callsign.app.CallEnding
-import callsign.app.KeyBinding
+import callsign.app.CallRecord
 import callsign.app.bodyOf
 import callsign.app.idsOf
 import kotlinx.serialization.json.JsonObject
@@ -23,10 +23,15 @@ internal fun Turn.onCommand(input: Input.OfCall) {
             close(callId, CallEnding.LEFT)
         }
         is Input.Remove -> {
-            val body = bodyOf(mapOf("userId" to "${input.userId}"))
-            request("POST", "call/$callId/remove", Purpose.Command(callId, command), body)
+            val userId = input.userId
+            change(callId) { copy(removed = removed - userId + userId) }
+            val body = bodyOf(mapOf("userId" to "$userId"))
+            request("POST", "call/$callId/remove", Purpose.Remove(callId, command, userId), body)
         }
-        is Input.SendInvite -> invite(Invite(callId, command, input.userIds, TRIES))
+        is Input.SendInvite -> {
+            change(callId) { copy(removed = removed - input.userIds.toSet()) }
+            invite(Invite(callId, command, input.userIds, TRIES))
+        }
         is Input.Renew -> renew(callId, command)
         is Input.Resend -> resend(callId, command)
         is Input.AskForKey -> askBeside(callId, command, input.userId)
@@ -41,17 +46,43 @@ internal fun Turn.leaveAgain(callId: String) {
     if (device.connection != null && callId in device.kept.leaving) sendLeave(callId)
 }
 
+/** The app hears of it. Where the server has carried it out all the same, the record says so. */
+internal fun Turn.onNotRemoved(callId: String, userId: ULong) = change(callId) { copy(removed = removed - userId) }
+
+/** Those who come have the key of a new epoch, as all in the call: it opens nothing of before. */
 internal fun Turn.invite(asked: Invite) {
-    val held = call(asked.callId)?.newestKey ?: return settle(asked.command, keyMissing())
-    val sealing = asked.copy(epoch = held.epoch)
-    seal(held.key, Receivers.Users(asked.userIds), KeyBinding(asked.callId, held.epoch), Purpose.InviteSeal(sealing))
+    if (call(asked.callId)?.newestKey == null) return settle(asked.command, keyMissing())
+    request("GET", "call/${asked.callId}", Purpose.InviteRead(asked.copy(key = null)))
 }
 
-internal fun Turn.onInviteSealed(asked: Invite, texts: JsonObject) {
+internal fun Turn.onInviteRead(asked: Invite, record: CallRecord) {
+    val callId = asked.callId
+    if (call(callId) == null) return settle(asked.command, hasEndedHere())
+    val key = makeKey()
+    val epoch = record.keyEpoch + 1
+    val receivers = Receivers.Participants(receiversIn(callId, record), asked.userIds)
+    seal(key, receivers, Use(callId, epoch), Purpose.InviteSeal(asked.copy(key = key, epoch = epoch)))
+}
+
+internal fun Turn.onInviteSealed(asked: Invite, texts: JsonObject, set: KeySet) {
     val body = buildJsonObject {
         put("calleeIds", idsOf(asked.userIds))
         put("epoch", JsonPrimitive(asked.epoch))
+        put("keyMembers", JsonPrimitive(set.keyMembers))
         put("encryptedAESKeys", texts)
     }
-    request("POST", "call/${asked.callId}/invite", Purpose.SendInvite(asked), body)
+    request("POST", "call/${asked.callId}/invite", Purpose.SendInvite(asked.copy(set = set)), body)
+}
+
+/** All others may have the new key: this device, which does not know, makes another one or asks for it. */
+internal fun Turn.onUnheard(callId: String) {
+    if (call(callId)?.record?.hostUserId == device.userId) planAgain(callId)
+    else askBeside(callId, command = null, userId = null)
+}
+
+internal fun Turn.onInvited(asked: Invite, record: CallRecord) {
+    val (epoch, key) = checkNotNull(asked.epoch) to checkNotNull(asked.key)
+    hold(asked.callId, HeldKey(epoch, key, device.userId, checkNotNull(asked.set)))
+    showIfNewer(asked.callId, record)
+    settle(asked.command)
 }

@@ -8,6 +8,7 @@ import callsign.app.CallState
 import callsign.app.CallsignException
 import callsign.app.KeyAsk
 import callsign.app.Person
+import callsign.app.SetChange
 import callsign.app.hasCode
 import kotlinx.serialization.json.JsonObject
 
@@ -55,6 +56,8 @@ internal data class Start(
     val options: StartOptions,
     val key: Int,
     val triesLeft: Int,
+    /** Once it is sealed. */
+    val set: KeySet? = null,
     /** The app closed all calls meanwhile: this one ends as soon as it begins. */
     val closed: CallEnding? = null,
     /** The invitation of the only callee, which came while this was under way. */
@@ -79,8 +82,20 @@ internal data class DeviceCall(
     val isVerified: Boolean? = null,
     val key: KeyState = KeyState(isAsked = false, held = emptyList()),
     val sending: Sending = Sending(0, emptyList(), emptyList()),
+    /** Since when the newest key is here. */
+    val heldAtMs: Long = 0,
     /** Members whose frames the newest key does not open, and another one was asked for. */
     val unopened: List<ULong> = emptyList(),
+    /** Whom this device has removed: they are in no set that it makes or takes. */
+    val removed: List<ULong> = emptyList(),
+    /** Devices in the call that a key of this device could not be sealed for: none is made for them alone. */
+    val without: List<String> = emptyList(),
+    /** Devices that have asked, and are to have the next key. */
+    val admitted: List<Sender> = emptyList(),
+    /** The number of the nonce of its open ask: answers to another one do not open. */
+    val nonce: Int? = null,
+    /** A key that another device than the host's has given. */
+    val offer: Offer? = null,
     val topic: TopicState = TopicState.OFF,
     val rotation: Rotation = Rotation.None,
     val end: EndState = EndState.None,
@@ -89,6 +104,9 @@ internal data class DeviceCall(
     /** Users who asked for the key while this device did not have it either. */
     val askers: List<ULong> = emptyList(),
 )
+
+/** Taken at [atMs], unless the host gives one. */
+internal data class Offer(val key: HeldKey, val atMs: Long)
 
 internal enum class TopicState { OFF, COMING, ON }
 
@@ -146,6 +164,10 @@ internal data class Invited(
     val text: String,
     /** The sender, if named; else the call's record names those in the call. */
     val from: Sender? = null,
+    /** The one before, which it has to come from a device of. */
+    val after: HeldKey? = null,
+    /** How its set differs from that one's. */
+    val change: SetChange? = null,
     val state: InvitedState = InvitedState.OPENING,
     /** Once it is opened. */
     val key: HeldKey? = null,
@@ -153,10 +175,24 @@ internal data class Invited(
 
 internal enum class InvitedState { OPENING, OPENED, REFUSED }
 
-internal data class Sender(val userId: ULong, val deviceId: ULong)
+internal data class Sender(val userId: ULong, val deviceId: ULong) {
+    val deviceName: String get() = "${userId}_$deviceId"
+}
 
-/** The shell knows the octets by the number [key]: equal octets have the same number. */
-internal data class HeldKey(val epoch: Long, val key: Int, val fromUserId: ULong)
+/**
+ * The shell knows the octets by the number [key]: equal octets have the same number. A provisional one is not the host's, who may
+ * replace it.
+ */
+internal data class HeldKey(
+    val epoch: Long,
+    val key: Int,
+    val fromUserId: ULong,
+    val set: KeySet,
+    val isProvisional: Boolean = false,
+)
+
+/** The devices that a key is sealed for: the set as it travels, and their names, `<userId>_<deviceId>`. */
+internal data class KeySet(val keyMembers: String, val members: List<String>)
 
 /** [isAsked]: another one is wanted, though this device has one. [held]: the newest first; none before the first. */
 internal data class KeyState(val isAsked: Boolean, val held: List<HeldKey>)
@@ -200,7 +236,7 @@ internal sealed interface Rotation {
 
 internal data class Planning(val afterMs: Long, val reason: KeysReason)
 
-internal enum class KeysReason(val wireName: String) { ROTATION("rotation"), LEAVE("leave"), EMERGENCY("emergency") }
+internal enum class KeysReason { ROTATION, LEAVE, EMERGENCY, INVITE }
 
 /** Whether the call has ended at the server, and the reason may come yet. */
 internal sealed interface EndState {
@@ -220,12 +256,32 @@ internal data class Ringing(
     val caller: Person,
     val text: String,
     val epoch: Long,
+    /** The device that has sealed its key, as the server says. */
+    val from: Sender?,
     val invitedAtMs: Long,
     val untilMs: Long,
 )
 
-/** Noted for the next start: the call that it is in, and those that it has left, and the server may not have heard. */
-internal data class Kept(val callId: String? = null, val leaving: List<String> = emptyList())
+/**
+ * Noted for the next start: the call that it is in; those that it has left, and the server may not have heard; and calls whose key
+ * this device has had, the one that was last in use at the end.
+ */
+internal data class Kept(
+    val callId: String? = null,
+    val leaving: List<String> = emptyList(),
+    val opened: List<Opened> = emptyList(),
+)
+
+/**
+ * The newest [epoch] of a call: what comes again of an older one is not taken after a restart, and none of these once the call is
+ * over. This device has removed the users [removed].
+ */
+internal data class Opened(
+    val callId: String,
+    val epoch: Long,
+    val isOver: Boolean = false,
+    val removed: List<ULong> = emptyList(),
+)
 
 /** An act whose outcome comes as an input with the same number, and what it is for. */
 internal data class Waiting(val act: Int, val purpose: Purpose)
@@ -245,7 +301,12 @@ internal sealed interface Purpose {
         val failure: CallsignException,
     ) : Purpose
 
-    data class CrossedOpen(override val command: Int, val ringing: Ringing, val failure: CallsignException) : Purpose
+    data class CrossedOpen(
+        override val command: Int,
+        val ringing: Ringing,
+        val record: CallRecord,
+        val failure: CallsignException,
+    ) : Purpose
 
     /** It is settled by whatever comes of it; a refusal with the code [unless] is no failure. */
     data class Command(
@@ -262,7 +323,7 @@ internal sealed interface Purpose {
 
     data class InvitedRead(override val callId: String, val text: String) : Purpose
 
-    data class InvitedOpen(override val callId: String, val text: String) : Purpose
+    data class InvitedOpen(override val callId: String, val text: String, val record: CallRecord) : Purpose
 
     data class Clear(override val callId: String, val other: String) : Purpose
 
@@ -289,19 +350,30 @@ internal sealed interface Purpose {
 
     data class Watch(override val callId: String) : Purpose
 
-    data class KeyUpdate(override val callId: String, override val command: Int, val epoch: Long) : Purpose
+    data class KeyUpdateRead(override val callId: String, override val command: Int, val event: JsonObject) : Purpose
 
-    data class KeylessRead(override val callId: String, override val command: Int) : Purpose
+    data class KeyUpdate(
+        override val callId: String,
+        override val command: Int,
+        val epoch: Long,
+        val reason: KeysReason?,
+        /** The newest there is. */
+        val record: CallRecord?,
+    ) : Purpose
+
+    data class KeylessRead(override val callId: String, override val command: Int?) : Purpose
 
     data class SendAsk(override val callId: String) : Purpose
 
     data class Return(override val callId: String) : Purpose
 
-    data class AskBeside(override val callId: String, override val command: Int) : Purpose
+    data class AskBeside(override val callId: String, override val command: Int?) : Purpose
+
+    data class Remove(override val callId: String, override val command: Int, val userId: ULong) : Purpose
 
     data class GrantedOpen(override val callId: String, override val command: Int, val epoch: Long) : Purpose
 
-    data class ComeBack(override val callId: String, override val command: Int, val key: HeldKey) : Purpose
+    data class ComeBack(override val callId: String, override val command: Int?, val key: HeldKey) : Purpose
 
     data class AskedRead(override val callId: String, override val command: Int, val ask: KeyAsk) : Purpose
 
@@ -317,6 +389,8 @@ internal sealed interface Purpose {
     data class KeysSeal(val sending: NewKey) : OfNewKey(sending)
 
     data class Keys(val sending: NewKey) : OfNewKey(sending)
+
+    data class InviteRead(val invite: Invite) : OfInvite(invite)
 
     data class InviteSeal(val invite: Invite) : OfInvite(invite)
 
@@ -338,6 +412,7 @@ internal sealed interface Purpose {
     sealed class OfInvite(invite: Invite) : Purpose {
         override val callId = invite.callId
         override val command = invite.command
+        val ownKey = invite.key
     }
 }
 
@@ -351,6 +426,9 @@ internal data class NewKey(
     /** The key's own, whatever this device holds by the time that it is sealed. */
     val epoch: Long? = null,
     val record: CallRecord? = null,
+    /** Once it is sealed. */
+    val set: KeySet? = null,
+    val without: List<String> = emptyList(),
 )
 
 internal data class Invite(
@@ -358,8 +436,10 @@ internal data class Invite(
     val command: Int,
     val userIds: List<ULong>,
     val triesLeft: Int,
-    /** The key's, once there is one. */
+    /** The new key's, once there is one. */
+    val key: Int? = null,
     val epoch: Long? = null,
+    val set: KeySet? = null,
 )
 
 /** The state that an app sees. */
@@ -392,10 +472,13 @@ internal val DeviceCall.invited: Invited? get() = when (phase) {
 
 /** Keys that are held, or will be: by an invitation, a start, or an act whose outcome is still to come. */
 internal fun keysIn(device: Device): List<Int> {
-    val ofCalls = device.calls.filter { it.phase !is Phase.Ended }.flatMap { it.key.held + listOfNotNull(it.invited?.key) }.map { it.key }
+    val ofCalls = device.calls.filter { it.phase !is Phase.Ended }
+        .flatMap { it.key.held + listOfNotNull(it.invited?.key, it.offer?.key) }
+        .map { it.key }
     val ofActs = device.waiting.mapNotNull { (_, purpose) ->
         when (purpose) {
             is Purpose.OfNewKey -> purpose.ownKey
+            is Purpose.OfInvite -> purpose.ownKey
             is Purpose.ComeBack -> purpose.key.key
             else -> null
         }

@@ -67,6 +67,8 @@ private fun deadlinesOf(call: DeviceCall): List<Deadline> {
     (call.rotation as? Rotation.Planned)?.let { all += Deadline(it.atMs) { onRotationDue(callId) } }
     for (due in call.sending.uses) all += Deadline(due.atMs) { use(callId, due.epoch) }
     for (due in call.sending.drops) all += Deadline(due.atMs) { drop(callId, due.epoch) }
+    call.offer?.let { all += Deadline(it.atMs) { onOfferDue(callId) } }
+    if (phase == Phase.Active && call.key.held.isNotEmpty()) all += Deadline(call.outdatedAtMs) { onOutdated(callId) }
     when (val end = call.end) {
         EndState.None -> Unit
         is EndState.Reason -> all += Deadline(end.atMs) { onReasonDue(call) }

@@ -6,10 +6,12 @@ import callsign.app.CallsignException
 import callsign.app.hasCode
 
 /** Ends it for this device, also where it is invited once more by what was sent before. */
-internal fun Turn.close(callId: String, reason: CallEnding) {
+internal fun Turn.close(callId: String, reason: CallEnding, isOver: Boolean = reason in OVER) {
     val call = call(callId) ?: return
     endHere(call, reason)
     noteEnd(callId, call.invitedAtMs)
+    val key = call.latestKey
+    if (key != null && isOver) noteOpened(callId, key.epoch, isOver = true)
     // Should it fail, the next start finds that the call has ended.
     forget(callId)
 }
@@ -30,7 +32,7 @@ internal fun Turn.leaveUnknown(callId: String) {
 /** Leaves it, whatever becomes of the request: the server hears of it at the latest with the next connection. */
 internal fun Turn.sendLeave(callId: String, command: Int? = null) {
     val leaving = (device.kept.leaving - callId + callId).takeLast(LEAVING_MAX)
-    keep(Kept(device.kept.callId.takeIf { it != callId }, leaving))
+    keep(device.kept.copy(callId = device.kept.callId.takeIf { it != callId }, leaving = leaving))
     request("POST", "call/$callId/leave", Purpose.Leave(callId, command))
 }
 
@@ -80,6 +82,17 @@ private fun commandsOf(call: DeviceCall): List<Int> =
 
 internal fun hasEndedHere() = CallsignException("CALL_NOT_ACTIVE", "The call has ended here.")
 
+/** For all: any other call may be come back to by the key that it has. */
+private val OVER = setOf(
+    CallEnding.HANGUP,
+    CallEnding.CANCELLED,
+    CallEnding.DECLINED,
+    CallEnding.UNANSWERED,
+    CallEnding.CALLER_LOST,
+    CallEnding.EMPTY,
+    CallEnding.ALONE,
+    CallEnding.LIMIT,
+)
 private const val ENDED_MAX = 100
 private const val LEAVING_MAX = 10
 private const val REASON_WAIT_MS = 2_000L

@@ -4,10 +4,11 @@ package callsign.app.calls
 import callsign.app.CallEnding
 import callsign.app.CallRecord
 import callsign.app.CallsignException
-import callsign.app.KeyBinding
 import callsign.app.ParticipantState
+import callsign.app.SetHints
 import callsign.app.endingOf
 import callsign.app.hasCode
+import callsign.app.namedOrNull
 import callsign.app.needId
 import callsign.app.needNumber
 import callsign.app.needText
@@ -23,7 +24,7 @@ internal fun Turn.answer(callId: String, command: Int) {
     if (invited.state != InvitedState.REFUSED) return onInvitedKey(callId)
     // The log may not have been reachable when it began to ring.
     setInvited(callId, invited.copy(state = InvitedState.OPENING))
-    openInvitation(callId, invited)
+    openInvitation(callId, invited.text)
 }
 
 /** The invitation's key was opened, or not. */
@@ -85,17 +86,31 @@ internal fun Turn.onJoined(record: CallRecord) {
     val call = call(callId) ?: return leaveUnknown(callId)
     val phase = call.phase as? Phase.Entering ?: return
     if (record.version <= call.movedVersion) return close(callId, CallEnding.MOVED)
-    if (record.participant(device.userId)?.state != ParticipantState.JOINED) {
+    val own = record.participant(device.userId)
+    if (own?.state != ParticipantState.JOINED) {
         // A call has begun meanwhile: the server would not let this device come back.
         if (otherThan(callId) != null) return clear(callId)
         // It has to come back by a key, whatever it has: they had left, or declined with another device.
         return done(callId) { ask(record) }
     }
-    val key = (call.key.held + listOfNotNull(phase.from?.invited?.key)).find { it.epoch == record.keyEpoch }
+    val invited = phase.from?.invited?.key
+    val key = (call.key.held + listOfNotNull(invited)).find { it.epoch == record.keyEpoch }
     if (key != null) return done(callId) { enter(record, key) }
     val sealed = record.encryptedAESKey ?: return done(callId) { ask(record) }
     setStep(callId, EnteringStep.OPENING)
-    open(sealed, sendersIn(record), KeyBinding(callId, record.keyEpoch), Purpose.JoinedOpen(callId, record))
+    val from = record.keyFrom
+    val senders = (if (from == null) sendersIn(record) else listOf(from))
+        .filter { if (invited == null) it.userId == own.invitedBy else invited.isForSomeDeviceOf(it.userId) }
+    val stranger = if (from == null) callerNotSealer() else notFromMember(from)
+    val refusal = refusalOfEpoch(callId, record.keyEpoch) ?: stranger.takeIf { senders.isEmpty() }
+    if (refusal != null) return onJoinedRefused(record, refusal)
+    open(
+        sealed,
+        senders,
+        Use(callId, record.keyEpoch),
+        SetHints(setsIn(call, record)),
+        Purpose.JoinedOpen(callId, record),
+    )
 }
 
 internal fun Turn.onNotJoined(callId: String, failure: CallsignException) {
@@ -112,7 +127,10 @@ internal fun Turn.onNotJoined(callId: String, failure: CallsignException) {
 }
 
 /** The key that the answer to `join` had. */
-internal fun Turn.onJoinedOpened(record: CallRecord, key: HeldKey) = done(record.callId) { enter(record, key) }
+internal fun Turn.onJoinedOpened(record: CallRecord, key: HeldKey) {
+    val refusal = refusalOfSet(record.callId, key.set, record)
+    if (refusal != null) onJoinedRefused(record, refusal) else done(record.callId) { enter(record, key) }
+}
 
 /** Another device may give the key in a way that can be verified. */
 internal fun Turn.onJoinedRefused(record: CallRecord, failure: CallsignException) {
@@ -121,11 +139,23 @@ internal fun Turn.onJoinedRefused(record: CallRecord, failure: CallsignException
 }
 
 /** A key that came while this device was on its way in, or in. */
-internal fun Turn.openUpdate(callId: String, event: JsonObject, command: Int) {
-    val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
+internal fun Turn.onUpdate(callId: String, event: JsonObject, command: Int) {
+    val from = sealerOf(event)
+    val latest = call(callId)?.latestKey
+    val stranger = if (latest == null || latest.isForSomeDeviceOf(from.userId)) null else notFromMember(from)
+    val refusal = refusalOfEpoch(callId, event.needNumber("epoch")) ?: stranger
+    if (refusal != null) return onUpdateRefused(callId, command, refusal)
+    // Somebody has come who may not be in the record yet.
+    if (event.text("added").isNullOrEmpty()) openUpdate(callId, event, command, call(callId)?.record)
+    else request("GET", "call/$callId", Purpose.KeyUpdateRead(callId, command, event))
+}
+
+internal fun Turn.openUpdate(callId: String, event: JsonObject, command: Int, record: CallRecord?) {
     val epoch = event.needNumber("epoch")
-    val purpose = Purpose.KeyUpdate(callId, command, epoch)
-    open(event.needText("encryptedAESKey"), listOf(from), KeyBinding(callId, epoch), purpose)
+    val reason = namedOrNull<KeysReason>(event.text("reason"))
+    val purpose = Purpose.KeyUpdate(callId, command, epoch, reason, record)
+    val hints = SetHints(setsIn(call(callId), record), changeIn(event))
+    open(event.needText("encryptedAESKey"), listOf(sealerOf(event)), Use(callId, epoch), hints, purpose)
 }
 
 internal fun Turn.onUpdateRefused(callId: String, command: Int, failure: CallsignException) {
@@ -135,10 +165,17 @@ internal fun Turn.onUpdateRefused(callId: String, command: Int, failure: Callsig
     request("GET", "call/$callId", Purpose.KeylessRead(callId, command))
 }
 
-internal fun Turn.onUpdateOpened(callId: String, key: HeldKey, command: Int) {
-    hold(callId, key)
+internal fun Turn.onUpdateOpened(update: Purpose.KeyUpdate, key: HeldKey) {
+    val (callId, command, _, reason, record) = update
+    val refusal = refusalOfSet(callId, key.set, record)
+    if (refusal != null) return onUpdateRefused(callId, command, refusal)
+    if (call(callId)?.isAsking == true) return takeGiven(callId, key, command)
+    hold(callId, key, reason = reason)
     settle(command)
 }
+
+/** The device that is said to have sealed the key of a `key_update`. */
+internal fun sealerOf(event: JsonObject) = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
 
 /** Two were answered at once: the server may let this device into the one that is not to go on. */
 private fun Turn.giveUpEntering(callId: String) {

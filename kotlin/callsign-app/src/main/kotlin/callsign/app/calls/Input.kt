@@ -66,7 +66,10 @@ internal sealed interface Input {
         val act: Int
     }
 
-    /** A request gives its [body]; `Open` the [key] and its sender; `Seal` the [texts] by device, or the one [text]. */
+    /**
+     * A request gives its [body]; `Open` the [key] with its sender and set; `Seal` the [texts] by device with the set, or the one
+     * [text]. It could not seal for the devices [without], which are in the call.
+     */
     data class Done(
         override val act: Int,
         val body: JsonObject = JsonObject(emptyMap()),
@@ -74,6 +77,8 @@ internal sealed interface Input {
         val from: Sender? = null,
         val texts: JsonObject = JsonObject(emptyMap()),
         val text: String? = null,
+        val set: KeySet = KeySet("", emptyList()),
+        val without: List<String> = emptyList(),
     ) : Outcome
 
     data class Failed(override val act: Int, val failure: CallsignException) : Outcome

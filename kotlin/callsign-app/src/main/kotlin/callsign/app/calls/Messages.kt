@@ -42,7 +42,7 @@ private fun Turn.onMessage(call: DeviceCall, type: String, event: JsonObject, co
         "participant_request_rejoin" -> return onAsked(callId, event, command)
         "participant_accept_rejoin" -> return onGranted(callId, event, command)
         "key_update" -> {
-            val phase = call.phase as? Phase.RingingIn ?: return openUpdate(callId, event, command)
+            val phase = call.phase as? Phase.RingingIn ?: return onUpdate(callId, event, command)
             onRenewedKey(callId, event, phase.rings)
         }
         "call_cancelled" -> if (!startsAgain(callId)) close(callId, CallEnding.CANCELLED)
@@ -50,6 +50,7 @@ private fun Turn.onMessage(call: DeviceCall, type: String, event: JsonObject, co
         "call_answered_elsewhere" -> onRungOut(callId, endingOf("${event.text("reason")}_elsewhere"))
         "call_moved" -> onMoved(call, event.needNumber("version"))
         "call_ended" -> if (!startsAgain(callId)) close(callId, endingOf(event.text("endReason")))
+        "key_missing" -> onKeyMissing(call, event.needNumber("epoch"))
         "media_ready" -> {
             val gateway = gatewayOf(event.member("media"))
             change(callId) { copy(media = gateway, record = record?.copy(media = gateway)) }

@@ -23,12 +23,12 @@ internal fun Turn.onOutcome(input: Input.Outcome) {
 
 private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
     val record by lazy(LazyThreadSafetyMode.NONE) { callRecordOf(done.body) }
-    fun opened(epoch: Long) = HeldKey(epoch, done.key ?: 0, done.from?.userId ?: 0u)
+    fun opened(epoch: Long) = HeldKey(epoch, done.key ?: 0, done.from?.userId ?: 0u, done.set)
     when (purpose) {
-        is Purpose.StartSeal -> onStartSealed(purpose.command, done.texts)
+        is Purpose.StartSeal -> onStartSealed(purpose.command, done.texts, done.set)
         is Purpose.StartCall -> onStarted(purpose.command, record)
         is Purpose.CrossedPending -> onCrossed(purpose.command, purpose.callId, itemsIn(done.body), purpose.failure)
-        is Purpose.CrossedOpen -> onCrossedOpened(purpose.command, purpose.ringing, opened(purpose.ringing.epoch))
+        is Purpose.CrossedOpen -> onCrossedOpened(purpose, opened(purpose.ringing.epoch))
         is Purpose.Command -> settle(purpose.command)
         is Purpose.Leave -> {
             onLeft(purpose.callId)
@@ -39,9 +39,14 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
             settle(purpose.command)
         }
         is Purpose.JoinFind -> onFound(record, purpose.command)
-        is Purpose.InvitedRead -> onInvitedRead(record, purpose.text)
-        is Purpose.InvitedOpen ->
-            if (onInvitedOpened(purpose.callId, purpose.text, opened(0))) onInvitedKey(purpose.callId)
+        is Purpose.InvitedRead ->
+            onInvitedRead(record, purpose.text)?.let { onKeyRefused(purpose.callId, purpose.text, it) }
+        is Purpose.InvitedOpen -> {
+            val (callId, text) = purpose
+            val refusal = refusalOfSet(callId, done.set, purpose.record)
+            if (refusal != null) onKeyRefused(callId, text, refusal)
+            else if (onInvitedOpened(callId, text, opened(0))) onInvitedKey(callId)
+        }
         is Purpose.Clear -> onCleared(purpose.callId, purpose.other, done.body.text("endReason"))
         is Purpose.Join -> onJoined(record)
         is Purpose.JoinedOpen -> onJoinedOpened(purpose.record, opened(purpose.record.keyEpoch))
@@ -66,11 +71,11 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
             settleWhenDone(purpose.command)
         }
         is Purpose.Watch -> onWatched(purpose.callId)
-        is Purpose.KeyUpdate -> {
-            val (callId, command, epoch) = purpose
-            if (call(callId)?.isAsking == true) comeBack(callId, opened(epoch), command)
-            else onUpdateOpened(callId, opened(epoch), command)
+        is Purpose.KeyUpdateRead -> {
+            showIfNewer(purpose.callId, record)
+            openUpdate(purpose.callId, purpose.event, purpose.command, record)
         }
+        is Purpose.KeyUpdate -> onUpdateOpened(purpose, opened(purpose.epoch))
         is Purpose.KeylessRead -> {
             if (call(purpose.callId)?.isIn == true) ask(record)
             settle(purpose.command)
@@ -83,13 +88,15 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
         is Purpose.AskedRead -> onAskerRead(record, purpose.ask, purpose.command)
         is Purpose.GrantSeal -> onGrantSealed(purpose, done.text)
         is Purpose.KeysRead -> onKeysRead(purpose.sending, record)
-        is Purpose.KeysSeal -> onKeysSealed(purpose.sending, done.texts)
+        is Purpose.KeysSeal -> onKeysSealed(purpose.sending, done.texts, purpose.sending.set ?: done.set, done.without)
         is Purpose.Keys -> onKeysSent(purpose.sending)?.let { begin(it, Phase.Active) }
-        is Purpose.InviteSeal -> onInviteSealed(purpose.invite, done.texts)
-        is Purpose.SendInvite -> {
-            showIfNewer(purpose.callId, record)
+        is Purpose.Remove -> {
+            renewWithout(purpose.callId)
             settle(purpose.command)
         }
+        is Purpose.InviteRead -> onInviteRead(purpose.invite, record)
+        is Purpose.InviteSeal -> onInviteSealed(purpose.invite, done.texts, done.set)
+        is Purpose.SendInvite -> onInvited(purpose.invite, record)
     }
 }
 
@@ -136,6 +143,7 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             if (command != null && failure.isUnheard) failConnected(command, failure) else settleWhenDone(command)
         }
         is Purpose.Watch -> onNotWatched(purpose.callId, failure)
+        is Purpose.KeyUpdateRead -> onUpdateRefused(purpose.callId, purpose.command, failure)
         is Purpose.KeyUpdate -> onUpdateRefused(purpose.callId, purpose.command, failure)
         is Purpose.KeylessRead -> {
             onNotRead(purpose.callId, failure)
@@ -157,9 +165,20 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
         }
         is Purpose.KeysRead -> onKeysFailed(purpose.sending, failure)
         is Purpose.KeysSeal -> onKeysFailed(purpose.sending, failure)
-        is Purpose.Keys -> onKeysFailed(purpose.sending, failure)
+        is Purpose.Keys -> {
+            onKeysFailed(purpose.sending, failure)
+            if (failure.isUnheard) onUnheard(purpose.callId)
+        }
+        is Purpose.Remove -> {
+            onNotRemoved(purpose.callId, purpose.userId)
+            onRefused(purpose, failure)
+        }
+        is Purpose.InviteRead -> onInviteFailed(purpose.invite, failure)
         is Purpose.InviteSeal -> onInviteFailed(purpose.invite, failure)
-        is Purpose.SendInvite -> onInviteFailed(purpose.invite, failure)
+        is Purpose.SendInvite -> {
+            if (failure.isUnheard) onUnheard(purpose.callId)
+            onInviteFailed(purpose.invite, failure)
+        }
         is Purpose.Command ->
             if (failure.code == purpose.unless) settle(purpose.command) else onRefused(purpose, failure)
         is Purpose.End,

@@ -11,7 +11,7 @@ internal fun Turn.begin(record: CallRecord, phase: Phase) {
     val callId = record.callId
     if (call(callId) == null) return
     // Without it the next start does not know of the call; this one does.
-    keep(Kept(callId, device.kept.leaving - callId))
+    keep(device.kept.copy(callId = callId, leaving = device.kept.leaving - callId))
     // An end that a request told before is not this one's: the server has let this device in since.
     change(callId) { copy(record = record, end = EndState.None) }
     enterPhase(callId, phase)
@@ -24,7 +24,7 @@ internal fun Turn.begin(record: CallRecord, phase: Phase) {
 internal fun Turn.enter(record: CallRecord, key: HeldKey) {
     val wasAway = call(record.callId)?.isAsking == true
     begin(record, if (record.status == "ringing") Phase.RingingOut else Phase.Active)
-    hold(record.callId, key, wasAway)
+    hold(record.callId, key, wasAway = wasAway)
 }
 
 /** Events of the topic that this device has missed are in the record. */

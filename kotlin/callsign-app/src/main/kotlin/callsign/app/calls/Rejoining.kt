@@ -7,8 +7,8 @@ package callsign.app.calls
 import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.KeyAsk
-import callsign.app.KeyBinding
 import callsign.app.ParticipantState
+import callsign.app.SetHints
 import callsign.app.hasCode
 import callsign.app.needId
 import callsign.app.needNumber
@@ -32,7 +32,14 @@ internal fun Turn.onNotRead(callId: String, failure: CallsignException) {
 
 /** Without a key it is asked for again after the next connection, and after a while. */
 internal fun Turn.askAgain(callId: String) {
-    if (setAsk(callId, Ask.Asking)) request("POST", "call/$callId/request-rejoin", Purpose.SendAsk(callId))
+    if (setAsk(callId, Ask.Asking)) requestKey(callId, Purpose.SendAsk(callId))
+}
+
+/** An ask that is repeated has the nonce that it had. */
+private fun Turn.requestKey(callId: String, purpose: Purpose) {
+    val nonce = call(callId)?.nonce ?: number()
+    change(callId) { copy(nonce = nonce) }
+    request("POST", "call/$callId/request-rejoin", purpose, nonce = nonce)
 }
 
 internal fun Turn.onAskSent(callId: String, expiresInMs: Long) {
@@ -68,7 +75,8 @@ internal fun Turn.onAsked(callId: String, event: JsonObject, command: Int) {
     val userId = event.needId("userId")
     if (call.newestKey != null) {
         val displayName = event.text("displayName").orEmpty()
-        val ask = KeyAsk(userId, event.needId("deviceId"), displayName, event.needText("publicKeyHash"))
+        val deviceId = event.needId("deviceId")
+        val ask = KeyAsk(userId, deviceId, displayName, event.needText("publicKeyHash"), event.text("nonce"))
         return request("GET", "call/$callId", Purpose.AskedRead(callId, command, ask))
     }
     change(callId) { copy(askers = askers - userId + userId) }
@@ -84,16 +92,29 @@ internal fun Turn.onAskerRead(record: CallRecord, ask: KeyAsk, command: Int) {
         if (call.record?.hostUserId == device.userId && !call.isAsking) renew(callId)
         return settle(command)
     }
-    val asker = record.participant(ask.userId)?.takeIf { it.state != ParticipantState.REMOVED }
-    if (asker?.deviceId == ask.deviceId) return grant(callId, ask, command)
-    if (asker != null && call != null) emit(callId, News.KeyAsked(ask))
+    val asker = record.participant(ask.userId)
+    val held = call?.newestKey
+    val isOut = asker == null || asker.state == ParticipantState.REMOVED || ask.userId in call?.removed.orEmpty()
+    if (isOut || held == null) return settle(command)
+    val hasJoined = asker.deviceId == ask.deviceId
+    if (hasJoined && held.isFor(ask.deviceName)) return grant(callId, ask, command)
+    if (!mayRenew(callId, record)) return settle(command)
+    if (hasJoined) return grant(callId, ask, command)
+    emit(callId, News.KeyAsked(ask))
     settle(command)
 }
 
+/** A device that the key is for gets it once more. Any other gets the next one, so it opens nothing of before. */
 internal fun Turn.grant(callId: String, ask: KeyAsk, command: Int) {
     val held = call(callId)?.newestKey ?: return settle(command)
-    val epoch = held.epoch
-    seal(held.key, Receivers.Asker(ask), KeyBinding(callId, epoch), Purpose.GrantSeal(callId, command, ask, epoch))
+    if (!held.isFor(ask.deviceName)) {
+        val admitted = Sender(ask.userId, ask.deviceId)
+        change(callId) { copy(admitted = this.admitted.filter { it.userId != ask.userId } + admitted) }
+        renew(callId)
+        return settle(command)
+    }
+    val purpose = Purpose.GrantSeal(callId, command, ask, held.epoch)
+    seal(held.key, Receivers.Asker(ask, held.set.keyMembers), Use(callId, held.epoch), purpose, ask.nonce)
 }
 
 internal fun Turn.onGrantSealed(sealed: Purpose.GrantSeal, text: String?) {
@@ -112,34 +133,96 @@ internal fun Turn.onGrantSealed(sealed: Purpose.GrantSeal, text: String?) {
  * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key, which
  * may not be what is wrong. The host's key is the right one.
  */
-internal fun Turn.askBeside(callId: String, command: Int, userId: ULong?) {
+internal fun Turn.askBeside(callId: String, command: Int?, userId: ULong?) {
     val call = call(callId)
     if (call?.phase != Phase.Active || call.record?.hostUserId == device.userId) return settle(command)
     if (userId != null && (userId in call.unopened || call.unopened.size >= UNOPENED_MAX)) return settle(command)
     change(callId) { copy(key = key.copy(isAsked = true), unopened = unopened + listOfNotNull(userId)) }
-    request("POST", "call/$callId/request-rejoin", Purpose.AskBeside(callId, command))
+    requestKey(callId, Purpose.AskBeside(callId, command))
+}
+
+/** The call goes on with a key that this device was not given. */
+internal fun Turn.onKeyMissing(call: DeviceCall, epoch: Long) {
+    val isOld = epoch <= (call.newestKey?.epoch ?: 0)
+    if (!isOld && call.isIn && call.record != null) ask(call.record)
+}
+
+/** No newer key came in time: what is sent is sealed with none that a person may have who is out. */
+internal fun Turn.onOutdated(callId: String) {
+    val record = call(callId)?.record ?: return
+    val hasOthers = record.participants.any { it.state == ParticipantState.JOINED && it.userId != device.userId }
+    // The key of a call that is empty is made when somebody comes.
+    if (!hasOthers) return change(callId) { copy(heldAtMs = nowMs) }
+    change(callId) { copy(sending = Sending(0, emptyList(), emptyList())) }
+    ask(record)
+}
+
+/** The call was read, and has a newer key than this device, which may have missed it. */
+internal fun Turn.onBehind(callId: String) {
+    val call = call(callId) ?: return
+    val record = call.record ?: return
+    if (call.phase != Phase.Active || call.key.isAsked || call.rotation is Rotation.Renewing) return
+    if (record.keyEpoch <= (call.newestKey?.epoch ?: 0)) return
+    if (record.hostUserId == device.userId) planAgain(callId) else askBeside(callId, command = null, userId = null)
 }
 
 /** Takes the first answer that opens. A device that has a key takes a newer one, or the host's. */
 internal fun Turn.onGranted(callId: String, event: JsonObject, command: Int) {
     val epoch = event.needNumber("keyEpoch")
     val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
+    val call = call(callId)
     if (!isWanted(callId, epoch, from.userId)) return settle(command)
+    val held = call?.newestKey
+    val stranger = if (held == null || held.isForSomeDeviceOf(from.userId)) null else notFromMember(from)
+    val refusal = refusalOfEpoch(callId, epoch) ?: stranger
+    if (refusal != null) {
+        report(callId, refusal)
+        return settle(command)
+    }
     val purpose = Purpose.GrantedOpen(callId, command, epoch)
-    open(event.needText("encryptedAESKey"), listOf(from), KeyBinding(callId, epoch), purpose)
+    open(event.needText("encryptedAESKey"), listOf(from), Use(callId, epoch), SetHints(setsIn(call)), purpose, call?.nonce)
 }
 
 internal fun Turn.onGrantOpened(callId: String, key: HeldKey, command: Int) {
-    if (isWanted(callId, key.epoch, key.fromUserId)) comeBack(callId, key, command) else settle(command)
+    if (!isWanted(callId, key.epoch, key.fromUserId)) return settle(command)
+    val refusal = refusalOfSet(callId, key.set, call(callId)?.record)
+    if (refusal == null) return takeGiven(callId, key, command)
+    report(callId, refusal)
+    settle(command)
+}
+
+/** The host's key counts. Where another device was faster, the host has a moment to give one. */
+internal fun Turn.takeGiven(callId: String, key: HeldKey, command: Int) {
+    val call = call(callId) ?: return settle(command)
+    val host = call.record?.run { participant(hostUserId) }
+    val isHosts = key.fromUserId == call.record?.hostUserId
+    val isAwaited = host != null && host.state == ParticipantState.JOINED && host.userId != device.userId
+    if (isHosts && call.phase == Phase.Active && !call.key.isAsked) {
+        hold(callId, key)
+        return settle(command)
+    }
+    if (isHosts || !isAwaited) return comeBack(callId, key, command)
+    val offer = call.offer
+    val atMs = offer?.atMs ?: (nowMs + HOST_WAIT_MS)
+    if (offer == null || key.epoch > offer.key.epoch)
+        change(callId) { copy(offer = Offer(key.copy(isProvisional = true), atMs)) }
+    settle(command)
+}
+
+/** The host has given none. */
+internal fun Turn.onOfferDue(callId: String) {
+    val key = call(callId)?.offer?.key ?: return
+    change(callId) { copy(offer = null) }
+    if (isWanted(callId, key.epoch, key.fromUserId)) comeBack(callId, key, command = null)
 }
 
 /** Into the call, with the key that this device was given. */
-internal fun Turn.comeBack(callId: String, key: HeldKey, command: Int) {
+internal fun Turn.comeBack(callId: String, key: HeldKey, command: Int?) {
     setAsk(callId, Ask.Returning)
     request("POST", "call/$callId/rejoin", Purpose.ComeBack(callId, command, key))
 }
 
-internal fun Turn.onCameBack(record: CallRecord, key: HeldKey, command: Int) {
+internal fun Turn.onCameBack(record: CallRecord, key: HeldKey, command: Int?) {
     settle(command)
     val callId = record.callId
     val call = call(callId) ?: return leaveUnknown(callId)
@@ -177,9 +260,11 @@ internal fun Turn.onNobodyGrants(callId: String) {
 
 private fun Turn.isWanted(callId: String, epoch: Long, fromUserId: ULong): Boolean {
     val call = call(callId) ?: return false
-    val held = call.newestKey?.epoch ?: 0
-    val isBetter = epoch > held || (epoch == held && fromUserId == call.record?.hostUserId)
-    return call.isAsking || (call.key.isAsked && call.phase == Phase.Active && isBetter)
+    val held = call.newestKey
+    val isHosts = fromUserId == call.record?.hostUserId
+    val isBetter = epoch > (held?.epoch ?: 0) || (epoch == held?.epoch && isHosts)
+    val isOpen = call.key.isAsked || (isHosts && held?.isProvisional == true)
+    return call.isAsking || (isOpen && call.phase == Phase.Active && isBetter)
 }
 
 /** No device has the key any more: the host makes another one, once for all that say so. */
@@ -206,6 +291,7 @@ private fun Turn.setAsk(callId: String, ask: Ask): Boolean {
 }
 
 private const val AGAIN_MS = 30_000L
+private const val HOST_WAIT_MS = 5_000L
 
 /** The names of those who send are the gateway's word. */
 private const val UNOPENED_MAX = 8

@@ -5,11 +5,12 @@ import callsign.app.CallEnding
 import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.DeclineReason
-import callsign.app.KeyBinding
 import callsign.app.Person
+import callsign.app.SetHints
 import callsign.app.bodyOf
 import callsign.app.flag
 import callsign.app.hasCode
+import callsign.app.keyFromIn
 import callsign.app.needId
 import callsign.app.needNumber
 import callsign.app.needText
@@ -25,6 +26,8 @@ internal data class Invitation(
     val isOnGoing: Boolean,
     val encryptedAESKey: String,
     val keyEpoch: Long,
+    /** The device that has sealed the key, as the server says. */
+    val keyFrom: Sender?,
     val sentAtMs: Long,
     val expiresAtMs: Long,
 )
@@ -36,6 +39,7 @@ internal fun invitationOf(members: JsonObject) = Invitation(
     isOnGoing = members.flag("isOnGoing"),
     encryptedAESKey = members.needText("encryptedAESKey"),
     keyEpoch = members.needNumber("keyEpoch"),
+    keyFrom = keyFromIn(members),
     sentAtMs = members.needNumber("sentAt"),
     expiresAtMs = members.needTimeMs("expiresAt"),
 )
@@ -57,6 +61,7 @@ internal fun Turn.ringingOf(invitation: Invitation) = Ringing(
     caller = invitation.caller,
     text = invitation.encryptedAESKey,
     epoch = invitation.keyEpoch,
+    from = invitation.keyFrom,
     invitedAtMs = invitation.sentAtMs,
     untilMs = nowMs + ringsForMs(invitation),
 )
@@ -71,6 +76,7 @@ internal fun Turn.ringingIn(record: CallRecord): Ringing? {
         caller = record.person(own.invitedBy),
         text = record.encryptedAESKey ?: return null,
         epoch = record.keyEpoch,
+        from = record.keyFrom,
         invitedAtMs = own.invitedAtMs,
         untilMs = nowMs + record.ringTimeoutMs,
     )
@@ -80,10 +86,10 @@ internal fun Turn.ringingIn(record: CallRecord): Ringing? {
 internal fun Turn.ring(ringing: Ringing) {
     val callId = ringing.callId
     if (call(callId) != null || ringing.untilMs <= nowMs || hasEnded(callId, ringing.invitedAtMs)) return
-    val invited = Invited(ringing.epoch, ringing.text)
+    val invited = Invited(ringing.epoch, ringing.text, ringing.from)
     add(ringing, Phase.RingingIn(Rings(invited, ringing.untilMs)))
     emit(callId, News.Ringing)
-    openInvitation(callId, invited)
+    openInvitation(callId, ringing.text)
     // The caller's screen can say so; that it rings does not hang on it.
     act(Act.Send("/app/call/$callId/ringing"))
 }
@@ -94,7 +100,7 @@ internal fun Turn.decline(callId: String, reason: DeclineReason, command: Int?) 
     val phase = call(callId)?.phase
     if (phase !is Phase.RingingIn) return settle(command, notRinging())
     if (phase.rings.mayBeIn) sendLeave(callId, command)
-    close(callId, if (reason == DeclineReason.TIMEOUT) CallEnding.MISSED else CallEnding.DECLINED)
+    close(callId, if (reason == DeclineReason.TIMEOUT) CallEnding.MISSED else CallEnding.DECLINED, isOver = false)
     if (phase.rings.mayBeIn) return
     val body = bodyOf(mapOf("reason" to reason.name.lowercase()))
     request("POST", "call/$callId/decline", Purpose.Command(callId, command), body)
@@ -115,26 +121,32 @@ internal fun Turn.onRungOut(callId: String, reason: CallEnding) {
     change(callId) { copy(phase = phase.copy(rungOut = reason)) }
 }
 
-/** It still rings: the invitation's key is not good any more. */
+/** It still rings: the invitation's key is not good any more. The new one has to come from a device that has the old one. */
 internal fun Turn.onRenewedKey(callId: String, event: JsonObject, rings: Rings) {
-    val from = Sender(event.needId("fromUserId"), event.needId("fromDeviceId"))
-    val invited = Invited(event.needNumber("epoch"), event.needText("encryptedAESKey"), from)
+    val text = event.needText("encryptedAESKey")
+    val after = rings.invited.key ?: rings.invited.after
+    val invited = Invited(event.needNumber("epoch"), text, sealerOf(event), after, changeIn(event))
     change(callId) { copy(phase = Phase.RingingIn(rings.copy(invited = invited))) }
-    openInvitation(callId, invited)
+    openInvitation(callId, text)
 }
 
-internal fun Turn.openInvitation(callId: String, invited: Invited) {
-    val (epoch, text, from) = invited
-    if (from == null) request("GET", "call/$callId", Purpose.InvitedRead(callId, text))
-    else open(text, listOf(from), KeyBinding(callId, epoch), Purpose.InvitedOpen(callId, text))
-}
+/** The record says whom the call has, and for which devices its keys are. */
+internal fun Turn.openInvitation(callId: String, text: String) =
+    request("GET", "call/$callId", Purpose.InvitedRead(callId, text))
 
-internal fun Turn.onInvitedRead(record: CallRecord, text: String) {
+/** Gives why the key is not taken, unless it may be. */
+internal fun Turn.onInvitedRead(record: CallRecord, text: String): CallsignException? {
     val callId = record.callId
-    val call = call(callId) ?: return
-    val invited = call.invited?.takeIf { it.text == text } ?: return
-    val senders = sendersIn(record, call.caller.userId)
-    open(text, senders, KeyBinding(callId, invited.epoch), Purpose.InvitedOpen(callId, text))
+    val call = call(callId) ?: return null
+    val (epoch, _, from, after, change) = call.invited?.takeIf { it.text == text } ?: return null
+    refusalOfEpoch(callId, epoch)?.let { return it }
+    val callerId = call.caller.userId
+    val senders = (if (from == null) sendersIn(record, callerId) else listOf(from))
+        .filter { if (after == null) it.userId == callerId else after.isForSomeDeviceOf(it.userId) }
+    if (senders.isEmpty()) return if (from == null || after == null) callerNotSealer() else notFromMember(from)
+    val hints = SetHints(setsIn(call, record), change)
+    open(text, senders, Use(callId, epoch), hints, Purpose.InvitedOpen(callId, text, record))
+    return null
 }
 
 /** Notes the outcome for the invitation's key; false where another key counts by now. */

@@ -4,8 +4,10 @@ package callsign.app.calls
 import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.CallsignException.LocalCode
-import callsign.app.KeyBinding
 import callsign.app.ParticipantState
+import callsign.app.bodyOf
+import callsign.app.hasCode
+import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.buildJsonObject
@@ -15,7 +17,7 @@ internal fun Turn.plan(callId: String, record: CallRecord) =
     planAfter(callId, record.keyRotationMs.takeIf { it > 0 } ?: AGAIN_MS, KeysReason.ROTATION)
 
 /** A little later, for several who leave at once. */
-internal fun Turn.planAfterLeaving(callId: String) = planAfter(callId, AFTER_LEAVING_MS, KeysReason.LEAVE)
+internal fun Turn.planAfterLeaving(callId: String) = planSooner(callId, AFTER_LEAVING_MS, KeysReason.LEAVE)
 
 /** Makes a key for all now: for the app that asks, or to return with it into a call whose key is gone. */
 internal fun Turn.renew(callId: String, command: Int? = null, returning: CallRecord? = null) {
@@ -28,6 +30,32 @@ internal fun Turn.renew(callId: String, command: Int? = null, returning: CallRec
     change(callId) { copy(rotation = joined) }
 }
 
+/** Soon, since members may have one that this device does not know. */
+internal fun Turn.planAgain(callId: String) = planSooner(callId, AFTER_LEAVING_MS, KeysReason.ROTATION)
+
+/** One who was removed has no key of what follows: the next one is made at once. */
+internal fun Turn.renewWithout(callId: String) {
+    val call = call(callId)
+    if (call?.phase != Phase.Active || !hasOthers(call)) return
+    if (call.rotation is Rotation.Renewing) planAfter(callId, 0, KeysReason.LEAVE)
+    else startRenewing(callId, Rotation.Renewing(KeysReason.LEAVE, afterMs = 0, commands = emptyList()))
+}
+
+/**
+ * The key is for those in the call alone, as soon as nobody rings any more, and for each of them: the host looks after each change
+ * of people.
+ */
+internal fun Turn.fit(callId: String) {
+    val call = call(callId) ?: return
+    val (record, held) = (call.record ?: return) to (call.newestKey ?: return)
+    if (call.phase != Phase.Active || record.hostUserId != device.userId) return
+    if (call.rotation is Rotation.Renewing || !hasOthers(call)) return
+    val joined = record.participants.filter { it.state == ParticipantState.JOINED }.map { it.deviceName }
+    if (joined.any { !held.isFor(it) && it !in call.without }) return planSooner(callId, 0, KeysReason.ROTATION)
+    val rings = record.participants.any { it.state == ParticipantState.INVITED || it.state == ParticipantState.RINGING }
+    if (!rings && held.set.members.any { it !in joined }) planAfterLeaving(callId)
+}
+
 /** Sends the present key once more. */
 internal fun Turn.resend(callId: String, command: Int) =
     readForKeys(NewKey(callId, KeysReason.EMERGENCY, command, TRIES))
@@ -36,35 +64,45 @@ internal fun Turn.resend(callId: String, command: Int) =
 internal fun Turn.onRotationDue(callId: String) {
     val call = call(callId) ?: return
     val (_, afterMs, reason) = call.rotation as? Rotation.Planned ?: return
-    val userId = device.userId
-    val hasOthers = call.record?.participants.orEmpty().any { it.state == ParticipantState.JOINED && it.userId != userId }
-    if (call.record?.hostUserId == userId && call.phase == Phase.Active && hasOthers)
+    if (call.record?.hostUserId == device.userId && call.phase == Phase.Active && hasOthers(call))
         startRenewing(callId, Rotation.Renewing(reason, afterMs, commands = emptyList()))
     else planAfter(callId, later(afterMs), reason)
 }
 
 /** The call was read: its devices and its epoch. */
 internal fun Turn.onKeysRead(sending: NewKey, record: CallRecord) {
-    val call = call(sending.callId) ?: return settle(sending.command, hasEndedHere())
-    val isEmergency = sending.reason == KeysReason.EMERGENCY
-    val held = call.newestKey
-    if (isEmergency && held == null) return settle(sending.command, keyMissing())
-    val key = if (isEmergency && held != null) held.key else makeKey()
-    val epoch = if (isEmergency && held != null) held.epoch else record.keyEpoch + 1
+    val (callId, reason, command) = sending
+    val call = call(callId) ?: return settle(command, hasEndedHere())
+    val participants = receiversIn(callId, record)
+    if (reason == KeysReason.EMERGENCY) {
+        val (epoch, key, _, set) = call.newestKey ?: return settle(command, keyMissing())
+        val again = sending.copy(key = key, epoch = epoch, record = record, set = set)
+        return seal(key, Receivers.Members(participants, set.keyMembers), Use(callId, epoch), Purpose.KeysSeal(again))
+    }
+    val ignored = record.participants.find { it.state == ParticipantState.JOINED && it.userId in call.removed }
+    if (ignored != null) report(callId, removalIgnored(ignored.userId))
+    val key = makeKey()
+    val epoch = record.keyEpoch + 1
     val sealing = sending.copy(key = key, epoch = epoch, record = record)
-    val receivers = Receivers.Participants(record.participants)
-    seal(key, receivers, KeyBinding(sending.callId, epoch), Purpose.KeysSeal(sealing))
+    seal(key, Receivers.Participants(participants), Use(callId, epoch), Purpose.KeysSeal(sealing))
 }
 
-internal fun Turn.onKeysSealed(sending: NewKey, texts: JsonObject) {
+/** [unproved] are devices in the call that it could not be sealed for. */
+internal fun Turn.onKeysSealed(sending: NewKey, texts: JsonObject, set: KeySet, unproved: List<String>) {
     val callId = sending.callId
     if (call(callId) == null) return settle(sending.command, hasEndedHere())
+    val record = checkNotNull(sending.record)
+    val without =
+        if (sending.reason == KeysReason.EMERGENCY) emptyList()
+        else withoutIn(record, receiversIn(callId, record), unproved)
     val body = buildJsonObject {
         put("epoch", JsonPrimitive(sending.epoch))
-        put("reason", JsonPrimitive(sending.reason.wireName))
+        put("reason", JsonPrimitive(sending.reason.name.lowercase()))
+        put("keyMembers", JsonPrimitive(set.keyMembers))
         put("encryptedAESKeys", texts)
+        if (without.isNotEmpty()) put("without", JsonArray(without.map(::JsonPrimitive)))
     }
-    request("POST", "call/$callId/keys", Purpose.Keys(sending), body)
+    request("POST", "call/$callId/keys", Purpose.Keys(sending.copy(set = set, without = without)), body)
 }
 
 /** Gives the record with which this device returns into the call by the key, if it does: also where it still asks for one. */
@@ -76,8 +114,13 @@ internal fun Turn.onKeysSent(sending: NewKey): CallRecord? {
         return null
     }
     val record = checkNotNull(sending.record)
+    val told = call?.without.orEmpty()
+    for (name in sending.without)
+        if (name !in told && userIdIn(name) !in call?.removed.orEmpty()) report(callId, leftOut(name))
+    change(callId) { copy(without = sending.without, admitted = emptyList()) }
+    val (epoch, key) = checkNotNull(sending.epoch) to checkNotNull(sending.key)
     // The app may have been closed and opened meanwhile: the others have it all the same.
-    hold(callId, HeldKey(record.keyEpoch + 1, checkNotNull(sending.key), device.userId))
+    hold(callId, HeldKey(epoch, key, device.userId, checkNotNull(sending.set)), reason = sending.reason)
     val rotation = call?.rotation as? Rotation.Renewing ?: return null
     change(callId) { copy(rotation = Rotation.None) }
     if (rotation.next == null) plan(callId, record) else planAfter(callId, rotation.next.afterMs, rotation.next.reason)
@@ -89,6 +132,10 @@ internal fun Turn.onKeysSent(sending: NewKey): CallRecord? {
 internal fun Turn.onKeysNotSent(sending: NewKey, failure: CallsignException): Boolean {
     val callId = sending.callId
     val call = call(callId)
+    val ignored = call?.removed?.find { failure.namesDeviceOf(it) }
+    if (ignored != null) report(callId, removalIgnored(ignored))
+    // The server may have forgotten what they have asked: they ask again.
+    if (failure.hasCode("DEVICE_LIST_MISMATCH")) change(callId) { copy(admitted = emptyList()) }
     if (call != null && failure.isChanged && sending.triesLeft > 1) {
         readForKeys(NewKey(callId, sending.reason, sending.command, sending.triesLeft - 1))
         return false
@@ -101,7 +148,7 @@ internal fun Turn.onKeysNotSent(sending: NewKey, failure: CallsignException): Bo
     val afterMs = rotation.afterMs
     change(callId) { copy(rotation = Rotation.None) }
     // It may have arrived; then this device needs another one with them.
-    if (afterMs == null) planAfter(callId, AFTER_LEAVING_MS, KeysReason.ROTATION)
+    if (afterMs == null) planAgain(callId)
     else planAfter(callId, later(afterMs), rotation.reason)
     settleAll(rotation.commands, failure)
     if (afterMs != null) report(callId, failure)
@@ -123,7 +170,28 @@ private fun Turn.planAfter(callId: String, afterMs: Long, reason: KeysReason) {
     change(callId) { copy(rotation = planned) }
 }
 
-private fun later(afterMs: Long): Long = minOf(2 * afterMs, AGAIN_MS)
+/** Unless one is planned that is to be earlier: it is for this too. */
+private fun Turn.planSooner(callId: String, afterMs: Long, reason: KeysReason) {
+    val rotation = call(callId)?.rotation
+    if (rotation !is Rotation.Planned || rotation.atMs > nowMs + afterMs) planAfter(callId, afterMs, reason)
+    else if (reason == KeysReason.LEAVE) change(callId) { copy(rotation = rotation.copy(reason = reason)) }
+}
+
+private fun Turn.hasOthers(call: DeviceCall): Boolean =
+    call.record?.participants.orEmpty().any { it.state == ParticipantState.JOINED && it.userId != device.userId }
+
+/** Whether it says that a device of theirs was to have the key. */
+private fun CallsignException.namesDeviceOf(userId: ULong): Boolean {
+    val missing = (members["missing"] as? JsonArray).orEmpty()
+    return missing.any { (it as? JsonPrimitive)?.content?.substringBefore('_') == "$userId" }
+}
+
+private fun leftOut(name: String): CallsignException {
+    val sentence = "A device in the call did not get the key, since the key log does not prove it."
+    return CallsignException(LocalCode.KEY_LEFT_OUT, sentence, members = bodyOf(mapOf("name" to name)))
+}
+
+private fun later(afterMs: Long): Long = (2 * afterMs).coerceIn(AFTER_LEAVING_MS, AGAIN_MS)
 
 internal fun keyMissing() =
     CallsignException(LocalCode.KEY_MISSING, "This device does not have the call’s key yet.")

@@ -4,7 +4,7 @@ package callsign.app.calls
 import callsign.app.CallEnding
 import callsign.app.CallRecord
 import callsign.app.CallsignException
-import callsign.app.KeyBinding
+import callsign.app.SetHints
 import callsign.app.answerInvalid
 import callsign.app.hasCode
 import callsign.app.idsOf
@@ -32,15 +32,17 @@ internal fun Turn.dropHeld(callId: String) {
     replace(own.copy(held = null))
 }
 
-internal fun Turn.onStartSealed(command: Int, texts: JsonObject) {
+internal fun Turn.onStartSealed(command: Int, texts: JsonObject, set: KeySet) {
     val own = find(command) ?: return
     if (own.closed != null) {
         take(command)
         return giveUp(own, hasEndedHere())
     }
+    replace(own.copy(set = set))
     val body = buildJsonObject {
         put("callId", JsonPrimitive(own.callId))
         put("calleeIds", idsOf(own.userIds))
+        put("keyMembers", JsonPrimitive(set.keyMembers))
         put("encryptedAESKeys", texts)
         put("isVideo", JsonPrimitive(own.options.isVideo))
         own.options.roomId?.let { put("roomId", JsonPrimitive(it)) }
@@ -67,7 +69,7 @@ internal fun Turn.onStarted(command: Int, record: CallRecord) {
         close(other.callId, CallEnding.LEFT)
     }
     if (closed == null) {
-        enter(record, HeldKey(record.keyEpoch, own.key, device.userId))
+        enter(record, HeldKey(FIRST_EPOCH, own.key, device.userId, checkNotNull(own.set)))
     } else {
         close(callId, closed)
         request("POST", "call/$callId/end", Purpose.GiveUp(callId, null))
@@ -100,16 +102,21 @@ internal fun Turn.onCrossed(command: Int, callId: String, items: List<CallRecord
         take(command)
         return onFound(record, command)
     }
-    open(ringing.text, senders, KeyBinding(callId, ringing.epoch), Purpose.CrossedOpen(command, ringing, failure))
+    val epoch = ringing.epoch
+    refusalOfEpoch(callId, epoch)?.let { return onNotTheirs(own, ringing, it) }
+    val purpose = Purpose.CrossedOpen(command, ringing, record, failure)
+    open(ringing.text, senders, Use(callId, epoch), SetHints(setsIn(null, record)), purpose)
 }
 
-internal fun Turn.onCrossedOpened(command: Int, ringing: Ringing, key: HeldKey) {
-    val own = take(command) ?: return
+internal fun Turn.onCrossedOpened(crossed: Purpose.CrossedOpen, key: HeldKey) {
+    val (command, ringing, record) = crossed
     val callId = ringing.callId
+    refusalOfSet(callId, key.set, record)?.let { return onCrossedRefused(command, ringing, it) }
+    val own = take(command) ?: return
     val invited = Invited(ringing.epoch, ringing.text, state = InvitedState.OPENED, key = key)
-    val crossed = own.begun.takeUnless { own.isSecond }
     val from = Rings(invited, ringing.untilMs)
-    val phase = Phase.Entering(from, EnteringStep.CLEARING, listOf(command), crossed = crossed)
+    val begun = own.begun.takeUnless { own.isSecond }
+    val phase = Phase.Entering(from, EnteringStep.CLEARING, listOf(command), crossed = begun)
     val known = call(callId)
     when {
         known == null -> add(ringing, phase)
@@ -169,7 +176,7 @@ private fun Turn.sealStart(
     val key = makeKey()
     val start = Start(command, callId, userIds, options, key, triesLeft, held = held, isSecond = isSecond)
     device = device.copy(starts = device.starts + start)
-    seal(key, Receivers.Users(userIds), KeyBinding(callId, epoch = 1), Purpose.StartSeal(command))
+    seal(key, Receivers.Users(userIds), Use(callId, FIRST_EPOCH), Purpose.StartSeal(command))
 }
 
 private val Start.begun get() = Crossed(command, callId, userIds, options)
@@ -185,3 +192,5 @@ private fun Turn.take(command: Int): Start? {
 private fun Turn.replace(start: Start) {
     device = device.copy(starts = device.starts.map { if (it.command == start.command) start else it })
 }
+
+private const val FIRST_EPOCH = 1L

@@ -24,6 +24,7 @@ internal fun Turn.showIfNewer(callId: String, record: CallRecord): Boolean {
 internal fun Turn.onRefreshed(callId: String, record: CallRecord, again: Int) {
     // Events of the topic that came after it may stand on one that the topic had not told. A server may lag behind it for long.
     if (!showIfNewer(callId, record) && again < AGAIN_MAX) refresh(callId, again = again + 1)
+    onBehind(callId)
 }
 
 internal fun Turn.onTopic(callId: String, event: JsonObject) {
@@ -40,9 +41,11 @@ internal fun Turn.onTopic(callId: String, event: JsonObject) {
     if (call(callId)?.phase == Phase.RingingOut && participant.state == ParticipantState.JOINED)
         onAnswered(changed.copy(startedAtMs = serverMs))
     val shown = call(callId)?.record
-    if (participant.state !in GONE) return
+    val isGone = participant.state in GONE
     // A leave of before this device came back may be carried out late.
-    if (!isOwn) planAfterLeaving(callId) else if (shown != null) show(shown)
+    if (isGone && isOwn && shown != null) return show(shown)
+    if (isGone && !isOwn) planAfterLeaving(callId)
+    fit(callId)
 }
 
 private fun Turn.show(record: CallRecord) {
@@ -59,6 +62,7 @@ private fun Turn.show(record: CallRecord) {
         if (own != null && own.state != ParticipantState.JOINED) return ask(record)
     }
     if (call.phase == Phase.RingingOut && record.status == "active") onAnswered(record)
+    fit(callId)
 }
 
 /** A callee is in. A caller that has restarted meanwhile asks them for the key. */

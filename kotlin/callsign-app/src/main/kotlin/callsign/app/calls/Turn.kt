@@ -2,7 +2,7 @@
 package callsign.app.calls
 
 import callsign.app.CallsignException
-import callsign.app.KeyBinding
+import callsign.app.SetHints
 import kotlinx.serialization.json.JsonObject
 
 /** One step: the device as it becomes, and the acts so far. */
@@ -41,11 +41,12 @@ internal class Turn(var device: Device, val nowMs: Long) {
         if (unused.isNotEmpty()) act(Act.Wipe(unused))
     }
 
-    /** Notes it for the next start. */
+    /** Notes it for the next start, once in a step. */
     fun keep(kept: Kept) {
-        if (kept == device.kept) return
+        if (kept.copy(opened = device.kept.opened) == device.kept && kept.opened === device.kept.opened) return
         device = device.copy(kept = kept)
-        act(Act.Keep(kept))
+        val noted = acts.indexOfFirst { it is Act.Keep }
+        if (noted < 0) act(Act.Keep(kept)) else acts[noted] = Act.Keep(kept)
     }
 
     fun settle(command: Int?, error: CallsignException? = null, callId: String? = null) {
@@ -56,16 +57,16 @@ internal class Turn(var device: Device, val nowMs: Long) {
         for (command in commands) settle(command, error, callId)
     }
 
-    fun request(method: String, path: String, purpose: Purpose, body: JsonObject? = null) {
-        act(Act.Request(wait(purpose), method, path, body))
+    fun request(method: String, path: String, purpose: Purpose, body: JsonObject? = null, nonce: Int? = null) {
+        act(Act.Request(wait(purpose), method, path, body, nonce))
     }
 
-    fun open(text: String, from: List<Sender>, binding: KeyBinding, purpose: Purpose) {
-        act(Act.Open(wait(purpose), number(), text, from, binding))
+    fun open(text: String, from: List<Sender>, use: Use, hints: SetHints, purpose: Purpose, nonce: Int? = null) {
+        act(Act.Open(wait(purpose), number(), text, from, use, hints, nonce))
     }
 
-    fun seal(key: Int, receivers: Receivers, binding: KeyBinding, purpose: Purpose) {
-        act(Act.Seal(wait(purpose), key, receivers, binding))
+    fun seal(key: Int, receivers: Receivers, use: Use, purpose: Purpose, nonce: String? = null) {
+        act(Act.Seal(wait(purpose), key, receivers, use, nonce))
     }
 
     fun makeKey(): Int {
@@ -81,7 +82,7 @@ internal class Turn(var device: Device, val nowMs: Long) {
         return act
     }
 
-    private fun number(): Int {
+    fun number(): Int {
         device = device.copy(count = device.count + 1)
         return device.count
     }

@@ -3,8 +3,9 @@ package callsign.app.calls
 
 import callsign.app.CallsignException
 import callsign.app.DeclineReason
+import callsign.app.CallParticipant
 import callsign.app.KeyAsk
-import callsign.app.KeyBinding
+import callsign.app.ParticipantState
 import callsign.app.endingOf
 import callsign.app.flag
 import callsign.app.namedOrNull
@@ -15,6 +16,7 @@ import callsign.app.number
 import callsign.app.objects
 import callsign.app.projectRoot
 import callsign.app.text
+import callsign.app.textsOrNull
 import java.io.File
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
@@ -54,7 +56,8 @@ private fun expanded(said: JsonElement, values: Map<String, JsonObject>): JsonEl
 internal typealias Decide = (before: Device, input: Input, nowMs: Long) -> Decision
 
 internal class StoryPlayer(private val stories: Stories, private val decide: Decide = ::decide) {
-    private class Unanswered(val act: Int, val name: String, val key: Int?)
+    /** [members] are the devices that its key is for, where the story names none. */
+    private class Unanswered(val act: Int, val name: String, val key: Int?, val members: List<String>)
 
     private var device = Device(stories.me.needId("userId"), stories.me.needId("deviceId"))
     private var nowMs = 0L
@@ -68,6 +71,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
     /** Keys that the shell has, by their number in the machine. */
     private val octets = LinkedHashSet<Int>()
     private val keys = ArrayList<Int>()
+    private val nonces = ArrayList<Int>()
     private val commands = ArrayList<String>()
 
     /** Plays a situation, whose acts no story looks at. */
@@ -144,8 +148,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             "done" -> doneOf(said)
             "failed" -> Input.Failed(answered(said).act, failureIn(said.getValue("failure").jsonObject))
             "time" -> Input.Time
-            "restarted" -> Input.Restarted(keptIn(said))
-            "connected" -> Input.Connected(command(), said.needNumber("connection"), keptIn(said))
+            "restarted" -> Input.Restarted(keptBefore(said))
+            "connected" -> Input.Connected(command(), said.needNumber("connection"), keptBefore(said))
             "disconnected" -> Input.Disconnected
             "clock" -> Input.SetClock(Clock(said.needNumber("aheadMs"), said.flag("isKnown")))
             else -> error("no input is named $on")
@@ -157,6 +161,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         val opened = said.number("key")?.let { keys[it.toInt() - 1] } ?: answered.key
         opened?.let(octets::add)
         val nothing = JsonObject(emptyMap())
+        // The text of a set is the names in it.
+        val members = (said.textsOrNull("members") ?: answered.members).distinct().sorted()
         return Input.Done(
             answered.act,
             body = said["body"] as? JsonObject ?: nothing,
@@ -164,6 +170,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             from = (said["from"] as? JsonObject)?.let { Sender(it.needId("userId"), it.needId("deviceId")) },
             texts = said["texts"] as? JsonObject ?: nothing,
             text = said.text("text"),
+            set = KeySet(said.text("keyMembers") ?: members.joinToString(" "), members),
+            without = said.textsOrNull("without").orEmpty(),
         )
     }
 
@@ -182,7 +190,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
 
     private fun told(act: Act): JsonElement {
         val name = nameOf(act)
-        if (act is Act.Answered) unanswered += Unanswered(act.act, name, (act as? Act.Open)?.key)
+        if (act is Act.Answered) unanswered += Unanswered(act.act, name, (act as? Act.Open)?.key, membersFor(act))
         if (act is Act.Make) octets += act.key
         if (act is Act.Wipe) octets -= act.keys.toSet()
         val body = (act as? Act.Request)?.body
@@ -190,20 +198,32 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
     }
 
     private fun nameOf(act: Act): String = when (act) {
-        is Act.Request -> "${act.method} ${act.path}"
+        is Act.Request -> "${act.method} ${act.path}" + act.nonce?.let { " with nonce ${nonceOf(it)}" }.orEmpty()
         is Act.Send -> "SEND ${act.destination}"
         is Act.Watch -> "watch ${act.callId}"
         is Act.Unwatch -> "unwatch ${act.callId}"
         is Act.Open -> {
             val from = act.from.joinToString(" ") { "${it.userId}_${it.deviceId}" }
-            "open ${act.text}${nameOf(act.binding)} from $from as key ${keyOf(act.key)}"
+            val (sets, change) = act.hints
+            val changed = change?.let { " changed by +${it.added} -${it.removed.joinToString(" -")}" }.orEmpty()
+            val set = if (sets.isEmpty()) "" else ", set ${sets.joinToString(" or ")}$changed"
+            val asked = act.nonce?.let { ", nonce ${nonceOf(it)}" }.orEmpty()
+            "open ${act.text}${nameOf(act.use)} from $from as key ${keyOf(act.key)}$set$asked"
         }
         is Act.Make -> "make key ${keyOf(act.key)}"
-        is Act.Seal -> "seal key ${keyOf(act.key)}${nameOf(act.binding)} for ${nameOf(act.receivers)}"
+        is Act.Seal -> {
+            val asked = act.nonce?.let { ", nonce $it" }.orEmpty()
+            "seal key ${keyOf(act.key)}${nameOf(act.use)} for ${nameOf(act.receivers)}$asked"
+        }
         is Act.Wipe -> "wipe key ${act.keys.joinToString(" ") { "${keyOf(it)}" }}"
         is Act.Keep -> {
             val leaving = act.kept.leaving.joinToString(" ").takeIf(String::isNotEmpty)
-            val parts = listOfNotNull(act.kept.callId?.let { "call $it" }, leaving?.let { "leaving $it" })
+            val opened = act.kept.opened.joinToString(" and ", transform = ::nameOf).takeIf(String::isNotEmpty)
+            val parts = listOfNotNull(
+                act.kept.callId?.let { "call $it" },
+                leaving?.let { "leaving $it" },
+                opened?.let { "opened $it" },
+            )
             "keep ${parts.joinToString().ifEmpty { "nothing" }}"
         }
         is Act.Settle -> {
@@ -214,20 +234,71 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         is Act.Emit -> "${act.callId}: ${nameOf(act.news)}"
     }
 
-    private fun nameOf(binding: KeyBinding) = " of call ${binding.callId}, epoch ${binding.epoch},"
+    private fun nameOf(use: Use) = " of call ${use.callId}, epoch ${use.epoch},"
+
+    private fun nameOf(opened: Opened): String {
+        val removed = if (opened.removed.isEmpty()) "" else ", without ${opened.removed.joinToString(" ")}"
+        return "${opened.callId} to epoch ${opened.epoch}${if (opened.isOver) ", over" else ""}$removed"
+    }
 
     private fun nameOf(receivers: Receivers): String = when (receivers) {
-        is Receivers.Users -> "users ${receivers.userIds.joinToString(" ")}"
-        is Receivers.Participants ->
-            "participants ${receivers.participants.joinToString { "${it.userId} ${it.state.name.lowercase()}" }}"
-        is Receivers.Asker -> "device ${receivers.ask.userId}_${receivers.ask.deviceId}"
+        is Receivers.Users -> nameOf(emptyList(), receivers.userIds)
+        is Receivers.Participants -> nameOf(receivers.participants, receivers.userIds)
+        is Receivers.Members -> "${nameOf(receivers.participants, emptyList())} of set ${receivers.keyMembers}"
+        is Receivers.Asker -> "device ${receivers.ask.userId}_${receivers.ask.deviceId} of set ${receivers.keyMembers}"
+    }
+
+    private fun nameOf(participants: List<CallParticipant>, userIds: List<ULong>): String {
+        val people = participants.joinToString { "${it.userId} ${it.state.name.lowercase()}" }
+        val users = userIds.joinToString(" ")
+        return listOfNotNull(
+            people.takeIf(String::isNotEmpty)?.let { "participants $it" },
+            users.takeIf(String::isNotEmpty)?.let { "users $it" },
+        ).joinToString(" and ")
+    }
+
+    /** All who have a part in the call: the story names others. */
+    private fun membersFor(act: Act.Answered): List<String> {
+        val own = Sender(device.userId, device.deviceId).deviceName
+        return when (act) {
+            is Act.Open -> {
+                val record = when (val purpose = device.waiting.single { it.act == act.act }.purpose) {
+                    is Purpose.CrossedOpen -> purpose.record
+                    is Purpose.InvitedOpen -> purpose.record
+                    is Purpose.JoinedOpen -> purpose.record
+                    is Purpose.KeyUpdate -> purpose.record
+                    else -> device.calls.find { it.callId == act.use.callId }?.record
+                }
+                val others = record?.participants.orEmpty().filter { it.state != ParticipantState.REMOVED }
+                listOf(own) + act.from.map { it.deviceName } + others.map(::deviceOf)
+            }
+            is Act.Seal -> listOf(own) + when (val to = act.receivers) {
+                is Receivers.Users -> to.userIds.map(::deviceOf)
+                is Receivers.Participants -> to.userIds.map(::deviceOf) + receiversAmong(to.participants)
+                is Receivers.Members -> receiversAmong(to.participants)
+                is Receivers.Asker -> emptyList()
+            }
+            else -> emptyList()
+        }
+    }
+
+    private fun receiversAmong(participants: List<CallParticipant>): List<String> = participants
+        .filter { it.state in setOf(ParticipantState.JOINED, ParticipantState.INVITED, ParticipantState.RINGING) }
+        .map(::deviceOf)
+
+    private fun nonceOf(nonce: Int): Int {
+        if (nonce !in nonces) nonces += nonce
+        return nonces.indexOf(nonce) + 1
     }
 
     private fun nameOf(news: News): String = when (news) {
         News.Ringing -> "ringing"
         News.Resumed -> "resumed"
         is News.State -> "state ${news.state.name.lowercase()}"
-        is News.Key -> "key ${keyOf(news.key.key)} of epoch ${news.key.epoch} from ${news.key.fromUserId}"
+        is News.Key -> {
+            val provisional = if (news.key.isProvisional) ", provisional" else ""
+            "key ${keyOf(news.key.key)} of epoch ${news.key.epoch} from ${news.key.fromUserId}$provisional"
+        }
         is News.Sending -> "sends with key ${keyOf(news.key.key)}"
         is News.Participant -> "participant ${news.participant.userId} ${news.participant.state.name.lowercase()}"
         is News.Media -> "media ${news.gateway.state}"
@@ -252,16 +323,24 @@ private fun stateIn(phase: Phase): String = when (phase) {
     is Phase.Ended -> "ended"
 }
 
+private fun keptBefore(said: JsonObject): Kept = checkNotNull(keptIn(said.getValue("kept").jsonObject))
+
 private fun idsIn(said: JsonObject): List<ULong> =
     said.getValue("userIds").jsonArray.map { it.jsonPrimitive.content.toULong() }
 
-private fun keptIn(said: JsonObject): Kept {
-    val kept = said.getValue("kept").jsonObject
-    return Kept(kept.text("callId"), (kept["leaving"] as? JsonArray).orEmpty().map { it.jsonPrimitive.content })
-}
+/** A person has the device of ten times their number. */
+private fun deviceOf(userId: ULong) = Sender(userId, 10u * userId).deviceName
 
-private fun askIn(said: JsonObject) =
-    KeyAsk(said.needId("userId"), said.needId("deviceId"), said.text("displayName").orEmpty(), said.needText("publicKeyHash"))
+private fun deviceOf(participant: CallParticipant) =
+    if (participant.deviceId == null) deviceOf(participant.userId) else participant.deviceName
+
+private fun askIn(said: JsonObject) = KeyAsk(
+    said.needId("userId"),
+    said.needId("deviceId"),
+    said.text("displayName").orEmpty(),
+    said.needText("publicKeyHash"),
+    said.text("nonce"),
+)
 
 private fun failureIn(said: JsonObject): CallsignException {
     val members = said["members"] as? JsonObject ?: JsonObject(emptyMap())
