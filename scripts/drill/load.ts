@@ -5,7 +5,6 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CallsignError, hasCode } from '../../src/app/callsign-error.ts'
-import { makeCallKey } from '../../src/app/devices/call-key.ts'
 import { randomId } from '../../src/app/random-id.ts'
 import { messageOf } from '../../src/errors.ts'
 import { type DrillPhone, keyUpdateName } from './phone.ts'
@@ -119,29 +118,26 @@ export class Load {
   }
 
   async #call(caller: DrillPhone, callee: DrillPhone): Promise<void> {
-    const callKey = makeCallKey()
     const callId = randomId()
-    const sealed = (name: string) => caller.seal(callKey, { ...callee.holder, name }, { callId, epoch: 1 })
-    const keys = await Promise.all(callee.deviceNames.map(async name => [name, await sealed(name)] as const))
+    const first = await caller.sealNew(callee.holders, { callId, epoch: 1 })
     const started = await caller.change('POST call/start', {
       callId,
       calleeIds: [callee.userId],
-      encryptedAESKeys: Object.fromEntries(keys),
+      ...first,
       isVideo: false,
     })
     const call = { callId, caller, isEnded: false }
     this.calls.push(call)
     this.#acknowledge(started)
-    this.#promise(callee, `call_invitation of call ${callId}`, keys[0]![1])
+    this.#promise(callee, `call_invitation of call ${callId}`, first.encryptedAESKeys[callee.name])
     await this.#arrival(callee, `call_invitation of call ${callId}`)
     this.#acknowledge(await callee.change('POST call/{callId}/join', undefined, { callId }))
     const endMs = performance.now() + CALL_MS
     for (let epoch = 2; this.#isOn && performance.now() < endMs && epoch < EPOCHS_MAX; epoch++) {
-      const sealed = await caller.seal(makeCallKey(), callee.holder, { callId, epoch })
-      const encryptedAESKeys = { [callee.name]: sealed }
-      const body = { epoch, reason: 'rotation', encryptedAESKeys } as const
+      const next = await caller.sealNew(callee.holders.slice(0, 1), { callId, epoch })
+      const body = { epoch, reason: 'rotation', ...next } as const
       this.#acknowledge(await caller.change('POST call/{callId}/keys', body, { callId }))
-      this.#promise(callee, keyUpdateName(callId, epoch), sealed)
+      this.#promise(callee, keyUpdateName(callId, epoch), next.encryptedAESKeys[callee.name])
       await this.#arrival(callee, keyUpdateName(callId, epoch))
       await sleep(KEY_PAUSE_MS)
     }
@@ -181,7 +177,8 @@ export class Load {
 
 /** A user may start 20 calls in ten minutes. */
 const CALL_MS = 15_000
-const KEY_PAUSE_MS = 250
+/** A device may make 12 keys a minute, and calls half the time. */
+const KEY_PAUSE_MS = 2_500
 const EPOCHS_MAX = 1_000
 const REGISTER_PAUSE_MS = 250
 const ARRIVAL_MS_MAX = 30_000

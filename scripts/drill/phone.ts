@@ -8,13 +8,21 @@ import { WebSocket } from 'ws'
 import { CallsignError } from '../../src/app/callsign-error.ts'
 import type { StompFrame } from '../../src/app/connection/stomp.ts'
 import { StompSocket } from '../../src/app/connection/stomp-socket.ts'
-import { type KeyBinding, type KeyHolder, keyHolder, sealCallKey } from '../../src/app/devices/call-key.ts'
+import {
+  type KeyBinding,
+  type KeyHolder,
+  keyHolder,
+  makeCallKey,
+  sealCallKey,
+} from '../../src/app/devices/call-key.ts'
 import { type DeviceKeys, webCryptoKeys } from '../../src/app/devices/device-keys.ts'
+import { hashOfSet, keyMembersOf } from '../../src/app/devices/key-members.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from '../../src/app/session/operations.ts'
 import { withTextIds } from '../../src/app/session/server.ts'
 import { Session } from '../../src/app/session/session.ts'
 import { memoryStorage } from '../../src/app/storage/storage.ts'
 import type { QueueEvent, RegisterDeviceReply } from '../../src/app/wire.ts'
+import { packCallKey } from '../../src/client/client.ts'
 import { ClusterFetch, type ClusterFetchOptions, serverAt, type Timed } from './cluster-fetch.ts'
 import { InboxLedger } from './inbox-ledger.ts'
 import type { RegisteredKey } from './registrar.ts'
@@ -27,8 +35,8 @@ export interface PhoneOptions extends ClusterFetchOptions {
 export class DrillPhone {
   readonly userId: string
   readonly deviceId: string
-  /** Also of the user's other devices, which get sealed keys too. */
-  readonly deviceNames: readonly string[]
+  /** This device, then the user's other ones, which get sealed keys too: they can't open them. */
+  readonly holders: readonly KeyHolder[]
   readonly key: RegisteredKey
   readonly inbox = new InboxLedger()
   /** Keys that came, by their message: whether they are what the caller sealed. */
@@ -53,7 +61,7 @@ export class DrillPhone {
     this.#keys = keys
     this.userId = session.userId!
     this.deviceId = deviceId
-    this.deviceNames = [deviceId, ...others].map(each => `${this.userId}_${each}`)
+    this.holders = [deviceId, ...others].map(each => keyHolder(this.userId, each, keys.publicKey))
     this.key = { userId: this.userId, deviceId, publicKey: keys.publicKey, vrfHash: publicKeyHash }
   }
 
@@ -88,10 +96,6 @@ export class DrillPhone {
     return `${this.userId}_${this.deviceId}`
   }
 
-  get holder(): KeyHolder {
-    return keyHolder(this.userId, this.deviceId, this.#keys.publicKey)
-  }
-
   /** Unless they are contacts. */
   async befriend(other: DrillPhone): Promise<void> {
     const { items } = await this.#session.request('GET friend', undefined)
@@ -105,8 +109,14 @@ export class DrillPhone {
     await other.#session.request('POST friend-request/accept', { userId: this.userId })
   }
 
-  seal(callKey: Uint8Array, to: KeyHolder, binding: KeyBinding): Promise<string> {
-    return sealCallKey(callKey, { ...this.holder, keys: this.#keys }, to, binding)
+  /** A new key for these devices, as `call/start` and `keys` take it. */
+  async sealNew(devices: readonly KeyHolder[], binding: KeyBinding) {
+    const self = { ...this.holders[0]!, keys: this.#keys }
+    const keyMembers = keyMembersOf([self, ...devices])
+    const key = { callKey: makeCallKey(), setHash: hashOfSet(keyMembers), sealedAtMs: Date.now() }
+    const sealFor = (to: KeyHolder) => sealCallKey(packCallKey(key), self, to, binding)
+    const entries = devices.map(async to => [to.name, await sealFor(to)] as const)
+    return { keyMembers, encryptedAESKeys: Object.fromEntries(await Promise.all(entries)) }
   }
 
   /** Resolves with the reply, and when the attempt that brought it was sent. Rejects with `CallsignError`. */

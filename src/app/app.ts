@@ -8,6 +8,7 @@ export type {
   CallPerson,
   CallState,
   KeyAsk,
+  KeyDevice,
 } from './calls/call.ts'
 export type { StartOptions } from './calls/calls.ts'
 export { Callsign, type CallsignEvents, type CallsignOptions } from './callsign.ts'

@@ -16,13 +16,23 @@ t.test('a call is answered, and both have the same fingerprint', async t => {
   await incoming.answer()
   t.equal(await active, 'active')
   t.match(incoming, { state: 'active', isVerified: true, isHost: false })
-  t.match(incoming.fingerprint, /^\d{5}( \d{5}){3}$/)
+  t.match(incoming.fingerprint, /^\d{5}( \d{5}){5}$/)
   t.equal(incoming.fingerprint, call.fingerprint)
+  const devices = [ann, bob].map(({ me }) => ({ userId: me.userId!, deviceId: me.deviceId! }))
+  for (const { sealedFor } of [call, incoming]) {
+    t.equal(sealedFor.length, 2)
+    t.ok(
+      devices.every(({ userId, deviceId }) =>
+        sealedFor.some(one => one.userId === userId && one.deviceId === deviceId),
+      ),
+    )
+  }
   const ended = incoming.once('ended')
   await call.end()
   t.same(await ended, { reason: 'hangup' })
   t.same([call.ending, incoming.ending], ['hangup', 'hangup'])
   t.same([call.keys, incoming.keys], [[], []])
+  t.same([call.sealedFor, incoming.sealedFor], [[], []])
   t.same([ann.me.calls, bob.me.calls], [[], []])
 })
 

@@ -23,6 +23,11 @@ async function digitsOf(page: Page, epoch: number): Promise<string> {
   return (await page.locator('.digits').textContent()) ?? ''
 }
 
+/** The devices that the page says the key is for. */
+async function sealedFor(page: Page): Promise<string | null> {
+  return page.locator('.sealed-for').textContent()
+}
+
 interface Labelled {
   readonly ariaLabel: string
 }
@@ -107,7 +112,7 @@ t.test(
     await button(bob, 'Answer').click()
 
     const digits = await digitsOf(ann, 1)
-    t.match(digits, /^\d{5}( \d{5}){3}$/)
+    t.match(digits, /^\d{5}( \d{5}){5}$/)
     t.equal(await digitsOf(bob, 1), digits, 'both have the same key')
     await Promise.all([seesOthers(ann), seesOthers(bob)])
 
@@ -235,17 +240,22 @@ t.test(
     await button(ann, 'Video call to Bob').click()
     await button(bob, 'Answer').click()
     const digits = await digitsOf(bob, 1)
+    t.equal(await sealedFor(bob), 'this device and Ann’s device')
     await ann.getByText('2 people').click()
     await button(ann, 'Invite Cleo into the call').click()
     await cleo.getByText('invites you into a call').waitFor()
     await button(cleo, 'Answer').click()
-    t.equal(await digitsOf(cleo, 1), digits, 'the third has the same key')
+    const ofThree = await digitsOf(cleo, 2)
+    t.not(ofThree, digits, 'the third opens nothing of before')
+    t.equal(await digitsOf(ann, 2), ofThree)
     await cleo.getByText('Encrypted', { exact: true }).click()
-    await cleo.getByText(digits).waitFor()
+    await cleo.getByText(ofThree).waitFor()
+    t.equal(await sealedFor(ann), 'this device, Bob’s device and Cleo’s device')
     await Promise.all([isConnectedTo(bob, 'Cleo'), isConnectedTo(cleo, 'Ann'), isConnectedTo(cleo, 'Bob')])
     await button(cleo, 'Leave').click()
-    t.not(await digitsOf(bob, 2), digits, 'the host has made a new key')
-    t.equal(await digitsOf(ann, 2), await digitsOf(bob, 2))
+    t.not(await digitsOf(bob, 3), ofThree, 'the host has made a new key')
+    t.equal(await digitsOf(ann, 3), await digitsOf(bob, 3))
+    t.equal(await sealedFor(bob), 'this device and Ann’s device', 'which is not for who has left')
 
     await button(ann, 'Remove Bob').click()
     await bob.getByText('The host has removed you').waitFor()

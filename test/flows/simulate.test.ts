@@ -46,10 +46,10 @@ async function meet(t: Test, behaviour: string, name: string, url = http) {
 
 t.test('who answers has the key that was sealed, and hangs up after a while', async t => {
   const { rita, simulator, userId } = await meet(t, 'answer', 'Anna Answers')
-  const { callId, callKey } = await rita.call(userId)
+  const { callId, ...key } = await rita.call(userId)
   await simulator.line(/rings: Rita Real calls/)
   const [, fingerprint] = await simulator.line(/has the key, epoch 1, fingerprint (.*)$/)
-  t.equal(fingerprint, await fingerprintOf(callKey, callId, 1))
+  t.equal(fingerprint, await fingerprintOf(key, { callId, epoch: 1 }))
   await simulator.line(/answers$/)
   await simulator.line(/is out of the call: hangup/)
   t.match(await rita.lastCall(), { callId, status: 'ended', direction: 'outgoing' })
@@ -61,9 +61,9 @@ t.test('who answers has the key that was sealed, and hangs up after a while', as
 t.test('who answers has the key also when the answer to the join is lost', async t => {
   const proxy = await losingOneAnswer(t, /^POST \/app\/api\/call\/\d+\/join /)
   const { rita, simulator, userId } = await meet(t, 'answer', 'Anna Answers', proxy.url)
-  const { callId, callKey } = await rita.call(userId)
+  const { callId, ...key } = await rita.call(userId)
   const [, fingerprint] = await simulator.line(/has the key, epoch 1, fingerprint (.*)$/)
-  t.equal(fingerprint, await fingerprintOf(callKey, callId, 1))
+  t.equal(fingerprint, await fingerprintOf(key, { callId, epoch: 1 }))
   await simulator.line(/answers$/)
   t.equal(proxy.lost(), 1)
   t.equal(simulator.stderr, '')
@@ -128,13 +128,13 @@ t.test('who drops leaves the call without a word, and is back when it is too lat
 
 t.test('who drops and rejoins asks for the key, and comes back with it', async t => {
   const { rita, simulator, userId } = await meet(t, 'drop-and-rejoin', 'Remy Rejoins')
-  const { callId, callKey } = await rita.call(userId)
+  const { callId, ...key } = await rita.call(userId)
   await simulator.line(/loses the connection and the key/)
   simulator.lines.length = 0
   await simulator.line(/asks 1 other for the key/)
-  await rita.grant(callId, callKey, userId)
+  await rita.grant(callId, key)
   const [, fingerprint] = await simulator.line(/has the key, epoch 1, fingerprint (.*)$/)
-  t.equal(fingerprint, await fingerprintOf(callKey, callId, 1))
+  t.equal(fingerprint, await fingerprintOf(key, { callId, epoch: 1 }))
   await simulator.line(/is in the call again/)
   const { participants } = await rita.app.get(200, `GET /app/api/call/${callId}/participants`)
   t.match(

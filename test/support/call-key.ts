@@ -10,55 +10,108 @@ type Bytes = Uint8Array<ArrayBuffer>
 export interface KeyHolder {
   /** `<userId>_<deviceId>` */
   readonly name: string
-  /** The X9.63 point of its P-256 key: the last 65 bytes of either encoding. */
-  readonly point: Bytes
-}
-
-export interface KeyBinding {
-  readonly callId: string
-  readonly epoch: number
+  /** As it was registered. Its last 65 bytes are the point, in either encoding. */
+  readonly publicKey: Bytes
 }
 
 export interface OwnDevice extends KeyHolder {
   readonly privateKey: CryptoKey
 }
 
-/** The call's key for one device: base64 of 114 bytes, which are 02, `enc`, the ciphertext and its tag. */
+/** The use of a sealed key: it opens for no other. */
+export interface KeyBinding {
+  readonly callId: string
+  readonly epoch: number
+  /** 16 bytes, only in the answer to a device that asked with them. */
+  readonly nonce?: Bytes
+}
+
+export interface CallKey {
+  readonly callKey: Bytes
+  readonly setHash: Bytes
+}
+
+export interface OpenedCallKey extends CallKey {
+  readonly sealedAtMs: number
+}
+
+/** The set of devices that a key is sealed for, the sealer's own among them: base64. */
+export async function keyMembersOf(holders: readonly KeyHolder[]): Promise<string> {
+  if (new Set(holders.map(({ name }) => name)).size < holders.length) throw new Error('a device comes twice')
+  const hashOf = async ({ publicKey }: KeyHolder) =>
+    new Uint8Array(await crypto.subtle.digest('SHA-256', publicKey))
+  const entries = holders.map(async holder => concat(idsOf(holder), await hashOf(holder)))
+  // Texts of one character a byte have the order of the bytes.
+  const sorted = (await Promise.all(entries)).map(entry => String.fromCharCode(...entry)).sort()
+  return btoa(String.fromCharCode(sorted.length >> 8, sorted.length & 255) + sorted.join(''))
+}
+
+export async function hashOfSet(keyMembers: string): Promise<Bytes> {
+  const set = concat(ascii('callsign call members v1\n'), fromBase64(keyMembers))
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', set))
+}
+
+/** Names in a set. Look these devices up in the log, make the set of them, and compare: that checks all of it. */
+export function namesIn(keyMembers: string): string[] {
+  const view = new DataView(fromBase64(keyMembers).buffer)
+  return Array.from({ length: view.getUint16(0) }, (_, index) => {
+    const at = 2 + 48 * index
+    return `${view.getBigUint64(at)}_${view.getBigUint64(at + 8)}`
+  })
+}
+
+/** Base64 of 154 bytes: 02, `enc`, the ciphertext of 72 and its tag. */
 export async function sealCallKey(
-  callKey: Bytes,
+  { callKey, setHash }: CallKey,
   from: OwnDevice,
   to: KeyHolder,
   binding: KeyBinding,
 ): Promise<string> {
   const ephemeral = await crypto.subtle.generateKey(P256, false, ['deriveBits'])
   const enc = new Uint8Array(await crypto.subtle.exportKey('raw', ephemeral.publicKey))
-  const dh = concat(await agree(ephemeral.privateKey, to.point), await agree(from.privateKey, to.point))
-  const { key, iv } = await keySchedule(dh, concat(enc, to.point, from.point), infoOf(from, to, binding))
-  const ciphertext = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, key, callKey)
+  const dh = concat(await agree(ephemeral.privateKey, pointOf(to)), await agree(from.privateKey, pointOf(to)))
+  const kemContext = concat(enc, pointOf(to), pointOf(from))
+  const { key, iv } = await keySchedule(dh, kemContext, infoOf(from, to, binding))
+  const content = concat(callKey, setHash, uint64(Date.now()))
+  const ciphertext = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, key, content)
   return btoa(String.fromCharCode(2, ...enc, ...new Uint8Array(ciphertext)))
 }
 
-/** Rejects unless `from` sealed it for `to`, and for this call and epoch. */
+/** Rejects unless `from` sealed it for `to`, and for this call, epoch and nonce. The set is still to be checked. */
 export async function openCallKey(
   sealed: string,
   from: KeyHolder,
   to: OwnDevice,
   binding: KeyBinding,
-): Promise<Bytes> {
-  const bytes = Uint8Array.from(atob(sealed), char => char.charCodeAt(0))
+): Promise<OpenedCallKey> {
+  const bytes = fromBase64(sealed)
   if (bytes[0] !== 2) throw new Error('a sealed key of another form')
   const enc = bytes.subarray(1, 66)
-  const dh = concat(await agree(to.privateKey, enc), await agree(to.privateKey, from.point))
-  const { key, iv } = await keySchedule(dh, concat(enc, to.point, from.point), infoOf(from, to, binding))
-  return new Uint8Array(await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, key, bytes.subarray(66)))
+  const dh = concat(await agree(to.privateKey, enc), await agree(to.privateKey, pointOf(from)))
+  const kemContext = concat(enc, pointOf(to), pointOf(from))
+  const { key, iv } = await keySchedule(dh, kemContext, infoOf(from, to, binding))
+  const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, key, bytes.subarray(66))
+  // Behind the 72 bytes is a checkpoint, or nothing.
+  if (opened.byteLength !== 72 && opened.byteLength !== 180) throw new Error('a call key of another form')
+  const sealedAtMs = Number(new DataView(opened).getBigUint64(64))
+  return {
+    callKey: new Uint8Array(opened.slice(0, 32)),
+    setHash: new Uint8Array(opened.slice(32, 64)),
+    sealedAtMs,
+  }
 }
 
-/** The fingerprint people read to each other: twenty digits in groups of five. */
-export async function fingerprintOf(callKey: Bytes, callId: string, epoch: number): Promise<string> {
-  const purpose = ascii(`callsign call fingerprint v1 ${callId} ${epoch} `)
-  const digest = new DataView(await crypto.subtle.digest('SHA-256', concat(purpose, callKey)))
-  const groups = [0, 4, 8, 12].map(at => digest.getUint32(at) % 100_000)
-  return groups.map(group => String(group).padStart(5, '0')).join(' ')
+/** Thirty digits that people read to each other, in groups of five. */
+export async function fingerprintOf(
+  { callKey, setHash }: CallKey,
+  { callId, epoch }: KeyBinding,
+): Promise<string> {
+  const purpose = ascii('callsign call fingerprint v2\n')
+  let digest: Bytes = concat(purpose, uint64(callId), uint32(epoch), setHash, callKey)
+  for (let times = 0; times < 5_200; times++)
+    digest = new Uint8Array(await crypto.subtle.digest('SHA-512', digest))
+  const valueAt = (at: number) => digest.subarray(at, at + 5).reduce((value, octet) => 256 * value + octet, 0)
+  return [0, 5, 10, 15, 20, 25].map(at => String(valueAt(at) % 100_000).padStart(5, '0')).join(' ')
 }
 
 /** `DH`: the x-coordinate of the shared point, 32 bytes. Rejects for a point that is not on the curve. */
@@ -69,14 +122,10 @@ async function agree(privateKey: CryptoKey, point: Bytes): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.deriveBits({ name: 'ECDH', public: publicKey }, privateKey, 256))
 }
 
-/** `info`: a sealed key opens for this call and epoch, and with exactly these names. */
-function infoOf(from: KeyHolder, to: KeyHolder, { callId, epoch }: KeyBinding): Bytes {
-  const view = new DataView(new ArrayBuffer(44))
-  view.setBigUint64(0, BigInt(callId))
-  view.setUint32(8, epoch)
-  const ids = [from, to].flatMap(({ name }) => name.split('_'))
-  for (const [at, id] of ids.entries()) view.setBigUint64(12 + 8 * at, BigInt(id))
-  return concat(ascii('callsign call key v2\n'), new Uint8Array(view.buffer))
+/** `info`: all that a sealed key is bound to. */
+function infoOf(from: KeyHolder, to: KeyHolder, { callId, epoch, nonce }: KeyBinding): Bytes {
+  const call = concat(uint64(callId), uint32(epoch))
+  return concat(ascii('callsign call key v2\n'), call, idsOf(from), idsOf(to), nonce ?? new Uint8Array(16))
 }
 
 /** `ExtractAndExpand` and `KeySchedule`: key and nonce for AES-256-GCM. */
@@ -109,11 +158,33 @@ async function hmac(secret: Bytes, data: Bytes): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.sign('HMAC', key, data))
 }
 
+function pointOf({ publicKey }: KeyHolder): Bytes {
+  return publicKey.slice(-65)
+}
+
+function idsOf({ name }: KeyHolder): Bytes {
+  return concat(...name.split('_').map(uint64))
+}
+
+function uint64(value: string | number): Bytes {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setBigUint64(0, BigInt(value))
+  return new Uint8Array(view.buffer)
+}
+
+function uint32(value: number): Bytes {
+  return uint64(value).slice(4)
+}
+
+function fromBase64(text: string): Bytes {
+  return Uint8Array.from(atob(text), char => char.charCodeAt(0))
+}
+
 function ascii(text: string): Bytes {
   return new TextEncoder().encode(text)
 }
 
-function concat(...parts: Bytes[]): Bytes {
+function concat(...parts: readonly Bytes[]): Bytes {
   return Uint8Array.from(parts.flatMap(part => [...part]))
 }
 

@@ -3,11 +3,22 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
+import { Client, Versions } from '@stomp/stompjs'
 import type { Test } from 'tap'
+import WebSocket from 'ws'
 import { randomId } from '../../src/app/random-id.ts'
 import type { SimulatorCommand } from '../../src/operations/console/events.ts'
 import { type Answer, App } from './app.ts'
-import { fingerprintOf, type KeyHolder, type OwnDevice, openCallKey, sealCallKey } from './call-key.ts'
+import {
+  type CallKey,
+  fingerprintOf,
+  hashOfSet,
+  type KeyHolder,
+  keyMembersOf,
+  type OwnDevice,
+  openCallKey,
+  sealCallKey,
+} from './call-key.ts'
 import { spawnBound, startedProgram } from './programs.ts'
 
 export class RunningSimulator {
@@ -101,11 +112,11 @@ export class RealUser {
     const { challengeId } = await app.get(200, 'POST /app/api/login', { email, displayName: 'Rita Real' })
     const { user } = app.take(await app.get(200, 'POST /app/api/verify-login', { challengeId, otp }))
     const keys = await crypto.subtle.generateKey({ name: 'ECDH', namedCurve: 'P-256' }, false, ['deriveBits'])
-    const point = new Uint8Array(await crypto.subtle.exportKey('raw', keys.publicKey))
-    const publicKey = Buffer.from(point).toString('base64')
-    const { deviceId } = await app.get(201, 'POST /app/api/register_device', { publicKey })
+    const publicKey = new Uint8Array(await crypto.subtle.exportKey('raw', keys.publicKey))
+    const registered = { publicKey: Buffer.from(publicKey).toString('base64') }
+    const { deviceId } = await app.get(201, 'POST /app/api/register_device', registered)
     const name = `${user.userId}_${deviceId}`
-    return new RealUser(app, user.userId, { name, point, privateKey: keys.privateKey })
+    return new RealUser(app, user.userId, { name, publicKey, privateKey: keys.privateKey })
   }
 
   /** A link that lets other users ask to be contacts. */
@@ -128,38 +139,58 @@ export class RealUser {
   async deviceOf(userId: string): Promise<KeyHolder> {
     const { users } = await this.app.get(200, `GET /app/api/user/publicKeys?userIds=${userId}`)
     const [{ deviceId, publicKey }] = users[0].devices
-    const point = Uint8Array.from(Buffer.from(publicKey, 'base64').subarray(-65))
-    return { name: `${userId}_${deviceId}`, point }
+    return { name: `${userId}_${deviceId}`, publicKey: Uint8Array.from(Buffer.from(publicKey, 'base64')) }
   }
 
   /** Calls them with a new key. */
-  async call(
-    userId: string,
-  ): Promise<{ readonly callId: string; readonly callKey: Uint8Array<ArrayBuffer> }> {
+  async call(userId: string): Promise<CallKey & { readonly callId: string }> {
     const callKey = Uint8Array.from(randomBytes(32))
     const to = await this.deviceOf(userId)
     const callId = randomId()
-    const encryptedAESKeys = { [to.name]: await sealCallKey(callKey, this.self, to, { callId, epoch: 1 }) }
-    const body = { callId, calleeIds: [userId], encryptedAESKeys, isVideo: false }
+    const keyMembers = await keyMembersOf([this.self, to])
+    const key = { callKey, setHash: await hashOfSet(keyMembers) }
+    const encryptedAESKeys = { [to.name]: await sealCallKey(key, this.self, to, { callId, epoch: 1 }) }
+    const body = { callId, calleeIds: [userId], encryptedAESKeys, keyMembers, isVideo: false }
     await this.app.get(201, 'POST /app/api/call/start', body)
-    return { callId, callKey }
+    return { callId, ...key }
   }
 
-  /** Gives a call's key to a user who has lost it. */
-  async grant(callId: string, callKey: Uint8Array<ArrayBuffer>, userId: string): Promise<void> {
-    const to = await this.deviceOf(userId)
-    const [requesterUserId, requesterDeviceId] = to.name.split('_')
-    const encryptedAESKey = await sealCallKey(callKey, this.self, to, { callId, epoch: 1 })
-    const body = { requesterUserId, requesterDeviceId, encryptedAESKey }
+  /** Gives a call's key to the device that asks for it. */
+  async grant(callId: string, key: CallKey): Promise<void> {
+    const { userId: requesterUserId, deviceId: requesterDeviceId, nonce } = await this.#nextAsk()
+    const to = await this.deviceOf(requesterUserId)
+    const binding = { callId, epoch: 1, nonce: Uint8Array.from(Buffer.from(nonce, 'base64')) }
+    const encryptedAESKey = await sealCallKey(key, this.self, to, binding)
+    const body = { requesterUserId, requesterDeviceId, encryptedAESKey, epoch: 1 }
     await this.app.get(202, `POST /app/api/call/${callId}/accept-rejoin`, body)
+  }
+
+  /** A `participant_request_rejoin`, now or when it comes. */
+  async #nextAsk(): Promise<Answer['body']> {
+    const brokerURL = `${this.app.http.replace('http', 'ws')}/ws`
+    const client = new Client({
+      brokerURL,
+      webSocketFactory: () => new WebSocket(brokerURL, Versions.default.protocolVersions()),
+      connectHeaders: { Authorization: `Bearer ${this.app.accessToken}` },
+    })
+    const ask = new Promise<Answer['body']>(resolve => {
+      client.onConnect = () => {
+        client.subscribe('/user/queue/calls', ({ body }) => {
+          const event = JSON.parse(body)
+          if (event.type === 'participant_request_rejoin') resolve(event)
+        })
+      }
+    })
+    client.activate()
+    return ask.finally(() => client.deactivate())
   }
 
   /** Answers a call; resolves with the fingerprint of its key. */
   async answer(callId: string, callerId: string): Promise<string> {
     const { encryptedAESKey } = await this.app.get(200, `POST /app/api/call/${callId}/join`)
     const caller = await this.deviceOf(callerId)
-    const callKey = await openCallKey(encryptedAESKey, caller, this.self, { callId, epoch: 1 })
-    return fingerprintOf(callKey, callId, 1)
+    const binding = { callId, epoch: 1 }
+    return fingerprintOf(await openCallKey(encryptedAESKey, caller, this.self, binding), binding)
   }
 
   /** The newest row of the call history. */

@@ -12,7 +12,14 @@ import { LogClient } from '../../src/client/client.ts'
 import { EVENT_SCHEMAS, type EventType } from '../../src/schema/event.ts'
 import { unknownMembers } from '../../src/schema/shape.ts'
 import type { App } from './app.ts'
-import { type KeyHolder, type OwnDevice, openCallKey, sealCallKey } from './call-key.ts'
+import {
+  hashOfSet,
+  type KeyHolder,
+  keyMembersOf,
+  type OwnDevice,
+  openCallKey,
+  sealCallKey,
+} from './call-key.ts'
 import type { Rehearsal } from './rehearsal.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
@@ -87,8 +94,8 @@ export class Phone {
     const keys = await crypto.subtle.generateKey({ name: 'ECDH', namedCurve: 'P-256' }, false, ['deriveBits'])
     const spki = Buffer.from(await crypto.subtle.exportKey('spki', keys.publicKey))
     const device = await app.get(201, 'POST /app/api/register_device', { publicKey: spki.toString('base64') })
-    const point = new Uint8Array(spki.subarray(-65))
-    const self = { name: `${user.userId}_${device.deviceId}`, point, privateKey: keys.privateKey }
+    const publicKey = new Uint8Array(spki)
+    const self = { name: `${user.userId}_${device.deviceId}`, publicKey, privateKey: keys.privateKey }
     const phone = new Phone(rehearsal, app, user, device, self)
     await app.get(204, 'PUT /app/api/devices/current/push', {
       apnsToken: phone.apnsToken,
@@ -227,9 +234,9 @@ export class Phone {
     callKey: Uint8Array<ArrayBuffer>,
     devices: readonly KeyHolder[],
   ): Promise<Record<string, string>> {
-    const entries = devices.map(
-      async to => [to.name, await sealCallKey(callKey, this.self, to, BINDING)] as const,
-    )
+    const setHash = await hashOfSet(await keyMembersOf([this.self, ...devices]))
+    const sealFor = (to: KeyHolder) => sealCallKey({ callKey, setHash }, this.self, to, BINDING)
+    const entries = devices.map(async to => [to.name, await sealFor(to)] as const)
     const map = Object.fromEntries(await Promise.all(entries))
     for (const value of Object.values(map)) this.app.hide(value)
     return map
@@ -237,7 +244,7 @@ export class Phone {
 
   /** The call's key, sealed by this device of a user. */
   async open(sealed: string, userId: string, deviceId: string): Promise<Uint8Array> {
-    return openCallKey(sealed, await this.deviceOf(userId, deviceId), this.self, BINDING)
+    return (await openCallKey(sealed, await this.deviceOf(userId, deviceId), this.self, BINDING)).callKey
   }
 
   #open(url: string): WebSocket {
@@ -322,8 +329,7 @@ export function isAsDocumented(t: Test, { body }: Received): void {
 }
 
 function holderOf(userId: string, deviceId: string, publicKey: string): KeyHolder {
-  const point = new Uint8Array(Buffer.from(publicKey, 'base64').subarray(-65))
-  return { name: `${userId}_${deviceId}`, point }
+  return { name: `${userId}_${deviceId}`, publicKey: new Uint8Array(Buffer.from(publicKey, 'base64')) }
 }
 
 function tokenOf(kind: string, { name }: OwnDevice): string {

@@ -24,7 +24,7 @@ export function callView(state: State, call: Call, app: App): TemplateResult {
       ${peopleView(state, call, app)}
     </header>
     <footer class="call-foot">
-      ${keyAsksView(state, app)} ${keylessView(call, state.doing, app)} ${mediaText(state)} ${fingerprintView(call)} ${controlsView(state, call, app)}
+      ${keyAsksView(state, app)} ${keylessView(call, state.doing, app)} ${mediaText(state)} ${fingerprintView(state, call)} ${controlsView(state, call, app)}
     </footer>
   </section>`
 }
@@ -154,13 +154,35 @@ function keyAsksView({ keyAsks, user, doing }: State, app: App): View {
 }
 
 /** Open while there are two, who compare it most; a shield among many. */
-function fingerprintView({ fingerprint, keys, participants }: Call): View {
+function fingerprintView(state: State, call: Call): View {
+  const { fingerprint, keys, participants } = call
   if (fingerprint === undefined) return nothing
   return html`<details class="fingerprint" ?open=${participants.length <= 2}>
     <summary title="The others see the same digits when they have the same key.">${iconView('shield')} Encrypted</summary>
-    <p><span class="digits mono" aria-label="Fingerprint of the call’s key">${fingerprint}</span>
-      <span class="quiet">key <span class="epoch">${keys[0]?.epoch}</span></span></p>
+    <p class="digits mono" aria-label="Fingerprint of the call’s key">${fingerprint}</p>
+    <p class="quiet">Key <span class="epoch">${keys[0]?.epoch}</span>, for ${sealedForView(state, call)}. The same digits on every
+      screen mean the same key, sealed for these devices alone; anyone in the call could still pass it on.</p>
   </details>`
+}
+
+/** The devices that the key was sealed for: the user's own by name, and the number of each other person's. */
+function sealedForView({ user, devices }: State, { sealedFor, participants }: Call): TemplateResult {
+  const own = sealedFor.filter(({ userId }) => userId === user?.userId)
+  const ownNames = own.map(({ deviceId }) => {
+    const device = devices.find(one => one.deviceId === deviceId)
+    return device?.current
+      ? 'this device'
+      : html`your <span dir="auto">${device?.name ?? 'other device'}</span>`
+  })
+  const others = participants.flatMap(({ userId, displayName }) => {
+    const count = sealedFor.filter(one => one.userId === userId).length
+    const name = html`<span dir="auto">${displayName}</span>`
+    if (count === 0 || userId === user?.userId) return []
+    return count === 1 ? html`${name}’s device` : html`${count} devices of ${name}`
+  })
+  const all = [...ownNames, ...others]
+  const separatorOf = (at: number) => (at === 0 ? '' : at === all.length - 1 ? ' and ' : ', ')
+  return html`<span class="sealed-for">${all.map((one, at) => html`${separatorOf(at)}${one}`)}</span>`
 }
 
 function keylessView({ state, callId }: Call, doing: ReadonlySet<string>, app: App): View {

@@ -50,6 +50,11 @@ export interface EpochKey {
   readonly fingerprint: string
 }
 
+export interface KeyDevice {
+  readonly userId: string
+  readonly deviceId: string
+}
+
 export interface CallPerson {
   readonly userId: string
   readonly displayName: string
@@ -100,6 +105,8 @@ export interface Call {
   /** When the first callee joined, by the server's clock. */
   readonly startedAtMs: number | undefined
   readonly fingerprint: string | undefined
+  /** Devices that the newest key was sealed for, this one among them; the fingerprint covers them. Empty without a key. */
+  readonly sealedFor: readonly KeyDevice[]
   /** Those that open frames, newest first: the one before goes a few seconds after all have the new one. */
   readonly keys: readonly EpochKey[]
   /** The one that frames are sealed with. */

@@ -11,8 +11,9 @@ import type {
   CallState,
   EpochKey,
   KeyAsk,
+  KeyDevice,
 } from './call.ts'
-import { type DeviceCall, stateOf } from './device.ts'
+import { type DeviceCall, newestKey, stateOf } from './device.ts'
 import type { CallCommand } from './input.ts'
 
 /** The device as far as a call of it needs it. */
@@ -28,6 +29,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   #now: DeviceCall
   /** The same list until it changes: views compare it. */
   #keys: readonly EpochKey[] | undefined
+  /** Likewise. */
+  #sealedFor: readonly KeyDevice[] | undefined
 
   constructor(shell: CallShell, call: DeviceCall) {
     super()
@@ -38,7 +41,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   /** As it was decided. Gives whether anything is new. */
   become(call: DeviceCall): boolean {
     const isNews = call !== this.#now
-    if (call.key !== this.#now.key || call.phase !== this.#now.phase) this.#keys = undefined
+    if (call.key !== this.#now.key || call.phase !== this.#now.phase) this.#keys = this.#sealedFor = undefined
     this.#now = call
     return isNews
   }
@@ -128,6 +131,12 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.keys[0]?.fingerprint
   }
 
+  get sealedFor(): readonly KeyDevice[] {
+    const key = this.#now.phase.kind === 'ended' ? undefined : newestKey(this.#now)
+    this.#sealedFor ??= key?.members.map(deviceOf) ?? NO_DEVICES
+    return this.#sealedFor
+  }
+
   answer(): Promise<void> {
     return this.#ask({ on: 'answer', callId: this.callId })
   }
@@ -173,4 +182,11 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   }
 }
 
+/** The device of a name, `<userId>_<deviceId>`. */
+function deviceOf(name: string): KeyDevice {
+  const [userId = '', deviceId = ''] = name.split('_')
+  return { userId, deviceId }
+}
+
 const NOBODY: readonly CallParticipant[] = []
+const NO_DEVICES: readonly KeyDevice[] = []

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { makeCallKey, sealCallKey } from '../../../src/app/devices/call-key.ts'
+import { type KeyHolder, keyHolder, makeCallKey, sealCallKey } from '../../../src/app/devices/call-key.ts'
 import type { PublishedUser } from '../../../src/app/devices/key-log.ts'
 import { hashOfSet, keyMembersOf } from '../../../src/app/devices/key-members.ts'
 import type { ReplyOf } from '../../../src/app/session/operations.ts'
@@ -48,10 +48,9 @@ t.test(
     t.equal(Buffer.from(text, 'base64').length, 262, 'with a checkpoint')
     const { keyMembers } = sealed
     const hints = { sets: [keyMembers] }
-    t.same(await bob.exchange.open(text, [ann], BINDING, hints), {
-      ...{ key, userId: ann.userId, deviceId: ann.deviceId, keyMembers },
-      members: [ann, bob].map(nameOf),
-    })
+    const opened = await bob.exchange.open(text, [ann], BINDING, hints)
+    t.same(opened.members.toSorted(), [ann, bob].map(nameOf).toSorted())
+    t.match(opened, { key, userId: ann.userId, deviceId: ann.deviceId, keyMembers })
 
     t.equal(await rejectionOf(bob.exchange.open(text, [bob], BINDING, hints)), 'CALL_KEY_INVALID')
     for (const other of [{ callId: '7' }, { epoch: 2 }, { nonce: new Uint8Array(16).fill(1) }])
@@ -225,6 +224,44 @@ t.test('a lying server gets no key', async t => {
   const sealed = await ann.exchange.sealForUsers(makeCallKey(), [bob.userId], BINDING)
   t.same(Object.keys(sealed.texts), [nameOf(bob)])
   t.same(ann.events.at(-1), { kind: 'unlisted', userId: bob.userId, deviceId: '77' })
+})
+
+t.test('a key is taken with the set alone that was sealed, of devices that the log proves', async t => {
+  const { ann, bob, cat } = await openHouse(t)
+  const [from, to] = [ann.keyLog.self, bob.keyLog.self]
+  const sealedWith = async (...holders: readonly KeyHolder[]) => {
+    const keyMembers = keyMembersOf(holders)
+    const key = { callKey: makeCallKey(), setHash: hashOfSet(keyMembers), sealedAtMs: Date.now() }
+    return { keyMembers, text: await sealCallKey(packCallKey(key), from, to, BINDING) }
+  }
+  const openedBy = (text: string, sets: readonly string[]) =>
+    rejectionOf(bob.exchange.open(text, [ann], BINDING, { sets }))
+
+  const { text, keyMembers } = await sealedWith(from, to)
+  const other = keyMembersOf([from, to, cat.keyLog.self])
+  const answer = (set: string) => {
+    bob.lie = path => (path.endsWith('/key-members') ? Promise.resolve({ keyMembers: set }) : undefined)
+  }
+  answer(other)
+  t.equal(await openedBy(text, []), 'KEY_MEMBERS_REFUSED', 'another set than the sealed one')
+  t.equal(await openedBy(text, [other, '?']), 'KEY_MEMBERS_REFUSED', 'also where the record has it')
+  t.equal(await openedBy(text, [other, keyMembers]), 'none', 'the right one among them is found')
+  answer(keyMembers)
+  t.equal(await openedBy(text, []), 'none', 'or read')
+
+  const ghostKey = newPublicKey('P-256 X9.63')
+  const sets: Readonly<Record<string, readonly KeyHolder[]>> = {
+    'without this device': [from],
+    'without the device that sealed it': [to],
+    'with another key of this device': [from, keyHolder(to.userId, to.deviceId, ghostKey)],
+    'with another key of its sealer': [keyHolder(from.userId, from.deviceId, ghostKey), to],
+    'with a device of one’s own that nobody approved': [from, to, keyHolder(to.userId, '77', ghostKey)],
+    'with a ghost of the sealer’s user': [from, to, keyHolder(from.userId, '77', ghostKey)],
+  }
+  for (const [what, holders] of Object.entries(sets)) {
+    const sealed = await sealedWith(...holders)
+    t.equal(await openedBy(sealed.text, [sealed.keyMembers]), 'KEY_MEMBERS_REFUSED', what)
+  }
 })
 
 t.test('a log that shows two people two trees is found out by their call, and the proof is kept', async t => {

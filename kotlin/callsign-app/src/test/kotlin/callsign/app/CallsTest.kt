@@ -82,7 +82,10 @@ class CallsTest {
         call.state.first { it == CallState.ACTIVE }
         assertEquals(call.fingerprint, answered.text("fingerprint"))
         assertEquals("true", answered.text("isVerified"))
+        assertEquals(setOf(annId, bobId), call.sealedFor.map { it.userId }.toSet())
+        assertTrue(KeyDevice(annId, checkNotNull(ann.deviceId)) in call.sealedFor)
         call.end()
+        assertEquals(emptyList<KeyDevice>(), call.sealedFor)
         assertEquals(CallEnding.HANGUP, call.ending)
         assertNull(call.fingerprint)
 
