@@ -49,8 +49,6 @@ async function deviceOf(name: string, scalar: string): Promise<OwnKeyHolder & pr
 }
 
 const BINDING = { callId: '6117204471893025', epoch: 1 }
-/** Until `sealed_base64` of the vector is made again. */
-const KOTLIN_SEALS_VERSION_1 = true
 const NONCE = Uint8Array.from({ length: 16 }, (_, at) => at + 1)
 
 const documented = async () => ({
@@ -176,7 +174,7 @@ t.test('a checkpoint goes with a key, and both programs read past it', async t =
   t.same(await printed.openCallKey(sealed, ann, bob, BINDING), key)
 })
 
-t.test('the SDK opens what the Kotlin package has sealed', { todo: KOTLIN_SEALS_VERSION_1 }, async t => {
+t.test('the SDK opens what the Kotlin package has sealed', async t => {
   const { ann, bob } = await documented()
   const vector = readVectors<Record<string, string>>('call-key-checkpoint')
   const byKotlin = await openCallKey(vector.sealed_base64!, ann, bob, BINDING)
