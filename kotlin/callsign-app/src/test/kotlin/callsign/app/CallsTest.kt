@@ -257,7 +257,7 @@ class CallsTest {
     }
 
     @Test
-    fun `whoever is removed gets no key that is made after it`() = withFriends {
+    fun `a person who is removed gets no key that is made after it`() = withFriends {
         val cat = server.app()
         val catId = cat.signInAs("Cat")
         cat.contacts.request(annId)
