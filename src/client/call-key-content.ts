@@ -17,7 +17,7 @@ export interface CallKeyContent {
   readonly sealedAtMs: number
 }
 
-/** What was opened, taken apart. */
+/** The opened octets, taken apart. */
 export interface OpenedCallKey extends CallKeyContent {
   /** For `LogClient.compareWith`, which verifies it. Left out where none came. */
   readonly note?: string

@@ -27,7 +27,7 @@ interface FoundHandle {
   readonly handleId: unknown
   readonly token: string
   readonly room: unknown
-  /** Of a publisher. */
+  /** A publisher's. */
   readonly feedId: unknown
 }
 

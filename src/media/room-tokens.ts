@@ -37,7 +37,7 @@ export class RoomTokens {
     pluginToken: this.#signed(`${this.#endS(0)},janus,${VIDEO_ROOM},${deviceText(entry.device)}`),
   })
 
-  /** Those that a device may hold, from the one that has just ended, for a gateway whose clock is behind, to the next one. */
+  /** Those that a device may hold, from the one before, which a gateway with a late clock still takes, to the next one. */
   roomTokens(entry: RoomEntry): string[] {
     return [-2, -1, 0, 1].map(steps => this.#roomToken(entry, this.#endS(steps)))
   }
@@ -51,7 +51,7 @@ export class RoomTokens {
     return this.#signed(`${endS},${VIDEO_ROOM},room=${roomId},${deviceText(device)}`)
   }
 
-  /** Of a token that is made so many steps from now. */
+  /** For a token made so many steps from now. */
   #endS(steps: number): number {
     return (Math.floor(this.#nowMs() / 1000 / STEP_S) + 2 + steps) * STEP_S
   }

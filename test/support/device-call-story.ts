@@ -197,7 +197,7 @@ export class StoryPlayer {
     }
   }
 
-  /** What a story leaves out: the set is of all who have a part in the call. */
+  /** Fills in what a story leaves out: all who have a part in the call are in the set. */
   #outcomeOf(act: Act): object {
     const own = `${this.device.userId}_${this.device.deviceId}`
     if (act.do === 'open') {

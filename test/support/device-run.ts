@@ -53,7 +53,7 @@ export interface SealedText {
   readonly callId: string
   readonly epoch: number
   readonly keyMembers: string
-  /** Of the device that asked for it. */
+  /** The asking device's. */
   readonly nonce: string | undefined
 }
 

@@ -33,7 +33,7 @@ export type Act =
     } & Use &
       SetHints)
   | { readonly do: 'make'; readonly key: number }
-  /** A nonce is that of the device that has asked. */
+  /** With the asking device's nonce, if it sent one. */
   | ({
       readonly do: 'seal'
       readonly act: number

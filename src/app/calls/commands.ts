@@ -96,7 +96,7 @@ export function onInviteSealed(
   turn.request('POST call/{callId}/invite', { ...asked, for: 'invite', set }, body)
 }
 
-/** All others may have the new key: this device, which does not know, makes another one or asks for it. */
+/** The members may have the new key. This device can't know: it makes another one, or asks for theirs. */
 export function onUnheard(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call?.record?.hostUserId === turn.device.userId) rotation.planAgain(turn, callId)

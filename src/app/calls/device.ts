@@ -330,7 +330,7 @@ export interface Kept {
 
 export interface Opened {
   readonly callId: string
-  /** The newest: what comes again of an older one is not taken after a restart, and none of these once the call is over. */
+  /** The newest. After a restart no older one is taken, and once the call has ended neither is this one. */
   readonly epoch: number
   readonly isOver?: true
   /** Whom this device has removed. */

@@ -167,7 +167,7 @@ export function onUpdate(turn: Turn, event: KeyUpdateEvent, command: number): vo
   const stranger = latest !== undefined && !isFromMember(latest, from) ? notFromMember(from) : undefined
   const refusal = refusalOfEpoch(turn, callId, epoch) ?? stranger
   if (refusal !== undefined) return onUpdateRefused(turn, sealed, refusal)
-  // Somebody has come who may not be in the record yet.
+  // A person has come whom the record may not have yet.
   if (event.added)
     return void turn.request('GET call/{callId}', { ...sealed, for: 'key update: read', event })
   openUpdate(turn, event, command, turn.call(callId)?.record)

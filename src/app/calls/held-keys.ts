@@ -79,7 +79,7 @@ export function drop(turn: Turn, callId: string, epoch: number): void {
   })
 }
 
-/** Until when the newest key seals frames: who withholds newer ones has nobody send with it for longer. */
+/** The newest key seals frames until then, even if a server withholds newer ones. */
 export function outdatedAtMs({ heldAtMs, record }: DeviceCall): number {
   const periodMs = 1000 * Math.min(record?.keyRotationIn ?? PERIOD_S, PERIOD_S)
   return heldAtMs + periodMs + KEPT_MS

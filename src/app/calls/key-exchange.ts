@@ -100,7 +100,8 @@ export class KeyExchange {
   ): Promise<SealedKeys> {
     const members = readKeyMembers(keyMembers)
     const joined = participants.filter(({ state }) => state === 'joined').map(nameOf)
-    const receivers = members.filter(({ name }) => joined.includes(name))
+    const { self } = this.#keyLog
+    const receivers = members.filter(({ name }) => joined.includes(name) && name !== self.name)
     const devices = await this.#provedAs(receivers, binding)
     const texts = await this.#texts(key, devices, hashOfSet(keyMembers), binding)
     return { texts, keyMembers, members: members.map(({ name }) => name), without: [] }

@@ -55,7 +55,7 @@ export function refusalOfSet(
   const ignored = userIds.find(userId => removed.includes(userId))
   if (ignored !== undefined) return removalIgnored(ignored)
   if (record === undefined) return undefined
-  // Who has left since the key was made, or declined, was in the call then.
+  // People who have left since, or declined, were in the call when the key was made.
   const hasPart = (id: string) =>
     record.participants.some(one => one.userId === id && one.state !== 'removed')
   const stranger = userIds.find(userId => !hasPart(userId))
@@ -102,8 +102,8 @@ export function noteOpened(turn: Turn, callId: string, epoch: number, isOver = f
 }
 
 /**
- * Whether this device may make the next epoch: the host's, and where the host's device does not have the key either, that of the
- * member with the lowest id.
+ * Whether this device may make the next epoch. The host's may; if the host's device does not have the present key, the member with
+ * the lowest id may instead.
  */
 export function mayRenew(turn: Turn, callId: string, record: CallRecord): boolean {
   const { userId, deviceId } = turn.device
@@ -117,7 +117,7 @@ export function mayRenew(turn: Turn, callId: string, record: CallRecord): boolea
   return `${lowest}` === userId
 }
 
-/** Those whom the next key is for: this device seals for nobody whom it has removed. */
+/** The next key's receivers, without those whom this device has removed. */
 export function receiversIn(
   turn: Turn,
   callId: string,

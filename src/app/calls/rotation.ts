@@ -63,8 +63,8 @@ export function renewWithout(turn: Turn, callId: string): void {
 }
 
 /**
- * The key is for those in the call alone, as soon as nobody rings any more, and for each of them: the host looks after each change
- * of people.
+ * Once the ringing is over, the key is for those in the call alone, and for all of them. The host checks that after each change of
+ * people.
  */
 export function fit(turn: Turn, callId: string): void {
   const call = turn.call(callId)

@@ -19,7 +19,7 @@ export interface KeyHolder {
   readonly name: string
   /** The uncompressed point of its P-256 key. */
   readonly point: Bytes
-  /** SHA-256 of the public key as the log has it. */
+  /** SHA-256 of the logged public key. */
   readonly keyHash: Bytes
 }
 
@@ -90,7 +90,7 @@ export async function openCallKey(
 
 /**
  * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The
- * hash is repeated, so that nobody finds two keys with the same ones.
+ * hash is repeated, which makes two keys with the same digits hard to find.
  */
 export function fingerprintOf(
   callKey: Uint8Array,
@@ -141,7 +141,7 @@ function concat(...parts: readonly Uint8Array[]): Bytes {
 const PURPOSE = new TextEncoder().encode('callsign call key v2\n')
 const FINGERPRINT = new TextEncoder().encode('callsign call fingerprint v2\n')
 const FINGERPRINT_HASHES = 5_200
-/** Of a key that nobody has asked for. */
+/** For a key that no device has asked for. */
 const NO_NONCE = new Uint8Array(16)
 /** The first octet of a sealed key. */
 const FORM = 2

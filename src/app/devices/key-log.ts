@@ -215,7 +215,7 @@ export class KeyLog {
     return packCallKey(content, await checked(() => this.#client.highestCheckpoint()))
   }
 
-  /** What a device of this user has sealed. Its checkpoint is compared with the newest one here. */
+  /** Takes apart what a device of this user has sealed, and compares its checkpoint with the newest one here. */
   async unpacked(opened: Uint8Array, userId: string): Promise<CallKeyContent> {
     const { note, ...content } = readCallKey(opened, this.#stores.origin)
     if (note !== undefined) await this.#compare(userId, note)

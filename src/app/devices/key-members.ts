@@ -12,7 +12,7 @@ export interface KeyMember {
   readonly userId: string
   /** `<userId>_<deviceId>` */
   readonly name: string
-  /** SHA-256 of its public key as the log has it: a name may have had another one. */
+  /** SHA-256 of its logged public key: a name may have had another key before. */
   readonly keyHash: Bytes
 }
 
@@ -75,7 +75,7 @@ function memberOf(entry: Bytes): KeyMember {
   return { userId, name: `${userId}_${view.getBigUint64(8)}`, keyHash: entry.slice(NAME_BYTES) }
 }
 
-/** Of the form of section 3, in the one order that there is. */
+/** Throws unless the octets are a set in its one order. */
 function checkedSet(octets: Uint8Array): Bytes {
   const set = Uint8Array.from(octets)
   const count = (set[0] ?? 0) * 256 + (set[1] ?? 0)

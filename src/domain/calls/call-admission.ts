@@ -14,7 +14,7 @@ import { type CallChange, changed } from './call-command.ts'
 import { entryOf } from './call-media.ts'
 import { type DeviceEffect, mediaReadyNotice } from './call-notice.ts'
 
-/** `answered` are devices that read it in a reply, and need no message. The others get new tokens before theirs end. */
+/** `answered` are devices that read it in a reply, and need no message. All the rest get new tokens before theirs end. */
 export function withAdmitted(
   call: Call,
   admitted: readonly CallDeviceRef[],

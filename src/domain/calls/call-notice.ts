@@ -170,7 +170,7 @@ export interface ParticipantView {
   readonly publicKeyHash: string | undefined
   /** `<userId>:<displayName>`. */
   readonly mediaName: string
-  /** That device's publishers at the media gateway, while it is in the call. */
+  /** The device's publishers at the media gateway, while it is in the call. */
   readonly feedIds: readonly number[] | undefined
 }
 

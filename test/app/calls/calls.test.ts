@@ -70,6 +70,8 @@ t.test(
     await dans.answer()
     t.equal(dans.fingerprint, call.fingerprint)
     await until(cats, ({ participants }) => participants.length === 4)
+    for (const one of [bobs, cats]) await until(one, ({ fingerprint }) => fingerprint === call.fingerprint)
+    t.equal(call.keys[0]?.epoch, 2, 'those who come have a key of their own')
 
     const ended = dans.once('ended')
     const renewed = [call.once('key'), bobs.once('key'), cats.once('key')]
@@ -77,13 +79,13 @@ t.test(
     t.same(await ended, { reason: 'removed' })
     const keys = await Promise.all(renewed)
     t.same(new Set(keys.map(({ fingerprint }) => fingerprint)).size, 1)
-    t.match(keys[1], { epoch: 2, fromUserId: ann!.me.userId! })
+    t.match(keys[1], { epoch: 3, fromUserId: ann!.me.userId! })
 
     const handed = [bobs.once('key'), cats.once('key')]
     await call.leave()
     t.equal(call.ending, 'left')
     const [bobsKey, catsKey] = await Promise.all(handed)
-    t.match(bobsKey, { epoch: 3, fromUserId: bob!.me.userId! })
+    t.match(bobsKey, { epoch: 4, fromUserId: bob!.me.userId! })
     t.equal(catsKey?.fingerprint, bobsKey?.fingerprint)
     t.ok(bobs.isHost)
     await t.rejects(cats.end(), { code: 'NOT_HOST' })

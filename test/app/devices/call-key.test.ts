@@ -49,6 +49,7 @@ async function deviceOf(name: string, scalar: string): Promise<OwnKeyHolder & pr
 }
 
 const BINDING = { callId: '6117204471893025', epoch: 1 }
+
 const NONCE = Uint8Array.from({ length: 16 }, (_, at) => at + 1)
 
 const documented = async () => ({
