@@ -161,6 +161,7 @@ export class StoryPlayer {
           act.callId && `call ${act.callId}`,
           act.leaving && `leaving ${act.leaving.join(' ')}`,
           opened && `opened ${opened.join(' and ')}`,
+          act.accepted && `accepted ${act.accepted.join(' ')}`,
         ]
         return `keep ${parts.filter(Boolean).join(', ') || 'nothing'}`
       }

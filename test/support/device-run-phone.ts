@@ -271,6 +271,7 @@ export class RunDevice {
           ...(act.callId && { callId: act.callId }),
           ...(act.leaving && { leaving: act.leaving }),
           ...(act.opened && { opened: act.opened }),
+          ...(act.accepted && { accepted: act.accepted }),
         }
         return
       case 'emit':

@@ -121,9 +121,13 @@ export interface Call {
 
   /**
    * Answers, once the key is verified and opened; the call that this device is in is left for it. Rejects with
-   * `KEYS_REFUSED` when the caller does not verify: it may be answered again.
+   * `KEYS_REFUSED` when the caller does not verify: it may be answered again. `CALLER_NOT_SEALER`: the key comes from another person
+   * than the caller. `INVITATION_OLD`: it was sealed more than five minutes ago; ask the user, who may answer `evenIfOld`.
+   * `OWN_DEVICE_IN_SET`: ask the user whether `members.name` is a device of theirs, and see `acceptDevice`.
    */
-  answer(): Promise<void>
+  answer(options?: { readonly evenIfOld?: boolean }): Promise<void>
+  /** The user knows this device of theirs, `<userId>_<deviceId>`, which is on no list: keys may be sealed for it too. */
+  acceptDevice(name: string): Promise<void>
   /** For all devices of the user. With `timeout` the call counts as missed. */
   decline(reason?: 'declined' | 'busy' | 'timeout'): Promise<void>
   /** Ends it for all: the host, either of two, the caller while it rings. Else it rejects with `NOT_HOST`. */

@@ -243,9 +243,9 @@ export class Calls implements CallShell {
           const { nonce: number, ...use } = act
           const binding = { ...use, ...(number !== undefined && { nonce: this.#nonce(number) }) }
           const opened = await this.#deps.exchange.open(act.text, act.from, binding, act)
-          const { key, userId, deviceId, keyMembers, members } = opened
-          const put = this.#keys.put(act.key, key, binding, keyMembers)
-          return { key: put, from: { userId, deviceId }, keyMembers, members }
+          const { key, userId, deviceId, sealedAtMs, ...set } = opened
+          const put = this.#keys.put(act.key, key, binding, set.keyMembers)
+          return { key: put, from: { userId, deviceId }, ...set, sealedAgoMs: Date.now() - sealedAtMs }
         })
       case 'make':
         return this.#keys.make(act.key)
@@ -308,8 +308,13 @@ export class Calls implements CallShell {
     else waiting?.resolve(callId === undefined ? undefined : callOf(callId))
   }
 
-  #keep({ callId, leaving, opened }: Kept): void {
-    const kept = { ...(callId && { callId }), ...(leaving && { leaving }), ...(opened && { opened }) }
+  #keep({ callId, leaving, opened, accepted }: Kept): void {
+    const kept = {
+      ...(callId && { callId }),
+      ...(leaving && { leaving }),
+      ...(opened && { opened }),
+      ...(accepted && { accepted }),
+    }
     const value = Object.keys(kept).length === 0 ? null : kept
     this.#kept = this.#kept
       .then(() => writeStored(this.#deps.storage, keptKey(this.#deps.userId), value))
@@ -375,13 +380,13 @@ function keptKey(userId: string): string {
   return `call.${userId}`
 }
 
-function isKept({ callId, leaving, opened }: Readonly<Record<string, unknown>>): boolean {
+function isKept({ callId, leaving, opened, accepted }: Readonly<Record<string, unknown>>): boolean {
   const isText = (value: unknown) => typeof value === 'string'
   const isList = (value: unknown) => value === undefined || (Array.isArray(value) && value.every(isText))
   const isOpened = (each: Partial<Opened> | null) =>
     isText(each?.callId) && Number.isInteger(each?.epoch) && isList(each?.removed)
   const areOpened = opened === undefined || (Array.isArray(opened) && opened.every(isOpened))
-  return (callId === undefined || isText(callId)) && isList(leaving) && areOpened
+  return (callId === undefined || isText(callId)) && isList(leaving) && isList(accepted) && areOpened
 }
 
 const NONCE_BYTES = 16

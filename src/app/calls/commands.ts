@@ -6,7 +6,7 @@ import { close, HAS_ENDED, sendLeave, withoutLeaving } from './ending.ts'
 import { answer } from './entering.ts'
 import { hold } from './held-keys.ts'
 import type { Command, Input } from './input.ts'
-import { receiversIn } from './key-rules.ts'
+import { acceptDevice, receiversIn } from './key-rules.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
@@ -19,7 +19,10 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
   if (call === undefined) return turn.settle(command, HAS_ENDED)
   switch (input.on) {
     case 'answer':
-      return answer(turn, callId, command)
+      return answer(turn, callId, command, input.evenIfOld)
+    case 'accept-device':
+      acceptDevice(turn, input.name)
+      return turn.settle(command)
     case 'decline':
       return ringing.decline(turn, callId, input.reason, command)
     case 'end':

@@ -118,6 +118,8 @@ export interface Entering {
   /** The key is opened; other calls are left; the server is asked; the key that came with its answer is opened. */
   readonly step: 'key' | 'clearing' | 'joining' | 'opening'
   readonly commands: readonly number[]
+  /** The user wants it, however old its invitation is. */
+  readonly evenIfOld?: true
   /** Why it would have rung no more while it was answered here. */
   readonly rungOut?: CallEnding
   /** The start that this call has crossed: it is made after all if this call has ended by now. */
@@ -158,6 +160,8 @@ export interface HeldKey extends KeySet {
   readonly fromUserId: string
   /** Not the host's, who may replace it. */
   readonly isProvisional?: true
+  /** Names of the user's other devices that have it and are on no list. */
+  readonly unlisted?: readonly string[]
 }
 
 /** The devices that a key is sealed for. */
@@ -324,6 +328,8 @@ export interface Kept {
   readonly callId?: string
   /** Calls whose key this device has had, the one that was last in use at the end. */
   readonly opened?: readonly Opened[]
+  /** Names of the user's devices that are on no list, and whose having keys the user has accepted. */
+  readonly accepted?: readonly string[]
   /** Those that it has left, and the server may not have heard; never empty. */
   readonly leaving?: readonly string[]
 }

@@ -32,12 +32,13 @@ import { add, NOT_RINGING, openInvitation, personIn, senderOf, sendersIn, setInv
 import type { Turn } from './turn.ts'
 
 /** Answers a call that rings here. */
-export function answer(turn: Turn, callId: string, command: number): void {
+export function answer(turn: Turn, callId: string, command: number, evenIfOld = false): void {
   const phase = turn.call(callId)?.phase
   if (phase?.kind !== 'ringing in') return turn.settle(command, NOT_RINGING)
   const { kind: _, ...from } = phase
   const { invited } = from
-  turn.enterPhase(callId, { kind: 'entering', from, step: 'key', commands: [command] })
+  const accepted = evenIfOld && { evenIfOld }
+  turn.enterPhase(callId, { kind: 'entering', from, step: 'key', commands: [command], ...accepted })
   // The log may not have been reachable when it began to ring.
   if (invited.state === 'refused') {
     setInvited(turn, callId, { ...invited, state: 'opening' })

@@ -16,7 +16,10 @@ export type Input =
       readonly userIds: readonly string[]
       readonly options: Start['options']
     }
-  | ({ readonly on: 'join' | 'answer' | 'end' | 'leave' | 'renew' | 'resend' } & Command)
+  | ({ readonly on: 'join' | 'end' | 'leave' | 'renew' | 'resend' } & Command)
+  | ({ readonly on: 'answer'; readonly evenIfOld?: true } & Command)
+  /** A device of the user's own, by its name. */
+  | ({ readonly on: 'accept-device'; readonly name: string } & Command)
   /** A new key; frames of this member do not open, if one is named. */
   | ({ readonly on: 'ask'; readonly userId?: string } & Command)
   | ({ readonly on: 'decline'; readonly reason: 'declined' | 'busy' | 'timeout' } & Command)
@@ -56,6 +59,10 @@ export interface Outcome extends Partial<KeySet> {
   readonly text?: string
   /** Names of devices in the call that it was not sealed for. */
   readonly without?: readonly string[]
+  /** Names of the user's other devices that have the key and are on no list. */
+  readonly unlisted?: readonly string[]
+  /** How long ago the key was sealed, by this device's clock and its sender's. */
+  readonly sealedAgoMs?: number
 }
 
 /** A command of the app for a call. */

@@ -33,6 +33,10 @@ export interface SealedKeys {
 
 export interface OpenedKey extends Sender, Pick<SealedKeys, 'keyMembers' | 'members'> {
   readonly key: Uint8Array
+  /** Names of the user's own devices in the set, but this one, that no device list names. */
+  readonly unlisted: readonly string[]
+  /** By the sender's clock. */
+  readonly sealedAtMs: number
 }
 
 /** Whom a key is sealed for: the devices in the call, all of those who still ring, and all of these users. */
@@ -137,12 +141,17 @@ export class KeyExchange {
         if (hasCode(refusal, 'CALL_KEY_INVALID')) refusal = error
       })
       if (opened === undefined) continue
-      const { from, callKey, setHash } = opened
+      const { from, callKey, setHash, sealedAtMs } = opened
       const keyMembers = await this.#setOf(setHash, binding, hints)
       const members = readKeyMembers(keyMembers)
       await this.#checkMembers(members, from, binding)
       const { userId, deviceId } = from
-      return { key: callKey, userId, deviceId, keyMembers, members: members.map(({ name }) => name) }
+      const unlisted = this.#known(binding).filter(one => !one.isListed && this.#isOwnIn(members, one))
+      return {
+        ...{ key: callKey, userId, deviceId, keyMembers, sealedAtMs },
+        members: members.map(({ name }) => name),
+        unlisted: unlisted.map(({ name }) => name),
+      }
     }
     throw refusal
   }
@@ -201,6 +210,11 @@ export class KeyExchange {
       if (device !== undefined) return device
       throw membersRefused(`device ${member.name} is not one that the log proves`, member.name)
     })
+  }
+
+  #isOwnIn(members: readonly KeyMember[], { name, userId }: PeerDevice): boolean {
+    const { self } = this.#keyLog
+    return userId === self.userId && name !== self.name && members.some(one => one.name === name)
   }
 
   async #prove(userIds: readonly string[], binding: KeyBinding): Promise<readonly PeerDevice[]> {

@@ -43,13 +43,18 @@ export function changeIn({ added, removed }: KeyUpdateEvent): { readonly change?
   return added === undefined || removed === undefined ? {} : { change: { added, removed } }
 }
 
-/** Why a key is not taken that is sealed for these devices. Without a record it is not known who has a part in the call. */
+/**
+ * Why a key is not taken that is sealed for these devices: `unlisted` are some of the user's own. Without a record it is not known
+ * who has a part in the call.
+ */
 export function refusalOfSet(
   turn: Turn,
   callId: string,
-  { members }: KeySet,
+  { members, unlisted = [] }: Pick<HeldKey, 'members' | 'unlisted'>,
   record: CallRecord | undefined,
 ): Failure | undefined {
+  const unknown = unlisted.find(name => !turn.device.kept.accepted?.includes(name))
+  if (unknown !== undefined) return ownDeviceInSet(unknown)
   const removed = turn.call(callId)?.removed ?? []
   const userIds = [...new Set(members.map(name => name.split('_')[0]!))]
   const ignored = userIds.find(userId => removed.includes(userId))
@@ -62,6 +67,18 @@ export function refusalOfSet(
   if (stranger === undefined) return undefined
   const message = 'The call’s key is not taken: it is sealed for a person who is not in the call.'
   return { code: 'KEY_MEMBERS_REFUSED', message, members: { userId: stranger } }
+}
+
+function ownDeviceInSet(name: string): Failure {
+  const message = 'The call’s key is sealed for a device of your own that is on no device list: is it yours?'
+  return { code: 'OWN_DEVICE_IN_SET', message, members: { name } }
+}
+
+/** The user says that it is theirs. */
+export function acceptDevice(turn: Turn, name: string): void {
+  const { accepted = [] } = turn.device.kept
+  const others = accepted.filter(one => one !== name)
+  turn.keep({ ...turn.device.kept, accepted: [...others, name].slice(-ACCEPTED_MAX) })
 }
 
 /** Why the call's key is not taken from the device that is said to have made it. */
@@ -156,9 +173,21 @@ export function nameOf({
   return `${userId}_${deviceId}`
 }
 
+/** A server may hand out once more what it has kept. */
+export function refusalOfAge(turn: Turn, callId: string, sealedAgoMs: number): Failure | undefined {
+  const phase = turn.call(callId)?.phase
+  if (sealedAgoMs <= OLD_MS || (phase?.kind === 'entering' && phase.evenIfOld)) return undefined
+  const minutes = Math.floor(sealedAgoMs / 60_000)
+  const message = `The invitation was sealed ${minutes} minutes ago: take it only if you expect it.`
+  return { code: 'INVITATION_OLD', message, members: { sealedAgoMs } }
+}
+
 export const CALLER_NOT_SEALER: Failure = {
   code: 'CALLER_NOT_SEALER',
   message: 'The call’s key does not come from the person who is said to call.',
 }
 /** Some tens of octets each. */
 const OPENED_MAX = 500
+const ACCEPTED_MAX = 100
+/** An invitation rings for a minute, and clocks differ. */
+const OLD_MS = 300_000

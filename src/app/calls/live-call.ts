@@ -137,8 +137,12 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.#sealedFor
   }
 
-  answer(): Promise<void> {
-    return this.#ask({ on: 'answer', callId: this.callId })
+  answer({ evenIfOld = false }: { readonly evenIfOld?: boolean } = {}): Promise<void> {
+    return this.#ask({ on: 'answer', callId: this.callId, ...(evenIfOld && { evenIfOld }) })
+  }
+
+  acceptDevice(name: string): Promise<void> {
+    return this.#ask({ on: 'accept-device', name, callId: this.callId })
   }
 
   decline(reason: 'declined' | 'busy' | 'timeout' = 'declined'): Promise<void> {

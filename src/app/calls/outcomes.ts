@@ -28,7 +28,7 @@ import {
   openUpdate,
 } from './entering.ts'
 import type { Input, Outcome } from './input.ts'
-import { refusalOfSet } from './key-rules.ts'
+import { refusalOfAge, refusalOfSet } from './key-rules.ts'
 import { begin, onNotRefreshed, onNotWatched, onWatched } from './record.ts'
 import * as rejoining from './rejoining.ts'
 import { failConnected, leaveKept, notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
@@ -49,9 +49,13 @@ export function onOutcome(turn: Turn, input: Extract<Input, { readonly on: 'done
 
 function onDone(turn: Turn, waiting: Waiting, outcome: Outcome): void {
   const { body, key = 0, from, texts = {}, text, keyMembers = '', members = [], without = [] } = outcome
+  const { unlisted, sealedAgoMs = 0 } = outcome
   const record = body as CallRecord
   const set = { keyMembers, members }
-  const opened = (epoch: number): HeldKey => ({ epoch, key, fromUserId: from?.userId ?? '', ...set })
+  const opened = (epoch: number): HeldKey => ({
+    ...{ epoch, key, fromUserId: from?.userId ?? '', ...set },
+    ...(unlisted !== undefined && unlisted.length > 0 && { unlisted }),
+  })
   switch (waiting.for) {
     case 'start: seal':
       return starting.onStartSealed(turn, waiting.command, texts, set)
@@ -78,7 +82,9 @@ function onDone(turn: Turn, waiting: Waiting, outcome: Outcome): void {
     case 'invited: read':
       return refuseInvited(turn, waiting, ringing.onInvitedRead(turn, record, waiting.text))
     case 'invited: open': {
-      const refusal = refusalOfSet(turn, waiting.callId, set, waiting.record)
+      const refusal =
+        refusalOfSet(turn, waiting.callId, opened(0), waiting.record) ??
+        refusalOfAge(turn, waiting.callId, sealedAgoMs)
       if (refusal !== undefined) return refuseInvited(turn, waiting, refusal)
       if (ringing.onInvitedOpened(turn, waiting.callId, waiting.text, opened(0)))
         onInvitedKey(turn, waiting.callId)

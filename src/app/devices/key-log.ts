@@ -67,6 +67,8 @@ export type KeyEvent =
 /** A device whose key the log proves. */
 export interface PeerDevice extends KeyHolder {
   readonly publicKeyHash: string
+  /** Whether its user's device list names it. */
+  readonly isListed: boolean
 }
 
 /** A user as the server names them. */
@@ -130,7 +132,7 @@ export class KeyLog {
     const peers: PeerDevice[] = []
     for (const user of await this.#published(userIds)) {
       const { userId } = user
-      const { devices, question } = (await this.#verified(user)).verdict
+      const { basis, devices, question } = (await this.#verified(user)).verdict
       if (question !== undefined && this.#isAsked(userId)) throw keysReset(userId, question)
       if (devices.length === 0) throw unavailable([userId], 'A user has no device yet.')
       for (const { deviceId, keyAlgorithm, publicKey, publicKeyHash } of devices) {
@@ -138,7 +140,7 @@ export class KeyLog {
           const sentence = `A device has a key of ${keyAlgorithm}, which this app does not speak.`
           throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
         }
-        peers.push({ ...keyHolder(userId, deviceId, publicKey), publicKeyHash })
+        peers.push({ ...keyHolder(userId, deviceId, publicKey), publicKeyHash, isListed: basis === 'list' })
       }
     }
     return peers
