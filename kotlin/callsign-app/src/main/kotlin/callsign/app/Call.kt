@@ -76,6 +76,9 @@ public class EpochKey internal constructor(
     public val fingerprint: String,
 )
 
+/** A device that a key was sealed for. */
+public data class KeyDevice(public val userId: ULong, public val deviceId: ULong)
+
 /** News of a call, in order. The members of [Call] have changed already. */
 public sealed interface CallEvent {
     public data class StateChanged(public val state: CallState) : CallEvent
@@ -151,6 +154,9 @@ public interface Call {
 
     /** The one of [key]. */
     public val fingerprint: String? get() = key.value?.fingerprint
+
+    /** Devices that the newest key was sealed for, this one among them; the fingerprint covers them. Empty without a key. */
+    public val sealedFor: List<KeyDevice>
 
     /** Once the state is `ENDED`. */
     public val ending: CallEnding?

@@ -12,7 +12,7 @@ import java.security.GeneralSecurityException
 import java.security.MessageDigest
 import java.security.SecureRandom
 
-/** A device to seal for, or that has sealed. [point] has 65 octets; [keyHash] is SHA-256 of the public key as the log has it. */
+/** A device to seal for, or that has sealed. [point] has 65 octets; [keyHash] is SHA-256 of the logged public key. */
 public class KeyHolder private constructor(
     public val userId: ULong,
     public val deviceId: ULong,
@@ -87,7 +87,7 @@ public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder
 
 /**
  * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The hash is
- * repeated, so that nobody finds two keys with the same ones.
+ * repeated, which makes two keys with the same digits hard to find.
  */
 public fun fingerprintOf(callKey: ByteArray, setHash: ByteArray, binding: KeyBinding): String {
     val numbers = ByteBuffer.allocate(ULong.SIZE_BYTES + Int.SIZE_BYTES)
@@ -133,7 +133,7 @@ private const val FINGERPRINT_HASHES = 5_200
 private const val FINGERPRINT_GROUPS = 6
 private const val GROUP_OCTETS = 5
 
-/** Of a key that nobody has asked for. */
+/** For a key that no device has asked for. */
 private val NO_NONCE = ByteArray(16)
 
 /** The first octet of a sealed key. */

@@ -85,10 +85,11 @@ public class FrameCryptor internal constructor(private val callId: String, priva
         if (epochs.size > EPOCHS_MAX) dropKey(epochs.keys.min())
     }
 
-    /** Seals frames with the key of this epoch from now on. Gives false where it is not held. */
+    /** Seals frames with the key of this epoch from now on, and without an epoch none. Gives false where it is not held. */
     @Synchronized
-    public fun useKey(epoch: Int): Boolean {
-        val held = epochs[epoch] ?: return false
+    public fun useKey(epoch: Int?): Boolean {
+        if (epoch == null) sending = null
+        val held = epochs[epoch ?: return false] ?: return false
         if (sending?.epoch == epoch) return true
         val kid = kidOf(epoch, ownNumbers.first())
         sending = Sending(epoch, kid, SFrameKey.derive(held.baseKey, kid))

@@ -201,7 +201,7 @@ internal class KeyLog(
     suspend fun packed(content: CallKeyContent): ByteArray =
         packCallKey(content, checked { client.highestCheckpoint() })
 
-    /** What a device of this user has sealed. Its checkpoint is compared with the newest one here. */
+    /** Takes apart what a device of this user has sealed, and compares its checkpoint with the newest one here. */
     suspend fun unpacked(opened: ByteArray, userId: ULong): CallKeyContent {
         val read = try {
             readCallKey(opened, keys.origin)

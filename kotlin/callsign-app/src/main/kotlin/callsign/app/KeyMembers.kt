@@ -10,8 +10,8 @@ import callsign.verify.encodeBase64
 import java.nio.ByteBuffer
 
 /**
- * A device in a set. [name] is `<userId>_<deviceId>`. [keyHash] is SHA-256 of its public key as the log has it: a name may have had
- * another one.
+ * A device in a set. [name] is `<userId>_<deviceId>`. [keyHash] is SHA-256 of its logged public key: a name may have had another key
+ * before.
  */
 internal class KeyMember(val userId: ULong, val name: String, val keyHash: ByteArray)
 
@@ -52,7 +52,7 @@ private fun memberOf(entry: ByteArray): KeyMember {
     return KeyMember(userId, "${userId}_${names.getLong().toULong()}", entry.copyOfRange(NAME_OCTETS, ENTRY_OCTETS))
 }
 
-/** Of a set in the one form and order that there is. */
+/** Throws unless the octets are a set in its one order. */
 private fun entriesIn(keyMembers: String): List<ByteArray> {
     val set = octetsOf(keyMembers)
     val count = if (set.size < COUNT_OCTETS) 0 else ByteBuffer.wrap(set).getShort().toUShort().toInt()

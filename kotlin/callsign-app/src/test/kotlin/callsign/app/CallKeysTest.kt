@@ -63,8 +63,16 @@ class CallKeysTest {
         val opened = runBlocking { openCallKey(valueIn("sealed"), ann.holder, bob, binding) }
         val content = readCallKey(opened, origin = "log.example/kt").content
         assertArrayEquals(fromHex(valueIn("call key")), content.callKey)
-        assertArrayEquals(fromHex(valueIn("set hash")), content.setHash)
-        assertEquals(valueIn("fingerprint"), fingerprintOf(content.callKey, content.setHash, binding))
+        assertEquals(valueIn("time"), "${content.sealedAtMs}")
+        assertEquals(valueIn("digits"), fingerprintOf(content.callKey, content.setHash, binding))
+        // On the page they are registered as points.
+        val registered = listOf(ann, bob).map {
+            KeyHolder.of(it.holder.userId, it.holder.deviceId, encodeBase64(it.holder.point))
+        }
+        val set = valueIn("set of both devices")
+        assertEquals(set, keyMembersOf(registered))
+        assertArrayEquals(hashOfSet(set), content.setHash)
+        assertEquals(valueIn("its hash"), toHex(content.setHash))
     }
 
     @Test

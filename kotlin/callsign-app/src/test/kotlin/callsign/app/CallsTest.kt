@@ -82,7 +82,10 @@ class CallsTest {
         call.state.first { it == CallState.ACTIVE }
         assertEquals(call.fingerprint, answered.text("fingerprint"))
         assertEquals("true", answered.text("isVerified"))
+        assertEquals(setOf(annId, bobId), call.sealedFor.map { it.userId }.toSet())
+        assertTrue(KeyDevice(annId, checkNotNull(ann.deviceId)) in call.sealedFor)
         call.end()
+        assertEquals(emptyList<KeyDevice>(), call.sealedFor)
         assertEquals(CallEnding.HANGUP, call.ending)
         assertNull(call.fingerprint)
 
@@ -241,11 +244,35 @@ class CallsTest {
         assertTrue(cats.isOnGoing && cats.isVideo)
         cats.answer()
         assertEquals(call.fingerprint, cats.fingerprint)
+        // A person who comes opens nothing of before.
+        assertEquals(listOf(2L), cats.keys.map { it.epoch })
+        assertEquals(cats.fingerprint, bob.view("until", call.callId, "active", 2).text("fingerprint"))
+        call.resendKey()
         bob.tell("leave", call.callId)
-        val renewed = cats.key.filterNotNull().first { it.epoch == 2L }
-        assertEquals(renewed.fingerprint, call.key.filterNotNull().first { it.epoch == 2L }.fingerprint)
+        val renewed = cats.key.filterNotNull().first { it.epoch == 3L }
+        assertEquals(renewed.fingerprint, call.key.filterNotNull().first { it.epoch == 3L }.fingerprint)
         call.end()
         cats.ended()
+        cat.close()
+    }
+
+    @Test
+    fun `a person who is removed gets no key that is made after it`() = withFriends {
+        val cat = server.app()
+        val catId = cat.signInAs("Cat")
+        cat.contacts.request(annId)
+        ann.contacts.accept(catId)
+        val call = ann.call(listOf(bobId, catId))
+        bob.view("answer", bob.text("ringing"))
+        val cats = cat.ringing.first()
+        cats.answer()
+        call.participants.first { all -> all.count { it.state == ParticipantState.JOINED } == 3 }
+        call.remove(catId)
+        assertEquals(CallEnding.REMOVED, cats.ended())
+        val renewed = call.key.filterNotNull().first { it.epoch == 2L }
+        assertEquals(renewed.fingerprint, bob.view("until", call.callId, "active", 2).text("fingerprint"))
+        assertEquals(2L, call.sendingKey.value?.epoch)
+        call.end()
         cat.close()
     }
 

@@ -198,6 +198,9 @@ class FramesTest {
         assertEquals("not-authentic", bob.opened(frame))
         bob.setKey(1, keyOf(1))
         assertEquals(toHex(opus), bob.opened(frame))
+        assertFalse(ann.useKey(null))
+        assertNull(ann.seal(FrameFormat.OPUS, opus))
+        assertTrue(ann.useKey(1))
         ann.dropKey(1)
         assertNull(ann.seal(FrameFormat.OPUS, opus))
         val other = FrameCryptor("42").apply { setKey(1, keyOf(1)) }

@@ -44,7 +44,7 @@ internal sealed interface Act {
 
     data class Make(val key: Int) : Act
 
-    /** [nonce] is that of the device that has asked. */
+    /** With the asking device's [nonce], if it sent one. */
     data class Seal(
         override val act: Int,
         val key: Int,

@@ -74,7 +74,7 @@ internal fun Turn.onInviteSealed(asked: Invite, texts: JsonObject, set: KeySet) 
     request("POST", "call/${asked.callId}/invite", Purpose.SendInvite(asked.copy(set = set)), body)
 }
 
-/** All others may have the new key: this device, which does not know, makes another one or asks for it. */
+/** The members may have the new key. This device can't know: it makes another one, or asks for theirs. */
 internal fun Turn.onUnheard(callId: String) {
     if (call(callId)?.record?.hostUserId == device.userId) planAgain(callId)
     else askBeside(callId, command = null, userId = null)

@@ -273,8 +273,8 @@ internal data class Kept(
 )
 
 /**
- * The newest [epoch] of a call: what comes again of an older one is not taken after a restart, and none of these once the call is
- * over. This device has removed the users [removed].
+ * The newest [epoch] of a call. After a restart no older one is taken, and once the call has ended neither is this one. This device
+ * has removed the users [removed].
  */
 internal data class Opened(
     val callId: String,

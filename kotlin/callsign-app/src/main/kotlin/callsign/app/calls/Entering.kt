@@ -145,7 +145,7 @@ internal fun Turn.onUpdate(callId: String, event: JsonObject, command: Int) {
     val stranger = if (latest == null || latest.isForSomeDeviceOf(from.userId)) null else notFromMember(from)
     val refusal = refusalOfEpoch(callId, event.needNumber("epoch")) ?: stranger
     if (refusal != null) return onUpdateRefused(callId, command, refusal)
-    // Somebody has come who may not be in the record yet.
+    // A person has come whom the record may not have yet.
     if (event.text("added").isNullOrEmpty()) openUpdate(callId, event, command, call(callId)?.record)
     else request("GET", "call/$callId", Purpose.KeyUpdateRead(callId, command, event))
 }

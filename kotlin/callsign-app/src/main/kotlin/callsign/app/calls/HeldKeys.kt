@@ -55,7 +55,7 @@ internal fun Turn.drop(callId: String, epoch: Long) = change(callId) {
     )
 }
 
-/** Until when the newest key seals frames: who withholds newer ones has nobody send with it for longer. */
+/** The newest key seals frames until then, even if a server withholds newer ones. */
 internal val DeviceCall.outdatedAtMs: Long
     get() = heldAtMs + minOf(record?.keyRotationMs ?: PERIOD_MS, PERIOD_MS) + KEPT_MS
 

@@ -42,7 +42,7 @@ internal fun Turn.refusalOfSet(callId: String, set: KeySet, record: CallRecord?)
     val userIds = set.members.map(::userIdIn).distinct()
     userIds.find { it in removed }?.let { return removalIgnored(it) }
     if (record == null) return null
-    // Who has left since the key was made, or declined, was in the call then.
+    // People who have left since, or declined, were in the call when the key was made.
     val stranger = userIds.find { id ->
         val state = record.participant(id)?.state
         state == null || state == ParticipantState.REMOVED
@@ -88,8 +88,8 @@ internal fun Turn.noteOpened(callId: String, epoch: Long, isOver: Boolean = fals
 }
 
 /**
- * Whether this device may make the next epoch: the host's, and where the host's device does not have the key either, that of the
- * member with the lowest id.
+ * Whether this device may make the next epoch. The host's may; if the host's device does not have the present key, the member with
+ * the lowest id may instead.
  */
 internal fun Turn.mayRenew(callId: String, record: CallRecord): Boolean {
     val userId = device.userId
@@ -99,7 +99,7 @@ internal fun Turn.mayRenew(callId: String, record: CallRecord): Boolean {
     return record.hostUserId !in able && able.minOrNull() == userId
 }
 
-/** Those whom the next key is for: this device seals for nobody whom it has removed. */
+/** The next key's receivers, without those whom this device has removed. */
 internal fun Turn.receiversIn(callId: String, record: CallRecord): List<CallParticipant> {
     val call = call(callId)
     return record.participants.filter { it.userId !in call?.removed.orEmpty() }.flatMap { one ->

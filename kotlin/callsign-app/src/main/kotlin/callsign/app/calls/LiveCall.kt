@@ -11,6 +11,7 @@ import callsign.app.DeclineReason
 import callsign.app.EpochKey
 import callsign.app.EventStream
 import callsign.app.KeyAsk
+import callsign.app.KeyDevice
 import callsign.app.Person
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.MutableStateFlow
@@ -70,6 +71,12 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override val startedAtMs: Long? get() = now.record?.startedAtMs
     override val key: StateFlow<EpochKey?> = newest.asStateFlow()
     override val sendingKey: StateFlow<EpochKey?> = sending.asStateFlow()
+    override val sealedFor: List<KeyDevice>
+        get() {
+            val call = now
+            val key = call.newestKey.takeUnless { call.phase is Phase.Ended }
+            return key?.set?.members.orEmpty().map(::keyDeviceOf)
+        }
     override val media: CallGateway?
         get() {
             val call = now
@@ -111,3 +118,6 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
         const val EVENTS_MAX = 256
     }
 }
+
+/** The device of a name, `<userId>_<deviceId>`. */
+private fun keyDeviceOf(name: String) = KeyDevice(userIdIn(name), name.substringAfter('_').toULong())

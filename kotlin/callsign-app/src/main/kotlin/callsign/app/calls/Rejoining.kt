@@ -151,7 +151,7 @@ internal fun Turn.onKeyMissing(call: DeviceCall, epoch: Long) {
 internal fun Turn.onOutdated(callId: String) {
     val record = call(callId)?.record ?: return
     val hasOthers = record.participants.any { it.state == ParticipantState.JOINED && it.userId != device.userId }
-    // The key of a call that is empty is made when somebody comes.
+    // An empty call gets its next key when a person comes.
     if (!hasOthers) return change(callId) { copy(heldAtMs = nowMs) }
     change(callId) { copy(sending = Sending(0, emptyList(), emptyList())) }
     ask(record)

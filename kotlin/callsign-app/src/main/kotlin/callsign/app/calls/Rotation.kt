@@ -42,8 +42,8 @@ internal fun Turn.renewWithout(callId: String) {
 }
 
 /**
- * The key is for those in the call alone, as soon as nobody rings any more, and for each of them: the host looks after each change
- * of people.
+ * Once the ringing is over, the key is for those in the call alone, and for all of them. The host checks that after each change of
+ * people.
  */
 internal fun Turn.fit(callId: String) {
     val call = call(callId) ?: return

@@ -43,7 +43,8 @@ internal class Turn(var device: Device, val nowMs: Long) {
 
     /** Notes it for the next start, once in a step. */
     fun keep(kept: Kept) {
-        if (kept.copy(opened = device.kept.opened) == device.kept && kept.opened === device.kept.opened) return
+        val before = device.kept
+        if (kept == before && kept.opened === before.opened) return
         device = device.copy(kept = kept)
         val noted = acts.indexOfFirst { it is Act.Keep }
         if (noted < 0) act(Act.Keep(kept)) else acts[noted] = Act.Keep(kept)
