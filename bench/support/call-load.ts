@@ -4,6 +4,8 @@
  */
 
 import { randomBytes } from 'node:crypto'
+import type { KeyHolder } from '../../src/app/devices/call-key.ts'
+import { keyMembersOf } from '../../src/app/devices/key-members.ts'
 import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
 import { targetOf } from './load-socket.ts'
@@ -190,10 +192,9 @@ class Street {
     const street = new Street(places, server)
     for (const [group, { callers, callees }] of groups.entries()) {
       const devices = callees.flatMap(callee => callee.devices)
-      const body = startBody(callees)
-      for (const {
-        devices: [device],
-      } of callers) {
+      for (const caller of callers) {
+        const [device] = caller.devices
+        const body = startBody({ userId: caller.userId, deviceId: device!.deviceId }, callees)
         street.#idle.push({ token: device!.token, body, group, devices: devices.length })
       }
       await openMany(devices.length, at => street.#openDevice(devices[at]!.token))
@@ -319,16 +320,28 @@ class Street {
   }
 }
 
-/** The body of `POST call/start`: it calls all of them, with a key for each of their devices. */
-function startBody(callees: readonly Person[]): string {
+/** The body of `POST call/start`: it calls all of them, with a key for each of their devices, and the set of all of these. */
+function startBody(caller: DeviceName, callees: readonly Person[]): string {
   const names = callees.flatMap(({ userId, devices }) =>
-    devices.map(({ deviceId }) => `${userId}_${deviceId}`),
+    devices.map(({ deviceId }) => ({ userId, deviceId })),
   )
   const encryptedAESKeys = Object.fromEntries(
-    names.map(name => [name, randomBytes(SEALED_KEY_BYTES).toString('base64')]),
+    names.map(({ userId, deviceId }) => [
+      `${userId}_${deviceId}`,
+      randomBytes(SEALED_KEY_BYTES).toString('base64'),
+    ]),
   )
-  return JSON.stringify({ calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys, isVideo: true })
+  const keyMembers = keyMembersOf([caller, ...names].map(holderOf))
+  const calleeIds = callees.map(({ userId }) => userId)
+  return JSON.stringify({ calleeIds, keyMembers, encryptedAESKeys, isVideo: true })
 }
+
+function holderOf({ userId, deviceId }: DeviceName): KeyHolder {
+  const keyHash = new Uint8Array(randomBytes(32))
+  return { userId, deviceId, name: `${userId}_${deviceId}`, point: new Uint8Array(), keyHash }
+}
+
+type DeviceName = Pick<KeyHolder, 'userId' | 'deviceId'>
 
 function headerOf(message: string, name: string): string {
   const start = message.indexOf(`\n${name}:`) + name.length + 2
@@ -359,8 +372,8 @@ const NOTHING: CallLoadFigures = {
   recorded: { atStart: [], atEnd: [] },
 }
 const LOADS = { rate: callAtRate, 'in-flight': callInFlight }
-/** A point of P-256, a nonce, a key of 32 bytes and a tag. */
-const SEALED_KEY_BYTES = 125
+/** As HPKE makes it of a key with its set, its time and a checkpoint. */
+const SEALED_KEY_BYTES = 262
 /** What a device is told of a call that is over before it answered. */
 const LAST_WORD = 'call_cancelled'
 const CALL_LASTS_MS = 1_000

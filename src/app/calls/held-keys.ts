@@ -41,7 +41,8 @@ export function hold(
   }
   const { sending } = call
   if (isOther && sending.epoch === key.epoch) turn.act({ do: 'emit', callId, name: 'sending', value: key })
-  if (sending.epoch === 0 || wasAway || isAsking(call) || reason === 'leave')
+  const isUrgent = reason === 'leave' && key.epoch > sending.epoch
+  if (sending.epoch === 0 || wasAway || isAsking(call) || isUrgent)
     return use(turn, callId, key.epoch, reason)
   const due = { epoch: key.epoch, atMs: turn.nowMs + SPREAD_MS }
   if (key.epoch > sending.epoch)

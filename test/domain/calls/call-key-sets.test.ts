@@ -434,3 +434,30 @@ function withheld(facts: CallFacts, user: number): CallFacts {
   )
   return { ...facts, callees }
 }
+
+t.test('a device that has asked may have the next key, and not the present one', async t => {
+  const driver = active()
+  driver.run({ kind: 'leave', by: THIRD })
+  driver.run(keysWith(driver, HOST, [SECOND], 2))
+  const next = keysWith(driver, HOST, [SECOND, THIRD], 3)
+  t.match(driver.decide(next), { code: 'DEVICE_LIST_MISMATCH', members: { extra: ['3_301'] } })
+  driver.run({ kind: 'request-rejoin', by: THIRD })
+  t.match(driver.decide({ ...driver.keysCommand(HOST, [SECOND, THIRD], 2), reason: 'emergency' }), {
+    code: 'DEVICE_LIST_MISMATCH',
+  })
+  const told = noticesOf(driver.run(next)).filter(({ kind }) => kind === 'key_update')
+  t.equal(told.length, 2)
+  driver.run({ kind: 'rejoin', by: THIRD })
+  t.equal(driver.call.participants.find(({ userId }) => userId === THIRD.userId)?.state, 'joined')
+})
+
+t.test('where the host’s device does not have the key, a device that has it may make the next', async t => {
+  const driver = active()
+  t.equal(resultOf(driver.decide(keysWith(driver, SECOND, [HOST, THIRD], 2))), 'NOT_HOST')
+  const moved = deviceOf(1, 2)
+  driver.run({ kind: 'join', by: moved })
+  t.equal(driver.decide(keysWith(driver, moved, [SECOND, THIRD], 2)).kind, 'accepted')
+  driver.run(keysWith(driver, SECOND, [moved, THIRD], 2))
+  t.equal(driver.call.keyEpoch, 2)
+  t.equal(resultOf(driver.decide(keysWith(driver, SECOND, [moved, THIRD], 3))), 'NOT_HOST', 'now it has')
+})
