@@ -116,7 +116,7 @@ function fault(pointer: string, code: string, detail: string): FieldError {
 export const ENTRIES_MAX = 320
 /** A session key itself, in the clear. */
 const PLAIN_KEY_BYTES = 32
-/** ECIES on P-256 has 113 to 125 bytes, RSA-2048 has 256. */
+/** Bare RSA-2048 has 256 bytes, HPKE on P-256 with a set and a checkpoint 262. */
 const KEY_BYTES_MIN = 64
 const KEY_BYTES_MAX = 1_024
 const KEY_CHARS_MAX = 4 * Math.ceil(KEY_BYTES_MAX / 3)
