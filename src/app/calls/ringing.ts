@@ -129,7 +129,10 @@ export function onRungOut(turn: Turn, callId: string, reason: CallEnding): void 
 export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): void {
   const { callId, epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  const after = rings.invited.key ?? rings.invited.after
+  const { epoch: before, state, key } = rings.invited
+  // Any member can send the present key again, or what they say is it.
+  if (epoch < before || (epoch === before && state !== 'refused')) return
+  const after = key ?? rings.invited.after
   const invited: Invited = {
     epoch,
     text,
