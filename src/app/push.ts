@@ -68,13 +68,24 @@ export function judgePush(
 /** The invitation of a push. Undefined where the key was too long for a push: the call rings with the next connection. */
 export function invitationIn(members: PushMembers): Invitation | undefined {
   const { callId = '', callerId = '', callerName = '', encryptedAESKey, expiresAt = '' } = members
-  const { keyFromUserId = '', keyFromDeviceId = '' } = members
+  const { keyFromUserId, keyFromDeviceId } = members
+  const sealer =
+    keyFromUserId === undefined || keyFromDeviceId === undefined ? {} : { keyFromUserId, keyFromDeviceId }
   if (encryptedAESKey === undefined) return undefined
   const numbers = { keyEpoch: Number(members.keyEpoch), sentAt: Number(members.sentAt) }
   const isVideo = members.isVideo === 'true'
   const isOnGoing = members.isOnGoing === 'true'
-  const sealed = { encryptedAESKey, keyFromUserId, keyFromDeviceId }
-  return { callId, callerId, callerName, ...sealed, expiresAt, isVideo, isOnGoing, ...numbers }
+  return {
+    callId,
+    callerId,
+    callerName,
+    encryptedAESKey,
+    ...sealer,
+    expiresAt,
+    isVideo,
+    isOnGoing,
+    ...numbers,
+  }
 }
 
 function callShown({ callId = '', callerId = '', callerName = '', isVideo }: PushMembers): CallShown {

@@ -10,6 +10,7 @@ import {
   isAsking,
   isCode,
   isPresent,
+  newestKey,
   type SealedFrom,
   type Sender,
   UNHEARD,
@@ -163,15 +164,22 @@ export function onJoinedRefused(turn: Turn, record: CallRecord, failure: Failure
 export function onUpdate(turn: Turn, event: KeyUpdateEvent, command: number): void {
   const { callId, epoch, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  const latest = latestKey(turn.call(callId))
+  const call = turn.call(callId)
+  const latest = latestKey(call)
+  const isEntering = call?.phase.kind === 'entering'
+  // Any member can send the present key again, or what they say is it.
+  if (isEntering && latest !== undefined && epoch <= latest.epoch) return turn.settle(command)
   const sealed = { callId, command, epoch, reason: event.reason }
-  const stranger = latest !== undefined && !isFromMember(latest, from) ? notFromMember(from) : undefined
+  const isStranger = latest !== undefined && !isFromMember(latest, from)
+  // On the way in without one, as the invitation's.
+  const isOthers = latest === undefined && isEntering && fromUserId !== call?.caller.userId
+  const stranger = isStranger || isOthers ? notFromMember(from) : undefined
   const refusal = refusalOfEpoch(turn, callId, epoch) ?? stranger
   if (refusal !== undefined) return onUpdateRefused(turn, sealed, refusal)
   // A person has come whom the record may not have yet.
-  if (event.added)
+  if (event.added || call?.record === undefined)
     return void turn.request('GET call/{callId}', { ...sealed, for: 'key update: read', event })
-  openUpdate(turn, event, command, turn.call(callId)?.record)
+  openUpdate(turn, event, command, call.record)
 }
 
 export function openUpdate(
@@ -187,10 +195,15 @@ export function openUpdate(
   turn.open(encryptedAESKey, [from], opening, purpose)
 }
 
-export function onUpdateRefused(turn: Turn, { callId, command }: SealedFrom, failure: Failure): void {
+export function onUpdateRefused(turn: Turn, sealed: SealedFrom, failure: Failure): void {
+  const { callId, command, epoch } = sealed
   report(turn, callId, failure)
   const call = turn.call(callId)
   if (call === undefined || call.phase.kind === 'entering') return turn.settle(command)
+  // Any member can send what does not open: who has the key needs no other.
+  const held = newestKey(call)
+  const hasIt = held !== undefined && held.isProvisional === undefined && epoch <= held.epoch
+  if (hasIt && call.phase.kind === 'active') return turn.settle(command)
   turn.request('GET call/{callId}', { for: 'keyless: read', callId, command })
 }
 

@@ -1,6 +1,6 @@
 /** The keys of a call by epoch: which one frames are sealed with, and how long older ones open frames. */
 
-import type { KeysReason } from '../wire.ts'
+import type { CallRecord, KeysReason } from '../wire.ts'
 import { type DeviceCall, type HeldKey, isAsking, newestKey } from './device.ts'
 import { report } from './ending.ts'
 import { noteOpened } from './key-rules.ts'
@@ -82,8 +82,18 @@ export function drop(turn: Turn, callId: string, epoch: number): void {
 
 /** The newest key seals frames until then, even if a server withholds newer ones. */
 export function outdatedAtMs({ heldAtMs, record }: DeviceCall): number {
-  const periodMs = 1000 * Math.min(record?.keyRotationIn ?? PERIOD_S, PERIOD_S)
-  return heldAtMs + periodMs + KEPT_MS
+  return heldAtMs + periodMsOf(record) + KEPT_MS
+}
+
+/** Whether this key, or a newer one, was in use for as long as one may be: it does not come back. */
+export function isOutdated({ nowMs }: Turn, call: DeviceCall, epoch: number): boolean {
+  return epoch <= (newestKey(call)?.epoch ?? 0) && nowMs >= outdatedAtMs(call)
+}
+
+/** The time of a key. No server has keys made all the time, or none. */
+export function periodMsOf(record: Pick<CallRecord, 'keyRotationIn'> | undefined): number {
+  const { keyRotationIn = PERIOD_S } = record ?? {}
+  return keyRotationIn > PERIOD_MIN_S ? 1000 * Math.min(keyRotationIn, PERIOD_S) : 1000 * PERIOD_MIN_S
 }
 
 type Due = DeviceCall['sending']['uses'][number]
@@ -105,3 +115,4 @@ const SPREAD_MS = 5_000
 const KEPT_MS = 60_000
 /** The host makes a key as often, and no server makes it less. */
 const PERIOD_S = 600
+const PERIOD_MIN_S = 60

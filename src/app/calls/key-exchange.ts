@@ -169,9 +169,11 @@ export class KeyExchange {
     { callId, epoch }: KeyBinding,
     { sets, change }: SetHints,
   ): Promise<string> {
-    const isIt = (keyMembers: string) => isEqual(hashOfSet(keyMembers), setHash)
+    const isIt = (keyMembers: string | undefined): keyMembers is string =>
+      keyMembers !== undefined && trying(() => isEqual(hashOfSet(keyMembers), setHash)) === true
     for (const set of sets) {
-      const found = trying(() => [set, change === undefined ? set : changedSet(set, change)].find(isIt))
+      const after = change && trying(() => changedSet(set, change))
+      const found = [set, after].find(isIt)
       if (found !== undefined) return found
     }
     const params = { callId, epoch: String(epoch) }
@@ -180,7 +182,7 @@ export class KeyExchange {
       undefined,
       params as never,
     )
-    if (trying(() => isIt(keyMembers))) return keyMembers
+    if (isIt(keyMembers)) return keyMembers
     throw membersRefused('the server names other devices than the key is sealed for')
   }
 

@@ -95,10 +95,10 @@ export function removalIgnored(userId: string): Failure {
 /** Why a key of this epoch is not taken: what the call had before does not come again. */
 export function refusalOfEpoch(turn: Turn, callId: string, epoch: number): Failure | undefined {
   const before = turn.device.kept.opened?.find(one => one.callId === callId)
-  const call = turn.call(callId)
-  const hasKey = call !== undefined && newestKey(call) !== undefined
+  // Keys that come out of their order are taken, but none from before those that are here.
+  const oldest = turn.call(callId)?.key.held.at(-1)?.epoch
   const isOld =
-    before !== undefined && (before.isOver ? epoch <= before.epoch : epoch < before.epoch && !hasKey)
+    before !== undefined && (before.isOver ? epoch <= before.epoch : epoch < (oldest ?? before.epoch))
   if (!isOld) return undefined
   const message = 'The call’s key is not taken: it is of an epoch that this device has left behind.'
   return { code: 'CALL_KEY_OLD', message, members: { epoch } }

@@ -18,7 +18,7 @@ import {
   type Purpose,
 } from './device.ts'
 import { closeSoon, leaveUnknown, report } from './ending.ts'
-import { hold } from './held-keys.ts'
+import { hold, isOutdated } from './held-keys.ts'
 import {
   isFromMember,
   isMember,
@@ -110,7 +110,8 @@ export function onAskerRead(turn: Turn, record: CallRecord, ask: KeyAsk, command
   const { participants, callId, keyEpoch } = record
   const call = turn.call(callId)
   // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest epoch.
-  if (call !== undefined && (newestKey(call)?.epoch ?? 0) < keyEpoch) {
+  const epoch = (call && newestKey(call)?.epoch) ?? 0
+  if (call !== undefined && (epoch < keyEpoch || isOutdated(turn, call, epoch))) {
     if (call.record?.hostUserId === turn.device.userId && !isAsking(call)) renew(turn, callId, {})
     return turn.settle(command)
   }
@@ -180,11 +181,9 @@ export function onKeyMissing(turn: Turn, call: DeviceCall, epoch: number): void 
 export function onOutdated(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call?.record === undefined) return
-  const { userId } = turn.device
-  const hasOthers = call.record.participants.some(one => one.state === 'joined' && one.userId !== userId)
-  // An empty call gets its next key when a person comes.
-  turn.change(callId, hasOthers ? { sending: { epoch: 0, uses: [], drops: [] } } : { heldAtMs: turn.nowMs })
-  if (hasOthers) ask(turn, call.record)
+  // Even if this device is alone: a server could say so for a moment.
+  turn.change(callId, { sending: { epoch: 0, uses: [], drops: [] } })
+  if (!isAsking(call)) ask(turn, call.record)
 }
 
 /** The call was read, and has a newer key than this device, which may have missed it. */
@@ -224,6 +223,7 @@ export function onGrantOpened(turn: Turn, callId: string, key: HeldKey, command:
 /** The host's key counts. Where another device was faster, the host has a moment to give one. */
 export function takeGiven(turn: Turn, callId: string, key: HeldKey, command: number): void {
   const call = turn.call(callId)
+  if (call !== undefined && isOutdated(turn, call, key.epoch)) return turn.settle(command)
   const { record, offer } = call ?? {}
   const { userId: own } = turn.device
   const isHosts = key.fromUserId === record?.hostUserId
@@ -267,7 +267,7 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
   const isWanting = isAsking(call) || call.key.kind === 'asked'
   if (!isWanting && (newestKey(call)?.epoch ?? 0) >= key.epoch) return turn.change(record.callId, { record })
   // It was sent before this device was lost, and there is a newer one since.
-  if (key.epoch < record.keyEpoch) return ask(turn, record)
+  if (key.epoch < record.keyEpoch || isOutdated(turn, call!, key.epoch)) return ask(turn, record)
   turn.change(record.callId, { askers: [] })
   enter(turn, record, key)
 }

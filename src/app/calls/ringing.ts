@@ -36,11 +36,10 @@ export type Invitation = Pick<
   | 'isOnGoing'
   | 'encryptedAESKey'
   | 'keyEpoch'
-  | 'keyFromUserId'
-  | 'keyFromDeviceId'
   | 'expiresAt'
   | 'sentAt'
->
+> &
+  Partial<Pick<CallInvitationEvent, 'keyFromUserId' | 'keyFromDeviceId'>>
 
 export function ringingOf(turn: Turn, invitation: Invitation): Ringing {
   const { callId, isVideo, isOnGoing, callerId, callerName, encryptedAESKey, keyEpoch, sentAt } = invitation
@@ -129,7 +128,10 @@ export function onRungOut(turn: Turn, callId: string, reason: CallEnding): void 
 export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): void {
   const { callId, epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = event
   const from = { userId: fromUserId, deviceId: fromDeviceId }
-  const after = rings.invited.key ?? rings.invited.after
+  const { epoch: before, state, key } = rings.invited
+  // Any member can send the present key again, or what they say is it.
+  if (epoch < before || (epoch === before && state !== 'refused')) return
+  const after = key ?? rings.invited.after
   const invited: Invited = {
     epoch,
     text,

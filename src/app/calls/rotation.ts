@@ -13,13 +13,13 @@ import {
   type RotationReason,
 } from './device.ts'
 import { HAS_ENDED, report } from './ending.ts'
-import { hold } from './held-keys.ts'
+import { hold, periodMsOf } from './held-keys.ts'
 import { nameOf, receiversIn, removalIgnored, withoutIn } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 /** The time of the present key begins. */
-export function plan(turn: Turn, callId: string, { keyRotationIn }: Pick<CallRecord, 'keyRotationIn'>): void {
-  planAfter(turn, callId, keyRotationIn > 0 ? keyRotationIn * 1000 : AGAIN_MS, 'rotation')
+export function plan(turn: Turn, callId: string, record: Pick<CallRecord, 'keyRotationIn'>): void {
+  planAfter(turn, callId, periodMsOf(record), 'rotation')
 }
 
 /** A little later, for several who leave at once. */

@@ -132,7 +132,7 @@ export class Turn {
 
 function isSame(one: Kept, other: Kept): boolean {
   const isSameCall = one.callId === other.callId && one.leaving?.join() === other.leaving?.join()
-  return isSameCall && one.opened === other.opened && one.accepted?.length === other.accepted?.length
+  return isSameCall && one.opened === other.opened && one.accepted === other.accepted
 }
 
 interface Opening extends Use, SetHints {

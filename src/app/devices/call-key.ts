@@ -114,17 +114,22 @@ function infoOf(
   return concat(PURPOSE, uint64(callId), uint32(epoch), ...names, nonce)
 }
 
-/** Four octets, big-endian. */
-function uint32(value: number): Bytes {
+/** Four octets, big-endian. Throws for what a server has named that is no epoch: it would be cut to another one. */
+function uint32(epoch: number): Bytes {
+  if (!Number.isInteger(epoch) || epoch < 1 || epoch > EPOCH_MAX) throw new RangeError(`${epoch} is no epoch`)
   const bytes = new Uint8Array(4)
-  new DataView(bytes.buffer).setUint32(0, value)
+  new DataView(bytes.buffer).setUint32(0, epoch)
   return bytes
 }
 
-/** Eight octets, big-endian. Throws for a text that is no uint64 in decimal. */
+/**
+ * Eight octets, big-endian. Throws for a text that is no uint64 in decimal, as it is written: under another spelling of its id
+ * a call that has ended would be a new one.
+ */
 function uint64(decimal: string): Bytes {
   const value = BigInt(decimal)
-  if (BigInt.asUintN(64, value) !== value) throw new RangeError(`${decimal} is not a uint64`)
+  if (BigInt.asUintN(64, value) !== value || `${value}` !== decimal)
+    throw new RangeError(`${decimal} is not a uint64`)
   const bytes = new Uint8Array(8)
   new DataView(bytes.buffer).setBigUint64(0, value)
   return bytes
@@ -146,3 +151,4 @@ const NO_NONCE = new Uint8Array(16)
 /** The first octet of a sealed key. */
 const FORM = 2
 const [POINT_BYTES, KEY_BYTES] = [65, 32]
+const EPOCH_MAX = 65_535

@@ -41,9 +41,9 @@ export function readKeyMembers(keyMembers: string): readonly KeyMember[] {
   return entriesOf(checkedSet(decodeBase64(keyMembers))).map(memberOf)
 }
 
-/** 32 octets, for a set that was checked. */
+/** 32 octets. Throws `RangeError` for what is no set. */
 export function hashOfSet(keyMembers: string): Bytes {
-  return Uint8Array.from(sha256(concat([PURPOSE, decodeBase64(keyMembers)])))
+  return Uint8Array.from(sha256(concat([PURPOSE, checkedSet(decodeBase64(keyMembers))])))
 }
 
 /** The set after a change. Throws `RangeError` where it can't be applied. */
