@@ -84,6 +84,12 @@ public class CallsignException(
         /** The call's key does not come from the person who is said to call. */
         public const val CALLER_NOT_SEALER: String = "CALLER_NOT_SEALER"
 
+        /** The invitation was sealed more than five minutes ago: see [Call.answer]. */
+        public const val INVITATION_OLD: String = "INVITATION_OLD"
+
+        /** The call's key is sealed for the user's device `members.name`, which is on no device list: see [Call.acceptDevice]. */
+        public const val OWN_DEVICE_IN_SET: String = "OWN_DEVICE_IN_SET"
+
         /** The call's key was to be sealed for a person whom this device has removed. `members.userId` names them. */
         public const val REMOVAL_IGNORED: String = "REMOVAL_IGNORED"
 
