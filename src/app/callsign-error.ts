@@ -22,6 +22,24 @@ export type LocalErrorCode =
   | 'KEY_MISSING'
   /** The call's key was not sealed by the device that is said to have sent it, or not for this one. */
   | 'CALL_KEY_INVALID'
+  /** The call's key is sealed for a device or a person that it must not be for, or comes from one who had no key before. */
+  | 'KEY_MEMBERS_REFUSED'
+  /** The call's key was sent before, for another call, epoch or set of devices. */
+  | 'CALL_KEY_REUSED'
+  /** Another key was sent for an epoch whose key is here already. */
+  | 'CALL_KEY_CHANGED'
+  /** The call's key is of an epoch that this device has left behind. */
+  | 'CALL_KEY_OLD'
+  /** The invitation's key does not come from the person who is said to call. */
+  | 'CALLER_NOT_SEALER'
+  /** The invitation was sealed more than five minutes ago: ask the user, who may answer it all the same. */
+  | 'INVITATION_OLD'
+  /** The call's key is sealed for a device of the user's own that is on no list: ask whether it is theirs. */
+  | 'OWN_DEVICE_IN_SET'
+  /** The server wants the key for a person whom this device has removed: `members.userId`. */
+  | 'REMOVAL_IGNORED'
+  /** A device in the call got no key, since the key log does not prove it now: `members.name`. */
+  | 'KEY_LEFT_OUT'
   /** The server or the key log has named keys that do not hold: nothing is encrypted for them. */
   | 'KEYS_REFUSED'
   /**
