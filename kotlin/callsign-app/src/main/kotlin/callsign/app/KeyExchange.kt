@@ -31,8 +31,8 @@ internal class SealedKeys(
 )
 
 /**
- * A key, the device that has sealed it, and the set of devices that it is sealed for. [unlisted] are names of the user's own devices
- * in the set, but this one, that no device list names. [sealedAtMs] is by the sender's clock.
+ * A key, the device that has sealed it, and the set of devices that it is sealed for. [unlisted] are names of the user's own
+ * devices in the set, but this one, that no device list names. [sealedAtMs] is by the sender's clock.
  */
 internal class OpenedKey(
     val key: ByteArray,
