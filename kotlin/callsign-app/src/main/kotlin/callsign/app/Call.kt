@@ -166,9 +166,14 @@ public interface Call {
 
     /**
      * Answers, once the key is verified and opened; the call that this device is in is left for it. Throws `KEYS_REFUSED` when
-     * the caller does not verify: it may be answered again.
+     * the caller does not verify: it may be answered again. `CALLER_NOT_SEALER`: the key comes from another person than the
+     * caller. `INVITATION_OLD`: it was sealed more than five minutes ago; ask the user, who may answer [evenIfOld].
+     * `OWN_DEVICE_IN_SET`: ask the user whether `members.name` is a device of theirs, and see [acceptDevice].
      */
-    public suspend fun answer()
+    public suspend fun answer(evenIfOld: Boolean = false)
+
+    /** The user knows this device of theirs, `<userId>_<deviceId>`, which is on no list: keys may be sealed for it too. */
+    public suspend fun acceptDevice(name: String)
 
     /** For all devices of the user. */
     public suspend fun decline(reason: DeclineReason = DeclineReason.DECLINED)

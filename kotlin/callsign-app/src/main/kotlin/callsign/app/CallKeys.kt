@@ -86,8 +86,8 @@ public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder
 }
 
 /**
- * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The hash is
- * repeated, which makes two keys with the same digits hard to find.
+ * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The hash
+ * is repeated, which makes two keys with the same digits hard to find.
  */
 public fun fingerprintOf(callKey: ByteArray, setHash: ByteArray, binding: KeyBinding): String {
     val numbers = ByteBuffer.allocate(ULong.SIZE_BYTES + Int.SIZE_BYTES)

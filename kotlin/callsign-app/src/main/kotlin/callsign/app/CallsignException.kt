@@ -69,7 +69,7 @@ public class CallsignException(
         /** A device has a key of an algorithm that this package does not speak. */
         public const val KEY_UNSUPPORTED: String = "KEY_UNSUPPORTED"
 
-        /** The call's key is sealed for devices that it must not be for, or comes from one that did not have the key before. */
+        /** The call's key is sealed for a device or a person that it must not be for, or comes from one who had no key before. */
         public const val KEY_MEMBERS_REFUSED: String = "KEY_MEMBERS_REFUSED"
 
         /** The call's key was sent before, for another call, epoch or set of devices. */
@@ -81,13 +81,19 @@ public class CallsignException(
         /** The call's key is of an epoch that this device has left behind. */
         public const val CALL_KEY_OLD: String = "CALL_KEY_OLD"
 
-        /** The call's key does not come from the person who is said to call. */
+        /** The invitation's key does not come from the person who is said to call. */
         public const val CALLER_NOT_SEALER: String = "CALLER_NOT_SEALER"
 
-        /** The call's key was to be sealed for a person whom this device has removed. `members.userId` names them. */
+        /** The invitation was sealed more than five minutes ago: ask the user, who may answer it all the same. */
+        public const val INVITATION_OLD: String = "INVITATION_OLD"
+
+        /** The call's key is sealed for a device of the user's own that is on no list: ask whether it is theirs. */
+        public const val OWN_DEVICE_IN_SET: String = "OWN_DEVICE_IN_SET"
+
+        /** The server wants the key for a person whom this device has removed: `members.userId`. */
         public const val REMOVAL_IGNORED: String = "REMOVAL_IGNORED"
 
-        /** Devices in the call got no key, because they could not be proved. `members` names them. */
+        /** A device in the call got no key, since the key log does not prove it now: `members.name`. */
         public const val KEY_LEFT_OUT: String = "KEY_LEFT_OUT"
     }
 }

@@ -30,8 +30,18 @@ internal class SealedKeys(
     val without: List<String>,
 )
 
-/** A key, the device that has sealed it, and the set of devices that it is sealed for. */
-internal class OpenedKey(val key: ByteArray, val from: Sender, val keyMembers: String, val members: List<String>)
+/**
+ * A key, the device that has sealed it, and the set of devices that it is sealed for. [unlisted] are names of the user's own
+ * devices in the set, but this one, that no device list names. [sealedAtMs] is by the sender's clock.
+ */
+internal class OpenedKey(
+    val key: ByteArray,
+    val from: Sender,
+    val keyMembers: String,
+    val members: List<String>,
+    val unlisted: List<String>,
+    val sealedAtMs: Long,
+)
 
 /** Its functions throw as those of [KeyLog]. All of it runs in [scope]. */
 internal class KeyExchange(private val keyLog: KeyLog, private val session: Session, private val scope: CoroutineScope) {
@@ -105,7 +115,16 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
             val keyMembers = setWith(content.setHash, binding, hints)
             val members = readKeyMembers(keyMembers)
             checkMembers(members, from, binding)
-            return OpenedKey(content.callKey, sender, keyMembers, members.map { it.name })
+            val names = members.map { it.name }
+            val unlisted = known(binding).filter { it.userId == self.userId && !it.isListed }.map { it.holder.name }
+            return OpenedKey(
+                content.callKey,
+                sender,
+                keyMembers,
+                names,
+                unlisted.filter { it in names && it != self.name },
+                content.sealedAtMs,
+            )
         }
         throw refusal
     }

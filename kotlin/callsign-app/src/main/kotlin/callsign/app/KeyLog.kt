@@ -66,11 +66,12 @@ public enum class OnReset {
     GO_ON,
 }
 
-/** A device whose key the log proves. */
+/** A device whose key the log proves. [isListed]: its user's device list names it. */
 internal class PeerDevice(
     val userId: ULong,
     val deviceId: ULong,
     val publicKeyHash: String,
+    val isListed: Boolean,
     val holder: KeyHolder,
 )
 
@@ -137,7 +138,7 @@ internal class KeyLog(
         val isAsked = onReset == OnReset.ASK && user.userId != device.userId
         verdict.question?.takeIf { isAsked }?.let { throw keysReset(user.userId, it) }
         if (verdict.devices.isEmpty()) throw unavailable(listOf(user.userId), "A user has no device yet.")
-        verdict.devices.map { peerOf(user.userId, it.device) }
+        verdict.devices.map { peerOf(user.userId, it.device, verdict.basis == VerifiedDevices.Basis.LIST) }
     }
 
     /**
@@ -220,7 +221,7 @@ internal class KeyLog(
         return CallsignException(LocalCode.KEYS_REFUSED, "The keys do not hold: ${refusal.detail}.", members = members)
     }
 
-    private fun peerOf(userId: ULong, named: NamedDevice): PeerDevice {
+    private fun peerOf(userId: ULong, named: NamedDevice, isListed: Boolean): PeerDevice {
         val deviceId = named.deviceId.toULong()
         if (named.keyAlgorithm != "P-256") {
             val sentence = "A device has a key of ${named.keyAlgorithm}, which this app does not speak."
@@ -228,7 +229,7 @@ internal class KeyLog(
             throw CallsignException(LocalCode.KEY_UNSUPPORTED, sentence, members = members)
         }
         val holder = KeyHolder.of(userId, deviceId, named.publicKey)
-        return PeerDevice(userId, deviceId, named.publicKeyHash, holder)
+        return PeerDevice(userId, deviceId, named.publicKeyHash, isListed, holder)
     }
 
     /** Reports it where the log has shown another user another tree. The key is good all the same. Returns what was refused. */

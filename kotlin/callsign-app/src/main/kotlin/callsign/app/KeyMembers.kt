@@ -10,8 +10,8 @@ import callsign.verify.encodeBase64
 import java.nio.ByteBuffer
 
 /**
- * A device in a set. [name] is `<userId>_<deviceId>`. [keyHash] is SHA-256 of its logged public key: a name may have had another key
- * before.
+ * A device in a set. [name] is `<userId>_<deviceId>`. [keyHash] is SHA-256 of its logged public key: a name may have had another
+ * key before.
  */
 internal class KeyMember(val userId: ULong, val name: String, val keyHash: ByteArray)
 

@@ -206,7 +206,14 @@ internal class Calls(
                 val binding = bindingOf(act.use, act.nonce?.let(::nonceOf))
                 val opened = exchange.open(act.text, act.from, binding, act.hints)
                 val key = keys.put(act.key, opened.key, binding, opened.keyMembers)
-                Input.Done(act.act, key = key, from = opened.from, set = KeySet(opened.keyMembers, opened.members))
+                Input.Done(
+                    act.act,
+                    key = key,
+                    from = opened.from,
+                    set = KeySet(opened.keyMembers, opened.members),
+                    unlisted = opened.unlisted,
+                    sealedAgoMs = System.currentTimeMillis() - opened.sealedAtMs,
+                )
             }
             is Act.Make -> keys.make(act.key)
             is Act.Seal -> {
@@ -261,6 +268,7 @@ internal class Calls(
             kept.callId?.let { put("callId", JsonPrimitive(it)) }
             if (kept.leaving.isNotEmpty()) put("leaving", JsonArray(kept.leaving.map(::JsonPrimitive)))
             if (kept.opened.isNotEmpty()) put("opened", JsonArray(kept.opened.map(::membersOf)))
+            if (kept.accepted.isNotEmpty()) put("accepted", JsonArray(kept.accepted.map(::JsonPrimitive)))
         }
         keeping = begin {
             before?.join()
@@ -318,7 +326,8 @@ internal suspend fun readKept(storage: AppStorage, userId: ULong): Kept =
 /** Null for members of another form. */
 internal fun keptIn(members: JsonObject): Kept? = try {
     val opened = if ("opened" in members) members.members("opened").map(::openedIn) else emptyList()
-    Kept(members.text("callId"), members.textsOrNull("leaving").orEmpty(), opened)
+    val (leaving, accepted) = listOf("leaving", "accepted").map { members.textsOrNull(it).orEmpty() }
+    Kept(members.text("callId"), leaving, opened, accepted)
 } catch (_: CallsignException) {
     null
 }

@@ -15,7 +15,11 @@ internal fun Turn.onCommand(input: Input.OfCall) {
     if (call(callId) == null) return settle(command, hasEndedHere())
     when (input) {
         is Input.Join -> join(callId, command)
-        is Input.Answer -> answer(callId, command)
+        is Input.Answer -> answer(callId, command, input.evenIfOld)
+        is Input.AcceptDevice -> {
+            acceptDevice(input.name)
+            settle(command)
+        }
         is Input.Decline -> decline(callId, input.reason, command)
         is Input.End -> request("POST", "call/$callId/end", Purpose.End(callId, command))
         is Input.Leave -> {

@@ -124,6 +124,8 @@ internal sealed interface Phase {
         val rungOut: CallEnding? = null,
         /** The start that this call has crossed: it is made after all if this call has ended by now. */
         val crossed: Crossed? = null,
+        /** The user wants it, however old its invitation is. */
+        val evenIfOld: Boolean = false,
     ) : Phase
 
     data object Active : Phase
@@ -189,6 +191,8 @@ internal data class HeldKey(
     val fromUserId: ULong,
     val set: KeySet,
     val isProvisional: Boolean = false,
+    /** Names of the user's other devices that have it and are on no list. */
+    val unlisted: List<String> = emptyList(),
 )
 
 /** The devices that a key is sealed for: the set as it travels, and their names, `<userId>_<deviceId>`. */
@@ -270,6 +274,8 @@ internal data class Kept(
     val callId: String? = null,
     val leaving: List<String> = emptyList(),
     val opened: List<Opened> = emptyList(),
+    /** Names of the user's devices that are on no list, and whose having keys the user has accepted. */
+    val accepted: List<String> = emptyList(),
 )
 
 /**

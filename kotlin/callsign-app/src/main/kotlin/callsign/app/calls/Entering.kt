@@ -16,11 +16,11 @@ import callsign.app.text
 import kotlinx.serialization.json.JsonObject
 
 /** Answers a call that rings here. */
-internal fun Turn.answer(callId: String, command: Int) {
+internal fun Turn.answer(callId: String, command: Int, evenIfOld: Boolean = false) {
     val phase = call(callId)?.phase
     if (phase !is Phase.RingingIn) return settle(command, notRinging())
     val invited = phase.rings.invited
-    enterPhase(callId, Phase.Entering(phase.rings, EnteringStep.KEY, listOf(command)))
+    enterPhase(callId, Phase.Entering(phase.rings, EnteringStep.KEY, listOf(command), evenIfOld = evenIfOld))
     if (invited.state != InvitedState.REFUSED) return onInvitedKey(callId)
     // The log may not have been reachable when it began to ring.
     setInvited(callId, invited.copy(state = InvitedState.OPENING))
@@ -128,7 +128,7 @@ internal fun Turn.onNotJoined(callId: String, failure: CallsignException) {
 
 /** The key that the answer to `join` had. */
 internal fun Turn.onJoinedOpened(record: CallRecord, key: HeldKey) {
-    val refusal = refusalOfSet(record.callId, key.set, record)
+    val refusal = refusalOfSet(record.callId, key, record)
     if (refusal != null) onJoinedRefused(record, refusal) else done(record.callId) { enter(record, key) }
 }
 
@@ -167,7 +167,7 @@ internal fun Turn.onUpdateRefused(callId: String, command: Int, failure: Callsig
 
 internal fun Turn.onUpdateOpened(update: Purpose.KeyUpdate, key: HeldKey) {
     val (callId, command, _, reason, record) = update
-    val refusal = refusalOfSet(callId, key.set, record)
+    val refusal = refusalOfSet(callId, key, record)
     if (refusal != null) return onUpdateRefused(callId, command, refusal)
     if (call(callId)?.isAsking == true) return takeGiven(callId, key, command)
     hold(callId, key, reason = reason)

@@ -28,7 +28,14 @@ internal sealed interface Input {
 
     data class Join(override val command: Int, override val callId: String) : OfCall
 
-    data class Answer(override val command: Int, override val callId: String) : OfCall
+    data class Answer(
+        override val command: Int,
+        override val callId: String,
+        val evenIfOld: Boolean = false,
+    ) : OfCall
+
+    /** A device of the user's own, by its name. */
+    data class AcceptDevice(override val command: Int, override val callId: String, val name: String) : OfCall
 
     data class Decline(override val command: Int, override val callId: String, val reason: DeclineReason) : OfCall
 
@@ -79,6 +86,10 @@ internal sealed interface Input {
         val text: String? = null,
         val set: KeySet = KeySet("", emptyList()),
         val without: List<String> = emptyList(),
+        /** Names of the user's other devices that have the key and are on no list. */
+        val unlisted: List<String> = emptyList(),
+        /** How long ago the key was sealed, by this device's clock and its sender's. */
+        val sealedAgoMs: Long = 0,
     ) : Outcome
 
     data class Failed(override val act: Int, val failure: CallsignException) : Outcome

@@ -11,6 +11,7 @@ import callsign.app.bodyOf
 import callsign.app.text
 import callsign.app.textsOrNull
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
 /** The newest key of the call that was opened here, also one that an invitation brought. */
 internal val DeviceCall.latestKey: HeldKey? get() = newestKey ?: invited?.key
@@ -36,10 +37,11 @@ internal fun changeIn(event: JsonObject): SetChange? {
     return SetChange(added, event.textsOrNull("removed") ?: return null)
 }
 
-/** Why a key is not taken that is sealed for these devices. Without a record it is not known who has a part in the call. */
-internal fun Turn.refusalOfSet(callId: String, set: KeySet, record: CallRecord?): CallsignException? {
+/** Why a key is not taken for the devices that it is sealed for. Without a record it is not known who has a part in the call. */
+internal fun Turn.refusalOfSet(callId: String, key: HeldKey, record: CallRecord?): CallsignException? {
+    key.unlisted.find { it !in device.kept.accepted }?.let { return ownDeviceInSet(it) }
     val removed = call(callId)?.removed.orEmpty()
-    val userIds = set.members.map(::userIdIn).distinct()
+    val userIds = key.set.members.map(::userIdIn).distinct()
     userIds.find { it in removed }?.let { return removalIgnored(it) }
     if (record == null) return null
     // People who have left since, or declined, were in the call when the key was made.
@@ -49,6 +51,17 @@ internal fun Turn.refusalOfSet(callId: String, set: KeySet, record: CallRecord?)
     } ?: return null
     val sentence = "The call’s key is not taken: it is sealed for a person who is not in the call."
     return CallsignException(LocalCode.KEY_MEMBERS_REFUSED, sentence, members = bodyOf(mapOf("userId" to "$stranger")))
+}
+
+private fun ownDeviceInSet(name: String): CallsignException {
+    val sentence = "The call’s key is sealed for a device of your own that is on no device list: is it yours?"
+    return CallsignException(LocalCode.OWN_DEVICE_IN_SET, sentence, members = bodyOf(mapOf("name" to name)))
+}
+
+/** The user says that it is theirs. */
+internal fun Turn.acceptDevice(name: String) {
+    val accepted = device.kept.accepted
+    if (name !in accepted) keep(device.kept.copy(accepted = (accepted + name).takeLast(ACCEPTED_MAX)))
 }
 
 /** Why the call's key is not taken from the device that is said to have made it. */
@@ -75,8 +88,18 @@ internal fun Turn.refusalOfEpoch(callId: String, epoch: Long): CallsignException
     val isOld = if (before.isOver) epoch <= before.epoch else epoch < before.epoch && !hasKey
     if (!isOld) return null
     val sentence = "The call’s key is not taken: it is of an epoch that this device has left behind."
-    return CallsignException(LocalCode.CALL_KEY_OLD, sentence, members = bodyOf(mapOf("epoch" to "$epoch")))
+    return CallsignException(LocalCode.CALL_KEY_OLD, sentence, members = numberOf("epoch", epoch))
 }
+
+/** A server may hand out once more what it has kept. */
+internal fun Turn.refusalOfAge(callId: String, sealedAgoMs: Long): CallsignException? {
+    val isWanted = (call(callId)?.phase as? Phase.Entering)?.evenIfOld == true
+    if (sealedAgoMs <= OLD_MS || isWanted) return null
+    val sentence = "The invitation was sealed ${sealedAgoMs / 60_000} minutes ago: take it only if you expect it."
+    return CallsignException(LocalCode.INVITATION_OLD, sentence, members = numberOf("sealedAgoMs", sealedAgoMs))
+}
+
+private fun numberOf(name: String, value: Long) = JsonObject(mapOf(name to JsonPrimitive(value)))
 
 /** Notes the newest epoch of a call, for as long as this device is the user's. */
 internal fun Turn.noteOpened(callId: String, epoch: Long, isOver: Boolean = false) {
@@ -118,3 +141,7 @@ internal fun withoutIn(record: CallRecord, receivers: List<CallParticipant>, wit
 
 /** Some tens of octets each. */
 private const val OPENED_MAX = 500
+private const val ACCEPTED_MAX = 100
+
+/** An invitation rings for a minute, and clocks differ. */
+private const val OLD_MS = 300_000L

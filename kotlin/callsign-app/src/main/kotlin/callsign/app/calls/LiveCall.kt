@@ -88,7 +88,9 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
         event !is CallEvent.Ended
     }
 
-    override suspend fun answer() = ask { Input.Answer(it, callId) }
+    override suspend fun answer(evenIfOld: Boolean) = ask { Input.Answer(it, callId, evenIfOld) }
+
+    override suspend fun acceptDevice(name: String) = ask { Input.AcceptDevice(it, callId, name) }
 
     override suspend fun decline(reason: DeclineReason) = ask { Input.Decline(it, callId, reason) }
 

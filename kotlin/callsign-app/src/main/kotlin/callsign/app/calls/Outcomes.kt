@@ -23,7 +23,8 @@ internal fun Turn.onOutcome(input: Input.Outcome) {
 
 private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
     val record by lazy(LazyThreadSafetyMode.NONE) { callRecordOf(done.body) }
-    fun opened(epoch: Long) = HeldKey(epoch, done.key ?: 0, done.from?.userId ?: 0u, done.set)
+    fun opened(epoch: Long) =
+        HeldKey(epoch, done.key ?: 0, done.from?.userId ?: 0u, done.set, unlisted = done.unlisted)
     when (purpose) {
         is Purpose.StartSeal -> onStartSealed(purpose.command, done.texts, done.set)
         is Purpose.StartCall -> onStarted(purpose.command, record)
@@ -43,7 +44,7 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
             onInvitedRead(record, purpose.text)?.let { onKeyRefused(purpose.callId, purpose.text, it) }
         is Purpose.InvitedOpen -> {
             val (callId, text) = purpose
-            val refusal = refusalOfSet(callId, done.set, purpose.record)
+            val refusal = refusalOfSet(callId, opened(0), purpose.record) ?: refusalOfAge(callId, done.sealedAgoMs)
             if (refusal != null) onKeyRefused(callId, text, refusal)
             else if (onInvitedOpened(callId, text, opened(0))) onInvitedKey(callId)
         }

@@ -185,7 +185,7 @@ internal fun Turn.onGranted(callId: String, event: JsonObject, command: Int) {
 
 internal fun Turn.onGrantOpened(callId: String, key: HeldKey, command: Int) {
     if (!isWanted(callId, key.epoch, key.fromUserId)) return settle(command)
-    val refusal = refusalOfSet(callId, key.set, call(callId)?.record)
+    val refusal = refusalOfSet(callId, key, call(callId)?.record)
     if (refusal == null) return takeGiven(callId, key, command)
     report(callId, refusal)
     settle(command)

@@ -111,7 +111,7 @@ internal fun Turn.onCrossed(command: Int, callId: String, items: List<CallRecord
 internal fun Turn.onCrossedOpened(crossed: Purpose.CrossedOpen, key: HeldKey) {
     val (command, ringing, record) = crossed
     val callId = ringing.callId
-    refusalOfSet(callId, key.set, record)?.let { return onCrossedRefused(command, ringing, it) }
+    refusalOfSet(callId, key, record)?.let { return onCrossedRefused(command, ringing, it) }
     val own = take(command) ?: return
     val invited = Invited(ringing.epoch, ringing.text, state = InvitedState.OPENED, key = key)
     val from = Rings(invited, ringing.untilMs)

@@ -127,7 +127,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
                 Input.StartCall(command(), callId(), idsIn(said), StartOptions(options.flag("isVideo"), options.number("roomId")))
             }
             "join" -> Input.Join(command(), callId())
-            "answer" -> Input.Answer(command(), callId())
+            "answer" -> Input.Answer(command(), callId(), said.flag("evenIfOld"))
+            "accept-device" -> Input.AcceptDevice(command(), callId(), said.needText("name"))
             "decline" -> Input.Decline(command(), callId(), checkNotNull(namedOrNull<DeclineReason>(said.text("reason"))))
             "end" -> Input.End(command(), callId())
             "leave" -> Input.Leave(command(), callId())
@@ -172,6 +173,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             text = said.text("text"),
             set = KeySet(said.text("keyMembers") ?: members.joinToString(" "), members),
             without = said.textsOrNull("without").orEmpty(),
+            unlisted = said.textsOrNull("unlisted").orEmpty(),
+            sealedAgoMs = said.number("sealedAgoMs") ?: 0,
         )
     }
 
@@ -223,6 +226,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
                 act.kept.callId?.let { "call $it" },
                 leaving?.let { "leaving $it" },
                 opened?.let { "opened $it" },
+                act.kept.accepted.joinToString(" ").takeIf(String::isNotEmpty)?.let { "accepted $it" },
             )
             "keep ${parts.joinToString().ifEmpty { "nothing" }}"
         }
