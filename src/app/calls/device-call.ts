@@ -14,7 +14,7 @@
 
 import type { Act } from './act.ts'
 import { onCommand } from './commands.ts'
-import { type Device, type DeviceCall, keysIn } from './device.ts'
+import { type Device, type DeviceCall, isAsking, keysIn } from './device.ts'
 import { close, endHere, onReasonDue } from './ending.ts'
 import { join } from './entering.ts'
 import { drop, outdatedAtMs, use } from './held-keys.ts'
@@ -131,7 +131,8 @@ function deadlinesOf(call: DeviceCall): { readonly atMs: number; readonly run: (
     all.push({ atMs, run: (turn: Turn) => drop(turn, callId, epoch) })
   if (call.offer !== undefined)
     all.push({ atMs: call.offer.atMs, run: (turn: Turn) => rejoining.onOfferDue(turn, callId) })
-  if (phase.kind === 'active' && call.key.held.length > 0)
+  // A device that asks for a key goes on sending with the one that it has, and no longer than any other.
+  if (call.key.held.length > 0 && (phase.kind === 'active' || (isAsking(call) && sending.epoch > 0)))
     all.push({ atMs: outdatedAtMs(call), run: (turn: Turn) => rejoining.onOutdated(turn, callId) })
   if (end.kind !== 'none') all.push({ atMs: end.atMs, run: (turn: Turn) => onReasonDue(turn, call) })
   return phase.kind === 'ended' ? [] : all

@@ -184,7 +184,7 @@ export function onOutdated(turn: Turn, callId: string): void {
   const hasOthers = call.record.participants.some(one => one.state === 'joined' && one.userId !== userId)
   // The key of a call that is empty is made when somebody comes.
   turn.change(callId, hasOthers ? { sending: { epoch: 0, uses: [], drops: [] } } : { heldAtMs: turn.nowMs })
-  if (hasOthers) ask(turn, call.record)
+  if (hasOthers && !isAsking(call)) ask(turn, call.record)
 }
 
 /** The call was read, and has a newer key than this device, which may have missed it. */
