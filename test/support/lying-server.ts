@@ -3,11 +3,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'
-import type { Call } from '../../src/app/app.ts'
+import type { Call, CallsignError } from '../../src/app/app.ts'
 import { formatFrame, parseFrame, type StompFrame } from '../../src/app/connection/stomp.ts'
 import type { WebSocketClass, WebSocketLike } from '../../src/app/connection/stomp-socket.ts'
+import { type KeyBinding, type KeyHolder, makeCallKey, sealCallKey } from '../../src/app/devices/call-key.ts'
+import { hashOfSet, keyMembersOf } from '../../src/app/devices/key-members.ts'
 import type { BodyOf, OperationName, ReplyOf } from '../../src/app/session/operations.ts'
 import type { CallParticipant, QueueEvent } from '../../src/app/wire.ts'
+import { packCallKey } from '../../src/client/client.ts'
 import { type AppPerson as Insider, startPerson } from './app-people.ts'
 import { settingsFor } from './call-people.ts'
 import { openServer } from './open-server.ts'
@@ -241,6 +244,27 @@ export async function callOf(caller: AppPerson, ...others: readonly AppPerson[])
   for (const one of [call, ...calls])
     await until(one, ({ participants }) => participants.filter(isJoined).length > others.length)
   return [call, ...calls]
+}
+
+/** The next error of the call with this code. */
+export async function failure(call: Call, code: string): Promise<CallsignError> {
+  for (;;) {
+    const error = await call.once('error')
+    if (error.code === code) return error
+  }
+}
+
+/** A key that a misbehaving member's device seals for another one, with a set of any devices. */
+export async function forge(
+  { keyLog }: Insider,
+  to: KeyHolder,
+  set: readonly KeyHolder[],
+  binding: KeyBinding,
+  callKey: Uint8Array = makeCallKey(),
+): Promise<{ readonly keyMembers: string; readonly encryptedAESKey: string }> {
+  const keyMembers = keyMembersOf(set)
+  const content = packCallKey({ callKey, setHash: hashOfSet(keyMembers), sealedAtMs: Date.now() })
+  return { keyMembers, encryptedAESKey: await sealCallKey(content, keyLog.self, to, binding) }
 }
 
 function socketClassOf(lying: LyingServer): WebSocketClass {

@@ -2,27 +2,16 @@
 
 import t from 'tap'
 import type { Call } from '../../../src/app/app.ts'
-import type { CallEvents } from '../../../src/app/calls/call.ts'
-import { makeCallKey, sealCallKey } from '../../../src/app/devices/call-key.ts'
-import { hashOfSet, keyMembersOf } from '../../../src/app/devices/key-members.ts'
-import { packCallKey } from '../../../src/client/client.ts'
+import { makeCallKey } from '../../../src/app/devices/call-key.ts'
 import type { AppPerson as Insider } from '../../support/app-people.ts'
 import { rejectionOf } from '../../support/app-sessions.ts'
-import { callOf, DeceivedHouse, type DeceivedPerson } from '../../support/lying-server.ts'
+import { callOf, DeceivedHouse, type DeceivedPerson, failure, forge } from '../../support/lying-server.ts'
 import { until } from '../../support/whole-apps.ts'
 
 type Two = [DeceivedPerson, DeceivedPerson]
 type Three = [...Two, DeceivedPerson]
 
 const house = await DeceivedHouse.open(t, 3)
-
-/** The next error of the call with this code. */
-async function failure(call: Call, code: string): Promise<CallEvents['error']> {
-  for (;;) {
-    const error = await call.once('error')
-    if (error.code === code) return error
-  }
-}
 
 /** The next call that rings, and why its key is not taken. */
 async function refusedRing({ me }: DeceivedPerson) {
@@ -204,16 +193,15 @@ t.test('a key that another epoch, set or call has had is refused', async t => {
   const [call, bobs] = (await callOf(ann, bob)) as [Call, Call]
   const { callId, keys, fingerprint } = call
   const key = keys[0]!.key.slice()
-  const { keyLog, session } = await house.insider(0)
+  const insider = await house.insider(0)
+  const { keyLog, session } = insider
   const to = await keyLog.deviceOf(bob.me.userId!, bob.me.deviceId!)
-  const keyMembers = keyMembersOf([keyLog.self, to])
   const sealed = async (binding: { callId: string; epoch: number }) => {
-    const content = { callKey: key, setHash: hashOfSet(keyMembers), sealedAtMs: Date.now() }
-    return { [to.name]: await sealCallKey(packCallKey(content), keyLog.self, to, binding) }
+    const { encryptedAESKey, keyMembers } = await forge(insider, to, [keyLog.self, to], binding, key)
+    return { encryptedAESKeys: { [to.name]: encryptedAESKey }, keyMembers }
   }
   const refused = failure(bobs, 'CALL_KEY_REUSED')
-  const texts = await sealed({ callId, epoch: 2 })
-  const body = { epoch: 2, reason: 'rotation', encryptedAESKeys: texts, keyMembers } as const
+  const body = { epoch: 2, reason: 'rotation', ...(await sealed({ callId, epoch: 2 })) } as const
   await session.request('POST call/{callId}/keys', body, { callId })
   await refused
   t.equal(bobs.fingerprint, fingerprint)
@@ -226,8 +214,7 @@ t.test('a key that another epoch, set or call has had is refused', async t => {
   await session.request('POST call/start', {
     callId: next,
     calleeIds: [bob.me.userId!],
-    keyMembers,
-    encryptedAESKeys: await sealed({ callId: next, epoch: 1 }),
+    ...(await sealed({ callId: next, epoch: 1 })),
     isVideo: false,
   })
   const { incoming, error } = await refusedRinging
