@@ -315,7 +315,9 @@ t.test(
     }
     const { effects } = driver.run(sent(SECOND, [HOST, THIRD], 1))
     t.same(inWords(effects), ['101 key_update', '301 key_update', '401 key_update'])
-    t.match(driver.join(4).reply, { record: { encryptedAESKey: keyFor(FOURTH), keyFromDeviceId: HOST.deviceId } })
+    t.match(driver.join(4).reply, {
+      record: { encryptedAESKey: keyFor(FOURTH), keyFromDeviceId: HOST.deviceId },
+    })
 
     const other = active({ pending: [4] })
     other.run(sent(HOST, [SECOND, THIRD], 1))
