@@ -33,7 +33,9 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
     case 'remove': {
       const { userId } = input
       const isKnown = call.removed.includes(userId)
-      if (!isKnown) setRemoved(turn, callId, [...call.removed, userId])
+      // No one else removes anybody.
+      const isHost = call.record?.hostUserId === turn.device.userId
+      if (isHost && !isKnown) setRemoved(turn, callId, [...call.removed, userId])
       const purpose = { for: 'remove', callId, command, userId, isKnown } as const
       return void turn.request('POST call/{callId}/remove', purpose, { userId })
     }

@@ -296,7 +296,7 @@ export type Purpose =
   | {
       readonly for: 'remove'
       readonly callId: string
-      readonly command: number
+      readonly command?: number
       readonly userId: string
       /** They were removed here before: the server does not undo that. */
       readonly isKnown: boolean
