@@ -183,8 +183,9 @@ export function onOutdated(turn: Turn, callId: string): void {
   const { userId } = turn.device
   const hasOthers = call.record.participants.some(one => one.state === 'joined' && one.userId !== userId)
   // The key of a call that is empty is made when somebody comes.
-  turn.change(callId, hasOthers ? { sending: { epoch: 0, uses: [], drops: [] } } : { heldAtMs: turn.nowMs })
-  if (hasOthers && !isAsking(call)) ask(turn, call.record)
+  if (!hasOthers && !isAsking(call)) return turn.change(callId, { heldAtMs: turn.nowMs })
+  turn.change(callId, { sending: { epoch: 0, uses: [], drops: [] } })
+  if (!isAsking(call)) ask(turn, call.record)
 }
 
 /** The call was read, and has a newer key than this device, which may have missed it. */
