@@ -182,7 +182,7 @@ export function onOutdated(turn: Turn, callId: string): void {
   if (call?.record === undefined) return
   const { userId } = turn.device
   const hasOthers = call.record.participants.some(one => one.state === 'joined' && one.userId !== userId)
-  // The key of a call that is empty is made when somebody comes.
+  // An empty call gets its next key when a member comes.
   if (!hasOthers && !isAsking(call)) return turn.change(callId, { heldAtMs: turn.nowMs })
   turn.change(callId, { sending: { epoch: 0, uses: [], drops: [] } })
   if (!isAsking(call)) ask(turn, call.record)

@@ -47,7 +47,7 @@ for (const [when, invites] of [
   ['after the answer', true],
 ] as const) {
   t.test(
-    `the inviter's app dies ${when}: the others go on with one key, and it comes back to it`,
+    `the inviter's app dies ${when}: the rest of the call goes on with one key, which the app comes back to`,
     async t => {
       const [ann, bob, cat] = house.people as Four
       const [call, bobs] = (await callOf(ann, bob)) as [Call, Call]
