@@ -20,7 +20,7 @@ export interface RsaDevice {
   readonly publicKey: Uint8Array
 }
 
-/** What form 3 is bound to. */
+/** The use that form 3 is bound to, and its sender's key. */
 export interface RsaUse {
   /** The 81 octets of docs/crypto.md. */
   readonly info: Uint8Array
@@ -45,7 +45,7 @@ export interface UsedBy {
   readonly deviceId: string
 }
 
-/** `info` of docs/crypto.md, of a key that nobody has asked for. */
+/** `info` of docs/crypto.md, with a nonce of zeros. */
 export function rsaInfo(callId: string, epoch: number, from: UsedBy, to: UsedBy): Uint8Array {
   const ids = [callId, from.userId, from.deviceId, to.userId, to.deviceId].map(id => {
     const octets = Buffer.alloc(8)
@@ -63,7 +63,7 @@ export function rsaInfo(callId: string, epoch: number, from: UsedBy, to: UsedBy)
   ])
 }
 
-/** What was sealed. Throws unless the sender sealed it for this device and use. */
+/** The octets that were sealed. Throws unless the sender sealed it for this device and use. */
 export function openForRsa(
   text: string,
   { privateKey, publicKey }: RsaDevice,

@@ -85,7 +85,7 @@ export interface CallEvents {
 export interface InviteOptions {
   /**
    * People with a device that nothing can be sealed for (`KEY_UNSUPPORTED`): the whole call is refused, or goes on without them
-   * where anybody is left. The app hears of each by `keys`, as `left-out`. Left out: `refuse`.
+   * where a person is left. The app hears of each by `keys`, as `left-out`. Left out: `refuse`.
    */
   readonly without?: 'refuse' | 'leave-out'
 }

@@ -5,7 +5,10 @@ import { hasCode } from '../callsign-error.ts'
 /** The device of theirs that no key can be sealed for. */
 export type OnLeftOut = (device: { readonly userId: string; readonly deviceId: string }) => void
 
-/** Asks for all of these people, and again for the others each time one is refused by `KEY_UNSUPPORTED`. Rejects where nobody is left. */
+/**
+ * Asks for all of these people, and each time one is refused by `KEY_UNSUPPORTED` again without that person. Rejects where no
+ * person is left.
+ */
 export async function leavingOut<Value>(
   people: readonly string[],
   ask: (userIds: readonly string[]) => Promise<Value>,
@@ -17,7 +20,7 @@ export async function leavingOut<Value>(
     if (!hasCode(error, 'KEY_UNSUPPORTED')) throw error
     const { userId, deviceId } = error.members as Record<string, string>
     const others = people.filter(one => one !== userId)
-    // A device of someone else, such as this one, is no reason to leave anyone out.
+    // Another user's device, such as this one, is no reason to leave a callee out.
     if (others.length === 0 || others.length === people.length) throw error
     onLeftOut({ userId: userId!, deviceId: deviceId! })
     return leavingOut(others, ask, onLeftOut)

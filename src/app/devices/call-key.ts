@@ -25,7 +25,7 @@ export interface KeyHolder {
 
 interface P256Key {
   readonly kind: 'P-256'
-  /** Uncompressed. That it is on the curve is found out when it is used. */
+  /** Uncompressed. Sealing and opening check that it is on the curve. */
   readonly point: Bytes
 }
 

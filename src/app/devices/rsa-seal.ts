@@ -20,7 +20,7 @@ interface RsaSealContext {
   readonly info: Uint8Array
   readonly sender: Pick<DeviceKeys, 'signingKey' | 'sign'>
   readonly receiver: RsaKey
-  /** SHA-256 of the receiver's public key as the log has it. */
+  /** SHA-256 of the receiver's public key, as logged. */
   readonly keyHash: Uint8Array
 }
 

@@ -56,13 +56,13 @@ const keyOf = (call: Call, epoch: number) =>
 
 const nameOf = ({ me }: AppPerson) => `${me.userId}_${me.deviceId}`
 
-/** The next epoch's key, once it is told. */
+/** The key of the next `key_update`. */
 async function nextKey(person: RsaPerson, callId: string) {
   const { epoch, encryptedAESKey: text, fromUserId, fromDeviceId } = await person.me.once('key_update')
   return { epoch, ...(await open(person, callId, { text, epoch, fromUserId, fromDeviceId })) }
 }
 
-t.test('a listed RSA device is called, alone and in a group, and is never the host of others', async t => {
+t.test('a listed RSA device is called, alone and in a group, and does not become host', async t => {
   const http = await newServer(t, 3)
   const [ann, dan] = [await newPerson(t, http, 0), await newPerson(t, http, 2)]
   const bob = await newRsaPerson(t, http, 1)

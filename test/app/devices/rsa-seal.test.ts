@@ -42,7 +42,7 @@ t.test('an RSA device opens what is sealed for it, in either encoding of its key
   }
 })
 
-t.test('it opens for nobody else, for no other use, and with no bit changed', async t => {
+t.test('it opens at no other device, for no other use, and with no bit changed', async t => {
   const [ann, eve, device] = [await newSender(), await newSender(), newRsaDevice()]
   const text = await sealCallKey(makeCallKey(), ann, holderOf(device), BINDING)
   t.throws(() => openForRsa(text, device, useBy(ann, 2)), 'another epoch')

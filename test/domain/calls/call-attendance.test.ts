@@ -394,7 +394,7 @@ t.test('a returning participant is no longer the one longest in the call', async
 /** The same device with an RSA key. */
 const rsa = (device: CallActor): CallActor => ({ ...device, keyAlgorithm: 'RSA-2048' })
 
-t.test('an RSA device makes nobody host while a device that makes keys is in the call', async t => {
+t.test('an RSA device makes its user no host while a device that makes keys is in the call', async t => {
   const driver = ringing([2, 3, 4])
   driver.run({ kind: 'join', by: rsa(SECOND) })
   driver.nowMs += 1000
