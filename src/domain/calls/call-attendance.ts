@@ -5,6 +5,7 @@
 
 import type { UserId } from '../ids.ts'
 import {
+  type Attendance,
   attendeesOf,
   CALL_SIZE_MAX,
   type Call,
@@ -38,7 +39,7 @@ export function attendedCall(
   by: CallActor,
   nowMs: number,
 ): CallOutcome {
-  const { userId, deviceId, publicKeyHash } = by
+  const { userId, deviceId } = by
   const isIn = isJoined(participant)
   if (isIn && participant.attendance?.deviceId === deviceId) return changed(call)
   const isCounted = isIn || isPending(participant)
@@ -47,11 +48,17 @@ export function attendedCall(
   }
   const attended = withParticipant(call, userId, {
     state: 'joined',
-    attendance: { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs },
+    attendance: newAttendance(by, nowMs),
     devices: participant.devices.filter(device => device.deviceId !== deviceId),
     ...(isIn ? {} : { joinedAtMs: nowMs, leftAtMs: undefined }),
   })
   return changed(attended)
+}
+
+/** A device that comes in. */
+export function newAttendance(by: CallActor, nowMs: number): Attendance {
+  const { deviceId, publicKeyHash, keyAlgorithm } = by
+  return { deviceId, publicKeyHash, keyAlgorithm, isOnline: false, hadSocket: false, seenAtMs: nowMs }
 }
 
 /** The device rings, and the caller may see that it does. */

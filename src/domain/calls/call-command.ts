@@ -1,6 +1,7 @@
 /** Commands to a call, the facts that decide them, and the decisions. */
 
 import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
+import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 import type { Call, CallDeviceRef } from './call.ts'
 import type { CallHistoryRow } from './call-history.ts'
@@ -135,6 +136,7 @@ type Untimed<Command> = Command extends CallCommand ? Omit<Command, 'nowMs'> : n
 export interface CallActor extends CallDeviceRef {
   /** The log's hash of the device's key. */
   readonly publicKeyHash: string
+  readonly keyAlgorithm: KeyAlgorithm
 }
 
 export type DeclineReason = 'declined' | 'busy' | 'timeout'

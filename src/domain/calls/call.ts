@@ -16,6 +16,7 @@
  *     any ─ the host removes ─> removed
  */
 
+import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
@@ -116,6 +117,7 @@ export interface CallDevice {
 export interface Attendance {
   readonly deviceId: DeviceId
   readonly publicKeyHash: string
+  readonly keyAlgorithm: KeyAlgorithm
   readonly isOnline: boolean
   /** Whether it ever had a socket since it joined. */
   readonly hadSocket: boolean
