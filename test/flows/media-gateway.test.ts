@@ -329,22 +329,26 @@ t.test('rooms that no live call has are closed at the start', { skip: skipWithou
   t.equal(await server.figure('callsign_media_strangers_total'), 1)
 })
 
-t.test('the room before a removal is closed after a crash, too', { skip: skipWithoutJanus }, async t => {
-  const folder = t.testdir({ data: {} })
-  const janus = await startJanus(t, join(folder, 'janus'))
-  const options = { people: 3, dataFolder: join(folder, 'data'), environment: janus.environment }
-  const server = await WireServer.start(t, options)
-  const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
-  const { body: call } = await start(ann, [bob, cid], { keyMembers: membersOf([ann, bob, cid]) })
-  const path = `/app/api/call/${call.callId}`
-  for (const { app } of [bob, cid]) await app.get(200, `POST ${path}/join`)
-  await ann.app.get(204, `POST ${path}/remove`, { userId: cid.userId })
-  const { roomId } = await ann.app.get(200, `GET ${path}`)
-  await server.running.end('SIGKILL')
-  await WireServer.start(t, options)
-  await until(async () => String(await roomsOf({ janus })) === String(roomId))
-  t.not(roomId, call.roomId)
-})
+t.test(
+  'the room before a removal is closed after a crash, too',
+  long({ skip: skipWithoutJanus }),
+  async t => {
+    const folder = t.testdir({ data: {} })
+    const janus = await startJanus(t, join(folder, 'janus'))
+    const options = { people: 3, dataFolder: join(folder, 'data'), environment: janus.environment }
+    const server = await WireServer.start(t, options)
+    const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
+    const { body: call } = await start(ann, [bob, cid], { keyMembers: membersOf([ann, bob, cid]) })
+    const path = `/app/api/call/${call.callId}`
+    for (const { app } of [bob, cid]) await app.get(200, `POST ${path}/join`)
+    await ann.app.get(204, `POST ${path}/remove`, { userId: cid.userId })
+    const { roomId } = await ann.app.get(200, `GET ${path}`)
+    await server.running.end('SIGKILL')
+    await WireServer.start(t, options)
+    await until(async () => String(await roomsOf({ janus })) === String(roomId))
+    t.not(roomId, call.roomId)
+  },
+)
 
 t.test('feeds whose events were lost are found in the sessions', { skip: skipWithoutJanus }, async t => {
   const janus = await startJanus(t, join(t.testdir(), 'janus'), { sendsEvents: false })

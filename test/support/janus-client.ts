@@ -54,7 +54,7 @@ export class JanusClient {
     return this.message({ request: 'join', ptype: 'publisher', room, token, ...members })
   }
 
-  /** What the room answers. */
+  /** Returns the room's answer. */
   async message(body: object): Promise<Message> {
     const answer = await this.request({ janus: 'message', handle_id: this.#handleId, body })
     return answer.plugindata.data
