@@ -105,7 +105,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
 
   get media(): CallGateway | undefined {
     const { record, media } = this.#now
-    return record?.media.state === 'pending' ? (media ?? record.media) : record?.media
+    const isReady = record?.media.state === 'pending' && media?.roomId === record.roomId
+    return isReady ? media?.gateway : record?.media
   }
 
   get hostUserId(): string | undefined {

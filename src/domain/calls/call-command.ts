@@ -141,7 +141,7 @@ export interface CallActor extends CallDeviceRef {
 
 export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
-/** Facts outside the call. `start`, `invite`, `join` and `rejoin` need some; see `NO_FACTS`. */
+/** Facts outside the call. `start`, `invite`, `remove`, `join` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
   /** One for each of `calleeIds` that is an account; a missing one may not be called. */
   readonly callees: readonly CalleeFacts[]
@@ -153,7 +153,7 @@ export interface CallFacts {
   readonly callsBetween: readonly Call[]
   /** Whether the room that was named belongs to another live call. */
   readonly isRoomInUse: boolean
-  /** A room that is free, taken when none was named. */
+  /** With `start`, `invite` and `remove`: a room that no call has. */
   readonly freeRoomId: number
 }
 

@@ -77,6 +77,7 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
     createdAtMs: nowMs,
     keyEpoch: 1,
     roomId: roomId ?? facts.freeRoomId,
+    isRoomNamed: roomId !== undefined,
     status: 'ringing',
     participants: [initiator, ...invited],
     rejoinAsks: [],

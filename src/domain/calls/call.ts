@@ -51,6 +51,8 @@ export interface Call {
   /** 1 at the start, and one more with each change. */
   readonly version: number
   readonly roomId: number
+  /** Whether the start named the room, which the call then keeps. */
+  readonly isRoomNamed: boolean
   readonly status: CallStatus
   readonly isVideo: boolean
   readonly initiatorId: UserId

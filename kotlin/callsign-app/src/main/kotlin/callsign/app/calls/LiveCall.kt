@@ -84,8 +84,9 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override val media: CallGateway?
         get() {
             val call = now
-            val shown = call.record?.media ?: return null
-            return if (shown.state == "pending") call.media ?: shown else shown
+            val record = call.record ?: return null
+            val ready = call.media?.takeIf { record.media.state == "pending" && it.roomId == record.roomId }
+            return ready?.gateway ?: record.media
         }
     override val events: Flow<CallEvent> = news.flow.transformWhile { event ->
         emit(event)
