@@ -504,7 +504,7 @@ t.test(
 )
 
 t.test(
-  'a browser whose clock is wrong knows how long a call lasts',
+  'a browser whose clock is wrong asks about an old invitation, and knows how long a call lasts',
   long({ skip: skipWithoutChromium }),
   async t => {
     const [ann, bob] = await contacts(await setUp(t))
@@ -527,8 +527,14 @@ t.test(
       await page.getByText('connected', { exact: true }).waitFor()
     }
     await button(ann, 'Audio call to Bob').click()
+    await bob.locator('.ring').getByText('This invitation is 120 minutes old').waitFor()
     await button(bob, 'Answer').click()
+    const asked = bob.getByRole('alert').filter({ hasText: 'Do you expect the call?' })
+    await asked.waitFor()
+    t.equal(await asked.getByRole('button', { name: 'Compare a code' }).count(), 0, 'no keys are new')
+    await asked.getByRole('button', { name: 'Go on' }).click()
     for (const page of [ann, bob]) {
+      await page.locator('.call .digits').waitFor({ state: 'attached' })
       await page.reload()
       await page.getByText(/^Audio call, 0:\d*[1-9]$/).waitFor()
     }

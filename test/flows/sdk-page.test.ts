@@ -16,7 +16,7 @@ function programsOf(page: string): string[] {
 const PRINTED: Readonly<Record<string, RegExp>> = {
   'sign-in.mjs': /^a code is on its way to E•••@example\.org\nOTP_INVALID\ntrue Eve Example\n$/i,
   'contacts.mjs': /Bob: It is Bob\nAnn is a contact\ntrue \d{5} \d{5}\n\[\]\n$/,
-  'group-call.mjs': /^Cat: removed\nepoch 2\n.*'outgoing', isGroup: true, status: 'ended'/s,
+  'group-call.mjs': /^Cat: removed\nepoch 3\n.*'outgoing', isGroup: true, status: 'ended'/s,
   'devices.mjs': /^true\n2 devices\n$/,
   'push.mjs': /^\{ show: 'nothing' \}\n$/,
 }

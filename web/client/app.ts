@@ -1,6 +1,13 @@
 /** Joins the parts of the page for the person who is signed in to this tab: the views' buttons, and signing in and out. */
 
-import { Callsign, type CallsignError, type Device, hasCode, type Question } from '../../src/app/app.ts'
+import {
+  type Call,
+  Callsign,
+  type CallsignError,
+  type Device,
+  hasCode,
+  type Question,
+} from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
 import { Calls } from './calls.ts'
 import { Contacts } from './contacts.ts'
@@ -73,21 +80,35 @@ export class App {
     }
   }
 
-  /** The person goes on with a contact's new keys. */
-  async acceptKeys({ userId, listHash, goOn }: KeyQuestion): Promise<void> {
+  async goOn(question: KeyQuestion): Promise<void> {
     this.putQuestionAway()
-    await this.#signedIn.me.contacts.acceptKeys(userId, listHash)
-    await goOn()
+    await question.goOn()
   }
 
   putQuestionAway(): void {
     this.#store.update({ question: undefined })
   }
 
-  #askAboutKeys(error: CallsignError, goOn: KeyQuestion['goOn']): void {
-    const { userId, listHash } = error.members
-    const sentence = this.#store.sentenceOf(error)
-    this.#store.update({ question: { userId: `${userId}`, listHash: `${listHash}`, sentence, goOn } })
+  #askAboutKeys(error: CallsignError, act: () => Promise<void>): void {
+    const userId = String(error.members.userId)
+    const goOn = async () => {
+      await this.#signedIn.me.contacts.acceptKeys(userId, String(error.members.listHash))
+      await act()
+    }
+    this.#store.ask(error, goOn, userId)
+  }
+
+  answer(ring: Call, evenIfOld = false): Promise<void> {
+    return this.act('answer', async () => {
+      try {
+        await ring.answer({ evenIfOld })
+      } catch (error) {
+        if (hasCode(error, 'INVITATION_OLD')) this.#store.ask(error, () => this.answer(ring, true))
+        else if (hasCode(error, 'OWN_DEVICE_IN_SET'))
+          this.calls.askAboutDevice(ring, error, () => this.answer(ring))
+        else throw error
+      }
+    })
   }
 
   askForCode(identifier: string, name: string): Promise<void> {

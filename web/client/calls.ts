@@ -1,6 +1,13 @@
 /** Calls of this tab, for the views: those that ring, the one that it is in with its media, and those that were. */
 
-import { type Call, type CallEnding, type Callsign, hasCode, type KeyAsk } from '../../src/app/app.ts'
+import {
+  type Call,
+  type CallEnding,
+  type Callsign,
+  type CallsignError,
+  hasCode,
+  type KeyAsk,
+} from '../../src/app/app.ts'
 import { Media } from './media.ts'
 import { ENDINGS, ringEndingOf } from './sentences.ts'
 import type { Store } from './state.ts'
@@ -50,6 +57,14 @@ export class Calls {
     }
   }
 
+  /** An `OWN_DEVICE_IN_SET`. In a call there is nothing to go on with: the next key is taken. */
+  askAboutDevice(call: Call, error: CallsignError, goOn = async () => {}): void {
+    this.#store.ask(error, async () => {
+      await call.acceptDevice(String(error.members.name))
+      await goOn()
+    })
+  }
+
   /** The person says that a device which asks for the key is who it says. */
   async grantKey(ask: KeyAsk): Promise<void> {
     this.refuseKey(ask)
@@ -75,8 +90,10 @@ export class Calls {
     call.on('error', error => {
       // Without a connection the page says that.
       if (hasCode(error, 'OFFLINE')) return
-      if (!isRing(call)) return this.#store.sayFailure(error)
-      const refusal = { sentence: this.#store.sentenceOf(error), isQuestion: hasCode(error, 'KEYS_RESET') }
+      const isOwnDevice = hasCode(error, 'OWN_DEVICE_IN_SET')
+      if (!isRing(call)) return isOwnDevice ? this.askAboutDevice(call, error) : this.#store.sayFailure(error)
+      const isQuestion = isOwnDevice || hasCode(error, 'KEYS_RESET', 'INVITATION_OLD')
+      const refusal = { sentence: this.#store.sentenceOf(error), isQuestion }
       const refusals = new Map(this.#store.state.refusals).set(call.callId, refusal)
       this.#store.update({ refusals })
     })

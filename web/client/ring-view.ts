@@ -35,7 +35,7 @@ function ringView(
     </div>
     <p class="row">
       <button class="main" ?disabled=${isRefused || isAnswering}
-        @click=${() => app.act('answer', () => ring.answer())}>
+        @click=${() => app.answer(ring)}>
         ${isInCall ? 'Leave yours and answer' : 'Answer'}</button>
       <button class="bad" @click=${() => app.act('decline', () => app.calls.decline(ring))}>Decline</button>
     </p>

@@ -2,12 +2,16 @@
 
 import { type CallEnding, type CallsignError, hasCode, type KeyEvent } from '../../src/app/app.ts'
 
-type NameOf = (userId: string) => string
+type NameOf = (id: string) => string
 
-export function sentenceOf(error: unknown, nameOf: NameOf): string {
+/** Its own devices are named by `deviceNameOf`. */
+export function sentenceOf(error: unknown, nameOf: NameOf, deviceNameOf: NameOf): string {
   if (hasCode(error, 'KEYS_REFUSED')) return refusalOf(error, nameOf)
   if (hasCode(error, 'KEYS_RESET'))
     return questionOf(String(error.members.kind), nameOf(String(error.members.userId)))
+  if (hasCode(error, 'INVITATION_OLD')) return ageOf(Number(error.members.sealedAgoMs))
+  if (hasCode(error, 'OWN_DEVICE_IN_SET'))
+    return `The call’s key is for one more device of yours, ${deviceNameOf(String(error.members.name).split('_')[1]!)}, for which only the server vouches. Is it yours?`
   if (hasCode(error, 'DEVICE_REMOVED'))
     return 'This device was removed by another of yours, and is signed out.'
   if (hasCode(error, 'NO_ANSWER')) return 'The server does not answer. Is it still running?'
@@ -25,6 +29,11 @@ export function sentenceOf(error: unknown, nameOf: NameOf): string {
 /** Why a contact's keys are new, before the person goes on with them. */
 function questionOf(kind: string, name: string): string {
   return `${name}’s keys are new: ${QUESTIONS[kind] ?? QUESTIONS.reset}. Compare the code with ${name}, or go on?`
+}
+
+function ageOf(sealedAgoMs: number): string {
+  const minutes = Math.floor(sealedAgoMs / 60_000)
+  return `This invitation is ${minutes} minutes old, or a clock is wrong: somebody may have held it back. Do you expect the call?`
 }
 
 /** A sentence for news of keys; undefined where the failed action has one. */

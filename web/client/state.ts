@@ -3,6 +3,7 @@
 import type {
   Call,
   CallPerson,
+  CallsignError,
   ConnectionState,
   Contact,
   Device,
@@ -44,7 +45,7 @@ export interface State {
   readonly rings: readonly Call[]
   /** Why the caller of a call that rings does not verify, by its id. */
   readonly refusals: ReadonlyMap<string, RingRefusal>
-  /** New keys of a contact, which something waits for. */
+  /** Something waits for the answer. */
   readonly question: KeyQuestion | undefined
   /** The call that this tab is in, or comes back to. */
   readonly call: Call | undefined
@@ -63,12 +64,11 @@ export interface RingRefusal {
   readonly isQuestion: boolean
 }
 
-/** A `KEYS_RESET`, as the page asks it. */
+/** What the SDK leaves to the person: a contact’s new keys, an old invitation, an unknown device of one’s own. */
 export interface KeyQuestion {
-  readonly userId: string
-  readonly listHash: string
   readonly sentence: string
-  /** Does what has waited for the answer. */
+  /** A contact to compare a code with. */
+  readonly userId?: string
   readonly goOn: () => Promise<void>
 }
 
@@ -216,7 +216,16 @@ export class Store {
   }
 
   sentenceOf(error: unknown): string {
-    return sentenceOf(error, userId => this.nameOf(userId))
+    const { devices } = this.#state
+    const deviceNameOf = (deviceId: string) =>
+      devices.find(one => one.deviceId === deviceId)?.name ?? deviceId
+    return sentenceOf(error, userId => this.nameOf(userId), deviceNameOf)
+  }
+
+  /** Asks what a refusal leaves to the person. */
+  ask(error: CallsignError, goOn: KeyQuestion['goOn'], userId?: string): void {
+    const question = { sentence: this.sentenceOf(error), goOn, ...(userId !== undefined && { userId }) }
+    this.update({ question })
   }
 
   sayFailure(error: unknown): void {

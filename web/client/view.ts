@@ -97,15 +97,20 @@ function troubleView({ connection }: State): View {
 
 function questionView({ question, codes, doing }: State, app: App): View {
   if (question === undefined) return nothing
-  const code = codes.get(question.userId)
+  const { sentence, userId } = question
+  const code = userId === undefined ? undefined : codes.get(userId)
   return html`<section class="card attention" role="alert">
-    <p>${question.sentence}</p>
+    <p>${sentence}</p>
     ${code === undefined ? nothing : html`<p class="digits mono" aria-label="Code to compare">${code}</p>`}
     <p class="row">
-      <button class="main" ?disabled=${doing.has('accept-keys')}
-        @click=${() => app.act('accept-keys', () => app.acceptKeys(question))}>Go on</button>
-      <button ?disabled=${doing.has('show-code')}
-        @click=${() => app.act('show-code', () => app.contacts.showCode(question))}>Compare a code</button>
+      <button class="main" ?disabled=${doing.has('go-on')}
+        @click=${() => app.act('go-on', () => app.goOn(question))}>Go on</button>
+      ${
+        userId === undefined
+          ? nothing
+          : html`<button ?disabled=${doing.has('show-code')}
+        @click=${() => app.act('show-code', () => app.contacts.showCode({ userId }))}>Compare a code</button>`
+      }
       <button class="plain" @click=${() => app.putQuestionAway()}>Not now</button>
     </p>
   </section>`

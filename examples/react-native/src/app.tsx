@@ -1,6 +1,6 @@
 /** Sign-in, people, and the call with the fingerprint of its key. There is no sound or picture yet. */
 
-import { hasCode, type Question } from 'callsign/app'
+import { type Call, hasCode, type Question } from 'callsign/app'
 import type { CallView } from 'callsign/react'
 import { useCalls, useCallsign, useContacts, useDevices } from 'callsign/react'
 import { useEffect, useState } from 'react'
@@ -103,6 +103,24 @@ function askAboutKeys(members: Readonly<Record<string, unknown>>, goOn: () => vo
   ask('')
 }
 
+/** Before an old invitation is answered, or one for a device that only the server calls the person's own. */
+async function answer(call: Call, act: Act, evenIfOld = false): Promise<void> {
+  try {
+    await call.answer({ evenIfOld })
+  } catch (error) {
+    if (!hasCode(error, 'INVITATION_OLD', 'OWN_DEVICE_IN_SET')) throw error
+    const { name } = error.members
+    const goOn = () =>
+      name === undefined
+        ? answer(call, act, true)
+        : call.acceptDevice(`${name}`).then(() => answer(call, act))
+    Alert.alert('Answer?', error.message, [
+      { text: 'Go on', onPress: () => act(goOn) },
+      { text: 'Not now', style: 'cancel' },
+    ])
+  }
+}
+
 function CallCard({ view, act }: { view: CallView; act: Act }) {
   const { call, caller, isIncoming, isVerified, isHost, state, fingerprint } = view
   const isRinging = isIncoming && state === 'ringing'
@@ -112,7 +130,7 @@ function CallCard({ view, act }: { view: CallView; act: Act }) {
     <>
       <Text>{isRinging ? `${caller.displayName} calls, ${verified}` : state}</Text>
       {fingerprint !== undefined && <Text>{fingerprint}</Text>}
-      {isRinging && <Button title="Answer" onPress={() => act(() => call.answer())} />}
+      {isRinging && <Button title="Answer" onPress={() => act(() => answer(call, act))} />}
       <Button title={isRinging ? 'Decline' : 'Hang up'} onPress={() => act(hangUp)} />
     </>
   )

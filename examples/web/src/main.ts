@@ -11,8 +11,8 @@ let contacts: readonly { readonly userId: string; readonly displayName: string }
 let requests: readonly { readonly userId: string; readonly displayName: string }[] = []
 let link = ''
 let notice = ''
-/** What is asked about a contact's new keys. */
-let newKeys: HTMLElement | undefined
+/** What is asked about a key. */
+let keyQuestion: HTMLElement | undefined
 /** The form for the code, while one is asked for. */
 let question: HTMLElement | undefined
 
@@ -20,10 +20,10 @@ let question: HTMLElement | undefined
 async function act(work: () => Promise<unknown>): Promise<void> {
   try {
     notice = ''
-    newKeys = undefined
+    keyQuestion = undefined
     await work()
   } catch (error) {
-    if (hasCode(error, 'KEYS_RESET')) newKeys = askAboutKeys(error.members, work)
+    if (hasCode(error, 'KEYS_RESET')) keyQuestion = askAboutKeys(error.members, work)
     else notice = error instanceof Error ? error.message : String(error)
   }
   draw()
@@ -49,6 +49,20 @@ function askAboutKeys(members: Readonly<Record<string, unknown>>, work: () => Pr
     button('Go on', () => act(() => me.contacts.acceptKeys(userId, listHash).then(work))),
     button('Not now', () => act(async () => {})),
   )
+}
+
+/** Before an old invitation is answered, or one for a device that only the server calls the person's own. */
+async function answer(call: Call, evenIfOld = false): Promise<void> {
+  try {
+    await call.answer({ evenIfOld })
+  } catch (error) {
+    if (!hasCode(error, 'INVITATION_OLD', 'OWN_DEVICE_IN_SET')) throw error
+    const { name } = error.members
+    const goOn = () =>
+      name === undefined ? answer(call, true) : call.acceptDevice(`${name}`).then(() => answer(call))
+    const [yes, no] = [button('Go on', () => act(goOn)), button('Not now', () => act(async () => {}))]
+    keyQuestion = section('Answer?', text(error.message), yes, no)
+  }
 }
 
 function askCode({ sentTo, error }: Question): Promise<string> {
@@ -86,11 +100,10 @@ function callView(call: Call): HTMLElement {
   const title = isIncoming && state === 'ringing' ? `${caller.displayName} calls` : others.join(', ')
   if (isIncoming && state === 'ringing') {
     const verified = isVerified === undefined ? 'Checking the key' : isVerified ? 'Verified' : 'Not verified'
-    const answer = button('Answer', () => act(() => call.answer()))
     return section(
       title,
       text(verified),
-      answer,
+      button('Answer', () => act(() => answer(call))),
       button('Decline', () => act(() => call.decline())),
     )
   }
@@ -100,7 +113,7 @@ function callView(call: Call): HTMLElement {
 
 function draw(): void {
   const parts: HTMLElement[] = notice === '' ? [] : [section('', text(notice))]
-  if (newKeys !== undefined) parts.push(newKeys)
+  if (keyQuestion !== undefined) parts.push(keyQuestion)
   if (me.userId === undefined) {
     const address = section(
       'Sign in',

@@ -6,7 +6,7 @@ import { close, HAS_ENDED, sendLeave, withoutLeaving } from './ending.ts'
 import { answer } from './entering.ts'
 import { hold } from './held-keys.ts'
 import type { Command, Input } from './input.ts'
-import { acceptDevice, receiversIn } from './key-rules.ts'
+import { acceptDevice, noteOpened, receiversIn } from './key-rules.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
@@ -32,16 +32,14 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
       return close(turn, callId, 'left')
     case 'remove': {
       const { userId } = input
-      turn.change(callId, { removed: [...call.removed.filter(one => one !== userId), userId] })
-      return void turn.request(
-        'POST call/{callId}/remove',
-        { for: 'remove', callId, command, userId },
-        { userId },
-      )
+      const isKnown = call.removed.includes(userId)
+      if (!isKnown) setRemoved(turn, callId, [...call.removed, userId])
+      const purpose = { for: 'remove', callId, command, userId, isKnown } as const
+      return void turn.request('POST call/{callId}/remove', purpose, { userId })
     }
     case 'invite': {
       const { userIds } = input
-      turn.change(callId, { removed: call.removed.filter(one => !userIds.includes(one)) })
+      setRemoved(turn, callId, without(call.removed, userIds))
       return invite(turn, { callId, command, userIds, triesLeft: rotation.TRIES })
     }
     case 'renew':
@@ -68,7 +66,20 @@ export function leaveAgain(turn: Turn, callId: string): void {
 /** The app hears of it. Where the server has carried it out all the same, the record says so. */
 export function onNotRemoved(turn: Turn, callId: string, userId: string): void {
   const { removed = [] } = turn.call(callId) ?? {}
-  turn.change(callId, { removed: removed.filter(one => one !== userId) })
+  setRemoved(turn, callId, without(removed, [userId]))
+}
+
+function without(all: readonly string[], some: readonly string[]): readonly string[] {
+  return all.filter(one => !some.includes(one))
+}
+
+/** Also after a restart, before there is another key. */
+function setRemoved(turn: Turn, callId: string, removed: readonly string[]): void {
+  const call = turn.call(callId)
+  if (call === undefined || call.removed.length === removed.length) return
+  turn.change(callId, { removed })
+  const held = newestKey(call)
+  if (held !== undefined) noteOpened(turn, callId, held.epoch)
 }
 
 /** Those who come have the key of a new epoch, as all in the call: it opens nothing of before. */

@@ -293,7 +293,14 @@ export type Purpose =
   | { readonly for: 'keyless: read'; readonly callId: string; readonly command?: number }
   | { readonly for: 'ask' | 'return'; readonly callId: string }
   | { readonly for: 'ask beside'; readonly callId: string; readonly command?: number }
-  | { readonly for: 'remove'; readonly callId: string; readonly command: number; readonly userId: string }
+  | {
+      readonly for: 'remove'
+      readonly callId: string
+      readonly command: number
+      readonly userId: string
+      /** They were removed here before: the server does not undo that. */
+      readonly isKnown: boolean
+    }
   | ({ readonly for: 'granted: open' } & SealedFrom)
   | { readonly for: 'come back'; readonly callId: string; readonly key: HeldKey; readonly command?: number }
   | {

@@ -3,7 +3,7 @@
 import type { CallRecord, KeysReason } from '../wire.ts'
 import { type DeviceCall, type HeldKey, isAsking, newestKey } from './device.ts'
 import { report } from './ending.ts'
-import { noteOpened } from './key-rules.ts'
+import { noteOpened, refusalOfSet } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 interface Taking {
@@ -22,6 +22,9 @@ export function hold(
 ): void {
   const call = turn.call(callId)
   if (call === undefined) return
+  // Also one of this device's own, which was on its way when they were removed.
+  const ignored = refusalOfSet(turn, callId, key, undefined)
+  if (ignored !== undefined) return report(turn, callId, ignored)
   const same = call.key.held.find(({ epoch }) => epoch === key.epoch)
   const isOther = same !== undefined && same.key !== key.key
   if (isOther && (same.isProvisional === undefined || key.isProvisional))

@@ -238,7 +238,7 @@ function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
       if (waiting.for === 'keys' && isCode(failure, ...UNHEARD)) onUnheard(turn, waiting.callId)
       return
     case 'remove':
-      onNotRemoved(turn, waiting.callId, waiting.userId)
+      if (!waiting.isKnown) onNotRemoved(turn, waiting.callId, waiting.userId)
       return onRefused(turn, waiting, failure)
     case 'invite: read':
     case 'invite: seal':

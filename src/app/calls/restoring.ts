@@ -78,19 +78,16 @@ export function onRestored(
     // It was left for another one meanwhile, or has ended here.
     sendLeave(turn, keptId)
   } else if (turn.call(record.callId) === undefined) {
-    const { callId } = record
     const isActive = record.status === 'active'
     const facts = { ...record, caller: ringing.personIn(record, own.invitedBy) }
     ringing.add(turn, facts, { kind: 'ringing out' }, record)
-    const { removed = [] } = turn.device.kept.opened?.find(one => one.callId === callId) ?? {}
-    turn.change(callId, { removed })
-    turn.emit(callId, 'resumed')
+    turn.emit(record.callId, 'resumed')
     if (isActive) rejoining.ask(turn, record)
     // The key that was sent is gone with the app, and no other device has it.
     else
       turn.request('POST call/{callId}/end', {
         for: 'give up',
-        callId,
+        callId: record.callId,
         ...(command !== undefined && { command }),
       })
   }

@@ -206,6 +206,8 @@ export function add(
   record?: CallRecord,
 ): void {
   const { callId, isVideo, isOnGoing, caller, invitedAtMs = 0 } = facts
+  // Also where it was left, and is come back to.
+  const { removed = [] } = turn.device.kept.opened?.find(one => one.callId === callId) ?? {}
   const call: DeviceCall = {
     ...{ callId, isVideo, isOnGoing, caller, invitedAtMs, phase, record },
     isIncoming: caller.userId !== turn.device.userId,
@@ -215,7 +217,7 @@ export function add(
     sending: { epoch: 0, uses: [], drops: [] },
     heldAtMs: 0,
     unopened: [],
-    removed: [],
+    removed,
     without: [],
     admitted: [],
     nonce: undefined,

@@ -262,7 +262,8 @@ function refusalOfLeftOut(
 
 /**
  * The participant with the keys that wait for their devices renewed. A key of an earlier epoch does not wait any
- * more: the device that joins without one asks for it.
+ * more: the device that joins without one asks for it. A present one gives way to its own sealer's alone: any member could
+ * put there what nobody can open.
  */
 function withSlices(
   participant: Participant,
@@ -275,7 +276,8 @@ function withSlices(
   const devices: CallDevice[] = participant.devices.map(device => {
     const slice = own.find(({ deviceId }) => deviceId === device.deviceId)
     const { deviceId } = device
-    if (slice !== undefined) return { deviceId, encryptedAESKey: slice.encryptedAESKey, sealedBy }
+    const isKept = !isNewEpoch && device.sealedBy !== undefined && device.sealedBy.userId !== sealedBy.userId
+    if (slice !== undefined && !isKept) return { deviceId, encryptedAESKey: slice.encryptedAESKey, sealedBy }
     return isNewEpoch ? { deviceId, encryptedAESKey: undefined, sealedBy: undefined } : device
   })
   return { ...participant, devices }

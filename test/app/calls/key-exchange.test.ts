@@ -13,7 +13,7 @@ import { parseCheckpoint } from '../../../src/log/checkpoint.ts'
 import { generateKeys } from '../../../src/log/keys.ts'
 import { newPublicKey } from '../../support/app.ts'
 import { type Answer, type AppPerson, becomeContacts, startPerson } from '../../support/app-people.ts'
-import { rejectionOf } from '../../support/app-sessions.ts'
+import { rejectionOf, signIn, startApp } from '../../support/app-sessions.ts'
 import { settingsFor } from '../../support/call-people.ts'
 import { type LiveLog, registerUsers, startLog } from '../../support/live-log.ts'
 import { long } from '../../support/size.ts'
@@ -263,6 +263,38 @@ t.test('a key is taken with the set alone that was sealed, of devices that the l
     t.equal(await openedBy(sealed.text, [sealed.keyMembers]), 'KEY_MEMBERS_REFUSED', what)
   }
 })
+
+t.test(
+  'who opens a key learns which devices of their own are on no list, and when it was sealed',
+  async t => {
+    const server = await startLog(t, t.testdir(), settingsFor(2))
+    const older = await startApp(server.http)
+    await signIn(older, 1)
+    const body = { publicKey: newPublicKey('P-256 X9.63') }
+    const { deviceId } = await older.session.request('POST register_device', body)
+    const [ann, bob] = [await startPerson(server, 0), await startPerson(server, 1)]
+    await becomeContacts(ann, bob)
+    const openedBy = async (to: AppPerson, from: AppPerson) => {
+      const { texts, keyMembers } = await from.exchange.sealForUsers(makeCallKey(), [to.userId], BINDING)
+      t.equal(Object.keys(texts).length, 2, 'for both devices')
+      return to.exchange.open(texts[nameOf(to)]!, [from], BINDING, { sets: [keyMembers] })
+    }
+    const { unlisted } = await openedBy(bob, ann)
+    t.same(unlisted, [`${bob.userId}_${deviceId}`], 'not the one that opens it')
+
+    await startPerson(server, 0)
+    const state = await ann.ownList.load()
+    for (const waiting of state.kind === 'listed' ? state.waiting : []) await ann.ownList.approve(waiting)
+    t.same((await openedBy(ann, bob)).unlisted, [], 'a list names both')
+
+    const keyMembers = keyMembersOf([ann.keyLog.self, bob.keyLog.self])
+    const content = { callKey: makeCallKey(), setHash: hashOfSet(keyMembers), sealedAtMs: 86_400_000 }
+    const old = await sealCallKey(packCallKey(content), ann.keyLog.self, bob.keyLog.self, BINDING)
+    const opened = await bob.exchange.open(old, [ann], BINDING, { sets: [keyMembers] })
+    t.match(opened, { sealedAtMs: 86_400_000 })
+    t.same(opened.unlisted, [], 'it is not for the other device')
+  },
+)
 
 t.test('a log that shows two people two trees is found out by their call, and the proof is kept', async t => {
   const { origin, ktPrivateKey, vrfPrivateKey, secret } = generateKeys('log.example/twins', length =>

@@ -305,6 +305,26 @@ t.test('in an emergency any participant sends the present key again', async t =>
   t.equal(next.call.keyEpoch, 2, 'the host may make a new one of it')
 })
 
+t.test(
+  'the key that waits for a callee is not replaced by what a member says is the present one',
+  async t => {
+    const driver = active({ pending: [4] })
+    const sent = (by: typeof HOST, others: readonly (typeof HOST)[], epoch: number) => {
+      const encryptedAESKeys = keysFor([...others, FOURTH], 7)
+      return { ...driver.keysCommand(by, others, epoch, 'emergency'), encryptedAESKeys }
+    }
+    const { effects } = driver.run(sent(SECOND, [HOST, THIRD], 1))
+    t.same(inWords(effects), ['101 key_update', '301 key_update', '401 key_update'])
+    t.match(driver.join(4).reply, {
+      record: { encryptedAESKey: keyFor(FOURTH), keyFromDeviceId: HOST.deviceId },
+    })
+
+    const other = active({ pending: [4] })
+    other.run(sent(HOST, [SECOND, THIRD], 1))
+    t.match(other.join(4).reply, { record: { encryptedAESKey: keyFor(FOURTH, 7) } }, 'but by its sealer')
+  },
+)
+
 t.test('keys that are sent again are not passed on again', async t => {
   const driver = active()
   const command = driver.keysCommand(HOST, [SECOND, THIRD], 2)
