@@ -97,13 +97,11 @@ public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder
 
 /**
  * The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The hash
- * is repeated, which makes two keys with the same digits hard to find.
+ * is repeated, which makes two keys with the same digits hard to find. Throws `GeneralSecurityException` for what is no call or epoch.
  */
 public fun fingerprintOf(callKey: ByteArray, setHash: ByteArray, binding: KeyBinding): String {
-    val numbers = ByteBuffer.allocate(ULong.SIZE_BYTES + Int.SIZE_BYTES)
-    numbers.putLong(binding.callId.toULong().toLong()).putInt(binding.epoch.toInt())
     val sha512 = MessageDigest.getInstance("SHA-512")
-    var digest = FINGERPRINT + numbers.array() + setHash + callKey
+    var digest = FINGERPRINT + octetsOf(binding) + setHash + callKey
     repeat(FINGERPRINT_HASHES) { digest = sha512.digest(digest) }
     return List(FINGERPRINT_GROUPS) { digest.copyOfRange(GROUP_OCTETS * it, GROUP_OCTETS * (it + 1)) }
         .map { group -> group.fold(0L) { value, octet -> 256 * value + (octet.toInt() and 255) } % 100_000 }
@@ -119,12 +117,20 @@ internal fun spokenCode(text: String): String {
 
 /** The one place that says what a sealed key is bound to: `info` of HPKE. Integers are big-endian. */
 private fun contextOf(sender: KeyHolder, receiver: KeyHolder, binding: KeyBinding): HpkeContext {
-    val callId = binding.callId.toULongOrNull() ?: throw GeneralSecurityException("${binding.callId} is not a uint64")
-    val nonce = binding.nonce ?: NO_NONCE
-    val info = ByteBuffer.allocate(PURPOSE.size + 5 * ULong.SIZE_BYTES + Int.SIZE_BYTES + nonce.size).put(PURPOSE)
-    info.putLong(callId.toLong()).putInt(binding.epoch.toInt())
-    for (device in listOf(sender, receiver)) info.putLong(device.userId.toLong()).putLong(device.deviceId.toLong())
-    return HpkeContext(info.put(nonce).array())
+    val names = ByteBuffer.allocate(4 * ULong.SIZE_BYTES)
+    for (device in listOf(sender, receiver)) names.putLong(device.userId.toLong()).putLong(device.deviceId.toLong())
+    return HpkeContext(PURPOSE + octetsOf(binding) + names.array() + (binding.nonce ?: NO_NONCE))
+}
+
+/**
+ * Call and epoch as they are written: under another spelling of its id a call that has ended would be a new one, and another
+ * number would be cut to an epoch.
+ */
+private fun octetsOf(binding: KeyBinding): ByteArray {
+    val callId = binding.callId.toULongOrNull()?.takeIf { "$it" == binding.callId }
+    if (callId == null || binding.epoch !in 1..EPOCH_MAX)
+        throw GeneralSecurityException("${binding.callId} is no call, or ${binding.epoch} is no epoch")
+    return ByteBuffer.allocate(ULong.SIZE_BYTES + Int.SIZE_BYTES).putLong(callId.toLong()).putInt(binding.epoch.toInt()).array()
 }
 
 /** Throws `KEY_UNSUPPORTED` for a device that has no such key: it makes no call. */
@@ -150,6 +156,7 @@ private fun notSealed(cause: Exception): CallsignException {
 internal fun sha256(octets: ByteArray): ByteArray = MessageDigest.getInstance("SHA-256").digest(octets)
 
 private const val KEY_OCTETS = 32
+private const val EPOCH_MAX = 65_535
 private val PURPOSE = "callsign call key v2\n".toByteArray()
 private val FINGERPRINT = "callsign call fingerprint v2\n".toByteArray()
 private const val FINGERPRINT_HASHES = 5_200

@@ -137,15 +137,14 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
 
     /** The set with this hash. */
     private suspend fun setWith(setHash: ByteArray, binding: KeyBinding, hints: SetHints): String {
-        fun isIt(keyMembers: String) = hashOfSet(keyMembers).contentEquals(setHash) && readKeyMembers(keyMembers).isNotEmpty()
+        fun isIt(keyMembers: String) = trying { hashOfSet(keyMembers) }.contentEquals(setHash)
         for (set in hints.sets) {
-            val found = trying { listOf(set, hints.change?.let { changedSet(set, it) } ?: set).find(::isIt) }
-            if (found != null) return found
+            val after = hints.change?.let { trying { changedSet(set, it) } }
+            listOfNotNull(set, after).find(::isIt)?.let { return it }
         }
         val operation = "call/${binding.callId}/key-members?epoch=${binding.epoch}"
         val named = session.ask("GET", operation).needText("keyMembers")
-        return trying { named.takeIf(::isIt) }
-            ?: throw membersRefused("the server names other devices than the key is sealed for")
+        return named.takeIf(::isIt) ?: throw membersRefused("the server names other devices than the key is sealed for")
     }
 
     /** Throws unless the log proves each device with this key, and sender and receiver are among them. */

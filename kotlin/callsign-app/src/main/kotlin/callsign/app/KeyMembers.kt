@@ -27,8 +27,11 @@ internal fun keyMembersOf(holders: List<KeyHolder>): String = setOf(holders.map(
 /** The devices in a set. Throws `IllegalArgumentException` for what is no set. */
 internal fun readKeyMembers(keyMembers: String): List<KeyMember> = entriesIn(keyMembers).map(::memberOf)
 
-/** 32 octets. Throws `IllegalArgumentException` for what is no base64; the set is one that was checked. */
-internal fun hashOfSet(keyMembers: String): ByteArray = sha256(SET_PURPOSE + octetsOf(keyMembers))
+/** 32 octets. Throws `IllegalArgumentException` for what is no set. */
+internal fun hashOfSet(keyMembers: String): ByteArray {
+    entriesIn(keyMembers)
+    return sha256(SET_PURPOSE + octetsOf(keyMembers))
+}
 
 /** The set after a change. Throws `IllegalArgumentException` where it can't be applied. */
 internal fun changedSet(keyMembers: String, change: SetChange): String {

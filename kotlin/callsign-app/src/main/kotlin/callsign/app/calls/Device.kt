@@ -359,7 +359,12 @@ internal sealed interface Purpose {
 
     data class Watch(override val callId: String) : Purpose
 
-    data class KeyUpdateRead(override val callId: String, override val command: Int, val event: JsonObject) : Purpose
+    data class KeyUpdateRead(
+        override val callId: String,
+        override val command: Int,
+        val epoch: Long,
+        val event: JsonObject,
+    ) : Purpose
 
     data class KeyUpdate(
         override val callId: String,

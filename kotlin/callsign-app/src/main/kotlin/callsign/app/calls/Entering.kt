@@ -141,13 +141,22 @@ internal fun Turn.onJoinedRefused(record: CallRecord, failure: CallsignException
 /** A key that came while this device was on its way in, or in. */
 internal fun Turn.onUpdate(callId: String, event: JsonObject, command: Int) {
     val from = sealerOf(event)
-    val latest = call(callId)?.latestKey
-    val stranger = if (latest == null || latest.isForSomeDeviceOf(from.userId)) null else notFromMember(from)
-    val refusal = refusalOfEpoch(callId, event.needNumber("epoch")) ?: stranger
-    if (refusal != null) return onUpdateRefused(callId, command, refusal)
+    val epoch = event.needNumber("epoch")
+    val call = call(callId)
+    val latest = call?.latestKey
+    val isEntering = call?.phase is Phase.Entering
+    // Any member can send the present key again, or what they say is it.
+    if (isEntering && latest != null && epoch <= latest.epoch) return settle(command)
+    val isStranger = latest != null && !latest.isForSomeDeviceOf(from.userId)
+    // On the way in without one, as the invitation's.
+    val isOthers = latest == null && isEntering && from.userId != call.caller.userId
+    val stranger = if (isStranger || isOthers) notFromMember(from) else null
+    val refusal = refusalOfEpoch(callId, epoch) ?: stranger
+    if (refusal != null) return onUpdateRefused(callId, command, epoch, refusal)
     // A person has come whom the record may not have yet.
-    if (event.text("added").isNullOrEmpty()) openUpdate(callId, event, command, call(callId)?.record)
-    else request("GET", "call/$callId", Purpose.KeyUpdateRead(callId, command, event))
+    if (!event.text("added").isNullOrEmpty() || call?.record == null)
+        return request("GET", "call/$callId", Purpose.KeyUpdateRead(callId, command, epoch, event))
+    openUpdate(callId, event, command, call.record)
 }
 
 internal fun Turn.openUpdate(callId: String, event: JsonObject, command: Int, record: CallRecord?) {
@@ -158,17 +167,21 @@ internal fun Turn.openUpdate(callId: String, event: JsonObject, command: Int, re
     open(event.needText("encryptedAESKey"), listOf(sealerOf(event)), Use(callId, epoch), hints, purpose)
 }
 
-internal fun Turn.onUpdateRefused(callId: String, command: Int, failure: CallsignException) {
+internal fun Turn.onUpdateRefused(callId: String, command: Int, epoch: Long, failure: CallsignException) {
     report(callId, failure)
     val call = call(callId)
     if (call == null || call.phase is Phase.Entering) return settle(command)
+    // Any member can send what does not open: who has the key needs no other.
+    val held = call.newestKey
+    val hasIt = held != null && !held.isProvisional && epoch <= held.epoch
+    if (hasIt && call.phase == Phase.Active) return settle(command)
     request("GET", "call/$callId", Purpose.KeylessRead(callId, command))
 }
 
 internal fun Turn.onUpdateOpened(update: Purpose.KeyUpdate, key: HeldKey) {
-    val (callId, command, _, reason, record) = update
+    val (callId, command, epoch, reason, record) = update
     val refusal = refusalOfSet(callId, key, record)
-    if (refusal != null) return onUpdateRefused(callId, command, refusal)
+    if (refusal != null) return onUpdateRefused(callId, command, epoch, refusal)
     if (call(callId)?.isAsking == true) return takeGiven(callId, key, command)
     hold(callId, key, reason = reason)
     settle(command)

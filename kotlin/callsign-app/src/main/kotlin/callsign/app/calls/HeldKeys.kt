@@ -1,6 +1,7 @@
 /** The keys of a call by epoch: which one frames are sealed with, and how long older ones open frames. */
 package callsign.app.calls
 
+import callsign.app.CallRecord
 import callsign.app.CallsignException
 import callsign.app.CallsignException.LocalCode
 
@@ -27,7 +28,8 @@ internal fun Turn.hold(callId: String, key: HeldKey, wasAway: Boolean = false, r
     }
     val sending = call.sending
     if (isOther && sending.epoch == key.epoch) emit(callId, News.Sending(key))
-    if (sending.epoch == 0L || wasAway || call.isAsking || reason == KeysReason.LEAVE) return use(callId, key.epoch, reason)
+    val isUrgent = reason == KeysReason.LEAVE && key.epoch > sending.epoch
+    if (sending.epoch == 0L || wasAway || call.isAsking || isUrgent) return use(callId, key.epoch, reason)
     val due = Due(key.epoch, nowMs + SPREAD_MS)
     if (key.epoch > sending.epoch) change(callId) { copy(sending = sending.copy(uses = sending.uses.with(due))) }
     else if (key.epoch < sending.epoch) change(callId) { copy(sending = sending.copy(drops = sending.drops.with(due))) }
@@ -57,7 +59,14 @@ internal fun Turn.drop(callId: String, epoch: Long) = change(callId) {
 
 /** The newest key seals frames until then, even if a server withholds newer ones. */
 internal val DeviceCall.outdatedAtMs: Long
-    get() = heldAtMs + minOf(record?.keyRotationMs ?: PERIOD_MS, PERIOD_MS) + KEPT_MS
+    get() = heldAtMs + periodMsOf(record) + KEPT_MS
+
+/** Whether this key, or a newer one, was in use for as long as one may be: it does not come back. */
+internal fun Turn.isOutdated(call: DeviceCall, epoch: Long): Boolean =
+    epoch <= (call.newestKey?.epoch ?: 0) && nowMs >= call.outdatedAtMs
+
+/** The time of a key. No server has keys made all the time, or none. */
+internal fun periodMsOf(record: CallRecord?): Long = (record?.keyRotationMs ?: PERIOD_MS).coerceIn(PERIOD_MIN_MS, PERIOD_MS)
 
 /** A key of the same epoch that comes once more puts nothing off. */
 private fun List<Due>.with(due: Due): List<Due> = if (any { it.epoch == due.epoch }) this else this + due
@@ -78,3 +87,4 @@ private const val KEPT_MS = 60_000L
 
 /** The host makes a key as often, and no server makes it less. */
 private const val PERIOD_MS = 600_000L
+private const val PERIOD_MIN_MS = 60_000L

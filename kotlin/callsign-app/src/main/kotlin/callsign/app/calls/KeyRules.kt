@@ -84,8 +84,9 @@ internal fun callerNotSealer(): CallsignException {
 /** Why a key of this epoch is not taken: what the call had before does not come again. */
 internal fun Turn.refusalOfEpoch(callId: String, epoch: Long): CallsignException? {
     val before = device.kept.opened.find { it.callId == callId } ?: return null
-    val hasKey = call(callId)?.newestKey != null
-    val isOld = if (before.isOver) epoch <= before.epoch else epoch < before.epoch && !hasKey
+    // Keys that come out of their order are taken, but none from before those that are here.
+    val oldest = call(callId)?.key?.held?.lastOrNull()?.epoch
+    val isOld = if (before.isOver) epoch <= before.epoch else epoch < (oldest ?: before.epoch)
     if (!isOld) return null
     val sentence = "The call’s key is not taken: it is of an epoch that this device has left behind."
     return CallsignException(LocalCode.CALL_KEY_OLD, sentence, members = numberOf("epoch", epoch))

@@ -144,8 +144,8 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             if (command != null && failure.isUnheard) failConnected(command, failure) else settleWhenDone(command)
         }
         is Purpose.Watch -> onNotWatched(purpose.callId, failure)
-        is Purpose.KeyUpdateRead -> onUpdateRefused(purpose.callId, purpose.command, failure)
-        is Purpose.KeyUpdate -> onUpdateRefused(purpose.callId, purpose.command, failure)
+        is Purpose.KeyUpdateRead -> onUpdateRefused(purpose.callId, purpose.command, purpose.epoch, failure)
+        is Purpose.KeyUpdate -> onUpdateRefused(purpose.callId, purpose.command, purpose.epoch, failure)
         is Purpose.KeylessRead -> {
             onNotRead(purpose.callId, failure)
             settle(purpose.command, failure)

@@ -88,7 +88,8 @@ internal fun Turn.onAskerRead(record: CallRecord, ask: KeyAsk, command: Int) {
     val callId = record.callId
     val call = call(callId)
     // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest epoch.
-    if (call != null && (call.newestKey?.epoch ?: 0) < record.keyEpoch) {
+    val epoch = call?.newestKey?.epoch ?: 0
+    if (call != null && (epoch < record.keyEpoch || isOutdated(call, epoch))) {
         if (call.record?.hostUserId == device.userId && !call.isAsking) renew(callId)
         return settle(command)
     }
@@ -149,12 +150,11 @@ internal fun Turn.onKeyMissing(call: DeviceCall, epoch: Long) {
 
 /** No newer key came in time: what is sent is sealed with none that a person may have who is out. */
 internal fun Turn.onOutdated(callId: String) {
-    val record = call(callId)?.record ?: return
-    val hasOthers = record.participants.any { it.state == ParticipantState.JOINED && it.userId != device.userId }
-    // An empty call gets its next key when a person comes.
-    if (!hasOthers) return change(callId) { copy(heldAtMs = nowMs) }
+    val call = call(callId) ?: return
+    val record = call.record ?: return
+    // Even if this device is alone: a server could say so for a moment.
     change(callId) { copy(sending = Sending(0, emptyList(), emptyList())) }
-    ask(record)
+    if (!call.isAsking) ask(record)
 }
 
 /** The call was read, and has a newer key than this device, which may have missed it. */
@@ -194,6 +194,7 @@ internal fun Turn.onGrantOpened(callId: String, key: HeldKey, command: Int) {
 /** The host's key counts. Where another device was faster, the host has a moment to give one. */
 internal fun Turn.takeGiven(callId: String, key: HeldKey, command: Int) {
     val call = call(callId) ?: return settle(command)
+    if (isOutdated(call, key.epoch)) return settle(command)
     val host = call.record?.run { participant(hostUserId) }
     val isHosts = key.fromUserId == call.record?.hostUserId
     val isAwaited = host != null && host.state == ParticipantState.JOINED && host.userId != device.userId
@@ -232,7 +233,7 @@ internal fun Turn.onCameBack(record: CallRecord, key: HeldKey, command: Int?) {
     val isWanting = call.isAsking || call.key.isAsked
     if (!isWanting && (call.newestKey?.epoch ?: 0) >= key.epoch) return change(callId) { copy(record = record) }
     // It was sent before this device was lost, and there is a newer one since.
-    if (key.epoch < record.keyEpoch) return ask(record)
+    if (key.epoch < record.keyEpoch || isOutdated(call, key.epoch)) return ask(record)
     change(callId) { copy(askers = emptyList()) }
     enter(record, key)
 }

@@ -124,8 +124,11 @@ internal fun Turn.onRungOut(callId: String, reason: CallEnding) {
 /** It still rings: the invitation's key is not good any more. The new one has to come from a device that has the old one. */
 internal fun Turn.onRenewedKey(callId: String, event: JsonObject, rings: Rings) {
     val text = event.needText("encryptedAESKey")
-    val after = rings.invited.key ?: rings.invited.after
-    val invited = Invited(event.needNumber("epoch"), text, sealerOf(event), after, changeIn(event))
+    val epoch = event.needNumber("epoch")
+    val before = rings.invited
+    // Any member can send the present key again, or what they say is it.
+    if (epoch < before.epoch || (epoch == before.epoch && before.state != InvitedState.REFUSED)) return
+    val invited = Invited(epoch, text, sealerOf(event), before.key ?: before.after, changeIn(event))
     change(callId) { copy(phase = Phase.RingingIn(rings.copy(invited = invited))) }
     openInvitation(callId, text)
 }

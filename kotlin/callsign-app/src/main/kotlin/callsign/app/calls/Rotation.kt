@@ -14,7 +14,7 @@ import kotlinx.serialization.json.buildJsonObject
 
 /** The time of the present key begins. */
 internal fun Turn.plan(callId: String, record: CallRecord) =
-    planAfter(callId, record.keyRotationMs.takeIf { it > 0 } ?: AGAIN_MS, KeysReason.ROTATION)
+    planAfter(callId, periodMsOf(record), KeysReason.ROTATION)
 
 /** A little later, for several who leave at once. */
 internal fun Turn.planAfterLeaving(callId: String) = planSooner(callId, AFTER_LEAVING_MS, KeysReason.LEAVE)
