@@ -30,13 +30,13 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
     case 'remove': {
       const { userId } = input
       const isKnown = call.removed.includes(userId)
-      if (!isKnown) setRemoved(turn, callId, [...call.removed, userId])
+      if (!isKnown) turn.change(callId, { removed: [...call.removed, userId] })
       const purpose = { for: 'remove', callId, command, userId, isKnown } as const
       return void turn.request('POST call/{callId}/remove', purpose, { userId })
     }
     case 'invite': {
       const { userIds } = input
-      setRemoved(turn, callId, without(call.removed, userIds))
+      turn.change(callId, { removed: without(call.removed, userIds) })
       return invite(turn, { callId, command, userIds, triesLeft: rotation.TRIES })
     }
     case 'renew':
@@ -63,20 +63,19 @@ export function leaveAgain(turn: Turn, callId: string): void {
 /** The app hears of it. Where the server has carried it out all the same, the record says so. */
 export function onNotRemoved(turn: Turn, callId: string, userId: string): void {
   const { removed = [] } = turn.call(callId) ?? {}
-  setRemoved(turn, callId, without(removed, [userId]))
+  turn.change(callId, { removed: without(removed, [userId]) })
 }
 
 function without(all: readonly string[], some: readonly string[]): readonly string[] {
   return all.filter(one => !some.includes(one))
 }
 
-/** Also after a restart, before there is another key. */
-function setRemoved(turn: Turn, callId: string, removed: readonly string[]): void {
+/** Noted also for a restart before there is another key. */
+export function onRemoved(turn: Turn, callId: string): void {
   const call = turn.call(callId)
-  if (call === undefined || call.removed.length === removed.length) return
-  turn.change(callId, { removed })
-  const held = newestKey(call)
+  const held = call && newestKey(call)
   if (held !== undefined) noteOpened(turn, callId, held.epoch)
+  rotation.renewWithout(turn, callId)
 }
 
 /** Those who come have the key of a new epoch, as all in the call: it opens nothing of before. */

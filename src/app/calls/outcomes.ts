@@ -10,6 +10,7 @@ import {
   onInviteSealed,
   onLeft,
   onNotRemoved,
+  onRemoved,
   onUnheard,
 } from './commands.ts'
 import { GONE, type HeldKey, isCode, UNHEARD, type Waiting } from './device.ts'
@@ -34,7 +35,6 @@ import * as rejoining from './rejoining.ts'
 import { failConnected, leaveKept, notRestored, onPending, onRestored, settleWhenDone } from './restoring.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
-import { renewWithout } from './rotation.ts'
 import * as starting from './starting.ts'
 import { onRefreshed, showIfNewer } from './topic.ts'
 import type { Turn } from './turn.ts'
@@ -140,7 +140,7 @@ function onDone(turn: Turn, waiting: Waiting, outcome: Outcome): void {
       return
     }
     case 'remove':
-      renewWithout(turn, waiting.callId)
+      onRemoved(turn, waiting.callId)
       return turn.settle(waiting.command)
     case 'invite: read':
       return onInviteRead(turn, waiting, record)

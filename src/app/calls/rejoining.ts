@@ -181,7 +181,7 @@ export function onKeyMissing(turn: Turn, call: DeviceCall, epoch: number): void 
 export function onOutdated(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call?.record === undefined) return
-  // Also where nobody else is there: a server could have them gone for a moment.
+  // Also when alone: a server could have the others gone for a moment.
   turn.change(callId, { sending: { epoch: 0, uses: [], drops: [] } })
   if (!isAsking(call)) ask(turn, call.record)
 }
