@@ -26,7 +26,7 @@ async function inCall(server: WireServer, count: number) {
   return { host, others, people, callId, path: `/app/api/call/${callId}` }
 }
 
-/** What the queue of errors says to a SEND. */
+/** The queue of errors' answer to a SEND. */
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
 async function refusalOf(peer: SocketClient, destination: string, body: unknown): Promise<any> {
   peer.write(sendFrame(destination, JSON.stringify(body)))
@@ -167,7 +167,7 @@ t.test('keys over HTTP and STOMP, and invitations, count as one, and asks likewi
   const [bob, cat] = others as [Person, Person]
   const peer = await server.connect('websocket', deviceOf(host))
   await peer.subscribe('/user/queue/errors', 'errors')
-  // What is refused counts too: each of these is of the wrong epoch.
+  // Refused ones count too: each of these is of the wrong epoch.
   const wrong = () => ({ epoch: 9, reason: 'rotation', encryptedAESKeys: keysFor(bob, cat) })
   const invite = () => ({ calleeIds: [bob.userId], keyMembers: membersOf(people), ...wrong() })
   const problems: { status: number; code: string }[] = []

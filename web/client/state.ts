@@ -64,7 +64,7 @@ export interface RingRefusal {
   readonly isQuestion: boolean
 }
 
-/** What the SDK leaves to the person: a contact’s new keys, an old invitation, an unknown device of one’s own. */
+/** Questions that the SDK leaves to the person: a contact’s new keys, an old invitation, an unknown device of one’s own. */
 export interface KeyQuestion {
   readonly sentence: string
   /** A contact to compare a code with. */

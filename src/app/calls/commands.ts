@@ -33,7 +33,7 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
     case 'remove': {
       const { userId } = input
       const isKnown = call.removed.includes(userId)
-      // No one else removes anybody.
+      // The server refuses it to all but the host.
       const isHost = call.record?.hostUserId === turn.device.userId
       if (isHost && !isKnown) setRemoved(turn, callId, [...call.removed, userId])
       const purpose = { for: 'remove', callId, command, userId, isKnown } as const

@@ -131,7 +131,7 @@ function deadlinesOf(call: DeviceCall): { readonly atMs: number; readonly run: (
     all.push({ atMs, run: (turn: Turn) => drop(turn, callId, epoch) })
   if (call.offer !== undefined)
     all.push({ atMs: call.offer.atMs, run: (turn: Turn) => rejoining.onOfferDue(turn, callId) })
-  // Who asks for another key sends with this one.
+  // While it asks for another key, it sends with this one.
   const isInUse = phase.kind === 'active' || (isAsking(call) && sending.epoch > 0)
   if (isInUse && call.key.held.length > 0)
     all.push({ atMs: outdatedAtMs(call), run: (turn: Turn) => rejoining.onOutdated(turn, callId) })

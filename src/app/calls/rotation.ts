@@ -63,7 +63,7 @@ export function renewWithout(turn: Turn, callId: string): void {
 }
 
 /**
- * Once the ringing is over, the key is for those in the call alone, and for all of them. The host checks that after each change of
+ * Once no invitation rings, the key is for those in the call alone, and for all of them. The host checks that after each change of
  * people.
  */
 export function fit(turn: Turn, callId: string): void {

@@ -263,7 +263,7 @@ function refusalOfLeftOut(
 /**
  * The participant with the keys that wait for their devices renewed. A key of an earlier epoch does not wait any
  * more: the device that joins without one asks for it. A present one gives way to its own sealer's alone: any member could
- * put there what nobody can open.
+ * put a text there that does not open.
  */
 function withSlices(
   participant: Participant,

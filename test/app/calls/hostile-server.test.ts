@@ -1,6 +1,6 @@
 /**
- * Attacks of an operator, alone or with a member of the call, on the key that a device holds. What the device decides by itself
- * stands with the stories of `test/vectors/device-calls.jsonl`.
+ * Attacks of an operator, alone or with a member of the call, on the key that a device holds. Those that the machine alone decides
+ * are stories of `test/vectors/device-calls.jsonl`.
  */
 
 import t from 'tap'
@@ -134,7 +134,7 @@ t.test(
       { at, in: { on: 'queue', event } },
       { in: { on: 'done', of: 'GET call/1', body: record() } },
       ...sealed('1_10', '2_20', '3_30'),
-      // Somebody shows their camera, say.
+      // A member shows their camera, say.
       {
         in: {
           on: 'topic',
