@@ -11,7 +11,7 @@ class LeavingOutTest {
     private val told = mutableListOf<Pair<ULong, ULong>>()
 
     /** Refuses the first of [old] whom it is asked for, as sealing does, and else gives those whom it was asked for. */
-    private fun asking(people: List<ULong>, vararg old: ULong): List<ULong> = runBlocking {
+    private fun asking(people: List<ULong>, old: Set<ULong>): List<ULong> = runBlocking {
         leavingOut(people, { userId, deviceId -> told += userId to deviceId }) { able ->
             old.find { it in able }?.let { throw keyUnsupported(it, 10u * it, "is too old") }
             able
@@ -20,15 +20,15 @@ class LeavingOutTest {
 
     @Test
     fun `a call goes on without each person whom nothing can be sealed for`() {
-        assertEquals(listOf<ULong>(1u, 3u), asking(listOf(1u, 2u, 3u, 4u), 2u, 4u))
+        assertEquals(listOf<ULong>(1u, 3u), asking(listOf(1u, 2u, 3u, 4u), setOf(2u, 4u)))
         assertEquals(listOf<Pair<ULong, ULong>>(2uL to 20uL, 4uL to 40uL), told)
     }
 
     @Test
     fun `nobody is called where nobody is left, or another person's device is the reason`() {
-        assertThrows(CallsignException::class.java) { asking(listOf(2u, 4u), 2u, 4u) }
+        assertThrows(CallsignException::class.java) { asking(listOf(2u, 4u), setOf(2u, 4u)) }
         assertThrows(CallsignException::class.java) {
-            runBlocking { leavingOut(listOf(1uL, 2uL), { _, _ -> }) { throw keyUnsupported(7u, 70u, "is this device's") } }
+            runBlocking { leavingOut<Unit>(listOf(1uL, 2uL), { _, _ -> }) { throw keyUnsupported(7u, 70u, "is this device's") } }
         }
     }
 }
