@@ -171,7 +171,7 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             if (failure.isUnheard) onUnheard(purpose.callId)
         }
         is Purpose.Remove -> {
-            onNotRemoved(purpose.callId, purpose.userId)
+            if (!purpose.isKnown) onNotRemoved(purpose.callId, purpose.userId)
             onRefused(purpose, failure)
         }
         is Purpose.InviteRead -> onInviteFailed(purpose.invite, failure)
