@@ -162,11 +162,12 @@ class CallRoom implements Actor<CallRoomMessage> {
         return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
       case 'inviter-blocked':
       case 'account-ended':
-      case 'media-feeds':
       case 'media-lost':
         return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
+      case 'media-feeds':
+        return this.#isOfRoom(message) ? this.#onOccurrence({ ...message, nowMs: this.#nowMs() }) : undefined
       case 'media-admitted':
-        return this.#onAdmitted(message.devices)
+        return this.#isOfRoom(message) ? this.#onAdmitted(message.devices) : undefined
       case 'media-late':
         return this.#answerLate()
       case 'tell-media':
@@ -205,6 +206,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     const decision = decide(this.#call, occurrence)
     assert(decision.kind === 'accepted', 'only requests are refused')
     this.#carryOut(decision, occurrence, undefined, undefined)
+  }
+
+  /** False for news of a room that the call has left since. */
+  #isOfRoom({ roomId }: { readonly roomId: number }): boolean {
+    return this.#call === undefined || this.#call.roomId === roomId
   }
 
   /** Keeps what was decided, has it written, and tells of it when that is done. */
@@ -389,9 +395,11 @@ class CallRoom implements Actor<CallRoomMessage> {
       const otherCallId = this.#deps.index.otherCallWith(by.userId, by.deviceId, this.#callId)
       return { ...NO_FACTS, otherCallId }
     }
+    const of = { callId: this.#callId, callerId: by.userId }
+    if (command.kind === 'remove') return this.#deps.facts.read({ ...of, calleeIds: [], roomId: undefined })
     if (command.kind !== 'start' && command.kind !== 'invite') return undefined
     const { calleeIds, roomId } = command
-    return this.#deps.facts.read({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
+    return this.#deps.facts.read({ ...of, calleeIds, roomId })
   }
 
   /** Counts what hands out keys, over HTTP and STOMP alike. */

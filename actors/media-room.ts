@@ -4,6 +4,8 @@
  *
  *     open ─> remove devices that left ─> admit devices that came ─> renew their tokens ─> close once the call has ended
  *
+ * Where the call takes another room, that one opens next, and the one before closes once the devices had time to change.
+ *
  * A step that fails is taken again after a growing pause, for as long as the call lasts. Nothing waits for it but a reply of
  * the call room, and that for a second. The actor keeps nothing: one that is built anew asks the call room, and takes over
  * the room that is there.
@@ -45,10 +47,17 @@ interface Wanted {
   readonly isOver: boolean
 }
 
+interface Open {
+  readonly roomId: number
+  readonly admitted: Map<string, RoomEntry>
+}
+
 type Step =
-  | { readonly kind: 'open' | 'admit' | 'renew'; readonly entries: readonly RoomEntry[] }
+  | { readonly kind: 'open'; readonly roomId: number; readonly entries: readonly RoomEntry[] }
+  | { readonly kind: 'admit' | 'renew'; readonly entries: readonly RoomEntry[] }
   | { readonly kind: 'remove'; readonly entry: RoomEntry }
   | { readonly kind: 'close' }
+  | { readonly kind: 'close-before'; readonly roomId: number }
 
 class MediaRoom implements Actor<MediaRoomMessage> {
   readonly #deps: MediaRoomDeps
@@ -56,8 +65,11 @@ class MediaRoom implements Actor<MediaRoomMessage> {
   readonly #callId: CallId
   readonly #callRoom: Ref<CallRoomMessage>
   #wanted: Wanted | undefined
-  /** Whom the room lets in; undefined while there is none. */
-  #admitted: Map<string, RoomEntry> | undefined
+  /** The room that is open, and whom it lets in; undefined while there is none. */
+  #open: Open | undefined
+  /** Rooms that the call had before. A process that ends leaves them to the sweep. */
+  readonly #before = new Set<number>()
+  #isBeforeDue = false
   #openedAtMs = 0
   #isRenewalDue = false
   /** Under way. */
@@ -84,6 +96,9 @@ class MediaRoom implements Actor<MediaRoomMessage> {
       case 'renewal-due':
         this.#isRenewalDue = true
         return this.#failures === 0 ? this.#go() : undefined
+      case 'room-before-due':
+        this.#isBeforeDue = true
+        return this.#failures === 0 ? this.#go() : undefined
       case 'retry':
         return this.#go()
     }
@@ -100,7 +115,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     const step = this.#step
     assert(step !== undefined, 'a step was under way')
     this.#step = undefined
-    if (failure === 'no-such-room' && step.kind !== 'close') return this.#lose()
+    if (failure === 'no-such-room' && !CLOSING.has(step.kind)) return this.#lose()
     if (failure !== undefined) return this.#tryLater()
     this.#failures = 0
     if (step.kind === 'close') return this.#context.stop()
@@ -109,28 +124,37 @@ class MediaRoom implements Actor<MediaRoomMessage> {
   }
 
   #note(step: Exclude<Step, { kind: 'close' }>): void {
-    if (step.kind === 'open') {
-      this.#admitted = new Map()
-      this.#openedAtMs = this.#deps.monotonicMs()
-    }
-    if (step.kind === 'remove') return void this.#admitted?.delete(nameOf(step.entry))
+    if (step.kind === 'close-before') return void this.#before.delete(step.roomId)
+    if (step.kind === 'open') this.#noteOpen(step.roomId)
+    if (step.kind === 'remove') return void this.#open?.admitted.delete(nameOf(step.entry))
     if (step.kind !== 'admit') {
       this.#isRenewalDue = false
       this.#context.startTimer(RENEWAL, RENEWAL_MS, { kind: 'renewal-due' })
     }
-    for (const entry of step.entries) this.#admitted?.set(nameOf(entry), entry)
+    for (const entry of step.entries) this.#open?.admitted.set(nameOf(entry), entry)
     this.#tellAdmitted()
+  }
+
+  #noteOpen(roomId: number): void {
+    if (this.#open !== undefined) {
+      this.#before.add(this.#open.roomId)
+      this.#isBeforeDue = false
+      this.#context.startTimer(BEFORE, BEFORE_MS, { kind: 'room-before-due' })
+    }
+    this.#open = { roomId, admitted: new Map() }
+    this.#openedAtMs = this.#deps.monotonicMs()
   }
 
   #onMissing(askedAtMs: number): void {
     if (this.#wanted === undefined) return this.#callRoom.tellControl({ kind: 'tell-media' })
-    if (this.#admitted !== undefined && this.#openedAtMs < askedAtMs) return this.#lose()
+    const isThis = this.#open?.roomId === this.#wanted.roomId
+    if (isThis && this.#openedAtMs < askedAtMs) return this.#lose()
     this.#go()
   }
 
   /** The room is gone, and made again at once. */
   #lose(): void {
-    this.#admitted = undefined
+    this.#open = undefined
     this.#callRoom.tellControl({ kind: 'media-lost' })
     this.#go()
   }
@@ -160,12 +184,18 @@ class MediaRoom implements Actor<MediaRoomMessage> {
 
   #nextStep(): Step | undefined {
     if (this.#wanted === undefined) return undefined
-    const { entries, isOver } = this.#wanted
+    const { roomId, entries, isOver } = this.#wanted
+    const [before] = this.#before
+    if (before !== undefined && (isOver || this.#isBeforeDue)) return { kind: 'close-before', roomId: before }
     // Also a room that was never seen open: the gateway may have made it after it was given up.
     if (isOver) return { kind: 'close' }
-    if (this.#admitted === undefined) return { kind: 'open', entries: [...entries.values()] }
-    for (const [name, entry] of this.#admitted) if (!entries.has(name)) return { kind: 'remove', entry }
-    const missing = [...entries].filter(([name]) => !this.#admitted?.has(name))
+    const open: Step = { kind: 'open', roomId, entries: [...entries.values()] }
+    if (this.#open === undefined) return open
+    const { admitted } = this.#open
+    // A removed device has to leave the old room at once, too.
+    for (const [name, entry] of admitted) if (!entries.has(name)) return { kind: 'remove', entry }
+    if (this.#open.roomId !== roomId) return open
+    const missing = [...entries].filter(([name]) => !admitted.has(name))
     if (missing.length > 0) return { kind: 'admit', entries: missing.map(([, entry]) => entry) }
     const isDue = this.#isRenewalDue && entries.size > 0
     return isDue ? { kind: 'renew', entries: [...entries.values()] } : undefined
@@ -174,10 +204,11 @@ class MediaRoom implements Actor<MediaRoomMessage> {
   #take(step: Step): Promise<void> {
     const { gateway } = this.#deps
     assert(this.#wanted !== undefined, 'a step is for a call that is known')
-    const room: GatewayRoom = { callId: this.#callId, roomId: this.#wanted.roomId }
+    const roomOf = (roomId: number): GatewayRoom => ({ callId: this.#callId, roomId })
+    const room = roomOf(this.#open?.roomId ?? this.#wanted.roomId)
     switch (step.kind) {
       case 'open':
-        return gateway.open(room, step.entries)
+        return gateway.open(roomOf(step.roomId), step.entries)
       case 'admit':
         return gateway.admit(room, step.entries)
       case 'renew':
@@ -186,15 +217,18 @@ class MediaRoom implements Actor<MediaRoomMessage> {
         return gateway.remove(room, step.entry)
       case 'close':
         return gateway.close(room)
+      case 'close-before':
+        return gateway.close(roomOf(step.roomId))
     }
   }
 
   #tellAdmitted(): void {
-    if (this.#admitted === undefined || this.#wanted === undefined || this.#wanted.isOver) return
+    if (this.#open === undefined || this.#wanted === undefined || this.#wanted.isOver) return
+    const { roomId, admitted } = this.#open
     const devices = [...this.#wanted.entries]
-      .filter(([name]) => this.#admitted?.has(name))
+      .filter(([name]) => admitted.has(name))
       .map(([, { device }]) => device)
-    if (devices.length > 0) this.#callRoom.tellControl({ kind: 'media-admitted', devices })
+    if (devices.length > 0) this.#callRoom.tellControl({ kind: 'media-admitted', roomId, devices })
   }
 }
 
@@ -205,6 +239,10 @@ function nameOf({ device: { userId, deviceId } }: RoomEntry): string {
 const RENEWAL = 'renewal'
 /** The room has tokens for half an hour to come. */
 const RENEWAL_MS = 20 * 60_000
+const BEFORE = 'room-before'
+/** Sound goes on in the room before until a device has changed. */
+const BEFORE_MS = 5_000
+const CLOSING: ReadonlySet<Step['kind']> = new Set(['close', 'close-before'])
 const RETRY = 'retry'
 const RETRY_MS = 1_000
 const RETRY_MS_MAX = 30_000

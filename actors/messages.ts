@@ -40,10 +40,15 @@ export type CallRoomMessage =
   /** The user deleted the account, which declines every invitation of theirs. */
   | { readonly kind: 'account-ended'; readonly userId: UserId }
   /** The call's room at the media gateway lets these devices in. */
-  | { readonly kind: 'media-admitted'; readonly devices: readonly CallDeviceRef[] }
+  | {
+      readonly kind: 'media-admitted'
+      readonly roomId: number
+      readonly devices: readonly CallDeviceRef[]
+    }
   /** All that the device sends in that room, the newest first. */
   | {
       readonly kind: 'media-feeds'
+      readonly roomId: number
       readonly device: CallDeviceRef
       readonly feedIds: readonly number[]
     }
@@ -91,6 +96,8 @@ export type MediaRoomMessage =
   | { readonly kind: 'missing'; readonly askedAtMs: number }
   /** Tokens of those in the room end soon. */
   | { readonly kind: 'renewal-due' }
+  /** The devices had time to leave the room that the call had before. */
+  | { readonly kind: 'room-before-due' }
   | { readonly kind: 'retry' }
 
 // Live topics: what a call room or a topic of the development surface says to its subscribers.

@@ -338,8 +338,11 @@ function startBody(caller: DeviceName, callees: readonly Person[]): string {
 
 function holderOf({ userId, deviceId }: DeviceName): KeyHolder {
   const keyHash = new Uint8Array(randomBytes(32))
-  return { userId, deviceId, name: `${userId}_${deviceId}`, point: new Uint8Array(), keyHash }
+  return { userId, deviceId, name: `${userId}_${deviceId}`, key: NO_KEY, keyHash }
 }
+
+/** Names and hashes alone are in a set. */
+const NO_KEY = { kind: 'P-256', point: new Uint8Array() } as const
 
 type DeviceName = Pick<KeyHolder, 'userId' | 'deviceId'>
 

@@ -7,6 +7,7 @@ export type {
   CallGateway,
   CallPerson,
   CallState,
+  InviteOptions,
   KeyAsk,
   KeyDevice,
 } from './calls/call.ts'

@@ -49,7 +49,7 @@ export type LocalErrorCode =
   | 'KEYS_RESET'
   /** A user has no keys, or not for this user to see. */
   | 'KEYS_UNAVAILABLE'
-  /** A device has a key of an algorithm that the SDK does not speak. */
+  /** Nothing can be sealed for the device `members.deviceId` of `members.userId`: it has an RSA key and no place in a device list. */
   | 'KEY_UNSUPPORTED'
   /** The key log could not be asked. */
   | 'LOG_UNANSWERED'

@@ -60,7 +60,7 @@ export type CallsignEvents = {
   readonly connection: ConnectionState
   /** After each connection: the user, calls and devices are as the server has them now. */
   readonly ready: undefined
-  /** Show it: a contact has new devices, or keys were refused. */
+  /** Show it: a contact has new devices, keys were refused, or a call goes on without someone. */
   readonly keys: KeyEvent
   /** The server has ended the session. */
   readonly 'signed-out': CallsignError
@@ -381,6 +381,7 @@ export class Callsign extends Emitter<CallsignEvents> {
       onRinging: call => this.emit('ringing', call),
       onResumed: call => this.emit('resumed', call),
       onChanged: () => this.#changed(),
+      onLeftOut: device => onEvent({ kind: 'left-out', ...device }),
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
     return { userId, device, account, connection, calls, contacts, devices }

@@ -888,7 +888,7 @@ export interface MediaChangedEvent {
   readonly participant: CallParticipant
 }
 
-/** The room at the media gateway lets this device in, or does so again: join it. */
+/** The room at the media gateway lets this device in, or does so again: join it. After a removal it may be another room. */
 export interface MediaReadyEvent {
   readonly v: 1
   readonly type: 'media_ready'
@@ -899,7 +899,7 @@ export interface MediaReadyEvent {
   readonly callId: string
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
-  /** The media gateway's room. */
+  /** The call's room from this version on. */
   readonly roomId: number
   readonly media: {
     /** The room is the clients’ business; the server makes it at a Janus. */

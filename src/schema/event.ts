@@ -370,7 +370,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   media_ready: eventSchema('media_ready', {
     callId: Uint64Text,
     version: CallVersion,
-    roomId: RoomId,
+    roomId: { ...RoomId, description: "The call's room from this version on" },
     media: CallMediaView,
   }),
   participant_invited: participantEvent('participant_invited'),

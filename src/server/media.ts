@@ -129,7 +129,7 @@ export class Media {
     const callId = index.callInRoom(roomId)
     if (callId === undefined) return
     const room = system.ref<CallRoomMessage>('call-room', String(callId))
-    room.tellControl({ kind: 'media-feeds', device, feedIds })
+    room.tellControl({ kind: 'media-feeds', roomId, device, feedIds })
   }
 
   async #compareSessions(): Promise<void> {

@@ -60,7 +60,8 @@ async function startCall(t: Test): Promise<StartedCall> {
     ...{ rooms, people, wanted, callId, ask },
     start: await ask({ ...rooms.startRequest(ann.phone, callees, callId), keyMembers }),
     async admit(...devices) {
-      rooms.room(callId).tellControl({ kind: 'media-admitted', devices } satisfies CallRoomMessage)
+      const { roomId } = rooms.index.callsBetween(ann.userId, ann.userId)[0]!
+      rooms.room(callId).tellControl({ kind: 'media-admitted', roomId, devices } satisfies CallRoomMessage)
       await quiet()
     },
     async pass(ms) {

@@ -5,16 +5,21 @@ import { mediaRoomKind } from '../../actors/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../actors/messages.ts'
 import type { RoomEntry } from '../../src/domain/calls/call-media.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import { GatewayError, type GatewayFailure, type MediaGateway } from '../../src/media/gateway.ts'
+import {
+  GatewayError,
+  type GatewayFailure,
+  type GatewayRoom,
+  type MediaGateway,
+} from '../../src/media/gateway.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
 import { Deferred } from '../support/deferred.ts'
 
 const ROOM_ID = 4711
 
 /** The first device of a user. */
-function entryOf(user: number): RoomEntry {
+function entryOf(user: number, roomId = ROOM_ID): RoomEntry {
   const device = { userId: BigInt(user) as UserId, deviceId: BigInt(user * 100) as DeviceId }
-  return { roomId: ROOM_ID, device }
+  return { roomId, device }
 }
 
 function usersOf(devices: readonly RoomEntry['device'][]): string {
@@ -28,22 +33,25 @@ function openRoom() {
   /** To the call room. */
   const told: string[] = []
   let underWay: Deferred<void> | undefined
-  const step = (kind: string, entries: readonly RoomEntry[] = []) => {
-    steps.push(`${kind} ${usersOf(entries.map(({ device }) => device))}`.trim())
+  const step = (kind: string, { roomId }: GatewayRoom, entries: readonly RoomEntry[] = []) => {
+    const room = roomId === ROOM_ID ? '' : ` in ${roomId}`
+    steps.push(`${`${kind} ${usersOf(entries.map(({ device }) => device))}`.trim()}${room}`)
     underWay = new Deferred<void>()
     return underWay as PromiseLike<void> as Promise<void>
   }
   const gateway: Omit<MediaGateway, 'rooms'> = {
-    open: (_, entries) => step('open', entries),
-    admit: (_, entries) => step('admit', entries),
-    renew: (_, entries) => step('renew', entries),
-    remove: (_, entry) => step('remove', [entry]),
-    close: () => step('close'),
+    open: (room, entries) => step('open', room, entries),
+    admit: (room, entries) => step('admit', room, entries),
+    renew: (room, entries) => step('renew', room, entries),
+    remove: (room, entry) => step('remove', room, [entry]),
+    close: room => step('close', room),
   }
   const callRoom = system.define(
     kindOf<CallRoomMessage>(message => {
-      const devices = message.kind === 'media-admitted' ? ` ${usersOf(message.devices)}` : ''
-      told.push(`${message.kind}${devices}`)
+      const isAdmitted = message.kind === 'media-admitted'
+      const devices = isAdmitted ? ` ${usersOf(message.devices)}` : ''
+      const room = isAdmitted && message.roomId !== ROOM_ID ? ` to ${message.roomId}` : ''
+      told.push(`${message.kind}${devices}${room}`)
     }),
   )
   const failed: string[] = []
@@ -63,6 +71,8 @@ function openRoom() {
     ...{ world, system, failures, steps, told, failed, tell },
     wants: (...users: readonly number[]) =>
       tell({ kind: 'wanted', roomId: ROOM_ID, entries: users.map(entryOf), isOver: false }),
+    wantsRoom: (roomId: number, ...users: readonly number[]) =>
+      tell({ kind: 'wanted', roomId, entries: users.map(user => entryOf(user, roomId)), isOver: false }),
     ends: () => tell({ kind: 'wanted', roomId: ROOM_ID, entries: [], isOver: true }),
     /** The step under way is done. */
     done() {
@@ -222,6 +232,65 @@ t.test('the end closes the room, also one that is not open yet', async t => {
   t.same(takeTold(), [], 'a call that has ended hears of no device')
   done()
   t.equal(system.figures().liveActors, 0)
+})
+
+t.test('another room opens once the removed device is out, and the one before closes later', async t => {
+  const { world, wants, wantsRoom, done, takeSteps, takeTold } = openRoom()
+  wants(1, 2, 3)
+  done()
+  takeTold()
+  wantsRoom(8, 1, 2)
+  t.same(takeSteps(), ['open 1+2+3', 'remove 3'], 'from the room where it is')
+  wantsRoom(8, 1, 2, 4)
+  done()
+  t.same(takeSteps(), ['open 1+2+4 in 8'])
+  done()
+  t.same(takeTold().at(-1), 'media-admitted 1+2+4 to 8')
+  wantsRoom(9, 1, 2)
+  t.same(takeSteps(), ['remove 4 in 8'])
+  done()
+  t.same(takeSteps(), ['open 1+2 in 9'])
+  done()
+  world.advance(4_900)
+  world.run()
+  t.same(takeSteps(), [], 'the devices have five seconds')
+  world.advance(200)
+  world.run()
+  t.same(takeSteps(), ['close'])
+  done()
+  t.same(takeSteps(), ['close in 8'])
+  done()
+  wantsRoom(9, 1, 2, 5)
+  t.same(takeSteps(), ['admit 5 in 9'])
+})
+
+t.test('the end closes the room before, too', async t => {
+  const { system, tell, wants, wantsRoom, done, takeSteps } = openRoom()
+  wants(1, 2)
+  done()
+  wantsRoom(8, 1, 2)
+  done()
+  takeSteps()
+  tell({ kind: 'wanted', roomId: 8, entries: [], isOver: true })
+  t.same(takeSteps(), ['close'])
+  done()
+  t.same(takeSteps(), ['close in 8'])
+  done()
+  t.equal(system.figures().liveActors, 1, 'the call room alone')
+})
+
+t.test('a look for the next room, which is not open yet, says nothing of the one before', async t => {
+  const { world, tell, wants, wantsRoom, done, takeSteps, takeTold } = openRoom()
+  wants(1, 2)
+  done()
+  takeSteps()
+  takeTold()
+  wantsRoom(8, 1)
+  world.advance(1_000)
+  tell({ kind: 'missing', askedAtMs: world.monotonicMs() })
+  done()
+  t.same(takeSteps(), ['remove 2', 'open 1 in 8'])
+  t.notOk(takeTold().includes('media-lost'))
 })
 
 t.test('a room that does not close is left to the sweep after five attempts', async t => {

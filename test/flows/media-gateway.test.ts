@@ -15,6 +15,7 @@ import { befriend, newCallKey, type Person } from '../support/call-people.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
 import { JanusClient } from '../support/janus-client.ts'
+import { membersOf } from '../support/key-members.ts'
 import { until } from '../support/nodes.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
@@ -190,6 +191,40 @@ t.test('with Janus', { skip: skipWithoutJanus }, async t => {
     await ann.app.get(200, `POST /app/api/call/${callId}/end`)
   })
 
+  await t.test('after a removal the call has a room that gives the removed device nothing', async t => {
+    const { body: call } = await start(ann, [bob, cid], { keyMembers: membersOf([ann, bob, cid]) })
+    const path = `/app/api/call/${call.callId}`
+    const cids = await cid.app.get(200, `POST ${path}/join`)
+    const [removed, kept] = [await JanusClient.open(cids.media), await JanusClient.open(cids.media)]
+    for (const client of [removed, kept]) t.teardown(() => client.close())
+    const { private_id } = await removed.join(call.roomId, cids.media.roomToken)
+    t.match(await kept.join(call.roomId, 'nothing'), { error_code: 433 }, 'a session outside of each room')
+    const bobs = await bob.app.get(200, `POST ${path}/join`)
+    const before = await enter(t, bobs)
+    await ann.app.get(204, `POST ${path}/remove`, { userId: cid.userId })
+    const [annReady, bobReady] = [await heard(ann, 'media_ready'), await heard(bob, 'media_ready')]
+    const { roomId } = annReady
+    t.not(roomId, call.roomId)
+    t.equal(bobReady.roomId, roomId)
+    t.match(await bob.app.get(200, `GET ${path}`), { roomId, media: { state: 'ready' } })
+    await cid.app.get(404, `GET ${path}`)
+
+    const host = await enter(t, annReady)
+    t.same((await host.message({ request: 'listparticipants', room: roomId })).participants.length, 1)
+    const { id } = await (await JanusClient.open(bobReady.media)).join(roomId, bobReady.media.roomToken)
+    await until(async () => (await removed.request({ janus: 'keepalive' })).error?.code === NO_SUCH_SESSION)
+    t.match(await kept.request({ janus: 'keepalive' }), { janus: 'ack' }, 'it goes on')
+    const [join, room, token] = ['join', roomId, cids.media.roomToken]
+    t.match(await kept.message({ request: join, ptype: 'publisher', room, token }), { error_code: 433 })
+    const subscribing = { request: join, ptype: 'subscriber', room, token, streams: [{ feed: id }] }
+    for (const guessed of [private_id, private_id + 1])
+      t.ok((await kept.message({ ...subscribing, private_id: guessed })).error_code)
+    await before.next(({ plugindata }: Body) => plugindata?.data?.videoroom === 'destroyed')
+    await until(async () => String(await roomsOf(house)) === String(roomId))
+    await ann.app.get(200, `POST ${path}/end`)
+    await until(async () => (await roomsOf(house)).length === 0)
+  })
+
   await t.test('the server says whose each feed is, whatever name a device takes at the gateway', async t => {
     const { body: call } = await start(ann, [bob])
     const path = `/app/api/call/${call.callId}`
@@ -293,6 +328,27 @@ t.test('rooms that no live call has are closed at the start', { skip: skipWithou
   t.same(await roomsOf({ janus }), [100], 'a room with a secret of its own stays')
   t.equal(await server.figure('callsign_media_strangers_total'), 1)
 })
+
+t.test(
+  'the room before a removal is closed after a crash, too',
+  long({ skip: skipWithoutJanus }),
+  async t => {
+    const folder = t.testdir({ data: {} })
+    const janus = await startJanus(t, join(folder, 'janus'))
+    const options = { people: 3, dataFolder: join(folder, 'data'), environment: janus.environment }
+    const server = await WireServer.start(t, options)
+    const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
+    const { body: call } = await start(ann, [bob, cid], { keyMembers: membersOf([ann, bob, cid]) })
+    const path = `/app/api/call/${call.callId}`
+    for (const { app } of [bob, cid]) await app.get(200, `POST ${path}/join`)
+    await ann.app.get(204, `POST ${path}/remove`, { userId: cid.userId })
+    const { roomId } = await ann.app.get(200, `GET ${path}`)
+    await server.running.end('SIGKILL')
+    await WireServer.start(t, options)
+    await until(async () => String(await roomsOf({ janus })) === String(roomId))
+    t.not(roomId, call.roomId)
+  },
+)
 
 t.test('feeds whose events were lost are found in the sessions', { skip: skipWithoutJanus }, async t => {
   const janus = await startJanus(t, join(t.testdir(), 'janus'), { sendsEvents: false })

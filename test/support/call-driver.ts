@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Call, CallDeviceRef, Participant } from '../../src/domain/calls/call.ts'
 import type {
   CallAccepted,
+  CallActor,
   CallCommand,
   CallDecision,
   CallEffect,
@@ -18,9 +19,14 @@ export const START_MS = Date.UTC(2026, 0, 1)
 export const CALL_ID = 77n as CallId
 
 /** Device `at` of a user, counted from 1. */
-export function deviceOf(user: number, at = 1): CallDeviceRef & { readonly publicKeyHash: string } {
+export function deviceOf(user: number, at = 1): CallActor {
   const deviceId = BigInt(user * 100 + at) as DeviceId
-  return { userId: BigInt(user) as UserId, deviceId, publicKeyHash: `hash of ${deviceId}` }
+  return {
+    userId: BigInt(user) as UserId,
+    deviceId,
+    publicKeyHash: `hash of ${deviceId}`,
+    keyAlgorithm: 'P-256',
+  }
 }
 
 /** A stand-in for an epoch's key, encrypted for a device. */

@@ -249,7 +249,8 @@ export class Run implements CallRun {
     const count = 1 + this.draw.below(1 + this.draw.below(3))
     const phones = Array.from({ length: count }, (_, of) => {
       const deviceId = BigInt(10_000 * at + of + 1) as DeviceId
-      return new RunPhone({ userId, deviceId, publicKeyHash: `hash of ${deviceId}` }, this)
+      const publicKeyHash = `hash of ${deviceId}`
+      return new RunPhone({ userId, deviceId, publicKeyHash, keyAlgorithm: 'P-256' }, this)
     })
     return { userId, phones }
   }
@@ -263,14 +264,14 @@ export class Run implements CallRun {
   }
 }
 
-function deviceOf({ deviceId, publicKeyHash }: RunPhone['actor']) {
+function deviceOf({ deviceId, publicKeyHash, keyAlgorithm }: RunPhone['actor']) {
   return {
     deviceId,
     publicKeyHash,
     info: { platform: 'ios' },
     publicKey: '',
     publicKeyIndex: 0,
-    keyAlgorithm: 'P-256' as const,
+    keyAlgorithm,
     createdAtMs: 0,
     lastSeenAtMs: 0,
   }

@@ -75,9 +75,12 @@ export class StoryPlayer {
     return acts.map(act => this.#told(act))
   }
 
-  /** Each with its state; an ended one is gone with the next input. */
+  /** Each with its state, and its room where the story names one; an ended one is gone with the next input. */
   get calls(): string[] {
-    return this.device.calls.map(({ callId }) => `${callId} ${stateIn(this.device, callId)}`)
+    return this.device.calls.map(({ callId, record }) => {
+      const room = record?.roomId === undefined ? '' : ` in room ${record.roomId}`
+      return `${callId} ${stateIn(this.device, callId)}${room}`
+    })
   }
 
   get nextMs(): number | null {

@@ -491,7 +491,8 @@ function receiversOf(to: Receivers, self: RunDevice, devices: readonly RunDevice
 }
 
 function holderOf({ userId, deviceId }: RunDevice): KeyHolder {
-  return { userId, deviceId, name: `${userId}_${deviceId}`, point: NOTHING, keyHash: new Uint8Array(32) }
+  const key = { kind: 'P-256', point: NOTHING } as const
+  return { userId, deviceId, name: `${userId}_${deviceId}`, key, keyHash: new Uint8Array(32) }
 }
 
 /** The calls of a device in a line. */

@@ -243,7 +243,8 @@ function drawActors(draw: SeededRandom) {
   return Array.from({ length: devices }, (_, at) => {
     const user = at < people ? at + 1 : 1 + draw.below(people)
     const deviceId = BigInt(100 * user + 10 * at + (at < people ? 1 : at)) as DeviceId
-    return { userId: BigInt(user) as UserId, deviceId, publicKeyHash: `hash of ${deviceId}` }
+    const publicKeyHash = `hash of ${deviceId}`
+    return { userId: BigInt(user) as UserId, deviceId, publicKeyHash, keyAlgorithm: 'P-256' as const }
   })
 }
 

@@ -51,7 +51,11 @@ export class JanusClient {
     this.#sessionId = created.data.id
     const attached = await this.request({ janus: 'attach', plugin: 'janus.plugin.videoroom' })
     this.#handleId = attached.data.id
-    const body = { request: 'join', ptype: 'publisher', room, token, ...members }
+    return this.message({ request: 'join', ptype: 'publisher', room, token, ...members })
+  }
+
+  /** Returns the room's answer. */
+  async message(body: object): Promise<Message> {
     const answer = await this.request({ janus: 'message', handle_id: this.#handleId, body })
     return answer.plugindata.data
   }

@@ -28,7 +28,7 @@ interface Sent {
   readonly body: unknown
 }
 
-/** Give its `fetch` and `webSocket` to the app. It is honest until it is told a lie, of which the newest counts. */
+/** Give its `fetch` and `webSocket` to the app. It is honest until a test gives it a lie; the newest lie counts. */
 export class LyingServer {
   readonly #httpLies: { readonly request: RegExp; readonly lie: HttpLie }[] = []
   readonly #messageLies: { readonly type: string; readonly lie: MessageLie }[] = []
@@ -114,7 +114,7 @@ export class LyingServer {
     this.#socket = socket
   }
 
-  /** Gives what the app is told in its place. */
+  /** Gives the messages that the app gets in its place. */
   onQueue(event: QueueEvent): readonly QueueEvent[] {
     this.#heard.push(event)
     for (const resolve of this.#onHeard.splice(0)) resolve()
@@ -213,7 +213,7 @@ export class DeceivedHouse {
     return again
   }
 
-  /** What a person's device does by hand, with its own keys and session: a member's app that misbehaves. */
+  /** A second hand on the person's device, with its keys and session: a member's app that misbehaves. */
   insider(at: number): Promise<Insider> {
     return startPerson(this.server, at, this.people[at]!.options.storage, undefined, 'go-on')
   }
@@ -235,7 +235,7 @@ export class DeceivedHouse {
   }
 }
 
-/** The first person calls the others, who answer. Gives each one's call, in order. */
+/** The first person calls the rest, and all answer. Gives each one's call, in order. */
 export async function callOf(caller: AppPerson, ...others: readonly AppPerson[]): Promise<Call[]> {
   const ringing = others.map(other => other.me.once('ringing'))
   const call = await caller.me.call(others.map(({ me }) => me.userId!))

@@ -14,6 +14,7 @@ import type { CallReply, CallRequest } from '../../src/domain/calls/call-command
 import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
 import { UnansweredRings } from '../../src/domain/calls/unanswered-rings.ts'
 import type { Device } from '../../src/domain/devices/device.ts'
+import type { KeyAlgorithm } from '../../src/domain/devices/public-key.ts'
 import { type CallId, type DeviceId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { USUAL_RATES } from '../../src/domain/rates.ts'
@@ -37,6 +38,7 @@ export interface Phone {
   readonly userId: UserId
   readonly deviceId: DeviceId
   readonly publicKeyHash: string
+  readonly keyAlgorithm: KeyAlgorithm
   readonly token: string
 }
 
@@ -217,9 +219,9 @@ export class TestRooms {
   }
 
   async phoneOf(userId: UserId): Promise<Phone> {
-    const { deviceId, publicKeyHash }: Device = await newDevice(this.world, userId)
+    const { deviceId, publicKeyHash, keyAlgorithm }: Device = await newDevice(this.world, userId)
     const { token } = await newSession(this.world, userId, deviceId)
-    return { userId, deviceId, publicKeyHash, token }
+    return { userId, deviceId, publicKeyHash, keyAlgorithm, token }
   }
 
   /** People who are all contacts of each other; each has so many devices. */

@@ -99,6 +99,7 @@ const NEWS: Readonly<Partial<Record<KeyEvent['kind'], (name: string) => string>>
   added: name => `${name} has a new device. Nothing is encrypted for it before you have said so.`,
   replaced: name =>
     `${name} has a device with a new key. Nothing is encrypted for it before you have said so.`,
+  'left-out': name => `${name} was not called: an app of theirs is too old for this call’s encryption.`,
 }
 const QUESTIONS: Readonly<Record<string, string>> = {
   reset: 'all devices were replaced by a new one, or somebody else is signed in under that name',

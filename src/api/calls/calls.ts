@@ -334,7 +334,8 @@ function deviceOf({ userId, deviceId }: DeviceRequester) {
 function actorOf({ database, devices }: Deps, { userId, deviceId }: DeviceRequester): CallActor {
   const device = database.view(view => devices.active(view, userId, deviceId))
   if (device === undefined) throw new SignalError('DEVICE_NOT_REGISTERED', 'the device was removed')
-  return { userId, deviceId, publicKeyHash: device.publicKeyHash }
+  const { publicKeyHash, keyAlgorithm } = device
+  return { userId, deviceId, publicKeyHash, keyAlgorithm }
 }
 
 const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const

@@ -21,7 +21,8 @@ const SUMMARIES: Readonly<Record<EventType | CommandName | 'error', string>> = {
   participant_accept_rejoin: 'The key that this device asked for: open it, then `rejoin`',
   key_update: 'A new key of the call, or the present one again',
   key_missing: 'This device gets no key of the epoch: ask for it with `request-rejoin`',
-  media_ready: 'The room at the media gateway lets this device in, or does so again: join it',
+  media_ready:
+    'The room at the media gateway lets this device in, or does so again: join it. After a removal it may be another room',
   friend_request: 'Somebody asks to be a contact',
   friend_request_cancelled: 'The request was taken back',
   contact_added: 'The two are contacts now',

@@ -82,6 +82,14 @@ export interface CallEvents {
   readonly error: CallsignError
 }
 
+export interface InviteOptions {
+  /**
+   * People with a device that nothing can be sealed for (`KEY_UNSUPPORTED`): the whole call is refused, or goes on without them
+   * where a person is left. The app hears of each by `keys`, as `left-out`. Left out: `refuse`.
+   */
+  readonly without?: 'refuse' | 'leave-out'
+}
+
 export interface Call {
   readonly callId: string
   readonly isIncoming: boolean
@@ -134,8 +142,8 @@ export interface Call {
   end(): Promise<void>
   /** The call goes on without this user. */
   leave(): Promise<void>
-  /** Brings contacts in, with the present key sealed for their verified devices. */
-  invite(userIds: readonly string[]): Promise<void>
+  /** Brings contacts in, with a new key for all: it opens nothing of before. */
+  invite(userIds: readonly string[], options?: InviteOptions): Promise<void>
   /** The host's right. */
   remove(userId: string): Promise<void>
   /** A new key for all; the host makes one by itself in time and after a person has left. */

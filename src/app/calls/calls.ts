@@ -14,12 +14,13 @@ import type { Session } from '../session/session.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { CallTopicEvent, ListCallHistoryReply, QueueEvent } from '../wire.ts'
 import type { Act, Receivers } from './act.ts'
-import type { Call, CallEnding, EpochKey } from './call.ts'
+import type { Call, CallEnding, EpochKey, InviteOptions } from './call.ts'
 import { CallKeys } from './call-keys.ts'
 import type { Device, DeviceCall, Kept, Opened } from './device.ts'
 import { decide, newDevice, nextDeadlineMs } from './device-call.ts'
 import type { CallCommand, Input } from './input.ts'
 import type { KeyExchange, SealedKeys } from './key-exchange.ts'
+import { leavingOut, type OnLeftOut } from './leaving-out.ts'
 import { type CallShell, LiveCall } from './live-call.ts'
 import type { Invitation } from './ringing.ts'
 
@@ -37,9 +38,10 @@ export interface CallsDeps {
   /** A call of before a restart goes on. */
   readonly onResumed: (call: Call) => void
   readonly onChanged: () => void
+  readonly onLeftOut: OnLeftOut
 }
 
-export interface StartOptions {
+export interface StartOptions extends InviteOptions {
   readonly video?: boolean
   /** The media gateway's room; left out: the server assigns one. */
   readonly roomId?: number
@@ -81,9 +83,23 @@ export class Calls implements CallShell {
   }
 
   /** Rejects unless every device of every callee verifies. */
-  async start(userIds: readonly string[], { video = false, roomId }: StartOptions = {}): Promise<Call> {
+  async start(
+    people: readonly string[],
+    { video = false, roomId, without }: StartOptions = {},
+  ): Promise<Call> {
     const options = { isVideo: video, ...(roomId !== undefined && { roomId }) }
-    return (await this.#command(command => ({ on: 'start', command, callId: randomId(), userIds, options })))!
+    const started = await this.leaveOut(people, without, userIds =>
+      this.#command(command => ({ on: 'start', command, callId: randomId(), userIds, options })),
+    )
+    return started!
+  }
+
+  leaveOut<Value>(
+    people: readonly string[],
+    without: InviteOptions['without'],
+    ask: (userIds: readonly string[]) => Promise<Value>,
+  ): Promise<Value> {
+    return without === 'leave-out' ? leavingOut(people, ask, this.#deps.onLeftOut) : ask(people)
   }
 
   /** Brings the user's call to this device: from another device, or one that they had left or missed. */

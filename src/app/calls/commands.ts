@@ -6,7 +6,7 @@ import { close, HAS_ENDED, sendLeave, withoutLeaving } from './ending.ts'
 import { answer } from './entering.ts'
 import { hold } from './held-keys.ts'
 import type { Command, Input } from './input.ts'
-import { acceptDevice, noteOpened, receiversIn } from './key-rules.ts'
+import { acceptDevice, forgetRemoved, noteOpened, receiversIn } from './key-rules.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
 import * as rotation from './rotation.ts'
@@ -33,7 +33,9 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
     case 'remove': {
       const { userId } = input
       const isKnown = call.removed.includes(userId)
-      if (!isKnown) setRemoved(turn, callId, [...call.removed, userId])
+      // No one else removes anybody.
+      const isHost = call.record?.hostUserId === turn.device.userId
+      if (isHost && !isKnown) setRemoved(turn, callId, [...call.removed, userId])
       const purpose = { for: 'remove', callId, command, userId, isKnown } as const
       return void turn.request('POST call/{callId}/remove', purpose, { userId })
     }
@@ -65,8 +67,9 @@ export function leaveAgain(turn: Turn, callId: string): void {
 
 /** The app hears of it. Where the server has carried it out all the same, the record says so. */
 export function onNotRemoved(turn: Turn, callId: string, userId: string): void {
-  const { removed = [] } = turn.call(callId) ?? {}
-  setRemoved(turn, callId, without(removed, [userId]))
+  const call = turn.call(callId)
+  if (call !== undefined) setRemoved(turn, callId, without(call.removed, [userId]))
+  else forgetRemoved(turn, callId, userId)
 }
 
 function without(all: readonly string[], some: readonly string[]): readonly string[] {

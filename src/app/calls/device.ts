@@ -74,7 +74,7 @@ export interface DeviceCall {
   readonly phase: Phase
   readonly record: CallRecord | undefined
   /** From `media_ready`, which may come before the reply to `join` that does not have it yet. */
-  readonly media: CallGateway | undefined
+  readonly media: ReadyMedia | undefined
   /** Whether the caller and the key that they sent hold; undefined while that is checked. */
   readonly isVerified: boolean | undefined
   readonly key: KeyState
@@ -100,6 +100,12 @@ export interface DeviceCall {
   readonly movedVersion: number
   /** Users who asked for the key while this device did not have it either. */
   readonly askers: readonly string[]
+}
+
+/** The tokens are for this room: the call may have another one by now. */
+export interface ReadyMedia {
+  readonly roomId: number
+  readonly gateway: CallGateway
 }
 
 export type Phase =
@@ -296,7 +302,7 @@ export type Purpose =
   | {
       readonly for: 'remove'
       readonly callId: string
-      readonly command: number
+      readonly command?: number
       readonly userId: string
       /** They were removed here before: the server does not undo that. */
       readonly isKnown: boolean

@@ -118,6 +118,16 @@ export function noteOpened(turn: Turn, callId: string, epoch: number, isOver = f
   turn.keep({ ...kept, opened: [...others, noted].slice(-OPENED_MAX) })
 }
 
+/** The call was left meanwhile. */
+export function forgetRemoved(turn: Turn, callId: string, userId: string): void {
+  const { opened = [] } = turn.device.kept
+  const changed = opened.map(({ removed = [], ...one }) => {
+    const left = one.callId === callId ? removed.filter(id => id !== userId) : removed
+    return { ...one, ...(left.length > 0 && { removed: left }) }
+  })
+  turn.keep({ ...turn.device.kept, opened: changed })
+}
+
 /**
  * Whether this device may make the next epoch. The host's may; if the host's device does not have the present key, the member with
  * the lowest id may instead.

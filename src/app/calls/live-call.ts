@@ -10,6 +10,7 @@ import type {
   CallPerson,
   CallState,
   EpochKey,
+  InviteOptions,
   KeyAsk,
   KeyDevice,
 } from './call.ts'
@@ -22,6 +23,12 @@ export interface CallShell {
   /** Resolves when all of it is done. */
   ask(command: CallCommand): Promise<unknown>
   keysOf(call: DeviceCall): readonly EpochKey[]
+  /** Asks for these people, or for those of them that a key can be sealed for. */
+  leaveOut<Value>(
+    people: readonly string[],
+    without: InviteOptions['without'],
+    ask: (userIds: readonly string[]) => Promise<Value>,
+  ): Promise<Value>
 }
 
 export class LiveCall extends Emitter<CallEvents> implements Call {
@@ -98,7 +105,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
 
   get media(): CallGateway | undefined {
     const { record, media } = this.#now
-    return record?.media.state === 'pending' ? (media ?? record.media) : record?.media
+    const isReady = record?.media.state === 'pending' && media?.roomId === record.roomId
+    return isReady ? media?.gateway : record?.media
   }
 
   get hostUserId(): string | undefined {
@@ -157,8 +165,10 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.#ask({ on: 'leave', callId: this.callId })
   }
 
-  invite(userIds: readonly string[]): Promise<void> {
-    return this.#ask({ on: 'invite', userIds, callId: this.callId })
+  invite(people: readonly string[], { without }: InviteOptions = {}): Promise<void> {
+    return this.#shell.leaveOut(people, without, userIds =>
+      this.#ask({ on: 'invite', userIds, callId: this.callId }),
+    )
   }
 
   remove(userId: string): Promise<void> {

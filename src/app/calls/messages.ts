@@ -4,7 +4,7 @@ import type { MediaReadyEvent, QueueEvent } from '../wire.ts'
 import { type DeviceCall, isPresent } from './device.ts'
 import { close, noteEnd } from './ending.ts'
 import { onUpdate } from './entering.ts'
-import { isElsewhere } from './record.ts'
+import { isElsewhere, refresh } from './record.ts'
 import * as rejoining from './rejoining.ts'
 import * as ringing from './ringing.ts'
 import * as starting from './starting.ts'
@@ -79,9 +79,13 @@ function onMoved(turn: Turn, { callId, phase, record }: DeviceCall, version: num
     close(turn, callId, 'moved')
 }
 
-function onMedia(turn: Turn, callId: string, { media }: MediaReadyEvent): void {
+function onMedia(turn: Turn, callId: string, { version, roomId, media }: MediaReadyEvent): void {
   const record = turn.call(callId)?.record
-  turn.change(callId, { media, ...(record && { record: { ...record, media } }) })
+  // Either the call has left that room since, or the topic was faster: the record says which.
+  if (record !== undefined && roomId !== record.roomId && version < record.version)
+    return refresh(turn, callId)
+  const ready = { roomId, gateway: media }
+  turn.change(callId, { media: ready, ...(record && { record: { ...record, roomId, media } }) })
   turn.act({ do: 'emit', callId, name: 'media', value: media })
 }
 

@@ -146,7 +146,7 @@ function onDone(turn: Turn, waiting: Waiting, outcome: Outcome): void {
       return
     }
     case 'remove':
-      renewWithout(turn, waiting.callId)
+      if (waiting.command !== undefined) renewWithout(turn, waiting.callId)
       return turn.settle(waiting.command)
     case 'invite: read':
       return onInviteRead(turn, waiting, record)

@@ -111,7 +111,12 @@ export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
     return turn.seal(key, to, { callId, epoch }, { ...again, for: 'keys: seal' })
   }
   const ignored = record.participants.find(one => one.state === 'joined' && call.removed.includes(one.userId))
-  if (ignored !== undefined) report(turn, callId, removalIgnored(ignored.userId))
+  if (ignored !== undefined) {
+    const { userId } = ignored
+    report(turn, callId, removalIgnored(userId))
+    // The server may not have heard of it.
+    turn.request('POST call/{callId}/remove', { for: 'remove', callId, userId, isKnown: true }, { userId })
+  }
   const [key, epoch] = [turn.makeKey(), record.keyEpoch + 1]
   turn.seal(key, { participants }, { callId, epoch }, { ...sending, for: 'keys: seal', key, epoch, record })
 }

@@ -1,6 +1,6 @@
 /**
  * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode
- * Auth, so only the receiver can open it, and opening proves which device sealed it.
+ * Auth, so only the receiver can open it, and opening proves which device sealed it. `rsa-seal.ts` has the form for RSA keys.
  */
 
 import { sha256, sha512 } from '@noble/hashes/sha2.js'
@@ -9,6 +9,7 @@ import { isP256Point } from '../../log/p256.ts'
 import { CallsignError } from '../callsign-error.ts'
 import type { Bytes, DeviceKeys } from './device-keys.ts'
 import { type AgreementKey, openAuth, sealAuth } from './hpke.ts'
+import { type RsaKey, readRsaKey, sealForRsa } from './rsa-seal.ts'
 
 export type { Bytes } from './device-keys.ts'
 
@@ -17,14 +18,19 @@ export interface KeyHolder {
   readonly deviceId: string
   /** `<userId>_<deviceId>` */
   readonly name: string
-  /** The uncompressed point of its P-256 key. */
-  readonly point: Bytes
+  readonly key: P256Key | RsaKey
   /** SHA-256 of the logged public key. */
   readonly keyHash: Bytes
 }
 
+interface P256Key {
+  readonly kind: 'P-256'
+  /** Uncompressed. Sealing and opening check that it is on the curve. */
+  readonly point: Bytes
+}
+
 export interface OwnKeyHolder extends KeyHolder {
-  readonly keys: Pick<DeviceKeys, 'agree'>
+  readonly keys: Pick<DeviceKeys, 'agree' | 'sign' | 'signingKey'>
 }
 
 /** The use that a sealed key is for: it opens for no other call, and for no other epoch of it. */
@@ -40,8 +46,9 @@ export function keyHolder(userId: string, deviceId: string, publicKey: string): 
   const octets = decodeBase64(publicKey)
   // The last octets of SPKI, and all of the other encoding.
   const point = Uint8Array.from(octets.slice(-POINT_BYTES))
+  const key = readRsaKey(octets) ?? ({ kind: 'P-256', point } as const)
   const keyHash = Uint8Array.from(sha256(octets))
-  return { userId, deviceId, name: `${userId}_${deviceId}`, point, keyHash }
+  return { userId, deviceId, name: `${userId}_${deviceId}`, key, keyHash }
 }
 
 /** 32 random bytes. */
@@ -51,7 +58,7 @@ export function makeCallKey(): Bytes {
 
 /**
  * Seals a call key with what goes with it, packed by `packCallKey`: base64. Rejects with `KEY_UNSUPPORTED` where the receiver's
- * key is no point of P-256.
+ * key is no point of P-256 and no RSA-2048 key, and where this device's own is not of P-256.
  */
 export async function sealCallKey(
   content: Uint8Array,
@@ -59,13 +66,19 @@ export async function sealCallKey(
   to: KeyHolder,
   binding: KeyBinding,
 ): Promise<string> {
-  const { userId, deviceId, point } = to
-  if (!isP256Point(point)) {
-    const sentence = `The key of device ${deviceId} is not one of P-256.`
-    throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
-  }
+  const sender = agreementKey(from)
   const info = infoOf(from, to, binding)
-  const sealed = await sealAuth(content, { sender: agreementKey(from), receiver: point, info })
+  const { key: receiver, keyHash } = to
+  if (receiver.kind === 'RSA-2048') {
+    const sealing = sealForRsa(content, { info, sender: from.keys, receiver, keyHash })
+    return encodeBase64(
+      await sealing.catch(error => {
+        throw error instanceof RangeError ? keyUnsupported(to, 'is no RSA key to encrypt for') : error
+      }),
+    )
+  }
+  if (!isP256Point(receiver.point)) throw keyUnsupported(to, 'is no point of P-256')
+  const sealed = await sealAuth(content, { sender, receiver: receiver.point, info })
   return encodeBase64(concat(Uint8Array.of(FORM), sealed))
 }
 
@@ -79,8 +92,9 @@ export async function openCallKey(
   try {
     const bytes = decodeBase64(sealed)
     if (bytes[0] !== FORM) throw new RangeError(`a sealed key of form ${bytes[0]}`)
+    if (from.key.kind !== 'P-256') throw new RangeError('a sender without a key of P-256')
     const info = infoOf(from, to, binding)
-    return await openAuth(bytes.subarray(1), { sender: from.point, receiver: agreementKey(to), info })
+    return await openAuth(bytes.subarray(1), { sender: from.key.point, receiver: agreementKey(to), info })
   } catch (cause) {
     const sentence =
       'This is no key that the device which is said to have sent it has sealed for this call and epoch.'
@@ -135,8 +149,20 @@ function uint64(decimal: string): Bytes {
   return bytes
 }
 
-function agreementKey({ point, keys }: OwnKeyHolder): AgreementKey {
-  return { point, agree: other => keys.agree(other) }
+/** Throws `KEY_UNSUPPORTED` for a device that has no such key: it makes no call. */
+function agreementKey(own: OwnKeyHolder): AgreementKey {
+  const { key, keys } = own
+  if (key.kind !== 'P-256') throw keyUnsupported(own, 'is not one of P-256, so it seals nothing')
+  return { point: key.point, agree: other => keys.agree(other) }
+}
+
+/** Names the device. */
+export function keyUnsupported(
+  { userId, deviceId }: Pick<KeyHolder, 'userId' | 'deviceId'>,
+  fault: string,
+): CallsignError {
+  const sentence = `The key of device ${deviceId} ${fault}.`
+  return new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
 }
 
 function concat(...parts: readonly Uint8Array[]): Bytes {

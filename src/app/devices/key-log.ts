@@ -29,7 +29,7 @@ import { CallsignError } from '../callsign-error.ts'
 import type { ReplyOf } from '../session/operations.ts'
 import type { Session } from '../session/session.ts'
 import { type AppStorage, storageCorrupt } from '../storage/storage.ts'
-import { type KeyHolder, keyHolder, type OwnKeyHolder } from './call-key.ts'
+import { type KeyHolder, keyHolder, keyUnsupported, type OwnKeyHolder } from './call-key.ts'
 import type { RegisteredDevice } from './device-registration.ts'
 import { type Evidence, LogStores } from './log-stores.ts'
 
@@ -53,11 +53,13 @@ export type OnReset = 'ask' | 'go-on'
  *   `evidence`, the log has shown two trees
  * - `own-key-alert`: the log holds a key in this device's name that it has not made, or lacks its own
  * - `own-list-alert`: the log holds a device list that none of the user's devices has made
+ * - `left-out`: a call goes on without this user, as it was asked to: nothing can be sealed for this device of theirs
  * - the rest: another user has other devices than before (`DeviceEvent`)
  */
 export type KeyEvent =
   | (DeviceEvent & { readonly userId: string })
   | (Refusal & { readonly userId: string })
+  | { readonly kind: 'left-out'; readonly userId: string; readonly deviceId: string }
   | {
       readonly kind: 'own-key-alert' | 'own-list-alert'
       readonly userId: string
@@ -125,8 +127,8 @@ export class KeyLog {
   }
 
   /**
-   * All devices of these users, in order to encrypt for them alone. Rejects also with `KEY_UNSUPPORTED`; and with
-   * `KEYS_RESET` for the first of them whose keys are new, until `acceptKeys`. The own user is never asked about.
+   * All devices of these users, in order to encrypt for them alone. Rejects also with `KEY_UNSUPPORTED` for an RSA key of a
+   * user without a device list; and with `KEYS_RESET` for the first of them whose keys are new, until `acceptKeys`. The own user is never asked about.
    */
   async devicesOf(userIds: readonly string[]): Promise<readonly PeerDevice[]> {
     const peers: PeerDevice[] = []
@@ -135,12 +137,12 @@ export class KeyLog {
       const { basis, devices, question } = (await this.#verified(user)).verdict
       if (question !== undefined && this.#isAsked(userId)) throw keysReset(userId, question)
       if (devices.length === 0) throw unavailable([userId], 'A user has no device yet.')
-      for (const { deviceId, keyAlgorithm, publicKey, publicKeyHash } of devices) {
-        if (keyAlgorithm !== 'P-256') {
-          const sentence = `A device has a key of ${keyAlgorithm}, which this app does not speak.`
-          throw new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
-        }
-        peers.push({ ...keyHolder(userId, deviceId, publicKey), publicKeyHash, isListed: basis === 'list' })
+      for (const { deviceId, publicKey, publicKeyHash } of devices) {
+        const holder = keyHolder(userId, deviceId, publicKey)
+        // An app that knows of device lists opens the form for RSA keys too, which takes the sender's signing key in them.
+        if (holder.key.kind === 'RSA-2048' && basis !== 'list')
+          throw keyUnsupported(holder, 'is one of RSA, and stands in no device list')
+        peers.push({ ...holder, publicKeyHash, isListed: basis === 'list' })
       }
     }
     return peers

@@ -125,9 +125,9 @@ export class OwnDeviceList {
     if (!isOn(list.devices, device.deviceId)) return { kind: 'waiting', code: codeOf(publicKey, signingKey) }
     const left = user.devices.filter(({ deviceId }) => !isOn(list.devices, deviceId))
     const { items } = left.length > 0 ? await session.request('GET devices', undefined) : { items: [] }
-    const waiting = left.flatMap(({ deviceId, keyAlgorithm, publicKey, signingKey }) => {
+    const waiting = left.flatMap(({ deviceId, publicKey, signingKey }) => {
       // Without a signing key it can't be on a list.
-      if (signingKey === undefined || keyAlgorithm !== 'P-256') return []
+      if (signingKey === undefined) return []
       const name = items.find(item => item.deviceId === deviceId)?.name ?? ''
       return [{ deviceId, name, publicKey, signingKey, code: codeOf(publicKey, signingKey) }]
     })

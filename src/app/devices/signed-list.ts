@@ -5,6 +5,7 @@ import { signDeviceList } from '../../client/own-device-list.ts'
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import type { ListedDevice } from '../../log/device-list.ts'
 import type { DeviceKeys } from './device-keys.ts'
+import { readRsaKey } from './rsa-seal.ts'
 
 /** How a device is named to its owner: base64. */
 export interface OwnDeviceKeys {
@@ -20,10 +21,11 @@ export interface ListSigner {
 }
 
 export function listedDevice({ deviceId, publicKey, signingKey }: OwnDeviceKeys): ListedDevice {
+  const octets = decodeBase64(publicKey)
   return {
     deviceId: BigInt(deviceId),
-    algorithm: 'P-256',
-    publicKeySha256: sha256(decodeBase64(publicKey)),
+    algorithm: readRsaKey(octets)?.kind ?? 'P-256',
+    publicKeySha256: sha256(octets),
     signingKey: decodeBase64(signingKey),
   }
 }

@@ -65,7 +65,8 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   readonly #stops: readonly (() => void)[]
   readonly #own = new Map<StreamName, MediaStreamTrack>()
   #isMuted = false
-  /** The end of the tokens that the gateway was last given. */
+  /** The room and the end of the tokens that the gateway was last given. */
+  #roomId: number | undefined
   #endS = 0
   #hasLeft = false
 
@@ -177,7 +178,8 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     }
     if (sendingKey?.epoch !== this.epoch) this.#gateway.useKey(sendingKey?.epoch)
     for (const epoch of this.#held.keys()) if (!keys.some(one => one.epoch === epoch)) this.#drop(epoch)
-    if (this.state === 'off' || endOf(this.#call.media) > this.#endS) this.#enter()
+    const isOtherRoom = this.#call.roomId !== this.#roomId
+    if (this.state === 'off' || isOtherRoom || endOf(this.#call.media) > this.#endS) this.#enter()
   }
 
   #drop(epoch: number): void {
@@ -196,6 +198,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
     if (!isReady || this.#hasLeft || this.#held.size === 0) return
+    this.#roomId = roomId
     this.#endS = endOf(media)
     void this.#gateway.join({ url, roomId, roomToken, pluginToken })
   }

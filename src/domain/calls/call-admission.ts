@@ -7,12 +7,15 @@ import {
   isSameDevice,
   joinedDevices,
   joinedOn,
+  keySetOf,
   participantOf,
   withParticipant,
 } from './call.ts'
 import { type CallChange, changed } from './call-command.ts'
 import { entryOf } from './call-media.ts'
 import { type DeviceEffect, mediaReadyNotice } from './call-notice.ts'
+import { keyMapName } from './key-map.ts'
+import { memberNames } from './key-members.ts'
 
 /** `answered` are devices that read it in a reply, and need no message. All the rest get new tokens before theirs end. */
 export function withAdmitted(
@@ -48,6 +51,19 @@ export function withFeeds(call: Call, device: CallDeviceRef, feedIds: readonly n
       : before
   }, call)
   return changed(next)
+}
+
+/**
+ * The call in a room that a removed device never heard of. A room stays if the start named it, or if a device in the call is
+ * not in the present key's set: such a client may know the first room alone.
+ */
+export function withOtherRoom(call: Call, roomId: number): Call {
+  const set = keySetOf(call, call.keyEpoch)
+  const inSet = new Set(set && memberNames(set.members))
+  const allFollow = joinedDevices(call).every(device => inSet.has(keyMapName(device)))
+  // Without a gateway no device was ever admitted.
+  const wasEntered = call.participants.some(({ attendance }) => attendance?.admittedAtMs !== undefined)
+  return call.isRoomNamed || !allFollow || !wasEntered ? call : withoutRoom({ ...call, roomId }).call
 }
 
 /** The room is gone; it is made again. */

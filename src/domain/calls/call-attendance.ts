@@ -5,6 +5,7 @@
 
 import type { UserId } from '../ids.ts'
 import {
+  type Attendance,
   attendeesOf,
   CALL_SIZE_MAX,
   type Call,
@@ -19,7 +20,15 @@ import {
   participantOf,
   withParticipant,
 } from './call.ts'
-import { type CallActor, type CallOutcome, changed, type DeclineReason, refused } from './call-command.ts'
+import { withOtherRoom } from './call-admission.ts'
+import {
+  type CallActor,
+  type CallCommand,
+  type CallOutcome,
+  changed,
+  type DeclineReason,
+  refused,
+} from './call-command.ts'
 import { departed, ended } from './call-settlement.ts'
 
 /** The answer to an invitation, even a late one. Users who were in the call, or declined, rejoin with a key instead. */
@@ -38,7 +47,7 @@ export function attendedCall(
   by: CallActor,
   nowMs: number,
 ): CallOutcome {
-  const { userId, deviceId, publicKeyHash } = by
+  const { userId, deviceId } = by
   const isIn = isJoined(participant)
   if (isIn && participant.attendance?.deviceId === deviceId) return changed(call)
   const isCounted = isIn || isPending(participant)
@@ -47,11 +56,17 @@ export function attendedCall(
   }
   const attended = withParticipant(call, userId, {
     state: 'joined',
-    attendance: { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs },
+    attendance: newAttendance(by, nowMs),
     devices: participant.devices.filter(device => device.deviceId !== deviceId),
     ...(isIn ? {} : { joinedAtMs: nowMs, leftAtMs: undefined }),
   })
   return changed(attended)
+}
+
+/** A device that comes in. */
+export function newAttendance(by: CallActor, nowMs: number): Attendance {
+  const { deviceId, publicKeyHash, keyAlgorithm } = by
+  return { deviceId, publicKeyHash, keyAlgorithm, isOnline: false, hadSocket: false, seenAtMs: nowMs }
 }
 
 /** The device rings, and the caller may see that it does. */
@@ -107,8 +122,14 @@ export function endedCall(
   return changed(ended(call, { status: 'ended', endReason: 'hangup', endedBy: userId }, nowMs))
 }
 
+type RemoveCommand = Extract<CallCommand, { kind: 'remove' }>
+
 /** Removes a participant at the host's request; only the host may invite them back. */
-export function withRemoved(call: Call, by: CallDeviceRef, userId: UserId, nowMs: number): CallOutcome {
+export function withRemoved(
+  call: Call,
+  { by, userId, nowMs }: RemoveCommand,
+  freeRoomId: number,
+): CallOutcome {
   if (by.userId !== call.hostUserId) return refused('NOT_HOST', 'only the host removes people')
   if (userId === by.userId) {
     const errors = [{ pointer: '/userId', code: 'SELF', detail: 'the host leaves instead' }]
@@ -119,7 +140,8 @@ export function withRemoved(call: Call, by: CallDeviceRef, userId: UserId, nowMs
   if (participant.state === 'removed') return changed(call)
   const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
   const removed = departed(call, participant, 'removed', nowMs)
-  return changed(withParticipant({ ...call, rejoinAsks }, userId, removed))
+  const without = withParticipant({ ...call, rejoinAsks }, userId, removed)
+  return changed(participant.attendance === undefined ? without : withOtherRoom(without, freeRoomId))
 }
 
 /** A device that is no device of its user's any more: out of the call, and rung no more. */

@@ -1,6 +1,7 @@
 /** Commands to a call, the facts that decide them, and the decisions. */
 
 import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
+import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 import type { Call, CallDeviceRef } from './call.ts'
 import type { CallHistoryRow } from './call-history.ts'
@@ -135,11 +136,12 @@ type Untimed<Command> = Command extends CallCommand ? Omit<Command, 'nowMs'> : n
 export interface CallActor extends CallDeviceRef {
   /** The log's hash of the device's key. */
   readonly publicKeyHash: string
+  readonly keyAlgorithm: KeyAlgorithm
 }
 
 export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
-/** Facts outside the call. `start`, `invite`, `join` and `rejoin` need some; see `NO_FACTS`. */
+/** Facts outside the call. `start`, `invite`, `remove`, `join` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
   /** One for each of `calleeIds` that is an account; a missing one may not be called. */
   readonly callees: readonly CalleeFacts[]
@@ -151,7 +153,7 @@ export interface CallFacts {
   readonly callsBetween: readonly Call[]
   /** Whether the room that was named belongs to another live call. */
   readonly isRoomInUse: boolean
-  /** A room that is free, taken when none was named. */
+  /** With `start`, `invite` and `remove`: a room that no call has. */
   readonly freeRoomId: number
 }
 

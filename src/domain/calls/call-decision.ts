@@ -165,7 +165,7 @@ function outcomeOf(
     case 'end':
       return endedCall(call, participant, by, nowMs)
     case 'remove':
-      return withRemoved(call, by, command.userId, nowMs)
+      return withRemoved(call, command, facts.freeRoomId)
     case 'request-rejoin':
       return withAsk(call, participant, command)
     case 'accept-rejoin':

@@ -17,6 +17,7 @@ import {
   type Participant,
   participantOf,
 } from './call.ts'
+import { newAttendance } from './call-attendance.ts'
 import {
   alreadyInCall,
   type CallCommand,
@@ -56,8 +57,8 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
   if (roomId !== undefined && facts.isRoomInUse) {
     return refused('ROOM_IN_USE', `room ${roomId} belongs to another call`)
   }
-  const { deviceId, publicKeyHash } = by
-  const attendance = { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs }
+  const { deviceId } = by
+  const attendance = newAttendance(by, nowMs)
   const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }
   const initiator: Participant = {
     ...newParticipant({ userId: by.userId, displayName, isWithheld: false }, invitation, called.ownDevices),
@@ -76,6 +77,7 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
     createdAtMs: nowMs,
     keyEpoch: 1,
     roomId: roomId ?? facts.freeRoomId,
+    isRoomNamed: roomId !== undefined,
     status: 'ringing',
     participants: [initiator, ...invited],
     rejoinAsks: [],

@@ -77,13 +77,24 @@ function unanswered(call: Call, callees: readonly Participant[], nowMs: number):
 /** An active call with a host chosen among those present, and with its quiet updated. */
 function attended(call: Call, nowMs: number): Call {
   const joined = call.participants.filter(isJoined)
-  const hostUserId = joined.some(({ userId }) => userId === call.hostUserId)
+  const able = joined.filter(participant => makesKeys(call, participant))
+  const present = able.length > 0 ? able : joined
+  const hostUserId = present.some(({ userId }) => userId === call.hostUserId)
     ? call.hostUserId
-    : (earliestOf(joined)?.userId ?? call.hostUserId)
+    : (earliestOf(present)?.userId ?? call.hostUserId)
   const quietKind = quietKindOf(joined.length, call.participants.some(isPending))
   const quiet = quietKind === call.quiet?.kind ? call.quiet : quietOf(quietKind, nowMs)
   const isSame = hostUserId === call.hostUserId && quiet === call.quiet
   return isSame ? call : { ...call, hostUserId, quiet }
+}
+
+/**
+ * The host makes the call's keys. A device with an RSA key receives them only, unless it has started the call: then it has made
+ * one in a form of its own.
+ */
+function makesKeys({ initiatorId, startedWith }: Call, { userId, attendance }: Participant): boolean {
+  if (attendance?.keyAlgorithm !== 'RSA-2048') return true
+  return userId === initiatorId && attendance.deviceId === startedWith.deviceId
 }
 
 /** The participant longest in the call; of two who joined at once, the one invited first. */

@@ -16,6 +16,7 @@
  *     any ─ the host removes ─> removed
  */
 
+import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
@@ -50,6 +51,8 @@ export interface Call {
   /** 1 at the start, and one more with each change. */
   readonly version: number
   readonly roomId: number
+  /** Whether the start named the room, which the call then keeps. */
+  readonly isRoomNamed: boolean
   readonly status: CallStatus
   readonly isVideo: boolean
   readonly initiatorId: UserId
@@ -116,6 +119,7 @@ export interface CallDevice {
 export interface Attendance {
   readonly deviceId: DeviceId
   readonly publicKeyHash: string
+  readonly keyAlgorithm: KeyAlgorithm
   readonly isOnline: boolean
   /** Whether it ever had a socket since it joined. */
   readonly hadSocket: boolean

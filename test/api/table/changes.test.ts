@@ -364,8 +364,9 @@ t.test('calls', async () => {
   callId = await startCall(ann, bob)
   const room = whole.rooms.of(callId)
   const devices = [{ userId: ann.userId, deviceId: ann.deviceId }]
-  await changesOf(() => room.tellControl({ kind: 'media-admitted', devices }))
-  await changesOf(() => room.tellControl({ kind: 'media-feeds', device: devices[0]!, feedIds: [77] }))
+  const { roomId } = await ask('getCall', { token: ann.token, params: [callId] })
+  await changesOf(() => room.tellControl({ kind: 'media-admitted', roomId, devices }))
+  await changesOf(() => room.tellControl({ kind: 'media-feeds', roomId, device: devices[0]!, feedIds: [77] }))
   await changesOf(() => room.tellControl({ kind: 'media-lost' }))
   world.tick(70_000)
   await changesOf(() => system.ref('call-room', callId).tell({ kind: 'deadline' }))

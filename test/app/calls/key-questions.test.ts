@@ -2,6 +2,9 @@
 
 import t from 'tap'
 import { CallsignError, memoryStorage } from '../../../src/app/app.ts'
+import { settingsFor } from '../../support/call-people.ts'
+import { LyingServer } from '../../support/lying-server.ts'
+import { openServer } from '../../support/open-server.ts'
 import { type AppPerson, befriend, listed, newFriends, newPerson, until } from '../../support/whole-apps.ts'
 
 /** Loses all devices, signs in on a new one, and starts over there. */
@@ -74,5 +77,59 @@ t.test(
     await incoming.answer()
     await until(call, ({ state }) => state === 'active')
     t.equal(incoming.fingerprint, call.fingerprint)
+  },
+)
+
+/** Gives what lets the server have lists of this person again: until then their devices have none. */
+function withoutLists(lies: LyingServer): () => void {
+  const stops = [
+    lies.handle('POST register_device', (pass, { deviceList: _, ...body }) => pass(body)),
+    lies.handle('PUT user/device-list', async () => Response.json({ code: 'NOT_LISTED' }, { status: 400 })),
+  ]
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+t.test(
+  'a device that a contact without a list adds, and their first list, are asked about in each call',
+  async t => {
+    const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(3) })
+    t.teardown(() => server.end())
+    const { http } = server
+    const [ann, bob] = [await newPerson(t, http, 0), await newPerson(t, http, 1)]
+    await befriend(ann, bob)
+    const lies = new LyingServer()
+    const { fetch, webSocket } = lies
+    const endLies = withoutLists(lies)
+    const cat = await newPerson(t, http, 2, { fetch, webSocket })
+    await befriend(cat, ann)
+    const catId = cat.me.userId!
+    const asksOf = async (kind: string) => {
+      const asked = await questionAt(ann.me.call([catId]))
+      t.match(asked, { code: 'KEYS_RESET', userId: catId, kind })
+      t.match(await questionAt(ann.me.call([bob.me.userId!, catId])), asked)
+      t.same([...ann.me.calls, ...bob.me.calls, ...cat.me.calls], [], 'nobody rings')
+
+      const rung = ann.me.once('ringing')
+      const call = await cat.me.call([ann.me.userId!])
+      const incoming = await rung
+      await until(incoming, ({ isVerified }) => isVerified !== undefined)
+      t.equal(incoming.isVerified, false)
+      t.match(await questionAt(incoming.answer()), asked)
+      await ann.me.contacts.acceptKeys(catId, asked.listHash)
+      await incoming.answer()
+      await until(call, ({ state }) => state === 'active')
+      const ended = call.once('ended')
+      await incoming.end()
+      await ended
+    }
+    await (await ann.me.call([catId])).end()
+
+    await newPerson(t, http, 2, { fetch, webSocket, storage: memoryStorage() })
+    await asksOf('added')
+    endLies()
+    await cat.me.devices.startOver()
+    await asksOf('first-list')
   },
 )

@@ -70,36 +70,39 @@ class Keyring {
   }
 }
 
-t.test('who joins opens nothing of before, and who declined nothing of the time without them', async t => {
-  const [ann, bob, cat] = house.people as Three
-  const [call, bobs] = (await callOf(ann, bob)) as [Call, Call]
-  const before = [await sendFrame(call), await sendFrame(bobs)]
-  t.ok(await new Keyring(bobs).opens(before[0]), 'else this would prove nothing')
+t.test(
+  'a person who joins opens nothing of before, and after a leave nothing of the time outside the call',
+  async t => {
+    const [ann, bob, cat] = house.people as Three
+    const [call, bobs] = (await callOf(ann, bob)) as [Call, Call]
+    const before = [await sendFrame(call), await sendFrame(bobs)]
+    t.ok(await new Keyring(bobs).opens(before[0]), 'else this would prove nothing')
 
-  const rung = cat.me.once('ringing')
-  await call.invite([cat.me.userId!])
-  const cats = await rung
-  await cats.answer()
-  const keyring = new Keyring(cats)
-  await until(bobs, ({ fingerprint }) => fingerprint === cats.fingerprint)
-  clock.pass(6_000)
-  await until(call, ({ sendingKey }) => sendingKey?.epoch === 2)
-  const within = await sendFrame(call)
-  t.ok(await keyring.opens(within))
+    const rung = cat.me.once('ringing')
+    await call.invite([cat.me.userId!])
+    const cats = await rung
+    await cats.answer()
+    const keyring = new Keyring(cats)
+    await until(bobs, ({ fingerprint }) => fingerprint === cats.fingerprint)
+    clock.pass(6_000)
+    await until(call, ({ sendingKey }) => sendingKey?.epoch === 2)
+    const within = await sendFrame(call)
+    t.ok(await keyring.opens(within))
 
-  const parted = [call.once('key'), bobs.once('key')]
-  await cats.leave()
-  await until(call, ({ participants }) => participants.some(({ state }) => state === 'left'))
-  clock.pass(6_000)
-  await Promise.all(parted)
-  const without = [await sendFrame(call), await sendFrame(bobs)]
+    const parted = [call.once('key'), bobs.once('key')]
+    await cats.leave()
+    await until(call, ({ participants }) => participants.some(({ state }) => state === 'left'))
+    clock.pass(6_000)
+    await Promise.all(parted)
+    const without = [await sendFrame(call), await sendFrame(bobs)]
 
-  const back = await cat.me.join(call.callId)
-  keyring.follow(back)
-  await until(back, ({ state }) => state === 'active')
-  t.ok(back.keys[0]!.epoch > 3, 'with a key of another epoch')
-  for (const frame of [...before, ...without]) t.notOk(await keyring.opens(frame))
-})
+    const back = await cat.me.join(call.callId)
+    keyring.follow(back)
+    await until(back, ({ state }) => state === 'active')
+    t.ok(back.keys[0]!.epoch > 3, 'with a key of another epoch')
+    for (const frame of [...before, ...without]) t.notOk(await keyring.opens(frame))
+  },
+)
 
 t.test(
   'a removed member opens nothing after the bound, whatever the server withholds and repeats',
@@ -146,14 +149,39 @@ t.test(
     t.notOk(await keyring.opens(await sendFrame(call)))
 
     cat.lies.beHonest()
-    clock.pass(120_000)
-    await until(cats, ({ state }) => state === 'keyless')
-    clock.pass(31_000)
+    await call.renewKey()
     await until(cats, ({ state }) => state === 'active')
     t.equal(cats.fingerprint, call.fingerprint)
     for (const one of [call, cats]) t.notOk(await keyring.opens(await sendFrame(one)))
   },
 )
+
+t.test('nor does it where the server says that all members but one have left', async t => {
+  const [ann, bob, cat] = house.people as Three
+  // Newer than all that the topic tells.
+  cat.lies.answer('GET call/{callId}', record => ({
+    ...record,
+    version: 1_000_000,
+    participants: record.participants.map(one =>
+      one.userId === cat.me.userId ? one : { ...one, state: 'left' },
+    ),
+  }))
+  cat.lies.message('key_update', () => [])
+  const ringing = [bob, cat].map(({ me }) => me.once('ringing'))
+  const call = await ann.me.call([bob, cat].map(({ me }) => me.userId!))
+  const [bobs, cats] = (await Promise.all(ringing)) as [Call, Call]
+  for (const one of [bobs, cats]) await one.answer()
+  await until(cats, ({ participants }) => participants.some(({ state }) => state === 'left'))
+  const keyring = new Keyring(bobs)
+  await call.remove(bob.me.userId!)
+  const looked = cat.me.once('nothing' as never)
+  clock.pass(661_000)
+  await looked
+  await cat.me.once('changed')
+  t.equal(cats.state, 'active')
+  const todo = 'A device that is alone by its record keeps its key for whoever comes, however old it is.'
+  t.notOk(cats.sendingKey && (await keyring.opens(await sendFrame(cats))), { todo })
+})
 
 t.test(
   'a member who was away sends with the new key, and opens the old one no longer than for 5 s',

@@ -63,7 +63,7 @@ t.test(
   },
 )
 
-t.test('a text of an epoch that is over is no newer one, also after a restart', async t => {
+t.test('a text of an older epoch does not open as a newer one, also after a restart', async t => {
   const [ann, bob] = house.people as Two
   const [call, bobs] = (await callOf(ann, bob)) as [Call, Call]
   const { encryptedAESKey } = await bob.lies.heard('call_invitation')
@@ -124,7 +124,7 @@ t.test('a set that was changed on its way is refused, and the next key is taken'
   t.equal(await rejectionOf(call.renewKey()), 'VALIDATION_FAILED')
 })
 
-t.test('`emergency` replaces no key, whoever sends it', async t => {
+t.test('`emergency` replaces no key, from a member or from the host', async t => {
   const [ann, bob, cat] = house.people as Three
   const [call, bobs, cats] = (await callOf(ann, bob, cat)) as [Call, Call, Call]
   const { fingerprint } = call

@@ -45,8 +45,15 @@ async function deviceOf(name: string, scalar: string): Promise<OwnKeyHolder & pr
   const agree = async (other: Uint8Array) => new Uint8Array(pair.computeSecret(other))
   const [userId, deviceId] = name.split('_') as [string, string]
   const holder = keyHolder(userId, deviceId, toBase64(publicKey))
-  return { ...holder, publicKey, privateKey, keys: { agree } }
+  const { signingKey, sign } = await webCryptoKeys(memoryStorage())(userId)
+  return { ...holder, publicKey, privateKey, keys: { agree, signingKey, sign } }
 }
+
+/** The same device under a point that may be none. */
+const withPoint = (holder: KeyHolder, point: Uint8Array): KeyHolder => ({
+  ...holder,
+  key: { kind: 'P-256', point: Uint8Array.from(point) },
+})
 
 const BINDING = { callId: '6117204471893025', epoch: 1 }
 
@@ -190,8 +197,7 @@ t.test('a stranger’s HPKE opens what the SDK has sealed, and the other way rou
     aead: new Aes256Gcm(),
   })
   const privateKey = (row: string) => suite.kem.importKey('raw', fromHex(valueIn(row)).buffer, false)
-  const publicKey = ({ point }: OwnKeyHolder) =>
-    suite.kem.importKey('raw', Uint8Array.from(point).buffer, true)
+  const publicKey = (point: Uint8Array) => suite.kem.importKey('raw', Uint8Array.from(point).buffer, true)
   const infoWith = (nonce: Uint8Array) => {
     const numbers = Buffer.alloc(44)
     numbers.writeBigUInt64BE(BigInt(BINDING.callId))
@@ -209,7 +215,7 @@ t.test('a stranger’s HPKE opens what the SDK has sealed, and the other way rou
     const ours = Uint8Array.from(Buffer.from(await sealCallKey(pt, ann, bob, binding), 'base64'))
     const recipient = await suite.createRecipientContext({
       recipientKey: await privateKey('receiver \\| `2_22`'),
-      senderPublicKey: await publicKey(ann),
+      senderPublicKey: await publicKey(ann.publicKey),
       enc: ours.slice(1, 66),
       info,
     })
@@ -217,7 +223,7 @@ t.test('a stranger’s HPKE opens what the SDK has sealed, and the other way rou
     t.equal(toHex(new Uint8Array(await recipient.open(ours.slice(66)))), valueIn('`pt`'))
 
     const sender = await suite.createSenderContext({
-      recipientPublicKey: await publicKey(bob),
+      recipientPublicKey: await publicKey(bob.publicKey),
       senderKey: await privateKey('sender \\| `1_11`'),
       info,
     })
@@ -272,7 +278,7 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
     'by a point off the curve': () => openCallKey(withEnc(off), ann, bob, BINDING),
     'by zeros for a point': () => openCallKey(withEnc(new Uint8Array(65)), ann, bob, BINDING),
     'by infinity for a point': () => openCallKey(withEnc(Uint8Array.of(0)), ann, bob, BINDING),
-    'from a sender off the curve': () => openCallKey(sealed, { ...ann, point: off }, bob, BINDING),
+    'from a sender off the curve': () => openCallKey(sealed, withPoint(ann, off), bob, BINDING),
     'a byte longer': () =>
       openCallKey(Buffer.concat([octets, Buffer.of(0)]).toString('base64'), ann, bob, BINDING),
     'no base64': () => openCallKey('?', ann, bob, BINDING),
@@ -296,14 +302,16 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
 t.test('no own key meets a receiver’s point that is not on the curve', async t => {
   const { ann, bob } = await documented()
   const agree = () => t.fail('the key was used') as never
-  const off = Uint8Array.from(bob.point)
+  const off = Uint8Array.from(bob.publicKey)
   off[64]! ^= 1
-  for (const point of [off, new Uint8Array(65), Uint8Array.of(0), new Uint8Array(), bob.point.slice(0, 64)]) {
-    const sealing = sealCallKey(makeCallKey(), { ...ann, keys: { agree } }, { ...bob, point }, BINDING)
+  const short = bob.publicKey.slice(0, 64)
+  for (const point of [off, new Uint8Array(65), Uint8Array.of(0), new Uint8Array(), short]) {
+    const own = { ...ann, keys: { ...ann.keys, agree } }
+    const sealing = sealCallKey(makeCallKey(), own, withPoint(bob, point), BINDING)
     t.equal(await rejectionOf(sealing), 'KEY_UNSUPPORTED', toHex(point))
   }
-  const failing = { agree: async () => Promise.reject(new Error('the phone is locked')) }
-  await t.rejects(sealCallKey(makeCallKey(), { ...ann, keys: failing }, bob, BINDING), {
+  const locked = { ...ann.keys, agree: async () => Promise.reject(new Error('the phone is locked')) }
+  await t.rejects(sealCallKey(makeCallKey(), { ...ann, keys: locked }, bob, BINDING), {
     message: 'the phone is locked',
   })
 })

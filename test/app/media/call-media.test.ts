@@ -24,7 +24,7 @@ class UnansweredSocket {
 class KeyedCall extends Emitter<CallEvents> implements MediaCall {
   readonly callId = '42'
   readonly isVideo = false
-  readonly roomId = 1
+  roomId = 1
   participants: MediaCall['participants'] = []
   // No answer comes: it is on its way into the room for ever.
   media: MediaCall['media'] = {
@@ -111,6 +111,19 @@ t.test('newer tokens of the record are taken, and older ones never', async t => 
     return UnansweredSocket.opened - opened
   }
   t.same([tokenOf(1_000), tokenOf(2_000), tokenOf(2_000), tokenOf(1_500)], [0, 1, 1, 1])
+})
+
+t.test('another room of the record is joined, once its tokens are here', async t => {
+  const { call } = open(t)
+  const opened = UnansweredSocket.opened
+  const { media } = call
+  call.roomId = 2
+  call.media = { kind: 'janus', state: 'pending' }
+  call.has(1, 1)
+  t.equal(UnansweredSocket.opened - opened, 0)
+  call.media = media
+  for (const _ of ['once', 'not twice']) call.has(1, 1)
+  t.equal(UnansweredSocket.opened - opened, 1)
 })
 
 t.test('once the call has ended its media is closed for good', async t => {

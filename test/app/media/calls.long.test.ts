@@ -150,10 +150,21 @@ t.test(
     await allReceive(pages, 5)
     t.comment(`back ${Math.round(performance.now() - restarted)} ms after the gateway`)
 
+    const stay = [ann.page, bob.page]
+    const roomId = await ann.page.evaluate('call.roomId')
+    for (const page of stay)
+      await page.evaluate(
+        `window.states = []; media.on('state', state => states.push([state, Math.round(performance.now())]))`,
+      )
     await ann.page.evaluate(`call.remove('${cat.userId}')`)
     await until(cat.page, `call.ending === 'removed' && media.state === 'closed' && media.own.size === 0`)
-    for (const page of [ann.page, bob.page]) await until(page, 'media.participants.length === 1')
-    await allReceive([ann.page, bob.page], 3)
+    for (const page of stay)
+      await until(
+        page,
+        `call.roomId !== ${roomId} && media.state === 'connected' && media.participants.length === 1 && media.participants[0].userId`,
+      )
+    await allReceive(stay, 3)
+    t.comment(`in the next room: ${await bob.page.evaluate('JSON.stringify(states)')}`)
 
     await ann.page.evaluate('call.end()')
     await until(bob.page, `call.state === 'ended' && media.state === 'closed'`)

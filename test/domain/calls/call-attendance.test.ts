@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { hasPart, isPending } from '../../../src/domain/calls/call.ts'
-import type { CallAccepted, CallEffect } from '../../../src/domain/calls/call-command.ts'
+import type { CallAccepted, CallActor, CallEffect } from '../../../src/domain/calls/call-command.ts'
 import { pendingRecord } from '../../../src/domain/calls/call-view.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import {
@@ -389,6 +389,32 @@ t.test('a returning participant is no longer the one longest in the call', async
   driver.run({ kind: 'rejoin', by: SECOND })
   driver.run({ kind: 'leave', by: HOST })
   t.equal(driver.call.hostUserId, 3n)
+})
+
+/** The same device with an RSA key. */
+const rsa = (device: CallActor): CallActor => ({ ...device, keyAlgorithm: 'RSA-2048' })
+
+t.test('an RSA device makes its user no host while a device that makes keys is in the call', async t => {
+  const driver = ringing([2, 3, 4])
+  driver.run({ kind: 'join', by: rsa(SECOND) })
+  driver.nowMs += 1000
+  driver.join(3)
+  t.same(inWords(driver.run({ kind: 'leave', by: HOST }).effects), ['topic left 1', 'topic host 3'])
+  t.same(inWords(driver.run({ kind: 'leave', by: THIRD }).effects), ['topic left 3', 'topic host 2'], 'alone')
+  driver.nowMs += 1000
+  const { effects } = driver.run({ kind: 'join', by: deviceOf(4) })
+  t.ok(inWords(effects).includes('topic host 4'), inWords(effects).join())
+})
+
+t.test('a host who moves to an RSA device hands over; one who has started on it stays host', async t => {
+  const moved = active([2])
+  const { effects } = moved.run({ kind: 'join', by: rsa(deviceOf(1, 2)) })
+  t.ok(inWords(effects).includes('topic host 2'), inWords(effects).join())
+
+  const started = new CallDriver({ devices: 2 })
+  started.run({ ...started.startCommand([2], 1), by: rsa(HOST) }, started.facts([2], 1))
+  started.join(2)
+  t.equal(started.call.hostUserId, 1n)
 })
 
 t.test('an empty call keeps its host until another participant comes in', async t => {

@@ -1,8 +1,8 @@
 /** Two who call each other: when the second start is refused with the first call, ends it, or has nothing to do with it. */
 
 import t from 'tap'
-import type { Call, CallDeviceRef } from '../../../src/domain/calls/call.ts'
-import type { CallDecision, CallFacts } from '../../../src/domain/calls/call-command.ts'
+import type { Call } from '../../../src/domain/calls/call.ts'
+import type { CallActor, CallDecision, CallFacts } from '../../../src/domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import {
   CALL_ID,
@@ -26,7 +26,7 @@ function bobsCall(...others: number[]): CallDriver {
 
 interface Start {
   readonly callees?: readonly number[]
-  readonly by?: CallDeviceRef & { readonly publicKeyHash: string }
+  readonly by?: CallActor
   readonly facts?: Partial<CallFacts>
   readonly command?: Partial<Extract<UntimedCommand, { kind: 'start' }>>
 }

@@ -4,6 +4,7 @@ import t from 'tap'
 import { mediaOf } from '../../../src/domain/calls/call-media.ts'
 import { recordOf } from '../../../src/domain/calls/call-view.ts'
 import { CallDriver, deviceOf, inWords } from '../../support/call-driver.ts'
+import { membersOf } from '../../support/key-members.ts'
 
 const [ANN, BOB] = [deviceOf(1), deviceOf(2)]
 const PENDING = { isReady: false, entry: undefined }
@@ -116,4 +117,74 @@ t.test('a device that stays in the room gets newer tokens, and not at each admis
   driver.wait(60_000)
   t.same(admitted(driver, [ANN, BOB]), both)
   t.same(admitted(driver, [ANN, BOB]), [])
+})
+
+/** Users 2 and 3 are in the call with Ann; the start came with a set of these users' devices. */
+function entered({ inSet = [1, 2, 3], roomId }: { inSet?: readonly number[]; roomId?: number } = {}) {
+  const driver = new CallDriver()
+  const keyMembers = membersOf(inSet.map(user => deviceOf(user)))
+  const start = { ...driver.startCommand([2, 3]), ...(inSet.length > 0 && { keyMembers }) }
+  driver.run({ ...start, roomId }, driver.facts([2, 3]))
+  for (const user of [2, 3]) driver.join(user)
+  return driver
+}
+
+/** Told when the host removes the user; room 99 is free. */
+function removed(driver: CallDriver, user: number): string[] {
+  const { userId } = deviceOf(user)
+  const facts = { ...driver.facts([]), freeRoomId: 99 }
+  return inWords(driver.run({ kind: 'remove', by: ANN, userId }, facts).effects)
+}
+
+t.test('after a removal the call has another room, which lets in those who are left', async t => {
+  const driver = entered()
+  const everybody = [ANN, BOB, deviceOf(3)]
+  admitted(driver, everybody)
+  driver.run({ kind: 'media-feeds', device: BOB, feedIds: [7] })
+  t.ok(removed(driver, 3).includes('topic media_changed 2'))
+  t.equal(driver.call.roomId, 99)
+  t.same(mediaOf(driver.call, BOB), PENDING)
+  t.same(feedsOf(driver), { 1: undefined, 2: undefined, 3: undefined }, 'feeds were of the room before')
+  const { effects } = driver.run({ kind: 'media-admitted', devices: everybody, answered: [] })
+  t.match(effects, [
+    { userId: ANN.userId, notice: { kind: 'media_ready', roomId: 99 } },
+    { userId: BOB.userId, notice: { kind: 'media_ready', roomId: 99 } },
+  ])
+  t.match(mediaOf(driver.call, BOB), { isReady: true, entry: { roomId: 99 } })
+  t.same(removed(driver, 3), [], 'once')
+})
+
+t.test('a removal after the device left changes the room, too', async t => {
+  const driver = entered()
+  admitted(driver, [ANN, BOB, deviceOf(3)])
+  driver.run({ kind: 'leave', by: BOB })
+  removed(driver, 2)
+  t.equal(driver.call.roomId, 99)
+})
+
+t.test('the room stays where a client would not follow, and where it was never entered', async t => {
+  for (const [why, driver, user, isEntered] of [
+    ['the start named it', entered({ roomId: 5 }), 3, true],
+    ['no set of devices', entered({ inSet: [] }), 3, true],
+    ['no gateway', entered(), 3, false],
+  ] as const) {
+    const { roomId } = driver.call
+    if (isEntered) admitted(driver, [ANN, BOB, deviceOf(3)])
+    removed(driver, user)
+    t.equal(driver.call.roomId, roomId, why)
+  }
+})
+
+t.test('the room stays for a device that is in no set, and for one that never joined', async t => {
+  const driver = entered()
+  admitted(driver, [ANN, BOB, deviceOf(3)])
+  driver.invite([4, 5], ANN)
+  removed(driver, 5)
+  t.equal(driver.call.roomId, 4711, 'user 5 was never in it')
+  driver.join(4)
+  removed(driver, 3)
+  t.equal(driver.call.roomId, 4711, 'user 4 is in no set')
+  driver.run({ kind: 'leave', by: deviceOf(4) })
+  removed(driver, 4)
+  t.equal(driver.call.roomId, 99)
 })

@@ -58,6 +58,7 @@ function call(changes: Partial<Call> = {}): Call {
     callId: CALL,
     version: 2,
     roomId: 123_456_789,
+    isRoomNamed: false,
     status: 'ringing',
     isVideo: false,
     initiatorId: ANN,

@@ -40,8 +40,8 @@ class BusyPair {
     const pair = new BusyPair(folder)
     const [caller, callee] = [await newUser(pair.world), await newUser(pair.world)]
     for (const { userId } of [caller, callee, callee]) {
-      const { deviceId, publicKeyHash } = await newDevice(pair.world, userId)
-      pair.#devices.push({ userId, deviceId, publicKeyHash })
+      const { deviceId, publicKeyHash, keyAlgorithm } = await newDevice(pair.world, userId)
+      pair.#devices.push({ userId, deviceId, publicKeyHash, keyAlgorithm })
     }
     return pair
   }

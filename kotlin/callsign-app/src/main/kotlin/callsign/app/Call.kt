@@ -112,6 +112,14 @@ public sealed interface CallEvent {
     public data class Failed(public val error: CallsignException) : CallEvent
 }
 
+/** What becomes of a call to people with a device that nothing can be sealed for (`KEY_UNSUPPORTED`). */
+public enum class Without {
+    REFUSE,
+
+    /** It goes on without them, where a person is left. The app hears of each by [KeyEvent.LeftOut]. */
+    LEAVE_OUT,
+}
+
 /** Safe to use from any thread. An operation goes on to its end where its caller is cancelled. */
 public interface Call {
     public val callId: String
@@ -185,7 +193,7 @@ public interface Call {
     public suspend fun leave()
 
     /** Brings contacts in, with a new key for all: it opens nothing of before. */
-    public suspend fun invite(userIds: List<ULong>)
+    public suspend fun invite(userIds: List<ULong>, without: Without = Without.REFUSE)
 
     /** The host's right. */
     public suspend fun remove(userId: ULong)

@@ -1,6 +1,6 @@
 /**
  * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode
- * Auth, so only the receiver can open it, and opening proves which device sealed it.
+ * Auth, so only the receiver can open it, and opening proves which device sealed it. `RsaSeal.kt` has the form for RSA keys.
  */
 package callsign.app
 
@@ -12,11 +12,11 @@ import java.security.GeneralSecurityException
 import java.security.MessageDigest
 import java.security.SecureRandom
 
-/** A device to seal for, or that has sealed. [point] has 65 octets; [keyHash] is SHA-256 of the logged public key. */
+/** A device to seal for, or that has sealed. [keyHash] is SHA-256 of the logged public key. */
 public class KeyHolder private constructor(
     public val userId: ULong,
     public val deviceId: ULong,
-    internal val point: ByteArray,
+    internal val key: HolderKey,
     internal val keyHash: ByteArray,
 ) {
     /** `<userId>_<deviceId>` */
@@ -24,8 +24,8 @@ public class KeyHolder private constructor(
 
     public companion object {
         /**
-         * [publicKey] is base64, as it is registered: SPKI, or the point alone. Throws `KEY_UNSUPPORTED` for less than a point;
-         * another one that is none is found out when it is used.
+         * [publicKey] is base64, as it is registered: a key of P-256 as SPKI or the point alone, or one of RSA-2048 as SPKI or
+         * PKCS#1. Throws `KEY_UNSUPPORTED` for less than a point; another one that is none is found out when it is used.
          */
         public fun of(userId: ULong, deviceId: ULong, publicKey: String): KeyHolder {
             val octets = try {
@@ -33,14 +33,20 @@ public class KeyHolder private constructor(
             } catch (_: LogException) {
                 ByteArray(0)
             }
-            if (octets.size < POINT_OCTETS) {
-                val sentence = "The key of device $deviceId is not one of P-256."
-                throw CallsignException(CallsignException.LocalCode.KEY_UNSUPPORTED, sentence)
-            }
+            if (octets.size < POINT_OCTETS) throw keyUnsupported(userId, deviceId, "is not one of P-256")
             val point = octets.copyOfRange(octets.size - POINT_OCTETS, octets.size)
-            return KeyHolder(userId, deviceId, point, sha256(octets))
+            val key = rsaSpkiOf(octets)?.let(HolderKey::Rsa) ?: HolderKey.P256(point)
+            return KeyHolder(userId, deviceId, key, sha256(octets))
         }
     }
+}
+
+internal sealed interface HolderKey {
+    /** Uncompressed: 65 octets. That it is on the curve is found out when it is used. */
+    class P256(val point: ByteArray) : HolderKey
+
+    /** Of 2,048 bits. */
+    class Rsa(val spki: ByteArray) : HolderKey
 }
 
 /** This device. */
@@ -60,17 +66,20 @@ public fun makeCallKey(): ByteArray = ByteArray(KEY_OCTETS).also(SecureRandom():
 
 /**
  * Seals a call key with what goes with it, packed by `packCallKey` of callsign-verify: base64. Throws `KEY_UNSUPPORTED` where the
- * receiver's key is no point of P-256.
+ * receiver's key is no point of P-256 and no RSA-2048 key, and where this device's own is not of P-256.
  */
 public suspend fun sealCallKey(content: ByteArray, from: OwnKeyHolder, to: KeyHolder, binding: KeyBinding): String {
+    val sender = from.agreementKey
     val context = contextOf(from.holder, to, binding)
-    val sealed = try {
-        sealAuth(content, from.agreementKey, to.point, context)
-    } catch (cause: GeneralSecurityException) {
-        val sentence = "The key of device ${to.name} is not one of P-256."
-        throw CallsignException(CallsignException.LocalCode.KEY_UNSUPPORTED, sentence, cause)
+    val sealed = when (val key = to.key) {
+        is HolderKey.Rsa -> sealForRsa(content, from.keys, to, key.spki, context.info)
+        is HolderKey.P256 -> try {
+            byteArrayOf(FORM) + sealAuth(content, sender, key.point, context)
+        } catch (cause: GeneralSecurityException) {
+            throw keyUnsupported(to.userId, to.deviceId, "is not one of P-256", cause)
+        }
     }
-    return encodeBase64(byteArrayOf(FORM) + sealed)
+    return encodeBase64(sealed)
 }
 
 /** Gives the octets that were sealed. Throws `CALL_KEY_INVALID` unless [from] sealed it for [to], and for this use. */
@@ -78,7 +87,8 @@ public suspend fun openCallKey(sealed: String, from: KeyHolder, to: OwnKeyHolder
     val octets = decodeBase64(sealed)
     if (octets.isEmpty() || octets[0] != FORM) throw GeneralSecurityException("not a sealed key of form $FORM")
     val context = contextOf(from, to.holder, binding)
-    openAuth(octets.copyOfRange(1, octets.size), from.point, to.agreementKey, context)
+    val sender = from.key as? HolderKey.P256 ?: throw GeneralSecurityException("a sender without a key of P-256")
+    openAuth(octets.copyOfRange(1, octets.size), sender.point, to.agreementKey, context)
 } catch (cause: GeneralSecurityException) {
     throw notSealed(cause)
 } catch (cause: LogException) {
@@ -123,7 +133,20 @@ private fun octetsOf(binding: KeyBinding): ByteArray {
     return ByteBuffer.allocate(ULong.SIZE_BYTES + Int.SIZE_BYTES).putLong(callId.toLong()).putInt(binding.epoch.toInt()).array()
 }
 
-private val OwnKeyHolder.agreementKey: AgreementKey get() = AgreementKey(holder.point, keys::agree)
+/** Throws `KEY_UNSUPPORTED` for a device that has no such key: it makes no call. */
+private val OwnKeyHolder.agreementKey: AgreementKey
+    get() {
+        val key = holder.key as? HolderKey.P256
+            ?: throw keyUnsupported(holder.userId, holder.deviceId, "is not one of P-256, so it seals nothing")
+        return AgreementKey(key.point, keys::agree)
+    }
+
+/** Names the device. */
+internal fun keyUnsupported(userId: ULong, deviceId: ULong, fault: String, cause: Throwable? = null): CallsignException {
+    val members = bodyOf(mapOf("userId" to "$userId", "deviceId" to "$deviceId"))
+    val sentence = "The key of device $deviceId $fault."
+    return CallsignException(CallsignException.LocalCode.KEY_UNSUPPORTED, sentence, cause, members = members)
+}
 
 private fun notSealed(cause: Exception): CallsignException {
     val sentence = "This is no key that the device which is said to have sent it has sealed for this call and epoch."

@@ -44,7 +44,7 @@ public sealed interface CallsignEvent {
     /** A call of before a restart goes on. */
     public data class Resumed(public val call: Call) : CallsignEvent
 
-    /** Show it: a contact has new devices, or keys were refused. */
+    /** Show it: a contact has new devices, keys were refused, or a call goes on without someone. */
     public data class KeysChanged(public val event: KeyEvent) : CallsignEvent
 
     /** A message of the server, such as `friend_request`, after the SDK has done its part: docs/reference.md has the types. */
@@ -213,8 +213,12 @@ public class Callsign(
     }
 
     /** Calls contacts. Throws, and nothing rings, unless all their devices verify. [roomId] is one that the app has made. */
-    public suspend fun call(userIds: List<ULong>, isVideo: Boolean = false, roomId: Long? = null): Call =
-        operations.run { assertActive().calls.start(userIds, StartOptions(isVideo, roomId)) }
+    public suspend fun call(
+        userIds: List<ULong>,
+        isVideo: Boolean = false,
+        roomId: Long? = null,
+        without: Without = Without.REFUSE,
+    ): Call = operations.run { assertActive().calls.start(userIds, StartOptions(isVideo, roomId), without) }
 
     public suspend fun call(userId: ULong, isVideo: Boolean = false): Call = call(listOf(userId), isVideo)
 
@@ -353,6 +357,7 @@ public class Callsign(
             kept = kept,
             onResumed = { tell(CallsignEvent.Resumed(it)) },
             onChanged = { live.value = active?.calls?.all.orEmpty() },
+            onLeftOut = { userId, deviceId -> tell(CallsignEvent.KeysChanged(KeyEvent.LeftOut(userId, deviceId))) },
         )
         scope.launch { reporting(::report) { keyLog.checkOwn() } }
         val contacts = Contacts(session, keyLog, operations)

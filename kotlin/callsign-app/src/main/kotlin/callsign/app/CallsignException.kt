@@ -66,7 +66,7 @@ public class CallsignException(
         /** The call's key was not sealed by the device that is said to have sent it, or not for this one. */
         public const val CALL_KEY_INVALID: String = "CALL_KEY_INVALID"
 
-        /** A device has a key of an algorithm that this package does not speak. */
+        /** Nothing can be sealed for the device `deviceId` of `userId`: it has an RSA key and no place in a device list. */
         public const val KEY_UNSUPPORTED: String = "KEY_UNSUPPORTED"
 
         /** The call's key is sealed for a device or a person that it must not be for, or comes from one who had no key before. */

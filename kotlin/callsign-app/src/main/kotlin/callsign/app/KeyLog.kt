@@ -26,6 +26,7 @@ import callsign.verify.Refusal
 import callsign.verify.SharedPerson
 import callsign.verify.Unanswered
 import callsign.verify.VerifiedDevices
+import callsign.verify.VerifiedDevices.Basis
 import callsign.verify.comparisonCode
 import callsign.verify.decodeBase64
 import callsign.verify.encodeBase64
@@ -56,6 +57,9 @@ public sealed interface KeyEvent {
 
     /** The log holds a device list that none of the user's devices has made. */
     public data class OwnListAlert(override val userId: ULong, public val report: OwnKeysReport) : KeyEvent
+
+    /** A call goes on without this user, as it was asked to: nothing can be sealed for this device of theirs. */
+    public data class LeftOut(override val userId: ULong, public val deviceId: ULong) : KeyEvent
 }
 
 /** Whether new keys of a contact that nothing known vouches for are asked about, as `KEYS_RESET`. */
@@ -130,15 +134,15 @@ internal class KeyLog(
     }
 
     /**
-     * All devices of these users, in order to encrypt for them alone. Throws also `KEY_UNSUPPORTED`; and `KEYS_RESET` for the
-     * first of them whose keys are new, until [acceptKeys]. The own user is never asked about.
+     * All devices of these users, in order to encrypt for them alone. Throws also `KEY_UNSUPPORTED` for an RSA key of a user
+     * without a device list; and `KEYS_RESET` for the first of them whose keys are new, until [acceptKeys]. The own user is never asked about.
      */
     suspend fun devicesOf(userIds: List<ULong>): List<PeerDevice> = published(userIds).flatMap { user ->
         val verdict = verified(user).second
         val isAsked = onReset == OnReset.ASK && user.userId != device.userId
         verdict.question?.takeIf { isAsked }?.let { throw keysReset(user.userId, it) }
         if (verdict.devices.isEmpty()) throw unavailable(listOf(user.userId), "A user has no device yet.")
-        verdict.devices.map { peerOf(user.userId, it.device, verdict.basis == VerifiedDevices.Basis.LIST) }
+        verdict.devices.map { peerOf(user.userId, it.device, verdict.basis) }
     }
 
     /**
@@ -221,15 +225,13 @@ internal class KeyLog(
         return CallsignException(LocalCode.KEYS_REFUSED, "The keys do not hold: ${refusal.detail}.", members = members)
     }
 
-    private fun peerOf(userId: ULong, named: NamedDevice, isListed: Boolean): PeerDevice {
+    private fun peerOf(userId: ULong, named: NamedDevice, basis: Basis): PeerDevice {
         val deviceId = named.deviceId.toULong()
-        if (named.keyAlgorithm != "P-256") {
-            val sentence = "A device has a key of ${named.keyAlgorithm}, which this app does not speak."
-            val members = bodyOf(mapOf("userId" to "$userId", "deviceId" to named.deviceId))
-            throw CallsignException(LocalCode.KEY_UNSUPPORTED, sentence, members = members)
-        }
         val holder = KeyHolder.of(userId, deviceId, named.publicKey)
-        return PeerDevice(userId, deviceId, named.publicKeyHash, isListed, holder)
+        // An app that knows of device lists opens the form for RSA keys too, which takes the sender's signing key in them.
+        if (holder.key is HolderKey.Rsa && basis != Basis.LIST)
+            throw keyUnsupported(userId, deviceId, "is one of RSA, and stands in no device list")
+        return PeerDevice(userId, deviceId, named.publicKeyHash, basis == Basis.LIST, holder)
     }
 
     /** Reports it where the log has shown another user another tree. The key is good all the same. Returns what was refused. */

@@ -111,8 +111,7 @@ internal class OwnDeviceList(
         return OwnListState.Listed(
             left.mapNotNull { named ->
                 // Without a signing key it can't be on a list.
-                val signingKey = own.user.signingKeys[named.deviceId]
-                if (signingKey == null || named.keyAlgorithm != "P-256") return@mapNotNull null
+                val signingKey = own.user.signingKeys[named.deviceId] ?: return@mapNotNull null
                 val code = codeOf(named.publicKey, signingKey)
                 val name = names[named.deviceId].orEmpty()
                 WaitingDevice(named.deviceId.toULong(), name, named.publicKey, signingKey, code)

@@ -7,13 +7,13 @@ import callsign.verify.NextDeviceList
 import callsign.verify.decodeBase64
 import callsign.verify.encodeBase64
 import callsign.verify.signDeviceList
-import java.security.MessageDigest
 
 internal class ListSigner(val userId: ULong, val deviceId: ULong, val keys: DeviceKeys)
 
 internal fun listedDevice(deviceId: ULong, publicKey: String, signingKey: String): ListedDevice {
-    val hash = MessageDigest.getInstance("SHA-256").digest(decodeBase64(publicKey))
-    return ListedDevice(deviceId, ListedAlgorithm.P256, hash, decodeBase64(signingKey))
+    val octets = decodeBase64(publicKey)
+    val algorithm = if (rsaSpkiOf(octets) == null) ListedAlgorithm.P256 else ListedAlgorithm.RSA2048
+    return ListedDevice(deviceId, algorithm, sha256(octets), decodeBase64(signingKey))
 }
 
 /** The list that follows [previous]; without one, a first list. */

@@ -43,7 +43,7 @@ internal fun pairOf(scalar: String, point: ByteArray): KeyPair {
     )
 }
 
-private fun codeOf(act: suspend () -> Unit): String? = try {
+internal fun codeOf(act: suspend () -> Unit): String? = try {
     runBlocking { act() }
     null
 } catch (error: CallsignException) {

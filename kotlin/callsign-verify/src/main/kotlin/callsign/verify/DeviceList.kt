@@ -133,7 +133,7 @@ internal fun encodeDeviceList(list: DeviceList): ByteArray {
 }
 
 /** The signature r || s with the lower of its two s. Key stores give either. */
-internal fun withLowS(signature: ByteArray): ByteArray {
+public fun withLowS(signature: ByteArray): ByteArray {
     ofLength(signature, LIST_SIGNATURE_OCTETS)
     val s = unsignedOf(signature.copyOfRange(32, 64))
     if (s <= HALF_ORDER || s >= P256_ORDER) return signature.copyOf()

@@ -17,6 +17,7 @@ import callsign.app.Operations
 import callsign.app.RegisteredDevice
 import callsign.app.Server
 import callsign.app.Session
+import callsign.app.Without
 import callsign.app.answerInvalid
 import callsign.app.bodyOf
 import callsign.app.flag
@@ -62,6 +63,7 @@ internal class Calls(
     kept: Kept,
     private val onResumed: (Call) -> Unit,
     private val onChanged: () -> Unit,
+    private val onLeftOut: OnLeftOut,
 ) : CallShell {
     override val userId = registered.userId
     private var device = decide(Device(userId, registered.deviceId), Input.Restarted(kept), monotonicMs()).device
@@ -83,8 +85,13 @@ internal class Calls(
     val all: List<Call> get() = live.values.toList()
 
     /** Throws unless every device of every callee verifies. */
-    suspend fun start(userIds: List<ULong>, options: StartOptions): Call =
-        checkNotNull(ask { Input.StartCall(it, "${randomId()}", userIds, options) })
+    suspend fun start(people: List<ULong>, options: StartOptions, without: Without): Call =
+        leaveOut(people, without) { userIds ->
+            checkNotNull(ask { Input.StartCall(it, "${randomId()}", userIds, options) })
+        }
+
+    override suspend fun <Value> leaveOut(people: List<ULong>, without: Without, ask: suspend (List<ULong>) -> Value): Value =
+        if (without == Without.LEAVE_OUT) leavingOut(people, onLeftOut, ask) else ask(people)
 
     /** Brings the user's call to this device: from another device, or one that they had left or missed. */
     suspend fun join(callId: String): Call = checkNotNull(ask { Input.Join(it, callId) })

@@ -66,6 +66,9 @@ internal data class Start(
     val isSecond: Boolean = false,
 )
 
+/** The tokens are for room [roomId]: the call may have another one by now. */
+internal data class ReadyMedia(val roomId: Long?, val gateway: CallGateway)
+
 internal data class DeviceCall(
     val callId: String,
     val isVideo: Boolean,
@@ -77,7 +80,7 @@ internal data class DeviceCall(
     val phase: Phase,
     val record: CallRecord?,
     /** From `media_ready`, which may come before the reply to `join` that does not have it yet. */
-    val media: CallGateway? = null,
+    val media: ReadyMedia? = null,
     /** Whether the caller and the key that they sent hold; null while that is checked. */
     val isVerified: Boolean? = null,
     val key: KeyState = KeyState(isAsked = false, held = emptyList()),

@@ -13,6 +13,7 @@ import callsign.app.EventStream
 import callsign.app.KeyAsk
 import callsign.app.KeyDevice
 import callsign.app.Person
+import callsign.app.Without
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.StateFlow
@@ -27,6 +28,9 @@ internal interface CallShell {
     suspend fun ask(inputOf: (command: Int) -> Input.Commanded): Call?
 
     fun keysOf(call: DeviceCall): List<EpochKey>
+
+    /** Asks for these people, or for those of them that a key can be sealed for. */
+    suspend fun <Value> leaveOut(people: List<ULong>, without: Without, ask: suspend (List<ULong>) -> Value): Value
 }
 
 internal class LiveCall(private val shell: CallShell, @Volatile private var now: DeviceCall) : Call {
@@ -80,8 +84,9 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override val media: CallGateway?
         get() {
             val call = now
-            val shown = call.record?.media ?: return null
-            return if (shown.state == "pending") call.media ?: shown else shown
+            val record = call.record ?: return null
+            val ready = call.media?.takeIf { record.media.state == "pending" && it.roomId == record.roomId }
+            return ready?.gateway ?: record.media
         }
     override val events: Flow<CallEvent> = news.flow.transformWhile { event ->
         emit(event)
@@ -98,7 +103,8 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
 
     override suspend fun leave() = ask { Input.Leave(it, callId) }
 
-    override suspend fun invite(userIds: List<ULong>) = ask { Input.SendInvite(it, callId, userIds) }
+    override suspend fun invite(userIds: List<ULong>, without: Without) =
+        shell.leaveOut(userIds, without) { able -> ask { Input.SendInvite(it, callId, able) } }
 
     override suspend fun remove(userId: ULong) = ask { Input.Remove(it, callId, userId) }
 

@@ -6,6 +6,7 @@ import callsign.app.endingOf
 import callsign.app.gatewayOf
 import callsign.app.member
 import callsign.app.needNumber
+import callsign.app.number
 import callsign.app.text
 import kotlinx.serialization.json.JsonObject
 
@@ -51,11 +52,7 @@ private fun Turn.onMessage(call: DeviceCall, type: String, event: JsonObject, co
         "call_moved" -> onMoved(call, event.needNumber("version"))
         "call_ended" -> if (!startsAgain(callId)) close(callId, endingOf(event.text("endReason")))
         "key_missing" -> onKeyMissing(call, event.needNumber("epoch"))
-        "media_ready" -> {
-            val gateway = gatewayOf(event.member("media"))
-            change(callId) { copy(media = gateway, record = record?.copy(media = gateway)) }
-            emit(callId, News.Media(gateway))
-        }
+        "media_ready" -> onMedia(call, event)
     }
     settle(command)
 }
@@ -65,6 +62,19 @@ private fun Turn.onMoved(call: DeviceCall, version: Long) {
     val record = call.record
     if (call.phase is Phase.Entering) change(call.callId) { copy(movedVersion = version) }
     else if (record == null || version >= record.version || isElsewhere(record)) close(call.callId, CallEnding.MOVED)
+}
+
+private fun Turn.onMedia(call: DeviceCall, event: JsonObject) {
+    val roomId = event.number("roomId")
+    val gateway = gatewayOf(event.member("media"))
+    val record = call.record
+    // Either the call has left that room since, or the topic was faster: the record says which.
+    if (record != null && roomId != record.roomId && event.needNumber("version") < record.version)
+        return refresh(call.callId)
+    change(call.callId) {
+        copy(media = ReadyMedia(roomId, gateway), record = record?.copy(roomId = roomId, media = gateway))
+    }
+    emit(call.callId, News.Media(gateway))
 }
 
 /** A call rings no more after these. */

@@ -93,8 +93,11 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         return decision.acts.map(::told)
     }
 
-    /** Each with its state; an ended one is gone with the next input. */
-    val calls: List<String> get() = device.calls.map { "${it.callId} ${stateIn(it.phase)}" }
+    /** Each with its state, and its room where the story names one; an ended one is gone with the next input. */
+    val calls: List<String> get() = device.calls.map { call ->
+        val room = call.record?.roomId?.let { " in room $it" }.orEmpty()
+        "${call.callId} ${stateIn(call.phase)}$room"
+    }
 
     val nextMs: Long? get() = nextDeadlineMs(device)
 

@@ -69,7 +69,7 @@ class CallActivity : Activity() {
         scope.launch { draw(callId) }
     }
 
-    private fun answer(callId: String) = app.phone.answer(callId) { askingAboutKeys(it) }
+    private fun answer(callId: String) = app.phone.answer(callId) { answerAsking(it) }
 
     private suspend fun draw(callId: String) {
         val call = app.phone.awaitCall(callId) ?: return finish()

@@ -112,12 +112,12 @@ class Phone(private val app: CallsApp) {
         return notification.build()
     }
 
-    /** A screen asks about new keys in [asking]; without one it is only said. */
-    fun answer(callId: String, asking: suspend (suspend () -> Unit) -> Unit = { it() }) {
+    /** A screen asks about keys in [answer]; without one it is only said. */
+    fun answer(callId: String, answer: suspend (Call) -> Unit = { it.answer() }) {
         notifications.cancel(callId, RINGING_ID)
         app.start(::tell) {
             val call = awaitCall(callId)
-            if (call == null) stop(callId, DisconnectCause.ERROR) else asking { call.answer() }
+            if (call == null) stop(callId, DisconnectCause.ERROR) else answer(call)
         }
     }
 
