@@ -29,9 +29,10 @@ internal fun Turn.onCommand(input: Input.OfCall) {
         is Input.Remove -> {
             val userId = input.userId
             val isKnown = userId in call.removed
-            if (!isKnown) setRemoved(callId, call.removed + userId)
-            val body = bodyOf(mapOf("userId" to "$userId"))
-            request("POST", "call/$callId/remove", Purpose.Remove(callId, command, userId, isKnown), body)
+            // No one else removes anybody.
+            val isHost = call.record?.hostUserId == device.userId
+            if (isHost && !isKnown) setRemoved(callId, call.removed + userId)
+            requestRemoval(Purpose.Remove(callId, command, userId, isKnown))
         }
         is Input.SendInvite -> {
             setRemoved(callId, call.removed - input.userIds.toSet())
@@ -43,6 +44,9 @@ internal fun Turn.onCommand(input: Input.OfCall) {
         is Input.Grant -> grant(callId, input.ask, command)
     }
 }
+
+internal fun Turn.requestRemoval(purpose: Purpose.Remove) =
+    request("POST", "call/${purpose.callId}/remove", purpose, bodyOf(mapOf("userId" to "${purpose.userId}")))
 
 internal fun Turn.onLeft(callId: String) = keep(device.kept.copy(leaving = device.kept.leaving - callId))
 

@@ -386,7 +386,7 @@ internal sealed interface Purpose {
     /** [isKnown]: they were removed here before, and the server does not undo that. */
     data class Remove(
         override val callId: String,
-        override val command: Int,
+        override val command: Int?,
         val userId: ULong,
         val isKnown: Boolean,
     ) : Purpose
