@@ -68,7 +68,7 @@ class CallKeysTest {
         assertEquals(valueIn("digits"), fingerprintOf(content.callKey, content.setHash, binding))
         // On the page they are registered as points.
         val registered = listOf(ann, bob).map {
-            KeyHolder.of(it.holder.userId, it.holder.deviceId, encodeBase64(it.holder.point))
+            KeyHolder.of(it.holder.userId, it.holder.deviceId, encodeBase64((it.holder.key as HolderKey.P256).point))
         }
         val set = valueIn("set of both devices")
         assertEquals(set, keyMembersOf(registered))
