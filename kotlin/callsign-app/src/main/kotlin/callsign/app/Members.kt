@@ -51,9 +51,12 @@ internal fun timeMsOf(text: String): Long = try {
 }
 
 /** A duration in milliseconds, of a number of seconds. One that is too long for sums with the time is cut. */
-internal fun JsonObject.needDurationMs(name: String): Long = 1_000 * needNumber(name).coerceIn(0, DURATION_S_MAX)
+internal fun JsonObject.needDurationMs(name: String): Long {
+    val seconds = text(name)?.toDoubleOrNull() ?: throw answerInvalid()
+    return (1_000 * seconds.coerceIn(0.0, DURATION_S_MAX)).toLong()
+}
 
-private const val DURATION_S_MAX = 1_000_000_000L
+private const val DURATION_S_MAX = 1e9
 
 /** Null for a text that is no JSON object. */
 internal fun objectIn(text: String): JsonObject? = try {

@@ -33,12 +33,13 @@ class AlteredHttp(server: String) {
 
     private fun answer(chain: Interceptor.Chain): Response {
         val request = chain.request()
+        if (request.header("Upgrade") != null) return chain.proceed(request)
         val path = request.url.encodedPath
-        if (!path.startsWith(API)) return chain.proceed(request)
+        val direct = request.newBuilder().url(request.url.newBuilder().port(port).build()).build()
+        if (!path.startsWith(API)) return chain.proceed(direct)
         val operation = listOfNotNull(path.removePrefix(API), request.url.encodedQuery).joinToString("?")
         before(operation)
-        val direct = request.url.newBuilder().port(port).build()
-        val answer = chain.proceed(request.newBuilder().url(direct).build())
+        val answer = chain.proceed(direct)
         after(operation)
         if (!answer.isSuccessful) return answer
         val body = answer.body

@@ -9,6 +9,7 @@ import callsign.verify.packCallKey
 import callsign.verify.readCallKey
 import java.io.File
 import java.math.BigInteger
+import java.security.GeneralSecurityException
 import java.security.InvalidKeyException
 import java.security.KeyFactory
 import java.security.KeyPair
@@ -67,7 +68,7 @@ class CallKeysTest {
         assertEquals(valueIn("digits"), fingerprintOf(content.callKey, content.setHash, binding))
         // On the page they are registered as points.
         val registered = listOf(ann, bob).map {
-            KeyHolder.of(it.holder.userId, it.holder.deviceId, encodeBase64(it.holder.point))
+            KeyHolder.of(it.holder.userId, it.holder.deviceId, encodeBase64((it.holder.key as HolderKey.P256).point))
         }
         val set = valueIn("set of both devices")
         assertEquals(set, keyMembersOf(registered))
@@ -112,6 +113,9 @@ class CallKeysTest {
             "for another epoch" to opening(use = KeyBinding(binding.callId, 2)),
             "for an ask" to opening(use = KeyBinding(binding.callId, 1, ByteArray(16).also { it[15] = 1 })),
             "for a call without an id" to opening(use = KeyBinding("", 1)),
+            "for the call with another spelling" to opening(use = KeyBinding("0${binding.callId}", 1)),
+            "for the call with a sign" to opening(use = KeyBinding("+${binding.callId}", 1)),
+            "for an epoch with the same four octets" to opening(use = KeyBinding(binding.callId, (1L shl 32) + 1)),
             "from another device" to opening(from = eve.holder),
             "for another device" to opening(to = eve),
             "for another user" to opening(to = OwnKeyHolder(3u, 22u, bob.keys)),
@@ -156,6 +160,8 @@ class CallKeysTest {
         val all = setOf(digits(), digits(key = 1), digits(hash = 1), digits(callId = "2"), digits(epoch = 2))
         assertEquals(5, all.size)
         for (each in all) assertTrue(Regex("([0-9]{5} ){5}[0-9]{5}").matches(each), each)
+        for (epoch in listOf(0L, 65_536L, -1L))
+            assertThrows(GeneralSecurityException::class.java, { digits(epoch = epoch) }, "epoch $epoch")
     }
 
     @Test

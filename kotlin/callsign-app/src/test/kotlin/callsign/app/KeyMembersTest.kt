@@ -55,7 +55,8 @@ class KeyMembersTest {
             setOf(2, entries[0], named),
         )
         for (each in wrong)
-            assertThrows(IllegalArgumentException::class.java, { readKeyMembers(encodeBase64(each)) }, "${each.size} octets")
+            for (read in listOf(::readKeyMembers, ::hashOfSet))
+                assertThrows(IllegalArgumentException::class.java, { read(encodeBase64(each)) }, "${each.size} octets")
         assertThrows(IllegalArgumentException::class.java) { readKeyMembers("?") }
         assertThrows(IllegalArgumentException::class.java) { keyMembersOf(listOf(devices[0], devices[0])) }
     }

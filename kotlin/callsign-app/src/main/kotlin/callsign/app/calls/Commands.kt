@@ -12,7 +12,7 @@ import kotlinx.serialization.json.buildJsonObject
 internal fun Turn.onCommand(input: Input.OfCall) {
     val callId = input.callId
     val command = input.command
-    if (call(callId) == null) return settle(command, hasEndedHere())
+    val call = call(callId) ?: return settle(command, hasEndedHere())
     when (input) {
         is Input.Join -> join(callId, command)
         is Input.Answer -> answer(callId, command, input.evenIfOld)
@@ -28,12 +28,14 @@ internal fun Turn.onCommand(input: Input.OfCall) {
         }
         is Input.Remove -> {
             val userId = input.userId
-            change(callId) { copy(removed = removed - userId + userId) }
-            val body = bodyOf(mapOf("userId" to "$userId"))
-            request("POST", "call/$callId/remove", Purpose.Remove(callId, command, userId), body)
+            val isKnown = userId in call.removed
+            // No one else removes anybody.
+            val isHost = call.record?.hostUserId == device.userId
+            if (isHost && !isKnown) setRemoved(callId, call.removed + userId)
+            requestRemoval(Purpose.Remove(callId, command, userId, isKnown))
         }
         is Input.SendInvite -> {
-            change(callId) { copy(removed = removed - input.userIds.toSet()) }
+            setRemoved(callId, call.removed - input.userIds.toSet())
             invite(Invite(callId, command, input.userIds, TRIES))
         }
         is Input.Renew -> renew(callId, command)
@@ -43,6 +45,9 @@ internal fun Turn.onCommand(input: Input.OfCall) {
     }
 }
 
+internal fun Turn.requestRemoval(purpose: Purpose.Remove) =
+    request("POST", "call/${purpose.callId}/remove", purpose, bodyOf(mapOf("userId" to "${purpose.userId}")))
+
 internal fun Turn.onLeft(callId: String) = keep(device.kept.copy(leaving = device.kept.leaving - callId))
 
 /** While the connection lasts; else the next one does it. */
@@ -51,7 +56,18 @@ internal fun Turn.leaveAgain(callId: String) {
 }
 
 /** The app hears of it. Where the server has carried it out all the same, the record says so. */
-internal fun Turn.onNotRemoved(callId: String, userId: ULong) = change(callId) { copy(removed = removed - userId) }
+internal fun Turn.onNotRemoved(callId: String, userId: ULong) {
+    val call = call(callId) ?: return forgetRemoved(callId, userId)
+    setRemoved(callId, call.removed - userId)
+}
+
+/** Also after a restart, before there is another key. */
+private fun Turn.setRemoved(callId: String, removed: List<ULong>) {
+    val call = call(callId) ?: return
+    if (removed.size == call.removed.size) return
+    change(callId) { copy(removed = removed) }
+    call.newestKey?.let { noteOpened(callId, it.epoch) }
+}
 
 /** Those who come have the key of a new epoch, as all in the call: it opens nothing of before. */
 internal fun Turn.invite(asked: Invite) {

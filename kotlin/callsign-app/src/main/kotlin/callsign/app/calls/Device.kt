@@ -383,7 +383,13 @@ internal sealed interface Purpose {
 
     data class AskBeside(override val callId: String, override val command: Int?) : Purpose
 
-    data class Remove(override val callId: String, override val command: Int, val userId: ULong) : Purpose
+    /** [isKnown]: they were removed here before, and the server does not undo that. */
+    data class Remove(
+        override val callId: String,
+        override val command: Int?,
+        val userId: ULong,
+        val isKnown: Boolean,
+    ) : Purpose
 
     data class GrantedOpen(override val callId: String, override val command: Int, val epoch: Long) : Purpose
 

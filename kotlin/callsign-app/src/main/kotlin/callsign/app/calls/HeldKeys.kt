@@ -11,6 +11,8 @@ import callsign.app.CallsignException.LocalCode
  */
 internal fun Turn.hold(callId: String, key: HeldKey, wasAway: Boolean = false, reason: KeysReason? = null) {
     val call = call(callId) ?: return
+    // Also one of this device's own, which was on its way when they were removed.
+    refusalOfSet(callId, key, record = null)?.let { return report(callId, it) }
     val same = call.key.held.find { it.epoch == key.epoch }
     val isOther = same != null && same.key != key.key
     if (same != null && isOther && (!same.isProvisional || key.isProvisional)) return report(callId, keyChanged())

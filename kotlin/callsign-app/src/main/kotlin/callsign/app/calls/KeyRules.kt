@@ -111,6 +111,12 @@ internal fun Turn.noteOpened(callId: String, epoch: Long, isOver: Boolean = fals
     keep(device.kept.copy(opened = (opened - setOfNotNull(before) + noted).takeLast(OPENED_MAX)))
 }
 
+/** The call was left meanwhile. */
+internal fun Turn.forgetRemoved(callId: String, userId: ULong) {
+    val opened = device.kept.opened.map { if (it.callId == callId) it.copy(removed = it.removed - userId) else it }
+    keep(device.kept.copy(opened = opened))
+}
+
 /**
  * Whether this device may make the next epoch. The host's may; if the host's device does not have the present key, the member with
  * the lowest id may instead.

@@ -92,7 +92,7 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
         is Purpose.KeysSeal -> onKeysSealed(purpose.sending, done.texts, purpose.sending.set ?: done.set, done.without)
         is Purpose.Keys -> onKeysSent(purpose.sending)?.let { begin(it, Phase.Active) }
         is Purpose.Remove -> {
-            renewWithout(purpose.callId)
+            if (purpose.command != null) renewWithout(purpose.callId)
             settle(purpose.command)
         }
         is Purpose.InviteRead -> onInviteRead(purpose.invite, record)
@@ -171,7 +171,7 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             if (failure.isUnheard) onUnheard(purpose.callId)
         }
         is Purpose.Remove -> {
-            onNotRemoved(purpose.callId, purpose.userId)
+            if (!purpose.isKnown) onNotRemoved(purpose.callId, purpose.userId)
             onRefused(purpose, failure)
         }
         is Purpose.InviteRead -> onInviteFailed(purpose.invite, failure)

@@ -49,8 +49,6 @@ internal fun Turn.onRestored(keptId: String, record: CallRecord?, command: Int?)
         sendLeave(keptId)
     } else if (call(record.callId) == null) {
         add(record, record.person(own.invitedBy), Phase.RingingOut)
-        val opened = device.kept.opened.find { it.callId == record.callId }
-        change(record.callId) { copy(removed = opened?.removed.orEmpty()) }
         emit(record.callId, News.Resumed)
         if (record.status == "active") ask(record)
         // The key that was sent is gone with the app, and no other device has it.

@@ -187,7 +187,9 @@ internal fun Turn.add(record: CallRecord, caller: Person, phase: Phase, shown: C
 }
 
 private fun Turn.add(call: DeviceCall) {
-    device = device.copy(calls = device.calls + call)
+    // Also where it was left, and is come back to.
+    val removed = device.kept.opened.find { it.callId == call.callId }?.removed.orEmpty()
+    device = device.copy(calls = device.calls + call.copy(removed = removed))
 }
 
 /** Devices in the call that may have sealed its key, the likeliest first. */

@@ -80,7 +80,11 @@ internal fun Turn.onKeysRead(sending: NewKey, record: CallRecord) {
         return seal(key, Receivers.Members(participants, set.keyMembers), Use(callId, epoch), Purpose.KeysSeal(again))
     }
     val ignored = record.participants.find { it.state == ParticipantState.JOINED && it.userId in call.removed }
-    if (ignored != null) report(callId, removalIgnored(ignored.userId))
+    if (ignored != null) {
+        report(callId, removalIgnored(ignored.userId))
+        // The server may not have heard of it.
+        requestRemoval(Purpose.Remove(callId, command = null, ignored.userId, isKnown = true))
+    }
     val key = makeKey()
     val epoch = record.keyEpoch + 1
     val sealing = sending.copy(key = key, epoch = epoch, record = record)
