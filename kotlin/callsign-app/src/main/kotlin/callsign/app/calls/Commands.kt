@@ -29,7 +29,7 @@ internal fun Turn.onCommand(input: Input.OfCall) {
         is Input.Remove -> {
             val userId = input.userId
             val isKnown = userId in call.removed
-            // No one else removes anybody.
+            // The server refuses it to all but the host.
             val isHost = call.record?.hostUserId == device.userId
             if (isHost && !isKnown) setRemoved(callId, call.removed + userId)
             requestRemoval(Purpose.Remove(callId, command, userId, isKnown))

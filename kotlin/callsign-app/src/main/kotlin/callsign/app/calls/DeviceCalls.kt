@@ -68,7 +68,7 @@ private fun deadlinesOf(call: DeviceCall): List<Deadline> {
     for (due in call.sending.uses) all += Deadline(due.atMs) { use(callId, due.epoch) }
     for (due in call.sending.drops) all += Deadline(due.atMs) { drop(callId, due.epoch) }
     call.offer?.let { all += Deadline(it.atMs) { onOfferDue(callId) } }
-    // Who asks for another key sends with this one.
+    // While it asks for another key, it sends with this one.
     val isInUse = phase == Phase.Active || (call.isAsking && call.sending.epoch > 0)
     if (isInUse && call.key.held.isNotEmpty()) all += Deadline(call.outdatedAtMs) { onOutdated(callId) }
     when (val end = call.end) {

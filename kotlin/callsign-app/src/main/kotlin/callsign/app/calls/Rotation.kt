@@ -42,7 +42,7 @@ internal fun Turn.renewWithout(callId: String) {
 }
 
 /**
- * Once the ringing is over, the key is for those in the call alone, and for all of them. The host checks that after each change of
+ * Once no invitation rings, the key is for those in the call alone, and for all of them. The host checks that after each change of
  * people.
  */
 internal fun Turn.fit(callId: String) {
