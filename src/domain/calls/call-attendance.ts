@@ -5,7 +5,6 @@
 
 import type { UserId } from '../ids.ts'
 import {
-  type Attendance,
   attendeesOf,
   CALL_SIZE_MAX,
   type Call,
@@ -15,6 +14,7 @@ import {
   isPending,
   isTwoPerson,
   joinedOn,
+  newAttendance,
   type Participant,
   type ParticipantState,
   participantOf,
@@ -61,12 +61,6 @@ export function attendedCall(
     ...(isIn ? {} : { joinedAtMs: nowMs, leftAtMs: undefined }),
   })
   return changed(attended)
-}
-
-/** A device that comes in. */
-export function newAttendance(by: CallActor, nowMs: number): Attendance {
-  const { deviceId, publicKeyHash, keyAlgorithm } = by
-  return { deviceId, publicKeyHash, keyAlgorithm, isOnline: false, hadSocket: false, seenAtMs: nowMs }
 }
 
 /** The device rings, and the caller may see that it does. */

@@ -13,11 +13,11 @@ import {
   isSameDevice,
   joinedDevices,
   joinedOn,
+  newAttendance,
   PARTICIPANTS_MAX,
   type Participant,
   participantOf,
 } from './call.ts'
-import { newAttendance } from './call-attendance.ts'
 import {
   alreadyInCall,
   type CallCommand,

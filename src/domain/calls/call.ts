@@ -181,6 +181,14 @@ export function keySetOf({ keySets }: Call, epoch: number): KeySet | undefined {
   return keySets.find(set => set.epoch === epoch)
 }
 
+/** A device that comes in. */
+export function newAttendance(
+  { deviceId, publicKeyHash, keyAlgorithm }: Pick<Attendance, 'deviceId' | 'publicKeyHash' | 'keyAlgorithm'>,
+  nowMs: number,
+): Attendance {
+  return { deviceId, publicKeyHash, keyAlgorithm, isOnline: false, hadSocket: false, seenAtMs: nowMs }
+}
+
 export function isSameDevice(one: CallDeviceRef, other: CallDeviceRef): boolean {
   return one.userId === other.userId && one.deviceId === other.deviceId
 }
