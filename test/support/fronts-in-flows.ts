@@ -27,6 +27,7 @@ export const WITH_FRONTS_LONG = [
   'console',
   'development',
   'device-lists',
+  'hostile-keys',
   'key-members',
   'media-gateway',
   'openapi',
