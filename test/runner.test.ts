@@ -1,6 +1,7 @@
 /** `npm test` as a contributor meets it: what it prints of a failure, and what is left after a time limit. */
 
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -134,7 +135,9 @@ t.test('the processor time of a test process is counted', async t => {
   const burn = 'const end = Date.now() + 300; while (Date.now() < end);'
   const [shell, args] = time.command(process.execPath, ['-e', burn])
   const child = spawn(shell, args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  const ended = once(child, 'exit')
   const times = await text(child.stdio[3] as Readable)
+  await ended
   t.ok(time.end(times) > 0)
 })
 
