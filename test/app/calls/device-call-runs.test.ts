@@ -11,7 +11,7 @@ import { runsOf } from '../../support/seed.ts'
 import { findViolation } from '../../support/seed-search.ts'
 import { long, sized } from '../../support/size.ts'
 
-const RUNS = runsOf('CALLSIGN_DEVICE_RUNS', { short: 2_000, long: 20_000 })
+const RUNS = runsOf('CALLSIGN_DEVICE_RUNS', { short: 800, long: 5_000 })
 /** The short size plants a bug that shows within as many seeds. */
 const SHORT_SEARCH = 100
 
