@@ -231,7 +231,7 @@ export interface CallParticipant {
   readonly publicKeyHash?: string
   /** `<userId>:<displayName>`; SDKs enter the media room without it. */
   readonly mediaName: string
-  /** What that device sends at the media gateway, the newest first: any other feed is of nobody known. */
+  /** What that device sends at the media gateway, the newest first: any other feed belongs to an unknown sender. */
   readonly feedIds?: readonly number[]
 }
 

@@ -203,7 +203,7 @@ export const CallParticipant = Type.Object({
     Type.Array(FeedId, {
       maxItems: 4,
       description:
-        'What that device sends at the media gateway, the newest first: any other feed is of nobody known',
+        'What that device sends at the media gateway, the newest first: any other feed belongs to an unknown sender',
     }),
   ),
 })

@@ -105,7 +105,7 @@ function withoutCall({ callId: _, ...kept }: Kept): Kept {
   return kept
 }
 
-/** For all: any other call may be come back to by the key that it has. */
+/** The call has ended for all. After any other reason this device may come back with the key that the call has. */
 const OVER: readonly CallEnding[] = [
   'hangup',
   'cancelled',

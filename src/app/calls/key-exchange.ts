@@ -14,10 +14,12 @@ import {
   readKeyMembers,
   type SetHints,
 } from '../devices/key-members.ts'
+import { isEqual } from '../devices/octets.ts'
 import type { Session } from '../session/session.ts'
 import type { CallParticipant } from '../wire.ts'
 import type { KeyAsk } from './call.ts'
 import type { Sender } from './device.ts'
+import { nameOf } from './key-rules.ts'
 
 /** A key sealed for a set of devices. */
 export interface SealedKeys {
@@ -280,16 +282,8 @@ export class KeyExchange {
   }
 }
 
-function nameOf({ userId, deviceId }: { readonly userId: string; readonly deviceId?: string }): string {
-  return `${userId}_${deviceId}`
-}
-
 function isSame(member: KeyMember, holder: KeyHolder): boolean {
   return member.name === holder.name && isEqual(member.keyHash, holder.keyHash)
-}
-
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((octet, at) => octet === other[at])
 }
 
 /** Undefined for what a server has named that is no set. */

@@ -9,6 +9,7 @@ import { isP256Point } from '../../log/p256.ts'
 import { CallsignError } from '../callsign-error.ts'
 import type { Bytes, DeviceKeys } from './device-keys.ts'
 import { type AgreementKey, openAuth, sealAuth } from './hpke.ts'
+import { concat } from './octets.ts'
 import { type RsaKey, readRsaKey, sealForRsa } from './rsa-seal.ts'
 
 export type { Bytes } from './device-keys.ts'
@@ -163,10 +164,6 @@ export function keyUnsupported(
 ): CallsignError {
   const sentence = `The key of device ${deviceId} ${fault}.`
   return new CallsignError('KEY_UNSUPPORTED', sentence, { members: { userId, deviceId } })
-}
-
-function concat(...parts: readonly Uint8Array[]): Bytes {
-  return Uint8Array.from(parts.flatMap(part => [...part]))
 }
 
 const PURPOSE = new TextEncoder().encode('callsign call key v2\n')

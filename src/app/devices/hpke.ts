@@ -7,6 +7,7 @@ import { expand, extract } from '@noble/hashes/hkdf.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { isP256Point } from '../../log/p256.ts'
 import type { Bytes, DeviceKeys } from './device-keys.ts'
+import { concat } from './octets.ts'
 
 /** A private key of P-256, wherever it is kept, and its public key: an uncompressed point. */
 export interface AgreementKey extends Pick<DeviceKeys, 'agree'> {
@@ -136,10 +137,6 @@ function I2OSP(value: number, bytes: 1 | 2): Uint8Array {
 
 function ascii(text: string): Uint8Array {
   return new TextEncoder().encode(text)
-}
-
-function concat(...parts: readonly Uint8Array[]): Bytes {
-  return Uint8Array.from(parts.flatMap(part => [...part]))
 }
 
 /** Sections 5, 7.1, 7.2 and 7.3. */

@@ -6,6 +6,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import type { Bytes, KeyHolder } from './call-key.ts'
+import { concat } from './octets.ts'
 
 /** A device in a set. */
 export interface KeyMember {
@@ -43,7 +44,7 @@ export function readKeyMembers(keyMembers: string): readonly KeyMember[] {
 
 /** 32 octets. Throws `RangeError` for what is no set. */
 export function hashOfSet(keyMembers: string): Bytes {
-  return Uint8Array.from(sha256(concat([PURPOSE, checkedSet(decodeBase64(keyMembers))])))
+  return Uint8Array.from(sha256(concat(PURPOSE, checkedSet(decodeBase64(keyMembers)))))
 }
 
 /** The set after a change. Throws `RangeError` where it can't be applied. */
@@ -57,7 +58,7 @@ export function changedSet(keyMembers: string, { added, removed }: SetChange): s
 
 function setOf(entries: readonly Bytes[]): string {
   const count = Uint8Array.of(entries.length >> 8, entries.length & 255)
-  return encodeBase64(checkedSet(concat([count, ...entries.toSorted(compareEntries)])))
+  return encodeBase64(checkedSet(concat(count, ...entries.toSorted(compareEntries))))
 }
 
 function entryOf({ userId, deviceId, keyHash }: KeyHolder): Bytes {
@@ -102,10 +103,6 @@ function chunksOf(octets: Uint8Array): Bytes[] {
 function compareEntries(one: Bytes, other: Bytes): number {
   const at = one.findIndex((octet, at) => at < NAME_BYTES && octet !== other[at])
   return at < 0 ? 0 : one[at]! - other[at]!
-}
-
-function concat(parts: readonly Uint8Array[]): Bytes {
-  return Uint8Array.from(parts.flatMap(part => [...part]))
 }
 
 const PURPOSE = new TextEncoder().encode('callsign call members v1\n')

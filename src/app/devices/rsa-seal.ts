@@ -8,6 +8,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { decodeBase64 } from '../../log/base64.ts'
 import { withLowS } from '../../log/device-list.ts'
 import type { Bytes, DeviceKeys } from './device-keys.ts'
+import { concat, isEqual } from './octets.ts'
 
 /** SubjectPublicKeyInfo DER of an RSA-2048 key with the exponent 65537. */
 export interface RsaKey {
@@ -57,14 +58,6 @@ async function encryptFor({ spki }: RsaKey, secret: Bytes): Promise<Bytes> {
   const { subtle } = globalThis.crypto
   const key = await subtle.importKey('spki', spki, OAEP, false, ['encrypt'])
   return new Uint8Array(await subtle.encrypt({ name: OAEP.name }, key, secret))
-}
-
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((octet, at) => octet === other[at])
-}
-
-function concat(...parts: readonly Uint8Array[]): Bytes {
-  return Uint8Array.from(parts.flatMap(part => [...part]))
 }
 
 const RSA_FORM = 3
