@@ -5,7 +5,7 @@
 
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fillRows } from '../src/server/copy-follower.ts'
+import { fillRows } from '../src/server/node/copy-follower.ts'
 import { Database } from '../src/store/engine/database.ts'
 import { PostgresRecord } from '../src/store/postgres/record.ts'
 import { encodeRows } from '../src/store/postgres/written-rows.ts'

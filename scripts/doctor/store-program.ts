@@ -1,7 +1,8 @@
 /** Reads who made a log and how far it is, in a process of its own: a damaged file can end the one that reads it. */
 
 import { SignalError } from '../../src/errors.ts'
-import { HEAD, type LogHead, type LogMaker, MAKER } from '../../src/keyserver/log-store.ts'
+import { HEAD, type LogMaker, MAKER } from '../../src/keyserver/log-store.ts'
+import type { LogHead } from '../../src/log/checkpoint.ts'
 import { Database } from '../../src/store/engine/database.ts'
 
 export type StoreAnswer =

@@ -1,11 +1,11 @@
 /** A check of the store, line by line, and the repair of what is derived from its entries. */
 
+import type { CheckRequest, StoreReport } from '../../src/check/check-process.ts'
+import type { CheckOutcome, LogReport } from '../../src/check/log/fault.ts'
+import { reasonAgainstRepair, repairLog } from '../../src/check/log/repair.ts'
+import type { RowReport } from '../../src/check/rows/row-check.ts'
 import { SignalError } from '../../src/errors.ts'
-import type { CheckRequest, StoreReport } from '../../src/keyserver/check/check-process.ts'
-import type { CheckOutcome, LogReport } from '../../src/keyserver/check/fault.ts'
-import { reasonAgainstRepair, repairLog } from '../../src/keyserver/check/repair.ts'
 import { Database } from '../../src/store/engine/database.ts'
-import type { RowReport } from '../../src/store/row-check.ts'
 
 export interface ExaminationOptions {
   readonly repairs: boolean

@@ -1,8 +1,8 @@
 /** The lease that both moves hold, and the proof that store and record have the same rows. */
 
+import type { LogReport } from '../../src/check/log/fault.ts'
 import { SignalError } from '../../src/errors.ts'
-import type { LogReport } from '../../src/keyserver/check/fault.ts'
-import { VERSION } from '../../src/server/version.ts'
+import { VERSION } from '../../src/server/process/version.ts'
 import type { PutRow } from '../../src/store/engine/change-record.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import type { Position } from '../../src/store/postgres/changes.ts'

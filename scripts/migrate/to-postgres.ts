@@ -7,7 +7,7 @@
  *   4. mark     the store is a copy at that change; a crash before it proves again, and marks
  */
 
-import { assertWhole } from '../../src/keyserver/check/backup.ts'
+import { assertWhole } from '../../src/check/backup.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { Database } from '../../src/store/engine/database.ts'

@@ -5,7 +5,7 @@
 
 import { assert, SignalError } from '../errors.ts'
 import { LOOKUPS_KEPT_MAX } from '../limits.ts'
-import { openCheckpoint } from '../log/checkpoint.ts'
+import { type LogHead, openCheckpoint } from '../log/checkpoint.ts'
 import { parseEntry } from '../log/entry.ts'
 import { equalHashes, type Hash, hashLeaf } from '../log/hash.ts'
 import { proveInclusion, rootFromPath } from '../log/inclusion.ts'
@@ -13,7 +13,7 @@ import type { VerifierKey } from '../log/note.ts'
 import { type Tile, tileWidth } from '../log/tile.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { LoggedIdentity } from './identity-table.ts'
-import type { LogHead, LogStore } from './log-store.ts'
+import type { LogStore } from './log-store.ts'
 
 /** A leaf that a lookup found, and who the lookup database says is behind it. */
 export interface LoggedKey {

@@ -1,15 +1,8 @@
 /** The addresses that the server listens on, and those by which browsers, phones and programs reach it. */
 
+import type { Addresses } from '../fronts/messages.ts'
 import type { HttpServer } from '../transport/http.ts'
-import type { Config } from './config.ts'
-
-/** Where the process listens, as the ready line says it. */
-export interface Addresses {
-  http: string
-  grpc: string
-  admin: string
-  stompTcp?: string
-}
+import type { Config } from './settings/config.ts'
 
 /** The address of the public port for programs on this machine: those that stand for all of its own are none of them. */
 export function localUrlOf(config: Config, { http }: Addresses): string {

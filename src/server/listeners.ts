@@ -33,11 +33,11 @@ import { StompTcpServer } from '../transport/stomp-tcp.ts'
 import type { Application } from './application.ts'
 import type { Stores } from './application-stores.ts'
 import type { CallRooms } from './call-rooms.ts'
-import { type Config, ConfigError } from './config.ts'
 import type { OpenedLog } from './open-log.ts'
-import type { Process } from './process.ts'
+import type { Process } from './process/process.ts'
+import { VERSION } from './process/version.ts'
+import { type Config, ConfigError } from './settings/config.ts'
 import type { Signalling } from './signalling.ts'
-import { VERSION } from './version.ts'
 
 export interface StartedApplication extends Application {
   readonly stores: Stores

@@ -1,6 +1,6 @@
 /** The media gateway put together, in the writer: its rooms' actors, and the sweep that sets right what differs. */
 
-import { mediaRoomKind } from '../../actors/media-room.ts'
+import { mediaRoomKind } from '../../actors/calls/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../actors/messages.ts'
 import type { CallDeviceRef } from '../domain/calls/call.ts'
 import type { CallId } from '../domain/ids.ts'
@@ -16,7 +16,7 @@ import type { Metrics } from '../operations/metrics.ts'
 import type { Ref } from '../runtime/actor.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { CallIndex } from '../store/calls/call-index.ts'
-import type { JanusSettings } from './janus-settings.ts'
+import type { JanusSettings } from './settings/janus-settings.ts'
 
 export interface MediaDeps {
   readonly settings: JanusSettings

@@ -4,6 +4,7 @@
  */
 
 import { getSystemErrorName } from 'node:util'
+import { checkRows } from '../check/rows/row-check.ts'
 import { messageOf, SignalError } from '../errors.ts'
 import { type LogMaker, LogStore, MAKER } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
@@ -17,10 +18,9 @@ import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
 import { Database, type StoreOptions } from '../store/engine/database.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
 import { refusalOfForm, STORE_FORM } from '../store/engine/store-form.ts'
-import { checkRows } from '../store/row-check.ts'
-import { type Config, ConfigError } from './config.ts'
-import { developmentKeys, developmentKeysFault } from './development-keys.ts'
-import type { Process } from './process.ts'
+import { developmentKeys, developmentKeysFault } from './development/development-keys.ts'
+import type { Process } from './process/process.ts'
+import { type Config, ConfigError } from './settings/config.ts'
 
 export interface OpenedLog {
   readonly keys: Keys

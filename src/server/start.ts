@@ -2,18 +2,18 @@
 
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { shuffle } from '../domain/shuffle.ts'
+import type { Addresses } from '../fronts/messages.ts'
 import { FRONT_STOP_MS, STOP_DEADLINE_MS } from '../limits.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import { finishReset } from '../store/engine/reset.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
-import { type Addresses, alsoOnLoopback, localUrlOf, ownUrlOf, portIn } from './addresses.ts'
+import { alsoOnLoopback, localUrlOf, ownUrlOf, portIn } from './addresses.ts'
 import type { Application } from './application.ts'
-import { type Config, listenersOf } from './config.ts'
-import { FrontDesks } from './front-desks.ts'
-import { FrontProcesses } from './front-processes.ts'
-import { Fronts } from './fronts.ts'
+import { FrontDesks } from './fronts/front-desks.ts'
+import { FrontProcesses } from './fronts/front-processes.ts'
+import { Fronts } from './fronts/fronts.ts'
 import {
   consoleRoutes,
   operatorServer,
@@ -23,11 +23,12 @@ import {
   renewCertificates,
   stompTcpServer,
 } from './listeners.ts'
-import { chosenPort, openPort, type PortPolicy } from './listening.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
-import { actorSystem, Process } from './process.ts'
-import type { Ready, RunningServer, StartDeps } from './running-server.ts'
-import { VERSION } from './version.ts'
+import { chosenPort, openPort, type PortPolicy } from './process/listening.ts'
+import { actorSystem, Process } from './process/process.ts'
+import type { Ready, RunningServer, StartDeps } from './process/running-server.ts'
+import { VERSION } from './process/version.ts'
+import { type Config, listenersOf } from './settings/config.ts'
 import { startWriter } from './writer.ts'
 
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
@@ -36,7 +37,7 @@ export async function start(config: Config, deps: StartDeps): Promise<RunningSer
   if (config.isDevelopment) await finishReset(config.dataFolder)
   const host = new Process(config, logger, say)
   if (config.node !== undefined) {
-    const { startNode } = await import('./start-node.ts')
+    const { startNode } = await import('./node/node.ts')
     return await startNode(host, config.node, deps)
   }
   const log = await openLog(host, knownCheckpoint)

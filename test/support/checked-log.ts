@@ -1,9 +1,9 @@
 /** Logs that are stored, damaged and checked: what tests of the check and of the repair share. */
 
 import type { Test } from 'tap'
-import type { CheckOutcome, LogReport } from '../../src/keyserver/check/fault.ts'
-import { checkLog, type LogCheckOptions } from '../../src/keyserver/check/log-check.ts'
-import { RawLog } from '../../src/keyserver/check/raw-log.ts'
+import type { CheckOutcome, LogReport } from '../../src/check/log/fault.ts'
+import { checkLog, type LogCheckOptions } from '../../src/check/log/log-check.ts'
+import { RawLog } from '../../src/check/log/raw-log.ts'
 import { LOG_TABLES, LogStore } from '../../src/keyserver/log-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { nameOfKey, RawTables, type RowKey } from './damage.ts'

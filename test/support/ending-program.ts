@@ -1,6 +1,6 @@
 /** Ends itself: `ending-program FOLDER` while nothing is written, `ending-program FOLDER in-change` from within a change. */
 
-import { endProcess } from '../../src/server/end-process.ts'
+import { endProcess } from '../../src/server/process/end-process.ts'
 import { Database } from '../../src/store/engine/database.ts'
 
 const [folder = '', moment] = process.argv.slice(2)

@@ -8,7 +8,7 @@ import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatEntry } from '../../src/log/entry.ts'
 import { TreeTail } from '../../src/log/integrate.ts'
 import { parseSignerKey } from '../../src/log/note.ts'
-import { developmentKeys } from '../../src/server/development-keys.ts'
+import { developmentKeys } from '../../src/server/development/development-keys.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import type { Change } from '../../src/store/engine/store.ts'
 

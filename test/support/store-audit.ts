@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { checkRows } from '../../src/check/rows/row-check.ts'
 import { type Call, hasPart, isOver, isPending, type Participant } from '../../src/domain/calls/call.ts'
 import { historyRowOf } from '../../src/domain/calls/call-history.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -20,7 +21,6 @@ import { Database } from '../../src/store/engine/database.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { idInKey } from '../../src/store/engine/keys.ts'
 import { InboxStore } from '../../src/store/messages/inbox-store.ts'
-import { checkRows } from '../../src/store/row-check.ts'
 import { storedTable } from './stored-table.ts'
 
 export interface Audit {

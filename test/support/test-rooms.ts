@@ -4,7 +4,7 @@
  */
 
 import type { Test } from 'tap'
-import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/call-room.ts'
+import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { callHistoryOperations } from '../../src/api/calls/call-history.ts'
 import { callViewOperations } from '../../src/api/calls/call-views.ts'
@@ -28,7 +28,7 @@ import { CallIndex } from '../../src/store/calls/call-index.ts'
 import type { CallStore } from '../../src/store/calls/call-store.ts'
 import type { ContactStore } from '../../src/store/contacts/contact-store.ts'
 import type { Database } from '../../src/store/engine/database.ts'
-import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
+import type { IdempotentRequest } from '../../src/store/tables/idempotency-store.ts'
 import { newDevice, newSession, newUser, type Send, sender, type TestWorld, worldOf } from './application.ts'
 import { openTestActors, type TestActors } from './test-actors.ts'
 import { FakeWorld } from './world.ts'

@@ -6,7 +6,7 @@ import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { isLive, ShareTokenStore } from '../../../src/store/contacts/share-token-store.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
-import { IdLists } from '../../../src/store/engine/id-lists.ts'
+import { IdLists } from '../../../src/store/tables/id-lists.ts'
 import { storedTable } from '../../support/stored-table.ts'
 
 const NOW = 1_800_000_000_000

@@ -9,9 +9,9 @@ import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { LmdbView } from '../../../src/store/engine/lmdb-change.ts'
-import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OUTBOX, type Settlement, type WaitingMessage } from '../../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
+import { Sealed } from '../../../src/store/tables/sealed.ts'
 
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const database = Database.open(folder)

@@ -1,0 +1,153 @@
+/** A node's copy of the record: filled where it is empty, then kept up with the changes of the writer. */
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from '../../operations/log.ts'
+import type { Database } from '../../store/engine/database.ts'
+import type { Position } from '../../store/postgres/changes.ts'
+import type { Follower } from '../../store/postgres/follower.ts'
+import type { PostgresRecord } from '../../store/postgres/record.ts'
+import type { StoredRow } from '../../store/postgres/snapshot.ts'
+import type { WriterState } from '../../store/postgres/writer-row.ts'
+import { decodeRows } from '../../store/postgres/written-rows.ts'
+import { openCopy } from '../open-log.ts'
+import type { Process } from '../process/process.ts'
+import { ConfigError } from '../settings/config.ts'
+
+/** Resolves when the store has all rows of the record, as they were a moment ago. Throws as `openLog`. */
+export async function openFilledCopy(host: Process, record: PostgresRecord): Promise<Database> {
+  const { dataFolder } = host.config
+  const database = await openCopy(host)
+  const state = database.copyState
+  if (state === undefined && database.hasRows) {
+    await database.close()
+    throw new ConfigError([
+      `CALLSIGN_DATA_DIR ${dataFolder} has the store of a server without CALLSIGN_DATABASE_URL: move it with \`migrate --to postgres\`, or name an empty folder`,
+    ])
+  }
+  if (state !== undefined && !state.isFilling) return database
+  if (state === undefined) return fill(database, record, host.logger)
+  // A part of another snapshot.
+  await database.close()
+  await rm(join(dataFolder, 'store'), { recursive: true })
+  return fill(await openCopy(host), record, host.logger)
+}
+
+async function fill(database: Database, record: PostgresRecord, logger: Logger): Promise<Database> {
+  const { count, position } = await fillRows(database, record)
+  await database.filled(position.number, position.epoch)
+  logger.info({ event: 'copy-filled', rows: count, change: position.number })
+  return database
+}
+
+/** Puts all rows of the record into an empty store, which counts as one that lacks rows until `filled` says otherwise. */
+export async function fillRows(
+  database: Database,
+  record: PostgresRecord,
+): Promise<{ readonly count: number; readonly position: Position }> {
+  let count = 0
+  let rows: StoredRow[] = []
+  let bytes = 0
+  const write = async () => {
+    await database.fill(rows)
+    count += rows.length
+    rows = []
+    bytes = 0
+  }
+  await write()
+  const position = await record.snapshot(async portion => {
+    for (const row of portion) {
+      rows.push(row)
+      bytes += row.key.length + row.value.length
+    }
+    // Each write waits for the disk.
+    if (bytes >= WRITTEN_BYTES_MIN) await write()
+  })
+  await write()
+  return { count, position }
+}
+
+export interface CopyDeps {
+  readonly record: PostgresRecord
+  readonly database: Database
+  readonly host: Pick<Process, 'logger' | 'fatal'>
+  /** Called after changes were applied. */
+  readonly onApplied: () => void
+  /** Hears twice a second who writes. */
+  readonly onWriter: (writer: WriterState) => void
+  /** The copy has all that the record had at `currentAtMs`, which is later than before. */
+  readonly onCurrent: () => void
+}
+
+/** Follows the record until it is closed. The process ends where the record has another past than the copy: the next start fills anew. */
+export class CopyFollower {
+  readonly #deps: CopyDeps
+  readonly #follower: Follower
+  /** Resolve when the copy has come this far. */
+  #waiting: { readonly number: number; readonly resolve: () => void }[] = []
+
+  constructor(deps: CopyDeps) {
+    const { record, database, host, onWriter, onCurrent } = deps
+    this.#deps = deps
+    const { number, epoch } = database.copyState!
+    this.#follower = record.follow({
+      after: { number, epoch },
+      onChanges: async changes => {
+        await database.apply(changes.map(({ body, ...place }) => ({ ...place, rows: decodeRows(body) })))
+        this.#onApplied()
+      },
+      onWriter,
+      onCurrent,
+      onFailure: error => host.logger.warn({ event: 'record-not-read', err: error }),
+    })
+    this.#follower.ended.then(
+      end => (end.kind === 'startAnew' ? this.#startAnew(end.reason) : undefined),
+      host.fatal,
+    )
+  }
+
+  /** When the record was last known to answer, in the monotonic clock; undefined before it has. */
+  get heardAtMs(): number | undefined {
+    return this.#follower.heardAtMs
+  }
+
+  /** The copy has all that the record had then, in the monotonic clock; undefined before it has. */
+  get currentAtMs(): number | undefined {
+    return this.#follower.currentAtMs
+  }
+
+  /** Asks the record now whether the copy is current. */
+  look(): void {
+    this.#follower.look()
+  }
+
+  /** Resolves when the copy has this change. */
+  reached(number: number): Promise<void> {
+    if (this.#deps.database.lastChange >= number) return Promise.resolve()
+    return new Promise(resolve => this.#waiting.push({ number, resolve }))
+  }
+
+  close(): Promise<void> {
+    return this.#follower.close()
+  }
+
+  #onApplied(): void {
+    const { database, onApplied } = this.#deps
+    const reached = this.#waiting.filter(({ number }) => number <= database.lastChange)
+    this.#waiting = this.#waiting.filter(each => !reached.includes(each))
+    for (const { resolve } of reached) resolve()
+    onApplied()
+  }
+
+  async #startAnew(reason: string): Promise<void> {
+    const { database, host } = this.#deps
+    await database.fill([]).catch(host.fatal)
+    host.fatal(
+      new ConfigError([
+        `the copy in CALLSIGN_DATA_DIR does not go on (${reason}): the next start fills it anew`,
+      ]),
+    )
+  }
+}
+
+const WRITTEN_BYTES_MIN = 8 * 1_048_576
