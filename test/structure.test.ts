@@ -191,7 +191,7 @@ t.test('the server starts without the libraries that it may never use', async t 
     const edges = imports.filter(({ from, isType, isLater }) => from === file && !isType && !isLater)
     for (const { to } of edges) loaded.add(to)
   }
-  t.ok(loaded.has('src/store/engine/database.ts'), 'the files of the server were found')
+  t.ok(loaded.has('src/store/engine/lmdb-store.ts'), 'the files of the server were found')
   t.same(
     [...loaded].filter(file => NOT_AT_START.has(file)),
     [],
@@ -213,7 +213,7 @@ t.test('rules, stores and operations are handed the time and random numbers', as
     file =>
       folders.test(file) &&
       // The store's clock, unless the process gives it another: the instant of changes.
-      file !== 'src/store/engine/database.ts' &&
+      file !== 'src/store/engine/lmdb-store.ts' &&
       /\b(Date\.now|Math\.random)\b/.test(readFileSync(join(PROJECT_ROOT, file), 'utf8')),
   )
   t.same(broken, [])

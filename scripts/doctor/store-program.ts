@@ -3,7 +3,7 @@
 import { SignalError } from '../../src/errors.ts'
 import { HEAD, type LogMaker, MAKER } from '../../src/keyserver/log-store.ts'
 import type { LogHead } from '../../src/log/checkpoint.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 
 export type StoreAnswer =
   | { readonly kind: 'log'; readonly maker: LogMaker | undefined; readonly head: LogHead | undefined }
@@ -18,7 +18,7 @@ async function answer(dataFolder: string): Promise<void> {
 
 async function read(dataFolder: string): Promise<StoreAnswer> {
   try {
-    const database = Database.openReadOnly(dataFolder)
+    const database = LmdbStore.openReadOnly(dataFolder)
     const { maker, head } = database.view(view => ({
       maker: view.get(MAKER, 'maker'),
       head: view.get(HEAD, 'head'),

@@ -9,8 +9,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { SignalError } from '../errors.ts'
 import { LogStore } from '../keyserver/log-store.ts'
 import { removeRestoreMarker, writeRestoreMarker } from '../keyserver/restore-marker.ts'
-import { Database } from '../store/engine/database.ts'
 import { syncToDisk } from '../store/engine/durable-file.ts'
+import { LmdbStore } from '../store/engine/lmdb-store.ts'
 import { checkInProcess } from './check-process.ts'
 import type { LogReport } from './log/fault.ts'
 
@@ -36,7 +36,7 @@ export interface CopiedLog {
 export async function backUp(dataFolder: string, to: string): Promise<CopiedLog> {
   await assertEmpty(to)
   await assertOutside(to, dataFolder)
-  const source = Database.openReadOnly(dataFolder)
+  const source = LmdbStore.openReadOnly(dataFolder)
   const unfinished = join(to, UNFINISHED)
   try {
     await mkdir(join(unfinished, STORE), { recursive: true, mode: 0o700 })
@@ -105,7 +105,7 @@ export async function assertWhole(dataFolder: string, called: string): Promise<L
 async function check(dataFolder: string): Promise<CopiedLog> {
   const report = await assertWhole(dataFolder, 'the copy')
   // Only now: a damaged file could have ended this process.
-  const database = Database.openReadOnly(dataFolder)
+  const database = LmdbStore.openReadOnly(dataFolder)
   try {
     const store = new LogStore(database)
     const { checkpoint } = store.head()!

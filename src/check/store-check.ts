@@ -4,7 +4,7 @@ import { SignalError } from '../errors.ts'
 import { parseVerifierKey } from '../log/note.ts'
 import { parseVrfSecret, vrfInput, vrfPublicKey } from '../log/vrf.ts'
 import { createFastVrf, type FastVrf } from '../log/vrf-fast.ts'
-import { Database } from '../store/engine/database.ts'
+import { LmdbStore } from '../store/engine/lmdb-store.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
 import { storeFile } from '../store/engine/store-files.ts'
 import type { CheckRequest, StoreReport } from './check-process.ts'
@@ -19,7 +19,7 @@ export async function checkStore(
   onProgress: (done: number) => void = () => {},
 ): Promise<StoreReport> {
   const fastVrf = vrf === undefined ? undefined : await fastVrfOf(parseVrfSecret(vrf.secret))
-  const database = Database.openReadOnly(dataFolder)
+  const database = LmdbStore.openReadOnly(dataFolder)
   // Keeps a server from using the pages of this moment again while they are walked.
   const moment = database.snapshot()
   walkPages(storeFile(dataFolder))

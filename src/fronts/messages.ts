@@ -1,6 +1,6 @@
 /**
- * What the writer and its fronts say to each other as processes, and the forms of the messages between their actors. A
- * process of ours is at the other end, so only what an actor would stumble over is looked at.
+ * Messages between the writer and its fronts as processes, and the forms of messages between their actors. A process of ours
+ * is at the other end, so the checks cover only what an actor would stumble over.
  */
 
 import type { LogHead } from '../log/checkpoint.ts'
@@ -33,8 +33,8 @@ export function nameOfRoute({ method, path }: Pick<HttpRoute, 'method' | 'path'>
 /** A route of the writer without its handler. */
 export type RouteHead = Omit<HttpRoute, 'handle'>
 
-export type SaidByWriter =
-  /** First of all: from here on the front hears of each change behind `lastChange`. */
+export type MessageToFront =
+  /** Comes first: each change behind `lastChange` follows. */
   | {
       readonly kind: 'welcome'
       /** The writer's settings, by `serialize` of `node:v8`: they have maps and sets. */
@@ -47,31 +47,29 @@ export type SaidByWriter =
       readonly head: LogHead
     }
   | ({ readonly kind: 'changed' } & FollowedChange)
-  /** To a front of another node: what comes next was said when the writer had this change. */
-  | { readonly kind: 'as-of'; readonly number: number }
-  /**
-   * `isComing`: reads of the log wait until the same is said without it. (A program before this one shows the head at once.)
-   */
+  /** To a front of another node: the writer had this change when it sent what comes next. */
+  | { readonly kind: 'position'; readonly number: number }
+  /** `isComing`: reads of the log wait until the same head comes without it. */
   | { readonly kind: 'published'; readonly head: LogHead; readonly isComing?: true }
-  /** The front says how much it has heeded of what was said before. */
-  | { readonly kind: 'how-far' }
-  /** The store has all that was recorded then, by `machineMs`. Said to the fronts of nodes. */
+  /** The front acknowledges all messages before this one. */
+  | { readonly kind: 'barrier' }
+  /** To a node's fronts: the store has all that the ledger had then, by `machineMs`. */
   | { readonly kind: 'current'; readonly atMs: number }
   /** To a front of another node, which asked for it then by its own clock; undefined: its lease ends. */
   | { readonly kind: 'read-lease'; readonly askedAtMs: number | undefined }
-  /** The front says what its connections have acknowledged, before it has heeded this. */
-  | { readonly kind: 'settle' }
+  /** The front reports what its connections have acknowledged, before it acknowledges this. */
+  | { readonly kind: 'flush' }
   /** Where the writer is from now on; undefined while there is none. */
   | { readonly kind: 'writer'; readonly at: WriterPlace | undefined }
 
-export type SaidByFront =
+export type MessageToWriter =
   | { readonly kind: 'ready' }
-  /** To its node: a `current` that is not older than this is waited for. */
-  | { readonly kind: 'look' }
+  /** To its node: the front waits for a `current` no older than this. */
+  | { readonly kind: 'poll' }
   /** To the writer on another node. */
   | { readonly kind: 'renew-read-lease'; readonly askedAtMs: number }
-  /** How many words of the writer have been heeded so far. */
-  | { readonly kind: 'heard'; readonly count: number }
+  /** How many of the writer's messages the front has handled. */
+  | { readonly kind: 'acknowledged'; readonly count: number }
   /** A request of the device came. */
   | { readonly kind: 'seen'; readonly userId: bigint; readonly deviceId: bigint }
   /** A request carried an access token of this generation. */
@@ -180,5 +178,5 @@ export const NODE_LOST_MS = 3_000
  * which it waits for a front that hangs: it waits for each front that has a lease.
  */
 export const READ_LEASE_MS = 1_500
-/** On one machine the end of a process is heard at once, and one that is only starved of the processor is waited for. */
+/** On one machine the end of a process is noticed at once, and one that is only starved of the processor is waited for. */
 export const FRONT_SILENCE_MS_MAX = 30_000

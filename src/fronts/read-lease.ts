@@ -1,7 +1,7 @@
 /**
  * In a front of a node: whether it may answer from its copy now. It may while it has a read lease: the writer then answers no
  * client before this front shows what that client has changed. Without one, as while there is no writer or the way to it is
- * cut, a read waits until the copy has all that was recorded when the read came.
+ * cut, a read waits until the copy has all that the ledger had when the read came.
  */
 
 import { SignalError } from '../errors.ts'
@@ -13,7 +13,7 @@ export interface ReadLeaseDeps {
   readonly machineMs: () => number
   readonly world: Pick<World, 'every'>
   /** Asks for a `current` that is not older than now. */
-  readonly look: () => void
+  readonly poll: () => void
 }
 
 interface WaitingRead {
@@ -24,7 +24,7 @@ interface WaitingRead {
 
 export class ReadLease {
   readonly #deps: ReadLeaseDeps
-  /** When the copy had all that was recorded. */
+  /** When the copy had all that the ledger had. */
   #currentAtMs = Number.NEGATIVE_INFINITY
   #lastsUntilMs = Number.NEGATIVE_INFINITY
   /** Oldest first. */
@@ -35,13 +35,13 @@ export class ReadLease {
     this.#deps = deps
   }
 
-  /** The copy has all that was recorded then. */
+  /** The copy has all that the ledger had then. */
   current(atMs: number): void {
     this.#currentAtMs = Math.max(this.#currentAtMs, atMs)
     const ready = this.#waiting.filter(read => read.atMs <= this.#currentAtMs)
     if (ready.length === 0 && this.#waiting.length === 0) return
     this.#waiting = this.#waiting.filter(read => read.atMs > this.#currentAtMs)
-    if (this.#waiting.length > 0) this.#deps.look()
+    if (this.#waiting.length > 0) this.#deps.poll()
     else this.#rest()
     for (const { goOn } of ready) goOn()
   }
@@ -74,7 +74,7 @@ export class ReadLease {
       this.#waiting.push({ atMs, goOn, refuse })
       if (this.#waiting.length > 1) return
       this.#stopTicking = this.#deps.world.every(COPY_AGE_MS_MAX / 4, () => this.#refuseLate())
-      this.#deps.look()
+      this.#deps.poll()
     })
   }
 

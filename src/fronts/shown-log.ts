@@ -1,6 +1,6 @@
 /**
  * In a front: which checkpoint it shows, and when it may. No client may see the tree shrink because it asks another front, so
- * before any process shows a new checkpoint every front has heard that it comes. From then on reads of the log wait until it is
+ * before any process shows a new checkpoint every front knows that it comes; then reads of the log wait until it is
  * published. Reads that came earlier left their clients before it was seen anywhere.
  */
 
@@ -42,13 +42,13 @@ export class ShownLog {
     if (this.#isWriterHere) this.#show(this.#stored)
   }
 
-  /** A word of the process that has started this front. */
+  /** The front's parent process has stored or announced a head. */
   onStored(head: LogHead, isComing: boolean): void {
     if (this.#isWriterHere) return this.onPublished(head, isComing)
     this.#stored = head
   }
 
-  /** A word of the writer. */
+  /** The writer has announced or published a head. */
   onPublished(head: LogHead, isComing: boolean): void {
     if (isComing) this.#await(head.treeSize)
     else this.#show(head)

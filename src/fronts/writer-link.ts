@@ -3,10 +3,10 @@
 import type { Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
 import type { World } from '../runtime/clock.ts'
-import { Heeding } from './heeding.ts'
+import { Acknowledgements } from './acknowledgements.ts'
 import { Link, type LinkLost, type LinkOptions } from './link/link.ts'
 import { connectToNode, type NodePlace, type NodeTls } from './link/node-sockets.ts'
-import { isSamePlace, type SaidByFront, type SaidByWriter, type WriterPlace } from './messages.ts'
+import { isSamePlace, type MessageToFront, type MessageToWriter, type WriterPlace } from './messages.ts'
 import { WriterPort } from './writer-port.ts'
 
 export interface WriterLinkDeps {
@@ -20,7 +20,7 @@ export interface WriterLinkDeps {
   readonly world: World
   readonly logger: { info(line: object): void; warn(line: object): void }
   /** Hears what a writer on another node says; what that says next waits for the promise. */
-  readonly onSaid: (said: SaidByWriter) => Promise<void> | undefined
+  readonly onMessage: (message: MessageToFront) => Promise<void> | undefined
   /** Asks under way have been refused, and topics of the writer tell nothing more. */
   readonly onLost: () => void
   /** The writer is of another version, whose messages this one can't read. */
@@ -59,8 +59,8 @@ export class WriterLink {
   }
 
   /** It may wait some milliseconds for what goes to the writer next. */
-  saySoon(said: SaidByFront): void {
-    this.#link?.saySoon(said)
+  sendSoon(message: MessageToWriter): void {
+    this.#link?.sendSoon(message)
   }
 
   async #connect(place: NodePlace, turn: number, pauseMs: number): Promise<void> {
@@ -85,8 +85,10 @@ export class WriterLink {
   }
 
   #open(socket: Socket, place: NodePlace, turn: number): void {
-    const { self, system, serves, world, logger, onSaid, onOtherForm } = this.#deps
-    const heeding = new Heeding(count => link.say({ kind: 'heard', count } satisfies SaidByFront))
+    const { self, system, serves, world, logger, onMessage, onOtherForm } = this.#deps
+    const acknowledgements = new Acknowledgements(count =>
+      link.send({ kind: 'acknowledged', count } satisfies MessageToWriter),
+    )
     const link: Link = new Link({
       socket,
       self,
@@ -97,7 +99,7 @@ export class WriterLink {
         logger.info({ event: 'writer-reached', ...place })
         this.#use(link)
       },
-      onSaid: said => heeding.of(said as SaidByWriter, onSaid),
+      onMessage: message => acknowledgements.of(message as MessageToFront, onMessage),
       onLost: reason => {
         logger.warn({ event: 'writer-lost', ...place, reason: reason.message })
         const isOther = reason.by === 'other form'

@@ -19,7 +19,7 @@ function open() {
         }
       },
     },
-    look: () => {
+    poll: () => {
       looks += 1
     },
   })

@@ -123,7 +123,7 @@ t.test('nothing else of the project is served, however it is spelled', async t =
   const paths = [
     'src/main.js',
     'src/server/settings/config.js',
-    'src/store/engine/database.js',
+    'src/store/engine/lmdb-store.js',
     'src/operations/console/pages.js',
     'actors/calls/call-room.js',
     'scripts/keygen.js',

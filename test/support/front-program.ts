@@ -18,10 +18,10 @@ const link: Link = new Link({
   system: makeStage().system,
   serves: new Map(),
   world: realWorld(),
-  onSaid(said) {
-    if (said === 'ping') link.say('pong')
+  onMessage(said) {
+    if (said === 'ping') link.send('pong')
     if (said === 'stop' && manner !== 'deaf') process.exit(0)
     return undefined
   },
 })
-link.say(`${name} ${process.pid} ${process.argv.slice(3).join(' ')}`)
+link.send(`${name} ${process.pid} ${process.argv.slice(3).join(' ')}`)

@@ -79,7 +79,7 @@ export class TestWriter {
       system: makeStage().system,
       serves: new Map(),
       world: realWorld(),
-      onSaid: said => {
+      onMessage: said => {
         isReady = true
         this.said.push(String(said))
         this.#look()
@@ -95,7 +95,7 @@ export class TestWriter {
       get isReady() {
         return isReady
       },
-      stop: () => link.say('stop'),
+      stop: () => link.send('stop'),
     }
   }
 

@@ -45,7 +45,7 @@ export interface Node extends Stage {
   readonly peers: string[]
 }
 
-type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onSaid' | 'beforeAnswer'>
+type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onMessage' | 'beforeAnswer'>
 
 const ANY: LinkOptions['serves'] = new Map([['probe', () => true]])
 

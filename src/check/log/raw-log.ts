@@ -4,8 +4,13 @@
  */
 
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
-import { type Database, recordEncoder, type Snapshot, type StoredTable } from '../../store/engine/database.ts'
 import { indexKey, tileKey } from '../../store/engine/keys.ts'
+import {
+  type LmdbStore,
+  recordEncoder,
+  type Snapshot,
+  type StoredTable,
+} from '../../store/engine/lmdb-store.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 /** Tables of rows under binary keys. */
@@ -19,7 +24,7 @@ export class RawLog {
   readonly #snapshot: Snapshot
 
   /** `end` lets go of the moment that is read. */
-  constructor(database: Database) {
+  constructor(database: LmdbStore) {
     const there = new Set(database.tableNames())
     const { head, maker, ...rows } = LOG_TABLES
     const records = [head, maker].filter(name => there.has(name))

@@ -14,8 +14,8 @@ import { HEAD, IDENTITIES, LOOKUP, TILES } from '../../keyserver/log-store.ts'
 import { LookupIndex } from '../../keyserver/lookup-index.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { parseBundle, TILE_WIDTH } from '../../log/tile.ts'
-import type { Database } from '../../store/engine/database.ts'
 import { indexKey } from '../../store/engine/keys.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { View } from '../../store/engine/store.ts'
 import type { Correction, LogReport } from './fault.ts'
 import { checkLog } from './log-check.ts'
@@ -35,7 +35,7 @@ export function reasonAgainstRepair(report: LogReport): string | undefined {
  * found. Resolves when everything is durable; another check has to say how far it came. Throws `STORE_UNAVAILABLE` when
  * the log is not the one that was checked.
  */
-export async function repairLog(database: Database, report: LogReport): Promise<void> {
+export async function repairLog(database: LmdbStore, report: LogReport): Promise<void> {
   // Not through `LogStore`, which refuses to be made over a damaged lookup table.
   const treeSize = database.view(view => view.get(HEAD, 'head'))?.treeSize
   if (treeSize !== report.treeSize) {
@@ -52,11 +52,11 @@ export async function repairLog(database: Database, report: LogReport): Promise<
 }
 
 class LogRepair {
-  readonly #database: Database
+  readonly #database: LmdbStore
   readonly #raw: RawLog
   #corrections: Correction[] = []
 
-  constructor(database: Database) {
+  constructor(database: LmdbStore) {
     this.#database = database
     this.#raw = new RawLog(database)
   }

@@ -6,8 +6,8 @@
  * over them. What is sealed stays so: the check needs no secret, and says of sealed bytes only whether they can be some.
  */
 
-import type { Database } from '../../store/engine/database.ts'
 import { endingKey, TIME_BYTES } from '../../store/engine/expiries.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { ACCOUNT_TABLES } from './account-tables.ts'
 import { CALL_TABLES } from './call-tables.ts'
 import { CODE_TABLES } from './code-tables.ts'
@@ -76,7 +76,7 @@ export const TABLE_CHECKS: Readonly<Record<string, TableCheck>> = {
 }
 
 /** Throws what reading the store throws. */
-export function checkRows(database: Database, options: RowCheckOptions = {}): RowReport {
+export function checkRows(database: LmdbStore, options: RowCheckOptions = {}): RowReport {
   const rows = new StoredRows(database, TABLE_CHECKS)
   try {
     return new RowCheck(rows, options).run()

@@ -8,8 +8,13 @@ import { BLOCK_RECORDS, RECORD_BYTES, readRecord } from '../../keyserver/identit
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
-import { type Database, recordEncoder, type Snapshot, type StoredTable } from '../../store/engine/database.ts'
 import { indexKey } from '../../store/engine/keys.ts'
+import {
+  type LmdbStore,
+  recordEncoder,
+  type Snapshot,
+  type StoredTable,
+} from '../../store/engine/lmdb-store.ts'
 import type { TableForm } from './form.ts'
 
 /** The value of a row that can't be decoded, or is not of its form. */
@@ -36,14 +41,14 @@ export interface LoggedKey {
 }
 
 export class StoredRows {
-  readonly #database: Database
+  readonly #database: LmdbStore
   readonly #tables: ReadonlyMap<string, OpenTable>
   readonly #snapshot: Snapshot
   readonly #bundles: StoredTable | undefined
   readonly #identities: StoredTable | undefined
 
   /** `end` lets go of the moment that is read. */
-  constructor(database: Database, checks: Readonly<Record<string, TableForm>>) {
+  constructor(database: LmdbStore, checks: Readonly<Record<string, TableForm>>) {
     this.#database = database
     const names = new Set(database.tableNames())
     const known = Object.entries(checks).filter(([name]) => names.has(name))
@@ -116,7 +121,7 @@ export class StoredRows {
   }
 }
 
-function openTable(database: Database, name: string, check: TableForm): OpenTable {
+function openTable(database: LmdbStore, name: string, check: TableForm): OpenTable {
   const rows = database.storedRows(name, check.key === 'text' ? 'text' : 'bytes')
   return { check, rows, encoder: recordEncoder(check.shapes) }
 }

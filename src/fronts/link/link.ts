@@ -44,10 +44,10 @@ export interface LinkOptions {
   readonly serves: ReadonlyMap<string, (message: unknown) => boolean>
   readonly world: Pick<World, 'monotonicMs' | 'immediate' | 'every'>
   /**
-   * Hears what the other process says by `say`, before any later message of it reaches an actor; where a promise is returned,
+   * Hears what the other process sends by `send`, before any later message of it reaches an actor; where a promise is returned,
    * they wait until it has resolved.
    */
-  readonly onSaid?: (said: unknown) => Promise<void> | undefined
+  readonly onMessage?: (message: unknown) => Promise<void> | undefined
   /** The answer of an actor of this kind waits for it before it goes to the other process. */
   readonly beforeAnswer?: (kind: string) => Promise<void> | undefined
   /** The other end has said who it is. */
@@ -83,7 +83,7 @@ export class Link implements Port {
   #heardAtMs: number
   #tickedAtMs: number
   #isQuiet = true
-  /** Whether a promise of `onSaid` is waited for. */
+  /** Whether a promise of `onMessage` is waited for. */
   #isHolding = false
   /** Entries that came meanwhile. */
   #held: HeldEntry[] = []
@@ -135,15 +135,15 @@ export class Link implements Port {
   }
 
   /** To the other process as such, in order with its messages. */
-  say(said: unknown): void {
-    if (!this.#isClosed) this.#write([SAID, said])
+  send(message: unknown): void {
+    if (!this.#isClosed) this.#write([MESSAGE, message])
   }
 
-  /** As `say`, but it may wait some milliseconds for what goes to the other process next. */
-  saySoon(said: unknown): void {
+  /** As `send`, but it may wait some milliseconds for what goes to the other process next. */
+  sendSoon(message: unknown): void {
     if (this.#isClosed) return
     this.#writeTold()
-    this.#pack([SAID, said], () => this.#flushLater())
+    this.#pack([MESSAGE, message], () => this.#flushLater())
   }
 
   ask(kind: string, id: string, ask: PendingAsk<never>, deadlineMs: number): boolean {
@@ -279,7 +279,7 @@ export class Link implements Port {
     this.#options.socket.pause()
     until.then(
       () => this.#goOn(),
-      (error: unknown) => this.#lose('failed', `what was said can not be heeded: ${messageOf(error)}`),
+      (error: unknown) => this.#lose('failed', `what was message can not be heeded: ${messageOf(error)}`),
     )
   }
 
@@ -310,8 +310,8 @@ export class Link implements Port {
       }
       case ASK:
         return this.#onAsk(members, replies)
-      case SAID:
-        return this.#onSaid(members[0])
+      case MESSAGE:
+        return this.#onMessage(members[0])
       case ANSWER:
       case REFUSAL:
         return this.#onOutcome(type, members)
@@ -320,8 +320,8 @@ export class Link implements Port {
     }
   }
 
-  #onSaid(said: unknown): void {
-    const until = this.#options.onSaid?.(said)
+  #onMessage(message: unknown): void {
+    const until = this.#options.onMessage?.(message)
     if (until !== undefined) this.#hold(until)
   }
 
@@ -430,13 +430,13 @@ function malformed(rule: string): SignalError {
  * The form of entries and of the messages in them, raised when the program before this one would misread any. A process that
  * speaks another one gets no messages.
  */
-export const LINK_FORM = 4
+export const LINK_FORM = 5
 const TELL = 0
 const CONTROL = 1
 const ASK = 2
 const ANSWER = 3
 const REFUSAL = 4
-const SAID = 5
+const MESSAGE = 5
 const FRAME_BYTES_MAX = 64 * 1_048_576
 /** A frame this long is sent before the turn ends. */
 const FRAME_BYTES_FULL = 1_048_576

@@ -9,15 +9,15 @@ import type { ForwardedRequest, PresenceMessage } from '../../../actors/messages
 import type { LiveConnections } from '../../../actors/presence.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
+import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
-import { nameOfRoute, READ_LEASE_MS, type SaidByFront, WRITER_SERVES } from '../../fronts/messages.ts'
-import { ToldFront } from '../../fronts/told-front.ts'
+import { type MessageToWriter, nameOfRoute, READ_LEASE_MS, WRITER_SERVES } from '../../fronts/messages.ts'
 import type { PublishedLog } from '../../keyserver/published-log.ts'
 import type { Registration } from '../../keyserver/registration.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import { RemoteRef } from '../../runtime/remote-ref.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
 import type { CallRooms } from '../call-rooms.ts'
@@ -28,7 +28,7 @@ import { VERSION } from '../process/version.ts'
 export interface FrontDesksDeps {
   readonly host: Pick<Process, 'world' | 'logger' | 'onFault' | 'devConsole'>
   readonly system: ActorSystem
-  readonly database: Pick<Database, 'follow' | 'lastChange' | 'settled'>
+  readonly database: Pick<LmdbStore, 'follow' | 'lastChange' | 'settled'>
   readonly stores: Pick<Stores, 'sessions' | 'inboxWrites'>
   readonly rooms: Pick<CallRooms, 'onSeen'>
   readonly connections: LiveConnections
@@ -43,11 +43,11 @@ export interface FrontDesksDeps {
 export class FrontDesks {
   readonly #deps: FrontDesksDeps
   /** Fronts of this machine: their parent is this process, which tells them what changes. */
-  readonly #near = new Set<ToldFront>()
+  readonly #near = new Set<FrontLink>()
   /** Fronts of other nodes, which have a copy of the store. */
-  readonly #far = new Set<ToldFront>()
+  readonly #far = new Set<FrontLink>()
   /** Fronts of other nodes that fell silent: they may serve for a moment more. */
-  readonly #silent = new Set<ToldFront>()
+  readonly #silent = new Set<FrontLink>()
   readonly #routes: ReadonlyMap<string, HttpRoute>
   #isStopping = false
   /** The last checkpoint that was announced. */
@@ -66,19 +66,19 @@ export class FrontDesks {
         onFault: deps.host.onFault,
       }),
     )
-    deps.host.world.every(CATCH_UP_TICK_MS, () => {
+    deps.host.world.every(LAG_TICK_MS, () => {
       for (const front of [...this.#all(), ...this.#silent]) front.onTick()
       for (const front of this.#silent) if (!front.isAwaited) this.#silent.delete(front)
     })
   }
 
   /** Serves a front of this machine until `leave`. */
-  join(front: ToldFront): void {
+  join(front: FrontLink): void {
     this.#near.add(front)
     this.#announceTo(front)
   }
 
-  leave(front: ToldFront, link: Link): void {
+  leave(front: FrontLink, link: Link): void {
     this.#near.delete(front)
     front.onLost()
     this.#end(link)
@@ -99,13 +99,13 @@ export class FrontDesks {
         name = peer.name
         host.logger.info({ event: 'far-front-joined', front: name, version: peer.version })
         this.#far.add(front)
-        const sayAsOf = () => front.saySoon({ kind: 'as-of', number: database.lastChange })
-        sayAsOf()
-        stopFollowing = database.follow(sayAsOf)
-        front.say({ kind: 'published', head: published.head })
+        const sendPosition = () => front.sendSoon({ kind: 'position', number: database.lastChange })
+        sendPosition()
+        stopFollowing = database.follow(sendPosition)
+        front.send({ kind: 'published', head: published.head })
         this.#announceTo(front)
       },
-      onSaid: said => this.onSaid(front, said as SaidByFront),
+      onMessage: message => this.onMessage(front, message as MessageToWriter),
       beforeAnswer: this.beforeAnswer,
       onLost: reason => {
         stopFollowing()
@@ -116,7 +116,7 @@ export class FrontDesks {
         this.#end(link)
       },
     })
-    const front = new ToldFront(link)
+    const front = new FrontLink(link)
   }
 
   /** A lookup then finds the key, whichever process answers. */
@@ -126,23 +126,23 @@ export class FrontDesks {
     return registration
   }
 
-  onSaid(front: ToldFront, said: SaidByFront): undefined {
+  onMessage(front: FrontLink, message: MessageToWriter): undefined {
     const { rooms, stores } = this.#deps
-    switch (said.kind) {
-      case 'heard':
-        front.onHeard(said.count)
+    switch (message.kind) {
+      case 'acknowledged':
+        front.onAcknowledged(message.count)
         return
       case 'seen':
-        rooms.onSeen(said.userId as UserId, said.deviceId as DeviceId)
+        rooms.onSeen(message.userId as UserId, message.deviceId as DeviceId)
         return
       case 'renew-read-lease':
         // Once this writer's own lease has run out another one may answer, which doesn't wait for this front. One that is late is
         // not waited for either, when a checkpoint is announced.
         if (this.#leaseLastsMs > READ_LEASE_MS && !this.#isStopping && !front.isLate)
-          front.saySoon({ kind: 'read-lease', askedAtMs: said.askedAtMs })
+          front.sendSoon({ kind: 'read-lease', askedAtMs: message.askedAtMs })
         return
       case 'pair-used':
-        void stores.sessions.markPairUsed(said.sessionId, said.generation).catch(() => undefined)
+        void stores.sessions.markPairUsed(message.sessionId, message.generation).catch(() => undefined)
         return
       default:
         throw new SignalError('MALFORMED', 'a front says what it may')
@@ -161,15 +161,15 @@ export class FrontDesks {
     await inTime(this.#all())
   }
 
-  #announceTo(front: ToldFront): void {
+  #announceTo(front: FrontLink): void {
     const head = this.#coming
     if (head === undefined || head.treeSize <= (this.#deps.published.size ?? 0)) return
-    front.say({ kind: 'published', head, isComing: true })
+    front.send({ kind: 'published', head, isComing: true })
   }
 
   /** Call this when a checkpoint is published. Those of this machine hear it from its process. */
   onPublished(): void {
-    for (const front of this.#far) front.say({ kind: 'published', head: this.#deps.published.head })
+    for (const front of this.#far) front.send({ kind: 'published', head: this.#deps.published.head })
   }
 
   /**
@@ -185,7 +185,7 @@ export class FrontDesks {
     kind === 'call-room' ? this.caughtUp() : undefined
 
   async #catchUp(): Promise<void> {
-    for (const front of this.#all()) front.say({ kind: 'settle' })
+    for (const front of this.#all()) front.send({ kind: 'flush' })
     await this.caughtUp()
     // Behind what the fronts have sent meanwhile, also of connections that have just closed.
     await this.#deps.database.settled()
@@ -195,7 +195,7 @@ export class FrontDesks {
   /** Resolves when no front of another node reads on the word of this writer, so that another one may follow it. */
   async endReadLeases(): Promise<void> {
     this.#isStopping = true
-    for (const front of this.#far) front.say({ kind: 'read-lease', askedAtMs: undefined })
+    for (const front of this.#far) front.send({ kind: 'read-lease', askedAtMs: undefined })
     await Promise.all(Array.from(this.#far, front => front.caughtUp()))
   }
 
@@ -203,7 +203,7 @@ export class FrontDesks {
     return this.#deps.leaseLastsMs?.() ?? Number.POSITIVE_INFINITY
   }
 
-  *#all(): Iterable<ToldFront> {
+  *#all(): Iterable<FrontLink> {
     yield* this.#near
     yield* this.#far
   }
@@ -229,9 +229,9 @@ export class FrontDesks {
 }
 
 /** As `caughtUp`, but one that hangs is waited for once: each time it would keep the rest from reading the log. */
-async function inTime(fronts: Iterable<ToldFront>): Promise<void> {
+async function inTime(fronts: Iterable<FrontLink>): Promise<void> {
   await Promise.all(Array.from(fronts, front => (front.isLate ? undefined : front.caughtUp())))
 }
 
 /** Two of them are longer than `COPY_AGE_MS_MAX`. */
-const CATCH_UP_TICK_MS = 1_100
+const LAG_TICK_MS = 1_100

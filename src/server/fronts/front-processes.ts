@@ -1,7 +1,7 @@
 /**
  * The processes that serve the HTTP port together. The writer, which is their parent, starts them, starts again what has
  * ended, and stops them; `src/front.ts` is their program. Each is connected with the writer by a pair of sockets, and
- * what they say to one another over it is `src/nodes`.
+ * what they say to one another over it is `src/fronts/link`.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'

@@ -21,18 +21,18 @@ import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shuffle } from '../../domain/shuffle.ts'
 import { SignalError } from '../../errors.ts'
+import { Acknowledgements } from '../../fronts/acknowledgements.ts'
 import { CatchUp } from '../../fronts/catch-up.ts'
-import { Heeding } from '../../fronts/heeding.ts'
 import { Link } from '../../fronts/link/link.ts'
 import {
   FAR_FRONT_SERVES,
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
+  type MessageToFront,
+  type MessageToWriter,
   NODE_LOST_MS,
   nameOfRoute,
   type RouteHead,
-  type SaidByFront,
-  type SaidByWriter,
 } from '../../fronts/messages.ts'
 import { ReadLease } from '../../fronts/read-lease.ts'
 import { ShownLog } from '../../fronts/shown-log.ts'
@@ -48,8 +48,8 @@ import type { Ref } from '../../runtime/actor.ts'
 import { machineMs, realWorld } from '../../runtime/clock.ts'
 import { ActorSystem } from '../../runtime/system.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
-import { Database } from '../../store/engine/database.ts'
 import { FollowedStore } from '../../store/engine/followed-store.ts'
+import { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { DeviceInbox } from '../../store/messages/device-inbox.ts'
 import { inboxNewsOf } from '../../store/messages/inbox-store.ts'
 import type { InboxWrites } from '../../store/messages/inbox-writes.ts'
@@ -70,7 +70,7 @@ import { VERSION } from '../process/version.ts'
 import type { Config } from '../settings/config.ts'
 import { Signalling } from '../signalling.ts'
 
-type Welcome = Extract<SaidByWriter, { kind: 'welcome' }>
+type Welcome = Extract<MessageToFront, { kind: 'welcome' }>
 
 /** Joins the process at the other end of the socket, its parent, and serves until that stops it or is lost. */
 export function startFront(socket: Duplex, name: string): void {
@@ -81,7 +81,9 @@ export function startFront(socket: Duplex, name: string): void {
     fatal: error => front?.host.fatal(error),
     onFailure: failure => front?.host.onActorFailure(failure),
   })
-  const heeding = new Heeding(count => link.say({ kind: 'heard', count } satisfies SaidByFront))
+  const acknowledgements = new Acknowledgements(count =>
+    link.send({ kind: 'acknowledged', count } satisfies MessageToWriter),
+  )
   const link: Link = new Link({
     socket,
     self: { name, version: VERSION },
@@ -89,11 +91,11 @@ export function startFront(socket: Duplex, name: string): void {
     serves: FRONT_SERVES,
     silenceMsMax: FRONT_SILENCE_MS_MAX,
     world,
-    onSaid: data =>
-      heeding.of(data as SaidByWriter, said => {
+    onMessage: data =>
+      acknowledgements.of(data as MessageToFront, message => {
         // At once: the next words are of changes behind this one.
-        if (said.kind === 'welcome') front = new Front(system, link, name, said)
-        else front?.onSaid(said)
+        if (message.kind === 'welcome') front = new Front(system, link, name, message)
+        else front?.onMessage(message)
         return undefined
       }),
     onLost: ({ message }) => {
@@ -105,13 +107,13 @@ export function startFront(socket: Duplex, name: string): void {
 
 /** The store and the log as they are when the front has heeded what was said. */
 class Following {
-  readonly database: Database
+  readonly database: LmdbStore
   readonly store: FollowedStore
   readonly log: Omit<ServedLog, 'vrf'>
   readonly logStore: LogStore
 
   constructor(config: Config, { lastChange }: Welcome, onFault: (error: unknown) => void) {
-    this.database = Database.openReadOnly(config.dataFolder)
+    this.database = LmdbStore.openReadOnly(config.dataFolder)
     this.store = new FollowedStore({ database: this.database, lastChange, newsOf: inboxNewsOf, onFault })
     this.logStore = new LogStore(this.store)
     const keys = readKeys(config)
@@ -133,7 +135,7 @@ class Front {
   readonly #deviceInbox: DeviceInbox
   readonly #vrf: VrfPool
   readonly #addresses: Welcome['addresses']
-  /** In a node, whose copy may be older than the record. */
+  /** In a node, whose copy may be older than the ledger. */
   readonly #readLease: ReadLease | undefined
   readonly #shownLog: ShownLog
 
@@ -156,8 +158,8 @@ class Front {
     const clusterName = config.node === undefined ? name : `${config.node.name}/${name}`
     if (config.node !== undefined) {
       link.limitSilence(NODE_LOST_MS)
-      const look = () => link.say({ kind: 'look' } satisfies SaidByFront)
-      this.#readLease = new ReadLease({ machineMs, world, look })
+      const poll = () => link.send({ kind: 'poll' } satisfies MessageToWriter)
+      this.#readLease = new ReadLease({ machineMs, world, poll })
     }
     const readLease = this.#readLease
     const { published } = following.log
@@ -182,7 +184,7 @@ class Front {
       tls: config.node?.tls,
       world,
       logger: host.logger,
-      onSaid: said => this.#onSaidAfar(said),
+      onMessage: message => this.#onFarMessage(message),
       onLost: () => {
         readLease?.end()
         shownLog.onWriterLost()
@@ -217,7 +219,7 @@ class Front {
       sessions: {
         current: sessionName => stores.sessions.current(sessionName),
         markPairUsed: async (sessionId, generation) =>
-          this.#saySoon({ kind: 'pair-used', sessionId, generation }),
+          this.#sendSoon({ kind: 'pair-used', sessionId, generation }),
       },
     })
     const catchUp = new CatchUp(async () => {
@@ -299,43 +301,43 @@ class Front {
     this.#listen(welcome.port).catch(host.fatal)
   }
 
-  onSaid(said: Exclude<SaidByWriter, Welcome | { kind: 'how-far' }>): void {
-    switch (said.kind) {
+  onMessage(message: Exclude<MessageToFront, Welcome | { kind: 'barrier' }>): void {
+    switch (message.kind) {
       case 'changed':
-        return this.following.store.apply(said)
+        return this.following.store.apply(message)
       case 'published':
-        return this.#shownLog.onStored(said.head, said.isComing === true)
+        return this.#shownLog.onStored(message.head, message.isComing === true)
       case 'writer':
-        this.#writer.goTo(said.at)
-        this.#shownLog.goTo(said.at)
-        if (said.at === 'here') this.#readLease?.needsNone()
+        this.#writer.goTo(message.at)
+        this.#shownLog.goTo(message.at)
+        if (message.at === 'here') this.#readLease?.needsNone()
         return
       case 'current':
-        this.#readLease?.current(said.atMs)
-        if (this.#writer.isFar) this.#saySoon({ kind: 'renew-read-lease', askedAtMs: machineMs() })
+        this.#readLease?.current(message.atMs)
+        if (this.#writer.isFar) this.#sendSoon({ kind: 'renew-read-lease', askedAtMs: machineMs() })
         return
-      case 'settle':
+      case 'flush':
         return this.#deviceInbox.settleCollected()
-      case 'as-of':
+      case 'position':
       case 'read-lease':
         return
     }
   }
 
   /** The writer of another node has its changes to here by a way of their own. */
-  #onSaidAfar(said: SaidByWriter): Promise<void> | undefined {
-    switch (said.kind) {
-      case 'as-of':
-        return this.following.store.applied(said.number)
+  #onFarMessage(message: MessageToFront): Promise<void> | undefined {
+    switch (message.kind) {
+      case 'position':
+        return this.following.store.applied(message.number)
       case 'published':
-        this.#shownLog.onPublished(said.head, said.isComing === true)
+        this.#shownLog.onPublished(message.head, message.isComing === true)
         return undefined
-      case 'settle':
+      case 'flush':
         this.#deviceInbox.settleCollected()
         return undefined
       case 'read-lease':
-        if (said.askedAtMs === undefined) this.#readLease?.end()
-        else this.#readLease?.given(said.askedAtMs)
+        if (message.askedAtMs === undefined) this.#readLease?.end()
+        else this.#readLease?.given(message.askedAtMs)
         return undefined
       default:
         throw new SignalError('MALFORMED', 'a writer says what it may')
@@ -348,7 +350,7 @@ class Front {
     await this.#vrf.ready
     await alsoOnLoopback(config, this.#http).listen(config.http.host, port)
     this.host.isOpen = true
-    this.#link.say({ kind: 'ready' } satisfies SaidByFront)
+    this.#link.send({ kind: 'ready' } satisfies MessageToWriter)
   }
 
   async #stop(): Promise<void> {
@@ -375,8 +377,8 @@ class Front {
     return id => this.#system.remoteRef<Message>(this.#writer.port, kind, id)
   }
 
-  #saySoon(said: SaidByFront): void {
-    this.#writer.saySoon(said)
+  #sendSoon(message: MessageToWriter): void {
+    this.#writer.sendSoon(message)
   }
 
   /** For the console of the writer, once a turn. */
@@ -392,12 +394,12 @@ class Front {
   #seenReporter(): (userId: UserId, deviceId: DeviceId) => void {
     const { monotonicMs } = this.host.world
     // No two users have a device of one id. A text of both ids would cost a tenth of a request.
-    const saidAtMs = new BoundedCache<DeviceId, number>(SEEN_KEPT_MAX)
+    const reportedAtMs = new BoundedCache<DeviceId, number>(SEEN_KEPT_MAX)
     return (userId, deviceId) => {
       const nowMs = monotonicMs()
-      if (nowMs - (saidAtMs.get(deviceId) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY_MS) return
-      saidAtMs.set(deviceId, nowMs)
-      this.#saySoon({ kind: 'seen', userId, deviceId })
+      if (nowMs - (reportedAtMs.get(deviceId) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY_MS) return
+      reportedAtMs.set(deviceId, nowMs)
+      this.#sendSoon({ kind: 'seen', userId, deviceId })
     }
   }
 }

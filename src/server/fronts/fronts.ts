@@ -7,21 +7,21 @@ import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
 import type { FrontMessage } from '../../../actors/messages.ts'
 import { SignalError } from '../../errors.ts'
+import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
 import {
   type Addresses,
   FRONT_SILENCE_MS_MAX,
-  type SaidByFront,
+  type MessageToWriter,
   WRITER_SERVES,
   type WriterPlace,
 } from '../../fronts/messages.ts'
-import { ToldFront } from '../../fronts/told-front.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import { machineMs } from '../../runtime/clock.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Process } from '../process/process.ts'
@@ -32,7 +32,7 @@ import type { FrontHandle } from './front-processes.ts'
 export interface FrontsDeps {
   readonly host: Pick<Process, 'config' | 'world' | 'logger'>
   readonly system: ActorSystem
-  readonly database: Pick<Database, 'follow' | 'lastChange'>
+  readonly database: Pick<LmdbStore, 'follow' | 'lastChange'>
   /** The log as it is published now. */
   readonly head: () => LogHead
   /** Routes of the writer beside those that every front has. */
@@ -41,10 +41,10 @@ export interface FrontsDeps {
   /** All fronts listen on this port. */
   readonly port: number
   /** A front of a node waits for a newer `current`. */
-  readonly onLook?: () => void
+  readonly onPoll?: () => void
 }
 
-class OpenFront extends ToldFront implements FrontHandle {
+class OpenFront extends FrontLink implements FrontHandle {
   readonly name: string
   readonly self: Ref<FrontMessage>
   isReady = false
@@ -86,9 +86,9 @@ export class Fronts {
       onOpen: () => {
         this.#open.set(front, link)
         this.#welcome(front)
-        stopFollowing = database.follow(change => front.say({ kind: 'changed', ...change }))
+        stopFollowing = database.follow(change => front.send({ kind: 'changed', ...change }))
       },
-      onSaid: said => this.#onSaid(front, said as SaidByFront),
+      onMessage: message => this.#onMessage(front, message as MessageToWriter),
       beforeAnswer: kind => this.#desks?.beforeAnswer(kind),
       onLost: reason => {
         stopFollowing()
@@ -133,7 +133,7 @@ export class Fronts {
   /** Where the fronts find the writer from now on; undefined while there is none. */
   sendTo(writer: WriterPlace | undefined): void {
     this.#writer = writer
-    for (const front of this.#open.keys()) front.say({ kind: 'writer', at: writer })
+    for (const front of this.#open.keys()) front.send({ kind: 'writer', at: writer })
   }
 
   /** The store has all that was recorded then, in the monotonic clock. */
@@ -144,7 +144,7 @@ export class Fronts {
 
   /** Call this when a checkpoint is published. */
   onPublished(): void {
-    for (const front of this.#open.keys()) front.say({ kind: 'published', head: this.#deps.head() })
+    for (const front of this.#open.keys()) front.send({ kind: 'published', head: this.#deps.head() })
   }
 
   /** Resolves when all of them give it to new connections. */
@@ -167,7 +167,7 @@ export class Fronts {
 
   #welcome(front: OpenFront): void {
     const { host, database, head, addresses, port, routes } = this.#deps
-    front.say({
+    front.send({
       kind: 'welcome',
       config: serialize(host.config),
       port,
@@ -177,22 +177,22 @@ export class Fronts {
       head: head(),
     })
     this.#desks?.join(front)
-    front.say({ kind: 'writer', at: this.#writer })
+    front.send({ kind: 'writer', at: this.#writer })
     if (this.#currentAtMs !== undefined) this.#sayCurrent(front, this.#currentAtMs)
   }
 
   #sayCurrent(front: OpenFront, atMs: number): void {
     const ageMs = this.#deps.host.world.monotonicMs() - atMs
-    front.say({ kind: 'current', atMs: machineMs() - ageMs })
+    front.send({ kind: 'current', atMs: machineMs() - ageMs })
   }
 
-  #onSaid(front: OpenFront, said: SaidByFront): undefined {
-    if (said.kind === 'ready') {
+  #onMessage(front: OpenFront, message: MessageToWriter): undefined {
+    if (message.kind === 'ready') {
       front.isReady = true
       this.#onReady?.()
-    } else if (said.kind === 'look') this.#deps.onLook?.()
-    else if (this.#desks !== undefined) this.#desks.onSaid(front, said)
-    else if (said.kind === 'heard') front.onHeard(said.count)
+    } else if (message.kind === 'poll') this.#deps.onPoll?.()
+    else if (this.#desks !== undefined) this.#desks.onMessage(front, message)
+    else if (message.kind === 'acknowledged') front.onAcknowledged(message.count)
     return undefined
   }
 }

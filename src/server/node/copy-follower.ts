@@ -1,12 +1,12 @@
-/** A node's copy of the record: filled where it is empty, then kept up with the changes of the writer. */
+/** A node's copy of the ledger: filled where it is empty, then kept up with the changes of the writer. */
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../../operations/log.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { Position } from '../../store/postgres/changes.ts'
 import type { Follower } from '../../store/postgres/follower.ts'
-import type { PostgresRecord } from '../../store/postgres/record.ts'
+import type { PostgresLedger } from '../../store/postgres/ledger.ts'
 import type { StoredRow } from '../../store/postgres/snapshot.ts'
 import type { WriterState } from '../../store/postgres/writer-row.ts'
 import { decodeRows } from '../../store/postgres/written-rows.ts'
@@ -14,8 +14,8 @@ import { openCopy } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { ConfigError } from '../settings/config.ts'
 
-/** Resolves when the store has all rows of the record, as they were a moment ago. Throws as `openLog`. */
-export async function openFilledCopy(host: Process, record: PostgresRecord): Promise<Database> {
+/** Resolves when the store has all rows of the ledger, as they were a moment ago. Throws as `openLog`. */
+export async function openFilledCopy(host: Process, ledger: PostgresLedger): Promise<LmdbStore> {
   const { dataFolder } = host.config
   const database = await openCopy(host)
   const state = database.copyState
@@ -26,24 +26,24 @@ export async function openFilledCopy(host: Process, record: PostgresRecord): Pro
     ])
   }
   if (state !== undefined && !state.isFilling) return database
-  if (state === undefined) return fill(database, record, host.logger)
+  if (state === undefined) return fill(database, ledger, host.logger)
   // A part of another snapshot.
   await database.close()
   await rm(join(dataFolder, 'store'), { recursive: true })
-  return fill(await openCopy(host), record, host.logger)
+  return fill(await openCopy(host), ledger, host.logger)
 }
 
-async function fill(database: Database, record: PostgresRecord, logger: Logger): Promise<Database> {
-  const { count, position } = await fillRows(database, record)
+async function fill(database: LmdbStore, ledger: PostgresLedger, logger: Logger): Promise<LmdbStore> {
+  const { count, position } = await fillRows(database, ledger)
   await database.filled(position.number, position.epoch)
   logger.info({ event: 'copy-filled', rows: count, change: position.number })
   return database
 }
 
-/** Puts all rows of the record into an empty store, which counts as one that lacks rows until `filled` says otherwise. */
+/** Puts all rows of the ledger into an empty store, which counts as one that lacks rows until `filled` says otherwise. */
 export async function fillRows(
-  database: Database,
-  record: PostgresRecord,
+  database: LmdbStore,
+  ledger: PostgresLedger,
 ): Promise<{ readonly count: number; readonly position: Position }> {
   let count = 0
   let rows: StoredRow[] = []
@@ -55,7 +55,7 @@ export async function fillRows(
     bytes = 0
   }
   await write()
-  const position = await record.snapshot(async portion => {
+  const position = await ledger.snapshot(async portion => {
     for (const row of portion) {
       rows.push(row)
       bytes += row.key.length + row.value.length
@@ -68,18 +68,18 @@ export async function fillRows(
 }
 
 export interface CopyDeps {
-  readonly record: PostgresRecord
-  readonly database: Database
+  readonly ledger: PostgresLedger
+  readonly database: LmdbStore
   readonly host: Pick<Process, 'logger' | 'fatal'>
   /** Called after changes were applied. */
   readonly onApplied: () => void
   /** Hears twice a second who writes. */
   readonly onWriter: (writer: WriterState) => void
-  /** The copy has all that the record had at `currentAtMs`, which is later than before. */
+  /** The copy has all that the ledger had at `currentAtMs`, which is later than before. */
   readonly onCurrent: () => void
 }
 
-/** Follows the record until it is closed. The process ends where the record has another past than the copy: the next start fills anew. */
+/** Follows the ledger until it is closed. The process ends where the ledger has another past than the copy: the next start fills anew. */
 export class CopyFollower {
   readonly #deps: CopyDeps
   readonly #follower: Follower
@@ -87,10 +87,10 @@ export class CopyFollower {
   #waiting: { readonly number: number; readonly resolve: () => void }[] = []
 
   constructor(deps: CopyDeps) {
-    const { record, database, host, onWriter, onCurrent } = deps
+    const { ledger, database, host, onWriter, onCurrent } = deps
     this.#deps = deps
     const { number, epoch } = database.copyState!
-    this.#follower = record.follow({
+    this.#follower = ledger.follow({
       after: { number, epoch },
       onChanges: async changes => {
         await database.apply(changes.map(({ body, ...place }) => ({ ...place, rows: decodeRows(body) })))
@@ -106,17 +106,17 @@ export class CopyFollower {
     )
   }
 
-  /** When the record was last known to answer, in the monotonic clock; undefined before it has. */
+  /** When the ledger was last known to answer, in the monotonic clock; undefined before it has. */
   get heardAtMs(): number | undefined {
     return this.#follower.heardAtMs
   }
 
-  /** The copy has all that the record had then, in the monotonic clock; undefined before it has. */
+  /** The copy has all that the ledger had then, in the monotonic clock; undefined before it has. */
   get currentAtMs(): number | undefined {
     return this.#follower.currentAtMs
   }
 
-  /** Asks the record now whether the copy is current. */
+  /** Asks the ledger now whether the copy is current. */
   look(): void {
     this.#follower.look()
   }

@@ -7,7 +7,7 @@ import type { LogHead } from '../../log/checkpoint.ts'
 import { observeFronts } from '../../operations/figures.ts'
 import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
 import { portIn } from '../addresses.ts'
 import type { FrontDesks } from '../fronts/front-desks.ts'
@@ -18,10 +18,10 @@ import type { Process } from '../process/process.ts'
 export interface NodeFrontsDeps {
   readonly host: Process
   readonly system: ActorSystem
-  readonly database: Database
+  readonly database: LmdbStore
   readonly addresses: Addresses
   /** A front waits for a newer `current`. */
-  readonly onLook: () => void
+  readonly onPoll: () => void
 }
 
 export class NodeFronts {
@@ -36,7 +36,7 @@ export class NodeFronts {
   #stopping: Promise<void> | undefined
   #restartsBefore = 0
   #head: () => LogHead | undefined
-  #saidHead: LogHead | undefined
+  #sentHead: LogHead | undefined
   #place: WriterPlace | undefined
   #desks: FrontDesks | undefined
   #isOver = false
@@ -60,8 +60,8 @@ export class NodeFronts {
   /** The copy has more changes, or a checkpoint was published. */
   onApplied(): void {
     const head = this.#head()
-    if (head === undefined || head.checkpoint === this.#saidHead?.checkpoint) return
-    this.#saidHead = head
+    if (head === undefined || head.checkpoint === this.#sentHead?.checkpoint) return
+    this.#sentHead = head
     this.#fronts?.onPublished()
   }
 
@@ -116,7 +116,7 @@ export class NodeFronts {
   }
 
   #start(): void {
-    const { host, system, database, addresses, onLook } = this.#deps
+    const { host, system, database, addresses, onPoll } = this.#deps
     const { config, world, logger } = host
     const fronts = new Fronts({
       host,
@@ -126,10 +126,10 @@ export class NodeFronts {
       routes: [],
       addresses,
       port: portIn(addresses.http),
-      onLook,
+      onPoll,
     })
     this.#fronts = fronts
-    this.#saidHead = this.#head()
+    this.#sentHead = this.#head()
     if (this.#desks === undefined) fronts.sendTo(this.#place)
     else fronts.serveBy(this.#desks)
     const count = Math.max(1, config.fronts)

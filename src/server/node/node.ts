@@ -1,5 +1,5 @@
 /**
- * One node of several, from its settings to its stop. It keeps a copy of the record, has its fronts answer from that, and is
+ * One node of several, from its settings to its stop. It keeps a copy of the ledger, has its fronts answer from that, and is
  * the writer while it holds the lease. A node that has lost the lease ends: another one goes on from what is recorded.
  */
 
@@ -13,9 +13,9 @@ import type { Registration } from '../../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../../limits.ts'
 import { observe, observeNode, observeStore } from '../../operations/figures.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
-import type { Database } from '../../store/engine/database.ts'
-import { PostgresRecord } from '../../store/postgres/record.ts'
-import type { RecordState, WriterState } from '../../store/postgres/writer-row.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
+import { PostgresLedger } from '../../store/postgres/ledger.ts'
+import type { LedgerState, WriterState } from '../../store/postgres/writer-row.ts'
 import type { GrpcServer } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
 import { Newcomers } from '../../transport/newcomers.ts'
@@ -36,8 +36,8 @@ import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
 import { startWriter, type Writer } from '../writer.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
-import { WriterLease } from './writer-lease.ts'
 
 /** Resolves when the node serves, as the writer or beside it. Throws as `start`. */
 export async function startNode(
@@ -46,35 +46,35 @@ export async function startNode(
   { say, knownCheckpoint }: Pick<StartDeps, 'say' | 'knownCheckpoint'>,
 ): Promise<RunningServer> {
   const { world, logger } = host
-  const record = await PostgresRecord.open({
+  const ledger = await PostgresLedger.open({
     url: node.databaseUrl,
     node: { name: node.name, address: addressOf(node), version: VERSION },
     monotonicMs: world.monotonicMs,
     random: world.random,
     onFailure: error => logger.warn({ event: 'record-not-written', err: error }),
   })
-  const { state } = await record.writer()
+  const { state } = await ledger.writer()
   if (state !== 'open') {
-    await record.close()
+    await ledger.close()
     throw unusable(state)
   }
-  const database = await openFilledCopy(host, record)
-  const running = new Node(host, node, { record, database, knownCheckpoint })
+  const database = await openFilledCopy(host, ledger)
+  const running = new Node(host, node, { ledger, database, knownCheckpoint })
   await running.listen(say)
   await running.join()
   return running
 }
 
 interface NodeDeps {
-  readonly record: PostgresRecord
-  readonly database: Database
+  readonly ledger: PostgresLedger
+  readonly database: LmdbStore
   readonly knownCheckpoint: string | undefined
 }
 
 /** The parts of a node that is the writer. */
 interface Writing extends Writer {
   readonly log: OpenedLog
-  readonly lease: WriterLease
+  readonly lease: LeaseKeeper
   readonly desks: FrontDesks
 }
 
@@ -95,8 +95,8 @@ class Node implements RunningServer {
   readonly #logStore: LogStore
   #follower: CopyFollower | undefined
   #isAcquiring = false
-  /** While it lasts the copy is what the record is. */
-  #lease: WriterLease | undefined
+  /** While it lasts the copy is what the ledger is. */
+  #lease: LeaseKeeper | undefined
   #writing: Writing | undefined
   #stopped: Promise<void> | undefined
 
@@ -121,7 +121,7 @@ class Node implements RunningServer {
       world: host.world,
       logger: host.logger,
       // The writer answers when all nodes show what it has registered.
-      onSaid: () => undefined,
+      onMessage: () => undefined,
       onLost: () => undefined,
       onOtherForm: ({ message }) => {
         if (!host.isOpen)
@@ -133,7 +133,7 @@ class Node implements RunningServer {
       system: this.#system,
       database,
       addresses: this.#addresses,
-      onLook: () => (this.#lease === undefined ? this.#follower?.look() : this.#look()),
+      onPoll: () => (this.#lease === undefined ? this.#follower?.look() : this.#look()),
     })
     this.#grpc = registrationServer(host, (...key) => this.#register(...key))
     this.#admin = operatorServer(host, () => this.#fronts.metrics())
@@ -172,7 +172,7 @@ class Node implements RunningServer {
   async join(): Promise<void> {
     const { host, database } = { host: this.#host, database: this.#deps.database }
     this.#follower = new CopyFollower({
-      record: this.#deps.record,
+      ledger: this.#deps.ledger,
       database,
       host,
       onApplied: () => this.#fronts.onApplied(),
@@ -214,9 +214,9 @@ class Node implements RunningServer {
 
   /** Becomes the writer, unless another node is faster. */
   async #acquire(): Promise<void> {
-    const { record, database, knownCheckpoint } = this.#deps
+    const { ledger, database, knownCheckpoint } = this.#deps
     const { host, logger } = { host: this.#host, logger: this.#host.logger }
-    const acquired = await record.acquire().catch(error => {
+    const acquired = await ledger.acquire().catch(error => {
       logger.warn({ event: 'lease-not-acquired', err: error })
       return undefined
     })
@@ -224,18 +224,18 @@ class Node implements RunningServer {
     const { epoch, last, head } = acquired
     logger.info({ event: 'writer', epoch, change: last })
     const { world, fatal } = host
-    const lease = new WriterLease({ lease: acquired, world, logger, onLost: fatal })
+    const lease = new LeaseKeeper({ lease: acquired, world, logger, onLost: fatal })
     await this.#follower!.reached(last)
     this.#lease = lease
     await this.#follower!.close()
-    database.recordIn(lease)
+    database.useLedger(lease)
     const recordedHead = head === undefined ? undefined : Buffer.from(head).toString()
     const log = await openCopiedLog(host, database, { knownCheckpoint, recordedHead })
     this.#writing = await this.#startWriting(log, lease)
     this.#fronts.serveBy(this.#writing.desks, () => log.published.head)
   }
 
-  async #startWriting(log: OpenedLog, lease: WriterLease): Promise<Writing> {
+  async #startWriting(log: OpenedLog, lease: LeaseKeeper): Promise<Writing> {
     const [host, system] = [this.#host, this.#system]
     const { headFile } = log.guard
     const publicUrl = () => host.config.publicUrl ?? this.#addresses.http
@@ -303,7 +303,7 @@ class Node implements RunningServer {
     }
   }
 
-  /** How long the record has not answered this node. */
+  /** How long the ledger has not answered this node. */
   #silentMs(): number {
     if (this.#lease !== undefined) return 0
     const { heardAtMs } = this.#follower ?? {}
@@ -311,7 +311,7 @@ class Node implements RunningServer {
   }
 
   async #stop(reason: string): Promise<void> {
-    const { record, database } = this.#deps
+    const { ledger, database } = this.#deps
     const { logger, fatal } = this.#host
     this.#host.isStopping = true
     logger.info({ event: 'stopping', reason })
@@ -329,7 +329,7 @@ class Node implements RunningServer {
     this.#link.goTo(undefined)
     await this.#follower?.close()
     this.#admin.close()
-    await record.close()
+    await ledger.close()
     await database.close()
     this.#host.close()
     clearTimeout(deadline)
@@ -344,8 +344,8 @@ async function stopWriting({ application, log, lease }: Writing): Promise<void> 
   await lease.release()
 }
 
-function unusable(state: Exclude<RecordState, 'open'>): ConfigError {
-  return new ConfigError([`the record in CALLSIGN_DATABASE_URL can't be used: ${UNUSABLE[state]}`])
+function unusable(state: Exclude<LedgerState, 'open'>): ConfigError {
+  return new ConfigError([`the ledger in CALLSIGN_DATABASE_URL can't be used: ${UNUSABLE[state]}`])
 }
 
 function addressOf({ host, port }: NodeConfig): string {

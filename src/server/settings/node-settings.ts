@@ -1,11 +1,11 @@
-/** Reads the settings of a node of several: the record that they share, and how nodes reach each other. */
+/** Reads the settings of a node of several: the ledger that they share, and how nodes reach each other. */
 
 import { hostname } from 'node:os'
 import type { NodeTls } from '../../fronts/link/node-sockets.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
 import { hasCertificates, isKeyPair } from './setting-forms.ts'
 
-/** This node of several that share one record of changes. */
+/** This node of several that share one ledger of changes. */
 export interface NodeConfig {
   /** With its password. */
   readonly databaseUrl: string

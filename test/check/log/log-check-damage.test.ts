@@ -10,7 +10,7 @@ import { RawLog } from '../../../src/check/log/raw-log.ts'
 import { reasonAgainstRepair, repairLog } from '../../../src/check/log/repair.ts'
 import { LOG_TABLES } from '../../../src/keyserver/log-store.ts'
 import { parseBundle } from '../../../src/log/tile.ts'
-import type { Database } from '../../../src/store/engine/database.ts'
+import type { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { brokenOf, check, mixedKeys, namesOf, storeLog } from '../../support/checked-log.ts'
 import { nameOfKey, type RowKey, type TableName } from '../../support/damage.ts'
 import { seedOf } from '../../support/seed.ts'
@@ -102,7 +102,7 @@ for (const [table, expected] of Object.entries(EXPECTED) as [TableName, Expectat
 }
 
 /** A record's content, as text. */
-function meaningOf(database: Database, table: TableName, key: RowKey): string | undefined {
+function meaningOf(database: LmdbStore, table: TableName, key: RowKey): string | undefined {
   if (table !== LOG_TABLES.head && table !== LOG_TABLES.maker) return undefined
   const raw = new RawLog(database)
   try {

@@ -11,9 +11,9 @@ import { checkRows, type RowFault, TABLE_CHECKS } from '../../../src/check/rows/
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { LOG_TABLES } from '../../../src/keyserver/log-store.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { EXPIRY, Expiries, endingKey, TIME_BYTES } from '../../../src/store/engine/expiries.ts'
 import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { INBOX_HEADS, InboxStore } from '../../../src/store/messages/inbox-store.ts'
 import { fillStore, LEFT_EMPTY } from '../../support/filled-store.ts'
 import { storedTable } from '../../support/stored-table.ts'
@@ -43,7 +43,7 @@ const GARBAGE = Buffer.from('c1ffdeadbeefc1ffdeadbeefc1ff', 'hex')
 
 const folder = t.testdir()
 await fillStore(folder)
-const database = Database.open(folder)
+const database = LmdbStore.open(folder)
 t.teardown(() => database.close())
 await fillAnInbox()
 

@@ -388,13 +388,13 @@ t.test(
   'what comes behind a word waits until that is heeded, in order, and nothing is read meanwhile',
   async t => {
     const heeded: (() => void)[] = []
-    const nodes = linkedNodes({}, { onSaid: () => new Promise<void>(resolve => heeded.push(resolve)) })
+    const nodes = linkedNodes({}, { onMessage: () => new Promise<void>(resolve => heeded.push(resolve)) })
     const heard = listen(nodes.writer)
     const probe = probeOf(nodes.front, 'a')
     await nodes.settle()
-    nodes.front.link.say('one')
+    nodes.front.link.send('one')
     probe.tell({ kind: 'm', n: 1 })
-    nodes.front.link.say('two')
+    nodes.front.link.send('two')
     probe.tell({ kind: 'm', n: 2 })
     await nodes.settle()
     probe.tell({ kind: 'm', n: 3 })
@@ -415,7 +415,7 @@ t.test('a word that may wait goes with the next message, or by itself some milli
   const nodes = linkedNodes(
     {},
     {
-      onSaid: word => {
+      onMessage: word => {
         said.push(word)
         return undefined
       },
@@ -423,22 +423,22 @@ t.test('a word that may wait goes with the next message, or by itself some milli
   )
   const heard = listen(nodes.writer)
   await nodes.settle()
-  nodes.front.link.saySoon('first')
+  nodes.front.link.sendSoon('first')
   await nodes.settle()
   t.same(said, [])
-  nodes.front.link.saySoon('second')
+  nodes.front.link.sendSoon('second')
   probeOf(nodes.front, 'a').tell({ kind: 'm', n: 1 })
   await nodes.settle()
   t.same([said, heard], [['first', 'second'], ['a 1']])
-  nodes.front.link.saySoon('third')
+  nodes.front.link.sendSoon('third')
   await nodes.advance(100)
   t.same(said, ['first', 'second', 'third'])
 })
 
 t.test('a word that can not be heeded ends the link', async t => {
-  const nodes = linkedNodes({}, { onSaid: () => Promise.reject(new Error('the copy is gone')) })
+  const nodes = linkedNodes({}, { onMessage: () => Promise.reject(new Error('the copy is gone')) })
   await nodes.settle()
-  nodes.front.link.say('one')
+  nodes.front.link.send('one')
   await nodes.settle()
   t.match(nodes.writer.lost, [{ code: 'STORE_UNAVAILABLE', message: /the copy is gone/ }])
 })

@@ -68,7 +68,7 @@ t.test('one that ends again and again waits longer each time, until it has staye
 t.test('signals of a terminal or supervisor do not end a front', async t => {
   const { writer, pid } = await writerOfOne(t)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid, signal)
-  writer.links.get('front-1')!.say('ping')
+  writer.links.get('front-1')!.send('ping')
   await writer.until(() => writer.said.at(-1) === 'pong')
   t.same(writer.ends('front-1'), [])
 })

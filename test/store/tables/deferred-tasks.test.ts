@@ -5,13 +5,13 @@ import t, { type Test } from 'tap'
 import type { DeferredTask } from '../../../src/domain/contacts/deferred-task.ts'
 import type { RequestId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { DeferredTasks } from '../../../src/store/tables/deferred-tasks.ts'
 import { storedTable } from '../../support/stored-table.ts'
 
 function open(t: Test, folder = t.testdir(), secretByte = 1) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, secretByte))

@@ -1,11 +1,11 @@
 /** Lists of ids: order, pages, counts. */
 
 import t, { type Test } from 'tap'
-import { Database } from '../../../src/store/engine/database.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { IdLists, LIST, type ListEntry } from '../../../src/store/tables/id-lists.ts'
 
 async function openLists(t: Test, entries: readonly ListEntry[]) {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const lists = new IdLists()
   await database.change(change => {

@@ -5,15 +5,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { IdempotencyStore, type IdempotentRequest } from '../../../src/store/tables/idempotency-store.ts'
 
 const REQUEST = { scope: 'createThing 7', key: 'k1', body: Buffer.from('{"a":1}') }
 const DAY_MS = 86_400_000
 
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
@@ -64,7 +64,7 @@ t.test('neither key, scope nor reply can be read in the file', async t => {
 
 t.test('a reply that another secret sealed is as good as none', async t => {
   const folder = t.testdir()
-  const before = Database.open(folder)
+  const before = LmdbStore.open(folder)
   const secrets = deriveSecrets(Buffer.alloc(32, 1))
   const old = new IdempotencyStore(new Expiries(before), secrets, randomBytes)
   await before.change(change => old.keep(change, REQUEST, 'x'), 0)

@@ -2,8 +2,8 @@
 
 import t, { type Test } from 'tap'
 import type { BucketRate } from '../../../src/domain/token-bucket.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import type { Change } from '../../../src/store/engine/store.ts'
 import { RateStore } from '../../../src/store/tables/rate-store.ts'
 
@@ -11,7 +11,7 @@ const HOUR = { count: 20, perMs: 3_600_000, burst: 20 }
 const DAY = { count: 50, perMs: 86_400_000, burst: 50 }
 
 function open(t: Test, folder = t.testdir()) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const rates = new RateStore(expiries)
@@ -59,7 +59,7 @@ t.test('names are counted apart', async t => {
 
 t.test('counts are there after a restart', async t => {
   const folder = t.testdir()
-  const before = Database.open(folder)
+  const before = LmdbStore.open(folder)
   const rates = new RateStore(new Expiries(before))
   await before.change(change => {
     for (let taken = 0; taken < 20; taken++) rates.take(change, 'ann', [HOUR])

@@ -3,27 +3,27 @@
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { Logger } from '../../operations/log.ts'
 import type { World } from '../../runtime/clock.ts'
-import type { ChangeRecord, RecordedChange } from '../../store/engine/change-record.ts'
+import type { ChangeLedger, LedgerChange } from '../../store/engine/change-ledger.ts'
 import { LeaseLost } from '../../store/postgres/failure.ts'
-import type { Lease } from '../../store/postgres/lease.ts'
+import type { WriteLease } from '../../store/postgres/write-lease.ts'
 import { encodeRows } from '../../store/postgres/written-rows.ts'
 
-export interface WriterLeaseDeps {
-  readonly lease: Lease
+export interface LeaseKeeperDeps {
+  readonly lease: WriteLease
   readonly world: Pick<World, 'monotonicMs' | 'every'>
   readonly logger: Pick<Logger, 'warn'>
   /** The lease has run out or is another node's: this process is the writer no more, and must end. */
   readonly onLost: (error: unknown) => void
 }
 
-export class WriterLease implements ChangeRecord {
+export class LeaseKeeper implements ChangeLedger {
   readonly epoch: number
-  readonly #deps: WriterLeaseDeps
+  readonly #deps: LeaseKeeperDeps
   readonly #stopRenewing: () => void
   readonly #stopWatching: () => void
   #head: Uint8Array | undefined
 
-  constructor(deps: WriterLeaseDeps) {
+  constructor(deps: LeaseKeeperDeps) {
     const { lease, world } = deps
     this.#deps = deps
     this.epoch = lease.epoch
@@ -40,7 +40,7 @@ export class WriterLease implements ChangeRecord {
     return this.#deps.lease.lastsUntilMs
   }
 
-  async append(changes: readonly RecordedChange[]): Promise<void> {
+  async append(changes: readonly LedgerChange[]): Promise<void> {
     const { lease } = this.#deps
     await lease.append(
       changes[0]!.number,

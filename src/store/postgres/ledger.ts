@@ -1,8 +1,8 @@
 /**
- * The system of record of several nodes: PostgreSQL, 15 or newer, with the order of changes, the rows that they make, and
+ * The system of ledger of several nodes: PostgreSQL, 15 or newer, with the order of changes, the rows that they make, and
  * the lease of the one node that writes. Bodies of changes are bytes to it, but for the rows that it writes behind.
  *
- * The writer acquires a `Lease` and appends. Every other node takes a `snapshot` and `follow`s from there.
+ * The writer acquires a `WriteLease` and appends. Every other node takes a `snapshot` and `follow`s from there.
  */
 
 import type { Position } from './changes.ts'
@@ -10,28 +10,28 @@ import type { ConnectionDeps } from './connection.ts'
 import { LeaseLost } from './failure.ts'
 import { Filling } from './filling.ts'
 import { Follower, type Following } from './follower.ts'
-import { Lease } from './lease.ts'
 import { Reconnecting } from './reconnecting.ts'
 import { openSchema } from './schema.ts'
 import { type OnRows, readSnapshot } from './snapshot.ts'
+import { WriteLease } from './write-lease.ts'
 import {
   acquireLease,
-  leaveRecord,
+  type LedgerState,
+  leaveLedger,
   type NodeIdentity,
-  type RecordState,
   readHead,
   readWriter,
   type WriterState,
 } from './writer-row.ts'
 
-export interface PostgresRecordDeps {
+export interface PostgresLedgerDeps {
   /** `postgres://`, with a password; TLS as its parameters say. */
   readonly url: string
   readonly node: NodeIdentity
   readonly monotonicMs: () => number
   /** At least 0, less than 1; spreads attempts to connect. */
   readonly random: () => number
-  /** Hears of failures after which the record goes on by itself. */
+  /** Hears of failures after which the ledger goes on by itself. */
   readonly onFailure: (error: unknown) => void
   readonly leaseMs?: number
   /** How often rows are written behind the changes. */
@@ -40,15 +40,15 @@ export interface PostgresRecordDeps {
   readonly changesKeptMs?: number
 }
 
-export class PostgresRecord {
-  readonly #deps: PostgresRecordDeps
+export class PostgresLedger {
+  readonly #deps: PostgresLedgerDeps
   readonly #connection: ConnectionDeps
   readonly #control: Reconnecting
   readonly #followers = new Set<Follower>()
   /** The one that was acquired last. */
-  #lease: Lease | undefined
+  #lease: WriteLease | undefined
 
-  private constructor(deps: PostgresRecordDeps) {
+  private constructor(deps: PostgresLedgerDeps) {
     this.#deps = deps
     this.#connection = { url: deps.url, applicationName: `callsign ${deps.node.name}` }
     this.#control = new Reconnecting(this.#connection)
@@ -58,22 +58,22 @@ export class PostgresRecord {
    * Makes the tables where they are missing. Throws `STORE_UNAVAILABLE`: PostgreSQL can't be reached or is too old, or the
    * tables are of a newer program.
    */
-  static async open(deps: PostgresRecordDeps): Promise<PostgresRecord> {
-    const record = new PostgresRecord(deps)
+  static async open(deps: PostgresLedgerDeps): Promise<PostgresLedger> {
+    const ledger = new PostgresLedger(deps)
     try {
-      await openSchema(await record.#control.get())
-      return record
+      await openSchema(await ledger.#control.get())
+      return ledger
     } catch (error) {
-      await record.close()
+      await ledger.close()
       throw error
     }
   }
 
   /**
-   * The lease, with a new epoch, or undefined where a node's lease lasts, or the record is in none of these states. Ends
-   * an earlier lease of this record. Throws `STORE_UNAVAILABLE`.
+   * The lease, with a new epoch, or undefined where a node's lease lasts, or the ledger is in none of these states. Ends
+   * an earlier lease of this ledger. Throws `STORE_UNAVAILABLE`.
    */
-  async acquire(states: readonly RecordState[] = ['open']): Promise<Lease | undefined> {
+  async acquire(states: readonly LedgerState[] = ['open']): Promise<WriteLease | undefined> {
     const { node, monotonicMs, random, onFailure } = this.#deps
     const { leaseMs = LEASE_MS, rowsEveryMs = ROWS_EVERY_MS, changesKeptMs = CHANGES_KEPT_MS } = this.#deps
     const control = await this.#control.get()
@@ -81,7 +81,7 @@ export class PostgresRecord {
     const acquired = await acquireLease(control, node, leaseMs, states)
     if (acquired === undefined) return undefined
     await this.#lease?.close()
-    this.#lease = new Lease({
+    this.#lease = new WriteLease({
       acquired,
       askedAtMs,
       answeredAtMs: monotonicMs(),
@@ -123,17 +123,17 @@ export class PostgresRecord {
     return readSnapshot(this.#connection, onRows)
   }
 
-  /** Undefined where the record is not empty. Throws `LeaseLost`, `STORE_UNAVAILABLE`. */
-  fill({ epoch }: Pick<Lease, 'epoch'>): Promise<Filling | undefined> {
+  /** Undefined where the ledger is not empty. Throws `LeaseLost`, `STORE_UNAVAILABLE`. */
+  fill({ epoch }: Pick<WriteLease, 'epoch'>): Promise<Filling | undefined> {
     return Filling.begin(this.#connection, epoch)
   }
 
   /**
-   * From now on no node works on the record: its log goes on elsewhere. Throws `LeaseLost`, also where the record has
+   * From now on no node works on the ledger: its log goes on elsewhere. Throws `LeaseLost`, also where the ledger has
    * changed since the lease was acquired; `STORE_UNAVAILABLE`: it may have been left.
    */
-  async leave({ epoch, last }: Pick<Lease, 'epoch' | 'last'>): Promise<void> {
-    const isLeft = await leaveRecord(await this.#control.get(), epoch, last)
+  async leave({ epoch, last }: Pick<WriteLease, 'epoch' | 'last'>): Promise<void> {
+    const isLeft = await leaveLedger(await this.#control.get(), epoch, last)
     if (!isLeft) throw new LeaseLost('another node has acquired one', 'not written')
   }
 

@@ -1,6 +1,6 @@
 /**
- * The lease of the one node that writes. Its epoch comes from `PostgresRecord.acquire` alone: a lease that is lost stays
- * lost, and its holder forgets what is not in the record and starts anew as a follower.
+ * The lease of the one node that writes. Its epoch comes from `PostgresLedger.acquire` alone: a lease that is lost stays
+ * lost, and its holder forgets what is not in the ledger and starts anew as a follower.
  */
 
 import type { ConnectionDeps } from './connection.ts'
@@ -10,7 +10,7 @@ import type { Reconnecting } from './reconnecting.ts'
 import { RowsBehind, type RowsBehindDeps } from './rows-behind.ts'
 import { type Acquired, releaseLease, renewLease } from './writer-row.ts'
 
-export interface LeaseDeps {
+export interface WriteLeaseDeps {
   readonly acquired: Acquired
   /** Between its sending and its answer the lease was acquired. */
   readonly askedAtMs: number
@@ -24,7 +24,7 @@ export interface LeaseDeps {
   readonly rows: Pick<RowsBehindDeps, 'everyMs' | 'keptMs' | 'onFailure'>
 }
 
-export class Lease {
+export class WriteLease {
   readonly epoch: number
   /** The number of the last change as the lease was acquired. */
   readonly last: number
@@ -32,12 +32,12 @@ export class Lease {
   readonly head: Uint8Array | undefined
   /** Takes the rows of the changes that were appended. */
   readonly rowsBehind: RowsBehind
-  readonly #deps: LeaseDeps
+  readonly #deps: WriteLeaseDeps
   readonly #writes: FencedWrites
   #lastsUntilMs: number
   #overAtMs: number
 
-  constructor(deps: LeaseDeps) {
+  constructor(deps: WriteLeaseDeps) {
     const { acquired, leaseMs, connection, random, monotonicMs } = deps
     this.#deps = deps
     this.epoch = acquired.epoch

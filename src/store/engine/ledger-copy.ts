@@ -1,12 +1,12 @@
-/** A store as the copy of a record of changes: its rows, and how far it has come, are written together. */
+/** A store as the copy of a ledger of changes: its rows, and how far it has come, are written together. */
 
 import { ABORT, type Database as LmdbTable, type RootDatabase, TransactionFlags } from 'lmdb'
-import type { WrittenRow } from './change-record.ts'
+import type { WrittenRow } from './change-ledger.ts'
 import { bufferOf } from './lmdb-change.ts'
 import { writing } from './lmdb-writes.ts'
 import { textKeyTable } from './store.ts'
 
-/** How far a copy of a record has come. */
+/** How far a copy of a ledger has come. */
 export interface CopyState {
   /** The last change's; 0 where there was none. */
   readonly number: number
@@ -21,7 +21,7 @@ export const STATE_KEY = 'state'
 /** Its one table of bytes, by name, keys as LMDB has them. */
 export type RawTableOf = (name: string) => LmdbTable<Uint8Array, Uint8Array>
 
-export class RecordCopy {
+export class LedgerCopy {
   /** Whether what is written may be in the kernel's memory alone. */
   isUnsynced = false
   readonly #environment: RootDatabase

@@ -1,5 +1,5 @@
 /**
- * The order of changes beside LMDB: a system of record that the nodes of a cluster share. A change is done when the record has it; each
+ * The order of changes beside LMDB: a system of ledger that the nodes of a cluster share. A change is done when the ledger has it; each
  * node's LMDB is a copy.
  */
 
@@ -15,8 +15,8 @@ export interface WrittenRow {
 /** A row that is there. */
 export type PutRow = WrittenRow & { readonly value: Uint8Array }
 
-/** A change that the record has. */
-export interface RecordedChange {
+/** A change that the ledger has. */
+export interface LedgerChange {
   /** Its place in the order, from 1 on. */
   readonly number: number
   /** The lease under which it was made. */
@@ -24,17 +24,17 @@ export interface RecordedChange {
   readonly rows: readonly WrittenRow[]
 }
 
-export interface ChangeRecord {
+export interface ChangeLedger {
   readonly epoch: number
   /**
-   * Resolves once the record has all of them, in order. Called again only when it has resolved or rejected.
+   * Resolves once the ledger has all of them, in order. Called again only when it has resolved or rejected.
    *
-   * Rejects with `NotRecordedError` where it has none of them and may take later ones. Any other error is final: this
+   * Rejects with `NotInLedgerError` where it has none of them and may take later ones. Any other error is final: this
    * process must not change anything any more.
    */
-  append(changes: readonly RecordedChange[]): Promise<void>
+  append(changes: readonly LedgerChange[]): Promise<void>
 }
 
-export class NotRecordedError extends Error {
-  override readonly name = 'NotRecordedError'
+export class NotInLedgerError extends Error {
+  override readonly name = 'NotInLedgerError'
 }

@@ -1,14 +1,14 @@
-/** A store whose changes go into a record first: what the record has taken is in it, and in every copy, byte for byte. */
+/** A store whose changes go into a ledger first: what the ledger has taken is in it, and in every copy, byte for byte. */
 
 import t, { type Test } from 'tap'
 import {
-  type ChangeRecord,
-  NotRecordedError,
-  type RecordedChange,
+  type ChangeLedger,
+  type LedgerChange,
+  NotInLedgerError,
   type WrittenRow,
-} from '../../../src/store/engine/change-record.ts'
+} from '../../../src/store/engine/change-ledger.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
-import { Database } from '../../../src/store/engine/database.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { bytesTable, type Change, recordTable, textKeyTable } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
@@ -22,27 +22,27 @@ const KEYS = Array.from({ length: 8 }, (_, at) => Buffer.from([at, 200 + at]))
 const ROUNDS = countOf('CALLSIGN_RECORD_ROUNDS', { short: 20, long: 60 })
 
 /** Keeps changes in memory, in the form in which they leave the process, and refuses when it is told to. */
-class MemoryRecord implements ChangeRecord {
+class MemoryRecord implements ChangeLedger {
   readonly epoch = 3
-  readonly changes: RecordedChange[] = []
+  readonly changes: LedgerChange[] = []
   outcome: 'taken' | 'not taken' | 'lost' = 'taken'
 
-  append(changes: readonly RecordedChange[]): Promise<void> {
-    if (this.outcome === 'not taken') return Promise.reject(new NotRecordedError('it is away'))
+  append(changes: readonly LedgerChange[]): Promise<void> {
+    if (this.outcome === 'not taken') return Promise.reject(new NotInLedgerError('it is away'))
     if (this.outcome === 'lost') return Promise.reject(new Error('another node is the writer'))
     this.changes.push(...structuredClone(changes))
     return Promise.resolve()
   }
 }
 
-function openRecorded(t: Test, options: Parameters<typeof Database.open>[1] = {}, folder = t.testdir()) {
-  const database = Database.open(folder, { ...options, isRecorded: true })
+function openRecorded(t: Test, options: Parameters<typeof LmdbStore.open>[1] = {}, folder = t.testdir()) {
+  const database = LmdbStore.open(folder, { ...options, hasLedger: true })
   t.teardown(() => database.close())
   return { database, folder }
 }
 
 /** Every row of every table, as LMDB has it; without how far the copy has come. */
-function rowsOf(database: Database): string[] {
+function rowsOf(database: LmdbStore): string[] {
   return database
     .tableNames()
     .filter(name => name !== 'copy-state')
@@ -55,7 +55,7 @@ function rowsOf(database: Database): string[] {
     .toSorted()
 }
 
-function snapshotOf(database: Database): WrittenRow[] {
+function snapshotOf(database: LmdbStore): WrittenRow[] {
   return database
     .tableNames()
     .filter(name => name !== 'copy-state')
@@ -97,7 +97,7 @@ function writeAtRandom(random: () => number): (change: Change) => void {
 }
 
 t.test(
-  'copies that apply what the record has end as the writer did, however changes fail',
+  'copies that apply what the ledger has end as the writer did, however changes fail',
   sized(),
   async t => {
     const seed = seedOf()
@@ -105,7 +105,7 @@ t.test(
     const random = randomFrom(seed)
     const { database: writer } = openRecorded(t)
     const record = new MemoryRecord()
-    writer.recordIn(record)
+    writer.useLedger(record)
     const { database: copy } = openRecorded(t, {}, t.testdir({ copy: {} }))
     let before = rowsOf(writer)
     for (let round = 0; round < ROUNDS; round++) {
@@ -114,7 +114,7 @@ t.test(
       const together = Array.from({ length: 1 + Math.floor(random() * 6) }, () => writeAtRandom(random))
       const ended = await Promise.allSettled(together.map(write => writer.change(write)))
       if (record.outcome === 'not taken') {
-        t.same(rowsOf(writer), before, 'nothing is there that the record has not taken')
+        t.same(rowsOf(writer), before, 'nothing is there that the ledger has not taken')
         const reasons = ended.flatMap(each =>
           each.status === 'rejected' ? [(each.reason as Error).message] : [],
         )
@@ -145,7 +145,7 @@ t.test(
   },
 )
 
-t.test('a change that the record has refused for good ends the store', async t => {
+t.test('a change that the ledger has refused for good ends the store', async t => {
   const broken: string[] = []
   const { database } = openRecorded(t, { onBroken: ({ message }) => broken.push(message) })
   const record = new MemoryRecord()
@@ -154,7 +154,7 @@ t.test('a change that the record has refused for good ends the store', async t =
     { code: 'STORE_UNAVAILABLE' },
     'before this process may change anything',
   )
-  database.recordIn(record)
+  database.useLedger(record)
   await database.change(change => change.put(COUNTERS, 'a', 1))
   record.outcome = 'lost'
   const [first, second] = await Promise.allSettled([
@@ -174,7 +174,7 @@ t.test('a change that the record has refused for good ends the store', async t =
 t.test('a change that writes nothing has no place in the order', async t => {
   const { database } = openRecorded(t)
   const record = new MemoryRecord()
-  database.recordIn(record)
+  database.useLedger(record)
   t.equal(await database.change(change => change.get(COUNTERS, 'a') ?? 'none'), 'none')
   t.equal(database.lastChange, 0)
   await database.change(change => change.put(COUNTERS, 'a', 1))
@@ -184,7 +184,7 @@ t.test('a change that writes nothing has no place in the order', async t => {
 t.test('a store that is opened again goes on behind its last change, and says what it lacks', async t => {
   const record = new MemoryRecord()
   const first = openRecorded(t)
-  first.database.recordIn(record)
+  first.database.useLedger(record)
   for (const number of [1, 2, 3]) await first.database.change(change => change.put(COUNTERS, 'a', number))
   await first.database.close()
   const { database } = openRecorded(t, {}, first.folder)

@@ -11,18 +11,18 @@ import { type Database as LmdbTable, open, type RootDatabase, type Transaction }
 import { Encoder } from 'msgpackr'
 import { assert, type ErrorCode, messageOf, SignalError } from '../../errors.ts'
 import {
-  type ChangeRecord,
-  NotRecordedError,
+  type ChangeLedger,
+  type LedgerChange,
+  NotInLedgerError,
   type PutRow,
-  type RecordedChange,
   type WrittenRow,
-} from './change-record.ts'
+} from './change-ledger.ts'
 import { formatChangedRows } from './changed-rows.ts'
 import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
+import { COPY_STATE, type CopyState, LedgerCopy, STATE_KEY } from './ledger-copy.ts'
 import { LmdbChange, LmdbView, type OpenTable, type StoreFigures } from './lmdb-change.ts'
-import { COPY_STATE, type CopyState, RecordCopy, STATE_KEY } from './record-copy.ts'
 import {
   type Change,
   DESCRIBED_TABLES,
@@ -61,8 +61,8 @@ export interface StoreOptions {
   readonly onFault?: (error: unknown) => void
   /** Looks at the store's file before anything is read from it; what it throws is thrown by `open`. */
   readonly inspect?: (path: string) => void
-  /** Whether its changes have a record, of which the store is a copy. */
-  readonly isRecorded?: boolean
+  /** Whether its changes have a ledger, of which the store is a copy. */
+  readonly hasLedger?: boolean
   /**
    * Called where the machine has stopped since `writeUnsynced`: the store may lack any part, and was removed. Without it
    * `open` throws.
@@ -72,7 +72,7 @@ export interface StoreOptions {
   readonly rehearse?: Rehearse
 }
 
-export class Database implements Store {
+export class LmdbStore implements Store {
   readonly #environment: RootDatabase
   readonly #changes: CommitQueue
   readonly #folder: string
@@ -88,9 +88,9 @@ export class Database implements Store {
   readonly #followers = new Set<(change: FollowedChange) => void>()
   readonly #figures: StoreFigures = { commits: 0, puts: 0, removes: 0, reads: 0 }
   readonly #view: View
-  readonly #copies: RecordCopy
+  readonly #copies: LedgerCopy
   /** Undefined until this process may change what all nodes share. */
-  #record: ChangeRecord | undefined
+  #ledger: ChangeLedger | undefined
   #lastChange = 0
 
   private constructor(
@@ -100,7 +100,7 @@ export class Database implements Store {
       nowMs = Date.now,
       onBroken = () => undefined,
       onFault = rethrow,
-      isRecorded = false,
+      hasLedger = false,
       rehearse,
     }: StoreOptions,
     writer?: Writer,
@@ -114,13 +114,13 @@ export class Database implements Store {
     const openTable = (table: Table<never, never>) => this.#openTable(table)
     this.#view = new LmdbView(openTable, this.#figures)
     if (writer !== undefined) this.openTables()
-    this.#copies = new RecordCopy(
+    this.#copies = new LedgerCopy(
       environment,
       name => this.#rawTable(name),
       // Not yet: a damaged store that is opened for reading could end the process.
       () => this.#openTable(COPY_STATE)?.lmdb as LmdbTable<unknown, string>,
     )
-    if (isRecorded) this.#lastChange = this.copyState?.number ?? 0
+    if (hasLedger) this.#lastChange = this.copyState?.number ?? 0
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,
@@ -129,9 +129,9 @@ export class Database implements Store {
           nowMs: atMs ?? this.#nowMs(),
           number: this.#lastChange + ahead + 1,
           hasUndo,
-          isRecorded,
+          hasLedger,
         }),
-      record: isRecorded ? changes => this.#recordAll(changes) : undefined,
+      ledger: hasLedger ? changes => this.#writeToLedger(changes) : undefined,
       onCommitted: () => {
         this.#figures.commits += 1
       },
@@ -146,7 +146,7 @@ export class Database implements Store {
    * has it open for writing, when its making was cut short, or when the machine stopped while it was written without syncs,
    * and `CHECKPOINT_INVALID` when its file is no store.
    */
-  static open(folder: string, options: StoreOptions = {}): Database {
+  static open(folder: string, options: StoreOptions = {}): LmdbStore {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
     assertWritable(folder)
     if (options.onLost === undefined) assertSynced(folder)
@@ -169,7 +169,7 @@ export class Database implements Store {
     syncStore(resolve(folder), firstMade)
     const isClosed = closeToOthers(folder)
     options.inspect?.(join(folder, 'store', 'data.mdb'))
-    return new Database(environment, folder, options, { lock, isClosed })
+    return new LmdbStore(environment, folder, options, { lock, isClosed })
   }
 
   /**
@@ -177,7 +177,7 @@ export class Database implements Store {
    * lock nor its turn to write. Throws `STORE_UNAVAILABLE` when there is none, or the machine stopped while it was written
    * without syncs, and `CHECKPOINT_INVALID` when its file is no store. One that begins as a store and is damaged can end the process.
    */
-  static openReadOnly(folder: string): Database {
+  static openReadOnly(folder: string): LmdbStore {
     const path = join(folder, 'store')
     assertReadable(folder)
     assertSynced(folder)
@@ -189,7 +189,7 @@ export class Database implements Store {
       encoding: 'binary',
     } as const
     const environment = open({ path, ...options })
-    return new Database(environment, folder, {})
+    return new LmdbStore(environment, folder, {})
   }
 
   /** Opens every table that is described by now, so far as it is there. */
@@ -265,9 +265,9 @@ export class Database implements Store {
     return read(this.#view)
   }
 
-  /** From now on changes are made, each first in `record`, whose last change this store must have. */
-  recordIn(record: ChangeRecord): void {
-    this.#record = record
+  /** From now on changes are made, each first in `ledger`, whose last change this store must have. */
+  useLedger(ledger: ChangeLedger): void {
+    this.#ledger = ledger
   }
 
   /** Whether any table has a row. */
@@ -276,7 +276,7 @@ export class Database implements Store {
   }
 
   /**
-   * From now on the copy is written without syncs: what is missing after a crash of the machine is in the record. A killed
+   * From now on the copy is written without syncs: what is missing after a crash of the machine is in the ledger. A killed
    * process loses nothing. Does nothing on a system without a boot id, since a crash would go unnoticed.
    */
   writeUnsynced(): void {
@@ -286,7 +286,7 @@ export class Database implements Store {
     this.#copies.isUnsynced = true
   }
 
-  /** Undefined where it is no copy of a record. */
+  /** Undefined where it is no copy of a ledger. */
   get copyState(): CopyState | undefined {
     return this.#view.get(COPY_STATE, STATE_KEY)
   }
@@ -310,7 +310,7 @@ export class Database implements Store {
     }
   }
 
-  /** Puts rows of a snapshot of the record into an empty store; the copy can't be used until `filled` resolves. */
+  /** Puts rows of a snapshot of the ledger into an empty store; the copy can't be used until `filled` resolves. */
   fill(rows: readonly WrittenRow[]): Promise<void> {
     return this.#copy(rows, { number: 0, epoch: 0, isFilling: true })
   }
@@ -331,8 +331,8 @@ export class Database implements Store {
     await this.#copies.forget()
   }
 
-  /** Makes the next changes of the record, which another node has made, durable here. Followers hear of all their rows. */
-  async apply(changes: readonly RecordedChange[]): Promise<void> {
+  /** Makes the next changes of the ledger, which another node has made, durable here. Followers hear of all their rows. */
+  async apply(changes: readonly LedgerChange[]): Promise<void> {
     const last = changes.at(-1)
     if (last === undefined) return
     assert(changes[0]!.number === this.#lastChange + 1, 'a copy gets each change, in order')
@@ -346,19 +346,19 @@ export class Database implements Store {
     }
   }
 
-  async #recordAll(changes: readonly LmdbChange[]): Promise<void> {
-    const record = this.#record
-    if (record === undefined) throw new NotRecordedError('another node is the writer')
-    const recorded = changes.map(({ number, recordedRows }) => ({
+  async #writeToLedger(changes: readonly LmdbChange[]): Promise<void> {
+    const ledger = this.#ledger
+    if (ledger === undefined) throw new NotInLedgerError('another node is the writer')
+    const recorded = changes.map(({ number, ledgerRows }) => ({
       number,
-      epoch: record.epoch,
-      rows: recordedRows,
+      epoch: ledger.epoch,
+      rows: ledgerRows,
     }))
-    await record.append(recorded)
+    await ledger.append(recorded)
     await this.#copyChanges(recorded)
   }
 
-  #copyChanges(changes: readonly RecordedChange[]): Promise<void> {
+  #copyChanges(changes: readonly LedgerChange[]): Promise<void> {
     const { number, epoch } = changes.at(-1)!
     return this.#copy(
       changes.flatMap(({ rows }) => rows),

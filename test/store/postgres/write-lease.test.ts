@@ -4,10 +4,10 @@ import { inspect } from 'node:util'
 import t from 'tap'
 import { refusalOfForm, STORE_FORM } from '../../../src/store/engine/store-form.ts'
 import { LeaseLost } from '../../../src/store/postgres/failure.ts'
-import type { Lease } from '../../../src/store/postgres/lease.ts'
+import type { WriteLease } from '../../../src/store/postgres/write-lease.ts'
 import { freePort } from '../../support/free-port.ts'
 import { PASSWORD, sharedPostgres, skipWithoutPostgres } from '../../support/postgres.ts'
-import { acquireNext, bytesOf, changesIn, openRecord } from '../../support/record.ts'
+import { acquireNext, bytesOf, changesIn, openLedger } from '../../support/record.ts'
 
 t.test('the lease', { skip: skipWithoutPostgres }, async t => {
   const server = await sharedPostgres(t)
@@ -17,7 +17,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
     const names = ['one', 'two', 'three', 'four', 'five', 'six']
     // Each makes the tables, too.
     const records = await Promise.all(
-      names.map(name => openRecord(t, url, { node: { name, address: `${name}:1`, version: '0.2.0' } })),
+      names.map(name => openLedger(t, url, { node: { name, address: `${name}:1`, version: '0.2.0' } })),
     )
     let epoch = 0
     for (let round = 0; round < 5; round++) {
@@ -45,12 +45,12 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
   t.test('a lease that is renewed lasts, and one that is not is taken over', async t => {
     const url = await server.newDatabase()
     const [one, two] = [
-      await openRecord(t, url, { leaseMs: 300 }),
-      await openRecord(t, url, { leaseMs: 300 }),
+      await openLedger(t, url, { leaseMs: 300 }),
+      await openLedger(t, url, { leaseMs: 300 }),
     ]
     const lease = await acquireNext(one)
     const endsAtMs = lease.lastsUntilMs
-    let next: Lease | undefined
+    let next: WriteLease | undefined
     // A machine that stalls may let the lease run out early.
     while (performance.now() < endsAtMs + 300 && next === undefined) {
       await lease.renew()
@@ -64,9 +64,9 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
     t.equal(lease.isLost, true)
   })
 
-  t.test('a lease that was taken over appends nothing, whatever it knows of the record', async t => {
+  t.test('a lease that was taken over appends nothing, whatever it knows of the ledger', async t => {
     const url = await server.newDatabase()
-    const [one, two] = [await openRecord(t, url, { leaseMs: 100 }), await openRecord(t, url)]
+    const [one, two] = [await openLedger(t, url, { leaseMs: 100 }), await openLedger(t, url)]
     const lease = await acquireNext(one)
     await lease.append(1, [bytesOf('a'), bytesOf('b')])
     const next = await acquireNext(two)
@@ -87,7 +87,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
 
   t.test('a lease that has run out, and that no node has acquired, appends', async t => {
     const url = await server.newDatabase()
-    const record = await openRecord(t, url, { leaseMs: 0 })
+    const record = await openLedger(t, url, { leaseMs: 0 })
     const lease = await acquireNext(record)
     t.equal((await record.writer()).holder, undefined)
     await lease.append(1, [bytesOf('a')])
@@ -96,7 +96,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
 
   t.test('a released lease appends nothing', async t => {
     const url = await server.newDatabase()
-    const lease = await acquireNext(await openRecord(t, url))
+    const lease = await acquireNext(await openLedger(t, url))
     await lease.append(1, [bytesOf('a')])
     await lease.release()
     await t.rejects(lease.append(2, [bytesOf('b')]), { name: 'LeaseLost' })
@@ -105,7 +105,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
 
   t.test('the head is set where it is what the writer knows, and by the writer alone', async t => {
     const url = await server.newDatabase()
-    const [one, two] = [await openRecord(t, url, { leaseMs: 100 }), await openRecord(t, url)]
+    const [one, two] = [await openLedger(t, url, { leaseMs: 100 }), await openLedger(t, url)]
     t.equal(await two.head(), undefined)
     const lease = await acquireNext(one)
     await lease.setHead(undefined, bytesOf('first'))
@@ -123,7 +123,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
 
   t.test('an append of no change, out of turn or beside another one is a defect', async t => {
     const url = await server.newDatabase()
-    const lease = await acquireNext(await openRecord(t, url))
+    const lease = await acquireNext(await openLedger(t, url))
     await t.rejects(lease.append(2, [bytesOf('a')]), /follows the last/)
     await t.rejects(lease.append(1, []), /has a change/)
     const appended = lease.append(1, [bytesOf('a')])
@@ -133,16 +133,16 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
 
   t.test('tables of another program are refused, and left as they are', async t => {
     const url = await server.newDatabase()
-    await openRecord(t, url)
+    await openLedger(t, url)
     const refusal = { code: 'STORE_UNAVAILABLE', message: refusalOfForm(0, 'the database')! }
     for (const change of ['set version = version + 1', 'set version = 0']) {
       await server.query(url, `update callsign.schema_version ${change}`)
-      await t.rejects(openRecord(t, url), refusal)
+      await t.rejects(openLedger(t, url), refusal)
     }
     await server.query(url, 'delete from callsign.schema_version')
-    await t.rejects(openRecord(t, url), refusal)
+    await t.rejects(openLedger(t, url), refusal)
     await server.query(url, `insert into callsign.schema_version values (${STORE_FORM})`)
-    const record = await openRecord(t, url)
+    const record = await openLedger(t, url)
     t.match(await record.writer(), { state: 'open', last: 0 })
     await server.query(url, 'delete from callsign.writer')
     await t.rejects(record.writer(), { code: 'STORE_UNAVAILABLE', message: /has lost its row/ })
@@ -163,7 +163,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
       `${url}?sslmode=verify-full&sslrootcert=/none`,
     ]
     for (const wrong of failures) {
-      const error = await openRecord(t, wrong).then(
+      const error = await openLedger(t, wrong).then(
         () => undefined,
         (error: unknown) => error,
       )

@@ -11,8 +11,8 @@ import type { Happening } from '../../../src/domain/happening.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { LmdbChange } from '../../../src/store/engine/lmdb-change.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import {
   bytesTable,
   type Change,
@@ -34,16 +34,16 @@ const MORE_SHAPES = recordTable<object>('shaped', [['a', 'b'], ['c'], ['d']])
 const WATCHED = recordTable<number>('watched')
 const UNWATCHED = recordTable<number>('unwatched')
 
-function readAll<Value>(database: Database, table: Table<Value>, keys: readonly Uint8Array[]): unknown[] {
+function readAll<Value>(database: LmdbStore, table: Table<Value>, keys: readonly Uint8Array[]): unknown[] {
   return database.view(view => keys.map(key => view.get(table, key)))
 }
 
-function countOf(database: Database, name: string): number | undefined {
+function countOf(database: LmdbStore, name: string): number | undefined {
   return database.view(view => view.get(COUNTERS, name))
 }
 
-function openStore(t: Test, folder = t.testdir()): Database {
-  const database = Database.open(folder)
+function openStore(t: Test, folder = t.testdir()): LmdbStore {
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   return database
 }
@@ -58,15 +58,15 @@ t.test('a file that was cut short as it was made is refused, and left as it is',
       code: 'STORE_UNAVAILABLE',
       message: new RegExp(`^${path} has 1024 bytes.*${advice}`),
     }
-    t.throws(() => Database.open(folder), refusal)
-    if (name === 'store') t.throws(() => Database.openReadOnly(folder), refusal)
+    t.throws(() => LmdbStore.open(folder), refusal)
+    if (name === 'store') t.throws(() => LmdbStore.openReadOnly(folder), refusal)
     t.equal(statSync(path).size, 1_024)
   }
 })
 
 t.test('a file without LMDB’s beginning is refused, and left as it is', async t => {
   const made = t.testdir()
-  await Database.open(made).close()
+  await LmdbStore.open(made).close()
   const whole = readFileSync(join(made, 'store', 'data.mdb'))
   const pageBytes = whole.readUInt32LE(48)
   const changed = (at: number, ...bytes: number[]) =>
@@ -90,13 +90,13 @@ t.test('a file without LMDB’s beginning is refused, and left as it is', async 
       code: 'CHECKPOINT_INVALID',
       message: new RegExp(`^${path} does not begin as a store does.*restore a backup`),
     }
-    t.throws(() => Database.open(folder), refusal, what)
-    t.throws(() => Database.openReadOnly(folder), refusal, what)
+    t.throws(() => LmdbStore.open(folder), refusal, what)
+    t.throws(() => LmdbStore.openReadOnly(folder), refusal, what)
     t.ok(readFileSync(path).equals(bytes), what)
   }
   const folder = t.testdir({ lock: { 'data.mdb': broken.text } })
   const message = /nothing is kept there: remove .*lock while/
-  t.throws(() => Database.open(folder), { code: 'STORE_UNAVAILABLE', message })
+  t.throws(() => LmdbStore.open(folder), { code: 'STORE_UNAVAILABLE', message })
 })
 
 t.test(
@@ -111,9 +111,9 @@ t.test(
 
 t.test('a change is read after it and there when the store is opened again', async t => {
   const folder = t.testdir()
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   const key = Uint8Array.of(1)
-  const read = (from: Database) =>
+  const read = (from: LmdbStore) =>
     from.view(view => [view.get(BYTES, key), view.get(ROWS, key), view.get(NAMES, 'name')])
   const writing = database.change(change => {
     change.put(BYTES, key, Uint8Array.of(2, 3))
@@ -261,7 +261,7 @@ t.test('a second process is refused, and let in when the first has ended', async
   const folder = t.testdir()
   const holder = await startHolder(t, folder)
   t.equal(await openIn(holder), 'open')
-  t.throws(() => Database.open(folder), { code: 'STORE_UNAVAILABLE', message: `${holder.process.pid}` })
+  t.throws(() => LmdbStore.open(folder), { code: 'STORE_UNAVAILABLE', message: `${holder.process.pid}` })
   const second = await startHolder(t, folder)
   t.equal(await openIn(second), 'refused STORE_UNAVAILABLE')
   holder.process.stdin!.end()
@@ -294,10 +294,10 @@ t.test('a second process is let in only when a killed one writes no more', async
   t.comment(`refused ${refused} times before`)
 })
 
-async function openAsSoonAsPossible(folder: string): Promise<{ database: Database; refusals: number }> {
+async function openAsSoonAsPossible(folder: string): Promise<{ database: LmdbStore; refusals: number }> {
   for (let refusals = 0; ; refusals++) {
     try {
-      return { database: Database.open(folder), refusals }
+      return { database: LmdbStore.open(folder), refusals }
     } catch (error) {
       if ((error as SignalError).code !== 'STORE_UNAVAILABLE' || refusals === REFUSALS_MAX) throw error
       await setImmediate()
@@ -327,13 +327,13 @@ t.test('records of any shape come back, also after one with names in the positio
   const folder = t.testdir()
   const records = [{ a: 1, b: 2n }, { c: 'x' }, { b: 2n, a: 1 }, { d: [{ a: 3, b: 4n }] }, { c: 'y' }]
   const keys = records.map((_, at) => Uint8Array.of(at))
-  const first = Database.open(folder)
+  const first = LmdbStore.open(folder)
   await first.change(change => {
     for (const [at, record] of records.entries()) change.put(FEW_SHAPES, keys[at]!, record)
   })
   t.same(readAll(first, FEW_SHAPES, keys), records)
   await first.close()
-  const second = Database.open(folder)
+  const second = LmdbStore.open(folder)
   t.same(readAll(second, MORE_SHAPES, keys), records)
   const added = records.map((_, at) => Uint8Array.of(100 + at))
   await second.change(change => {
@@ -356,7 +356,7 @@ t.test('records of any shape come back, also after one with names in the positio
 t.test(
   'whoever watches a table hears of its rows before the change settles, also when it is refused',
   async t => {
-    const database = Database.open(t.testdir())
+    const database = LmdbStore.open(t.testdir())
     t.teardown(() => database.close())
     const heard: string[] = []
     const begun: string[] = []
@@ -450,7 +450,7 @@ t.test(
   'a change reads its own writes, in one instant, and tells what happened once it is durable',
   async t => {
     let clockMs = 5
-    const database = Database.open(t.testdir(), { nowMs: () => clockMs++ })
+    const database = LmdbStore.open(t.testdir(), { nowMs: () => clockMs++ })
     t.teardown(() => database.close())
     const heard: string[] = []
     const faults: unknown[] = []
@@ -487,7 +487,7 @@ t.test(
 
 t.test('a subscriber that throws keeps no other from hearing, and the change stands', async t => {
   const faults: unknown[] = []
-  const database = Database.open(t.testdir(), { onFault: error => faults.push(error) })
+  const database = LmdbStore.open(t.testdir(), { onFault: error => faults.push(error) })
   t.teardown(() => database.close())
   const heard: string[] = []
   const fault = new Error('subscriber')
@@ -570,7 +570,7 @@ t.test('where nobody follows, no list of rows is made of a change', async t => {
 
 t.test('a follower that throws keeps no other from hearing, and the change stands', async t => {
   const faults: unknown[] = []
-  const database = Database.open(t.testdir(), { onFault: error => faults.push(error) })
+  const database = LmdbStore.open(t.testdir(), { onFault: error => faults.push(error) })
   t.teardown(() => database.close())
   const fault = new Error('follower')
   const heard: number[] = []
@@ -583,7 +583,7 @@ t.test('a follower that throws keeps no other from hearing, and the change stand
 })
 
 t.test('where LMDB fails as a batch runs again, nothing of the batch is there', async t => {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const key = (text: string) => Buffer.from(text)
   const cache = new WatchedCache(database, [ROWS], rowKey => Buffer.from(rowKey).toString(), 10)
@@ -627,7 +627,7 @@ t.test('where LMDB fails as a batch runs again, nothing of the batch is there', 
 })
 
 t.test('an error of the runtime with a number is none of LMDB, and the store goes on', async t => {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   await t.rejects(
     database.change(() => structuredClone(() => undefined)),
@@ -637,7 +637,7 @@ t.test('an error of the runtime with a number is none of LMDB, and the store goe
 })
 
 /** Every row of every table, as bytes. */
-function contentOf(database: Database): unknown {
+function contentOf(database: LmdbStore): unknown {
   return database.tableNames().map(name => {
     const rows = [...database.storedRows(name).getRange({})]
     return [name, rows.map(({ key, value }) => [String(key), Buffer.from(value)])]
