@@ -349,13 +349,13 @@ class Front {
     assertOwnBinaries(config)
     await this.#vrf.ready
     await alsoOnLoopback(config, this.#http).listen(config.http.host, port)
-    this.host.isOpen = true
+    this.host.opened()
     this.#link.send({ kind: 'ready' } satisfies MessageToWriter)
   }
 
   async #stop(): Promise<void> {
-    if (this.host.isStopping) return
-    this.host.isStopping = true
+    if (this.host.phase === 'stopping') return
+    this.host.stopping()
     this.#http.stopListening()
     const inRandomOrder = shuffle([...this.#connections], this.host.world.random)
     await this.#signalling.drain(inRandomOrder, FRONT_STOP_MS / 10, sleep)
