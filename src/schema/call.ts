@@ -9,7 +9,7 @@ import type { ParticipantView, PersonName, SentKeysReason } from '../domain/call
 import type { CallRecord } from '../domain/calls/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
-import { BodyReader } from './json.ts'
+import { BodyReader, type Written } from './json.ts'
 import { oneOf } from './one-of.ts'
 import { page } from './page.ts'
 import { optionalTimeText, Time, timeText } from './time.ts'
@@ -372,7 +372,10 @@ export interface RoomAdmission {
 }
 
 /** As `CallMediaView` has it. */
-export function mediaBody({ isReady, entry }: CallMedia, admit: Admit | undefined): object {
+export function mediaBody(
+  { isReady, entry }: CallMedia,
+  admit: Admit | undefined,
+): Written<Static<typeof CallMediaView>> {
   if (admit === undefined) return CLIENT_MEDIA
   const state = isReady ? 'ready' : 'pending'
   return entry === undefined ? { kind: 'janus', state } : { kind: 'janus', state, ...admit(entry) }
@@ -415,7 +418,7 @@ export function keySetBody({ epoch, members }: KeySet) {
 }
 
 /** A participant as `CallParticipant` has it. */
-export function participantBody(view: ParticipantView): object {
+export function participantBody(view: ParticipantView): Written<Static<typeof CallParticipant>> {
   return {
     userId: view.userId,
     displayName: view.displayName,
@@ -449,7 +452,7 @@ export function historyBody(row: CallHistoryRow, peers: readonly PersonName[]): 
   }
 }
 
-const CLIENT_MEDIA = { kind: 'client' }
+const CLIENT_MEDIA = { kind: 'client' } as const
 const ACCEPT_REJOIN = new BodyReader(AcceptRejoinRequest)
 const KEYS = new BodyReader(KeysRequest)
 const DECLINE = new BodyReader(DeclineRequest)
