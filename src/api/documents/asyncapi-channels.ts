@@ -6,14 +6,14 @@
 import Type, { type TSchema } from 'typebox'
 import { type NoticeQueue, queueOfNotice } from '../../domain/messages/inbox.ts'
 import type { Notice } from '../../domain/messages/notice.ts'
+import { TOPIC_EVENTS } from '../../schema/call-event.ts'
 import {
   AcceptRejoinRequest,
   DeclineRequest,
   KeysRequest,
   RingingRequest,
   type SaidCallCommand,
-} from '../../schema/call.ts'
-import { TOPIC_EVENTS } from '../../schema/call-event.ts'
+} from '../../schema/call-request.ts'
 import { EVENTS } from '../../schema/event.ts'
 import { type EventType, SentAt } from '../../schema/event-form.ts'
 

@@ -1,6 +1,6 @@
 /** What every message of the AsyncAPI document is for, in a sentence. */
 
-import type { SaidCallCommand } from '../../schema/call.ts'
+import type { SaidCallCommand } from '../../schema/call-request.ts'
 import { EVENTS } from '../../schema/event.ts'
 import type { EventType } from '../../schema/event-form.ts'
 
