@@ -5,20 +5,12 @@
 
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
-import type { FrameFailure } from './frame-cryptor.ts'
 import { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, JanusSession, type PublisherData } from './janus-session.ts'
-import {
-  type PeerDeps,
-  Publisher,
-  parseDescription,
-  STREAMS,
-  type StreamName,
-  sendingTrack,
-  type VideoCodec,
-} from './publisher.ts'
+import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
+import { type MediaStatistics, readStatistics } from './media-statistics.ts'
+import { type PeerDeps, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
-import type { TrackCounts } from './worker.ts'
 
 export interface GatewayMediaOptions {
   readonly callId: string
@@ -45,39 +37,6 @@ export interface Admission {
 }
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
-
-export interface RemoteStream {
-  readonly track: MediaStreamTrack
-  /** As the member says it. */
-  readonly isOn: boolean
-}
-
-export interface MediaParticipant {
-  /** The gateway's name for what this device of theirs sends, another one after each reconnection. */
-  readonly feed: string
-  /** Whose the server says the feed is. Undefined for one that it does not know, or not yet: show no name with it. */
-  readonly userId: string | undefined
-  readonly microphone?: RemoteStream
-  readonly camera?: RemoteStream
-  readonly screen?: RemoteStream
-  /** Why frames can't be opened, ten in a row. */
-  readonly undecryptable?: FrameFailure
-}
-
-export interface ParticipantStatistics {
-  /** Frames that were opened, by stream. */
-  readonly opened: Readonly<Partial<Record<StreamName, number>>>
-  /** Frames that were not, by reason. */
-  readonly failed: Readonly<Partial<Record<FrameFailure, number>>>
-  /** Loudness, 0 to 1. */
-  readonly level: number
-}
-
-export interface MediaStatistics {
-  readonly own: { readonly sealed: number; readonly notSealed: number; readonly level: number }
-  /** By feed. */
-  readonly participants: ReadonlyMap<string, ParticipantStatistics>
-}
 
 export interface MediaEvents {
   /** One has come, or has changed. */
@@ -111,15 +70,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #epochs = new Set<number>()
   #epoch: number | undefined
   readonly #small = new Set<string>()
-  readonly #undecryptable = new Map<string, FrameFailure>()
-  #userOfFeed: ReadonlyMap<string, string> = new Map()
   #state: MediaState = 'off'
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
   #attempts: AbortController | undefined
   #stay: Stay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
-  #participants: ReadonlyMap<string, MediaParticipant> = new Map()
+  readonly #participants = new MediaParticipants((change, participant) => this.emit(change, participant))
   #watchdog: ReturnType<typeof setInterval> | undefined
   #mended = 0
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
@@ -131,8 +88,9 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#options = options
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
       if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
-      if (report.kind === 'decryptable') this.#undecryptable.delete(report.track)
-      else this.#undecryptable.set(report.track, report.reason)
+      const { undecryptable } = this.#participants
+      if (report.kind === 'decryptable') undecryptable.delete(report.track)
+      else undecryptable.set(report.track, report.reason)
       this.#show()
     })
   }
@@ -147,7 +105,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   get participants(): readonly MediaParticipant[] {
-    return [...this.#participants.values()]
+    return this.#participants.all
   }
 
   /** Frames of this epoch can be opened from now on. */
@@ -171,7 +129,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   /** Whose each feed is, by user id: never the gateway's word. */
   vouch(userOfFeed: ReadonlyMap<string, string>): void {
-    this.#userOfFeed = userOfFeed
+    this.#participants.userOfFeed = userOfFeed
     this.#show()
   }
 
@@ -220,23 +178,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   async statistics(): Promise<MediaStatistics> {
     const stay = this.#stay
-    const counts = await this.#frames.counts()
-    const received = (await stay?.subscriber.received()) ?? new Map()
-    const own = STREAMS.map(name => counts.get(sendingTrack(name)))
-    const participants = new Map<string, ParticipantStatistics>()
-    for (const [track, { feed, name }] of stay?.subscriber.tracks ?? []) {
-      const before = participants.get(feed)
-      const level = name === 'microphone' ? (received.get(track)?.level ?? 0) : (before?.level ?? 0)
-      participants.set(feed, withCounts(before, name, counts.get(track), level))
-    }
-    return {
-      own: {
-        sealed: own.reduce((sum, one) => sum + (one?.passed ?? 0), 0),
-        notSealed: own.reduce((sum, one) => sum + (one?.failed['not-sealed'] ?? 0), 0),
-        level: (await stay?.publisher.level()) ?? 0,
-      },
-      participants,
-    }
+    return readStatistics(await this.#frames.counts(), stay)
   }
 
   /** How often a transform that the browser had lost was laid anew. */
@@ -374,35 +316,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#show()
   }
 
-  /** Tells what has changed of the participants. */
   #show(): void {
-    const before = this.#participants
-    const now = [...this.#publishers].map(([feed, publisher]) => this.#participantOf(feed, publisher))
-    this.#participants = new Map(now.map(participant => [participant.feed, participant]))
-    for (const participant of now) {
-      if (!isSame(before.get(participant.feed), participant)) this.emit('participant', participant)
-    }
-    for (const [feed, participant] of before)
-      if (!this.#participants.has(feed)) this.emit('gone', participant)
-  }
-
-  #participantOf(feed: string, { streams = [] }: PublisherData): MediaParticipant {
-    const subscriber = this.#stay?.subscriber
-    const remote = streams.flatMap(({ type, description }) => {
-      const name = parseDescription(description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
-      const track = subscriber?.track(feed, name)
-      const isOn = parseDescription(description)?.isOn ?? true
-      return track === undefined ? [] : [[name, { track, isOn }] as const]
-    })
-    const failing = [...(subscriber?.tracks ?? [])].find(
-      ([track, place]) => place.feed === feed && this.#undecryptable.has(track),
-    )
-    return {
-      feed,
-      userId: this.#userOfFeed.get(feed),
-      ...Object.fromEntries(remote),
-      ...(failing && { undecryptable: this.#undecryptable.get(failing[0])! }),
-    }
+    this.#participants.show(this.#publishers, this.#stay?.subscriber)
   }
 
   /** The gateway keeps no events for a socket that is lost: where members came or went, this device joins anew. */
@@ -465,7 +380,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     stay?.publisher.close()
     stay?.subscriber.close()
     this.#publishers = new Map()
-    this.#undecryptable.clear()
+    this.#participants.undecryptable.clear()
     this.#show()
   }
 
@@ -483,26 +398,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
 function newWorker(): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
-}
-
-function withCounts(
-  before: ParticipantStatistics | undefined,
-  name: StreamName,
-  counts: TrackCounts | undefined,
-  level: number,
-): ParticipantStatistics {
-  const failed: Partial<Record<string, number>> = { ...before?.failed }
-  for (const [reason, count] of Object.entries(counts?.failed ?? {})) {
-    failed[reason] = (failed[reason] ?? 0) + count
-  }
-  return { opened: { ...before?.opened, [name]: counts?.passed ?? 0 }, failed, level }
-}
-
-function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
-  const isSameStream = (name: StreamName) =>
-    one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
-  const isSamePerson = one?.userId === other.userId && one?.undecryptable === other.undecryptable
-  return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {
