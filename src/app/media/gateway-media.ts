@@ -6,10 +6,10 @@
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
-import { type HandleEvent, JanusSession, type PublisherData } from './janus-session.ts'
+import { type HandleEvent, type JanusHandle, JanusSession, type PublisherData } from './janus-session.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
-import { type PeerDeps, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
+import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
 
 export interface GatewayMediaOptions {
@@ -205,7 +205,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   async #enter(signal: AbortSignal): Promise<void> {
-    const { url, roomId, roomToken, pluginToken } = this.#admission!
+    const { roomId, roomToken } = this.#admission!
     const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
     const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
     if (signal.aborted) return
@@ -217,15 +217,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const again = (error?: unknown) => {
       if (!signal.aborted) this.#lose(error)
     }
-    const session = new JanusSession({
-      url,
-      pluginToken,
-      onSocket: state => {
-        this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
-        if (state === 'back') void this.#catchUp().catch(again)
-      },
-      onLost: again,
-    })
+    const onSocket = (state: 'lost' | 'back') => {
+      this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
+      if (state === 'back') void this.#catchUp().catch(again)
+    }
+    const session = new JanusSession(this.#admission!, onSocket, again)
     signal.addEventListener('abort', () => session.destroy())
     // Else the other members would see a ghost for as long as a lost session is kept.
     globalThis.addEventListener('pagehide', () => session.destroy(), { signal })
@@ -238,21 +234,16 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       const display = crypto.randomUUID()
       const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display })
       const handle = await session.attach(callId, event => subscriber.onEvent(event))
-      const subscriber: Subscriber = new Subscriber({
-        ...this.#peerDeps(again, configuration),
-        handle,
+      const openOn = (handle: JanusHandle) =>
+        openPeer(handle, this.#frames, configuration, this.#onConnectionState(again))
+      const subscriber: Subscriber = new Subscriber(openOn(handle), {
         join: () => ({ room: roomId, token: this.#admission!.roomToken, private_id: joined.data.private_id }),
         small: this.#small,
         onTracks: () => this.#show(),
         onError: again,
       })
-      const publisher = new Publisher({
-        ...this.#peerDeps(again, configuration),
-        handle: own,
-        codec: this.#options.codec ?? 'vp8',
-        simulcast: this.#options.simulcast ?? false,
-        tracks: this.#tracks,
-      })
+      const { codec = 'vp8', simulcast = false } = this.#options
+      const publisher = new Publisher(openOn(own), this.#tracks, codec, simulcast)
       const feeds = async () => {
         const { data } = await own.message({ request: 'listparticipants', room: roomId })
         const sending = (data.participants ?? []).filter(one => one.publisher && one.id !== joined.data.id)
@@ -276,23 +267,20 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     }, WATCH_MS)
   }
 
-  #peerDeps(again: () => void, configuration: RTCConfiguration): Omit<PeerDeps, 'handle'> {
+  /** Of one connection. */
+  #onConnectionState(again: () => void): (state: RTCPeerConnectionState) => void {
     let timer: ReturnType<typeof setTimeout> | undefined
-    return {
-      frames: this.#frames,
-      configuration,
-      onConnectionState: state => {
-        clearTimeout(timer)
-        if (state === 'failed') again()
-        if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
-        if (state === 'connected') this.#connectingMs = CONNECTING_MS
-        if (state === 'connecting') {
-          timer = setTimeout(() => {
-            this.#connectingMs = Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
-            again()
-          }, this.#connectingMs)
-        }
-      },
+    return state => {
+      clearTimeout(timer)
+      if (state === 'failed') again()
+      if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
+      if (state === 'connected') this.#connectingMs = CONNECTING_MS
+      if (state === 'connecting') {
+        timer = setTimeout(() => {
+          this.#connectingMs = Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
+          again()
+        }, this.#connectingMs)
+      }
     }
   }
 
