@@ -301,7 +301,7 @@ export const CALL_NOTICES = {
   ),
 } satisfies Record<CallNoticeBody['kind'], EventForm>
 
-/** What a call's topic has, live only. */
+/** Events of a call's topic, live only. */
 export const TOPIC_EVENTS = {
   participant_invited: participantForm('participant_invited', 'Somebody was asked into the call'),
   participant_ringing: participantForm('participant_ringing', 'A device of theirs rings'),

@@ -1,4 +1,4 @@
-/** What a client asks of calls (contract 4): the bodies of requests, and of commands over STOMP. */
+/** Requests of clients about calls (contract 4): bodies over HTTP, and commands over STOMP. */
 
 import Type, { type Static } from 'typebox'
 import type { DeclineReason, SentKeyMap } from '../domain/calls/call-command.ts'

@@ -1,4 +1,4 @@
-/** The form of an event (contract 7.3): what it is for, the schema of its body, and how the body is written. */
+/** The form of an event (contract 7.3): its sentence, the schema of its body, and the function that writes the body. */
 
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import type { CallTopicEvent } from '../domain/calls/call-notice.ts'
@@ -32,15 +32,18 @@ export interface EventReader {
 }
 
 export interface EventForm {
-  /** What it is for, in a sentence of the AsyncAPI document. */
+  /** Stands in the AsyncAPI document. */
   readonly summary: string
   readonly schema: TObject
-  /** Of an event of this kind, for `formatJson`: flat, ids as bigints. A method, so that a form of one kind is an `EventForm`. */
+  /**
+   * Writes an event of this kind for `formatJson`: flat, ids as bigints. A method, since its parameter is narrower in the form of
+   * one kind: `EVENTS[event.kind]` is the one to ask.
+   */
   body(event: DeviceEvent, reader: EventReader): object
 }
 
 /**
- * A form whose body has the members of its schema: with one missing, one more or one of another type it does not compile.
+ * A form whose body has the members of its schema. A missing member, one too many or one of another type does not compile.
  *
  * Each body names all of its members: to spread what all have in common takes longer than all the rest (`invitations` in
  * `bench/`).

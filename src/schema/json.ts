@@ -48,7 +48,7 @@ export class SharedJson<Value = unknown> {
   }
 }
 
-/** What `formatJson` writes as a value of this type: a member that is undefined is left out, and any may be shared. */
+/** A value that `formatJson` writes as one of this type: it leaves out undefined members, and any member may be shared. */
 export type Written<Value> = Value extends readonly (infer Element)[]
   ? readonly WrittenMember<Element>[]
   : Value extends object

@@ -1,4 +1,4 @@
-/** Outcomes of acts: what follows each, done or failed, as one table. */
+/** Outcomes of acts: one table has the next step after each, done or failed. */
 
 import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
@@ -57,7 +57,7 @@ export function onOutcome(turn: Turn, input: Extract<Input, { readonly on: 'done
   else next.failed(turn, waiting, input.failure)
 }
 
-/** What follows an act. Methods, so that each purpose's is a `Next`: `onOutcome` takes the one of the act's own purpose. */
+/** Steps after an act. Methods, since their parameters are narrower in the entry of one purpose: `onOutcome` takes the act's own. */
 interface Next<Own = Waiting> {
   done(turn: Turn, waiting: Own, result: Result): void
   failed(turn: Turn, waiting: Own, failure: Failure): void
@@ -72,7 +72,7 @@ type WaitingFor<For, Any = Waiting> = Any extends { readonly for: infer Fors }
 /** An outcome, read as each purpose needs it. */
 interface Result {
   readonly record: CallRecord
-  /** Of a list of calls. */
+  /** The answer to a request for several calls. */
   readonly items: readonly CallRecord[]
   readonly expiresIn: number
   readonly texts: Readonly<Record<string, string>>

@@ -267,7 +267,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     }, WATCH_MS)
   }
 
-  /** Of one connection. */
+  /** Watches one connection. */
   #onConnectionState(again: () => void): (state: RTCPeerConnectionState) => void {
     let timer: ReturnType<typeof setTimeout> | undefined
     return state => {

@@ -1,4 +1,4 @@
-/** The members who send into the room, as the app sees them: each change of one is told once. */
+/** The members who send into the room, as the app sees them. Tells each change once. */
 
 import type { FrameFailure } from './frame-cryptor.ts'
 import type { PublisherData } from './janus-session.ts'

@@ -158,7 +158,7 @@ const BOUNDS = {
   /** How long an answer waits for something to tell: below the time after which proxies and browsers give up on it. */
   waitMs: 20_000,
   eventsMax: 2_000,
-  /** Of all events, as sent: bounds what large calls and pushes add up to. */
+  /** Sum over all events, as sent: large calls and pushes add up. */
   charsMax: 8_000_000,
   /** Requests that may wait at once; the next gets a request to come back. A browser has six connections to a server. */
   waitersMax: 64,

@@ -191,7 +191,7 @@ function shown(
 }
 
 const OWN_PAGES = /^\/(?:dev|docs)(?:\/|$)|^\/$/
-/** Of rows, and of the bytes of all bodies. */
+/** `bytesMax` is the sum over all bodies. */
 const BOUNDS = { rowsMax: 300, bytesMax: 4_000_000 }
 /** More than are answered at the same time. */
 const REQUESTERS_MAX = 1_000
