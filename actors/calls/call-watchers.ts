@@ -5,7 +5,8 @@
 
 import { type Call, hasPart } from '../../src/domain/calls/call.ts'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
-import { eventBody, type TopicEvent } from '../../src/schema/event.ts'
+import { EVENTS } from '../../src/schema/event.ts'
+import type { TopicEvent } from '../../src/schema/event-form.ts'
 import { formatJson, type IdForm } from '../../src/schema/json.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import { LiveTopic } from '../live-topic.ts'
@@ -50,7 +51,7 @@ export class CallWatchers {
   publish(event: TopicEvent): boolean {
     const { kind, eventId, sentAtMs } = event
     const headers = ['type', kind, 'timestamp', String(sentAtMs), 'content-type', 'application/json']
-    const body = Buffer.from(formatJson(eventBody(event), this.#idsAs))
+    const body = Buffer.from(formatJson(EVENTS[event.kind].body(event, {}), this.#idsAs))
     const isUnderWay = !this.#topic.isQuiet
     return this.#topic.publish(new Broadcast(eventId, headers, body)) || isUnderWay
   }

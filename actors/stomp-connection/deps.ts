@@ -5,7 +5,7 @@ import type { Badge, BadgeEvent, Notice } from '../../src/domain/messages/notice
 import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
-import type { SaidCallCommand } from '../../src/schema/call.ts'
+import type { SaidCallCommand } from '../../src/schema/call-request.ts'
 import type { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { DevTopicMessage, PresenceMessage, TopicSubscriber } from '../messages.ts'
 

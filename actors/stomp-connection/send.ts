@@ -1,6 +1,6 @@
 /** SEND (STOMP 1.2, "SEND"; contract 7.2): a command to a call, or a message to the development surface. */
 
-import { parseCallCommand } from '../../src/schema/call.ts'
+import { parseCallCommand } from '../../src/schema/call-request.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
 import type { DevelopmentItem } from '../../src/store/messages/inbox-writes.ts'

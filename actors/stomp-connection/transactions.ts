@@ -5,7 +5,7 @@
 
 import type { InboxPosition } from '../../src/domain/messages/inbox.ts'
 import { TRANSACTION_BYTES_MAX, TRANSACTION_FRAMES_MAX, TRANSACTIONS_MAX } from '../../src/limits.ts'
-import type { SaidCallCommand } from '../../src/schema/call.ts'
+import type { SaidCallCommand } from '../../src/schema/call-request.ts'
 import type { Frame, Headers } from '../../src/stomp/frame.ts'
 import type { DevelopmentItem } from '../../src/store/messages/inbox-writes.ts'
 import { limitRefusal, protocolRefusal } from './refusal.ts'

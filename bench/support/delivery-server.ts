@@ -15,7 +15,7 @@ import type { Notice } from '../../src/domain/messages/notice.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { eventBody } from '../../src/schema/event.ts'
+import { EVENTS } from '../../src/schema/event.ts'
 import { formatJson } from '../../src/schema/json.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
@@ -141,7 +141,10 @@ class House {
         markDelivered: async () => undefined,
       },
       eventBody: (notice, { deviceId }) =>
-        formatJson(eventBody(notice, { deviceId, user: () => fatal('no user is shown') }), 'string'),
+        formatJson(
+          EVENTS[notice.kind].body(notice, { deviceId, user: () => fatal('no user is shown') }),
+          'string',
+        ),
       calls: {
         command: () => fatal('no command comes'),
         subscribe: () => fatal('nobody watches'),

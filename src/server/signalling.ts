@@ -31,7 +31,7 @@ import type { Ref } from '../runtime/actor.ts'
 import { wholeMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Admit } from '../schema/call.ts'
-import { eventBody } from '../schema/event.ts'
+import { EVENTS } from '../schema/event.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
@@ -174,7 +174,7 @@ export class Signalling {
         badge: Badge | undefined,
       ) =>
         formatJson(
-          eventBody(event, {
+          EVENTS[event.kind].body(event, {
             userId,
             deviceId,
             admit,

@@ -23,7 +23,8 @@ import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { missedInsteadOf } from '../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { recordBody } from '../../src/schema/call.ts'
-import { eventBody, type TopicEvent } from '../../src/schema/event.ts'
+import { EVENTS } from '../../src/schema/event.ts'
+import type { TopicEvent } from '../../src/schema/event-form.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
 
 export interface Message {
@@ -245,7 +246,7 @@ export class DeviceRunServer {
     const lines = this.#watchers.get(String(event.callId))
     if (lines === undefined || lines.size === 0) return
     const told = { ...event, eventId: `e${++this.#count}`, sentAtMs: this.#clock.nowMs() } as TopicEvent
-    const body = wire(eventBody(told)) as object
+    const body = wire(EVENTS[told.kind].body(told, {})) as object
     for (const line of lines) line.onTopic(String(event.callId), body)
   }
 
@@ -274,12 +275,15 @@ export class DeviceRunServer {
   #send(line: Line, message: Message): void {
     const { deviceId } = line.device
     if (message.expiresAtMs > this.#clock.nowMs())
-      return line.onMessage(message, wire(eventBody(message.notice, { deviceId })) as object)
+      return line.onMessage(
+        message,
+        wire(EVENTS[message.notice.kind].body(message.notice, { deviceId })) as object,
+      )
     const missed = missedInsteadOf(message.notice)
     if (missed === undefined) return this.acknowledge(line.device, message.offset)
     const { eventId, sentAtMs } = message.notice
     const notice = { ...missed, eventId: `${eventId} missed`, sentAtMs } as Notice
-    line.onMessage({ ...message, notice }, wire(eventBody(notice, { deviceId })) as object)
+    line.onMessage({ ...message, notice }, wire(EVENTS[notice.kind].body(notice, { deviceId })) as object)
   }
 }
 

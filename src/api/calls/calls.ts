@@ -8,22 +8,19 @@ import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { RATE_KEYS_MAX } from '../../limits.ts'
+import { AcceptedReply, CallRecordReply, RequestRejoinReply, recordBody } from '../../schema/call.ts'
 import {
-  AcceptedReply,
   AcceptRejoinRequest,
-  CallRecordReply,
   DeclineRequest,
   EndCallRequest,
   InviteRequest,
   KeysRequest,
   RemoveRequest,
-  RequestRejoinReply,
   RequestRejoinRequest,
-  recordBody,
   StartCallRequest,
   saidAcceptance,
   saidKeys,
-} from '../../schema/call.ts'
+} from '../../schema/call-request.ts'
 import { formatJson } from '../../schema/json.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { Requester } from '../accounts/authentication.ts'

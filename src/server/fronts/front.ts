@@ -199,7 +199,7 @@ class Front {
     })
     const log: ServedLog = { ...following.log, vrf: this.#vrf }
     const desk = this.#atWriter<FrontDeskMessage>('front-desk')(clusterName)
-    const requests = isDevelopment ? new RequestLog({ nowMs: world.nowMs }) : undefined
+    const requests = isDevelopment ? new RequestLog(world.nowMs) : undefined
     const roomOf = this.#atWriter<CallRoomMessage>('call-room')
     const stores = openStores({
       database: following.store,
