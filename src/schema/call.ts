@@ -1,12 +1,11 @@
 /** Wire shapes of calls and call history (contract 4), and how a record is written in them. */
 
 import Type, { type Static } from 'typebox'
-import type { KeySet } from '../domain/calls/call.ts'
+import type { KeySet, RoomEntry } from '../domain/calls/call.ts'
 import type { DeclineReason, SentKeyMap } from '../domain/calls/call-command.ts'
 import type { CallHistoryRow } from '../domain/calls/call-history.ts'
-import type { CallMedia, RoomEntry } from '../domain/calls/call-media.ts'
 import type { ParticipantView, PersonName, SentKeysReason } from '../domain/calls/call-notice.ts'
-import type { CallRecord } from '../domain/calls/call-view.ts'
+import type { CallMedia, CallRecord } from '../domain/calls/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
 import { BodyReader } from './json.ts'

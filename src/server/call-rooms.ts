@@ -69,10 +69,8 @@ export class CallRooms {
         newEventId: () => newEventId(randomBytes),
         idsAs,
         monotonicMs,
-        onDecided(command, call, effects) {
-          metrics.callCommands.inc({ kind: command.kind })
-          devConsole?.onDecided(command, call, effects)
-        },
+        decisions: metrics.callCommands,
+        console: devConsole,
       }),
     )
     stores.database.subscribe('signed-out', ({ userId, deviceId }) =>

@@ -74,7 +74,10 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
     roomCalls: decidedCalls(plantInCalls(bug, storedCalls(calls, memory), draw), memory, watch),
     connectionInbox: plantInInbox(bug, connectionInboxOf(deviceInbox)),
     // Whom one may call is not what these runs are about.
-    accounts: { read: (_: View, userId: UserId) => ({ displayName: `User ${userId}` }) },
+    accounts: {
+      read: (_: View, userId: UserId) => ({ displayName: `User ${userId}` }),
+      displayNameOf: (_: View, userId: UserId) => `User ${userId}`,
+    },
     contacts: { isContact: () => true, blockedAtMs: () => undefined },
   }
 }

@@ -259,7 +259,6 @@ export class TestRooms {
       kind: 'start' as const,
       by,
       callId,
-      displayName: 'the caller',
       roomId,
       isVideo: true,
       calleeIds: callees.map(({ userId }) => userId),

@@ -4,7 +4,7 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
+import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
 import type { PersonName } from '../../domain/calls/call-notice.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { lastOf } from '../../last-of.ts'
@@ -184,7 +184,7 @@ export class CallHistoryStore {
     const unseen: StoredHistoryRow[] = []
     for (const { value } of view.range(CALL_HISTORY, { start, end, reverse: true })) {
       if (unseen.length === count) break
-      if (isUnseenMissed(value)) unseen.push(value)
+      if (!value.seen) unseen.push(value)
     }
     return unseen
   }
@@ -217,8 +217,8 @@ function listedRow(row: StoredHistoryRow): CallHistoryRow {
   return { ...row, people: decode(row.people) }
 }
 
-function countOfMissed(row: Pick<CallHistoryRow, 'status' | 'seen'> | undefined): number {
-  return row !== undefined && isUnseenMissed(row) ? 1 : 0
+function countOfMissed(row: Pick<CallHistoryRow, 'seen'> | undefined): number {
+  return row === undefined || row.seen ? 0 : 1
 }
 
 function placeOf({ createdAtMs, callId }: Pick<CallHistoryRow, 'createdAtMs' | 'callId'>): CallHistoryPlace {
