@@ -86,9 +86,10 @@ function startCall(deps: Deps): Operation {
     replies: { 201: CallRecordReply },
     codes: [...ASKED_CODES, ...CALLING_CODES, ...STARTING_CODES],
     isIdempotent: true,
+    isCommittedElsewhere: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: STARTS,
-    handle: ({ requester, body, askOnce }) => {
+    handle: ({ requester, body, idempotent }) => {
       const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
       const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
       const startRequest: CallRequest = {
@@ -101,7 +102,7 @@ function startCall(deps: Deps): Operation {
         keyMembers,
         isVideo,
       }
-      return askOnce(idempotent => carryOut(deps, callId, startRequest, idempotent))
+      return carryOut(deps, callId, startRequest, idempotent)
     },
   })
 }
@@ -116,9 +117,10 @@ function inviteToCall(deps: Deps): Operation {
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL', 'EPOCH_CONFLICT'],
     isIdempotent: true,
+    isCommittedElsewhere: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: [{ name: 'call-invite', by: 'user' }],
-    handle: ({ requester, body, params, askOnce }) => {
+    handle: ({ requester, body, params, idempotent }) => {
       const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
       const callId = readCallId(params[0])
       const inviteRequest: CallRequest = {
@@ -131,7 +133,7 @@ function inviteToCall(deps: Deps): Operation {
         isVideo,
         epoch,
       }
-      return askOnce(idempotent => carryOut(deps, callId, inviteRequest, idempotent))
+      return carryOut(deps, callId, inviteRequest, idempotent)
     },
   })
 }
