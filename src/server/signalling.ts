@@ -20,8 +20,9 @@ import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { userView } from '../api/accounts/user-view.ts'
-import type { CallId, UserId } from '../domain/ids.ts'
-import { type Badge, type BadgeEvent, type Notice, newEventId } from '../domain/messages/notice.ts'
+import type { UserId } from '../domain/ids.ts'
+import { newEventId } from '../domain/ids.ts'
+import type { Badge, BadgeEvent, Notice } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -199,7 +200,7 @@ export class Signalling {
   #callsOf(): StompCalls {
     const { rooms } = this.#deps
     return {
-      command: (callId, by, said) => rooms.ask(BigInt(callId) as CallId, { ...said, by }),
+      command: rooms.ask,
       subscribe: async (callId, by, subscriber, tag) => {
         const room = rooms.of(callId)
         await room.ask(reply => ({ kind: 'subscribe', by, subscriber, tag, reply }), ROOM_DEADLINE_MS)

@@ -15,7 +15,7 @@ import { assert, SignalError } from '../../errors.ts'
 import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../engine/idempotency-store.ts'
-import { idInKey, idsKey } from '../engine/keys.ts'
+import { callInKey, idsKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
@@ -165,10 +165,6 @@ function assertBegins(change: Change, callId: CallId, expected: Uint8Array | und
   const row = change.get(CALLS, idsKey(callId))
   if (row !== undefined && Buffer.compare(row.subarray(0, IV_BYTES), expected) === 0) return
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
-}
-
-function callInKey(key: Uint8Array): CallId {
-  return idInKey(key, 0) as CallId
 }
 
 const CALLS = recordTable<Uint8Array>('calls')

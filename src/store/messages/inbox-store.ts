@@ -7,6 +7,7 @@
  */
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { newEventId } from '../../domain/ids.ts'
 import {
   callInvitedTo,
   INBOX_KEPT_MS,
@@ -15,7 +16,6 @@ import {
   missedInsteadOf,
   queueOf,
 } from '../../domain/messages/inbox.ts'
-import { newEventId } from '../../domain/messages/notice.ts'
 import { assert } from '../../errors.ts'
 import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
@@ -26,12 +26,13 @@ import {
   ENTRY_SHAPES,
   type Entry,
   endOf,
+  type GroupPlace,
   HEAD_SHAPES,
   type Head,
   type InboxHead,
   rowKey,
 } from './inbox-records.ts'
-import { type GroupPlace, MessageGroups } from './message-groups.ts'
+import { MessageGroups } from './message-groups.ts'
 
 export interface InboxMessage {
   readonly offset: number

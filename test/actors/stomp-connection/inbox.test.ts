@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
-import { formatPosition } from '../../../src/domain/messages/inbox.ts'
+import { formatPosition } from '../../../src/domain/messages/inbox-position.ts'
 import { SignalError } from '../../../src/errors.ts'
 import type { MemoryClient } from '../../support/memory-client.ts'
 import type { ClientFrame } from '../../support/naive-client.ts'
