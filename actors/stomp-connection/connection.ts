@@ -45,26 +45,24 @@ import type { Unread } from './unread.ts'
 import { onUnsubscribe } from './unsubscribe.ts'
 
 export function stompConnectionKind(deps: StompConnectionDeps): ActorKind<StompConnectionMessage> {
-  const shared: SharedDeps = { heads: new SubscriptionHeads(HEADS_KEPT_MAX), heartBeats: new Map() }
+  const heads = new SubscriptionHeads(HEADS_KEPT_MAX)
+  const heartBeats: HeartBeats = new Map()
   return {
     // Operators know the kind by this name: metrics carry it as a label.
     kind: 'stomp-connection',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
-    create: (_id, context) => new StompConnection(deps, shared, context),
+    create: (_id, context) => new StompConnection(deps, heads, heartBeats, context),
   }
 }
 
-/** Parts alike in most connections, since apps are of few kinds; shared by all of them. */
-interface SharedDeps {
-  readonly heads: SubscriptionHeads
-  /** By their two periods. */
-  readonly heartBeats: Map<string, HeartBeat>
-}
+/** By their two periods: alike in most connections, since apps are of few kinds. */
+type HeartBeats = Map<string, HeartBeat>
 
 class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   readonly #deps: StompConnectionDeps
-  readonly #shared: SharedDeps
+  readonly #heads: SubscriptionHeads
+  readonly #heartBeats: HeartBeats
   readonly #context: Context<StompConnectionMessage>
   readonly #parser = new StompParser()
   /** Undefined before `open`, like `#unread`. */
@@ -78,9 +76,16 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   /** When the bucket of frames is full again. */
   #framesFullAtMs = 0
 
-  constructor(deps: StompConnectionDeps, shared: SharedDeps, context: Context<StompConnectionMessage>) {
+  /** Connections share `heads` and `heartBeats`. */
+  constructor(
+    deps: StompConnectionDeps,
+    heads: SubscriptionHeads,
+    heartBeats: HeartBeats,
+    context: Context<StompConnectionMessage>,
+  ) {
     this.#deps = deps
-    this.#shared = shared
+    this.#heads = heads
+    this.#heartBeats = heartBeats
     this.#context = context
   }
 
@@ -140,7 +145,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   #onOpen(connection: Connection, unread: Unread): void {
     this.#unread = unread
     const peer = new Peer(connection, this, this.#deps.monotonicMs)
-    this.#state = new ConnectionState(this.#deps, this.#shared.heads, this.#context, peer)
+    this.#state = new ConnectionState(this.#deps, this.#heads, this.#context, peer)
     if (this.#deps.isDraining()) return this.#onDismissed(this.#state, 'draining')
     this.#startTimer('connect', CONNECT_MS_MAX)
   }
@@ -211,7 +216,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   }
 
   #onConnect(state: ConnectionState, frame: Frame): void {
-    this.#heartBeat = onConnect(state, frame, this.#shared.heartBeats)
+    this.#heartBeat = onConnect(state, frame, this.#heartBeats)
     this.#parser.version = state.peer.version
     this.#parser.frameBytesMax = FRAME_BYTES_MAX
     this.#watchLife(state)

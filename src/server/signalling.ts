@@ -10,8 +10,8 @@ import type {
   StompConnectionMessage,
 } from '../../actors/messages.ts'
 import {
+  type HasEnded,
   type LiveConnections,
-  type PresenceDeps,
   presenceKind,
   tellBadge,
   tellNews,
@@ -52,8 +52,7 @@ export interface SignallingDeps {
     readonly topics: (name: string) => Ref<DevTopicMessage>
   }
   readonly connections: LiveConnections
-  /** See `PresenceDeps`. */
-  readonly hasEnded: PresenceDeps['hasEnded']
+  readonly hasEnded: HasEnded
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
   readonly runConnect: RunConnect
@@ -89,11 +88,9 @@ export class Signalling {
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(topics))
     this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
     stores.database.subscribe('inbox-news', ({ userId, deviceId }) =>
-      tellNews({ connections }, this.#users, userId, deviceId),
+      tellNews(connections, this.#users, userId, deviceId),
     )
-    stores.database.subscribe('badge-changed', ({ userId }) =>
-      tellBadge({ connections }, this.#users, userId),
-    )
+    stores.database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, this.#users, userId))
     stores.database.subscribe('session-ended', ({ userId, sessionId }) =>
       this.#revoke(userId, { kind: 'session', sessionId }),
     )
@@ -129,20 +126,16 @@ export class Signalling {
 
   #defineUsersHere(atWriter: PresenceOf): PresenceOf {
     const { system, connections } = this.#deps
-    return system.define<PresenceMessage>(frontPresenceKind({ connections, atWriter }))
+    return system.define<PresenceMessage>(frontPresenceKind(connections, atWriter))
   }
 
   #defineUsers(): PresenceOf {
     const { system, rooms, connections, hasEnded, devConsole } = this.#deps
     return system.define<PresenceMessage>(
-      presenceKind({
-        connections,
-        hasEnded,
-        onPresence: (userId, deviceId, isOnline) => {
-          devConsole?.onPresence(userId, deviceId, isOnline)
-          const kind = isOnline ? 'device-online' : 'device-offline'
-          rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
-        },
+      presenceKind(connections, hasEnded, (userId, deviceId, isOnline) => {
+        devConsole?.onPresence(userId, deviceId, isOnline)
+        const kind = isOnline ? 'device-online' : 'device-offline'
+        rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
       }),
     )
   }

@@ -54,7 +54,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const history = new CallHistoryStore(parts)
   const idempotency = new IdempotencyStore(expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
-  const deviceInbox = new DeviceInbox({ ...parts, inbox, writes: new LocalInboxWrites({ database, inbox }) })
+  const deviceInbox = new DeviceInbox({ ...parts, inbox, writes: new LocalInboxWrites(database, inbox) })
   return {
     database,
     expiries,

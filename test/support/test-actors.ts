@@ -116,21 +116,19 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
   })
-  database.subscribe('inbox-news', ({ userId, deviceId }) =>
-    tellNews({ connections }, users, userId, deviceId),
-  )
-  database.subscribe('badge-changed', ({ userId }) => tellBadge({ connections }, users, userId))
+  database.subscribe('inbox-news', ({ userId, deviceId }) => tellNews(connections, users, userId, deviceId))
+  database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, users, userId))
   database.subscribe('session-ended', ({ userId, sessionId }) =>
     users(String(userId)).tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId } }),
   )
   const presence: string[] = []
   const users = system.define(
-    presenceKind({
+    presenceKind(
       connections,
-      hasEnded: () => false,
-      onPresence: (userId, deviceId, isOnline) =>
+      () => false,
+      (userId, deviceId, isOnline) =>
         presence.push(`${userId}.${deviceId} ${isOnline ? 'online' : 'offline'}`),
-    }),
+    ),
   )
   const topics = system.define(devTopicKind())
   const calls = new FakeCalls()
@@ -159,7 +157,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     inbox: new DeviceInbox({
       database,
       inbox,
-      writes: new LocalInboxWrites({ database, inbox }),
+      writes: new LocalInboxWrites(database, inbox),
       nowMs: () => world.nowMs(),
       soon: options.soon ?? (run => world.immediate(run)),
       onFault: error => void faults.push(String(error)),

@@ -44,6 +44,14 @@ export interface InboxMessage {
   readonly expiresAtMs: number
 }
 
+/** At most `limit` messages behind `offset` as they wait at `nowMs`; of one queue, if it is given. */
+export interface InboxRange {
+  readonly offset: number
+  readonly limit: number
+  readonly nowMs: number
+  readonly queue?: string | undefined
+}
+
 export interface InboxEntry {
   readonly item: InboxItem
   /** When it is of no use any more, milliseconds since 1970. */
@@ -85,15 +93,12 @@ export class InboxStore {
     return { epoch, nextOffset, lostOffset, count, ...(delivered && { delivered }) }
   }
 
-  /** Messages behind `offset` whose time is not over, in order, at most `limit`; of one queue, if it is given. */
+  /** Messages whose time is not over, in order. */
   after(
     view: View,
     userId: UserId,
     deviceId: DeviceId,
-    offset: number,
-    limit: number,
-    nowMs: number,
-    queue?: string,
+    { offset, limit, nowMs, queue }: InboxRange,
   ): InboxMessage[] {
     const device = idsKey(userId, deviceId)
     const head = this.#read(view, device)
@@ -124,8 +129,9 @@ export class InboxStore {
     const rung = this.#withdraw(change, known, callId ?? replaces) ?? known
     const head = this.#makeRoom(change, device, this.#withoutSettled(change, rung))
     const offset = head.nextOffset
-    const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
-    const entry = entryOf(offset, queueOf(item), times, callId, this.#groups.add(change, item))
+    const endsAtMs = Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS)
+    const message = { offset, queue: queueOf(item), atMs: nowMs, expiresAtMs: endsAtMs }
+    const entry = entryOf(message, callId, this.#groups.add(change, item))
     const looksAtMs = Math.min(head.looksAtMs, endOf(entry))
     if (looksAtMs < head.looksAtMs) this.#moveLook(change, device, head.looksAtMs, looksAtMs)
     const next = { ...head, nextOffset: offset + 1, looksAtMs, entries: [...head.entries, entry] }
@@ -357,9 +363,7 @@ export class InboxStore {
 
 /** In the order of their shapes. */
 function entryOf(
-  offset: number,
-  queue: string,
-  { atMs, expiresAtMs }: Pick<Entry, 'atMs' | 'expiresAtMs'>,
+  { offset, queue, atMs, expiresAtMs }: Omit<InboxMessage, 'item'>,
   callId: bigint | undefined,
   { group, at }: GroupPlace,
 ): Entry {

@@ -36,7 +36,9 @@ function ack(peer: MemoryClient, messageId: string, more = ''): void {
 /** The device's remaining messages. */
 function waiting(actors: TestActors, { userId, deviceId }: Person): string[] {
   return actors.database
-    .view(view => actors.inbox.after(view, userId, deviceId, 0, 1_000, actors.world.nowMs()))
+    .view(view =>
+      actors.inbox.after(view, userId, deviceId, { offset: 0, limit: 1_000, nowMs: actors.world.nowMs() }),
+    )
     .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
 }
 

@@ -149,7 +149,9 @@ async function callee(world: TestWorld) {
   const { deviceId } = await newDevice(world, userId)
   const kinds = () =>
     world.database
-      .view(view => world.inbox.after(view, userId, deviceId, 0, 100, world.nowMs()))
+      .view(view =>
+        world.inbox.after(view, userId, deviceId, { offset: 0, limit: 100, nowMs: world.nowMs() }),
+      )
       .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.queue))
   return { userId, deviceId, kinds }
 }

@@ -142,7 +142,9 @@ class BusyPair {
   async #fetch(): Promise<void> {
     const { database, inbox, nowMs } = this.world
     for (const { userId, deviceId } of this.#devices.slice(0, 2)) {
-      const waiting = database.view(view => inbox.after(view, userId, deviceId, 0, SWEPT_AT_ONCE, nowMs()))
+      const waiting = database.view(view =>
+        inbox.after(view, userId, deviceId, { offset: 0, limit: SWEPT_AT_ONCE, nowMs: nowMs() }),
+      )
       const offsets = waiting.map(({ offset }) => offset)
       if (offsets.length > 0) await database.change(change => inbox.settle(change, userId, deviceId, offsets))
     }

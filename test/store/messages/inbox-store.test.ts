@@ -51,7 +51,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   }
   const head = (device = PHONE) => database.view(view => inbox.head(view, ANN, device))
   const after = (device: DeviceId, offset: number, limit: number, nowMs: number, queue?: string) =>
-    database.view(view => inbox.after(view, ANN, device, offset, limit, nowMs, queue))
+    database.view(view => inbox.after(view, ANN, device, { offset, limit, nowMs, queue }))
   const rowCount = (table: string) => database.rowCount(database.storedRows(table))
   const assertConsistent = () => database.view(view => inbox.assertConsistent(view))
   return { database, inbox, news, folder, sweep, head, after, rowCount, assertConsistent }
@@ -103,7 +103,9 @@ function invite({ database, inbox }: House, callId: number, nowMs: number) {
 
 /** Labels of what a device is shown. */
 function shown({ database, inbox }: House, nowMs = 0, device = PHONE, userId = ANN): string[] {
-  const messages = database.view(view => inbox.after(view, userId, device, 0, 1_000, nowMs))
+  const messages = database.view(view =>
+    inbox.after(view, userId, device, { offset: 0, limit: 1_000, nowMs }),
+  )
   return messages.map(({ item }) => labelOf(item))
 }
 
