@@ -11,7 +11,7 @@
  * the room that is there.
  */
 
-import type { RoomEntry } from '../../src/domain/calls/call-media.ts'
+import type { RoomEntry } from '../../src/domain/calls/call.ts'
 import { type CallId, parseUint64 } from '../../src/domain/ids.ts'
 import { assert } from '../../src/errors.ts'
 import {

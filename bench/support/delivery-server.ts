@@ -58,7 +58,11 @@ class House {
   constructor(groups: readonly CallGroup[]) {
     this.#system = new ActorSystem({ world: this.#world, fatal })
     this.#users = this.#system.define(
-      presenceKind({ connections: this.#connections, hasEnded: () => false, onPresence: () => undefined }),
+      presenceKind(
+        this.#connections,
+        () => false,
+        () => undefined,
+      ),
     )
     this.#groups = groups.map(({ callees }) =>
       callees.flatMap(({ userId, devices }) =>
@@ -107,7 +111,7 @@ class House {
     const offset = device.nextOffset++
     const item = { kind: 'notice', notice } as const
     device.waiting.push({ offset, queue: 'calls', item, atMs: NOW_MS, expiresAtMs: LATER_MS })
-    tellNews({ connections: this.#connections }, this.#users, device.userId, device.deviceId)
+    tellNews(this.#connections, this.#users, device.userId, device.deviceId)
   }
 
   #connectionDeps(): StompConnectionDeps {

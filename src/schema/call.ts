@@ -1,12 +1,13 @@
 /** Wire shapes of calls and call history (contract 4), and how a record is written in them. */
 
 import Type, { type Static } from 'typebox'
-import type { KeySet } from '../domain/calls/call.ts'
+import type { KeySet, RoomEntry } from '../domain/calls/call.ts'
 import type { CallHistoryRow } from '../domain/calls/call-history.ts'
-import type { CallMedia, RoomEntry } from '../domain/calls/call-media.ts'
+
 import type { ParticipantView, PersonName } from '../domain/calls/call-notice.ts'
-import type { CallRecord } from '../domain/calls/call-view.ts'
+import type { CallMedia, CallRecord } from '../domain/calls/call-view.ts'
 import type { Written } from './json.ts'
+
 import { oneOf } from './one-of.ts'
 import { page } from './page.ts'
 import { optionalTimeText, Time, timeText } from './time.ts'

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { Compile } from 'typebox/schema'
 import { DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
-import type { RoomEntry } from '../../src/domain/calls/call-media.ts'
+import type { RoomEntry } from '../../src/domain/calls/call.ts'
 import type { CallTopicEvent, ParticipantView } from '../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'

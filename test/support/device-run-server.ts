@@ -4,7 +4,7 @@
  */
 
 import type { Call, CallDeviceRef } from '../../src/domain/calls/call.ts'
-import { isOver, participantOf } from '../../src/domain/calls/call.ts'
+import { isOver, isSameDevice, participantOf } from '../../src/domain/calls/call.ts'
 import { withPresence } from '../../src/domain/calls/call-attendance.ts'
 import type {
   CallActor,
@@ -177,7 +177,8 @@ export class DeviceRunServer {
 
   #decide(callId: CallId, command: CallCommand) {
     const before = this.calls.get(callId)
-    const decision = decide(before, command, this.#factsFor(callId, command))
+    const actor = 'by' in command ? this.#actors.find(one => isSameDevice(one, command.by)) : undefined
+    const decision = decide(before, command, { ...this.#factsFor(callId, command), actor })
     if (decision.kind === 'refused') return decision
     const online =
       'by' in command && !command.kind.startsWith('device-')
@@ -217,6 +218,8 @@ export class DeviceRunServer {
     if (command.kind !== 'start' && command.kind !== 'invite') return NO_FACTS
     const { by, calleeIds } = command
     return {
+      ...NO_FACTS,
+      displayName: `user ${by.userId}`,
       callees: calleeIds.map(userId => ({
         userId,
         displayName: `user ${userId}`,
@@ -304,12 +307,11 @@ interface Body {
 
 function requestOf(actor: CallActor, kind: string, callId: CallId, body: Body): CallRequest {
   const { calleeIds, userId, requesterUserId, requesterDeviceId, ...others } = body
-  const isActor = kind === 'start' || kind === 'join' || kind.endsWith('rejoin')
   return {
     kind,
-    by: isActor ? actor : refOf(actor),
+    by: refOf(actor),
     ...others,
-    ...(kind === 'start' && { callId, displayName: `user ${actor.userId}` }),
+    ...(kind === 'start' && { callId }),
     ...(calleeIds && { calleeIds: calleeIds.map(BigInt) }),
     ...(userId && { userId: BigInt(userId) }),
     ...(requesterUserId && { requesterUserId: BigInt(requesterUserId) }),

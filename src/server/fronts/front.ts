@@ -292,11 +292,11 @@ class Front {
     observe(metrics, system, this.#vrf)
     observeConnections(metrics, this.#connections, this.#newcomers)
     system.define(
-      frontKind({
-        metrics: () => metrics.text(),
-        renewCertificate: files => this.#http.renewCertificate(files),
-        stop: () => void this.#stop().catch(host.fatal),
-      }),
+      frontKind(
+        () => metrics.text(),
+        files => this.#http.renewCertificate(files),
+        () => void this.#stop().catch(host.fatal),
+      ),
     )
     this.#listen(welcome.port).catch(host.fatal)
   }
