@@ -34,20 +34,14 @@
  */
 
 import { assert, SignalError } from '../src/errors.ts'
-import {
-  type BatchEntry,
-  type LogBatch,
-  type LogHead,
-  type LogStore,
-  openHead,
-} from '../src/keyserver/log-store.ts'
+import { type BatchEntry, type LogBatch, type LogStore, openHead } from '../src/keyserver/log-store.ts'
 import {
   APPENDS_WAITING_MAX,
   BATCH_ENTRIES_MAX,
   BATCHES_IN_FLIGHT_MAX,
   KEYS_PER_DEVICE_MAX,
 } from '../src/limits.ts'
-import { signCheckpoint } from '../src/log/checkpoint.ts'
+import { type LogHead, signCheckpoint } from '../src/log/checkpoint.ts'
 import { formatEntry, parseEntry } from '../src/log/entry.ts'
 import { equalHashes } from '../src/log/hash.ts'
 import { TreeTail } from '../src/log/integrate.ts'

@@ -5,9 +5,9 @@
 
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fillRows } from '../src/server/copy-follower.ts'
-import { Database } from '../src/store/engine/database.ts'
-import { PostgresRecord } from '../src/store/postgres/record.ts'
+import { fillRows } from '../src/server/node/copy-follower.ts'
+import { LmdbStore } from '../src/store/engine/lmdb-store.ts'
+import { PostgresLedger } from '../src/store/postgres/ledger.ts'
 import { encodeRows } from '../src/store/postgres/written-rows.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../test/support/postgres.ts'
@@ -142,7 +142,7 @@ async function compareFill(context: BenchmarkContext, postgres: PostgresServer):
     )
     const [startedAtMs, own] = [performance.now(), cpuSeconds(process.pid)]
     const dataFolder = join(context.folder, `filled-${round}`)
-    const database = Database.open(dataFolder, { isRecorded: true })
+    const database = LmdbStore.open(dataFolder, { hasLedger: true })
     database.writeUnsynced()
     const { count } = await fillRows(database, record)
     if (count !== rows) throw new Error(`${count} of ${rows} rows came`)
@@ -211,8 +211,8 @@ async function openNodes(
   }
 }
 
-function openRecord(url: string): Promise<PostgresRecord> {
-  return PostgresRecord.open({
+function openRecord(url: string): Promise<PostgresLedger> {
+  return PostgresLedger.open({
     url,
     node: { name: 'bench', address: '127.0.0.1:1', version: '0' },
     monotonicMs: () => performance.now(),
@@ -223,7 +223,7 @@ function openRecord(url: string): Promise<PostgresRecord> {
 
 /** The rows of a store, as changes of a writer. */
 async function moveToRecord(dataFolder: string, url: string): Promise<void> {
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   const record = await openRecord(url)
   const lease = await record.acquire()
   if (lease === undefined) throw new Error('the record has a writer already')

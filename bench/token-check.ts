@@ -9,8 +9,8 @@ import { Authentication } from '../src/api/accounts/authentication.ts'
 import type { UserId } from '../src/domain/ids.ts'
 import { deriveSecrets } from '../src/domain/secrets.ts'
 import { SessionStore } from '../src/store/accounts/session-store.ts'
-import { Database } from '../src/store/engine/database.ts'
 import { Expiries } from '../src/store/engine/expiries.ts'
+import { LmdbStore } from '../src/store/engine/lmdb-store.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { LIFETIMES, sessionInUse } from './support/people.ts'
 import { interleaved, medianOfMany } from './support/rounds.ts'
@@ -67,13 +67,13 @@ async function run(context: BenchmarkContext): Promise<void> {
 
 /** Sessions in a store, and a header for each. */
 class SessionHouse {
-  readonly #database: Database
+  readonly #database: LmdbStore
   readonly #secrets = deriveSecrets(randomBytes(32))
   readonly #sessions: SessionStore
   readonly #headers: string[] = []
 
   constructor(folder: string) {
-    this.#database = Database.open(folder)
+    this.#database = LmdbStore.open(folder)
     const expiries = new Expiries(this.#database)
     this.#sessions = new SessionStore({ database: this.#database, expiries, lifetimes: LIFETIMES })
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Copies the log while the server runs: `backup --data-dir DIR --to FOLDER`. */
 
-import { backUp } from '../src/keyserver/check/backup.ts'
+import { backUp } from '../src/check/backup.ts'
 import { required, runCommand } from './support/command.ts'
 import { copyLine } from './support/copy-line.ts'
 

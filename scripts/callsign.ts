@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `npx callsign <command>`: the server and the operators' commands under one name. */
 
-import { VERSION } from '../src/server/version.ts'
+import { VERSION } from '../src/server/process/version.ts'
 
 const COMMANDS = new Map([
   ['serve', () => import('../src/main.ts')],

@@ -3,7 +3,7 @@
 /** Looks for faults in the settings without touching anything, or lists every setting there is: `config`. */
 
 import { RATE_FACTOR_MAX, USUAL_RATES } from '../src/domain/rates.ts'
-import { ConfigError, listSettings, readConfig, warningsOf } from '../src/server/config.ts'
+import { ConfigError, listSettings, readConfig, warningsOf } from '../src/server/settings/config.ts'
 import { type Flags, optional, runCommand, UsageError } from './support/command.ts'
 
 const USAGE = `usage: callsign config check [--config FILE] [--dev]

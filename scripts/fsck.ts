@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Checks the store in a data directory, and repairs what is derived from its entries: `fsck --data-dir DIR`. */
 
-import { type CheckRequest, checkInProcess } from '../src/keyserver/check/check-process.ts'
+import { type CheckRequest, checkInProcess } from '../src/check/check-process.ts'
 import { examine, type Line } from './fsck/examination.ts'
 import { type Flags, optional, required, runCommand, secret, UsageError } from './support/command.ts'
 

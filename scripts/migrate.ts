@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-/** Moves a log between the store of one machine and the record of several: `migrate --to postgres|lmdb --data-dir DIR`. */
+/** Moves a log between the store of one machine and the ledger of several: `migrate --to postgres|lmdb --data-dir DIR`. */
 
-import { PostgresRecord } from '../src/store/postgres/record.ts'
+import { PostgresLedger } from '../src/store/postgres/ledger.ts'
 import { MIGRATE, type Moved } from './migrate/moved.ts'
 import { moveToLmdb } from './migrate/to-lmdb.ts'
 import { moveToPostgres } from './migrate/to-postgres.ts'
@@ -29,7 +29,7 @@ async function migrate(flags: Flags): Promise<number> {
   const folder = required(flags, 'data-dir', 'CALLSIGN_DATA_DIR')
   const url = given('CALLSIGN_DATABASE_URL', secret('CALLSIGN_DATABASE_URL'))
   const startedAtMs = performance.now()
-  const { rows, bytes, change, log } = await move(folder, () => openRecord(url), say)
+  const { rows, bytes, change, log } = await move(folder, () => openLedger(url), say)
   const seconds = Number(((performance.now() - startedAtMs) / 1000).toFixed(3))
   const { treeSize, rootHash } = log
   const line = {
@@ -47,8 +47,8 @@ async function migrate(flags: Flags): Promise<number> {
   return 0
 }
 
-function openRecord(url: string): Promise<PostgresRecord> {
-  return PostgresRecord.open({
+function openLedger(url: string): Promise<PostgresLedger> {
+  return PostgresLedger.open({
     url,
     node: MIGRATE,
     monotonicMs: () => performance.now(),
@@ -64,7 +64,7 @@ function say(sentence: string): void {
 
 type Move = (
   folder: string,
-  openRecord: () => Promise<PostgresRecord>,
+  openLedger: () => Promise<PostgresLedger>,
   say: (sentence: string) => void,
 ) => Promise<Moved>
 

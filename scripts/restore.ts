@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Puts a backup into a new data directory: `restore --from FOLDER --data-dir DIR`. */
 
-import { restore } from '../src/keyserver/check/backup.ts'
+import { restore } from '../src/check/backup.ts'
 import { required, runCommand } from './support/command.ts'
 import { copyLine } from './support/copy-line.ts'
 

@@ -8,7 +8,7 @@ import { messageOf, SignalError } from '../src/errors.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../src/log/cosignature.ts'
 import { parseSignerKey, type SignerKey } from '../src/log/note.ts'
 import { createLogger } from '../src/operations/log.ts'
-import { Database } from '../src/store/engine/database.ts'
+import { LmdbStore } from '../src/store/engine/lmdb-store.ts'
 import { type Flags, optional, required, runCommand, UsageError } from './support/command.ts'
 import { makeKeyFile } from './support/key-file.ts'
 import { parseLogList, type WitnessedLogs } from './witness/log-list.ts'
@@ -37,7 +37,7 @@ async function witness(flags: Flags): Promise<number> {
   const key = readKey(required(flags, 'key'), optional(flags, 'name'))
   const logger = createLogger('info')
   const broken = new AbortController()
-  const store = Database.open(required(flags, 'data-dir'), {
+  const store = LmdbStore.open(required(flags, 'data-dir'), {
     onBroken: error => {
       logger.fatal({ event: 'store-broken', err: error })
       broken.abort()

@@ -2,17 +2,17 @@
 /** The server as a program: reads the command line and the settings, starts, and stops on a signal. */
 
 import './transport/platform.ts'
-import './server/v8-flags.ts'
+import './server/process/v8-flags.ts'
 
 import { networkInterfaces } from 'node:os'
 import { createLogger } from './operations/log.ts'
 import { listeningAsBefore } from './server/addresses.ts'
-import { readFlags } from './server/command-line.ts'
-import { type Config, readConfig, warningsOf } from './server/config.ts'
-import { withDevelopmentJanus } from './server/development-janus.ts'
-import { endProcess, sentenceOf } from './server/end-process.ts'
-import { chooseLanAddress } from './server/lan-address.ts'
-import { assertOwnBinaries } from './server/process.ts'
+import { withDevelopmentJanus } from './server/development/development-janus.ts'
+import { chooseLanAddress } from './server/development/lan-address.ts'
+import { readFlags } from './server/process/command-line.ts'
+import { endProcess, sentenceOf } from './server/process/end-process.ts'
+import { assertOwnBinaries } from './server/process/process.ts'
+import { type Config, readConfig, warningsOf } from './server/settings/config.ts'
 import { start } from './server/start.ts'
 
 async function main(): Promise<void> {

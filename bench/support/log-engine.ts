@@ -10,9 +10,9 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type LogAppenderDeps, logAppenderKind } from '../../actors/log-appender.ts'
 import type { LogAppenderMessage } from '../../actors/messages.ts'
-import { BUNDLES, HEAD, type LogBatch, type LogHead, LogStore, TILES } from '../../src/keyserver/log-store.ts'
+import { BUNDLES, HEAD, type LogBatch, LogStore, TILES } from '../../src/keyserver/log-store.ts'
 import { APPEND_DEADLINE_MS } from '../../src/limits.ts'
-import { signCheckpoint } from '../../src/log/checkpoint.ts'
+import { type LogHead, signCheckpoint } from '../../src/log/checkpoint.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import type { TailBytes } from '../../src/log/integrate.ts'
 import { formatVerifierKey, parseSignerKey } from '../../src/log/note.ts'
@@ -20,9 +20,9 @@ import { RightEdge } from '../../src/log/tree.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { developmentKeys } from '../../src/server/development-keys.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { developmentKeys } from '../../src/server/development/development-keys.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { STORE_FORM } from '../../src/store/engine/store-form.ts'
 
 /** What is written beside the log itself. */
@@ -37,7 +37,7 @@ export interface AppendedKey {
 
 export class LogEngine {
   /** Its other writers work beside the log. */
-  readonly database: Database
+  readonly database: LmdbStore
   readonly #folder: string
   readonly #system: ActorSystem
   readonly #appender: Ref<LogAppenderMessage>
@@ -45,7 +45,7 @@ export class LogEngine {
   readonly batchSizes: number[] = []
   #publishedSize: number | undefined
 
-  private constructor(folder: string, database: Database, store: LogAppenderDeps['store']) {
+  private constructor(folder: string, database: LmdbStore, store: LogAppenderDeps['store']) {
     this.#folder = folder
     this.database = database
     const fatal = (error: unknown) => {
@@ -64,7 +64,7 @@ export class LogEngine {
 
   /** Opens the log in a development server's data folder, or makes a new one there. */
   static async open(folder: string, tables: Tables): Promise<LogEngine> {
-    const database = Database.open(folder)
+    const database = LmdbStore.open(folder)
     const store = tables === 'all' ? new LogStore(database) : new LogTablesStore(database)
     if (store.head() === undefined) {
       const signer = parseSignerKey(developmentKeys(folder).keys.ktPrivateKey)
@@ -110,8 +110,8 @@ export class LogEngine {
 }
 
 class LogTablesStore {
-  readonly #database: Database
-  constructor(database: Database) {
+  readonly #database: LmdbStore
+  constructor(database: LmdbStore) {
     this.#database = database
   }
 

@@ -19,7 +19,7 @@ import {
 import { join } from 'node:path'
 import { formatAccessToken, parseAccessToken } from '../../src/domain/accounts/token.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { developmentKeys } from '../../src/server/development-keys.ts'
+import { developmentKeys } from '../../src/server/development/development-keys.ts'
 import { type Person, Town } from './people.ts'
 import { removeOutdated, storeCodeTag } from './prefill.ts'
 import { startServer } from './server.ts'

@@ -3,9 +3,9 @@
  * makes all the load. No setting of the product allows that.
  */
 
-import '../../src/server/v8-flags.ts'
+import '../../src/server/process/v8-flags.ts'
 import { createLogger } from '../../src/operations/log.ts'
-import { readConfig } from '../../src/server/config.ts'
+import { readConfig } from '../../src/server/settings/config.ts'
 import { start } from '../../src/server/start.ts'
 
 const { rateLimits: _, ...config } = readConfig(process.env, { dev: false })

@@ -5,7 +5,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync } fr
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { developmentKeys } from '../../src/server/development-keys.ts'
+import { developmentKeys } from '../../src/server/development/development-keys.ts'
 
 /** Where the server's log lines go, in its data folder; written anew at each start. */
 export const SERVER_LOG_FILE = 'server.log'

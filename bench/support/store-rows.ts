@@ -1,6 +1,6 @@
 /** What operations leave in a store: read from the running server's own, so that it is never another operation's. */
 
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 
 /** What one operation writes to one table. */
 export interface RowSize {
@@ -21,7 +21,7 @@ interface TableSize {
 export type StoreSize = ReadonlyMap<string, TableSize>
 
 export async function readStoreSize(dataFolder: string): Promise<StoreSize> {
-  const database = Database.openReadOnly(dataFolder)
+  const database = LmdbStore.openReadOnly(dataFolder)
   try {
     const names = database.tableNames().filter(name => !TABLES_WITH_TEXT_KEYS.has(name))
     return new Map(names.map(name => [name, sizeOf(database, name)]))
@@ -58,7 +58,7 @@ export function bytesBetween(
   return valueBytes <= 0 ? [] : [{ table, puts: 1, removes: 0, keyBytes: 8, valueBytes }]
 }
 
-function sizeOf(database: Database, name: string): TableSize {
+function sizeOf(database: LmdbStore, name: string): TableSize {
   let [rows, keyBytes, valueBytes] = [0, 0, 0]
   for (const { key, value } of database.storedRows(name).getRange()) {
     rows++

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { newEventId } from '../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { developmentKeys } from '../../src/server/development-keys.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { developmentKeys } from '../../src/server/development/development-keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { OUTBOX } from '../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/messages/outbox-store.ts'
 import type { Person, PushProvider } from './people.ts'
@@ -17,7 +17,7 @@ export async function addWaitingPushes(
   people: readonly Person[],
   each: number,
 ): Promise<void> {
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   const { secret } = developmentKeys(dataFolder).keys
   const outbox = new OutboxStore(database, deriveSecrets(Buffer.from(secret, 'base64')), randomBytes)
   const devices = people.flatMap(({ userId, devices }) =>
@@ -62,7 +62,7 @@ export async function addWaitingPushes(
 
 /** How many rows of the outbox are left. */
 export async function countWaitingRows(dataFolder: string): Promise<number> {
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   const count = database.view(view => [...view.range(OUTBOX, {})].length)
   await database.close()
   return count

@@ -1,6 +1,6 @@
 /** All findings of the doctor, in the order of its output. */
 
-import { type Config, ConfigError, readConfig } from '../../src/server/config.ts'
+import { type Config, ConfigError, readConfig } from '../../src/server/settings/config.ts'
 import { type Check, type Finding, fails, ok, type Patient } from './finding.ts'
 import { checkLog } from './log.ts'
 import { checkMachine, judgeClock } from './machine.ts'

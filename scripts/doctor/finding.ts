@@ -1,6 +1,6 @@
 /** The doctor's input and findings. */
 
-import type { Config } from '../../src/server/config.ts'
+import type { Config } from '../../src/server/settings/config.ts'
 
 export interface Finding {
   /** Such as `mail`: what was tried. */

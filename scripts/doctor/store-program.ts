@@ -1,8 +1,9 @@
 /** Reads who made a log and how far it is, in a process of its own: a damaged file can end the one that reads it. */
 
 import { SignalError } from '../../src/errors.ts'
-import { HEAD, type LogHead, type LogMaker, MAKER } from '../../src/keyserver/log-store.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { HEAD, type LogMaker, MAKER } from '../../src/keyserver/log-store.ts'
+import type { LogHead } from '../../src/log/checkpoint.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 
 export type StoreAnswer =
   | { readonly kind: 'log'; readonly maker: LogMaker | undefined; readonly head: LogHead | undefined }
@@ -17,7 +18,7 @@ async function answer(dataFolder: string): Promise<void> {
 
 async function read(dataFolder: string): Promise<StoreAnswer> {
   try {
-    const database = Database.openReadOnly(dataFolder)
+    const database = LmdbStore.openReadOnly(dataFolder)
     const { maker, head } = database.view(view => ({
       maker: view.get(MAKER, 'maker'),
       head: view.get(HEAD, 'head'),

@@ -6,7 +6,7 @@ import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../../src/log/note.ts'
 import { quorumSeconds } from '../../src/log/policy.ts'
-import type { AskedWitness } from '../../src/server/witness-settings.ts'
+import type { AskedWitness } from '../../src/server/settings/witness-settings.ts'
 import { type Check, fails, off, ok } from './finding.ts'
 
 export const checkWitnesses: Check = async ({ config }) => {

@@ -1,11 +1,11 @@
 /** A check of the store, line by line, and the repair of what is derived from its entries. */
 
+import type { CheckRequest, StoreReport } from '../../src/check/check-process.ts'
+import type { CheckOutcome, LogReport } from '../../src/check/log/fault.ts'
+import { reasonAgainstRepair, repairLog } from '../../src/check/log/repair.ts'
+import type { RowReport } from '../../src/check/rows/row-check.ts'
 import { SignalError } from '../../src/errors.ts'
-import type { CheckRequest, StoreReport } from '../../src/keyserver/check/check-process.ts'
-import type { CheckOutcome, LogReport } from '../../src/keyserver/check/fault.ts'
-import { reasonAgainstRepair, repairLog } from '../../src/keyserver/check/repair.ts'
-import { Database } from '../../src/store/engine/database.ts'
-import type { RowReport } from '../../src/store/row-check.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 
 export interface ExaminationOptions {
   readonly repairs: boolean
@@ -60,7 +60,7 @@ async function check(
 }
 
 async function repair(dataFolder: string, found: LogReport): Promise<void> {
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   try {
     if (database.copyState !== undefined) throw new SignalError('STORE_UNAVAILABLE', NOT_OF_A_COPY)
     await repairLog(database, found)
@@ -108,4 +108,4 @@ function linesOf({ tables, rows, faults, told }: RowReport): Line[] {
 
 const NOT_DERIVED = 'rows can’t be derived from anything: restore a backup'
 const NOT_OF_A_COPY =
-  'nothing was written: the store is a node’s copy of the record; stop the node and remove the folder `store`, and its next start fills it anew'
+  'nothing was written: the store is a node’s copy of the ledger; stop the node and remove the folder `store`, and its next start fills it anew'

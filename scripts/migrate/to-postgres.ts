@@ -1,21 +1,21 @@
 /**
- * The store of one machine into an empty record.
+ * The store of one machine into an empty ledger.
  *
- *   1. fill     the record is marked, so that no node works on it before the end; a crash in here starts over
+ *   1. fill     the ledger is marked, so that no node works on it before the end; a crash in here starts over
  *   2. prove    every row is there
- *   3. end      the record is open, from a change of its own on
+ *   3. end      the ledger is open, from a change of its own on
  *   4. mark     the store is a copy at that change; a crash before it proves again, and marks
  */
 
-import { assertWhole } from '../../src/keyserver/check/backup.ts'
+import { assertWhole } from '../../src/check/backup.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { walkPages } from '../../src/store/engine/page-walk.ts'
 import { assertReadable } from '../../src/store/engine/store-files.ts'
 import type { Filling } from '../../src/store/postgres/filling.ts'
-import type { Lease } from '../../src/store/postgres/lease.ts'
-import type { PostgresRecord } from '../../src/store/postgres/record.ts'
+import type { PostgresLedger } from '../../src/store/postgres/ledger.ts'
+import type { WriteLease } from '../../src/store/postgres/write-lease.ts'
 import { asWriter, type Moved, proveSame, RowsDiffer, refused } from './moved.ts'
 
 type Say = (sentence: string) => void
@@ -23,25 +23,25 @@ type Say = (sentence: string) => void
 /** Throws `CHECKPOINT_INVALID` where the log is damaged, `STORE_UNAVAILABLE` for all else that keeps it from moving. */
 export async function moveToPostgres(
   folder: string,
-  openRecord: () => Promise<PostgresRecord>,
+  openLedger: () => Promise<PostgresLedger>,
   say: Say,
 ): Promise<Moved> {
   assertReadable(folder)
-  const database = Database.open(folder, { inspect: path => void walkPages(path) })
-  let record: PostgresRecord | undefined
+  const database = LmdbStore.open(folder, { inspect: path => void walkPages(path) })
+  let ledger: PostgresLedger | undefined
   try {
     assertOwn(folder, database)
     const log = await assertWhole(folder, `the log in ${folder}`)
-    record = await openRecord()
-    return { ...(await move(database, record, say)), log }
+    ledger = await openLedger()
+    return { ...(await move(database, ledger, say)), log }
   } finally {
-    await record?.close()
+    await ledger?.close()
     await database.close()
   }
 }
 
-function assertOwn(folder: string, database: Database): void {
-  if (database.copyState !== undefined) throw refused(`the store in ${folder} is a copy of a record already`)
+function assertOwn(folder: string, database: LmdbStore): void {
+  if (database.copyState !== undefined) throw refused(`the store in ${folder} is a copy of a ledger already`)
   if (readRestoreMarker(folder) !== undefined) {
     throw refused(
       `${folder} was restored from a backup: start the server once with --known-checkpoint FILE, which asks whether it is the newest copy, before it moves`,
@@ -49,22 +49,22 @@ function assertOwn(folder: string, database: Database): void {
   }
 }
 
-function move(database: Database, record: PostgresRecord, say: Say): Promise<Omit<Moved, 'log'>> {
-  return asWriter(record, ['open', 'filling'], async lease => {
-    const filling = await record.fill(lease)
+function move(database: LmdbStore, ledger: PostgresLedger, say: Say): Promise<Omit<Moved, 'log'>> {
+  return asWriter(ledger, ['open', 'filling'], async lease => {
+    const filling = await ledger.fill(lease)
     const { position, ...moved } =
       filling === undefined
-        ? await proveMoved(database, record, lease)
-        : await fill(database, record, filling)
+        ? await proveMoved(database, ledger, lease)
+        : await fill(database, ledger, filling)
     await database.filled(position.number, position.epoch)
     return { ...moved, change: position.number }
   })
 
-  async function fill(database: Database, record: PostgresRecord, filling: Filling) {
+  async function fill(database: LmdbStore, ledger: PostgresLedger, filling: Filling) {
     try {
       if (filling.isAnew) say('an earlier move into this database did not end; it starts over')
       await filling.put(database.rowsInOrder())
-      const { rows, bytes } = await proveSame(database, record)
+      const { rows, bytes } = await proveSame(database, ledger)
       const { checkpoint } = new LogStore(database).head()!
       return { rows, bytes, position: await filling.end(Buffer.from(checkpoint)) }
     } finally {
@@ -73,11 +73,11 @@ function move(database: Database, record: PostgresRecord, say: Say): Promise<Omi
   }
 }
 
-/** The record may have been filled from this store, and the store not be marked yet. */
-async function proveMoved(database: Database, record: PostgresRecord, lease: Lease) {
+/** The ledger may have been filled from this store, and the store not be marked yet. */
+async function proveMoved(database: LmdbStore, ledger: PostgresLedger, lease: WriteLease) {
   await lease.rowsBehind.settle()
   try {
-    return await proveSame(database, record)
+    return await proveSame(database, ledger)
   } catch (error) {
     if (!(error instanceof RowsDiffer)) throw error
     throw refused(`the database is not empty, and its rows are not those of the store: name an empty one`)

@@ -11,10 +11,9 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { assert, messageOf, SignalError } from '../errors.ts'
-import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
+import { type Checkpoint, type LogHead, openCheckpoint } from '../log/checkpoint.ts'
 import { formatVerifierKey, statedKeys, type VerifierKey } from '../log/note.ts'
 import { writeDurably } from '../store/engine/durable-file.ts'
-import type { LogHead } from './log-store.ts'
 
 export interface HeadFileOptions {
   readonly write?: typeof writeDurably

@@ -8,10 +8,10 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { SignalError } from '../errors.ts'
 import { GZIP_BUNDLES_MAX } from '../limits.ts'
+import type { LogHead } from '../log/checkpoint.ts'
 import { parseTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { PublicFile } from '../transport/route.ts'
-import type { LogHead } from './log-store.ts'
 
 export interface LogFilesDeps {
   readonly head: LogHead

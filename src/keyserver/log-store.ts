@@ -8,7 +8,7 @@
 
 import { assert, messageOf, SignalError } from '../errors.ts'
 import { TILE_INTERIORS_MAX } from '../limits.ts'
-import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
+import { type Checkpoint, type LogHead, openCheckpoint } from '../log/checkpoint.ts'
 import { VRF_HASH_BYTES, VRF_HASH_CHARS } from '../log/entry.ts'
 import { HASH_BYTES, type Hash } from '../log/hash.ts'
 import type { Integration, TailBytes } from '../log/integrate.ts'
@@ -51,12 +51,6 @@ export interface LogMaker {
   readonly storeForm: number
   readonly vkey: string
   readonly vrfPublicKey: string
-}
-
-/** The last signed tree: its size and the whole signed note. */
-export interface LogHead {
-  readonly treeSize: number
-  readonly checkpoint: string
 }
 
 /** The log's own signed checkpoint. Throws `CHECKPOINT_INVALID` with the reason when it is not of this log and size. */

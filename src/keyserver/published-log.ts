@@ -5,7 +5,7 @@
 
 import { assert, SignalError } from '../errors.ts'
 import { LOOKUPS_KEPT_MAX } from '../limits.ts'
-import { openCheckpoint } from '../log/checkpoint.ts'
+import { type LogHead, openCheckpoint } from '../log/checkpoint.ts'
 import { parseEntry } from '../log/entry.ts'
 import { equalHashes, type Hash, hashLeaf } from '../log/hash.ts'
 import { proveInclusion, rootFromPath } from '../log/inclusion.ts'
@@ -13,7 +13,7 @@ import type { VerifierKey } from '../log/note.ts'
 import { type Tile, tileWidth } from '../log/tile.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { LoggedIdentity } from './identity-table.ts'
-import type { LogHead, LogStore } from './log-store.ts'
+import type { LogStore } from './log-store.ts'
 
 /** A leaf that a lookup found, and who the lookup database says is behind it. */
 export interface LoggedKey {
@@ -33,6 +33,7 @@ export class PublishedLog {
   readonly #store: LogStore
   readonly #verifier: VerifierKey
   readonly #keys = new BoundedCache<number, LoggedKey>(LOOKUPS_KEPT_MAX)
+  readonly #subscribers: (() => void)[] = []
   #head: LogHead | undefined
   #verified: { readonly from: LogHead; readonly head: VerifiedHead } | undefined
 
@@ -45,6 +46,12 @@ export class PublishedLog {
   publish(head: LogHead): void {
     assert(head.treeSize >= (this.#head?.treeSize ?? 0), 'a published tree never shrinks')
     this.#head = head
+    for (const onPublished of this.#subscribers) onPublished()
+  }
+
+  /** Calls `onPublished` behind each checkpoint that is published. */
+  subscribe(onPublished: () => void): void {
+    this.#subscribers.push(onPublished)
   }
 
   /** Size of the last published tree, undefined before the first. */

@@ -5,13 +5,13 @@
 
 import { messageOf, SignalError } from '../errors.ts'
 import { formatAddCheckpoint } from '../log/add-checkpoint.ts'
+import type { LogHead } from '../log/checkpoint.ts'
 import { proveConsistency } from '../log/consistency.ts'
 import { cosignedAtSeconds } from '../log/cosignature.ts'
 import { parseDecimal } from '../log/decimal.ts'
 import { formatSignature, readNote } from '../log/note.ts'
 import type { Witness } from '../log/policy.ts'
 import type { ReadHashes } from '../log/tree.ts'
-import type { LogHead } from './log-store.ts'
 
 export type WitnessOutcome =
   /** Its line for the note, and its time. */

@@ -11,8 +11,8 @@
  */
 
 import { messageOf, SignalError } from '../errors.ts'
+import type { LogHead } from '../log/checkpoint.ts'
 import { type QuorumMember, quorumSeconds, type Witness } from '../log/policy.ts'
-import type { LogHead } from './log-store.ts'
 import type { WitnessLink, WitnessOutcome } from './witness-link.ts'
 
 export interface WitnessRoundsDeps {

@@ -17,6 +17,12 @@ export interface Checkpoint {
   readonly extensions: readonly string[]
 }
 
+/** A signed tree: its size and the whole signed note. */
+export interface LogHead {
+  readonly treeSize: number
+  readonly checkpoint: string
+}
+
 /** Longer origins are refused by torchwood, and cannot be cosigned. */
 const ORIGIN_BYTES_MAX = 255
 

@@ -2,7 +2,7 @@
  * The media gateway as the server drives it: a room for each live call, which lets in the devices that are in the call and
  * no other. Every operation may be repeated: it then finds done what it was to do. Operations reject with a `GatewayError`.
  *
- * `actors/media-room.ts` drives it, and knows in which order and how often. Without a gateway there is none of this, and a
+ * `actors/calls/media-room.ts` drives it, and knows in which order and how often. Without a gateway there is none of this, and a
  * call's room is its clients' business.
  */
 

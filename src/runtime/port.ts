@@ -1,4 +1,4 @@
-/** The way to the actors of another process, as the runtime uses it. `src/nodes` has the one that there is. */
+/** The way to the actors of another process, as the runtime uses it. `src/fronts/link` has the one that there is. */
 import type { PendingAsk } from './ask.ts'
 
 export interface Port {

@@ -53,8 +53,8 @@ import { LoginMethods } from '../store/accounts/login-methods.ts'
 import { SmsBudget } from '../store/accounts/sms-budget.ts'
 import type { OutboxStore } from '../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../transport/route.ts'
-import type { ApplicationConfig } from './application-config.ts'
 import type { Stores } from './application-stores.ts'
+import type { ApplicationConfig } from './settings/application-config.ts'
 
 export interface ApplicationDeps {
   readonly config: ApplicationConfig

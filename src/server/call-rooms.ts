@@ -1,6 +1,6 @@
 /** The rooms of calls put together: what they work on, who asks them, and what durable changes have them do. */
 
-import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/call-room.ts'
+import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { keptCallReply } from '../api/calls/calls.ts'
 import type { ApiDeps, AskRoom } from '../api/deps.ts'

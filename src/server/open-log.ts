@@ -4,6 +4,7 @@
  */
 
 import { getSystemErrorName } from 'node:util'
+import { checkRows } from '../check/rows/row-check.ts'
 import { messageOf, SignalError } from '../errors.ts'
 import { type LogMaker, LogStore, MAKER } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
@@ -14,18 +15,17 @@ import { signCheckpoint } from '../log/checkpoint.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.ts'
 import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
-import { Database, type StoreOptions } from '../store/engine/database.ts'
+import { LmdbStore, type StoreOptions } from '../store/engine/lmdb-store.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
 import { refusalOfForm, STORE_FORM } from '../store/engine/store-form.ts'
-import { checkRows } from '../store/row-check.ts'
-import { type Config, ConfigError } from './config.ts'
-import { developmentKeys, developmentKeysFault } from './development-keys.ts'
-import type { Process } from './process.ts'
+import { developmentKeys, developmentKeysFault } from './development/development-keys.ts'
+import type { Process } from './process/process.ts'
+import { type Config, ConfigError } from './settings/config.ts'
 
 export interface OpenedLog {
   readonly keys: Keys
   readonly maker: LogMaker
-  readonly database: Database
+  readonly database: LmdbStore
   readonly store: LogStore
   readonly published: PublishedLog
   readonly guard: RollBackGuard
@@ -37,19 +37,19 @@ export interface OpenedLog {
  * Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with.
  * Throws a `ConfigError` also when the data directory can't be read or written.
  */
-export function openLog(host: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
-  return mendable(host.config.dataFolder, () => {
-    const keys = readKeys(host.config)
-    const guard = guardOf(host, keys, { knownCheckpoint })
-    return openLogIn(host, openOwnDatabase(host), keys, guard)
+export function openLog(context: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+  return mendable(context.config.dataFolder, () => {
+    const keys = readKeys(context.config)
+    const guard = guardOf(context, keys, { knownCheckpoint })
+    return openLogIn(context, openOwnDatabase(context), keys, guard)
   })
 }
 
-/** Opens the store of a node, which is a copy of the record and written without syncs. Throws as `openLog`. */
-export function openCopy(host: Process): Promise<Database> {
-  const onLost = () => host.logger.warn({ event: 'copy-removed', reason: MACHINE_STOPPED })
-  return mendable(host.config.dataFolder, async () => {
-    const database = openDatabase(host, { isRecorded: true, onLost })
+/** Opens the store of a node, which is a copy of the ledger and written without syncs. Throws as `openLog`. */
+export function openCopy(context: Process): Promise<LmdbStore> {
+  const onLost = () => context.logger.warn({ event: 'copy-removed', reason: MACHINE_STOPPED })
+  return mendable(context.config.dataFolder, async () => {
+    const database = openDatabase(context, { hasLedger: true, onLost })
     // The store of a server without nodes stays what it is.
     if (database.copyState !== undefined || !database.hasRows) database.writeUnsynced()
     return database
@@ -58,13 +58,13 @@ export function openCopy(host: Process): Promise<Database> {
 
 /** Opens the log in the store of a node, which is the writer from now on and has all changes. Throws as `openLog`. */
 export function openCopiedLog(
-  host: Process,
-  database: Database,
+  context: Process,
+  database: LmdbStore,
   witnesses: Pick<RollBackGuardOptions, 'knownCheckpoint' | 'recordedHead'>,
 ): Promise<OpenedLog> {
-  return mendable(host.config.dataFolder, () => {
-    const keys = readKeys(host.config)
-    return openLogIn(host, database, keys, guardOf(host, keys, witnesses))
+  return mendable(context.config.dataFolder, () => {
+    const keys = readKeys(context.config)
+    return openLogIn(context, database, keys, guardOf(context, keys, witnesses))
   })
 }
 
@@ -86,22 +86,22 @@ function guardOf(
   return new RollBackGuard({ dataFolder, verifier: signer, headFile, isFrozen, ...witnesses })
 }
 
-/** Throws where the store is a copy: with it this server would go on beside the record, which makes two logs of one. */
-function openOwnDatabase(host: Process): Database {
-  const database = openDatabase(host)
+/** Throws where the store is a copy: with it this server would go on beside the ledger, which makes two logs of one. */
+function openOwnDatabase(context: Process): LmdbStore {
+  const database = openDatabase(context)
   if (database.copyState === undefined) return database
   void database.close()
   throw new ConfigError([
-    `CALLSIGN_DATA_DIR ${host.config.dataFolder} has a copy of the record that several nodes share, and CALLSIGN_DATABASE_URL is not set: set it, or move the record to this machine with \`migrate --to lmdb\` into an empty folder`,
+    `CALLSIGN_DATA_DIR ${context.config.dataFolder} has a copy of the ledger that several nodes share, and CALLSIGN_DATABASE_URL is not set: set it, or move the ledger to this machine with \`migrate --to lmdb\` into an empty folder`,
   ])
 }
 
 function openDatabase(
   { config: { dataFolder }, logger, world, fatal, onFault }: Process,
-  options: Pick<StoreOptions, 'isRecorded' | 'onLost'> = {},
-): Database {
+  options: Pick<StoreOptions, 'hasLedger' | 'onLost'> = {},
+): LmdbStore {
   const startedAtMs = performance.now()
-  const database = Database.open(dataFolder, {
+  const database = LmdbStore.open(dataFolder, {
     ...options,
     nowMs: world.nowMs,
     onBroken: fatal,
@@ -117,7 +117,7 @@ function openDatabase(
 }
 
 /** Throws where another version has made the store, whose rows this one would misread. */
-function assertForm(database: Database, dataFolder: string): void {
+function assertForm(database: LmdbStore, dataFolder: string): void {
   const made = database.view(view => view.get(MAKER, 'maker'))
   const refusal = made && refusalOfForm(made.storeForm, `the store in ${dataFolder}`)
   if (refusal === undefined) return
@@ -127,7 +127,7 @@ function assertForm(database: Database, dataFolder: string): void {
 
 async function openLogIn(
   { config: { log } }: Process,
-  database: Database,
+  database: LmdbStore,
   keys: Keys,
   guard: RollBackGuard,
 ): Promise<OpenedLog> {
@@ -159,7 +159,7 @@ function checkPages(path: string, startedAtMs: number, logger: Process['logger']
 }
 
 /** Over a damaged row the server starts, since all else is served: what rests on that row is refused. */
-function checkStoredRows(database: Database, startedAtMs: number, logger: Process['logger']): void {
+function checkStoredRows(database: LmdbStore, startedAtMs: number, logger: Process['logger']): void {
   const endsAtMs = Math.min(performance.now() + ROWS_MS_MAX, startedAtMs + WALK_MS_MAX)
   const { told, ...rows } = checkRows(database, { mayGoOn: () => performance.now() < endsAtMs })
   for (const fault of told.slice(0, FAULTS_LOGGED_MAX)) logger.error({ event: 'store-row-damaged', ...fault })

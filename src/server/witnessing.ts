@@ -2,14 +2,14 @@
 
 import { post } from '../delivery/http-post.ts'
 import { messageOf } from '../errors.ts'
-import type { LogHead } from '../keyserver/log-store.ts'
 import { WitnessLink, type WitnessPost } from '../keyserver/witness-link.ts'
 import { WitnessRounds } from '../keyserver/witness-rounds.ts'
+import type { LogHead } from '../log/checkpoint.ts'
 import { observeWitnesses } from '../operations/figures.ts'
-import { ConfigError } from './config.ts'
 import type { OpenedLog } from './open-log.ts'
-import type { Process } from './process.ts'
-import { policyFault } from './witness-settings.ts'
+import type { Process } from './process/process.ts'
+import { ConfigError } from './settings/config.ts'
+import { policyFault } from './settings/witness-settings.ts'
 
 /**
  * Shows what was shown before, and the newest head to the witnesses. Undefined without a policy. Throws `ConfigError` for a

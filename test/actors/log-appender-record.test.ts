@@ -3,7 +3,7 @@
 import assert from 'node:assert'
 import t from 'tap'
 import { SignalError } from '../../src/errors.ts'
-import type { LogHead } from '../../src/keyserver/log-store.ts'
+import type { LogHead } from '../../src/log/checkpoint.ts'
 import { AppenderStage, databaseWith } from '../support/appender-stage.ts'
 import { diskError, type MemoryStore } from '../support/memory-store.ts'
 import { deviceOf, ExpectedLog, faultsOfStore, freshKeys, keyOf } from '../support/stored-log.ts'

@@ -1,7 +1,7 @@
 /** The log appender with witnesses: what waits for their quorum, and what becomes of it when that is lost. */
 
 import t from 'tap'
-import type { LogHead } from '../../src/keyserver/log-store.ts'
+import type { LogHead } from '../../src/log/checkpoint.ts'
 import { AppenderStage, databaseWith } from '../support/appender-stage.ts'
 import { diskError, type MemoryStore } from '../support/memory-store.ts'
 import { deviceOf, ExpectedLog, faultsOfStore, freshKeys, keyOf } from '../support/stored-log.ts'

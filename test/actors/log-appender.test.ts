@@ -1,8 +1,8 @@
 /** The log appender from inside: its promises one by one, a crash at each of its steps, and a damaged start. */
 import t from 'tap'
-import { HEAD, type LogBatch, type LogHead } from '../../src/keyserver/log-store.ts'
+import { HEAD, type LogBatch } from '../../src/keyserver/log-store.ts'
 import { APPENDS_WAITING_MAX, BATCH_ENTRIES_MAX, KEYS_PER_DEVICE_MAX } from '../../src/limits.ts'
-import { signCheckpoint } from '../../src/log/checkpoint.ts'
+import { type LogHead, signCheckpoint } from '../../src/log/checkpoint.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
 import type { Change } from '../../src/store/engine/store.ts'

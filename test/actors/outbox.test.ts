@@ -9,11 +9,11 @@ import { LANES, type Lane, laneOf, type OutboxMessage } from '../../src/domain/m
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
-import { Database } from '../../src/store/engine/database.ts'
-import { Sealed } from '../../src/store/engine/sealed.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { OutboxQueue } from '../../src/store/messages/outbox-queue.ts'
 import { OUTBOX } from '../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/messages/outbox-store.ts'
+import { Sealed } from '../../src/store/tables/sealed.ts'
 import { makeStage } from '../support/actors.ts'
 import { Deferred } from '../support/deferred.ts'
 import { storedTable } from '../support/stored-table.ts'
@@ -25,7 +25,7 @@ interface Sending {
 
 function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue['settle'] } = {}) {
   const stage = makeStage()
-  const database = Database.open(options.folder ?? test.testdir())
+  const database = LmdbStore.open(options.folder ?? test.testdir())
   test.teardown(() => database.close())
   const secrets = deriveSecrets(Buffer.alloc(32, 1))
   const refs = new Map<Lane, Ref<OutboxCommand>>()
@@ -247,7 +247,7 @@ t.test('what waits can not be read in the store’s file', async t => {
 
 t.test('what another secret sealed keeps nothing that stands behind it waiting', async t => {
   const folder = t.testdir()
-  const before = Database.open(folder)
+  const before = LmdbStore.open(folder)
   const secrets = deriveSecrets(Buffer.alloc(32, 2))
   const old = new OutboxStore(before, secrets, randomBytes)
   // More than are sent at once.
@@ -313,7 +313,7 @@ function push(provider: 'apns' | 'fcm', deviceId = 1n): OutboxMessage {
 }
 
 /** The rows that were opened and written, and the transactions, since it was asked last. */
-function countWork(t: Test, database: Database) {
+function countWork(t: Test, database: LmdbStore) {
   const counts = { opened: 0, written: 0, transactions: 0 }
   const { open, seal } = Sealed.prototype
   t.teardown(() => Object.assign(Sealed.prototype, { open, seal }))

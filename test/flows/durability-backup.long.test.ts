@@ -7,7 +7,7 @@
 import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { runScript } from '../support/commands.ts'
 import { KillLoad } from '../support/kill-load.ts'
 import { headerOf } from '../support/naive-stomp.ts'
@@ -31,7 +31,7 @@ async function restore(from: string, dataFolder: string, keysFrom: string): Prom
 }
 
 async function digestsOf(dataFolder: string): Promise<Record<string, string>> {
-  const database = Database.openReadOnly(dataFolder)
+  const database = LmdbStore.openReadOnly(dataFolder)
   try {
     return tableDigests(database)
   } finally {
@@ -55,7 +55,7 @@ async function epochOf({ server, person }: KillLoad): Promise<string | undefined
 t.test('a backup that finds no room names its folder, and leaves none of it', async t => {
   const folder = t.testdir({ to: {} })
   const [dataFolder, to] = [join(folder, 'data'), join(folder, 'to')]
-  await Database.open(dataFolder).close()
+  await LmdbStore.open(dataFolder).close()
   const script = startedProgram('scripts/backup')
   const full = ['-c', 'ulimit -f 4; exec "$@"', '-', process.execPath, script]
   const { code, stderr } = await runProgram('/bin/sh', [...full, '--data-dir', dataFolder, '--to', to])

@@ -7,7 +7,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { meetPeople, settingsFor, startCall } from '../support/call-people.ts'
 import { cannotTrace, traceCommand } from '../support/disk-trace.ts'
 import { forcedLmdb } from '../support/forced-lmdb.ts'
@@ -53,7 +53,7 @@ t.test(`nothing acknowledged is lost, and nothing is half there, after ${KILLS} 
 })
 
 async function removeOneRow(dataFolder: string, name: string): Promise<void> {
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   const table = storedTable(name)
   await database.change(change => {
     for (const key of [...change.keys(table, { limit: 1 })]) change.remove(table, key)

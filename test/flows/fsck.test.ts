@@ -7,12 +7,12 @@ import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
 import { examine, type Line } from '../../scripts/fsck/examination.ts'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
-import type { CheckRequest } from '../../src/keyserver/check/check-process.ts'
-import { checkStore } from '../../src/keyserver/check/store-check.ts'
+import type { CheckRequest } from '../../src/check/check-process.ts'
+import { checkStore } from '../../src/check/store-check.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { generateKeys } from '../../src/log/keys.ts'
-import { Database } from '../../src/store/engine/database.ts'
 import { indexKey, tileKey, userInKey } from '../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { type CommandOutcome, runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { fillStore } from '../support/filled-store.ts'
@@ -172,7 +172,7 @@ t.test('damage to what is derived is named, repaired, and the server goes on', a
 
 t.test('a damaged row is named by table and key, and never repaired', async t => {
   const dataFolder = loggedFolder(t, filled)
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   const [users, byUser] = [storedTable('users'), storedTable('sessions-by-user')]
   const user = await database.change(change => {
     const [user] = change.keys(users, { limit: 1 })
@@ -198,7 +198,7 @@ t.test('a damaged row is named by table and key, and never repaired', async t =>
 
 t.test('a start names a damaged row, and serves the rest', async t => {
   const dataFolder = loggedFolder(t, filled)
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   const sessions = storedTable('sessions')
   await database.change(change => {
     const [session] = change.keys(sessions, { limit: 1 })

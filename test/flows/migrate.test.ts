@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
-import { Database } from '../../src/store/engine/database.ts'
 import { tileKey } from '../../src/store/engine/keys.ts'
-import type { CopyState } from '../../src/store/engine/record-copy.ts'
+import type { CopyState } from '../../src/store/engine/ledger-copy.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { type CommandOutcome, runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { fillStore } from '../support/filled-store.ts'
@@ -20,7 +20,7 @@ import { lookUp, registerUsers, startLog } from '../support/live-log.ts'
 import { until } from '../support/nodes.ts'
 import { PASSWORD, type Postgres, sharedPostgres, skipWithoutPostgres } from '../support/postgres.ts'
 import { spawnBound, startedProgram } from '../support/programs.ts'
-import { acquireNext, openRecord, rowsIn } from '../support/record.ts'
+import { acquireNext, openLedger, rowsIn } from '../support/record.ts'
 import { type OpenServer, type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { long, sized } from '../support/size.ts'
 import { storedTable } from '../support/stored-table.ts'
@@ -43,8 +43,8 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
 
     const alone = await startRefused({ dataFolder: folder })
     t.equal(alone.code, 1)
-    t.match(alone.stderr, /has a copy of the record .*CALLSIGN_DATABASE_URL is not set: .*migrate --to lmdb/)
-    refused(t, await migrate('postgres', folder, url), /is a copy of a record already/)
+    t.match(alone.stderr, /has a copy of the ledger .*CALLSIGN_DATABASE_URL is not set: .*migrate --to lmdb/)
+    refused(t, await migrate('postgres', folder, url), /is a copy of a ledger already/)
 
     const node = await startNode(t, folder, url)
     t.notMatch(node.stderr(), 'copy-filled', 'the store was its copy already')
@@ -85,7 +85,7 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     t.test(`to PostgreSQL, killed before it has written to ${table}`, long(), async t => {
       const folder = copyOf(t, original)
       const url = await postgres.newDatabase()
-      await openRecord(t, url)
+      await openLedger(t, url)
       const lock = `lock table callsign.${table} in share row exclusive mode`
       const args = ['--to', 'postgres', '--data-dir', folder]
       await killWaiting(postgres, url, { lock, query, args, isExecuted: false })
@@ -105,19 +105,19 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
   t.test('to PostgreSQL, killed before the store is marked', long(), async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
-    await openRecord(t, url)
+    await openLedger(t, url)
     const lock = 'lock table callsign.changes in share row exclusive mode'
     const args = ['--to', 'postgres', '--data-dir', folder]
     await killWaiting(postgres, url, { lock, query: 'with opened as', args, isExecuted: true })
     t.equal(await stateOf(folder), undefined)
     const again = await migrateOnceFree(t, 'postgres', folder, url)
     t.same(again, { code: 0, stderr: '', lines: again.lines })
-    const record = await openRecord(t, url)
+    const record = await openLedger(t, url)
     const { number, epoch } = await record.snapshot(() => {})
     t.match(await stateOf(folder), { number, epoch, isFilling: false })
   })
 
-  t.test('to LMDB, killed as it fills, and as the record is left', long(), async t => {
+  t.test('to LMDB, killed as it fills, and as the ledger is left', long(), async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
     t.equal((await migrate('postgres', folder, url)).code, 0)
@@ -131,18 +131,18 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     })
     t.match(await stateOf(back), { isFilling: true })
     keepKeys(original, back)
-    t.match((await startRefused({ dataFolder: back })).stderr, /has a copy of the record/)
+    t.match((await startRefused({ dataFolder: back })).stderr, /has a copy of the ledger/)
 
-    await acquireNext(await openRecord(t, url)).then(lease => lease.release())
+    await acquireNext(await openLedger(t, url)).then(lease => lease.release())
     await postgres.query(url, HOLD_LEAVING)
     const lock = `select pg_advisory_lock(${LEAVING})`
     const query = "update callsign.writer set state = 'left'"
     await killWaiting(postgres, url, { lock, query, args, isExecuted: false })
-    t.match(await openRecord(t, url).then(record => record.writer()), { state: 'open' })
+    t.match(await openLedger(t, url).then(record => record.writer()), { state: 'open' })
     t.not((await stateOf(back))!.epoch, 0, 'the store was marked')
-    await acquireNext(await openRecord(t, url)).then(lease => lease.release())
+    await acquireNext(await openLedger(t, url)).then(lease => lease.release())
     await killWaiting(postgres, url, { lock, query, args, isExecuted: true })
-    t.match((await startRefused({ dataFolder: back })).stderr, /has a copy of the record/)
+    t.match((await startRefused({ dataFolder: back })).stderr, /has a copy of the ledger/)
     refused(t, await migrate('lmdb', folder, url), /has the copy of a node: name an empty folder/)
     refused(t, await migrate('lmdb', newFolder(t), url), /has moved to the store of one machine/)
     const again = await migrate('lmdb', back, url)
@@ -151,11 +151,11 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     t.same(await rowsOf(back), await rowsIn(postgres, url))
   })
 
-  t.test('a node that follows ends when the record is left', long(), async t => {
+  t.test('a node that follows ends when the ledger is left', long(), async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
     t.equal((await migrate('postgres', folder, url)).code, 0)
-    const record = await openRecord(t, url, { leaseMs: 600_000 })
+    const record = await openLedger(t, url, { leaseMs: 600_000 })
     const lease = await acquireNext(record)
     const node = await startNode(t, folder, url)
     t.same(await shownBy(node), shown)
@@ -169,7 +169,7 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
 
   t.test('a copy that was filled before the move is filled anew', long(), async t => {
     const url = await postgres.newDatabase()
-    const record = await openRecord(t, url)
+    const record = await openLedger(t, url)
     t.same(await record.snapshot(() => {}), { number: 0, epoch: 0 })
     const follower = record.follow({
       after: { number: 0, epoch: 0 },
@@ -248,7 +248,7 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     await alterTile(folder)
     const repair = await runScript('fsck', ['--data-dir', folder, '--repair'])
     t.equal(repair.code, 2)
-    t.match(repair.stderr, /nothing was written: the store is a node’s copy of the record/)
+    t.match(repair.stderr, /nothing was written: the store is a node’s copy of the ledger/)
   })
 })
 
@@ -277,7 +277,7 @@ async function makeStore(t: Test): Promise<{ folder: string; shown: Shown }> {
 }
 
 /** More rows than a portion of either side has, with keys and values of any octets and of none. */
-async function addRows(database: Database): Promise<void> {
+async function addRows(database: LmdbStore): Promise<void> {
   const table = storedTable<Uint8Array>('many-rows', 'bytes')
   await database.change(change => {
     for (let at = 0; at < 3_000; at++) change.put(table, randomBytes(1 + (at % 300)), randomBytes(at % 4_000))
@@ -327,7 +327,7 @@ function migrate(to: string, folder: string, url: string): Promise<CommandOutcom
 
 /** After the lease of a command that was killed has run out. */
 async function migrateOnceFree(t: Test, to: string, folder: string, url: string): Promise<CommandOutcome> {
-  const record = await openRecord(t, url)
+  const record = await openLedger(t, url)
   await until(async () => (await record.writer()).holder === undefined)
   return migrate(to, folder, url)
 }
@@ -397,9 +397,9 @@ function stateOf(folder: string): Promise<CopyState | undefined> {
 
 async function withStore<Result>(
   folder: string,
-  act: (database: Database) => Result | Promise<Result>,
+  act: (database: LmdbStore) => Result | Promise<Result>,
 ): Promise<Result> {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   try {
     return await act(database)
   } finally {
@@ -422,7 +422,7 @@ function tearPages(path: string): void {
 
 const PAGE_BYTES = 4_096
 const LEAVING = 7
-/** The statement that leaves the record waits for this lock. */
+/** The statement that leaves the ledger waits for this lock. */
 const HOLD_LEAVING = `
   create function hold() returns trigger language plpgsql as $$
     begin

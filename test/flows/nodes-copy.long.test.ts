@@ -72,7 +72,7 @@ t.test('no command takes the copy of a killed node for a store', { skip }, async
   t.notOk(existsSync(markOf(two)), 'a command that may write syncs it first')
   await t.rejects(
     two.start({ environment: { CALLSIGN_DATABASE_URL: '', CALLSIGN_NODE_HOST: '' } }),
-    /has a copy of the record that several nodes share/,
+    /has a copy of the ledger that several nodes share/,
   )
 
   writeFileSync(markOf(two), OTHER_BOOT)

@@ -7,8 +7,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Link } from '../../src/nodes/link.ts'
-import { connectToNode, type NodeTls } from '../../src/nodes/node-sockets.ts'
+import { Link } from '../../src/fronts/link/link.ts'
+import { connectToNode, type NodeTls } from '../../src/fronts/link/node-sockets.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { befriend, signInPerson, startCall } from '../support/call-people.ts'
@@ -166,7 +166,7 @@ const MESSAGES: readonly (readonly [kind: string, id: string, message: object])[
 /** Words of fronts to the writer as a process. */
 const SAID = [
   { kind: 'nonsense' },
-  { kind: 'heard', count: 'many' },
+  { kind: 'acknowledged', count: 'many' },
   { kind: 'seen', userId: 'x', deviceId: {} },
   { kind: 'seen', userId: -1n, deviceId: 2n ** 63n },
   { kind: 'pair-used', sessionId: 'x', generation: {} },
@@ -218,7 +218,7 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
       system,
       serves: new Map(),
       world,
-      onSaid: () => undefined,
+      onMessage: () => undefined,
     })
   const ask = (link: Link, question: object) =>
     system
@@ -249,7 +249,7 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
   }
   for (const said of SAID) {
     const link = await openLink()
-    link.say(said)
+    link.send(said)
     t.match(await ask(link, QUESTIONS[0]!), /NOT_FOUND|STORE_UNAVAILABLE/, said.kind)
     link.close()
   }

@@ -1,4 +1,4 @@
-/** A node that lags behind the record: its clients never read anything older than they have written. */
+/** A node that lags behind the ledger: its clients never read anything older than they have written. */
 
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'

@@ -110,7 +110,7 @@ const UNKNOWN: readonly Unknown[] = [
   },
   {
     what: 'the link between nodes',
-    file: 'src/nodes/link',
+    file: 'src/fronts/link/link',
     from: 'const LINK_FORM = ',
     to: 'const LINK_FORM = 1000 + ',
     refusal:

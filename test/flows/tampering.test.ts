@@ -8,15 +8,8 @@ import { cpSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import {
-  BUNDLES,
-  HEAD,
-  IDENTITIES,
-  LOOKUP,
-  type LogHead,
-  MAKER,
-  TILES,
-} from '../../src/keyserver/log-store.ts'
+import { BUNDLES, HEAD, IDENTITIES, LOOKUP, MAKER, TILES } from '../../src/keyserver/log-store.ts'
+import type { LogHead } from '../../src/log/checkpoint.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
 import type { Change } from '../../src/store/engine/store.ts'
 import { leafHash } from '../strangers/tree.ts'

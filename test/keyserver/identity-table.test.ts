@@ -5,8 +5,8 @@
 import t, { type Test } from 'tap'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { IdentityTable, type LoggedIdentity } from '../../src/keyserver/identity-table.ts'
-import { Database } from '../../src/store/engine/database.ts'
 import { indexKey } from '../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
@@ -15,11 +15,11 @@ const BLOCK_RECORDS = 170
 const UINT64_MAX = 2n ** 64n - 1n
 
 interface Store {
-  readonly database: Database
+  readonly database: LmdbStore
 }
 
 function openStore(t: Test): Store {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   return { database }
 }

@@ -3,8 +3,8 @@
 import t, { type Test } from 'tap'
 import { HEAD, LogStore } from '../../src/keyserver/log-store.ts'
 import { HASH_BYTES } from '../../src/log/hash.ts'
-import { Database } from '../../src/store/engine/database.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { codeOf } from '../support/codes.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import {
@@ -21,14 +21,14 @@ import {
 import { storedTable } from '../support/stored-table.ts'
 
 interface OpenLog {
-  readonly database: Database
+  readonly database: LmdbStore
   readonly store: LogStore
   readonly writer: LogWriter
 }
 
 /** A new log with `size` entries of as many devices. */
 async function openLog(t: Test, size = 0): Promise<OpenLog> {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const store = new LogStore(database)
   await createLog(store)
@@ -38,7 +38,7 @@ async function openLog(t: Test, size = 0): Promise<OpenLog> {
 }
 
 /** Everything in the log's tables, as text. */
-function dump(database: Database): string {
+function dump(database: LmdbStore): string {
   const tables = ['log-tiles', 'log-bundles', 'log-identities', 'log-lookup']
   return database.view(view => {
     const rows = tables.flatMap(name =>
@@ -76,7 +76,7 @@ t.test('a log that is reopened after every few batches is whole each time', asyn
   let expected = new ExpectedLog()
   let isNew = true
   for (let cycle = 0; cycle < 14 || expected.size <= 512; cycle++) {
-    const database = Database.open(folder)
+    const database = LmdbStore.open(folder)
     const store = new LogStore(database)
     if (isNew) await createLog(store)
     isNew = false
@@ -234,7 +234,7 @@ t.test('a log of full tiles is not opened when the tile above them is missing or
   t.same(codes, ['CHECKPOINT_INVALID', 'CHECKPOINT_INVALID'])
 })
 
-async function spoilRow(database: Database, { table, key }: Row, spoil: Spoil): Promise<void> {
+async function spoilRow(database: LmdbStore, { table, key }: Row, spoil: Spoil): Promise<void> {
   const rows = storedTable(table)
   await database.change(change => {
     const spoilt = spoil(Buffer.from(change.get(rows, key)!))

@@ -6,7 +6,7 @@
 import t, { type Test } from 'tap'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
 import { runsOf, seedOf } from '../support/seed.ts'
 import { long, sized } from '../support/size.ts'
@@ -17,7 +17,7 @@ const NODES = bytesTable('lookup')
 const SMALL = { nodeRowsMax: 6, entriesPerStep: 4 }
 
 interface Store {
-  readonly database: Database
+  readonly database: LmdbStore
 }
 
 interface Options {
@@ -67,7 +67,7 @@ class Log {
 }
 
 function openStore(t: Test): Store {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   return { database }
 }

@@ -6,8 +6,8 @@ import { PublishedLog } from '../../src/keyserver/published-log.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { rootFromPath } from '../../src/log/inclusion.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
-import { Database } from '../../src/store/engine/database.ts'
 import { indexKey } from '../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { codeOf } from '../support/codes.ts'
 import { naiveLeafHash } from '../support/naive-tree.ts'
 import {
@@ -22,7 +22,7 @@ import {
 } from '../support/stored-log.ts'
 
 interface OpenLog {
-  readonly database: Database
+  readonly database: LmdbStore
   readonly store: LogStore
   readonly writer: LogWriter
   readonly published: PublishedLog
@@ -30,7 +30,7 @@ interface OpenLog {
 
 /** A log of `size` devices whose checkpoint is published. */
 async function openLog(t: Test, size: number): Promise<OpenLog> {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const store = new LogStore(database)
   await createLog(store)
@@ -46,7 +46,7 @@ function replacement(device: number, key: number): DeviceKey {
 }
 
 t.test('before the first checkpoint there is no size and no head', async t => {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const published = new PublishedLog(new LogStore(database), SIGNER)
   t.equal(published.size, undefined)

@@ -7,7 +7,7 @@ import { LogStore } from '../../src/keyserver/log-store.ts'
 import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { RollBackGuard } from '../../src/keyserver/roll-back-guard.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { createLog, ExpectedLog, freshKeys, LogWriter, SIGNER } from '../support/stored-log.ts'
 
 const SIZE = 700
@@ -23,7 +23,7 @@ interface Stored {
 async function storeLog(t: Test): Promise<Stored> {
   const folder = t.testdir()
   const dataFolder = join(folder, 'data')
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   t.teardown(() => database.close())
   const store = new LogStore(database)
   await createLog(store)

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { listSettings } from '../../src/server/config.ts'
+import { listSettings } from '../../src/server/settings/config.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const compose = read('compose.yaml')

@@ -122,10 +122,10 @@ t.test('nothing else of the project is served, however it is spelled', async t =
   const { port } = await serve(t)
   const paths = [
     'src/main.js',
-    'src/server/config.js',
-    'src/store/engine/database.js',
+    'src/server/settings/config.js',
+    'src/store/engine/lmdb-store.js',
     'src/operations/console/pages.js',
-    'actors/call-room.js',
+    'actors/calls/call-room.js',
     'scripts/keygen.js',
     'test/operations/console-pages.test.js',
     'package.json',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { operatorRoutes } from '../../src/operations/health.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
-import { listSettings } from '../../src/server/config.ts'
+import { listSettings } from '../../src/server/settings/config.ts'
 import { parseRuleFile } from '../support/rule-file.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 

@@ -39,13 +39,14 @@ const JOBS = availableParallelism() + 1
 const AGAIN_MAX = 8
 /** Folders whose files share a process, which saves a third of their processor time: they start few programs. */
 const TOGETHER = [
-  ...['log', 'domain', 'schema', 'stomp', 'runtime', 'nodes', 'media'],
+  ...['log', 'domain', 'schema', 'stomp', 'runtime', 'fronts', 'media'],
   ...[
     'app',
     'api',
     'store',
     'actors',
     'keyserver',
+    'check',
     'operations',
     'delivery',
     'identity',

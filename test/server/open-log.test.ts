@@ -5,10 +5,10 @@ import pino from 'pino'
 import t from 'tap'
 import { MAKER as MAKERS } from '../../src/keyserver/log-store.ts'
 import { generateKeys } from '../../src/log/keys.ts'
-import { readConfig } from '../../src/server/config.ts'
 import { openLog } from '../../src/server/open-log.ts'
-import { Process } from '../../src/server/process.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { Process } from '../../src/server/process/process.ts'
+import { readConfig } from '../../src/server/settings/config.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { STORE_FORM } from '../../src/store/engine/store-form.ts'
 import { MAKER } from '../support/stored-log.ts'
 
@@ -17,7 +17,7 @@ t.test('a store of another form is refused before any row is read', async t => {
   const keys = { CALLSIGN_ORIGIN: origin, KT_PRIVATE_KEY: ktPrivateKey, VRF_PRIVATE_KEY: vrfPrivateKey }
   for (const storeForm of [STORE_FORM - 1, STORE_FORM + 1]) {
     const dataFolder = t.testdir()
-    const database = Database.open(dataFolder)
+    const database = LmdbStore.open(dataFolder)
     await database.change(change => change.put(MAKERS, 'maker', { ...MAKER, storeForm }))
     await database.close()
     const config = readConfig(

@@ -6,7 +6,8 @@
  */
 
 import { SignalError } from '../../src/errors.ts'
-import { type LogHead, LogStore } from '../../src/keyserver/log-store.ts'
+import { LogStore } from '../../src/keyserver/log-store.ts'
+import type { LogHead } from '../../src/log/checkpoint.ts'
 import { parseEntry } from '../../src/log/entry.ts'
 import type { PlantedBug } from './appender-bugs.ts'
 import { type Quorum, type RunState, ServerProcess } from './appender-process.ts'

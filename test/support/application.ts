@@ -13,7 +13,7 @@ import { type DeviceId, type MethodId, newId, type UserId } from '../../src/doma
 import { LANES, type OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { openStores, type StoresDeps } from '../../src/server/application-stores.ts'
-import type { Database } from '../../src/store/engine/database.ts'
+import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { networkOf } from '../../src/transport/remote-address.ts'
 import type { HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
@@ -31,7 +31,7 @@ export interface WorldOptions {
   /** 32 bytes of this. */
   readonly secret?: number
   /** The database as the stores know it. */
-  readonly around?: (database: Database) => Database
+  readonly around?: (database: LmdbStore) => LmdbStore
   readonly isConnected?: StoresDeps['isConnected']
 }
 

@@ -1,11 +1,11 @@
 /** Logs that are stored, damaged and checked: what tests of the check and of the repair share. */
 
 import type { Test } from 'tap'
-import type { CheckOutcome, LogReport } from '../../src/keyserver/check/fault.ts'
-import { checkLog, type LogCheckOptions } from '../../src/keyserver/check/log-check.ts'
-import { RawLog } from '../../src/keyserver/check/raw-log.ts'
+import type { CheckOutcome, LogReport } from '../../src/check/log/fault.ts'
+import { checkLog, type LogCheckOptions } from '../../src/check/log/log-check.ts'
+import { RawLog } from '../../src/check/log/raw-log.ts'
 import { LOG_TABLES, LogStore } from '../../src/keyserver/log-store.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { nameOfKey, RawTables, type RowKey } from './damage.ts'
 import {
   createLog,
@@ -30,13 +30,13 @@ export const KNOWN: LogCheckOptions = {
 }
 
 export interface Stored {
-  readonly database: Database
+  readonly database: LmdbStore
   readonly tables: RawTables
   readonly log: ExpectedLog
 }
 
 export async function storeLog(t: Test, keys: readonly DeviceKey[], batchEntries = 500): Promise<Stored> {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const store = new LogStore(database)
   await createLog(store)
@@ -54,7 +54,7 @@ export function mixedKeys(count: number): DeviceKey[] {
   )
 }
 
-export async function check(database: Database, options: LogCheckOptions = KNOWN): Promise<LogReport> {
+export async function check(database: LmdbStore, options: LogCheckOptions = KNOWN): Promise<LogReport> {
   const raw = new RawLog(database)
   try {
     return await checkLog(raw, options)

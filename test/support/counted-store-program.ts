@@ -6,11 +6,11 @@
 
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { CountedStore } from './counted-store.ts'
 
 async function write(folder: string, steps: number): Promise<void> {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   const store = new CountedStore(database)
   for (let taken = 0; taken < steps; ) {
     const atOnce = 1 + (taken % STEPS_AT_ONCE)
@@ -26,7 +26,7 @@ async function write(folder: string, steps: number): Promise<void> {
 async function read(folder: string): Promise<void> {
   let found: { readonly count: number; readonly fault?: string | undefined }
   try {
-    const database = Database.open(folder)
+    const database = LmdbStore.open(folder)
     const store = new CountedStore(database)
     found = { count: store.count, fault: store.fault() }
     await database.close()

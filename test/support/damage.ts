@@ -1,7 +1,7 @@
 /** Damage to a stored log, row by row, below everything that would refuse to write it. */
 
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { storedTable } from './stored-table.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
@@ -9,18 +9,18 @@ export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 export type RowKey = Uint8Array | string
 
 export class RawTables {
-  readonly database: Database
+  readonly database: LmdbStore
 
-  private constructor(database: Database) {
+  private constructor(database: LmdbStore) {
     this.database = database
   }
 
   static open(dataFolder: string): RawTables {
-    return new RawTables(Database.open(dataFolder))
+    return new RawTables(LmdbStore.open(dataFolder))
   }
 
   /** The tables of a store that is open already. */
-  static of(database: Database): RawTables {
+  static of(database: LmdbStore): RawTables {
     return new RawTables(database)
   }
 

@@ -3,8 +3,8 @@
  * before, it says what its view and its two caches have in every row. It ends with its parent.
  */
 
-import { Database } from '../../src/store/engine/database.ts'
 import { FollowedStore } from '../../src/store/engine/followed-store.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../src/store/engine/row-cache.ts'
 import type { FollowedChange } from '../../src/store/engine/store.ts'
 import { WatchedCache } from '../../src/store/engine/watched-cache.ts'
@@ -24,7 +24,7 @@ export interface Seen {
   readonly applied: readonly number[]
 }
 
-const database = Database.openReadOnly(process.argv[2]!)
+const database = LmdbStore.openReadOnly(process.argv[2]!)
 
 function follow(lastChange: number): (change: FollowedChange) => void {
   const store = new FollowedStore({ database, lastChange })

@@ -3,9 +3,9 @@
  * argument of `deaf` has it not end, and `loud` say on its output that the writer has gone.
  */
 
-import { Link } from '../../src/nodes/link.ts'
+import { Link } from '../../src/fronts/link/link.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
-import { connectToWriter } from '../../src/server/front-processes.ts'
+import { connectToWriter } from '../../src/server/fronts/front-processes.ts'
 import { makeStage } from './actors.ts'
 
 const [name = '', manner] = process.argv.slice(2)
@@ -18,10 +18,10 @@ const link: Link = new Link({
   system: makeStage().system,
   serves: new Map(),
   world: realWorld(),
-  onSaid(said) {
-    if (said === 'ping') link.say('pong')
+  onMessage(said) {
+    if (said === 'ping') link.send('pong')
     if (said === 'stop' && manner !== 'deaf') process.exit(0)
     return undefined
   },
 })
-link.say(`${name} ${process.pid} ${process.argv.slice(3).join(' ')}`)
+link.send(`${name} ${process.pid} ${process.argv.slice(3).join(' ')}`)

@@ -1,9 +1,9 @@
 /** The writer's side of fronts that are real processes, on a clock that the test moves. */
 
 import type { Duplex } from 'node:stream'
-import { Link } from '../../src/nodes/link.ts'
+import { Link } from '../../src/fronts/link/link.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
-import { FrontProcesses, type FrontProcessesDeps } from '../../src/server/front-processes.ts'
+import { FrontProcesses, type FrontProcessesDeps } from '../../src/server/fronts/front-processes.ts'
 import { makeStage } from './actors.ts'
 import { startedProgram } from './programs.ts'
 import { FakeWorld } from './world.ts'
@@ -79,7 +79,7 @@ export class TestWriter {
       system: makeStage().system,
       serves: new Map(),
       world: realWorld(),
-      onSaid: said => {
+      onMessage: said => {
         isReady = true
         this.said.push(String(said))
         this.#look()
@@ -95,7 +95,7 @@ export class TestWriter {
       get isReady() {
         return isReady
       },
-      stop: () => link.say('stop'),
+      stop: () => link.send('stop'),
     }
   }
 

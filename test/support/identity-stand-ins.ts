@@ -1,7 +1,7 @@
 /** Google and Sign in with Apple as tests sign in with them, on the loopback address. */
 
 import { randomBytes } from 'node:crypto'
-import type { ApplicationConfig } from '../../src/server/application-config.ts'
+import type { ApplicationConfig } from '../../src/server/settings/application-config.ts'
 import type { AppleStandIn } from './apple-stand-in.ts'
 import type { Claims, OidcProvider } from './oidc-provider.ts'
 

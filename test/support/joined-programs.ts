@@ -56,15 +56,11 @@ function keepPlaces(folder: string): Plugin {
 }
 
 const BUILT = join(PROJECT_ROOT, 'dist')
-const STARTED_BY_SERVER = [
-  'src/front.js',
-  'src/keyserver/check/check-program.js',
-  'src/keyserver/vrf/vrf-worker.js',
-]
+const STARTED_BY_SERVER = ['src/front.js', 'src/check/check-program.js', 'src/keyserver/vrf/vrf-worker.js']
 /** These start programs beside them, which are joined too. */
 const STARTS_PROGRAMS = [
-  'src/server/front-processes.js',
+  'src/server/fronts/front-processes.js',
   'src/server/listeners.js',
-  'src/keyserver/check/check-process.js',
+  'src/check/check-process.js',
   'src/keyserver/vrf/vrf-thread.js',
 ]

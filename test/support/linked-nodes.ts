@@ -1,7 +1,7 @@
 /** Two actor systems in fake worlds with a link between them, whose octets pass when the test lets them. */
 
 import { Duplex } from 'node:stream'
-import { Link, type LinkLost, type LinkOptions } from '../../src/nodes/link.ts'
+import { Link, type LinkLost, type LinkOptions } from '../../src/fronts/link/link.ts'
 import { makeStage, type Stage } from './actors.ts'
 
 /** One end of a connection: what is written to it comes out of the other one. */
@@ -45,7 +45,7 @@ export interface Node extends Stage {
   readonly peers: string[]
 }
 
-type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onSaid' | 'beforeAnswer'>
+type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onMessage' | 'beforeAnswer'>
 
 const ANY: LinkOptions['serves'] = new Map([['probe', () => true]])
 

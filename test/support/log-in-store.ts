@@ -11,13 +11,13 @@ import { parseEntry } from '../../src/log/entry.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import type { Database } from '../../src/store/engine/database.ts'
+import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { createLog, SIGNER } from './stored-log.ts'
 
 export type LogInStore = Awaited<ReturnType<typeof openLog>>
 
 /** Has its log made where the store has none. */
-export async function openLog(database: Database, isFrozen = false) {
+export async function openLog(database: LmdbStore, isFrozen = false) {
   const store = new LogStore(database)
   if (store.maker() === undefined) await createLog(store)
   const published = new PublishedLog(store, SIGNER)

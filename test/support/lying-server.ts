@@ -34,7 +34,7 @@ export class LyingServer {
   readonly #messageLies: { readonly type: string; readonly lie: MessageLie }[] = []
   readonly #sent: Sent[] = []
   readonly #heard: QueueEvent[] = []
-  #onHeard: (() => void)[] = []
+  #onAcknowledged: (() => void)[] = []
   #socket: LyingSocket | undefined
 
   readonly fetch: typeof fetch = async (url, init) => {
@@ -101,7 +101,7 @@ export class LyingServer {
     for (;;) {
       const found = this.#heard.find(event => event.type === type && isIt(event as EventOf<Type>))
       if (found !== undefined) return found as EventOf<Type>
-      await new Promise<void>(resolve => this.#onHeard.push(resolve))
+      await new Promise<void>(resolve => this.#onAcknowledged.push(resolve))
     }
   }
 
@@ -117,7 +117,7 @@ export class LyingServer {
   /** Gives the messages that the app gets in its place. */
   onQueue(event: QueueEvent): readonly QueueEvent[] {
     this.#heard.push(event)
-    for (const resolve of this.#onHeard.splice(0)) resolve()
+    for (const resolve of this.#onAcknowledged.splice(0)) resolve()
     return this.#messageLies.findLast(({ type }) => type === event.type)?.lie(event) ?? [event]
   }
 }

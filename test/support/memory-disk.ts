@@ -2,12 +2,12 @@
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { Rehearsals } from './rehearsal-store.ts'
 
 /** A database whose every change is rehearsed first. */
 export interface RehearsedDatabase {
-  readonly database: Database
+  readonly database: LmdbStore
   readonly rehearsals: Rehearsals
 }
 
@@ -16,7 +16,7 @@ export function openRehearsed(folder: string, nowMs: () => number, rehearses = t
   useMemoryDisk(folder)
   const rehearsals = new Rehearsals()
   const options = { nowMs: rehearsals.clock(nowMs), ...(rehearses && { rehearse: rehearsals.rehearse }) }
-  return { database: Database.open(folder, options), rehearsals }
+  return { database: LmdbStore.open(folder, options), rehearsals }
 }
 
 /** Lets the store that is about to be made in the folder lie in memory until the process ends, where there is room. */

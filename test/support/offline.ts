@@ -8,13 +8,13 @@ import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatEntry } from '../../src/log/entry.ts'
 import { TreeTail } from '../../src/log/integrate.ts'
 import { parseSignerKey } from '../../src/log/note.ts'
-import { developmentKeys } from '../../src/server/development-keys.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { developmentKeys } from '../../src/server/development/development-keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { Change } from '../../src/store/engine/store.ts'
 
 /** Opens the store for one change. */
 export async function changeStore(dataFolder: string, write: (change: Change) => void): Promise<void> {
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   await database.change(write)
   await database.close()
 }
@@ -29,7 +29,7 @@ export function storeDigest(dataFolder: string): string {
 /** Grows a development log to `treeSize` with keys of made-up users, signed as the server would. */
 export async function growLog(dataFolder: string, treeSize: number): Promise<void> {
   const signer = parseSignerKey(developmentKeys(dataFolder).keys.ktPrivateKey)
-  const database = Database.open(dataFolder)
+  const database = LmdbStore.open(dataFolder)
   const store = new LogStore(database)
   const tail = new TreeTail(store.openTail(store.head()!.treeSize))
   while (tail.treeSize < treeSize) {

@@ -3,12 +3,12 @@
 import { networkInterfaces } from 'node:os'
 import pino from 'pino'
 import { listeningAsBefore } from '../../src/server/addresses.ts'
-import { type Config, readConfig, warningsOf } from '../../src/server/config.ts'
-import { sentenceOf } from '../../src/server/end-process.ts'
-import { chooseLanAddress } from '../../src/server/lan-address.ts'
-import type { RunningServer } from '../../src/server/running-server.ts'
+import { chooseLanAddress } from '../../src/server/development/lan-address.ts'
+import { sentenceOf } from '../../src/server/process/end-process.ts'
+import type { RunningServer } from '../../src/server/process/running-server.ts'
+import { type Config, readConfig, warningsOf } from '../../src/server/settings/config.ts'
 import { start } from '../../src/server/start.ts'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { environmentOf, type OpenOptions, type OpenServer, startServer } from './server.ts'
 
 export interface OpenInProcess extends OpenOptions {
@@ -79,15 +79,15 @@ export async function openRefused(options: OpenInProcess): Promise<{ code: numbe
 function watchedHost() {
   const { exit } = process
   const { write } = process.stderr
-  const { open } = Database
+  const { open } = LmdbStore
   const listeners = process.listeners('unhandledRejection')
-  const opened: Database[] = []
+  const opened: LmdbStore[] = []
   let text = ''
   const say = (more: string) => {
     text += more
   }
-  Database.open = (...given) => {
-    const database = open.apply(Database, given)
+  LmdbStore.open = (...given) => {
+    const database = open.apply(LmdbStore, given)
     opened.push(database)
     return database
   }
@@ -104,7 +104,7 @@ function watchedHost() {
     exited,
     async leave() {
       await Promise.all(opened.map(database => database.close()))
-      Database.open = open
+      LmdbStore.open = open
       process.exit = exit
       process.stderr.write = write
       for (const listener of process.listeners('unhandledRejection'))

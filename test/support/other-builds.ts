@@ -5,7 +5,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROJECT_ROOT } from './vectors.ts'
 
-/** A constant of a built file, such as `src/nodes/link`. */
+/** A constant of a built file, such as `src/fronts/link/link`. */
 export interface OtherConstant {
   readonly file: string
   readonly from: string
@@ -84,7 +84,7 @@ function formIn(text: string): string | undefined {
 
 const PREVIOUS = 'HEAD^'
 /** Files with the forms that nodes side by side have in common: of the link between them, and of what they store. */
-const FORMS = ['src/nodes/link.ts', 'src/store/engine/store-form.ts']
+const FORMS = ['src/fronts/link/link.ts', 'src/store/engine/store-form.ts']
 const FORM = /FORM = (\d+)$/m
 const TSC = 'node_modules/typescript/bin/tsc'
 

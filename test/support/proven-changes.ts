@@ -6,7 +6,7 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Database } from '../../src/store/engine/database.ts'
+import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { TestWorld } from './application.ts'
 import { sourceFiles } from './imports.ts'
 
@@ -92,7 +92,7 @@ function siteOf(path: string, line: number): string {
 }
 
 /** A digest of every row of every table, also of those that the running change has written. */
-function fingerprintOf(database: Database): () => string {
+function fingerprintOf(database: LmdbStore): () => string {
   const tables = database.tableNames().map(name => database.storedRows(name))
   return () => {
     const digest = createHash('sha1')

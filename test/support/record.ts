@@ -2,18 +2,18 @@
 
 import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
-import type { WrittenRow } from '../../src/store/engine/change-record.ts'
-import type { Lease } from '../../src/store/postgres/lease.ts'
-import { PostgresRecord, type PostgresRecordDeps } from '../../src/store/postgres/record.ts'
+import type { WrittenRow } from '../../src/store/engine/change-ledger.ts'
+import { PostgresLedger, type PostgresLedgerDeps } from '../../src/store/postgres/ledger.ts'
+import type { WriteLease } from '../../src/store/postgres/write-lease.ts'
 import type { Postgres } from './postgres.ts'
 
 /** A node's record, until the end of the test. */
-export async function openRecord(
+export async function openLedger(
   t: Test,
   url: string,
-  deps: Partial<PostgresRecordDeps> = {},
-): Promise<PostgresRecord> {
-  const record = await PostgresRecord.open({
+  deps: Partial<PostgresLedgerDeps> = {},
+): Promise<PostgresLedger> {
+  const record = await PostgresLedger.open({
     url,
     node: { name: 'one', address: '127.0.0.1:1', version: '0.1.0' },
     monotonicMs: () => performance.now(),
@@ -26,7 +26,7 @@ export async function openRecord(
 }
 
 /** Asks until the lease of the node before has run out. */
-export async function acquireNext(record: PostgresRecord): Promise<Lease> {
+export async function acquireNext(record: PostgresLedger): Promise<WriteLease> {
   for (;;) {
     const lease = await record.acquire()
     if (lease !== undefined) return lease

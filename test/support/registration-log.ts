@@ -6,7 +6,7 @@
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Alongside, Registration } from '../../src/keyserver/registration.ts'
-import type { Database } from '../../src/store/engine/database.ts'
+import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { Change } from '../../src/store/engine/store.ts'
 import type { LogInStore } from './log-in-store.ts'
 
@@ -31,7 +31,7 @@ export class RegistrationLog {
   #onCrash: () => void = () => {}
 
   /** The database as the operations know it: every change is counted. */
-  around(database: Database): Database {
+  around(database: LmdbStore): LmdbStore {
     const change = <Result>(write: (change: Change) => Result, atMs?: number) =>
       this.#run(++this.#commits, () => database.change(write, atMs))
     return new Proxy(database, {
@@ -47,7 +47,7 @@ export class RegistrationLog {
     return this.#log !== undefined
   }
 
-  async open(database: Database, { isFrozen }: { readonly isFrozen: boolean }): Promise<void> {
+  async open(database: LmdbStore, { isFrozen }: { readonly isFrozen: boolean }): Promise<void> {
     // Loaded for this: most set-ups have no log.
     const { openLog } = await import('./log-in-store.ts')
     this.#log = await openLog(database, isFrozen)

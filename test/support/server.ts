@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
-import type { Ready } from '../../src/server/running-server.ts'
+import type { Ready } from '../../src/server/process/running-server.ts'
 import { builtProgram, spawnBound, startedProgram } from './programs.ts'
 
 /** A server, in a process of its own or not (`openServer`). */

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { checkRows } from '../../src/check/rows/row-check.ts'
 import { type Call, hasPart, isOver, isPending, type Participant } from '../../src/domain/calls/call.ts'
 import { historyRowOf } from '../../src/domain/calls/call-history.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -16,11 +17,10 @@ import { LogStore } from '../../src/keyserver/log-store.ts'
 import { CALL_HISTORY, type StoredHistoryRow } from '../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
-import { Database } from '../../src/store/engine/database.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { idInKey } from '../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { InboxStore } from '../../src/store/messages/inbox-store.ts'
-import { checkRows } from '../../src/store/row-check.ts'
 import { storedTable } from './stored-table.ts'
 
 export interface Audit {
@@ -32,7 +32,7 @@ export interface Audit {
 /** The secrets are those of a development server, beside its store or in `keysFrom`. */
 export async function auditStore(dataFolder: string, keysFrom = dataFolder): Promise<Audit> {
   const { CALLSIGN_SECRET = '' } = parseEnv(readFileSync(join(keysFrom, 'development-keys.env'), 'utf8'))
-  const database = Database.openReadOnly(dataFolder)
+  const database = LmdbStore.openReadOnly(dataFolder)
   try {
     return new Auditor(database, deriveSecrets(Buffer.from(CALLSIGN_SECRET, 'base64'))).audit()
   } finally {
@@ -41,14 +41,14 @@ export async function auditStore(dataFolder: string, keysFrom = dataFolder): Pro
 }
 
 class Auditor {
-  readonly #database: Database
+  readonly #database: LmdbStore
   readonly #inbox: InboxStore
   readonly #calls: CallStore
   readonly #devices: DeviceStore
   readonly #log: LogStore
   readonly #faults: string[] = []
 
-  constructor(database: Database, secrets: ReturnType<typeof deriveSecrets>) {
+  constructor(database: LmdbStore, secrets: ReturnType<typeof deriveSecrets>) {
     const base = { database, secrets, expiries: new Expiries(database), randomBytes: never, onNews: never }
     this.#database = database
     this.#inbox = new InboxStore(base)

@@ -4,15 +4,15 @@
  */
 
 import { createInterface } from 'node:readline'
-import { Database } from '../../src/store/engine/database.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { textKeyTable } from '../../src/store/engine/store.ts'
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 process.stdout.write('loaded\n')
 await lines.next()
-let database: Database
+let database: LmdbStore
 try {
-  database = Database.open(process.argv[2]!)
+  database = LmdbStore.open(process.argv[2]!)
 } catch (error) {
   process.stdout.write(`refused ${(error as { code?: unknown }).code}\n`)
   process.exit(0)

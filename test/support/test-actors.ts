@@ -23,8 +23,8 @@ import { type ErrorCode, SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { ActorSystem } from '../../src/runtime/system.ts'
 import type { SaidCallCommand } from '../../src/schema/call-request.ts'
-import type { Database } from '../../src/store/engine/database.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
+import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
 import { InboxStore } from '../../src/store/messages/inbox-store.ts'
@@ -54,7 +54,7 @@ export function newPerson(userId: UserId = BigInt(++peopleCount + 7_000) as User
 
 export interface TestActors extends Stage {
   readonly stompDeps: StompConnectionDeps
-  readonly database: Database
+  readonly database: LmdbStore
   readonly rehearsals: Rehearsals
   readonly inbox: InboxStore
   readonly connections: LiveConnections

@@ -16,11 +16,11 @@ import { Metrics } from '../../src/operations/metrics.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { type Application, openApplication } from '../../src/server/application.ts'
-import type { ApplicationConfig } from '../../src/server/application-config.ts'
 import type { Stores } from '../../src/server/application-stores.ts'
 import { CallRooms } from '../../src/server/call-rooms.ts'
+import type { ApplicationConfig } from '../../src/server/settings/application-config.ts'
 import { Signalling } from '../../src/server/signalling.ts'
-import type { Database } from '../../src/store/engine/database.ts'
+import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { openWorld, routeSender, type Send, type TestWorld } from './application.ts'
 import { IdentityStandIns } from './identity-stand-ins.ts'
 import { RegistrationLog } from './registration-log.ts'
@@ -208,7 +208,7 @@ function toldIn({ database, notices, contacts, rehearsals, nowMs }: TestWorld): 
 }
 
 /** SHA-256 of the rows of each table, to see whether anything was stored. */
-export function tableDigests(database: Database): Record<string, string> {
+export function tableDigests(database: LmdbStore): Record<string, string> {
   const digests = database.tableNames().map(name => {
     const digest = createHash('sha256')
     database.view(view => {

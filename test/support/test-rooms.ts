@@ -4,7 +4,7 @@
  */
 
 import type { Test } from 'tap'
-import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/call-room.ts'
+import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { callHistoryOperations } from '../../src/api/calls/call-history.ts'
 import { callViewOperations } from '../../src/api/calls/call-views.ts'
@@ -27,8 +27,8 @@ import type { CallHistoryStore } from '../../src/store/calls/call-history-store.
 import { CallIndex } from '../../src/store/calls/call-index.ts'
 import type { CallStore } from '../../src/store/calls/call-store.ts'
 import type { ContactStore } from '../../src/store/contacts/contact-store.ts'
-import type { Database } from '../../src/store/engine/database.ts'
-import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
+import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
+import type { IdempotentRequest } from '../../src/store/tables/idempotency-store.ts'
 import { newDevice, newSession, newUser, type Send, sender, type TestWorld, worldOf } from './application.ts'
 import { openTestActors, type TestActors } from './test-actors.ts'
 import { FakeWorld } from './world.ts'
@@ -98,7 +98,7 @@ export class TestRooms {
     const rates = options.rates ?? false
     const { connected, index } = this
     const isConnected = (userId: UserId, deviceId: DeviceId) => connected.has(`${userId} ${deviceId}`)
-    const around = (database: Database) => this.#failing(database)
+    const around = (database: LmdbStore) => this.#failing(database)
     const actors = openTestActors(t, { folder, world: this.clock })
     this.world = worldOf(actors, this.clock, { rates, isConnected, around })
     const { world } = this
@@ -316,8 +316,8 @@ export class TestRooms {
   }
 
   /** The database, but for the writes of rooms that fail. */
-  #failing(real: Database): Database {
-    const change: Database['change'] = (write, atMs) => {
+  #failing(real: LmdbStore): LmdbStore {
+    const change: LmdbStore['change'] = (write, atMs) => {
       if (this.writesToFail === 0 || !this.#isApplying) return real.change(write, atMs)
       this.writesToFail -= 1
       return Promise.reject(new SignalError('STORE_UNAVAILABLE', 'the disk is full'))

@@ -22,7 +22,7 @@ import {
   saidKeys,
 } from '../../schema/call-request.ts'
 import { formatJson } from '../../schema/json.ts'
-import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import {

@@ -3,7 +3,7 @@
  * copies, closures and accessors made for each request cost a tenth of a `GET user` (`bench/user.ts`).
  */
 
-import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { Idempotence } from './idempotence.ts'

@@ -4,8 +4,8 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
+import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'

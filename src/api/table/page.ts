@@ -3,7 +3,7 @@
 import type { Static } from 'typebox'
 import { invalidMember } from '../../schema/check.ts'
 import type { PageQuery } from '../../schema/page.ts'
-import type { ListEntry, ListRange } from '../../store/engine/id-lists.ts'
+import type { ListEntry, ListRange } from '../../store/tables/id-lists.ts'
 
 /** The range that a query asks for, and one more, which tells whether another page follows. */
 export function rangeOf({ limit = LIMIT, cursor }: Static<typeof PageQuery>): ListRange {

@@ -4,10 +4,10 @@
  */
 
 import type { SocialMethod } from '../../domain/accounts/account.ts'
-import type { StoreDeps } from '../engine/deps.ts'
-import { Sealed } from '../engine/sealed.ts'
 import type { Change } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
+import type { StoreDeps } from '../tables/deps.ts'
+import { Sealed } from '../tables/sealed.ts'
 
 export class AppleConsents {
   readonly #outbox: Pick<OutboxStore, 'add'>

@@ -5,11 +5,11 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import { Sealed } from '../engine/sealed.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { StoreDeps } from '../tables/deps.ts'
+import { Sealed } from '../tables/sealed.ts'
 
 interface Row {
   /** SHA-256 of the request's `Idempotency-Key`. */

@@ -8,11 +8,11 @@ import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-his
 import type { PersonName } from '../../domain/calls/call-notice.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { lastOf } from '../../last-of.ts'
-import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { StoreDeps } from '../tables/deps.ts'
 
 /** A place in the list. Its row may be gone by now. */
 export interface CallHistoryPlace {

@@ -12,15 +12,15 @@ import type { CallAccepted, CallEffect, ChangedCall } from '../../domain/calls/c
 import type { CallId, UserId } from '../../domain/ids.ts'
 import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
-import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import type { IdempotencyStore, IdempotentRequest } from '../engine/idempotency-store.ts'
 import { idInKey, idsKey } from '../engine/keys.ts'
-import { Sealed } from '../engine/sealed.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
+import type { StoreDeps } from '../tables/deps.ts'
+import type { IdempotencyStore, IdempotentRequest } from '../tables/idempotency-store.ts'
+import { Sealed } from '../tables/sealed.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
 
 export interface CallStoreDeps extends StoreDeps {

@@ -7,8 +7,8 @@ import { addressIdentifier } from '../../domain/accounts/account.ts'
 import type { SearchTask } from '../../domain/contacts/deferred-task.ts'
 import type { UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
-import type { DeferredTasks } from '../engine/deferred-tasks.ts'
 import type { Change, View } from '../engine/store.ts'
+import type { DeferredTasks } from '../tables/deferred-tasks.ts'
 import type { ContactStore } from './contact-store.ts'
 
 export interface AddressSearchesDeps {

@@ -31,11 +31,11 @@ import {
 } from '../../domain/contacts/friend-request.ts'
 import type { RequestId, UserId } from '../../domain/ids.ts'
 import type { Badge, NoticeBody } from '../../domain/messages/notice.ts'
-import type { DeferredTasks } from '../engine/deferred-tasks.ts'
-import type { StoreDeps } from '../engine/deps.ts'
-import { type IdLists, LIST, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idsKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { DeferredTasks } from '../tables/deferred-tasks.ts'
+import type { StoreDeps } from '../tables/deps.ts'
+import { type IdLists, LIST, type ListEntry, type ListRange } from '../tables/id-lists.ts'
 import { FriendRequestTable } from './friend-request-table.ts'
 
 export interface ContactStoreDeps extends StoreDeps {

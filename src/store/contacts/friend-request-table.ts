@@ -14,13 +14,13 @@ import {
 } from '../../domain/contacts/friend-request.ts'
 import type { RequestId, UserId } from '../../domain/ids.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
-import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { type IdLists, LIST, type List, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
-import { Sealed } from '../engine/sealed.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
+import type { StoreDeps } from '../tables/deps.ts'
+import { type IdLists, LIST, type List, type ListEntry, type ListRange } from '../tables/id-lists.ts'
+import { Sealed } from '../tables/sealed.ts'
 
 interface Row extends Omit<FriendRequest, 'message'> {
   /** Sealed. */

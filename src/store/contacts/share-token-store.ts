@@ -8,9 +8,9 @@ import { formatShareToken, parseShareToken, SHARE_TOKEN_BYTES } from '../../doma
 import type { TokenId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
-import { type IdLists, LIST, type ListRange } from '../engine/id-lists.ts'
 import { idInKey, idsKey, rangeOf } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
+import { type IdLists, LIST, type ListRange } from '../tables/id-lists.ts'
 
 export interface ShareToken {
   readonly userId: UserId

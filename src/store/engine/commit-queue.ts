@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises'
 import { getSystemErrorName } from 'node:util'
 import { ABORT, type RootDatabase } from 'lmdb'
 import { messageOf, SignalError } from '../../errors.ts'
-import { NotRecordedError } from './change-record.ts'
+import { NotInLedgerError } from './change-ledger.ts'
 import type { LmdbChange } from './lmdb-change.ts'
 import { writing } from './lmdb-writes.ts'
 import type { Change } from './store.ts'
@@ -42,10 +42,10 @@ export interface CommitQueueDeps {
   /** `ahead` changes of the same transaction that write are to become durable before it. */
   readonly begin: (atMs: number | undefined, ahead: number, hasUndo: boolean) => LmdbChange
   /**
-   * Where changes have a record: makes the changes durable that one transaction has tried, which leaves nothing by itself.
-   * Rejects with `NotRecordedError` where none of them is done; any other error ends the queue.
+   * Where changes have a ledger: makes the changes durable that one transaction has tried, which leaves nothing by itself.
+   * Rejects with `NotInLedgerError` where none of them is done; any other error ends the queue.
    */
-  readonly record: ((changes: readonly LmdbChange[]) => Promise<void>) | undefined
+  readonly ledger: ((changes: readonly LmdbChange[]) => Promise<void>) | undefined
   /** Called for each durable transaction. */
   readonly onCommitted: () => void
   /** Tells the subscribers what a durable change said. */
@@ -113,7 +113,7 @@ export class CommitQueue {
       fault = this.#runTogether(changes)
     }
     try {
-      if (this.#deps.record === undefined) await writing(this.#deps.environment.transaction(runAll))
+      if (this.#deps.ledger === undefined) await writing(this.#deps.environment.transaction(runAll))
       else {
         // Changes that are asked for in this turn of the event loop come along.
         await setImmediate()
@@ -125,9 +125,9 @@ export class CommitQueue {
       return this.#fail(changes, fault ?? (await causeOf(error)))
     }
     try {
-      await this.#record(changes)
+      await this.#ledger(changes)
     } catch (error) {
-      return error instanceof NotRecordedError
+      return error instanceof NotInLedgerError
         ? this.#refuse(changes, error)
         : this.#break(changes, error, '')
     }
@@ -135,11 +135,11 @@ export class CommitQueue {
     for (const change of changes) this.#settle(change)
   }
 
-  async #record(changes: readonly QueuedChange[]): Promise<void> {
+  async #ledger(changes: readonly QueuedChange[]): Promise<void> {
     const written = changes.flatMap(({ change, outcome }) =>
       change?.hasWritten && outcome?.kind === 'written' ? [change] : [],
     )
-    if (written.length > 0) await this.#deps.record?.(written)
+    if (written.length > 0) await this.#deps.ledger?.(written)
   }
 
   /** Runs the changes, up to the first that LMDB fails, and returns why it did. */
@@ -166,11 +166,11 @@ export class CommitQueue {
     return fault
   }
 
-  /** Takes back what `run` has written unless it returns true, and in any case where changes have a record. */
+  /** Takes back what `run` has written unless it returns true, and in any case where changes have a ledger. */
   #inTransaction(run: () => boolean): void {
-    const { environment, record } = this.#deps
+    const { environment, ledger } = this.#deps
     // LMDB can take back a child alone.
-    if (record === undefined) void environment.childTransaction(() => (run() ? undefined : ABORT))
+    if (ledger === undefined) void environment.childTransaction(() => (run() ? undefined : ABORT))
     else {
       environment.transactionSync(() => {
         run()

@@ -1,14 +1,14 @@
 /**
  * The store of a process that reads what another one writes: views of its own over the same LMDB environment, opened for
- * reading only. It hears of each durable change by `apply`, in order, as `Database.follow` tells them.
+ * reading only. It hears of each durable change by `apply`, in order, as `LmdbStore.follow` tells them.
  *
  * Between a commit and its `apply` a view may already see the change's rows, while caches still have the ones before.
  */
 
 import { assert, SignalError } from '../../errors.ts'
 import { readChangedRows } from './changed-rows.ts'
-import type { Database } from './database.ts'
 import { nameOfKey } from './keys.ts'
+import type { LmdbStore } from './lmdb-store.ts'
 import type {
   Change,
   FollowedChange,
@@ -22,7 +22,7 @@ import type {
 import { Subscribers } from './subscribers.ts'
 
 export interface FollowedStoreDeps {
-  readonly database: Pick<Database, 'view' | 'refresh' | 'openTables'>
+  readonly database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>
   /** The last change that was durable when the writer began to tell. No row was kept before. */
   readonly lastChange: number
   /** Returns the news for subscribers in a row of this table and key that has changed. */

@@ -10,7 +10,7 @@
 import { asBinary, type Database as LmdbTable } from 'lmdb'
 import { type Happening, newsNameOf } from '../../domain/happening.ts'
 import { assert } from '../../errors.ts'
-import type { WrittenRow } from './change-record.ts'
+import type { WrittenRow } from './change-ledger.ts'
 import type { Change, Key, KeyRange, Row, RowWatcher, Table, View, WatchedRow } from './store.ts'
 import { isOfLmdb } from './write-failure.ts'
 
@@ -59,8 +59,8 @@ export interface ChangeOptions {
   readonly nowMs: number
   readonly number: number
   readonly hasUndo: boolean
-  /** Whether its rows are kept for the record of changes. */
-  readonly isRecorded: boolean
+  /** Whether its rows are kept for the ledger of changes. */
+  readonly hasLedger: boolean
 }
 
 export class LmdbView implements View {
@@ -118,7 +118,7 @@ export class LmdbChange extends LmdbView implements Change {
   /** For watchers. */
   readonly #watched: WatchedWriting[] = []
   #hasWritten = false
-  /** For the record of changes, in the order of the writing; undefined where there is none. */
+  /** For the ledger of changes, in the order of the writing; undefined where there is none. */
   readonly #recorded: WrittenRow[] | undefined
   readonly #endings: (() => void)[] = []
   /** News and badges that are said already. */
@@ -129,7 +129,7 @@ export class LmdbChange extends LmdbView implements Change {
   constructor(
     open: OpenTableOf,
     figures: StoreFigures,
-    { nowMs, number, hasUndo, isRecorded }: ChangeOptions,
+    { nowMs, number, hasUndo, hasLedger }: ChangeOptions,
   ) {
     super(open, figures)
     this.#openTable = open
@@ -137,7 +137,7 @@ export class LmdbChange extends LmdbView implements Change {
     this.nowMs = nowMs
     this.number = number
     this.#undoable = hasUndo ? 1 : 0
-    this.#recorded = isRecorded ? [] : undefined
+    this.#recorded = hasLedger ? [] : undefined
   }
 
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void {
@@ -231,7 +231,7 @@ export class LmdbChange extends LmdbView implements Change {
   }
 
   /** The rows that it has put or removed, where changes are recorded. A row that it wrote twice is there twice. */
-  get recordedRows(): readonly WrittenRow[] {
+  get ledgerRows(): readonly WrittenRow[] {
     return this.#recorded ?? []
   }
 

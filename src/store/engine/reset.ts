@@ -6,8 +6,8 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withFolderLock } from './database.ts'
 import { removeDurably, writeDurably } from './durable-file.ts'
+import { withFolderLock } from './lmdb-store.ts'
 
 /** Resolves when the marker is durable: nothing that the directory holds comes back. */
 export function markForReset(dataFolder: string): Promise<void> {

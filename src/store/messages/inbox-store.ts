@@ -17,11 +17,11 @@ import {
 } from '../../domain/messages/inbox.ts'
 import { newEventId } from '../../domain/messages/notice.ts'
 import { assert } from '../../errors.ts'
-import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
 import { type Change, type Happening, recordTable, type View } from '../engine/store.ts'
+import type { StoreDeps } from '../tables/deps.ts'
 import {
   ENTRY_SHAPES,
   type Entry,

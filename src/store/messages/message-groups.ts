@@ -11,11 +11,11 @@ import { Packr } from 'msgpackr'
 import type { InboxItem } from '../../domain/messages/inbox.ts'
 import type { Notice } from '../../domain/messages/notice.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
-import type { StoreDeps } from '../engine/deps.ts'
 import { nameOfKey, timeBytes } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import { Sealed } from '../engine/sealed.ts'
 import { bytesTable, type Change, isChange, type View } from '../engine/store.ts'
+import type { StoreDeps } from '../tables/deps.ts'
+import { Sealed } from '../tables/sealed.ts'
 
 /** Where a message is. */
 export interface GroupPlace {

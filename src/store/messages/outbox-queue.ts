@@ -10,8 +10,8 @@
 import { decode } from 'msgpackr'
 import type { OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import { nameOfKey } from '../engine/keys.ts'
-import type { Sealed } from '../engine/sealed.ts'
 import { recordTable, type Store, type View } from '../engine/store.ts'
+import type { Sealed } from '../tables/sealed.ts'
 
 export interface OutboxRow {
   /** A list of messages. */

@@ -7,8 +7,8 @@ import { encode } from 'msgpackr'
 import { type Lane, laneOf, type OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { timeBytes } from '../engine/keys.ts'
-import { Sealed } from '../engine/sealed.ts'
 import type { Change, Store } from '../engine/store.ts'
+import { Sealed } from '../tables/sealed.ts'
 import { OUTBOX, OutboxQueue, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
 
 /** Messages of one change that become a row at its end. */

@@ -1,4 +1,4 @@
-/** The order of changes as the record keeps it, read in portions. */
+/** The order of changes as the ledger keeps it, read in portions. */
 
 import type { Connection, Statement } from './connection.ts'
 
@@ -10,7 +10,7 @@ export interface Position {
   readonly epoch: number
 }
 
-export interface RecordedChange extends Position {
+export interface LedgerChange extends Position {
   readonly body: Buffer
 }
 
@@ -18,8 +18,8 @@ export interface RecordedChange extends Position {
 export function readChanges(
   connection: Connection,
   { after, until, bytesMax }: { after: number; until: number; bytesMax: number },
-): Promise<RecordedChange[]> {
-  return connection.run<RecordedChange>(READ_CHANGES, [after, until, bytesMax])
+): Promise<LedgerChange[]> {
+  return connection.run<LedgerChange>(READ_CHANGES, [after, until, bytesMax])
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The rows of consecutive changes, coalesced: of each row its last write. */
 
-import type { WrittenRow } from '../engine/change-record.ts'
+import type { WrittenRow } from '../engine/change-ledger.ts'
 
 export class CollectedRows {
   /** The change before the first that was collected. */

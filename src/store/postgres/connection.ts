@@ -1,6 +1,6 @@
 /**
  * A connection to PostgreSQL: one statement at a time, each with a deadline, in a session whose settings are those that the
- * record relies on. After any failure the connection is cut and not used again: an error says nothing about what the
+ * ledger relies on. After any failure the connection is cut and not used again: an error says nothing about what the
  * server still does with the statement.
  */
 
@@ -144,7 +144,7 @@ function clientOf({ url, applicationName }: ConnectionDeps): Client {
 
 function numberOf(text: string): number {
   const number = Number(text)
-  assert(Number.isSafeInteger(number), 'a number of the record is a safe integer')
+  assert(Number.isSafeInteger(number), 'a number of the ledger is a safe integer')
   return number
 }
 

@@ -11,7 +11,7 @@ export function databaseFailure(doing: string, error: unknown): SignalError {
   return new SignalError('STORE_UNAVAILABLE', `PostgreSQL: ${doing}: ${reasonOf(error)}`)
 }
 
-/** The fate of a lost lease's write: `unknown` where the record may have it. */
+/** The fate of a lost lease's write: `unknown` where the ledger may have it. */
 export type FinalOutcome = 'not written' | 'unknown'
 
 /** The lease is lost: it never writes again, and its holder starts anew as a follower. */

@@ -31,7 +31,7 @@ interface FencedWrite {
   readonly send: (connection: Connection, connectionNumber: number) => Promise<boolean>
   /** Whether an earlier `send` was executed. */
   readonly isDone: (claimed: Claimed) => boolean
-  /** The same where the lease is lost. Undefined where the record can't tell. */
+  /** The same where the lease is lost. Undefined where the ledger can't tell. */
   readonly wasDone: (connection: Connection) => Promise<boolean | undefined>
 }
 
@@ -58,7 +58,7 @@ export class FencedWrites {
     return this.#lostBy !== undefined
   }
 
-  /** See `Lease.append`. */
+  /** See `WriteLease.append`. */
   async append(first: number, bodies: readonly Uint8Array[]): Promise<void> {
     if (this.#lostBy !== undefined) throw new LeaseLost(this.#lostBy, 'not written')
     assert(!this.#isAppending, 'one append is in flight at a time')
@@ -80,7 +80,7 @@ export class FencedWrites {
     }
   }
 
-  /** See `Lease.setHead`. */
+  /** See `WriteLease.setHead`. */
   async setHead(before: Uint8Array | undefined, next: Uint8Array): Promise<void> {
     const values = [this.#deps.epoch, before ?? null, next]
     await this.#write({

@@ -1,16 +1,16 @@
 /**
- * The rows of a store as they move into an empty record, in portions that are durable one by one. Until `end` the record is
+ * The rows of a store as they move into an empty ledger, in portions that are durable one by one. Until `end` the ledger is
  * marked `filling`, so no node works on it; a filling that was broken off starts over.
  *
  * Each statement names the epoch of the lease, so of two fillings at once only the later one writes.
  */
 
-import type { PutRow } from '../engine/change-record.ts'
+import type { PutRow } from '../engine/change-ledger.ts'
 import type { Position } from './changes.ts'
 import { Connection, type ConnectionDeps, type Statement } from './connection.ts'
 import { LeaseLost } from './failure.ts'
 import { keysOf, portionsOf, valuesOf } from './row-portions.ts'
-import type { RecordState } from './writer-row.ts'
+import type { LedgerState } from './writer-row.ts'
 import { encodeRows } from './written-rows.ts'
 
 export class Filling {
@@ -25,7 +25,7 @@ export class Filling {
     this.isAnew = isAnew
   }
 
-  /** Undefined where the record is not empty. Throws `LeaseLost`, `STORE_UNAVAILABLE`. */
+  /** Undefined where the ledger is not empty. Throws `LeaseLost`, `STORE_UNAVAILABLE`. */
   static async begin(deps: ConnectionDeps, epoch: number): Promise<Filling | undefined> {
     const connection = await Connection.open(deps)
     try {
@@ -49,7 +49,7 @@ export class Filling {
   }
 
   /**
-   * All rows are there: nodes may work on the record, from the change that is returned. `head` is the log's. Throws
+   * All rows are there: nodes may work on the ledger, from the change that is returned. `head` is the log's. Throws
    * `LeaseLost`; `STORE_UNAVAILABLE`: it may have ended.
    */
   async end(head: Uint8Array): Promise<Position> {
@@ -68,10 +68,10 @@ export class Filling {
   }
 }
 
-/** The state of the record before; undefined where it is open and not empty. */
-async function begin(connection: Connection, epoch: number): Promise<RecordState | undefined> {
+/** The state of the ledger before; undefined where it is open and not empty. */
+async function begin(connection: Connection, epoch: number): Promise<LedgerState | undefined> {
   await connection.run({ text: 'begin' })
-  const [found] = await connection.run<{ state: RecordState; isEmpty: boolean }>(FIND, [epoch])
+  const [found] = await connection.run<{ state: LedgerState; isEmpty: boolean }>(FIND, [epoch])
   if (found === undefined) throw new LeaseLost('another node has acquired one', 'not written')
   if (found.state === 'open' && !found.isEmpty) return undefined
   if (found.state === 'filling') await connection.run({ text: 'truncate callsign.rows' })
@@ -81,7 +81,7 @@ async function begin(connection: Connection, epoch: number): Promise<RecordState
 }
 
 /**
- * Choice: not 1. A copy that was filled from the record while it was empty waits for change 1, misses it, and is filled anew.
+ * Choice: not 1. A copy that was filled from the ledger while it was empty waits for change 1, misses it, and is filled anew.
  */
 const FIRST_CHANGE = 2
 

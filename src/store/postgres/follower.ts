@@ -5,7 +5,7 @@
 
 import { setTimeout } from 'node:timers/promises'
 import { SignalError } from '../../errors.ts'
-import { type Position, type RecordedChange, readChanges } from './changes.ts'
+import { type LedgerChange, type Position, readChanges } from './changes.ts'
 import type { Connection, ConnectionDeps } from './connection.ts'
 import { backOffMs, Reconnecting } from './reconnecting.ts'
 import { readWriterAnd, type WriterState } from './writer-row.ts'
@@ -14,12 +14,12 @@ export interface Following {
   /** Where the follower stands. */
   readonly after: Position
   /** Takes the next changes, in order; no more come before it is done. Its failure ends the follower. */
-  readonly onChanges: (changes: readonly RecordedChange[]) => void | Promise<void>
+  readonly onChanges: (changes: readonly LedgerChange[]) => void | Promise<void>
   /** Hears the writer's state with each poll. */
   readonly onWriter?: (writer: WriterState) => void
   /** `currentAtMs` is later than before. */
   readonly onCurrent?: () => void
-  /** Why the record could not be asked; it will be again. */
+  /** Why the ledger could not be asked; it will be again. */
   readonly onFailure?: (error: SignalError) => void
   /** Bodies that are read at a time. */
   readonly portionBytesMax?: number
@@ -31,7 +31,7 @@ export interface FollowerDeps {
   readonly monotonicMs: () => number
 }
 
-/** `startAnew`: the record has another past, or no longer what the follower lacks; it needs a snapshot. */
+/** `startAnew`: the ledger has another past, or no longer what the follower lacks; it needs a snapshot. */
 export type FollowerEnd =
   | { readonly kind: 'closed' }
   | { readonly kind: 'startAnew'; readonly reason: string }
@@ -80,13 +80,13 @@ export class Follower {
     return this.#heardAtMs
   }
 
-  /** `onChanges` has taken all that the record had then, in the monotonic clock. */
+  /** `onChanges` has taken all that the ledger had then, in the monotonic clock. */
   get currentAtMs(): number | undefined {
     return this.#currentAtMs
   }
 
   /** Polls now. */
-  look(): void {
+  poll(): void {
     this.#pollAtMs = 0
     this.#wake()
   }
@@ -141,9 +141,9 @@ export class Follower {
     this.#heardAtMs = askedAtMs
     this.#pollAtMs = askedAtMs + POLL_MS
     this.#writer = writer
-    if (writer.last < number) return `the record ends with change ${writer.last}, before ${number}`
-    if (number > 0 && epochAtNumber === undefined) return `the record no longer has change ${number}`
-    if (number > 0 && epochAtNumber !== epoch) return `change ${number} of the record is another one`
+    if (writer.last < number) return `the ledger ends with change ${writer.last}, before ${number}`
+    if (number > 0 && epochAtNumber === undefined) return `the ledger no longer has change ${number}`
+    if (number > 0 && epochAtNumber !== epoch) return `change ${number} of the ledger is another one`
     this.#newest = writer.last
     this.#polled = { atMs: askedAtMs, last: writer.last }
     this.#noteCurrent()
@@ -167,7 +167,7 @@ export class Follower {
     return { kind: 'nothing' }
   }
 
-  async #take(changes: readonly RecordedChange[]): Promise<void> {
+  async #take(changes: readonly LedgerChange[]): Promise<void> {
     await this.#following.onChanges(changes)
     const { number, epoch } = changes.at(-1)!
     this.#position = { number, epoch }
@@ -196,13 +196,13 @@ export class Follower {
 
   async #listen(connection: Connection): Promise<void> {
     await connection.run({ text: 'listen callsign' })
-    // The record may have changed meanwhile.
+    // The ledger may have changed meanwhile.
     this.#pollAtMs = 0
   }
 
   #onNotified(payload: string): void {
     // Without a number it is the writer that has changed.
-    if (payload === '') return this.look()
+    if (payload === '') return this.poll()
     this.#newest = Math.max(this.#newest, Number(payload))
     this.#wake()
   }
@@ -211,7 +211,7 @@ export class Follower {
 type Read =
   | { readonly kind: 'failed' }
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'changes'; readonly changes: readonly RecordedChange[] }
+  | { readonly kind: 'changes'; readonly changes: readonly LedgerChange[] }
   | { readonly kind: 'gap'; readonly reason: string }
 
 const POLL_MS = 500

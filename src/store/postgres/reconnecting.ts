@@ -18,7 +18,7 @@ export class Reconnecting {
 
   /** Throws `STORE_UNAVAILABLE`, and what `onOpened` throws. */
   async get(): Promise<Connection> {
-    if (this.#isClosed) throw new SignalError('STORE_UNAVAILABLE', 'the record is closed')
+    if (this.#isClosed) throw new SignalError('STORE_UNAVAILABLE', 'the ledger is closed')
     if (this.#connection?.isOpen === true) return this.#connection
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined

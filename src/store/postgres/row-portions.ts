@@ -1,6 +1,6 @@
 /** Many rows in one statement: portions that are bounded in rows and bytes, as arrays for `unnest`. */
 
-import type { PutRow, WrittenRow } from '../engine/change-record.ts'
+import type { PutRow, WrittenRow } from '../engine/change-ledger.ts'
 import { bytesArray, textArray } from './array-value.ts'
 
 /** Rows for one statement each. */

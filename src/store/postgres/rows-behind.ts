@@ -7,7 +7,7 @@
  */
 
 import { assert } from '../../errors.ts'
-import type { PutRow, WrittenRow } from '../engine/change-record.ts'
+import type { PutRow, WrittenRow } from '../engine/change-ledger.ts'
 import { deleteOldChanges, readChanges } from './changes.ts'
 import { CollectedRows } from './collected-rows.ts'
 import type { Connection, ConnectionDeps, Statement } from './connection.ts'
@@ -57,7 +57,7 @@ export class RowsBehind {
     return this.#collected.count
   }
 
-  /** Takes the rows of the next change, which is in the record. Their bytes must not change. */
+  /** Takes the rows of the next change, which is in the ledger. Their bytes must not change. */
   add(number: number, rows: readonly WrittenRow[]): void {
     assert(number === this.#collected.to + 1, 'the rows of each change are added, in order')
     this.#collected.add(number, rows)

@@ -1,9 +1,9 @@
 /**
- * The record's tables in PostgreSQL, in a schema of their own, and their form. They are made where they are missing, and never
+ * The ledger's tables in PostgreSQL, in a schema of their own, and their form. They are made where they are missing, and never
  * changed: a program works on tables of its own form alone.
  *
  * - `writer`, one row: who may append, and the log's head. `connection` counts the lease's connections; a
- *   statement of an earlier one is refused, so it can't come late. `state`: see `RecordState`.
+ *   statement of an earlier one is refused, so it can't come late. `state`: see `LedgerState`.
  * - `changes`: the order of changes. `epoch` names the lease that appended the change.
  * - `rows`: the state after the changes up to `applied.number`. `applied.epoch` is the lease that writes them.
  */

@@ -26,7 +26,7 @@ export async function readSnapshot(deps: ConnectionDeps, onRows: OnRows): Promis
   try {
     await connection.run({ text: BEGIN })
     const [applied] = await connection.run<Position & { form: number | null }>(POSITION)
-    assert(applied !== undefined, 'the record says which change its rows are of')
+    assert(applied !== undefined, 'the ledger says which change its rows are of')
     const { form, ...position } = applied
     if (form !== null) assertKnown(form)
     await connection.run(DECLARE)

@@ -7,7 +7,7 @@ import { SignalError } from '../../errors.ts'
 import { textArray } from './array-value.ts'
 import type { Connection, Statement } from './connection.ts'
 
-/** A node as the record names it. */
+/** A node as the ledger names it. */
 export interface NodeIdentity {
   readonly name: string
   /** Where its fellows reach it. */
@@ -20,11 +20,11 @@ export interface NodeIdentity {
  * `open`: nodes work on it. `filling`: a store is moving into it. `left`: it has moved to the store of one
  * machine, which goes on from it.
  */
-export type RecordState = 'open' | 'filling' | 'left'
+export type LedgerState = 'open' | 'filling' | 'left'
 
 /** The writer as every node sees it. */
 export interface WriterState {
-  readonly state: RecordState
+  readonly state: LedgerState
   /** The last lease's. */
   readonly epoch: number
   /** The number of the last change. */
@@ -48,7 +48,7 @@ export interface Claimed {
 }
 
 interface WriterRow {
-  readonly state: RecordState
+  readonly state: LedgerState
   readonly epoch: number
   readonly last: number
   readonly isHeld: boolean
@@ -61,12 +61,12 @@ interface HeadRow {
   readonly head: Buffer | null
 }
 
-/** A lease with a new epoch, or undefined where one lasts, or the record is in none of these states. */
+/** A lease with a new epoch, or undefined where one lasts, or the ledger is in none of these states. */
 export async function acquireLease(
   connection: Connection,
   node: NodeIdentity,
   leaseMs: number,
-  states: readonly RecordState[],
+  states: readonly LedgerState[],
 ): Promise<Acquired | undefined> {
   const [row] = await connection.run<{ epoch: number }>(ACQUIRE, [
     node.name,
@@ -108,8 +108,8 @@ async function readEnd(connection: Connection): Promise<Claimed> {
   return { last: row!.last, head: row!.head ?? undefined }
 }
 
-/** No node acquires a lease any more. False where the lease is lost, or the record does not end with change `last`. */
-export async function leaveRecord(connection: Connection, epoch: number, last: number): Promise<boolean> {
+/** No node acquires a lease any more. False where the lease is lost, or the ledger does not end with change `last`. */
+export async function leaveLedger(connection: Connection, epoch: number, last: number): Promise<boolean> {
   return (await connection.run(LEAVE, [epoch, last])).length > 0
 }
 
@@ -123,7 +123,7 @@ export async function readHead(connection: Connection): Promise<Buffer | undefin
   return row!.head ?? undefined
 }
 
-/** The writer, and whether the record has the change `number` from the lease of `epoch`. */
+/** The writer, and whether the ledger has the change `number` from the lease of `epoch`. */
 export async function readWriterAnd(
   connection: Connection,
   number: number,

@@ -7,7 +7,7 @@
  */
 
 import { assert, SignalError } from '../../errors.ts'
-import type { WrittenRow } from '../engine/change-record.ts'
+import type { WrittenRow } from '../engine/change-ledger.ts'
 import { STORE_FORM } from '../engine/store-form.ts'
 
 export function encodeRows(rows: readonly WrittenRow[]): Uint8Array {

@@ -20,8 +20,8 @@ import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
-import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
+import { Sealed } from '../../../src/store/tables/sealed.ts'
 import { listBody, newPhone as listedPhone, listOf, registrationOf } from '../../support/device-lists.ts'
 import { newKey } from '../../support/device-requests.ts'
 import { membersOf } from '../../support/key-members.ts'
@@ -78,7 +78,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
 /** Operations that only read, besides all GETs. */
 const READS = ['resolveShareToken']
 /** Run by commands of an operator, or before there are requests. */
-const SITES_ELSEWHERE = /^src\/(?:keyserver\/check\/repair|server\/(?:front-desks|writer)):/
+const SITES_ELSEWHERE = /^src\/(?:check\/log\/repair|server\/(?:fronts\/front-desks|writer\/application)):/
 
 interface Phone {
   readonly email: string

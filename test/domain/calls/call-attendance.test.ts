@@ -35,7 +35,7 @@ function noticesOf(effects: readonly CallEffect[]) {
   return effects.flatMap(effect => (effect.kind === 'device' ? [effect.notice] : []))
 }
 
-function recordIn({ reply }: CallAccepted) {
+function useLedger({ reply }: CallAccepted) {
   if (reply.kind !== 'record') throw new Error(`the reply is ${reply.kind}`)
   return reply.record
 }
@@ -74,7 +74,7 @@ t.test('a start invites each device with its own key', async t => {
 
 t.test('the record of a start', async t => {
   const driver = new CallDriver()
-  const record = recordIn(driver.start([2]))
+  const record = useLedger(driver.start([2]))
   t.match(record, {
     callId: CALL_ID,
     roomId: 4711,
@@ -148,16 +148,16 @@ t.test('the device that joins gets its own key, once', async t => {
   const driver = ringing()
   t.equal(pendingRecord(driver.call, SECOND)?.encryptedAESKey, keyFor(SECOND))
   const joined = driver.join(2)
-  t.equal(recordIn(joined).encryptedAESKey, keyFor(SECOND))
+  t.equal(useLedger(joined).encryptedAESKey, keyFor(SECOND))
   t.notOk(JSON.stringify(driver.call, (_, value) => String(value)).includes(keyFor(SECOND)))
   const again = driver.join(2)
-  t.same(recordIn(again), { ...recordIn(joined), ...NO_KEY })
+  t.same(useLedger(again), { ...useLedger(joined), ...NO_KEY })
   t.same(again.effects, [])
 })
 
 t.test('a device that was not invited joins without a key', async t => {
   const driver = ringing()
-  t.equal(recordIn(driver.join(2, 7)).encryptedAESKey, undefined)
+  t.equal(useLedger(driver.join(2, 7)).encryptedAESKey, undefined)
   t.equal(driver.person(2).attendance?.deviceId, 207n)
 })
 
@@ -167,7 +167,7 @@ t.test('a second device moves the call there, with its own key', async t => {
   const moved = driver.join(2, 2)
   t.same(inWords(moved.effects), ['201 call_moved', 'topic joined 2'])
   t.match(noticesOf(moved.effects), [{ callerId: 1n, callerName: 'User 1', atMs: driver.nowMs }])
-  t.equal(recordIn(moved).encryptedAESKey, keyFor(deviceOf(2, 2)))
+  t.equal(useLedger(moved).encryptedAESKey, keyFor(deviceOf(2, 2)))
   t.equal(driver.person(2).joinedAtMs, START_MS, 'who moves has been in it all along')
   t.same(driver.join(2, 2).effects, [])
   t.same(
@@ -186,7 +186,7 @@ t.test('the initiator moves the call to a device that was given a key, also whil
   t.same(inWords(effects), ['201 call_invitation', '202 call_invitation', 'history 1 active'])
   const moved = driver.join(1, 2)
   t.same(inWords(moved.effects), ['101 call_moved', 'topic joined 1'])
-  t.equal(recordIn(moved).encryptedAESKey, keyFor(deviceOf(1, 2)))
+  t.equal(useLedger(moved).encryptedAESKey, keyFor(deviceOf(1, 2)))
   t.equal(driver.call.status, 'ringing')
 })
 
@@ -281,7 +281,7 @@ t.test('one callee misses it while the rest talk', async t => {
   ])
   const late = driver.join(3)
   t.same(inWords(late.effects), ['topic joined 3', 'history 3 active'], 'and may still come')
-  t.equal(recordIn(late).encryptedAESKey, undefined, 'with the key that the device has')
+  t.equal(useLedger(late).encryptedAESKey, undefined, 'with the key that the device has')
 })
 
 t.test('the initiator who ends takes the rings back', async t => {
@@ -500,8 +500,8 @@ t.test('an invitation into an active call says so, and comes from who invites', 
     { isOnGoing: true, callerId: 2n, callerName: 'User 2', expiresAtMs: driver.nowMs + 60_000 },
     { isOnGoing: true },
   ])
-  t.equal(recordIn(driver.join(3)).isOnGoing, true)
-  t.equal(recordIn(driver.join(2)).isOnGoing, false)
+  t.equal(useLedger(driver.join(3)).isOnGoing, true)
+  t.equal(useLedger(driver.join(2)).isOnGoing, false)
 })
 
 t.test('an invitation that is repeated rings nowhere twice', async t => {
@@ -533,7 +533,7 @@ t.test('who invites may give a key to their own other device', async t => {
   const command = driver.inviteCommand([3], SECOND)
   const encryptedAESKeys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(2, 2)], 2) }
   driver.run({ ...command, encryptedAESKeys }, driver.facts([3], 2))
-  t.equal(recordIn(driver.join(2, 2)).encryptedAESKey, keyFor(deviceOf(2, 2), 2))
+  t.equal(useLedger(driver.join(2, 2)).encryptedAESKey, keyFor(deviceOf(2, 2), 2))
 })
 
 t.test('an invitation that is repeated gives a key to who had none of the present epoch', async t => {

@@ -15,8 +15,8 @@ import {
   ChallengeStore,
   type Confirmation,
 } from '../../../src/store/accounts/challenge-store.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
@@ -35,7 +35,7 @@ const ANYTHING = () => true
 
 interface Stage {
   readonly folder: string
-  readonly database: Database
+  readonly database: LmdbStore
   readonly challenges: ChallengeStore
   readonly expiries: Expiries
   readonly rowCount: (table: string) => number
@@ -54,7 +54,7 @@ interface Stage {
 }
 
 function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SECRETS): Stage {
-  const database = Database.open(folder, { nowMs: () => stage.nowMs })
+  const database = LmdbStore.open(folder, { nowMs: () => stage.nowMs })
   const expiries = new Expiries(database)
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const sent: OutboxMessage[] = []

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { IdentityTokenStore } from '../../../src/store/accounts/identity-token-store.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { storedTable } from '../../support/stored-table.ts'
 
 const tokenDigest = 'ab'.repeat(32)
 const secrets = deriveSecrets(Buffer.alloc(32, 7))
 
 function openStore(t: Test) {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.after(() => database.close())
   const expiries = new Expiries(database)
   const open = (keys = secrets) =>

@@ -7,8 +7,8 @@ import t, { type Test } from 'tap'
 import type { Session } from '../../../src/domain/accounts/session.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { SessionStore } from '../../../src/store/accounts/session-store.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 1)
 const DAY_MS = 86_400_000
@@ -17,7 +17,7 @@ const ANN = 7n as UserId
 const BOB = (2n ** 64n - 2n) as UserId
 
 function openStage(t: Test, folder = t.testdir()) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })

@@ -12,8 +12,8 @@ import { AccountStore } from '../../../src/store/accounts/account-store.ts'
 import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
 import { CodeSender } from '../../../src/store/accounts/code-sender.ts'
 import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { atMoment } from '../../support/at-moment.ts'
 import { long } from '../../support/size.ts'
 
@@ -35,7 +35,7 @@ interface StageOptions {
 }
 
 function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}) {
-  const database = Database.open(folder, { nowMs: () => stage.nowMs })
+  const database = LmdbStore.open(folder, { nowMs: () => stage.nowMs })
   t.teardown(() => database.close())
   const stops: SmsStop[] = []
   const sent: OutboxMessage[] = []
@@ -291,7 +291,7 @@ t.test('a login that shares a code costs nothing', async t => {
 })
 
 t.test('a stop of codes is announced by SMS as long as the budget of the day lasts', async t => {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const told: string[] = []
   const sender = new CodeSender({

@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import { type CallHistoryPlace, CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
@@ -16,7 +16,7 @@ const TABLES = ['call-history', 'call-history-figures', 'expiries']
 type House = ReturnType<typeof open>
 
 function open(t: Test, folder = t.testdir()) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const changes: string[] = []

@@ -8,7 +8,7 @@ import type { CallEffect } from '../../../src/domain/calls/call-command.ts'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import { keyedNotice } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
-import type { Database } from '../../../src/store/engine/database.ts'
+import type { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
 
 const CALL = 8_000_000_001n as CallId
@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000
 
 async function open(t: Test, folder = t.testdir(), secret = 7) {
   let changes = 0
-  const counted = (store: Database) =>
+  const counted = (store: LmdbStore) =>
     new Proxy(store, {
       get: (database, name) => {
         if (name === 'change') changes += 1

@@ -4,9 +4,9 @@ import t, { type Test } from 'tap'
 import type { TokenId, UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { isLive, ShareTokenStore } from '../../../src/store/contacts/share-token-store.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
-import { IdLists } from '../../../src/store/engine/id-lists.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
+import { IdLists } from '../../../src/store/tables/id-lists.ts'
 import { storedTable } from '../../support/stored-table.ts'
 
 const NOW = 1_800_000_000_000
@@ -16,7 +16,7 @@ const ALL = { limit: 100 }
 const TABLES = ['share-tokens', 'share-tokens-by-hash', 'id-lists', 'expiries']
 
 function openTokens(t: Test, folder = t.testdir(), secret = 7) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, secret))

@@ -4,14 +4,14 @@ import t, { type Test } from 'tap'
 import type { Device, PendingDevice, PushTokens } from '../../../src/domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { DeviceStore } from '../../../src/store/devices/device-store.ts'
-import { Database } from '../../../src/store/engine/database.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import type { View } from '../../../src/store/engine/store.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
 const PUSH = { apnsToken: 'aa', apnsVoipToken: 'bb', fcmToken: 'cc', registeredAtMs: 1_000 }
 
 function openDevices(t: Test) {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   return { database, devices: new DeviceStore(database) }
 }
@@ -283,14 +283,14 @@ t.test('erasure leaves a key that another user now has', async t => {
 
 t.test('everything is there when the store is opened again', async t => {
   const folder = t.testdir()
-  const first = Database.open(folder)
+  const first = LmdbStore.open(folder)
   const before = new DeviceStore(first)
   await first.change(change => {
     before.put(change, ANN, device(1, PUSH))
     before.begin(change, ANN, { ...pending(2), replacesDeviceId: idOf(1) })
   })
   await first.close()
-  const second = Database.open(folder)
+  const second = LmdbStore.open(folder)
   t.teardown(() => second.close())
   const after = new DeviceStore(second)
   t.same(

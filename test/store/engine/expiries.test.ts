@@ -3,9 +3,9 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Database } from '../../../src/store/engine/database.ts'
 import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
 import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { recordTable } from '../../../src/store/engine/store.ts'
 import { countOf, sized } from '../../support/size.ts'
 
@@ -14,7 +14,7 @@ const RECORDS = recordTable<object>('records')
 const KIND = EXPIRY.session
 
 function open(t: Test, folder = t.testdir()) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const faults: unknown[] = []
   return { database, expiries: new Expiries(database, fault => faults.push(fault)), folder, faults }
@@ -92,7 +92,7 @@ t.test('endings of one key and of one moment do not hide each other', async t =>
 
 t.test('endings are there after a restart', async t => {
   const folder = t.testdir()
-  const before = Database.open(folder)
+  const before = LmdbStore.open(folder)
   await before.change(change => new Expiries(before).add(change, KIND, 5, idsKey(7n)))
   await before.close()
   const { expiries } = open(t, folder)
@@ -220,7 +220,7 @@ t.test('a sweep does not look at what is not due, however much there is', sized(
 })
 
 t.test('an ending that throws in its middle leaves nothing of what it wrote', async t => {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const faults: unknown[] = []
   const expiries = new Expiries(database, fault => faults.push(fault))
@@ -245,7 +245,7 @@ t.test('an ending that throws in its middle leaves nothing of what it wrote', as
 })
 
 t.test('what another ending of the sweep says and collects outlives one that throws', async t => {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const expiries = new Expiries(database, () => undefined)
   const owner = {}

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { formatChangedRows } from '../../../src/store/engine/changed-rows.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { FollowedStore, type FollowedStoreDeps } from '../../../src/store/engine/followed-store.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
 import { type Change, type Happening, recordTable, type View } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
@@ -120,7 +120,7 @@ t.test('it changes nothing by itself', async t => {
 /** The rows' history: for each key the changes that wrote it, and the number it has had since, 0 where removed. */
 type History = readonly { readonly change: number; readonly number: number }[][]
 
-async function writeAtRandom(database: Database, history: History, random: () => number): Promise<void> {
+async function writeAtRandom(database: LmdbStore, history: History, random: () => number): Promise<void> {
   const draw = (below: number) => Math.floor(random() * below)
   const write = (change: Change) => {
     const written = new Map<number, number>()
@@ -164,7 +164,7 @@ t.test('another process sees each change once it hears of it, and never an older
   t.comment(`CALLSIGN_SEED=${seed}`)
   const random = randomFrom(seed)
   const folder = t.testdir()
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   database.watch(FOLLOWED_ROWS, {
     onWriting: () => undefined,
@@ -218,7 +218,7 @@ t.test('another process sees each change once it hears of it, and never an older
 
 t.test('the file does not grow for a follower that was killed in a view', async t => {
   const folder = t.testdir()
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const rewrite = async (times: number) => {
     for (let left = times; left > 0; left--) {

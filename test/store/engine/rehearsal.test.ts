@@ -1,7 +1,7 @@
 /** The rehearsals of changes find what they are for: a change that another run would write differently. */
 
 import t from 'tap'
-import { Database } from '../../../src/store/engine/database.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { recordTable } from '../../../src/store/engine/store.ts'
 import { Rehearsals } from '../../support/rehearsal-store.ts'
 
@@ -12,7 +12,7 @@ t.test(
   async t => {
     const rehearsals = new Rehearsals()
     rehearsals.faultEvery = 1
-    const database = Database.open(t.testdir(), { rehearse: rehearsals.rehearse })
+    const database = LmdbStore.open(t.testdir(), { rehearse: rehearsals.rehearse })
     t.teardown(() => database.close())
     const key = Buffer.of(1)
     const add = (more: () => number) =>

@@ -1,7 +1,7 @@
 /** Kept rows are those of the store, in every view, however the changes ended. */
 
 import t, { type Test } from 'tap'
-import { Database } from '../../../src/store/engine/database.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
 import { type Change, recordTable, type View } from '../../../src/store/engine/store.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
@@ -10,7 +10,7 @@ const ROWS = recordTable<number>('row-cache-test')
 const KEYS = ['a', 'b', 'c', 'd'].map(text => Buffer.from(text))
 
 function openCache(t: Test, rowsMax: number) {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const read: string[] = []
   const noting = (view: View): View =>

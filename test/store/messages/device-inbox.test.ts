@@ -5,8 +5,8 @@ import t, { type Test } from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { DeviceInbox } from '../../../src/store/messages/device-inbox.ts'
 import { InboxStore } from '../../../src/store/messages/inbox-store.ts'
 import { type InboxWrites, LocalInboxWrites } from '../../../src/store/messages/inbox-writes.ts'
@@ -14,7 +14,7 @@ import { type InboxWrites, LocalInboxWrites } from '../../../src/store/messages/
 const [ANN, PHONE, TABLET] = [1n as UserId, 2n as DeviceId, 3n as DeviceId]
 
 function open(t: Test) {
-  const database = Database.open(t.testdir())
+  const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const news: string[] = []
   const store = new InboxStore({

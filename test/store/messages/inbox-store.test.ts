@@ -10,8 +10,8 @@ import type { InboxItem } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
@@ -24,7 +24,7 @@ const RING_MS = 60_000
 type House = ReturnType<typeof open>
 
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const news: string[] = []

@@ -7,14 +7,14 @@ import t, { type Test } from 'tap'
 import type { Lane, OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
-import { Database } from '../../../src/store/engine/database.ts'
 import { LmdbView } from '../../../src/store/engine/lmdb-change.ts'
-import { Sealed } from '../../../src/store/engine/sealed.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { OUTBOX, type Settlement, type WaitingMessage } from '../../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
+import { Sealed } from '../../../src/store/tables/sealed.ts'
 
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
-  const database = Database.open(folder)
+  const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const added: Lane[] = []
   const secrets = deriveSecrets(Buffer.alloc(32, secret))

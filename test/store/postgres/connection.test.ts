@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Connection } from '../../../src/store/postgres/connection.ts'
 import { skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
-import { openRecord } from '../../support/record.ts'
+import { openLedger } from '../../support/record.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
 
 const TLS = join(PROJECT_ROOT, 'test/support/tls')
@@ -15,7 +15,7 @@ t.test('connections', { skip: skipWithoutPostgres }, async t => {
   t.test('the URL decides on TLS, and whose certificate is trusted', async t => {
     const url = await server.newDatabase()
     const connections = async (wanted: string) => {
-      const record = await openRecord(t, `${url}?${wanted}`)
+      const record = await openLedger(t, `${url}?${wanted}`)
       const rows = await server.query<{ ssl: boolean }>(
         url,
         `select ssl from pg_stat_ssl join pg_stat_activity using (pid) where application_name = 'callsign one'`,
@@ -41,10 +41,10 @@ t.test('connections', { skip: skipWithoutPostgres }, async t => {
 
   t.test('a standby is refused', async t => {
     const url = await server.newDatabase()
-    await openRecord(t, url)
+    await openLedger(t, url)
     await server.restartAsStandby()
-    await t.rejects(openRecord(t, url), { code: 'STORE_UNAVAILABLE', message: /standby/ })
+    await t.rejects(openLedger(t, url), { code: 'STORE_UNAVAILABLE', message: /standby/ })
     await server.query(url, 'select pg_promote()')
-    await openRecord(t, url)
+    await openLedger(t, url)
   })
 })

@@ -1,5 +1,5 @@
 /**
- * Appends through failures: whatever becomes of the connection, or of PostgreSQL, the record has each change once that a
+ * Appends through failures: whatever becomes of the connection, or of PostgreSQL, the ledger has each change once that a
  * writer was told is there, in order, and none that a writer was told is not.
  *
  * `CALLSIGN_RECORD_CUTS` is the number of cut connections.
@@ -8,11 +8,11 @@
 import t from 'tap'
 import { assert } from '../../../src/errors.ts'
 import { LeaseLost } from '../../../src/store/postgres/failure.ts'
-import type { Lease } from '../../../src/store/postgres/lease.ts'
-import type { PostgresRecord } from '../../../src/store/postgres/record.ts'
+import type { PostgresLedger } from '../../../src/store/postgres/ledger.ts'
+import type { WriteLease } from '../../../src/store/postgres/write-lease.ts'
 import { CUTS, CuttingProxy } from '../../support/cutting-proxy.ts'
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
-import { acquireNext, bytesOf, changesIn, openRecord } from '../../support/record.ts'
+import { acquireNext, bytesOf, changesIn, openLedger } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { countOf, long } from '../../support/size.ts'
 
@@ -28,7 +28,7 @@ class Told {
   #waiting: { readonly count: number; readonly resolve: () => void } | undefined
 
   /** Appends some changes and keeps what comes of it. Returns whether the lease goes on. */
-  async append(lease: Lease, last: number, count: number): Promise<boolean> {
+  async append(lease: WriteLease, last: number, count: number): Promise<boolean> {
     const bodies = Array.from({ length: count }, () => `body ${++this.#count}`)
     try {
       await lease.append(last + 1, bodies.map(bytesOf))
@@ -59,7 +59,7 @@ class Told {
     })
   }
 
-  /** Contradictions between the record and the outcomes. */
+  /** Contradictions between the ledger and the outcomes. */
   async faults(server: PostgresServer, url: string): Promise<string[]> {
     const faults: string[] = []
     const numbers = new Map<string, number>()
@@ -85,7 +85,7 @@ t.test('appends through failures', long({ skip: skipWithoutPostgres }), async t 
     t.test(`a connection that is cut (${cut}) in an append: the change is there once`, async t => {
       const url = await server.newDatabase()
       const proxy = await CuttingProxy.open(t, server.port)
-      const lease = await acquireNext(await openRecord(t, through(proxy, url)))
+      const lease = await acquireNext(await openLedger(t, through(proxy, url)))
       const told = new Told()
       for (let number = 1; number <= 5; number++) {
         if (number % 2 === 0) proxy.arm('append', cut)
@@ -110,7 +110,7 @@ t.test('appends through failures', long({ skip: skipWithoutPostgres }), async t 
       ['one', 'two', 'three'].map(async name => {
         const proxy = await CuttingProxy.open(t, server.port)
         const node = { name, address: `${name}:1`, version: '1' }
-        return { proxy, record: await openRecord(t, through(proxy, url), { node, leaseMs: 250 }) }
+        return { proxy, record: await openLedger(t, through(proxy, url), { node, leaseMs: 250 }) }
       }),
     )
     const write = async ({ proxy, record }: (typeof nodes)[number]) => {
@@ -137,7 +137,7 @@ t.test('appends through failures', long({ skip: skipWithoutPostgres }), async t 
 
   t.test('PostgreSQL is killed and started again in the middle of appends', async t => {
     const url = await server.newDatabase()
-    const lease = await acquireNext(await openRecord(t, url, { leaseMs: 60_000 }))
+    const lease = await acquireNext(await openLedger(t, url, { leaseMs: 60_000 }))
     const told = new Told()
     let isOver = false
     const writing = (async () => {
@@ -156,7 +156,7 @@ t.test('appends through failures', long({ skip: skipWithoutPostgres }), async t 
 
   t.test('an append that stays unknown until its lease has run out is final', async t => {
     const url = await server.newDatabase()
-    const lease = await acquireNext(await openRecord(t, url, { leaseMs: 500 }))
+    const lease = await acquireNext(await openLedger(t, url, { leaseMs: 500 }))
     await lease.append(1, [bytesOf('a')])
     await server.kill()
     await t.rejects(lease.append(2, [bytesOf('b')]), { name: 'LeaseLost' })
@@ -172,6 +172,6 @@ function through(proxy: CuttingProxy, url: string): string {
 }
 
 /** Undefined too where the connection was cut. */
-async function acquired(record: PostgresRecord): Promise<Lease | undefined> {
+async function acquired(record: PostgresLedger): Promise<WriteLease | undefined> {
   return await record.acquire().catch(() => undefined)
 }

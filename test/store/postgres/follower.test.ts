@@ -2,13 +2,13 @@
 
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import type { Position, RecordedChange } from '../../../src/store/postgres/changes.ts'
+import type { LedgerChange, Position } from '../../../src/store/postgres/changes.ts'
 import type { Follower, Following } from '../../../src/store/postgres/follower.ts'
-import type { PostgresRecord } from '../../../src/store/postgres/record.ts'
+import type { PostgresLedger } from '../../../src/store/postgres/ledger.ts'
 import type { WriterState } from '../../../src/store/postgres/writer-row.ts'
 import { CUTS, CuttingProxy } from '../../support/cutting-proxy.ts'
 import { skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
-import { acquireNext, bytesOf, openRecord } from '../../support/record.ts'
+import { acquireNext, bytesOf, openLedger } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { countOf, sized } from '../../support/size.ts'
 
@@ -17,11 +17,11 @@ const START: Position = { number: 0, epoch: 0 }
 
 /** Keeps the changes that a follower brings. */
 class Taken {
-  readonly changes: RecordedChange[] = []
+  readonly changes: LedgerChange[] = []
   readonly portions: number[] = []
   #waiting: { readonly count: number; readonly resolve: () => void } | undefined
 
-  readonly onChanges = (changes: readonly RecordedChange[]): void => {
+  readonly onChanges = (changes: readonly LedgerChange[]): void => {
     this.changes.push(...changes)
     this.portions.push(changes.length)
     if (this.#waiting !== undefined && this.changes.length >= this.#waiting.count) this.#waiting.resolve()
@@ -45,7 +45,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
 
   t.test('changes arrive in order, from where the follower stands, in portions that fit', async t => {
     const url = await server.newDatabase()
-    const record = await openRecord(t, url)
+    const record = await openLedger(t, url)
     const lease = await acquireNext(record)
     const bodies = Array.from({ length: 10 }, (_, at) => Buffer.alloc(10_000, 0x61 + at))
     await lease.append(1, bodies)
@@ -69,7 +69,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
   })
 
   t.test('no more changes come before the ones before are taken', async t => {
-    const record = await openRecord(t, await server.newDatabase())
+    const record = await openLedger(t, await server.newDatabase())
     const lease = await acquireNext(record)
     const started: number[] = []
     let release: () => void = () => {}
@@ -105,7 +105,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
   })
 
   t.test('a follower is current once it has taken what a poll found', async t => {
-    const record = await openRecord(t, await server.newDatabase())
+    const record = await openLedger(t, await server.newDatabase())
     const lease = await acquireNext(record)
     for (const number of [1, 2, 3]) await lease.append(number, [bytesOf('a')])
     const seen: (number | undefined)[] = []
@@ -125,7 +125,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
   })
 
   t.test('what takes the changes fails: the follower ends with it', async t => {
-    const record = await openRecord(t, await server.newDatabase())
+    const record = await openLedger(t, await server.newDatabase())
     const lease = await acquireNext(record)
     const onChanges = () => Promise.reject(new Error('no room'))
     const follower = record.follow({ after: START, onChanges })
@@ -134,7 +134,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
 
   t.test('a follower hears who writes, and when PostgreSQL last answered', async t => {
     const url = await server.newDatabase()
-    const [record, front] = [await openRecord(t, url), await openRecord(t, url)]
+    const [record, front] = [await openLedger(t, url), await openLedger(t, url)]
     const states: WriterState[] = []
     let onState: () => void = () => {}
     const follower = front.follow({
@@ -167,7 +167,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
 
   t.test('a follower whose changes are gone, or are other ones, starts anew', async t => {
     const url = await server.newDatabase()
-    const record = await openRecord(t, url, { changesKeptMs: 0 })
+    const record = await openLedger(t, url, { changesKeptMs: 0 })
     const lease = await acquireNext(record)
     const { epoch } = lease
     await lease.append(1, ['a', 'b', 'c', 'd'].map(bytesOf))
@@ -195,8 +195,8 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
     const random = randomFrom(seed)
     const url = await server.newDatabase()
     const proxy = await CuttingProxy.open(t, server.port)
-    const record = await openRecord(t, url, { leaseMs: 60_000 })
-    const front = await openRecord(t, url.replace(`:${server.port}`, `:${proxy.port}`))
+    const record = await openLedger(t, url, { leaseMs: 60_000 })
+    const front = await openLedger(t, url.replace(`:${server.port}`, `:${proxy.port}`))
     const lease = await acquireNext(record)
     const taken = new Taken()
     const following: Following = { after: START, onChanges: taken.onChanges, portionBytesMax: 40 }
@@ -224,7 +224,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
   })
 })
 
-function endOf(record: PostgresRecord, after: Position): Promise<unknown> {
+function endOf(record: PostgresLedger, after: Position): Promise<unknown> {
   const follower: Follower = record.follow({ after, onChanges: () => {} })
   return follower.ended
 }

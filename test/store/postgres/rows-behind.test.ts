@@ -1,12 +1,12 @@
 /** Rows behind the changes: always those of some change, as a snapshot with its number shows them. */
 
 import t from 'tap'
-import type { WrittenRow } from '../../../src/store/engine/change-record.ts'
-import type { Lease } from '../../../src/store/postgres/lease.ts'
+import type { WrittenRow } from '../../../src/store/engine/change-ledger.ts'
 import type { StoredRow } from '../../../src/store/postgres/snapshot.ts'
+import type { WriteLease } from '../../../src/store/postgres/write-lease.ts'
 import { decodeRows, encodeRows } from '../../../src/store/postgres/written-rows.ts'
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
-import { acquireNext, bytesOf, openRecord, RowModel, rowsIn } from '../../support/record.ts'
+import { acquireNext, bytesOf, openLedger, RowModel, rowsIn } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { countOf, sized } from '../../support/size.ts'
 
@@ -18,7 +18,7 @@ t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
 
   t.test('of a row that many changes write, one value is kept and written', async t => {
     const url = await server.newDatabase()
-    const lease = await acquireNext(await openRecord(t, url, { rowsEveryMs: NEVER_MS }))
+    const lease = await acquireNext(await openLedger(t, url, { rowsEveryMs: NEVER_MS }))
     const model = new RowModel()
     for (let number = 1; number <= 100; number++) {
       await write(lease, model, number, [
@@ -40,14 +40,14 @@ t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
 
   t.test('a new writer catches up with the changes whose rows the one before did not write', async t => {
     const url = await server.newDatabase()
-    const one = await openRecord(t, url, { rowsEveryMs: NEVER_MS, leaseMs: 100 })
+    const one = await openLedger(t, url, { rowsEveryMs: NEVER_MS, leaseMs: 100 })
     const lease = await acquireNext(one)
     const model = new RowModel()
     await write(lease, model, 1, [put('calls', 'a', '1'), put('calls', 'b', '1')])
     await lease.rowsBehind.settle()
     await write(lease, model, 2, [put('calls', 'a', '2'), remove('calls', 'b')])
     await write(lease, model, 3, [put('calls', 'c', '3')])
-    const next = await acquireNext(await openRecord(t, url, { rowsEveryMs: NEVER_MS }))
+    const next = await acquireNext(await openLedger(t, url, { rowsEveryMs: NEVER_MS }))
     await write(next, model, 4, [put('calls', 'a', '4')])
     t.equal(next.rowsBehind.waiting, 1)
     await next.rowsBehind.settle()
@@ -62,9 +62,9 @@ t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
     async t => {
       const url = await server.newDatabase()
       const model = new RowModel()
-      const one = await acquireNext(await openRecord(t, url, { rowsEveryMs: NEVER_MS, leaseMs: 100 }))
+      const one = await acquireNext(await openLedger(t, url, { rowsEveryMs: NEVER_MS, leaseMs: 100 }))
       await write(one, model, 1, [put('calls', 'a', '1')])
-      const two = await acquireNext(await openRecord(t, url, { rowsEveryMs: NEVER_MS }))
+      const two = await acquireNext(await openLedger(t, url, { rowsEveryMs: NEVER_MS }))
       await two.rowsBehind.settle()
       await t.rejects(one.rowsBehind.settle(), { name: 'LeaseLost' })
       await write(two, model, 2, [put('calls', 'b', '2')])
@@ -84,7 +84,7 @@ t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
     const failed = new Promise<void>(resolve => {
       onFailure = resolve
     })
-    const record = await openRecord(t, url, { rowsEveryMs: 20, leaseMs: 60_000, onFailure })
+    const record = await openLedger(t, url, { rowsEveryMs: 20, leaseMs: 60_000, onFailure })
     const lease = await acquireNext(record)
     const model = new RowModel()
     await write(lease, model, 1, [put('calls', 'a', '1')])
@@ -103,8 +103,8 @@ t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
     const seed = seedOf()
     const random = randomFrom(seed)
     const url = await server.newDatabase()
-    const record = await openRecord(t, url, { rowsEveryMs: 5 })
-    const front = await openRecord(t, url)
+    const record = await openLedger(t, url, { rowsEveryMs: 5 })
+    const front = await openLedger(t, url)
     const lease = await acquireNext(record)
     const model = new RowModel()
     const copies: Promise<{ copy: RowModel; follow: Promise<void> }>[] = []
@@ -143,7 +143,7 @@ t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
 
   t.test('a snapshot of more rows than a portion has is whole, and of one moment', async t => {
     const url = await server.newDatabase()
-    const record = await openRecord(t, url, { rowsEveryMs: NEVER_MS })
+    const record = await openLedger(t, url, { rowsEveryMs: NEVER_MS })
     const lease = await acquireNext(record)
     const model = new RowModel()
     await write(
@@ -173,7 +173,7 @@ t.test('rows behind', sized({ skip: skipWithoutPostgres }), async t => {
 
   t.test('changes are deleted when they are old and their rows are written', async t => {
     const url = await server.newDatabase()
-    const record = await openRecord(t, url, { rowsEveryMs: NEVER_MS, changesKeptMs: 60_000 })
+    const record = await openLedger(t, url, { rowsEveryMs: NEVER_MS, changesKeptMs: 60_000 })
     const lease = await acquireNext(record)
     const model = new RowModel()
     for (let number = 1; number <= 2_500; number += 500) {
@@ -203,7 +203,7 @@ function remove(table: string, key: string): WrittenRow {
 }
 
 async function write(
-  lease: Lease,
+  lease: WriteLease,
   model: RowModel,
   number: number,
   rows: readonly WrittenRow[],

@@ -1,0 +1,507 @@
+/**
+ * The room of a call, one for each live call, id = its decimal callId: puts everything that is done to the call into one
+ * order. Each command is decided on the call as the last one left it, kept in memory, written, and told when it is
+ * durable; commands that come meanwhile are decided already.
+ *
+ *     command ─> decide ─> call and index in memory, timer ─> one change ─> live events, reply
+ *
+ * A write that fails drops the room with all that was decided since, and the next one begins with what the store has.
+ *
+ * Time is the wall clock's as it stood when this process came to know the call, moved on by the monotonic clock: a clock
+ * that is set meanwhile neither ends a ring nor prolongs it. A process that starts takes the wall clock anew, so a ring
+ * that was under way ends when it was to end.
+ */
+
+import {
+  type Call,
+  type CallDeviceRef,
+  isJoined,
+  isOver,
+  joinedDevices,
+  joinedOn,
+  nextVersionOf,
+  participantOf,
+} from '../../src/domain/calls/call.ts'
+import { withPresence } from '../../src/domain/calls/call-attendance.ts'
+import {
+  type CallAccepted,
+  type CallCommand,
+  type CallEffect,
+  type CallFacts,
+  type CallOccurrence,
+  type CallRefused,
+  type CallReply,
+  type CallRequest,
+  type ChangedCall,
+  type DeviceCommand,
+  NO_FACTS,
+  refused,
+} from '../../src/domain/calls/call-command.ts'
+import { nextDeadlineMs, recover } from '../../src/domain/calls/call-deadline.ts'
+import { decide, refusalOfWatcher } from '../../src/domain/calls/call-decision.ts'
+import { effectsOf, withheldBy } from '../../src/domain/calls/call-effect.ts'
+import { entryOf } from '../../src/domain/calls/call-media.ts'
+import { ended } from '../../src/domain/calls/call-settlement.ts'
+import { recordOf } from '../../src/domain/calls/call-view.ts'
+import type { LiveCalls } from '../../src/domain/calls/live-calls.ts'
+import type { RingRates } from '../../src/domain/calls/unanswered-rings.ts'
+import type { Presence } from '../../src/domain/devices/presence.ts'
+import { type CallId, parseUint64, type UserId } from '../../src/domain/ids.ts'
+import type { RateBuckets } from '../../src/domain/token-bucket.ts'
+import { assert, SignalError } from '../../src/errors.ts'
+import type { Actor, ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
+import type { IdForm } from '../../src/schema/json.ts'
+import type { CallFactsReader } from '../../src/store/calls/call-facts.ts'
+import type { CallStore, KeptReply } from '../../src/store/calls/call-store.ts'
+import type {
+  CallCommandMessage,
+  CallRoomMessage,
+  CallSubscribeMessage,
+  MediaRoomMessage,
+} from '../messages.ts'
+import { CallWatchers } from './call-watchers.ts'
+import { HELD_MS_MAX, HeldReplies } from './held-replies.ts'
+
+export interface CallRoomDeps {
+  readonly store: Pick<CallStore, 'open' | 'apply' | 'confirm'>
+  readonly index: Pick<LiveCalls, 'put' | 'forget' | 'otherCallWith'>
+  readonly facts: Pick<CallFactsReader, 'read' | 'isRegistered'>
+  readonly presence: Presence
+  /** The HTTP reply to a command, as text, to be kept. */
+  readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
+  /** Left out where rates are not limited. */
+  readonly rings?: RingRates
+  /** By user and device; left out likewise. */
+  readonly keyRates?: Pick<RateBuckets, 'take'>
+  /** 22 base64url characters, of no other event. */
+  readonly newEventId: () => string
+  readonly idsAs: IdForm
+  readonly monotonicMs: () => number
+  /** The call's room at the media gateway, by decimal id; left out where there is no gateway. */
+  readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
+  /** Told of each decision once it is durable: for the metrics, and for the development console. */
+  readonly onDecided?: (command: CallCommand, call: Call, effects: readonly CallEffect[]) => void
+}
+
+export function callRoomKind(deps: CallRoomDeps): ActorKind<CallRoomMessage> {
+  const lives = new Map<CallId, CallLife>()
+  return {
+    kind: 'call-room',
+    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    onFailure: 'rebuild',
+    idleMs: IDLE_MS,
+    create: (id, context) => new CallRoom(deps, context, callIdOf(id), lives),
+    onGivenUp: id => endGivenUp(deps, callIdOf(id), lives),
+  }
+}
+
+/** Has the rooms of all live calls set their timers, as the process starts. */
+export function resumeCalls(
+  calls: Iterable<Call>,
+  index: Pick<LiveCalls, 'put'>,
+  roomOf: (id: string) => Ref<CallRoomMessage>,
+): void {
+  for (const call of calls) {
+    index.put(call)
+    roomOf(String(call.callId)).tellControl({ kind: 'deadline' })
+  }
+}
+
+/** Facts about a call that are not stored but survive a rebuilt room: they end with call or process. */
+interface CallLife {
+  /** The wall clock less the monotonic clock, milliseconds. */
+  readonly clockOffsetMs: number
+  readonly watchers: CallWatchers
+  /** The actor object that has the call now. */
+  room?: CallRoom | undefined
+}
+
+class CallRoom implements Actor<CallRoomMessage> {
+  readonly #deps: CallRoomDeps
+  readonly #context: Context<CallRoomMessage>
+  readonly #callId: CallId
+  readonly #lives: Map<CallId, CallLife>
+  readonly #life: CallLife
+  readonly #held = new HeldReplies()
+  /** As the last decision left it; undefined before the start, and for an id that no call has. */
+  #call: Call | undefined
+
+  constructor(
+    deps: CallRoomDeps,
+    context: Context<CallRoomMessage>,
+    callId: CallId,
+    lives: Map<CallId, CallLife>,
+  ) {
+    this.#deps = deps
+    this.#context = context
+    this.#callId = callId
+    this.#lives = lives
+    const call = deps.store.open(callId)
+    this.#life = lives.get(callId) ?? newLife(deps, context, callId)
+    this.#life.room = this
+    if (call === undefined || isOver(call)) {
+      // A start that failed leaves nothing behind.
+      lives.delete(callId)
+      deps.index.forget(callId)
+      this.#call = call
+      return
+    }
+    lives.set(callId, this.#life)
+    this.#call = this.#recovered(call)
+    deps.index.put(this.#call)
+    this.#setTimer()
+    this.#tellMore()
+    this.#tellMedia(this.#call)
+  }
+
+  receive(message: CallRoomMessage): void {
+    switch (message.kind) {
+      case 'command':
+        return this.#onCommand(message)
+      case 'deadline':
+        return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
+      case 'inviter-blocked':
+      case 'account-ended':
+      case 'media-lost':
+        return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
+      case 'media-feeds':
+        return this.#isOfRoom(message) ? this.#onOccurrence({ ...message, nowMs: this.#nowMs() }) : undefined
+      case 'media-admitted':
+        return this.#isOfRoom(message) ? this.#onAdmitted(message.devices) : undefined
+      case 'media-late':
+        return this.#answerLate()
+      case 'tell-media':
+        return this.#call && this.#tellMedia(this.#call)
+      case 'subscribe':
+        return this.#onSubscribe(message)
+      case 'unsubscribe':
+        return this.#onUnsubscribe(message.connectionId)
+      case 'tell-more':
+        return this.#tellMore()
+    }
+  }
+
+  onStopped(): void {
+    if (this.#life.room === this) this.#life.room = undefined
+  }
+
+  #onCommand({ command, idempotent, reply }: CallCommandMessage): void {
+    if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
+    const tooOften = this.#countKeys(command)
+    if (tooOften !== undefined) return this.#refuse(tooOften, reply)
+    const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
+    const decision = decide(this.#call, timed, this.#factsFor(command))
+    if (decision.kind === 'refused') return this.#refuse(decision, reply)
+    const refusal = this.#refusalOfEnding(decision) ?? this.#countRings(decision, timed)
+    if (refusal !== undefined) return this.#refuse(refusal, reply)
+    const kept = idempotent && {
+      request: idempotent,
+      reply: this.#deps.keptReply(command.kind, this.#asAdmitted(decision, command.by)),
+    }
+    this.#carryOut(this.#withSocket(decision, timed), timed, reply, kept)
+  }
+
+  #onOccurrence(occurrence: CallOccurrence): void {
+    if (this.#call === undefined) return this.#context.stop()
+    const decision = decide(this.#call, occurrence)
+    assert(decision.kind === 'accepted', 'only requests are refused')
+    this.#carryOut(decision, occurrence, undefined, undefined)
+  }
+
+  /** False for news of a room that the call has left since. */
+  #isOfRoom({ roomId }: { readonly roomId: number }): boolean {
+    return this.#call === undefined || this.#call.roomId === roomId
+  }
+
+  /** Keeps what was decided, has it written, and tells of it when that is done. */
+  #carryOut(
+    { call, effects, reply: answer, ended: other }: CallAccepted,
+    command: CallCommand,
+    reply: Reply<CallReply> | undefined,
+    kept: KeptReply | undefined,
+  ): void {
+    const before = this.#call
+    this.#call = call
+    if (before === undefined) this.#lives.set(this.#callId, this.#life)
+    // An ended call keeps its people and its room until the end is durable: else they might be in two.
+    if (call !== before && !isOver(call)) this.#deps.index.put(call)
+    this.#setTimer()
+    const isChanged = call.version !== before?.version || (call !== before && !isHint(command))
+    const isWritten = kept !== undefined || isChanged
+    // Also what writes nothing waits for the writes before it, whose outcome it may tell of.
+    const durable = isWritten
+      ? this.#deps.store.apply({ call, effects, ended: other }, command.nowMs, kept)
+      : NOTHING_TO_WRITE
+    if (other !== undefined) this.#roomOf(other)?.endBeside(other, command.nowMs, durable)
+    this.#context.commit(durable, () => {
+      this.#tell(call, effects, command.nowMs)
+      if (this.#deps.mediaRoom !== undefined && call !== before) this.#tellMedia(call)
+      if (reply !== undefined) this.#answer(answer, command, reply)
+      this.#deps.onDecided?.(command, call, effects)
+    })
+  }
+
+  /** Another call starts in its place. The room of that call decides both, and writes both in one change. */
+  endBeside({ call, effects }: ChangedCall, nowMs: number, durable: Promise<void>): void {
+    this.#call = call
+    this.#setTimer()
+    this.#context.commit(durable, () => {
+      this.#tell(call, effects, nowMs)
+      if (this.#deps.mediaRoom !== undefined) this.#tellMedia(call)
+      this.#deps.onDecided?.({ kind: 'deadline', nowMs }, call, effects)
+    })
+  }
+
+  /** Another call ends only as its room has it: one that is ending anyway, or being built anew, has another version. */
+  #refusalOfEnding({ ended: other }: CallAccepted): CallRefused | undefined {
+    if (other === undefined) return undefined
+    const room = this.#roomOf(other)
+    return room !== undefined && room.#call?.version === other.call.version - 1 ? undefined : ENDING
+  }
+
+  #roomOf({ call }: ChangedCall): CallRoom | undefined {
+    return this.#lives.get(call.callId)?.room
+  }
+
+  /** A device that comes into the call reads in the reply that the gateway lets it in, if that is soon. */
+  #answer(answer: CallReply, command: CallCommand, reply: Reply<CallReply>): void {
+    const isComing = command.kind === 'start' || command.kind === 'join' || command.kind === 'rejoin'
+    const isMet =
+      this.#deps.mediaRoom === undefined || answer.kind !== 'record' || answer.record.media.isReady
+    if (!isComing || isMet) return reply.answer(answer)
+    const untilMs = this.#deps.monotonicMs() + HELD_MS_MAX
+    this.#held.hold({ device: command.by, reply, answer, untilMs })
+    this.#answerLate()
+  }
+
+  #answerLate(): void {
+    const held = this.#held
+    for (const { reply, answer } of held.takeLate(this.#deps.monotonicMs())) reply.answer(answer)
+    const { nextMs } = held
+    if (nextMs === undefined) return
+    const ms = Math.max(1, nextMs - this.#deps.monotonicMs())
+    this.#context.startTimer(MEDIA_TIMER, ms, { kind: 'media-late' })
+  }
+
+  #onAdmitted(devices: readonly CallDeviceRef[]): void {
+    if (this.#call === undefined) return this.#context.stop()
+    const held = this.#held.takeOf(devices)
+    const answered = held.map(({ device }) => device)
+    const command = { kind: 'media-admitted', devices, answered, nowMs: this.#nowMs() } as const
+    this.#onOccurrence(command)
+    const call = this.#call
+    this.#context.commit(NOTHING_TO_WRITE, () => {
+      for (const { device, reply, answer } of held) {
+        const { encryptedAESKey, keyFromUserId, keyFromDeviceId } = answer.record
+        const keySets = answer.record.keySets && call.keySets
+        const key = { encryptedAESKey, keyFromUserId, keyFromDeviceId, keySets }
+        reply.answer({ ...answer, record: { ...recordOf(call, device), ...key } })
+      }
+    })
+  }
+
+  /** A reply that is repeated later finds the room open, or is followed by `media_ready`. */
+  #asAdmitted({ call, reply }: CallAccepted, by: CallDeviceRef): CallReply {
+    const isHeld = this.#deps.mediaRoom !== undefined && reply.kind === 'record' && joinedOn(call, by)
+    if (!isHeld) return reply
+    return { ...reply, record: { ...reply.record, media: { isReady: true, entry: entryOf(call, by) } } }
+  }
+
+  #tellMedia(call: Call): void {
+    const entries = isOver(call) ? [] : joinedDevices(call).map(device => entryOf(call, device))
+    const { roomId } = call
+    const room = this.#deps.mediaRoom?.(String(this.#callId))
+    room?.tellControl({ kind: 'wanted', roomId, entries, isOver: isOver(call) })
+  }
+
+  /** Tells those who watch, and may, of what happened live. */
+  #tell(call: Call, effects: readonly CallEffect[], nowMs: number): void {
+    const { watchers } = this.#life
+    watchers.dropOutsiders(call)
+    for (const effect of effects) {
+      if (effect.kind !== 'topic' || watchers.isEmpty) continue
+      const event = { ...effect.event, eventId: this.#deps.newEventId(), sentAtMs: nowMs }
+      if (!watchers.publish(event)) this.#tellMoreLater()
+    }
+    if (!isOver(call)) return
+    this.#deps.index.forget(this.#callId)
+    this.#context.cancelTimer(TIMER)
+    for (const { reply, answer } of this.#held.takeAll()) reply.answer(answer)
+    this.#lives.delete(this.#callId)
+  }
+
+  #tellMore(): void {
+    if (!this.#life.watchers.tellMore()) this.#tellMoreLater()
+  }
+
+  #tellMoreLater(): void {
+    this.#context.self.tellControl({ kind: 'tell-more' })
+  }
+
+  #onSubscribe({ by, subscriber, tag, reply }: CallSubscribeMessage): void {
+    const refusal = refusalOfWatcher(this.#call, by.userId)
+    if (refusal !== undefined) {
+      reply.refuse(errorOf(refusal))
+      if (this.#call === undefined) this.#context.stop()
+      return
+    }
+    this.#life.watchers.subscribe(by.userId, subscriber, tag)
+    reply.answer(undefined)
+  }
+
+  #onUnsubscribe(connectionId: string): void {
+    this.#life.watchers.unsubscribe(connectionId)
+    if (this.#call === undefined) this.#context.stop()
+  }
+
+  #refuse(refusal: CallRefused, reply: Reply<CallReply> | undefined): void {
+    const { awaits } = refusal
+    const durable = awaits === undefined ? NOTHING_TO_WRITE : this.#deps.store.confirm(awaits)
+    // In its turn: what it was refused for may not be durable yet.
+    this.#context.commit(durable, () => reply?.refuse(errorOf(refusal)))
+    if (this.#call === undefined) this.#context.stop()
+  }
+
+  /**
+   * The call as a room finds it. Absence counts from now on: without a room, no device could show that it was there.
+   */
+  #recovered(call: Call): Call {
+    const nowMs = this.#nowMs()
+    const found = recover(call, { nowMs, downForMs: Number.POSITIVE_INFINITY })
+    return joinedDevices(found).reduce((next, by) => this.#online(next, by, nowMs), found)
+  }
+
+  /** A device that has just joined may have a socket already, and no message will announce that. */
+  #withSocket(decision: CallAccepted, command: DeviceCommand): CallAccepted {
+    if (isHint(command)) return decision
+    const call = this.#online(decision.call, command.by, command.nowMs)
+    return call === decision.call ? decision : { ...decision, call }
+  }
+
+  #online(call: Call, by: CallDeviceRef, nowMs: number): Call {
+    return this.#deps.presence.isConnected(by.userId, by.deviceId)
+      ? withPresence(call, by, true, nowMs)
+      : call
+  }
+
+  /** Its removal, which puts a device out of its calls, may have overtaken what it asked for before. */
+  #mayCome({ kind, by }: CallRequest): boolean {
+    return !COMING.has(kind) || this.#deps.facts.isRegistered(by.userId, by.deviceId)
+  }
+
+  #factsFor(command: CallRequest): CallFacts | undefined {
+    const { by } = command
+    if (command.kind === 'join' || command.kind === 'rejoin') {
+      const otherCallId = this.#deps.index.otherCallWith(by.userId, by.deviceId, this.#callId)
+      return { ...NO_FACTS, otherCallId }
+    }
+    const of = { callId: this.#callId, callerId: by.userId }
+    if (command.kind === 'remove') return this.#deps.facts.read({ ...of, calleeIds: [], roomId: undefined })
+    if (command.kind !== 'start' && command.kind !== 'invite') return undefined
+    const { calleeIds, roomId } = command
+    return this.#deps.facts.read({ ...of, calleeIds, roomId })
+  }
+
+  /** Counts what hands out keys, over HTTP and STOMP alike. */
+  #countKeys({ kind, by }: CallRequest): CallRefused | undefined {
+    const { keyRates, monotonicMs } = this.#deps
+    if (keyRates === undefined || (kind !== 'keys' && kind !== 'invite')) return undefined
+    const missingMs = keyRates.take(`${by.userId} ${by.deviceId}`, monotonicMs())
+    return missingMs > 0 ? keysTooOften(missingMs) : undefined
+  }
+
+  /** Refuses to ring a user who has not answered lately; else counts the rings, and forgets answered ones. */
+  #countRings({ call, effects }: CallAccepted, command: DeviceCommand): CallRefused | undefined {
+    const { rings } = this.#deps
+    if (rings === undefined) return undefined
+    const { by, nowMs } = command
+    const rung = [...new Set([...effects.flatMap(rungBy), ...withheldBy(this.#call, call)])]
+    const missingMs = Math.max(0, ...rung.map(userId => rings.missingMs(by.userId, userId, nowMs)))
+    if (missingMs > 0) return ringsTooOften(missingMs)
+    for (const userId of rung) rings.note(by.userId, userId, nowMs)
+    const was = this.#call && participantOf(this.#call, by.userId)
+    const is = participantOf(call, by.userId)
+    const hasAnswered = was !== undefined && is !== undefined && !isJoined(was) && isJoined(is)
+    if (hasAnswered) rings.forget(was.invitedBy, by.userId)
+    return undefined
+  }
+
+  /** An ended call keeps its timer until the end is durable: an armed timer makes the runtime rebuild the room. */
+  #setTimer(): void {
+    if (this.#call === undefined) return
+    const deadlineMs = nextDeadlineMs(this.#call)
+    const ms = deadlineMs === undefined ? LOOK_AGAIN_MS : Math.max(0, deadlineMs - this.#nowMs())
+    this.#context.startTimer(TIMER, ms, { kind: 'deadline' })
+  }
+
+  #nowMs(): number {
+    return Math.floor(this.#life.clockOffsetMs + this.#deps.monotonicMs())
+  }
+}
+
+/** A call whose room fails again and again ends, rather than ringing for ever. */
+function endGivenUp(deps: CallRoomDeps, callId: CallId, lives: Map<CallId, CallLife>): void {
+  const call = deps.store.open(callId)
+  const life = lives.get(callId)
+  lives.delete(callId)
+  deps.index.forget(callId)
+  if (call === undefined || isOver(call) || life === undefined) return
+  const nowMs = Math.floor(life.clockOffsetMs + deps.monotonicMs())
+  const over = ended(nextVersionOf(call), { status: 'failed', endReason: 'internal' }, nowMs)
+  const effects = effectsOf(call, over, undefined, nowMs)
+  // If that fails, too, the call is found live at the next start.
+  deps.store.apply({ call: over, effects }, nowMs).catch(() => undefined)
+}
+
+function newLife(deps: CallRoomDeps, context: Context<CallRoomMessage>, callId: CallId): CallLife {
+  return {
+    clockOffsetMs: context.nowMs() - deps.monotonicMs(),
+    watchers: new CallWatchers(callId, deps.idsAs),
+  }
+}
+
+/** A mere sign of life from a device is not worth a write: a rebuilt room counts from its own start. */
+function isHint({ kind }: CallCommand): boolean {
+  return kind === 'device-seen'
+}
+
+/** Whom an effect rings. */
+function rungBy(effect: CallEffect): UserId[] {
+  return effect.kind === 'device' && effect.notice.kind === 'call_invitation' ? [effect.userId] : []
+}
+
+function ringsTooOften(missingMs: number): CallRefused {
+  const retryIn = Math.ceil(missingMs / 1000)
+  const members = { retryIn, scope: 'callee' }
+  return refused('RATE_LIMITED', `a callee did not answer your last calls, wait ${retryIn} s`, { members })
+}
+
+function keysTooOften(missingMs: number): CallRefused {
+  const retryIn = Math.ceil(missingMs / 1000)
+  const members = { retryIn, scope: 'device' }
+  return refused('RATE_LIMITED', `the device sent keys too often, wait ${retryIn} s`, { members })
+}
+
+function errorOf({ code, detail, members, errors }: CallRefused): SignalError {
+  return new SignalError(code, detail, { ...(members && { members }), ...(errors && { errors }) })
+}
+
+function callIdOf(id: string): CallId {
+  const callId = parseUint64(id)
+  assert(callId !== undefined, 'a room is of a call')
+  return callId as CallId
+}
+
+const TIMER = 'deadline'
+const MEDIA_TIMER = 'media'
+/** Commands that bring a device into a call, or to its key. */
+const COMING: ReadonlySet<CallRequest['kind']> = new Set(['start', 'join', 'request-rejoin', 'rejoin'])
+const DEVICE_REMOVED = refused('DEVICE_NOT_REGISTERED', 'the device was removed')
+const ENDING = refused('OVERLOADED', 'a call of theirs to you is just ending')
+const NOTHING_TO_WRITE = Promise.resolve()
+/** As many as a call's people send in a second; further callers must come back later. */
+const MAILBOX_MESSAGES_MAX = 256
+/** Longer than a write takes; a room that looks before finds nothing to do. */
+const LOOK_AGAIN_MS = 1_000
+/** A live call has a timer and is never idle. An ended one is read again for late commands. */
+const IDLE_MS = 1_000

@@ -1,0 +1,63 @@
+/**
+ * The connections that watch a call live, and telling them. Not an actor: the call's room lends it turns. It outlives a
+ * room that is rebuilt, so its watchers notice nothing.
+ */
+
+import { type Call, hasPart } from '../../src/domain/calls/call.ts'
+import type { CallId, UserId } from '../../src/domain/ids.ts'
+import { EVENTS } from '../../src/schema/event.ts'
+import type { TopicEvent } from '../../src/schema/event-form.ts'
+import { formatJson, type IdForm } from '../../src/schema/json.ts'
+import { Broadcast } from '../../src/stomp/broadcast.ts'
+import { LiveTopic } from '../live-topic.ts'
+import type { TopicSubscriber } from '../messages.ts'
+
+export class CallWatchers {
+  readonly #topic: LiveTopic
+  readonly #idsAs: IdForm
+  /** By connection id. */
+  readonly #userIds = new Map<string, UserId>()
+
+  constructor(callId: CallId, idsAs: IdForm) {
+    this.#topic = new LiveTopic(`call.${callId}`)
+    this.#idsAs = idsAs
+  }
+
+  get isEmpty(): boolean {
+    return this.#userIds.size === 0
+  }
+
+  /** The subscriber gets each event from here on. The room has checked that its user may. */
+  subscribe(userId: UserId, subscriber: TopicSubscriber, tag: number): void {
+    this.#userIds.set(subscriber.id, userId)
+    this.#topic.subscribe(subscriber, tag)
+  }
+
+  /** Takes back one subscription of the connection. */
+  unsubscribe(connectionId: string): void {
+    if (this.#topic.unsubscribe(connectionId)) this.#userIds.delete(connectionId)
+  }
+
+  /** Drops watchers whose user has lost the part in the call that they had when they subscribed, and those whose process is gone. */
+  dropOutsiders(call: Call): void {
+    for (const [connectionId, userId] of this.#userIds) {
+      if (hasPart(call, userId) && this.#topic.has(connectionId)) continue
+      this.#userIds.delete(connectionId)
+      this.#topic.drop(connectionId)
+    }
+  }
+
+  /** Tells all watchers, or the first `FAN_OUT_CHUNK`: false when the room has to call `tellMore` for the rest. */
+  publish(event: TopicEvent): boolean {
+    const { kind, eventId, sentAtMs } = event
+    const headers = ['type', kind, 'timestamp', String(sentAtMs), 'content-type', 'application/json']
+    const body = Buffer.from(formatJson(EVENTS[event.kind].body(event, {}), this.#idsAs))
+    const isUnderWay = !this.#topic.isQuiet
+    return this.#topic.publish(new Broadcast(eventId, headers, body)) || isUnderWay
+  }
+
+  /** Tells more watchers; false while some are left. */
+  tellMore(): boolean {
+    return this.#topic.tellMore()
+  }
+}

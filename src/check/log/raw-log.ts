@@ -1,0 +1,83 @@
+/**
+ * The log's tables as they are, at one moment and without any rule: what a check reads. Values are copies.
+ * A table that is not there reads as an empty one.
+ */
+
+import { LOG_TABLES } from '../../keyserver/log-store.ts'
+import { indexKey, tileKey } from '../../store/engine/keys.ts'
+import {
+  type LmdbStore,
+  recordEncoder,
+  type Snapshot,
+  type StoredTable,
+} from '../../store/engine/lmdb-store.ts'
+
+export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
+/** Tables of rows under binary keys. */
+export type BytesName = Exclude<TableName, RecordName>
+/** Tables with one record. */
+export type RecordName = typeof LOG_TABLES.head | typeof LOG_TABLES.maker
+
+export class RawLog {
+  readonly #rows: ReadonlyMap<BytesName, StoredTable>
+  readonly #records: ReadonlyMap<RecordName, StoredTable>
+  readonly #snapshot: Snapshot
+
+  /** `end` lets go of the moment that is read. */
+  constructor(database: LmdbStore) {
+    const there = new Set(database.tableNames())
+    const { head, maker, ...rows } = LOG_TABLES
+    const records = [head, maker].filter(name => there.has(name))
+    this.#records = new Map(records.map(name => [name, database.storedRows(name, 'text')]))
+    const names = Object.values(rows).filter(name => there.has(name))
+    this.#rows = new Map(names.map(name => [name, database.storedRows(name)]))
+    this.#snapshot = database.snapshot()
+  }
+
+  /** A record decoded: anything at all, or undefined when there is none. Throws when it can't be decoded. */
+  record(name: RecordName, key: string): unknown {
+    const bytes = this.recordBytes(name, key)
+    return bytes && recordEncoder().decode(bytes)
+  }
+
+  recordBytes(name: RecordName, key: string): Uint8Array | undefined {
+    const table = this.#records.get(name)
+    return table === undefined ? undefined : this.#snapshot.read(table, key)
+  }
+
+  recordKeys(name: RecordName): Iterable<string> {
+    const table = this.#records.get(name)
+    return (table === undefined ? [] : this.#snapshot.keys(table)) as Iterable<string>
+  }
+
+  tile(level: number, index: number): Uint8Array | undefined {
+    return this.#row(LOG_TABLES.tiles, tileKey(level, index))
+  }
+
+  bundle(index: number): Uint8Array | undefined {
+    return this.#row(LOG_TABLES.bundles, indexKey(index))
+  }
+
+  identityBlock(index: number): Uint8Array | undefined {
+    return this.#row(LOG_TABLES.identities, indexKey(index))
+  }
+
+  lookupNode(id: number): Uint8Array | undefined {
+    return this.#row(LOG_TABLES.lookup, indexKey(id))
+  }
+
+  /** Every key of a table, in order. */
+  keys(name: BytesName): Iterable<Uint8Array> {
+    const table = this.#rows.get(name)
+    return (table === undefined ? [] : this.#snapshot.keys(table)) as Iterable<Uint8Array>
+  }
+
+  end(): void {
+    this.#snapshot.end()
+  }
+
+  #row(name: BytesName, key: Uint8Array): Uint8Array | undefined {
+    const table = this.#rows.get(name)
+    return table === undefined ? undefined : this.#snapshot.read(table, key)
+  }
+}

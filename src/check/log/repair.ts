@@ -1,0 +1,128 @@
+/**
+ * Puts the derived tables of a log right: tiles, the lookup table, and the earlier keys in identity records, all from
+ * the entries. Entries and the signed checkpoint are never written, nor are user and device ids, which nothing else in
+ * the store knows.
+ *
+ * A crash in the middle leaves some rows right and others as they were, except in the lookup table, which is emptied
+ * and filled anew: until that is done the server finds that it lags behind the entries and does not start. In all cases
+ * another repair goes on from what is there.
+ */
+
+import { SignalError } from '../../errors.ts'
+import { BLOCK_RECORDS, RECORD_BYTES, readRecord, writeRecord } from '../../keyserver/identity-table.ts'
+import { HEAD, IDENTITIES, LOOKUP, TILES } from '../../keyserver/log-store.ts'
+import { LookupIndex } from '../../keyserver/lookup-index.ts'
+import { parseEntry } from '../../log/entry.ts'
+import { parseBundle, TILE_WIDTH } from '../../log/tile.ts'
+import { indexKey } from '../../store/engine/keys.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
+import type { View } from '../../store/engine/store.ts'
+import type { Correction, LogReport } from './fault.ts'
+import { checkLog } from './log-check.ts'
+import { RawLog } from './raw-log.ts'
+
+/** Why nothing can be derived from the entries of that log, or undefined when it can. */
+export function reasonAgainstRepair(report: LogReport): string | undefined {
+  const broken = report.outcomes
+    .filter(({ check }) => NOT_DERIVED.has(check))
+    .find(({ lasting }) => lasting > 0)
+  if (broken !== undefined) return `${broken.check} can't be derived from anything: restore a backup`
+  return report.isProven ? undefined : 'the entries are not the tree that was signed: restore a backup'
+}
+
+/**
+ * Repairs the log in a database that is open for writing, which nobody else is using. `report` is what a check has just
+ * found. Resolves when everything is durable; another check has to say how far it came. Throws `STORE_UNAVAILABLE` when
+ * the log is not the one that was checked.
+ */
+export async function repairLog(database: LmdbStore, report: LogReport): Promise<void> {
+  // Not through `LogStore`, which refuses to be made over a damaged lookup table.
+  const treeSize = database.view(view => view.get(HEAD, 'head'))?.treeSize
+  if (treeSize !== report.treeSize) {
+    throw new SignalError('STORE_UNAVAILABLE', 'the log has grown since it was checked: check it again')
+  }
+  const repair = new LogRepair(database)
+  try {
+    await repair.applyCorrections()
+    const lookup = report.outcomes.find(({ check }) => check === 'lookup')
+    if (lookup !== undefined && lookup.faults > 0) await repair.rebuildLookup(treeSize)
+  } finally {
+    repair.end()
+  }
+}
+
+class LogRepair {
+  readonly #database: LmdbStore
+  readonly #raw: RawLog
+  #corrections: Correction[] = []
+
+  constructor(database: LmdbStore) {
+    this.#database = database
+    this.#raw = new RawLog(database)
+  }
+
+  /** Checks the log once more and writes down what the check says, a few at a time. */
+  async applyCorrections(): Promise<void> {
+    await checkLog(this.#raw, {
+      onCorrection: correction => void this.#corrections.push(correction),
+      onProgress: () => this.#write(),
+    })
+    await this.#write()
+  }
+
+  async rebuildLookup(treeSize: number): Promise<void> {
+    await this.#database.clear(LOOKUP)
+    const index = new LookupIndex(this.#database, LOOKUP)
+    const bundles = Math.ceil(treeSize / TILE_WIDTH)
+    for (let first = 0; first < bundles; first += BUNDLES_PER_COMMIT) {
+      const vrfHashes: Uint8Array[] = []
+      for (let at = first; at < Math.min(first + BUNDLES_PER_COMMIT, bundles); at++) {
+        for (const entry of parseBundle(this.#raw.bundle(at)!)) vrfHashes.push(parseEntry(entry).vrfHash)
+      }
+      const pending = index.add(first * TILE_WIDTH, vrfHashes)
+      await this.#database.change(change => {
+        for (const { key, value } of pending.writes) change.put(LOOKUP, key, value)
+      })
+      pending.release()
+    }
+  }
+
+  end(): void {
+    this.#raw.end()
+  }
+
+  async #write(): Promise<void> {
+    if (this.#corrections.length === 0) return
+    const corrections = this.#corrections
+    this.#corrections = []
+    await this.#database.change(change => {
+      for (const [block, bytes] of correctedBlocks(change, corrections)) {
+        change.put(IDENTITIES, indexKey(block), bytes)
+      }
+      for (const correction of corrections) {
+        if (correction.kind !== 'tile') continue
+        if (correction.value === undefined) change.remove(TILES, correction.key)
+        else change.put(TILES, correction.key, correction.value)
+      }
+    })
+  }
+}
+
+/** The identity blocks that the corrections change, as they are now and changed. */
+function correctedBlocks(view: View, corrections: readonly Correction[]): Map<number, Buffer> {
+  const blocks = new Map<number, Buffer>()
+  for (const correction of corrections) {
+    if (correction.kind !== 'identity') continue
+    const block = Math.floor(correction.index / BLOCK_RECORDS)
+    const at = (correction.index % BLOCK_RECORDS) * RECORD_BYTES
+    const bytes = blocks.get(block) ?? Buffer.from(view.get(IDENTITIES, indexKey(block))!)
+    const { previousIndex, earlierKeys } = correction
+    writeRecord(bytes, at, { ...readRecord(bytes, at), previousIndex, earlierKeys })
+    blocks.set(block, bytes)
+  }
+  return blocks
+}
+
+const NOT_DERIVED = new Set(['maker', 'checkpoint', 'entries'])
+/** 16,384 entries: a change of a megabyte or two. */
+const BUNDLES_PER_COMMIT = 64

@@ -1,0 +1,76 @@
+/** The writer's end of a link with a front: counts messages sent and acknowledged, and waits for the front's lag to end. */
+
+import type { Link } from './link/link.ts'
+import type { MessageToFront } from './messages.ts'
+
+export class FrontLink {
+  readonly link: Pick<Link, 'send' | 'sendSoon'>
+  #sent = 0
+  #askedAt = 0
+  /** At the two ticks before, oldest first. */
+  #sentAtTicks: readonly [number, number] = [0, 0]
+  #acknowledged = 0
+  /** Up to here it was not waited for any more. */
+  #givenUp = 0
+  /** In the order of what they wait for. */
+  #waiting: { readonly count: number; readonly resolve: () => void }[] = []
+
+  constructor(link: Pick<Link, 'send' | 'sendSoon'>) {
+    this.link = link
+  }
+
+  send(message: MessageToFront): void {
+    this.#sent += 1
+    this.link.send(message)
+  }
+
+  /** As `send`, but it may wait some milliseconds for the next message. */
+  sendSoon(message: MessageToFront): void {
+    this.#sent += 1
+    this.link.sendSoon(message)
+  }
+
+  onAcknowledged(count: number): void {
+    this.#acknowledged = count
+    this.#release(count)
+  }
+
+  /** Call this when its link is lost. */
+  onLost(): void {
+    this.onAcknowledged(Number.POSITIVE_INFINITY)
+  }
+
+  /** Releases all that have waited for two ticks, and some of the third. */
+  onTick(): void {
+    const [oldest, last] = this.#sentAtTicks
+    if (this.#release(oldest) && this.#acknowledged < oldest) this.#givenUp = oldest
+    this.#sentAtTicks = [last, this.#sent]
+  }
+
+  /** It has not acknowledged yet what it was given up on. */
+  get isLate(): boolean {
+    return this.#acknowledged < this.#givenUp
+  }
+
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0
+  }
+
+  /** Whether there was anything to release. */
+  #release(count: number): boolean {
+    const before = this.#waiting.length
+    while (this.#waiting.length > 0 && this.#waiting[0]!.count <= count) this.#waiting.shift()!.resolve()
+    return this.#waiting.length < before
+  }
+
+  /** Resolves when it has acknowledged all that was sent so far; undefined where it has. */
+  caughtUp(): Promise<void> | undefined {
+    const count = this.#sent
+    if (this.#acknowledged >= count) return undefined
+    if (this.#askedAt < count) {
+      this.#askedAt = count
+      this.link.send({ kind: 'barrier' } satisfies MessageToFront)
+    }
+    return new Promise(resolve => this.#waiting.push({ count, resolve }))
+  }
+}

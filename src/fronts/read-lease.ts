@@ -1,0 +1,97 @@
+/**
+ * In a front of a node: whether it may answer from its copy now. It may while it has a read lease: the writer then answers no
+ * client before this front shows what that client has changed. Without one, as while there is no writer or the way to it is
+ * cut, a read waits until the copy has all that the ledger had when the read came.
+ */
+
+import { SignalError } from '../errors.ts'
+import type { World } from '../runtime/clock.ts'
+import { COPY_AGE_MS_MAX, READ_LEASE_MS } from './messages.ts'
+
+export interface ReadLeaseDeps {
+  /** The clock in which `current` is given. */
+  readonly machineMs: () => number
+  readonly world: Pick<World, 'every'>
+  /** Asks for a `current` that is not older than now. */
+  readonly poll: () => void
+}
+
+interface WaitingRead {
+  readonly atMs: number
+  readonly goOn: () => void
+  readonly refuse: (error: SignalError) => void
+}
+
+export class ReadLease {
+  readonly #deps: ReadLeaseDeps
+  /** When the copy had all that the ledger had. */
+  #currentAtMs = Number.NEGATIVE_INFINITY
+  #lastsUntilMs = Number.NEGATIVE_INFINITY
+  /** Oldest first. */
+  #waiting: WaitingRead[] = []
+  #stopTicking: (() => void) | undefined
+
+  constructor(deps: ReadLeaseDeps) {
+    this.#deps = deps
+  }
+
+  /** The copy has all that the ledger had then. */
+  current(atMs: number): void {
+    this.#currentAtMs = Math.max(this.#currentAtMs, atMs)
+    const ready = this.#waiting.filter(read => read.atMs <= this.#currentAtMs)
+    if (ready.length === 0 && this.#waiting.length === 0) return
+    this.#waiting = this.#waiting.filter(read => read.atMs > this.#currentAtMs)
+    if (this.#waiting.length > 0) this.#deps.poll()
+    else this.#rest()
+    for (const { goOn } of ready) goOn()
+  }
+
+  /** The writer has given a lease that was asked for then. */
+  given(askedAtMs: number): void {
+    this.#lastsUntilMs = askedAtMs + READ_LEASE_MS
+  }
+
+  /** The writer is this node, which tells its fronts of each change and of what is current in one order. */
+  needsNone(): void {
+    this.#lastsUntilMs = Number.POSITIVE_INFINITY
+  }
+
+  end(): void {
+    this.#lastsUntilMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Throws `STORE_UNAVAILABLE` where the copy may be old. */
+  assertFresh(): void {
+    if (this.#deps.machineMs() - this.#currentAtMs > COPY_AGE_MS_MAX) throw mayBeOld()
+  }
+
+  /** Undefined where a read may be answered now; else resolves when it may. Throws and rejects as `assertFresh`. */
+  mayRead(): Promise<void> | undefined {
+    this.assertFresh()
+    const atMs = this.#deps.machineMs()
+    if (atMs <= this.#lastsUntilMs) return undefined
+    return new Promise((goOn, refuse) => {
+      this.#waiting.push({ atMs, goOn, refuse })
+      if (this.#waiting.length > 1) return
+      this.#stopTicking = this.#deps.world.every(COPY_AGE_MS_MAX / 4, () => this.#refuseLate())
+      this.#deps.poll()
+    })
+  }
+
+  #refuseLate(): void {
+    const sinceMs = this.#deps.machineMs() - COPY_AGE_MS_MAX
+    const late = this.#waiting.filter(({ atMs }) => atMs < sinceMs)
+    this.#waiting = this.#waiting.filter(({ atMs }) => atMs >= sinceMs)
+    if (this.#waiting.length === 0) this.#rest()
+    for (const { refuse } of late) refuse(mayBeOld())
+  }
+
+  #rest(): void {
+    this.#stopTicking?.()
+    this.#stopTicking = undefined
+  }
+}
+
+function mayBeOld(): SignalError {
+  return new SignalError('STORE_UNAVAILABLE', 'the copy of this node may be old')
+}

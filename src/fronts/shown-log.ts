@@ -1,0 +1,106 @@
+/**
+ * In a front: which checkpoint it shows, and when it may. No client may see the tree shrink because it asks another front, so
+ * before any process shows a new checkpoint every front knows that it comes; then reads of the log wait until it is
+ * published. Reads that came earlier left their clients before it was seen anywhere.
+ */
+
+import type { LogHead } from '../log/checkpoint.ts'
+import type { World } from '../runtime/clock.ts'
+import type { WriterPlace } from './messages.ts'
+import type { ReadLease } from './read-lease.ts'
+
+export interface ShownLogDeps {
+  /** Size of the checkpoint that is shown, undefined before the first. */
+  readonly size: () => number | undefined
+  readonly show: (head: LogHead) => void
+  readonly lease: Pick<ReadLease, 'mayRead'> | undefined
+  readonly world: Pick<World, 'every'>
+}
+
+interface WaitingRead {
+  readonly size: number
+  readonly goOn: () => void
+}
+
+export class ShownLog {
+  readonly #deps: ShownLogDeps
+  /** The store of this machine has at least this one. In a copy it may be there before the writer has published it. */
+  #stored: LogHead
+  #isWriterHere = false
+  #comingSize = 0
+  #waiting: WaitingRead[] = []
+  #stopWaiting = () => {}
+
+  constructor(deps: ShownLogDeps, stored: LogHead) {
+    this.#deps = deps
+    this.#stored = stored
+  }
+
+  /** The writer's place, as the process that has started this front says it. */
+  goTo(writer: WriterPlace | undefined): void {
+    this.#isWriterHere = writer === 'here'
+    if (this.#isWriterHere) this.#show(this.#stored)
+  }
+
+  /** The front's parent process has stored or announced a head. */
+  onStored(head: LogHead, isComing: boolean): void {
+    if (this.#isWriterHere) return this.onPublished(head, isComing)
+    this.#stored = head
+  }
+
+  /** The writer has announced or published a head. */
+  onPublished(head: LogHead, isComing: boolean): void {
+    if (isComing) this.#await(head.treeSize)
+    else this.#show(head)
+  }
+
+  /** A checkpoint that it has announced may not be published any more. */
+  onWriterLost(): void {
+    this.#goOn(Number.POSITIVE_INFINITY)
+  }
+
+  /** Undefined where the log may be read now; else resolves when it may. Throws and rejects as `ReadLease.mayRead`. */
+  mayRead(): Promise<void> | undefined {
+    const size = this.#comingSize
+    if (size <= this.#shownSize) return this.#mayReadStore()
+    const published = new Promise<void>(goOn => this.#waiting.push({ size, goOn }))
+    return published.then(() => this.#mayReadStore())
+  }
+
+  #mayReadStore(): Promise<void> | undefined {
+    // Without a lease the copy is what counts, and it has all by then that any process may have shown.
+    return this.#deps.lease?.mayRead()?.then(() => this.#show(this.#stored))
+  }
+
+  get #shownSize(): number {
+    return this.#deps.size() ?? 0
+  }
+
+  #await(size: number): void {
+    if (size <= this.#shownSize || size <= this.#comingSize) return
+    this.#comingSize = size
+    this.#stopWaiting()
+    this.#stopWaiting = this.#deps.world.every(COMING_MS_MAX, () => this.#goOn(Number.POSITIVE_INFINITY))
+  }
+
+  #show(head: LogHead): void {
+    // A copy without a lease may have shown more than the writer to which it has found its way again.
+    if (head.treeSize >= this.#shownSize) this.#deps.show(head)
+    this.#goOn(this.#shownSize)
+  }
+
+  /** Lets reads go on that wait for a tree of this size or a smaller one. */
+  #goOn(size: number): void {
+    if (size >= this.#comingSize) {
+      this.#comingSize = 0
+      this.#stopWaiting()
+    }
+    const ready = this.#waiting.filter(read => read.size <= size)
+    if (ready.length === 0) return
+    this.#waiting = this.#waiting.filter(read => read.size > size)
+    for (const { goOn } of ready) goOn()
+  }
+}
+
+/** A writer that announces a checkpoint and can't publish it holds reads up for no longer. It waits for no front this long. */
+const COMING_MS_MAX = 5_000

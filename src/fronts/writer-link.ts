@@ -1,0 +1,124 @@
+/** A front's way to the writer: its parent's link while the parent is the writer, else a link of its own to the node that is. */
+
+import type { Socket } from 'node:net'
+import { messageOf } from '../errors.ts'
+import type { World } from '../runtime/clock.ts'
+import { Acknowledgements } from './acknowledgements.ts'
+import { Link, type LinkLost, type LinkOptions } from './link/link.ts'
+import { connectToNode, type NodePlace, type NodeTls } from './link/node-sockets.ts'
+import { isSamePlace, type MessageToFront, type MessageToWriter, type WriterPlace } from './messages.ts'
+import { WriterPort } from './writer-port.ts'
+
+export interface WriterLinkDeps {
+  /** In a front: to the process that has started it. */
+  readonly parent?: Link
+  /** The front as the writer knows it, by a name that is no other's in the cluster. */
+  readonly self: LinkOptions['self']
+  readonly system: LinkOptions['system']
+  readonly serves: LinkOptions['serves']
+  readonly tls: NodeTls | undefined
+  readonly world: World
+  readonly logger: { info(line: object): void; warn(line: object): void }
+  /** Hears what a writer on another node says; what that says next waits for the promise. */
+  readonly onMessage: (message: MessageToFront) => Promise<void> | undefined
+  /** Asks under way have been refused, and topics of the writer tell nothing more. */
+  readonly onLost: () => void
+  /** The writer is of another version, whose messages this one can't read. */
+  readonly onOtherForm?: (reason: LinkLost) => void
+}
+
+export class WriterLink {
+  readonly port = new WriterPort()
+  readonly #deps: WriterLinkDeps
+  /** The link that is in use. */
+  #link: Link | undefined
+  /** The link to another node, which may not be open yet. */
+  #far: Link | undefined
+  #place: WriterPlace | undefined
+  /** Counts the places that were named, so that what belongs to an earlier one is left alone. */
+  #turn = 0
+
+  constructor(deps: WriterLinkDeps) {
+    this.#deps = deps
+  }
+
+  /** The writer is there from now on; undefined: nowhere for now. */
+  goTo(place: WriterPlace | undefined): void {
+    if (isSamePlace(place, this.#place)) return
+    this.#place = place
+    this.#turn += 1
+    this.#far?.close()
+    this.#far = undefined
+    this.#use(place === 'here' ? this.#deps.parent : undefined)
+    if (place !== 'here' && place !== undefined) void this.#connect(place, this.#turn, PAUSE_MS_MIN)
+  }
+
+  /** Whether there is a link to a writer on another node. */
+  get isFar(): boolean {
+    return this.#link !== undefined && this.#link === this.#far
+  }
+
+  /** It may wait some milliseconds for what goes to the writer next. */
+  sendSoon(message: MessageToWriter): void {
+    this.#link?.sendSoon(message)
+  }
+
+  async #connect(place: NodePlace, turn: number, pauseMs: number): Promise<void> {
+    const { tls, logger } = this.#deps
+    let socket: Socket
+    try {
+      socket = await connectToNode(place, tls)
+    } catch (error) {
+      if (turn !== this.#turn) return
+      logger.warn({ event: 'writer-not-reached', ...place, reason: messageOf(error) })
+      return this.#connectLater(place, turn, pauseMs)
+    }
+    if (turn === this.#turn) this.#open(socket, place, turn)
+    else socket.destroy()
+  }
+
+  #connectLater(place: NodePlace, turn: number, pauseMs: number): void {
+    const cancel = this.#deps.world.every(pauseMs, () => {
+      cancel()
+      if (turn === this.#turn) void this.#connect(place, turn, Math.min(2 * pauseMs, PAUSE_MS_MAX))
+    })
+  }
+
+  #open(socket: Socket, place: NodePlace, turn: number): void {
+    const { self, system, serves, world, logger, onMessage, onOtherForm } = this.#deps
+    const acknowledgements = new Acknowledgements(count =>
+      link.send({ kind: 'acknowledged', count } satisfies MessageToWriter),
+    )
+    const link: Link = new Link({
+      socket,
+      self,
+      system,
+      serves,
+      world,
+      onOpen: () => {
+        logger.info({ event: 'writer-reached', ...place })
+        this.#use(link)
+      },
+      onMessage: message => acknowledgements.of(message as MessageToFront, onMessage),
+      onLost: reason => {
+        logger.warn({ event: 'writer-lost', ...place, reason: reason.message })
+        const isOther = reason.by === 'other form'
+        if (isOther) onOtherForm?.(reason)
+        if (turn !== this.#turn) return
+        this.#use(undefined)
+        this.#connectLater(place, turn, isOther ? PAUSE_MS_MAX : PAUSE_MS_MIN)
+      },
+    })
+    this.#far = link
+  }
+
+  #use(link: Link | undefined): void {
+    const before = this.#link
+    this.#link = link
+    this.port.use(link)
+    if (before !== undefined && before !== link) this.#deps.onLost()
+  }
+}
+
+const PAUSE_MS_MIN = 250
+const PAUSE_MS_MAX = 2_000

@@ -1,0 +1,163 @@
+/**
+ * The writer as fronts know it, those of this machine and those of other nodes: the actors that they speak to, and what of a
+ * front ends with its link. `FrontLinks` waits for them.
+ */
+
+import type { Duplex } from 'node:stream'
+import { frontDeskKind } from '../../../actors/front-desk.ts'
+import type { ForwardedRequest, PresenceMessage } from '../../../actors/messages.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { SignalError } from '../../errors.ts'
+import { FrontLink } from '../../fronts/front-link.ts'
+import { Link } from '../../fronts/link/link.ts'
+import { type MessageToWriter, nameOfRoute, READ_LEASE_MS, WRITER_SERVES } from '../../fronts/messages.ts'
+import type { LogHead } from '../../log/checkpoint.ts'
+import { RemoteRef } from '../../runtime/remote-ref.ts'
+import type { ActorSystem } from '../../runtime/system.ts'
+import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
+import type { Process } from '../process/process.ts'
+import type { Stops } from '../process/stages.ts'
+import { VERSION } from '../process/version.ts'
+import type { Writer } from '../writer/writer.ts'
+
+export interface FrontDesksDeps {
+  readonly context: Process
+  readonly system: ActorSystem
+  readonly writer: Writer
+  /** All that the writer would serve itself. */
+  readonly routes: readonly HttpRoute[]
+  /** For how long no other node can change anything; always so on one machine. */
+  readonly leaseLastsMs: () => number
+}
+
+export class FrontDesks {
+  readonly stops: Stops
+  readonly #deps: FrontDesksDeps
+  readonly #routes: ReadonlyMap<string, HttpRoute>
+  #isStopping = false
+
+  constructor(deps: FrontDesksDeps) {
+    const { context, system, writer } = deps
+    this.#deps = deps
+    this.#routes = new Map(deps.routes.map(route => [nameOfRoute(route), route]))
+    system.define(
+      frontDeskKind({
+        answer: (route, request) => this.#answer(route, request),
+        inbox: writer.application.stores.inboxWrites,
+        register: writer.register,
+        catchUp: () => this.#catchUp(),
+        onServed: context.devConsole?.onServedByFront,
+        onFault: context.onFault,
+      }),
+    )
+    this.stops = {
+      'read-leases': () => {
+        this.#isStopping = true
+        return writer.fronts.endReadLeases()
+      },
+    }
+  }
+
+  /** The checkpoint that is published. */
+  get head(): LogHead {
+    return this.#deps.writer.log.published.head
+  }
+
+  /** Serves a front of this machine until `leave`. */
+  join(front: FrontLink): void {
+    this.#deps.writer.fronts.joinNear(front)
+  }
+
+  leave(front: FrontLink, link: Link): void {
+    this.#deps.writer.fronts.leave(front, false)
+    this.#end(link)
+  }
+
+  /** Serves a front of another node, for as long as the connection lasts. */
+  readonly accept = (socket: Duplex): void => {
+    const { system, context, writer } = this.#deps
+    const { database } = writer.log
+    let stopFollowing = () => {}
+    let name = 'a node'
+    const link: Link = new Link({
+      socket,
+      self: { name: 'writer', version: VERSION },
+      system,
+      serves: WRITER_SERVES,
+      world: context.world,
+      onOpen: peer => {
+        name = peer.name
+        context.logger.info({ event: 'far-front-joined', front: name, version: peer.version })
+        const sendPosition = () => front.sendSoon({ kind: 'position', number: database.lastChange })
+        sendPosition()
+        stopFollowing = database.follow(sendPosition)
+        writer.fronts.joinFar(front)
+      },
+      onMessage: message => this.onMessage(front, message as MessageToWriter),
+      beforeAnswer: this.beforeAnswer,
+      onLost: reason => {
+        stopFollowing()
+        context.logger.warn({ event: 'far-front-lost', front: name, reason: reason.message })
+        writer.fronts.leave(front, reason.by === 'silent')
+        this.#end(link)
+      },
+    })
+    const front = new FrontLink(link)
+  }
+
+  onMessage(front: FrontLink, message: MessageToWriter): undefined {
+    const { rooms, stores } = this.#deps.writer.application
+    switch (message.kind) {
+      case 'acknowledged':
+        front.onAcknowledged(message.count)
+        return
+      case 'seen':
+        rooms.onSeen(message.userId as UserId, message.deviceId as DeviceId)
+        return
+      case 'renew-read-lease':
+        // Once this writer's own lease has run out another one may answer, which doesn't wait for this front. One that is late is
+        // not waited for either, when a checkpoint is announced.
+        if (this.#deps.leaseLastsMs() > READ_LEASE_MS && !this.#isStopping && !front.isLate)
+          front.sendSoon({ kind: 'read-lease', askedAtMs: message.askedAtMs })
+        return
+      case 'pair-used':
+        void stores.sessions.markPairUsed(message.sessionId, message.generation).catch(() => undefined)
+        return
+      default:
+        throw new SignalError('MALFORMED', 'a front says what it may')
+    }
+  }
+
+  /** Before a room's answer leaves, every front shows the change. */
+  readonly beforeAnswer = (kind: string): Promise<void> | undefined =>
+    kind === 'call-room' ? this.#deps.writer.fronts.caughtUp() : undefined
+
+  async #catchUp(): Promise<void> {
+    const { fronts, log } = this.#deps.writer
+    fronts.flush()
+    await fronts.caughtUp()
+    // Behind what the fronts have sent meanwhile, also of connections that have just closed.
+    await log.database.settled()
+    await fronts.caughtUp()
+  }
+
+  async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<HttpAnswer> {
+    const route = this.#routes.get(name)
+    if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
+    const answer = await route.handle({ ...request, header: header => headers[header] ?? '' })
+    await this.#deps.writer.fronts.caughtUp()
+    if (this.#deps.leaseLastsMs() < 0)
+      throw new SignalError('STORE_UNAVAILABLE', 'the lease has run out: another node may be the writer')
+    return answer
+  }
+
+  /** Its connections have ended with the link. */
+  #end(link: Link): void {
+    const { system, writer } = this.#deps
+    for (const [userId, connection] of writer.application.liveConnections.all()) {
+      if (!(connection.ref instanceof RemoteRef) || connection.ref.port !== link) continue
+      const user = system.ref<PresenceMessage>('presence', userId)
+      user.tellControl({ kind: 'detached', connectionId: connection.ref.id })
+    }
+  }
+}

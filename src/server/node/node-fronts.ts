@@ -1,0 +1,143 @@
+/** The fronts of a node: started when its copy may be shown, stopped when that may be old, and told where the writer is. */
+
+import { isSamePlace } from '../../fronts/messages.ts'
+import { LogStore } from '../../keyserver/log-store.ts'
+import type { LogHead } from '../../log/checkpoint.ts'
+import { observeFronts } from '../../operations/figures.ts'
+import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
+import type { TlsFiles } from '../../transport/http-deps.ts'
+import type { FrontDesks } from '../fronts/front-desks.ts'
+import { Fronts, type FrontsDeps, type RunningFronts, startFronts, type WriterAt } from '../fronts/fronts.ts'
+
+export type NodeFrontsDeps = Omit<FrontsDeps, 'head' | 'routes'>
+
+type State =
+  /** The copy may not be shown. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'running'; readonly running: RunningFronts }
+  | { readonly kind: 'ending'; readonly ended: Promise<void> }
+  | { readonly kind: 'over' }
+
+export class NodeFronts {
+  /** Resolves when they serve for the first time. */
+  readonly serving: Promise<void>
+  readonly #deps: NodeFrontsDeps
+  readonly #logStore: LogStore
+  readonly #onServing: () => void
+  #state: State = { kind: 'none' }
+  #writer: WriterAt = { kind: 'nowhere' }
+  #restartsBefore = 0
+  #sentHead: LogHead | undefined
+
+  constructor(deps: NodeFrontsDeps) {
+    this.#deps = deps
+    this.#logStore = new LogStore(deps.database)
+    let onServing = () => {}
+    this.serving = new Promise(resolve => {
+      onServing = resolve
+    })
+    this.#onServing = onServing
+    observeFronts(deps.context.metrics, () => this.#figures())
+  }
+
+  get isServing(): boolean {
+    return this.#fronts?.isServing === true
+  }
+
+  /** The copy has more changes, or a checkpoint was published. */
+  onApplied(): void {
+    const head = this.#head()
+    if (head === undefined || head.checkpoint === this.#sentHead?.checkpoint) return
+    this.#sentHead = head
+    this.#fronts?.onPublished()
+  }
+
+  /** Another node writes, or none. */
+  follow(place: Extract<WriterAt, { kind: 'node' }>['place'] | undefined): void {
+    const before = this.#writer.kind === 'node' ? this.#writer.place : undefined
+    if (this.#writer.kind !== 'here' && isSamePlace(place, before)) return
+    this.#tell(place === undefined ? { kind: 'nowhere' } : { kind: 'node', place })
+  }
+
+  /** This node writes. */
+  serveBy(desks: FrontDesks): void {
+    this.#tell({ kind: 'here', desks })
+    this.mayServe(true)
+  }
+
+  /** See `Fronts.current`. */
+  current(atMs: number): void {
+    this.#fronts?.current(atMs)
+  }
+
+  /** Says whether the copy may be shown. */
+  mayServe(isFresh: boolean): void {
+    const { context, addresses } = this.#deps
+    if (this.#state.kind === 'none' && isFresh && addresses.areOpen && this.#head() !== undefined) {
+      this.#start()
+    } else if (this.#state.kind === 'running' && !isFresh) {
+      context.logger.error({
+        event: 'copy-may-be-old',
+        advice: 'PostgreSQL does not answer this node, or the node is slower than the writer',
+      })
+      void this.#end(this.#state.running)
+    }
+  }
+
+  async metrics(): Promise<readonly ProcessMetrics[]> {
+    return (await this.#fronts?.metrics()) ?? []
+  }
+
+  async renewCertificate(files: TlsFiles): Promise<void> {
+    await this.#fronts?.renewCertificate(files)
+  }
+
+  /** Resolves when none is left. */
+  async stop(): Promise<void> {
+    const state = this.#state
+    this.#state = { kind: 'over' }
+    if (state.kind === 'running') await state.running.stop()
+    else if (state.kind === 'ending') await state.ended
+  }
+
+  get #fronts(): Fronts | undefined {
+    return this.#state.kind === 'running' ? this.#state.running.fronts : undefined
+  }
+
+  #head(): LogHead | undefined {
+    return this.#writer.kind === 'here' ? this.#writer.desks.head : this.#logStore.shownHead()
+  }
+
+  #tell(writer: WriterAt): void {
+    this.#writer = writer
+    this.#fronts?.follow(writer)
+  }
+
+  #start(): void {
+    const deps: FrontsDeps = { ...this.#deps, head: () => this.#head()!, routes: [] }
+    this.#sentHead = this.#head()
+    const fronts = new Fronts(deps, this.#writer)
+    const running = startFronts(fronts, deps, Math.max(1, deps.context.config.fronts))
+    this.#state = { kind: 'running', running }
+    running.serving.then(this.#onServing, error => {
+      // Stopped before they served, because the copy may have become old.
+      if (this.#fronts === fronts) deps.context.fatal(error)
+    })
+  }
+
+  async #end(running: RunningFronts): Promise<void> {
+    this.#restartsBefore += running.processes.figures.restarts
+    const ended = running.stop()
+    this.#state = { kind: 'ending', ended }
+    await ended
+    if (this.#state.kind === 'ending') this.#state = { kind: 'none' }
+  }
+
+  #figures(): { readonly ready: number; readonly restarts: number } {
+    const { ready, restarts } =
+      this.#state.kind === 'running' ? this.#state.running.processes.figures : NO_FRONTS
+    return { ready, restarts: restarts + this.#restartsBefore }
+  }
+}
+
+const NO_FRONTS = { ready: 0, restarts: 0 }

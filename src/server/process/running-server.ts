@@ -1,0 +1,34 @@
+/** The server as the program sees it, once it runs. */
+
+import type { Addresses } from '../../fronts/messages.ts'
+import type { Logger } from '../../operations/log.ts'
+import type { Role } from '../role.ts'
+import type { Config } from '../settings/config.ts'
+
+/** The addresses of the server, and the keys that verify its log. */
+export interface Ready extends Addresses {
+  readonly origin: string
+  readonly vkey: string
+  readonly vrfPublicKey: string
+}
+
+export interface RunningServer {
+  readonly ready: Ready
+  /** The process's role at this moment. */
+  readonly role: Role
+  /** Says that the server is ready. */
+  announce(): void
+  /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */
+  renewCertificates(read: () => Config): Promise<void>
+  /** Resolves when what was asked is answered and everything is closed; asked again, with the first one. */
+  stop(reason: string): Promise<void>
+}
+
+export interface StartDeps {
+  readonly logger: Logger
+  /** Prints beside the log what is for a person: codes in development, ports that were taken. */
+  readonly say: (text: string) => void
+  readonly knownCheckpoint: string | undefined
+  /** Called when the data directory is marked to begin anew, in development. */
+  readonly onReset: () => void
+}

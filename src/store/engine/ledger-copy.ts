@@ -1,0 +1,84 @@
+/** A store as the copy of a ledger of changes: its rows, and how far it has come, are written together. */
+
+import { ABORT, type Database as LmdbTable, type RootDatabase, TransactionFlags } from 'lmdb'
+import type { WrittenRow } from './change-ledger.ts'
+import { bufferOf } from './lmdb-change.ts'
+import { writing } from './lmdb-writes.ts'
+import { textKeyTable } from './store.ts'
+
+/** How far a copy of a ledger has come. */
+export interface CopyState {
+  /** The last change's; 0 where there was none. */
+  readonly number: number
+  readonly epoch: number
+  /** Whether rows of a snapshot are still missing. */
+  readonly isFilling: boolean
+}
+
+export const COPY_STATE = textKeyTable<CopyState>('copy-state')
+export const STATE_KEY = 'state'
+
+/** Its one table of bytes, by name, keys as LMDB has them. */
+export type RawTableOf = (name: string) => LmdbTable<Uint8Array, Uint8Array>
+
+export class LedgerCopy {
+  /** Whether what is written may be in the kernel's memory alone. */
+  isUnsynced = false
+  readonly #environment: RootDatabase
+  readonly #rawTable: RawTableOf
+  readonly #statesTable: () => LmdbTable<unknown, string>
+  /** Those that were written so far. */
+  readonly #tables = new Map<string, ReturnType<RawTableOf>>()
+
+  constructor(
+    environment: RootDatabase,
+    rawTable: RawTableOf,
+    statesTable: () => LmdbTable<unknown, string>,
+  ) {
+    this.#environment = environment
+    this.#rawTable = rawTable
+    this.#statesTable = statesTable
+  }
+
+  /** Resolves when that is durable. */
+  async forget(): Promise<void> {
+    await this.#statesTable().remove(STATE_KEY)
+  }
+
+  /**
+   * Resolves when all of it is durable, or the kernel has it where it is unsynced. Rejects with what LMDB failed over; then
+   * nothing of it is there.
+   */
+  async write(rows: readonly WrittenRow[], state: CopyState): Promise<void> {
+    const tables = this.#tables
+    // A table can't be opened within the transaction.
+    for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#rawTable(table))
+    const states = this.#statesTable()
+    let fault: unknown
+    const writeAll = () => {
+      for (const { table, key, value } of rows) {
+        if (value === undefined) tables.get(table)!.remove(key)
+        else tables.get(table)!.put(key, bufferOf(value))
+      }
+      states.put(STATE_KEY, state)
+    }
+    // Without a sync LMDB's own thread is not worth the way there.
+    if (this.isUnsynced) return this.#environment.transactionSync(writeAll, UNSYNCED)
+    const transaction = this.#environment.transaction(() =>
+      // LMDB can take back a child alone.
+      this.#environment.childTransaction(() => {
+        try {
+          writeAll()
+          return undefined
+        } catch (error) {
+          fault = error
+          return ABORT
+        }
+      }),
+    )
+    await writing(transaction)
+    if (fault !== undefined) throw fault
+  }
+}
+
+const UNSYNCED = TransactionFlags.SYNCHRONOUS_COMMIT | TransactionFlags.NO_SYNC_FLUSH

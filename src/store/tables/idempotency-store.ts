@@ -1,0 +1,69 @@
+/** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by scope and key. */
+
+import { createHash } from 'node:crypto'
+import type { Secrets } from '../../domain/secrets.ts'
+import { SignalError } from '../../errors.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { textKey } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
+import { Sealed } from './sealed.ts'
+
+interface Row {
+  /** `hashOf` the request. */
+  readonly bodyHash: Uint8Array
+  readonly sealedReply: Uint8Array
+}
+
+export interface IdempotentRequest {
+  /** Who asks for what: operation, user, and the session where the reply is its alone. */
+  readonly scope: string
+  /** The `Idempotency-Key`. */
+  readonly key: string
+  /** The same when the request comes again: the values in its path, and its body. */
+  readonly body: Uint8Array
+}
+
+export class IdempotencyStore {
+  readonly #expiries: Expiries
+  readonly #replies: Sealed
+
+  constructor(
+    expiries: Expiries,
+    secrets: Pick<Secrets, 'seal'>,
+    randomBytes: (length: number) => Uint8Array,
+  ) {
+    this.#expiries = expiries
+    this.#replies = new Sealed(secrets, randomBytes, 'idempotency')
+    expiries.define(EXPIRY.idempotency, (change, key) => void change.remove(IDEMPOTENCY, key))
+  }
+
+  /** The reply that this request got before. Throws `IDEMPOTENCY_KEY_REUSED` when its key came with another request. */
+  find(view: View, request: IdempotentRequest): string | undefined {
+    const row = view.get(IDEMPOTENCY, rowKey(request))
+    if (row === undefined) return undefined
+    if (!Buffer.from(row.bodyHash).equals(hashOf(request))) {
+      throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another request before')
+    }
+    const plain = this.#replies.open(row.sealedReply)
+    return plain === undefined ? undefined : Buffer.from(plain).toString('utf8')
+  }
+
+  /** Keeps the reply for a day. */
+  keep(change: Change, request: IdempotentRequest, reply: string): void {
+    const sealedReply = this.#replies.seal(Buffer.from(reply))
+    const key = rowKey(request)
+    change.put(IDEMPOTENCY, key, { bodyHash: hashOf(request), sealedReply })
+    this.#expiries.add(change, EXPIRY.idempotency, change.nowMs + KEPT_MS, key)
+  }
+}
+
+function rowKey({ scope, key }: IdempotentRequest): Uint8Array {
+  return textKey(`${scope}\n${key}`)
+}
+
+function hashOf({ body }: IdempotentRequest): Uint8Array {
+  return createHash('sha256').update(body).digest()
+}
+
+const IDEMPOTENCY = recordTable<Row>('idempotency')
+const KEPT_MS = 86_400_000

@@ -1,0 +1,228 @@
+/**
+ * The check of all tables but the log's, on a store that people have filled through the API: whole it is clean, and a row
+ * that is gone, added or overwritten is named, whichever table it is in.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { checkRows, type RowFault, TABLE_CHECKS } from '../../../src/check/rows/row-check.ts'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { LOG_TABLES } from '../../../src/keyserver/log-store.ts'
+import { EXPIRY, Expiries, endingKey, TIME_BYTES } from '../../../src/store/engine/expiries.ts'
+import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
+import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
+import { INBOX_HEADS, InboxStore } from '../../../src/store/messages/inbox-store.ts'
+import { fillStore, LEFT_EMPTY } from '../../support/filled-store.ts'
+import { storedTable } from '../../support/stored-table.ts'
+import { PROJECT_ROOT } from '../../support/vectors.ts'
+
+/**
+ * Tables that no other row refers to: missing or surplus rows can't be noticed. The participants of a surplus live
+ * call can't be known either: it is sealed.
+ */
+const UNRELATED: ReadonlySet<string> = new Set([
+  'outbox',
+  'inbox-groups',
+  'errands',
+  'idempotency',
+  'identity-tokens',
+  'known-sign-ins',
+  'calls-ended',
+  'device-lists',
+  'code-counts',
+  'code-tries',
+  'sms-tallies',
+  'sms-dial-codes',
+  'rates',
+  ...LEFT_EMPTY,
+])
+const GARBAGE = Buffer.from('c1ffdeadbeefc1ffdeadbeefc1ff', 'hex')
+
+const folder = t.testdir()
+await fillStore(folder)
+const database = LmdbStore.open(folder)
+t.teardown(() => database.close())
+await fillAnInbox()
+
+/** Enough messages that the oldest have rows. One is settled, so that its group has a row in `inbox-settled`. */
+async function fillAnInbox(): Promise<void> {
+  const secrets = deriveSecrets(randomBytes(32))
+  const inbox = new InboxStore({ database, expiries: new Expiries(database), secrets, randomBytes })
+  const key = database.view(view => [...view.keys(INBOX_HEADS)])[0]!
+  const [userId, deviceId] = [idInKey(key, 0) as UserId, idInKey(key, 1) as DeviceId]
+  const notice = { kind: 'profile_changed', eventId: 'e'.repeat(22), sentAtMs: Date.now() } as const
+  await database.change(change => {
+    const offsets = Array.from({ length: 17 }, () =>
+      inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } }),
+    )
+    inbox.settle(change, userId, deviceId, offsets.slice(-1))
+  })
+}
+
+/** Binary tables only; the two under texts are never filled here. */
+const tableOf = (name: string) => (TABLE_CHECKS[name]!.key === 'text' ? undefined : storedTable(name))
+
+/** The faults found after `change`, which is then undone. */
+async function faultsAfter(
+  name: string,
+  key: Uint8Array,
+  value: Uint8Array | undefined,
+): Promise<RowFault[]> {
+  const before = database.view(view => view.get(tableOf(name)!, key))
+  await put(name, key, value)
+  const { told } = checkRows(database)
+  await put(name, key, before)
+  return [...told]
+}
+
+async function put(name: string, key: Uint8Array, value: Uint8Array | undefined): Promise<void> {
+  const table = tableOf(name)!
+  await database.change(change =>
+    value === undefined ? change.remove(table, key) : change.put(table, key, value),
+  )
+}
+
+function rowsOf(name: string): { key: Uint8Array; value: Uint8Array }[] {
+  const table = tableOf(name)
+  const rows = table && database.view(view => [...view.range(table)])
+  return (rows ?? []).map(({ key, value }) => ({
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+  }))
+}
+
+t.test('every table of the source is checked', async t => {
+  const source = join(PROJECT_ROOT, 'src')
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(name =>
+    name.endsWith('.ts'),
+  )
+  const named = files.flatMap(name =>
+    [
+      ...readFileSync(join(source, name), 'utf8').matchAll(
+        /\b(?:table|bytesTable|recordTable|textKeyTable)(?:<[^(]*>)?\(\s*'([^']+)'/g,
+      ),
+    ].map(([, table]) => table!),
+  )
+  t.ok(named.length >= 35, `${named.length} are opened by name`)
+  t.same([...new Set(named)].sort(), Object.keys(TABLE_CHECKS).sort())
+})
+
+t.test('every table of a store is checked, and a whole store is clean', async t => {
+  const checked = new Set([...Object.keys(TABLE_CHECKS), ...Object.values(LOG_TABLES)])
+  t.same(
+    database.tableNames().filter(name => !checked.has(name)),
+    [],
+  )
+  const { faults, told, unread, rows } = checkRows(database)
+  t.same([faults, told, unread], [0, [], []])
+  t.ok(rows > 100, `${rows} rows`)
+  const empty = Object.keys(TABLE_CHECKS).filter(name => tableOf(name) && rowsOf(name).length === 0)
+  t.same(
+    empty.filter(name => !LEFT_EMPTY.has(name)),
+    [],
+    'people have filled the others',
+  )
+})
+
+for (const name of Object.keys(TABLE_CHECKS)) {
+  if (tableOf(name) === undefined) continue
+  const rows = rowsOf(name)
+
+  t.test(`garbage in ${name} is named`, async t => {
+    const { key: keys } = TABLE_CHECKS[name]!
+    const key = rows[0]?.key ?? Buffer.alloc(Number(keys[0]), 7)
+    const faults = await faultsAfter(name, key, GARBAGE)
+    const [fault] = faults.filter(({ table }) => table === name)
+    t.match(fault?.detail, /^the row is not one of its table; \S+/)
+  })
+
+  if (UNRELATED.has(name)) continue
+
+  t.test(`a row that is gone from ${name} is missed`, async t => {
+    // An ending without a row, an empty inbox, and a message that comes again, lose nothing.
+    if (name === 'inbox-settled') return
+    const missed = new Map<string, number>()
+    for (const { key } of rows) {
+      const group = groupOf(name, key)
+      const { length } = await faultsAfter(name, key, undefined)
+      missed.set(group, (missed.get(group) ?? 0) + length)
+    }
+    for (const [group, faults] of missed) t.not(faults, 0, group)
+  })
+
+  if (name === 'calls') continue
+
+  t.test(`a row too many in ${name} is named`, async t => {
+    const { key, value } = rows[0]!
+    const other = Buffer.from(key)
+    other[name === 'expiries' ? TIME_BYTES : 3]! ^= 0x55
+    const tables = (await faultsAfter(name, other, value)).map(({ table }) => table)
+    t.ok(tables.includes(name), tables.join())
+  })
+}
+
+t.test('both ways: what an index lacks is said of the row that it should lead to', async t => {
+  const lost = async (name: string) => (await faultsAfter(name, rowsOf(name)[0]!.key, undefined))[0]
+  t.match(await lost('login-method-owners'), {
+    table: 'login-methods',
+    detail: /^login-method-owners does not name/,
+  })
+  t.match(await lost('sessions-by-user'), { table: 'sessions', detail: /^sessions-by-user does not have it/ })
+  t.match(await lost('push-tokens'), {
+    table: 'devices',
+    detail: /^push-tokens does not name it for its \w+Token;/,
+  })
+  t.match(await lost('share-tokens-by-hash'), { table: 'share-tokens', detail: /does not lead to it/ })
+  t.match(await lost('calls'), { detail: /call \d+.* not in calls/ })
+})
+
+t.test('a device whose key is not the one that was logged is named', async t => {
+  const [first, second] = rowsOf('devices')
+  const faults = await faultsAfter('devices', first!.key, second!.value)
+  t.ok(faults.some(({ detail }) => /^it says that it is device \d+;/.test(detail)))
+  t.ok(faults.some(({ detail }) => /^entry \d+ of the log is not its key;/.test(detail)))
+})
+
+t.test('a report holds no address, token or key of a row that was hashed', async t => {
+  const said: string[] = []
+  for (const name of Object.keys(TABLE_CHECKS)) {
+    for (const { key } of rowsOf(name)) {
+      for (const fault of await faultsAfter(name, key, GARBAGE)) said.push(`${fault.key} ${fault.detail}`)
+    }
+  }
+  t.ok(said.length > 120, `${said.length} sentences`)
+  t.same(
+    said.filter(each => /@|person\d|[0-9a-f]{20}|Hello|fair/i.test(each)),
+    [],
+  )
+})
+
+t.test('what rows left behind as they went is no fault', async t => {
+  const key = endingKey(EXPIRY.session, Date.now(), Buffer.alloc(16, 9))
+  t.same(await faultsAfter('expiries', key, Buffer.of(0)), [])
+  const user = idsKey(12_345n)
+  t.same(await faultsAfter('expiries', endingKey(EXPIRY.erasure, Date.now(), user), Buffer.of(0)), [])
+})
+
+t.test('without time it says which tables were not read', async t => {
+  const expiries = new Expiries(database)
+  // It asks for time after 256 rows.
+  await database.change(change => {
+    for (let at = 0; at < 256; at++) expiries.add(change, EXPIRY.session, Date.now(), randomBytes(16))
+  })
+  const { unread, faults } = checkRows(database, { mayGoOn: () => false })
+  t.equal(faults, 0)
+  t.same(unread, ['expiries'], 'the largest, which comes last')
+})
+
+function groupOf(name: string, key: Uint8Array): string {
+  if (name === 'expiries') return `kind ${key[TIME_BYTES]}`
+  return name === 'inbox-heads' ? name : hexOf(key)
+}
+
+function hexOf(key: Uint8Array): string {
+  return Buffer.from(key).toString('hex')
+}
