@@ -1,6 +1,7 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
+import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
@@ -93,7 +94,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   #closings = 0
   /** The newest reading of the user, and what the queue tells meanwhile. */
   #reading: { profile?: Partial<User> } | undefined
-  readonly #pushesSeen = new Set<string>()
+  readonly #pushesSeen = new Recent<string, true>(PUSHES_SEEN_MAX)
 
   constructor(options: CallsignOptions) {
     super()
@@ -251,8 +252,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     const { connection, calls } = active
     connection.connect()
     const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
-    this.#pushesSeen.add(eventId)
-    if (this.#pushesSeen.size > PUSHES_SEEN_MAX) this.#pushesSeen.delete([...this.#pushesSeen][0]!)
+    this.#pushesSeen.set(eventId, true)
     if (action.show === 'ringing') {
       const invitation = invitationIn(members)
       if (invitation !== undefined) calls.onInvitation(invitation)
