@@ -1,16 +1,21 @@
-/** How long to wait between attempts that fail: the bound doubles, and a part is random, so that peers do not stay in step. */
+/** Pauses between attempts that fail: their bound doubles, and a part is random, so that peers do not come back in step. */
 
 export interface BackOff {
-  readonly minMs: number
-  /** At least twice the minimum. */
+  /** The bound after the first failure. */
+  readonly firstMs: number
   readonly maxMs: number
 }
 
-/**
- * The pause after this many failures in a row, at least one: random between the minimum and twice as long after the first,
- * then in a range that doubles, until it is the upper half of the maximum. `random` gives at least 0 and less than 1.
- */
-export function backOffMs({ minMs, maxMs }: BackOff, failures: number, random: () => number): number {
-  const boundMs = Math.min(maxMs, minMs * 2 ** failures)
-  return (boundMs / 2) * (1 + random())
+/** The pause after this many failures in a row: from half of the bound to the whole. `random` gives at least 0, less than 1. */
+export function backOffMs(backOff: BackOff, failures: number, random: () => number): number {
+  return boundMs(backOff, failures) * (0.5 + random() / 2)
+}
+
+/** The same from zero, for clients: thousands may lose one server together. */
+export function fullJitterMs(backOff: BackOff, failures: number, random: () => number): number {
+  return boundMs(backOff, failures) * random()
+}
+
+function boundMs({ firstMs, maxMs }: BackOff, failures: number): number {
+  return Math.min(maxMs, firstMs * 2 ** (failures - 1))
 }

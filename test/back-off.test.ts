@@ -1,24 +1,35 @@
 import t from 'tap'
-import { backOffMs } from '../src/back-off.ts'
+import { backOffMs, fullJitterMs } from '../src/back-off.ts'
 
-const LIMITS = { minMs: 100, maxMs: 1_000 }
+const BACK_OFF = { firstMs: 100, maxMs: 1_000 }
+const BOUNDS = [100, 200, 400, 800, 1_000, 1_000, 1_000]
 const FAILURES = [1, 2, 3, 4, 5, 60, 5_000]
 
-t.test('pauses double from the minimum, and end in the upper half of the maximum', t => {
+const pauses = (pauseMs: typeof backOffMs, random: number) =>
+  FAILURES.map(failures => pauseMs(BACK_OFF, failures, () => random))
+
+t.test('pauses double up to the maximum, and are random in the upper half of their bound', t => {
   t.same(
-    FAILURES.map(failures => backOffMs(LIMITS, failures, () => 0)),
-    [100, 200, 400, 500, 500, 500, 500],
+    pauses(backOffMs, 0),
+    BOUNDS.map(bound => bound / 2),
   )
+  t.same(
+    pauses(backOffMs, 0.5),
+    BOUNDS.map(bound => 0.75 * bound),
+  )
+  t.ok(pauses(backOffMs, 1 - Number.EPSILON).every((pauseMs, at) => pauseMs <= BOUNDS[at]!))
   t.end()
 })
 
-t.test('a part is random, and never more than as much again', t => {
-  const longest = FAILURES.map(failures => backOffMs(LIMITS, failures, () => 1 - Number.EPSILON))
-  const bounds = [200, 400, 800, 1_000, 1_000, 1_000, 1_000]
-  t.ok(longest.every((pauseMs, at) => pauseMs > bounds[at]! - 1 && pauseMs <= bounds[at]!))
+t.test('pauses of clients are random from zero to the same bound', t => {
   t.same(
-    FAILURES.map(failures => backOffMs(LIMITS, failures, () => 0.5)),
-    [150, 300, 600, 750, 750, 750, 750],
+    pauses(fullJitterMs, 0),
+    BOUNDS.map(() => 0),
   )
+  t.same(
+    pauses(fullJitterMs, 0.5),
+    BOUNDS.map(bound => bound / 2),
+  )
+  t.ok(pauses(fullJitterMs, 1 - Number.EPSILON).every((pauseMs, at) => pauseMs <= BOUNDS[at]!))
   t.end()
 })

@@ -1,5 +1,6 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
+import { backOffMs } from '../back-off.ts'
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
@@ -389,9 +390,10 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #onConnected(): Promise<void> {
     const { connection, calls, account, devices } = this.#assertActive()
+    const { platform } = this.#server
     const turn = ++this.#connections
     const isSame = () => turn === this.#connections && connection.state === 'connected'
-    for (let waitMs = READ_AGAIN_MS; isSame(); waitMs = Math.min(2 * waitMs, READ_AGAIN_MS_MAX)) {
+    for (let failures = 1; isSame(); failures++) {
       try {
         await calls.onConnected()
         await this.#readUser(account)
@@ -401,7 +403,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return
       }
-      await this.#server.platform.wait(waitMs)
+      await platform.wait(backOffMs(READ_AGAIN, failures, platform.random))
     }
   }
 
@@ -471,7 +473,7 @@ function normalized(address: string): string {
 
 const ADDRESS = 'address'
 const PUSHES_SEEN_MAX = 500
-const [READ_AGAIN_MS, READ_AGAIN_MS_MAX] = [10_000, 600_000]
+const READ_AGAIN = { firstMs: 10_000, maxMs: 600_000 }
 const DEVICE_EVENTS: readonly string[] = [
   'device_added',
   'device_removed',

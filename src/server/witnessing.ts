@@ -29,7 +29,7 @@ export async function startWitnessing(
   }
   const fault = policyFault(policy, keys.signer)
   if (fault !== undefined) throw new ConfigError([fault])
-  const { nowMs, monotonicMs } = world
+  const { nowMs, monotonicMs, random } = world
   const { readHashes } = store
   const links = policy.witnesses.map(
     witness => new WitnessLink({ witness, post: ask, readHashes, monotonicMs }),
@@ -40,6 +40,7 @@ export async function startWitnessing(
     keep: head => store.keepShown(head),
     nowMs,
     monotonicMs,
+    random,
     report: event => logger[LEVELS[event.event]](event),
   })
   const head = store.head()!
