@@ -15,12 +15,15 @@ export interface RegistrationDeps {
   readonly onRegistered: (index: number) => void
 }
 
-export interface LoggedKeyRequest {
+export interface KeyRequest {
   readonly userId: bigint
   readonly deviceId: bigint
-  readonly vrfHash: Uint8Array
   readonly publicKey: string
   readonly alongside?: Alongside | undefined
+}
+
+export interface LoggedKeyRequest extends KeyRequest {
+  readonly vrfHash: Uint8Array
 }
 
 /**
@@ -35,17 +38,11 @@ export interface Registration {
 }
 
 /** Rejects with `MALFORMED` for a bad key, `LOG_UNAVAILABLE` when frozen, or as the appender refuses. */
-export async function registerKey(
-  deps: RegistrationDeps,
-  userId: bigint,
-  deviceId: bigint,
-  publicKey: string,
-  alongside?: Alongside,
-): Promise<Registration> {
-  assertPublicKey(publicKey)
+export async function registerKey(deps: RegistrationDeps, key: KeyRequest): Promise<Registration> {
+  assertPublicKey(key.publicKey)
   if (deps.isFrozen) throw new SignalError('LOG_UNAVAILABLE', 'the log is frozen: it is read-only')
-  const vrfHash = await deps.vrf.hash(userId, deviceId)
-  const index = await deps.append({ userId, deviceId, vrfHash, publicKey, alongside })
+  const vrfHash = await deps.vrf.hash(key.userId, key.deviceId)
+  const index = await deps.append({ ...key, vrfHash })
   deps.onRegistered(index)
   return { index, vrfHash }
 }

@@ -5,10 +5,11 @@ import type { LogAppenderMessage, OutboxCommand } from '../../actors/messages.ts
 import { outboxKind } from '../../actors/outbox.ts'
 import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../api/accounts/authentication.ts'
+import type { ApiDeps } from '../api/deps.ts'
 import { lasts } from '../domain/accounts/session.ts'
 import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
 import { SignalError } from '../errors.ts'
-import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
+import { type Alongside, type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
 import type { WitnessRounds } from '../keyserver/witness-rounds.ts'
 import { APPEND_DEADLINE_MS } from '../limits.ts'
 import type { LogHead } from '../log/checkpoint.ts'
@@ -111,7 +112,7 @@ async function startAppender(
 
 interface ApplicationDeps {
   readonly publicUrl: () => string
-  readonly register: Register
+  readonly register: ApiDeps['register']
   readonly newcomers: Newcomers
 }
 
@@ -277,7 +278,7 @@ async function expireAll(expire: Application['expire']): Promise<void> {
   await expire(EXPIRED_AT_ONCE)
 }
 
-function registrationOf(host: Process, { vrf }: OpenedLog, logAppender: Ref<LogAppenderMessage>): Register {
+function registrationOf(host: Process, { vrf }: OpenedLog, logAppender: Ref<LogAppenderMessage>) {
   const { config, metrics, logger } = host
   const registration: RegistrationDeps = {
     isFrozen: config.log.isFrozen,
@@ -297,7 +298,8 @@ function registrationOf(host: Process, { vrf }: OpenedLog, logAppender: Ref<LogA
       logger.info({ event: 'registered', index })
     },
   }
-  return (...key) => registerKey(registration, ...key)
+  return (userId: bigint, deviceId: bigint, publicKey: string, alongside?: Alongside) =>
+    registerKey(registration, { userId, deviceId, publicKey, alongside })
 }
 
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */

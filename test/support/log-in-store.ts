@@ -42,7 +42,7 @@ export async function openLog(database: LmdbStore, isFrozen = false) {
     onRegistered: () => {},
   }
   const register = (userId: UserId, deviceId: DeviceId, publicKey: string, alongside?: Alongside) =>
-    registerKey(log, userId, deviceId, publicKey, alongside)
+    registerKey(log, { userId, deviceId, publicKey, alongside })
   return { store, system, register, entries: () => entriesOf(store) }
 }
 

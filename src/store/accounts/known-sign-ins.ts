@@ -49,7 +49,8 @@ export class KnownSignInStore {
     // Without an account it is the same work, so that the time of an answer does not tell who is here.
     const userId = this.#deps.accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
     const known = this.#read(view, userId)
-    if (refreshToken !== undefined && this.#isToken(view, userId, known, refreshToken, nowMs)) return 'token'
+    if (refreshToken !== undefined && this.#isToken(view, { userId, known }, refreshToken, nowMs))
+      return 'token'
     const isHome = isKnown(known.networks, this.#digest(userId, 'network', network), nowMs)
     return isHome ? 'network' : 'stranger'
   }
@@ -82,7 +83,12 @@ export class KnownSignInStore {
   }
 
   /** A session may be over: an app that was signed out holds its last token still. One that was taken back is not known. */
-  #isToken(view: View, userId: UserId, known: KnownSignIns, text: string, nowMs: number): boolean {
+  #isToken(
+    view: View,
+    { userId, known }: { readonly userId: UserId; readonly known: KnownSignIns },
+    text: string,
+    nowMs: number,
+  ): boolean {
     const { secrets, sessions } = this.#deps
     const token = parseRefreshToken(secrets.refreshToken, text)
     if (token === undefined) return false

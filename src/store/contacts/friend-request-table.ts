@@ -41,6 +41,11 @@ interface FriendRequestDeps extends StoreDeps {
   readonly onExpired: (change: Change, request: FriendRequest) => void
 }
 
+/** Of requests that are open at `nowMs`. */
+export interface OpenRange extends Omit<ListRange, 'sinceMs'> {
+  readonly nowMs: number
+}
+
 export class FriendRequestTable {
   readonly #deps: FriendRequestDeps
   readonly #messages: Sealed
@@ -89,13 +94,10 @@ export class FriendRequestTable {
     view: View,
     userId: UserId,
     direction: 'incoming' | 'outgoing',
-    range: Omit<ListRange, 'sinceMs'>,
-    nowMs: number,
+    { nowMs, ...range }: OpenRange,
   ): FriendRequest[] {
-    const entries = this.#deps.lists.read(view, userId, LIST[direction], {
-      ...range,
-      sinceMs: oldestOpenMs(nowMs),
-    })
+    const open = { ...range, sinceMs: oldestOpenMs(nowMs) }
+    const entries = this.#deps.lists.read(view, userId, LIST[direction], open)
     return entries.flatMap(({ id }) => this.read(view, id) ?? [])
   }
 
