@@ -31,9 +31,7 @@ export async function startWitnessing(
   if (fault !== undefined) throw new ConfigError([fault])
   const { nowMs, monotonicMs, random } = world
   const { readHashes } = store
-  const links = policy.witnesses.map(
-    witness => new WitnessLink({ witness, post: ask, readHashes, monotonicMs }),
-  )
+  const links = policy.witnesses.map(witness => new WitnessLink(witness, ask, readHashes, monotonicMs))
   rounds = new WitnessRounds({
     quorum: policy.quorum,
     links,

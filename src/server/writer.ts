@@ -9,7 +9,7 @@ import type { ApiDeps } from '../api/deps.ts'
 import { lasts } from '../domain/accounts/session.ts'
 import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
 import { SignalError } from '../errors.ts'
-import { type Alongside, type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
+import { type Alongside, KeyRegistration, type LoggedKeyRequest } from '../keyserver/registration.ts'
 import type { WitnessRounds } from '../keyserver/witness-rounds.ts'
 import { APPEND_DEADLINE_MS } from '../limits.ts'
 import type { LogHead } from '../log/checkpoint.ts'
@@ -280,26 +280,23 @@ async function expireAll(expire: Application['expire']): Promise<void> {
 
 function registrationOf(host: Process, { vrf }: OpenedLog, logAppender: Ref<LogAppenderMessage>) {
   const { config, metrics, logger } = host
-  const registration: RegistrationDeps = {
-    isFrozen: config.log.isFrozen,
-    vrf,
-    append: key =>
-      logAppender
-        .ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS)
-        .catch(error => {
-          const isLate = error instanceof SignalError && error.code === 'DEADLINE_EXCEEDED'
-          if (!isLate || config.log.witnesses === undefined) throw error
-          throw new SignalError('LOG_UNAVAILABLE', 'the log’s witnesses did not answer in time', {
-            cause: error,
-          })
-        }),
-    onRegistered: index => {
-      metrics.registrations.inc()
-      logger.info({ event: 'registered', index })
-    },
+  const append = async (key: LoggedKeyRequest) => {
+    const index = await logAppender
+      .ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS)
+      .catch(error => {
+        const isLate = error instanceof SignalError && error.code === 'DEADLINE_EXCEEDED'
+        if (!isLate || config.log.witnesses === undefined) throw error
+        throw new SignalError('LOG_UNAVAILABLE', 'the log’s witnesses did not answer in time', {
+          cause: error,
+        })
+      })
+    metrics.registrations.inc()
+    logger.info({ event: 'registered', index })
+    return index
   }
+  const registration = new KeyRegistration(config.log.isFrozen, vrf, append)
   return (userId: bigint, deviceId: bigint, publicKey: string, alongside?: Alongside) =>
-    registerKey(registration, { userId, deviceId, publicKey, alongside })
+    registration.register({ userId, deviceId, publicKey, alongside })
 }
 
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */

@@ -117,13 +117,13 @@ async function stageWith(
   }
   const links = witnesses.map(
     ({ witness }) =>
-      new WitnessLink({
+      new WitnessLink(
         witness,
-        readHashes: tree.readHashes,
-        monotonicMs: () => performance.now(),
-        post: async (url, body, timeoutMs) =>
+        async (url, body, timeoutMs) =>
           await post({ url, headers: {}, body, timeoutMs, answerBytesMax: 10_240 }),
-      }),
+        tree.readHashes,
+        () => performance.now(),
+      ),
   )
   const [kept, shown, events]: [LogHead[], LogHead[], WitnessEvent[]] = [[], [], []]
   const lost = deferred()

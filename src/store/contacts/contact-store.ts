@@ -69,7 +69,7 @@ export class ContactStore {
     this.#deps = deps
     this.#lists = lists
     const onExpired = (change: Change, request: FriendRequest) => this.#tellGone(change, request)
-    this.#requests = new FriendRequestTable({ ...deps, onExpired })
+    this.#requests = new FriendRequestTable(deps, lists, onExpired)
     deferredTasks.define('request_made', (change, { requestId }) => this.#onMade(change, requestId))
     deferredTasks.define('request_gone', (change, request) => this.#onGone(change, request))
   }

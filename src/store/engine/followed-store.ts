@@ -22,26 +22,27 @@ import type {
 } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 
-export interface FollowedStoreDeps {
-  readonly database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>
-  /** The last change that was durable when the writer began to tell. No row was kept before. */
-  readonly lastChange: number
-  /** Returns the news for subscribers in a row of this table and key that has changed. */
-  readonly newsOf?: (table: string, key: Uint8Array) => Happening | undefined
-  /** Called with a subscriber's error; all the rest still hear. */
-  readonly onFault?: (error: unknown) => void
-}
+type NewsOf = (table: string, key: Uint8Array) => Happening | undefined
 
 export class FollowedStore implements Store {
-  readonly #database: FollowedStoreDeps['database']
+  readonly #database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>
   /** By table name. */
   readonly #watchers = new Map<string, RowWatcher[]>()
-  readonly #newsOf: NonNullable<FollowedStoreDeps['newsOf']>
+  readonly #newsOf: NewsOf
   readonly #onFault: (error: unknown) => void
   readonly #subscribers = new Subscribers()
   readonly #applied: Watermark
 
-  constructor({ database, lastChange, newsOf = () => undefined, onFault = rethrow }: FollowedStoreDeps) {
+  /**
+   * `lastChange` was the last durable one when the writer began to tell. `newsOf` returns the news for subscribers in a row
+   * that has changed. `onFault` is called with a subscriber's error; all the rest still hear.
+   */
+  constructor(
+    database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>,
+    lastChange: number,
+    newsOf: NewsOf = () => undefined,
+    onFault: (error: unknown) => void = rethrow,
+  ) {
     this.#database = database
     this.#applied = new Watermark(lastChange)
     this.#newsOf = newsOf
