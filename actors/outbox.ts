@@ -176,7 +176,7 @@ function pauseAfter(tries: number, afterMs: number | undefined): number {
 const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const
 const PAUSE_MS_MAX = 3_600_000
 const LOOK_AGAIN_MS = 60_000
-/** Of a provider that is out. */
+/** Pauses between tries of a provider that is out. */
 const PROBES = { firstMs: 1_000, maxMs: 60_000 }
 /** Each is a word that there is something: beyond a few they say nothing new. */
 const MAILBOX_MESSAGES_MAX = 64

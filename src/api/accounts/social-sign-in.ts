@@ -29,7 +29,7 @@ export interface SocialSignInClaim extends SocialClaim {
   readonly attempt?: string | undefined
 }
 
-/** Who a provider says signs in, and by which name they want to be known. */
+/** An identity that its provider vouches for, and the name that the person wants. */
 interface ProvenIdentity {
   readonly identity: SocialIdentity
   readonly token: VerifiedToken

@@ -15,7 +15,7 @@ export interface LastingRate {
   readonly rates: readonly RateName[]
 }
 
-/** Who takes from a rate, and when. */
+/** A user who takes from a rate at a time. */
 interface Taker {
   readonly userId: UserId
   readonly nowMs: number

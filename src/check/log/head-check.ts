@@ -164,7 +164,7 @@ function firstWrongByte(
   return start + at
 }
 
-/** Of the record's table, which has no other. */
+/** Reports every other record of its table. */
 function checkKeys(raw: RawLog, record: typeof MAKER | typeof HEAD, findings: Findings): void {
   for (const key of raw.recordKeys(record.table)) {
     if (key === record.key || (record === HEAD && key === SHOWN)) continue

@@ -53,7 +53,7 @@ export async function checkLog(raw: RawLog, options: LogCheckOptions = {}): Prom
   return new LogCheck(raw, options).run()
 }
 
-/** What looks at whole blocks. */
+/** Parts of the check that look at whole blocks. */
 interface FullReading {
   readonly tree: TreeCheck
   readonly unsound: LeafSet

@@ -1,4 +1,4 @@
-/** Who may speak gRPC: the bearer token, the server's certificate, and the clients' authority and pins. */
+/** Access by gRPC: the bearer token, the server's certificate, and the clients' authority and pins. */
 
 import type { EnvironmentReader } from './environment.ts'
 import { hasCertificates, isKeyPair, isPin } from './setting-forms.ts'

@@ -121,7 +121,7 @@ interface Sending {
   readonly asker: Asker
   /** Empty where the number is stopped and has no account. */
   readonly recipient: Address | undefined
-  /** Of messages to numbers like this one. While it lasts, none counts against their budget. */
+  /** Stops messages to numbers like this one. Meanwhile none counts against their budget. */
   readonly stop: SmsStop | undefined
 }
 

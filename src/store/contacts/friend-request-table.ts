@@ -35,7 +35,7 @@ interface Direction {
   readonly quietUntilMs?: number
 }
 
-/** Of requests that are open at `nowMs`. */
+/** A part of the requests that are open at `nowMs`. */
 export interface OpenRange extends Omit<ListRange, 'sinceMs'> {
   readonly nowMs: number
 }
@@ -47,7 +47,7 @@ export class FriendRequestTable {
   readonly #messages: Sealed
   readonly #asked: WatchedCache<UserId, boolean>
 
-  /** `onExpired` hears of each request that is over by time. */
+  /** `onExpired` hears of each request that expires. */
   constructor(deps: StoreDeps, lists: IdLists, onExpired: (change: Change, request: FriendRequest) => void) {
     this.#deps = deps
     this.#lists = lists
