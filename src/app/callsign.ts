@@ -1,6 +1,8 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
+import { backOffMs } from '../back-off.ts'
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
+import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
@@ -91,7 +93,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   #connections = 0
   /** A sign-in that is under way when the app is closed does not connect. */
   #closings = 0
-  readonly #pushesSeen = new Set<string>()
+  readonly #pushesSeen = new Recent<string, true>(PUSHES_SEEN_MAX)
 
   constructor(options: CallsignOptions) {
     super()
@@ -249,8 +251,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     const { connection, calls } = active
     connection.connect()
     const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
-    this.#pushesSeen.add(eventId)
-    if (this.#pushesSeen.size > PUSHES_SEEN_MAX) this.#pushesSeen.delete([...this.#pushesSeen][0]!)
+    this.#pushesSeen.set(eventId, true)
     if (action.show === 'ringing') {
       const invitation = invitationIn(members)
       if (invitation !== undefined) calls.onInvitation(invitation)
@@ -391,9 +392,10 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #onConnected(): Promise<void> {
     const { connection, calls, account, devices } = this.#assertActive()
+    const { platform } = this.#server
     const turn = ++this.#connections
     const isSame = () => turn === this.#connections && connection.state === 'connected'
-    for (let waitMs = READ_AGAIN_MS; isSame(); waitMs = Math.min(2 * waitMs, READ_AGAIN_MS_MAX)) {
+    for (let failures = 1; isSame(); failures++) {
       try {
         await calls.onConnected()
         await this.#readUser(account)
@@ -403,7 +405,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return
       }
-      await this.#server.platform.wait(waitMs)
+      await platform.wait(backOffMs(READ_AGAIN, failures, platform.random))
     }
   }
 
@@ -447,4 +449,4 @@ export class Callsign extends Emitter<CallsignEvents> {
 }
 
 const PUSHES_SEEN_MAX = 500
-const [READ_AGAIN_MS, READ_AGAIN_MS_MAX] = [10_000, 600_000]
+const READ_AGAIN = { firstMs: 10_000, maxMs: 600_000 }

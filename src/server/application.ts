@@ -206,7 +206,7 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
   // In development what has no sender is shown instead.
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
   const base = { ...deps, ...stores, addresses, stepUpSeconds: config.stepUpS }
-  const smsBudget = new SmsBudget({ ...base, budgets: config.smsBudgets, onStopped: deps.onSmsStopped })
+  const smsBudget = new SmsBudget(stores.database, stores.expiries, config.smsBudgets, deps.onSmsStopped)
   const budget = deps.rateLimits === undefined ? {} : { smsBudget }
   const challenges = new ChallengeStore({
     ...base,
@@ -214,7 +214,12 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
     canSend,
     ...budget,
   })
-  const letters = new AccountLetters({ ...base, ...budget, isTestIdentifier: key => testCodes.has(key) })
+  const letters = new AccountLetters(
+    stores.accounts,
+    stores.outbox,
+    key => testCodes.has(key),
+    budget.smsBudget,
+  )
   const appleConsents = new AppleConsents(base)
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
   const erasers: EraseOf[] = [
@@ -231,12 +236,7 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
   const providers = config.providers.map(
     options => [options.name, new IdentityProvider(options, deps)] as const,
   )
-  const identities = new SocialIdentities({
-    providers: new Map(providers),
-    apple: senders.apple,
-    appleConsents,
-    isDevelopment,
-  })
+  const identities = new SocialIdentities(new Map(providers), senders.apple, appleConsents, isDevelopment)
   const { contacts } = stores
   const keysShown = (asker: UserId, owner: UserId) =>
     deps.callIndex.haveInCommon(asker, owner)

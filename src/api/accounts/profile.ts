@@ -53,7 +53,7 @@ function putUser(deps: Deps): Operation {
       const displayName = readDisplayName(request.body.displayName)
       const addresses = readAddresses(deps, request)
       if (addresses.length > 0) await requireFreshProof(deps, request)
-      return request.commit(change => changeProfile(change, deps, request, displayName, addresses))
+      return request.commit(change => changeProfile(change, deps, request, { displayName, addresses }))
     },
   })
 }
@@ -71,8 +71,7 @@ function changeProfile(
   change: Change,
   deps: Deps,
   request: CheckedPut,
-  displayName: string | undefined,
-  addresses: readonly Address[],
+  { displayName, addresses }: { displayName: string | undefined; addresses: readonly Address[] },
 ): Reply {
   const { userId, deviceId } = request.requester
   const bindings = addresses.flatMap(address => bindingOf(change, deps, request, address) ?? [])

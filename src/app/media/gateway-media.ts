@@ -3,6 +3,7 @@
  * through lost networks and restarts of the gateway, until `leave`.
  */
 
+import { backOffMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
@@ -190,7 +191,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const attempts = new AbortController()
     this.#attempts = attempts
     this.#endStay()
-    for (let pauseMs = PAUSE_MS; !attempts.signal.aborted; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    for (let failures = 1; !attempts.signal.aborted; failures++) {
       try {
         await this.#enter(attempts.signal)
         return
@@ -199,7 +200,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         this.#endStay()
         this.#report(error)
         this.#setState('reconnecting')
-        await pause(pauseMs, attempts.signal)
+        await pause(backOffMs(BACK_OFF, failures, Math.random), attempts.signal)
       }
     }
   }
@@ -398,8 +399,7 @@ function pause(forMs: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-const PAUSE_MS = 250
-const PAUSE_MAX_MS = 5_000
+const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 /** A connection that has been away for so long is made anew. */
 const DISCONNECTED_MS = 4_000
 /** As is one that never came to be. */

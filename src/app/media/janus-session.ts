@@ -3,6 +3,7 @@
  * events. A lost socket is replaced, and the session claimed again, while its media goes on.
  */
 
+import { backOffMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
 
 export type Jsep = RTCSessionDescriptionInit & { readonly e2ee?: boolean }
@@ -203,7 +204,7 @@ export class JanusSession {
   /** Until the gateway has given it up. */
   async #claim(): Promise<void> {
     const until = performance.now() + RECLAIM_MS
-    for (let pauseMs = PAUSE_MS; performance.now() < until; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    for (let failures = 1; performance.now() < until; failures++) {
       try {
         await this.#connect()
         await this.#request({ janus: 'claim' })
@@ -213,7 +214,7 @@ export class JanusSession {
         if (this.#isOver) return this.#socket?.close()
         if ((error as CallsignError).code === 'MEDIA_REFUSED') break
         this.#closeQuietly()
-        await new Promise(resolve => setTimeout(resolve, pauseMs))
+        await new Promise(resolve => setTimeout(resolve, backOffMs(BACK_OFF, failures, Math.random)))
         if (this.#isOver) return
       }
     }
@@ -281,5 +282,4 @@ const ANSWER_MS = 10_000
 const KEEPALIVE_MS = 30_000
 /** As long as deploy/janus has the gateway wait. */
 const RECLAIM_MS = 15_000
-const PAUSE_MS = 250
-const PAUSE_MAX_MS = 2_000
+const BACK_OFF = { firstMs: 250, maxMs: 2_000 }

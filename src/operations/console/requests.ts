@@ -4,6 +4,7 @@
  */
 
 import { SignalError } from '../../errors.ts'
+import { Recent } from '../../recent.ts'
 import type { ServedRequest, ShownRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { RequestDetail, RequestRow } from './events.ts'
@@ -38,7 +39,7 @@ export class RequestLog {
   #bytes = 0
   #sequence = 0
   /** By request id, of requests that are not answered yet. */
-  readonly #requesters = new Map<string, Requester>()
+  readonly #requesters = new Recent<string, Requester>(REQUESTERS_MAX)
   #reader: RequestReader | undefined
 
   constructor(nowMs: () => number, bounds: Partial<typeof BOUNDS> = {}) {
@@ -59,8 +60,6 @@ export class RequestLog {
   /** The request's token was good; its answer comes to `add` or `put`. */
   readonly noteRequester = ({ requestId }: { readonly requestId: string }, requester: Requester): void => {
     this.#requesters.set(requestId, requester)
-    if (this.#requesters.size <= REQUESTERS_MAX) return
-    for (const oldest of this.#requesters.keys()) return void this.#requesters.delete(oldest)
   }
 
   /** Returns false for requests of the console and other pages of a development server, which are many, and ours. */

@@ -114,7 +114,7 @@ class Following {
 
   constructor(config: Config, { lastChange }: Welcome, onFault: (error: unknown) => void) {
     this.database = LmdbStore.openReadOnly(config.dataFolder)
-    this.store = new FollowedStore({ database: this.database, lastChange, newsOf: inboxNewsOf, onFault })
+    this.store = new FollowedStore(this.database, lastChange, inboxNewsOf, onFault)
     this.logStore = new LogStore(this.store)
     const keys = readKeys(config)
     this.log = { keys, maker: makerOf(keys), published: new PublishedLog(this.logStore, keys.signer) }

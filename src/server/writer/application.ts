@@ -2,6 +2,7 @@
 
 import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
+import type { ApiDeps } from '../../api/deps.ts'
 import { lasts } from '../../domain/accounts/session.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
@@ -10,7 +11,7 @@ import { isOnLanOnly } from '../addresses.ts'
 import { type Application, admitOf, openApplication } from '../application.ts'
 import { openStores, type Stores } from '../application-stores.ts'
 import { CallRooms } from '../call-rooms.ts'
-import type { Register, StartedApplication } from '../listeners.ts'
+import type { StartedApplication } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
@@ -22,7 +23,7 @@ import { startUpkeep } from './upkeep.ts'
 
 interface ApplicationDeps {
   readonly publicUrl: () => string
-  readonly register: Register
+  readonly register: ApiDeps['register']
   readonly newcomers: Newcomers
 }
 
