@@ -3,11 +3,11 @@
 export type Form = (value: unknown) => boolean
 type Members = Readonly<Record<string, Form>>
 
-/** How the rows of a table look. */
+/** The form of a table's rows. */
 export interface TableForm {
   /** Left out: msgpack records. */
   readonly codec?: 'bytes'
-  /** As the table is opened with. */
+  /** The shapes that the table is opened with. */
   readonly shapes?: readonly (readonly string[])[]
   /** Lengths that a key may have; `text` for a table under short texts. */
   readonly key: readonly number[] | 'text'
@@ -43,7 +43,7 @@ export function tuple(...forms: readonly Form[]): Form {
     Array.isArray(value) && value.length === forms.length && forms.every((form, at) => form(value[at]))
 }
 
-/** An object that has these members, and of those in `optional` each that it has in its form. */
+/** An object with all of these members, and any of `optional`, each in its form. */
 export function record(members: Members, optional: Members = {}): Form {
   const needed = Object.entries(members)
   const allowed = Object.entries(optional)

@@ -1,6 +1,6 @@
 /**
- * The rows of a store at one moment, decoded and without any rule: what a check reads. A table that is not there holds
- * nothing, and nothing is asked of it.
+ * The rows of a store at one moment, decoded and without any rule, for a check to read. A missing table reads as empty,
+ * and no row is missed in it.
  */
 
 import type { Encoder } from 'msgpackr'
@@ -19,7 +19,7 @@ export const UNREADABLE = Symbol('unreadable')
 
 export interface StoredRow {
   readonly key: Buffer
-  /** `UNREADABLE` where it is not what its table holds. */
+  /** `UNREADABLE` where it has not its table's form. */
   readonly value: unknown
 }
 
@@ -29,7 +29,7 @@ interface OpenTable {
   encoder: Encoder
 }
 
-/** Whose key an entry of the log is, and which. */
+/** The key in an entry of the log, and its owner. */
 export interface LoggedKey {
   readonly userId: bigint
   readonly deviceId: bigint
@@ -44,7 +44,7 @@ export class StoredRows {
   readonly #bundles: StoredTable | undefined
   readonly #identities: StoredTable | undefined
 
-  /** `end` lets go of the moment that is read. */
+  /** `end` releases the moment. */
   constructor(database: LmdbStore, checks: Readonly<Record<string, TableForm>>) {
     this.#database = database
     const names = new Set(database.tableNames())
@@ -56,7 +56,7 @@ export class StoredRows {
     this.#snapshot = database.snapshot()
   }
 
-  /** How many rows each table has that there is, the smallest first. */
+  /** How many rows each existing table has, the smallest first. */
   sizes(): ReadonlyMap<string, number> {
     const sized = [...this.#tables].map(([name, { rows }]) => [name, this.#database.rowCount(rows)] as const)
     return new Map(sized.sort(([, one], [, other]) => one - other))
@@ -85,8 +85,8 @@ export class StoredRows {
   }
 
   /**
-   * Whether there is such a row of which this is so. True where it can't be told: of a row that is unreadable, which is
-   * said of that one, and where there is no such table.
+   * Whether the row exists and passes `isSo`. True also for an unreadable row, which has a fault of its own, and in a
+   * missing table.
    */
   holds<Value>(name: string, key: Uint8Array, isSo: (value: Value) => boolean): boolean {
     const table = this.#tables.get(name)
@@ -97,7 +97,7 @@ export class StoredRows {
     return value === UNREADABLE || isSo(value as Value)
   }
 
-  /** Undefined where the log has no such entry, or none that can be read, which the log's own check says. */
+  /** Undefined for an entry that is missing or unreadable, which the log's own check reports. */
   loggedKey(index: number): LoggedKey | undefined {
     try {
       const block =
@@ -132,7 +132,7 @@ function decoded(table: OpenTable, key: Uint8Array, bytes: Uint8Array): unknown 
   } catch {
     // Said below.
   }
-  // Bytes that are no row may have taught it shapes.
+  // Broken bytes may have taught the decoder wrong shapes.
   table.encoder = recordEncoder(check.shapes)
   return UNREADABLE
 }
