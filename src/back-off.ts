@@ -1,4 +1,4 @@
-/** Pauses between attempts that fail: their bound doubles, and a part is random, so that peers do not come back in step. */
+/** Pauses after failed attempts. Their bound doubles, and a part is random, so that peers don't return in step. */
 
 export interface BackOff {
   /** The bound after the first failure. */
@@ -6,12 +6,12 @@ export interface BackOff {
   readonly maxMs: number
 }
 
-/** The pause after this many failures in a row: from half of the bound to the whole. `random` gives at least 0, less than 1. */
+/** The pause after so many failures in a row: half to all of the bound. `random` returns [0, 1). */
 export function backOffMs(backOff: BackOff, failures: number, random: () => number): number {
   return boundMs(backOff, failures) * (0.5 + random() / 2)
 }
 
-/** The same from zero, for clients: thousands may lose one server together. */
+/** The same from zero, for clients: thousands may lose one server at once. */
 export function fullJitterMs(backOff: BackOff, failures: number, random: () => number): number {
   return boundMs(backOff, failures) * random()
 }

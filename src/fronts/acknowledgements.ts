@@ -10,7 +10,7 @@ export class Acknowledgements {
     this.#tell = tell
   }
 
-  /** Messages behind it wait for the promise that `handle` returns. */
+  /** Later messages wait for the promise that `handle` returns. */
   of(
     message: MessageToFront,
     handle: (message: Exclude<MessageToFront, { kind: 'barrier' }>) => Promise<void> | undefined,

@@ -13,7 +13,7 @@ export interface EventsListenerOptions {
   readonly port: number
   readonly user: string
   readonly password: string
-  /** Gets what was posted, parsed. */
+  /** Gets the posted JSON, parsed. */
   readonly take: (events: unknown) => void
   /** Told of each request, for the metrics. */
   readonly onAnswered: (status: number) => void

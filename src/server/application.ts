@@ -1,6 +1,6 @@
 /**
- * The application API put together: its stores, its operations, what leaves by its outbox. It holds no rule; what it
- * needs of the process (store, clocks, the log, actors) is handed in by `start.ts`.
+ * The application API put together: its stores, its operations, the senders behind its outbox. It holds no rule;
+ * `start.ts` hands in parts of the process (store, clocks, the log, actors).
  */
 
 import { accountErasureOperations } from '../api/accounts/account-erasure.ts'
@@ -80,12 +80,12 @@ export interface ApplicationDeps {
   readonly callIndex: LiveCalls
   /** See `ApiDeps`. */
   readonly admit?: ApiDeps['admit']
-  /** Told whose request it is; absent but in development. */
+  /** Called with each request's user; absent but in development. */
   readonly onRequester?: (
     request: { readonly requestId: string },
     requester: { readonly userId: UserId; readonly deviceId?: DeviceId },
   ) => void
-  /** Shown what leaves; absent but in development. */
+  /** Called with each outgoing message; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
   readonly onSmsStopped: (stop: SmsStop) => void
@@ -102,7 +102,7 @@ export interface Application {
   readonly delivery: Delivery
   readonly registration: DeviceRegistration
   readonly lists: DeviceLists
-  /** Ends what has come to its end; resolves with how much that was, at most `countMax`. */
+  /** Ends expired rows; resolves with their number, at most `countMax`. */
   readonly expire: (countMax: number) => Promise<number>
   /** Forgets counts of the past. */
   readonly sweep: () => void
@@ -203,7 +203,7 @@ function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
   const { config, stores, authentication, isDevelopment, relayHost = '127.0.0.1' } = deps
   const addresses = new AddressReader(config)
   const { testCodes } = addresses
-  // In development what has no sender is shown instead.
+  // In development, messages without a sender are shown instead.
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
   const base = { ...deps, ...stores, addresses, stepUpSeconds: config.stepUpS }
   const smsBudget = new SmsBudget(stores.database, stores.expiries, config.smsBudgets, deps.onSmsStopped)

@@ -1,4 +1,4 @@
-/** The roles of a process. A role has a member for each thing that it can do, and none for the rest. */
+/** The roles of a process. A role has a member for each of its abilities, and none for the rest. */
 
 import type { Link } from '../fronts/link/link.ts'
 import type { WriterLink } from '../fronts/writer-link.ts'
@@ -14,7 +14,7 @@ export type Role = MachineRole | FrontRole | NodeRole
 /** The process of a server on one machine. */
 export type MachineRole = Alone | WriterOfFronts | Stopped
 
-/** A node's main process. One loop changes it (`node/node.ts`). */
+/** A node's main process. One loop changes its role (`node/node.ts`). */
 export type NodeRole = FollowingNode | AcquiringNode | WritingNode | Stopped
 
 /** Writes, and serves every client itself. */
@@ -40,7 +40,7 @@ export interface FrontRole {
   readonly http: HttpServer
 }
 
-/** Keeps a copy of the ledger, for its fronts to answer from; another node writes. */
+/** Keeps a copy of the ledger, from which its fronts answer; another node writes. */
 export interface FollowingNode {
   readonly kind: 'following node'
   readonly follower: CopyFollower
@@ -53,7 +53,7 @@ export interface AcquiringNode {
   readonly kind: 'acquiring'
   readonly follower: CopyFollower
   readonly link: WriterLink
-  /** Undefined until it is this node's, and the copy has every change before it. */
+  /** Undefined until this node holds it and the copy has every earlier change. */
   readonly lease: LeaseKeeper | undefined
 }
 
