@@ -10,13 +10,13 @@ import { type FoundRoom, GatewayError } from '../media/gateway.ts'
 import { JanusAdmin } from '../media/janus-admin.ts'
 import { JanusEvents, sessionIdsOf } from '../media/janus-events.ts'
 import { JanusGateway } from '../media/janus-gateway.ts'
+import type { JanusSettings } from '../media/janus-settings.ts'
 import { RoomTokens } from '../media/room-tokens.ts'
 import type { Logger } from '../operations/log.ts'
 import type { Metrics } from '../operations/metrics.ts'
 import type { Ref } from '../runtime/actor.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { CallIndex } from '../store/calls/call-index.ts'
-import type { JanusSettings } from './settings/janus-settings.ts'
 
 export interface MediaDeps {
   readonly settings: JanusSettings
@@ -43,10 +43,9 @@ export class Media {
 
   constructor(deps: MediaDeps) {
     const { settings, secrets, system, monotonicMs, logger } = deps
-    const { adminUrl, adminSecret, adminKey } = settings
     const tokens = new RoomTokens(settings)
     this.#deps = deps
-    this.#admin = new JanusAdmin({ adminUrl, adminSecret, onRequest: this.#onRequest })
+    this.#admin = new JanusAdmin(settings, this.#onRequest)
     this.#events = new JanusEvents({
       tokens,
       monotonicMs,
@@ -55,7 +54,7 @@ export class Media {
     })
     this.#gateway = new JanusGateway({
       admin: this.#admin,
-      adminKey,
+      adminKey: settings.adminKey,
       roomKey: secrets.mediaRoom,
       tokens,
       sessionsOf: this.#events.sessionsOf,
@@ -78,11 +77,11 @@ export class Media {
     const { settings, metrics, logger } = this.#deps
     if (settings.events === undefined) return
     try {
-      this.#listener = await listenForEvents({
-        ...settings.events,
-        take: events => this.#events.take(events),
-        onAnswered: status => metrics.mediaEvents.inc({ status: String(status) }),
-      })
+      this.#listener = await listenForEvents(
+        settings.events,
+        events => this.#events.take(events),
+        status => metrics.mediaEvents.inc({ status: String(status) }),
+      )
     } catch (error) {
       const { host, port } = settings.events
       logger.error({ event: 'media-events-not-taken', host, port, ...reasonOf(error) })
