@@ -10,7 +10,6 @@ import { finishReset } from '../store/engine/reset.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
 import { alsoOnLoopback, localUrlOf, ownUrlOf, portIn } from './addresses.ts'
-import type { Application } from './application.ts'
 import { FrontDesks } from './fronts/front-desks.ts'
 import { FrontProcesses } from './fronts/front-processes.ts'
 import { Fronts } from './fronts/fronts.ts'
@@ -28,6 +27,7 @@ import { chosenPort, openPort, type PortPolicy } from './process/listening.ts'
 import { actorSystem, Process } from './process/process.ts'
 import type { Ready, RunningServer, StartDeps } from './process/running-server.ts'
 import { VERSION } from './process/version.ts'
+import type { Reads } from './reads.ts'
 import { type Config, listenersOf } from './settings/config.ts'
 import { startWriter } from './writer.ts'
 
@@ -177,7 +177,7 @@ function announce(
   config: Config,
   { keys, published }: OpenedLog,
   ready: Ready,
-  features: Application['features'],
+  features: Reads['features'],
 ): void {
   if (!process.stdout.isTTY) process.stdout.write(`${JSON.stringify({ event: 'ready', ...ready })}\n`)
   else if (!config.isDevelopment) process.stdout.write(formatReady(ready))

@@ -5,6 +5,7 @@ import type { LogAppenderMessage, OutboxCommand } from '../../actors/messages.ts
 import { outboxKind } from '../../actors/outbox.ts'
 import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../api/accounts/authentication.ts'
+import { RequestRates } from '../api/table/request-rates.ts'
 import { lasts } from '../domain/accounts/session.ts'
 import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
 import { SignalError } from '../errors.ts'
@@ -17,7 +18,6 @@ import type { ActorSystem } from '../runtime/system.ts'
 import { CallIndex } from '../store/calls/call-index.ts'
 import type { Newcomers } from '../transport/newcomers.ts'
 import { isOnLanOnly } from './addresses.ts'
-import { type Application, admitOf, openApplication } from './application.ts'
 import { openStores } from './application-stores.ts'
 import { CallRooms } from './call-rooms.ts'
 import type { Register, StartedApplication } from './listeners.ts'
@@ -26,8 +26,10 @@ import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process/process.ts'
 import { pooledRandomBytes } from './process/random-pool.ts'
 import { VERSION } from './process/version.ts'
-import { Signalling } from './signalling.ts'
+import { admitOf } from './reads.ts'
+import { ownActors, Signalling } from './signalling.ts'
 import { startWitnessing } from './witnessing.ts'
+import { type Application, openApplication } from './writes.ts'
 
 export interface Writer {
   readonly application: StartedApplication
@@ -154,15 +156,19 @@ async function startApplication(
   const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
   const signalling = new Signalling({
     ...shared,
-    rooms,
+    actors: ownActors(system, rooms, {
+      connections,
+      hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
+      devConsole,
+    }),
     connections,
-    hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
     authenticate: authorization => authentication.requesterOf(authorization),
     runConnect: connect => newcomers.run(connect),
     isDevelopment,
     version: VERSION,
     onFault: host.onFault,
   })
+  const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)
   const application = openApplication({
     config: config.application,
     stores,
@@ -170,6 +176,7 @@ async function startApplication(
     isDevelopment,
     relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
     rateLimits,
+    requestRates,
     nowMs,
     monotonicMs,
     randomBytes: pooledRandomBytes,
@@ -216,7 +223,7 @@ async function startApplication(
   const lists = await application.lists.repairPending()
   if (lists.finished + lists.left > 0) logger.info({ event: 'device-lists-repaired', ...lists })
   for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
-  world.every(SWEEP_MS, application.sweep)
+  world.every(SWEEP_MS, () => requestRates?.sweep())
   forEver(host, EXPIRE_MS, () => expireAll(application.expire))
   // Until a list that the log took too late is served, contacts find that the log has another one.
   forEver(host, LATE_LISTS_MS, () => application.lists.repairPending())

@@ -71,7 +71,7 @@ type RequesterOf<A extends Access> = A extends 'public'
       ? Requester & { readonly deviceId: DeviceId }
       : Requester
 
-export interface OperationRules<Body, Query, A extends Access> {
+interface OperationRules<A extends Access> {
   /** `operationId` of the document, such as `verifyLogin`. */
   readonly id: string
   readonly method: HttpRoute['method']
@@ -100,43 +100,58 @@ export interface OperationRules<Body, Query, A extends Access> {
    */
   readonly areRepliesOfSession?: boolean
   readonly bodyBytesMax?: number
-  readonly handle: (request: OperationRequest<Body, Query, A>) => Reply | Promise<Reply>
 }
 
-/** An operation of any form, as the table holds it. */
-export interface Operation extends Omit<OperationRules<unknown, unknown, Access>, 'handle'> {
+/** Handed the parts of its process, and a request that has passed its checks. */
+type Handle<Deps, Body, Query, A extends Access> = (
+  deps: Deps,
+  request: OperationRequest<Body, Query, A>,
+) => Reply | Promise<Reply>
+
+interface HandledRules<Deps, Body, Query, A extends Access> extends OperationRules<A> {
+  readonly handle: Handle<Deps, Body, Query, A>
+}
+
+/** An operation as documents describe it and routes announce it. */
+export interface OperationForm extends OperationRules<Access> {
   readonly bodySchema: TSchema | undefined
   /** Whether a request without a body is one with no members. */
   readonly isBodyOptional: boolean
   readonly querySchema: TObject | undefined
-  readonly handle: (request: OperationRequest<unknown, unknown, Access>) => Reply | Promise<Reply>
+}
+
+/** An operation as the table holds it. A process that has no `Deps` can't have it answered. */
+export interface Operation<in Deps> extends OperationForm {
+  readonly handle: Handle<Deps, unknown, unknown, Access>
 }
 
 /** An operation that takes neither body nor query. */
-export function operation<A extends Access>(rules: OperationRules<undefined, undefined, A>): Operation {
-  return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Operation['handle'] }
+export function operation<Deps, A extends Access>(
+  rules: HandledRules<Deps, undefined, undefined, A>,
+): Operation<Deps> {
+  return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Operation<Deps>['handle'] }
 }
 
 /** An operation with a body of this schema. */
-export function operationWithBody<Schema extends TSchema, A extends Access>(
+export function operationWithBody<Deps, Schema extends TSchema, A extends Access>(
   bodySchema: Schema,
-  rules: OperationRules<Static<Schema>, undefined, A> & { readonly isBodyOptional?: boolean },
-): Operation {
+  rules: HandledRules<Deps, Static<Schema>, undefined, A> & { readonly isBodyOptional?: boolean },
+): Operation<Deps> {
   return {
     ...NOTHING_TAKEN,
     isBodyOptional: false,
     ...rules,
     bodySchema,
-    handle: rules.handle as Operation['handle'],
+    handle: rules.handle as Operation<Deps>['handle'],
   }
 }
 
 /** An operation with a query of this schema. */
-export function operationWithQuery<Schema extends TObject, A extends Access>(
+export function operationWithQuery<Deps, Schema extends TObject, A extends Access>(
   querySchema: Schema,
-  rules: OperationRules<undefined, Static<Schema>, A>,
-): Operation {
-  return { ...rules, ...NOTHING_TAKEN, querySchema, handle: rules.handle as Operation['handle'] }
+  rules: HandledRules<Deps, undefined, Static<Schema>, A>,
+): Operation<Deps> {
+  return { ...rules, ...NOTHING_TAKEN, querySchema, handle: rules.handle as Operation<Deps>['handle'] }
 }
 
 /** The id in a path that has one; undefined for what is none. */

@@ -8,6 +8,7 @@ import type { FrontDeskMessage } from '../../../actors/messages.ts'
 import { NodeServer } from '../../fronts/link/node-sockets.ts'
 import { type Addresses, COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
 import { WriterLink } from '../../fronts/writer-link.ts'
+import { WriterPort } from '../../fronts/writer-port.ts'
 import { type LogMaker, LogStore } from '../../keyserver/log-store.ts'
 import type { Registration } from '../../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../../limits.ts'
@@ -114,6 +115,7 @@ class Node implements RunningServer {
       else this.#writing.desks.accept(socket)
     })
     this.#link = new WriterLink({
+      port: new WriterPort(),
       self: { name: `${node.name}/registrations`, version: VERSION },
       system: this.#system,
       serves: new Map(),
