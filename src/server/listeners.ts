@@ -39,7 +39,7 @@ import { VERSION } from './process/version.ts'
 import type { Reads } from './reads.ts'
 import { type Config, ConfigError } from './settings/config.ts'
 import type { Signalling } from './signalling.ts'
-import type { Application } from './writes.ts'
+import type { Application } from './writer/writes.ts'
 
 export interface StartedApplication extends Application {
   readonly stores: Stores
@@ -73,7 +73,7 @@ export interface ConsoleDeps {
 export function publicRoutes(
   { config, world }: Process,
   { keys, maker, published, vrf }: ServedLog,
-  { authentication, features, loginMethods, routes }: Omit<ServedApplication, 'signalling'>,
+  { authentication, features, loginMethods, routes }: ServedApplication,
   publicUrl: () => string,
 ): readonly HttpRoute[] {
   const { vkey, vrfPublicKey } = maker
@@ -122,10 +122,10 @@ export interface PublicServerDeps {
 export function publicServer(
   context: Process,
   { keys, published }: ServedLog,
-  { signalling }: Pick<ServedApplication, 'signalling'>,
+  { signalling }: ServedApplication,
   { routes, publicUrl, connections, newcomers, sharesPort = false, mayReadFiles, onServed }: PublicServerDeps,
 ): HttpServer {
-  const { config, world, metrics, onOriginRefused, onRefused, onFault } = context
+  const { config, world, metrics } = context
   const { minClientVersions } = config.http
   const { rateLimits } = config
   const admission = rateLimits && new Admission(rateLimits, world.monotonicMs)
@@ -142,24 +142,24 @@ export function publicServer(
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,
     isLoopbackAllowed: config.isDevelopment,
-    onOriginRefused,
+    onOriginRefused: context.onOriginRefused,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
     ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
     onServed,
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
-    onRefused,
-    onFault,
+    onRefused: context.onRefused,
+    onFault: context.onFault,
   })
 }
 
 /** Routes of the development console; none without one. */
 export function consoleRoutes(
-  host: Process,
+  context: Process,
   log: OpenedLog,
   application: StartedApplication,
   deps: ConsoleDeps,
 ): readonly HttpRoute[] {
-  return host.devConsole?.routes(consoleSources(host, log, application, deps)) ?? []
+  return context.devConsole?.routes(consoleSources(context, log, application, deps)) ?? []
 }
 
 function consoleSources(
@@ -229,17 +229,17 @@ export function registrationServer(
 
 /** `frontsMetrics` gives the figures of other processes, which stand beside this one's. */
 export function operatorServer(
-  host: Process,
+  context: Process,
   frontsMetrics: () => readonly ProcessMetrics[] | Promise<readonly ProcessMetrics[]>,
 ): HttpServer {
-  const { onRefused, onFault } = host
+  const { onRefused, onFault } = context
   const metrics = {
     async text() {
-      const [text, others] = await Promise.all([host.metrics.text(), frontsMetrics()])
+      const [text, others] = await Promise.all([context.metrics.text(), frontsMetrics()])
       return mergeMetrics([{ process: 'writer', text }, ...others])
     },
   }
-  return new HttpServer({ routes: operatorRoutes(host, metrics), onRefused, onFault })
+  return new HttpServer({ routes: operatorRoutes(context, metrics), onRefused, onFault })
 }
 
 /** Takes the certificates of what `read` returns; where those are broken, logs that and leaves the ones that are served. */

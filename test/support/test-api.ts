@@ -20,7 +20,7 @@ import type { Stores } from '../../src/server/application-stores.ts'
 import { CallRooms } from '../../src/server/call-rooms.ts'
 import type { ApplicationConfig } from '../../src/server/settings/application-config.ts'
 import { ownActors, Signalling } from '../../src/server/signalling.ts'
-import { type Application, openApplication } from '../../src/server/writes.ts'
+import { type Application, openApplication } from '../../src/server/writer/writes.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { openWorld, routeSender, type Send, type TestWorld } from './application.ts'
 import { IdentityStandIns } from './identity-stand-ins.ts'
@@ -28,7 +28,7 @@ import { RegistrationLog } from './registration-log.ts'
 import { type SignInRequests, signInRequests } from './sign-in-requests.ts'
 import { storedTable } from './stored-table.ts'
 
-const CONFIG: ApplicationConfig = {
+export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
   stepUpS: 0,
@@ -178,7 +178,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     askRoom: rooms.ask,
     callIndex: rooms.index,
     config: {
-      ...CONFIG,
+      ...TEST_CONFIG,
       ...(options.identities && identities.config(options.identities === 'with Apple key')),
       ...(options.identities && !isDevelopment && SENDERS),
       ...options.config,

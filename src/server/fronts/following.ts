@@ -55,8 +55,7 @@ export class Following {
     this.shownLog = new ShownLog(shown, head)
   }
 
-  async close(): Promise<void> {
-    await this.log.vrf.close()
-    await this.#database.close()
+  close(): Promise<void> {
+    return this.#database.close()
   }
 }

@@ -10,12 +10,14 @@ import { nameOfRoute, type RouteHead } from '../../fronts/messages.ts'
 import type { ReadLease } from '../../fronts/read-lease.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
-import type { Following } from './following.ts'
+
+/** Says when a read may be answered: now, or once the promise resolves. */
+type Gate = Pick<ReadLease, 'mayRead'>
 
 /** `own` are answered here; `others` are routes of the writer besides its operations. */
 export function frontRoutes(
   own: readonly HttpRoute[],
-  { readLease, shownLog }: Pick<Following, 'readLease' | 'shownLog'>,
+  { readLease, shownLog }: Record<'readLease' | 'shownLog', Gate | undefined>,
   others: readonly RouteHead[],
   desk: Ref<FrontDeskMessage>,
 ): readonly HttpRoute[] {
@@ -26,7 +28,7 @@ export function frontRoutes(
 }
 
 /** As soon as a read may be answered. */
-function answeredHere(route: HttpRoute, gate: Pick<ReadLease, 'mayRead'> | undefined): HttpRoute {
+function answeredHere(route: HttpRoute, gate: Gate | undefined): HttpRoute {
   if (gate === undefined) return route
   return {
     ...route,

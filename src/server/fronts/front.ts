@@ -36,6 +36,7 @@ import { publicRoutes, publicServer } from '../listeners.ts'
 import { endByFault } from '../process/end-process.ts'
 import { assertOwnBinaries, Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
+import { type Stops, stopInStages } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf, openReads } from '../reads.ts'
 import type { Config } from '../settings/config.ts'
@@ -99,6 +100,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   const self = { name: config.node === undefined ? name : `${config.node.name}/${name}`, version: VERSION }
   const writer = new RemoteWriter(system, world, self.name)
   const shared = sharedParts(context, following, writer, welcome)
+  const { publicUrl } = shared
   const [connections, newcomers] = [new OpenConnections(), new Newcomers()]
   const catchUp = new CatchUp(async () => {
     await writer.caughtUp()
@@ -131,21 +133,15 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   })
   const requests = config.isDevelopment ? new RequestLog(world) : undefined
   const reads = openReads({ ...shared, ...(requests && { onRequester: requests.noteRequester }) })
-  const own = publicRoutes(context, log, { ...reads, ...shared }, shared.publicUrl)
-  const http = publicServer(
-    context,
-    log,
-    { signalling },
-    {
-      routes: frontRoutes(own, following, welcome.routes, writer.desk),
-      publicUrl: shared.publicUrl,
-      connections,
-      newcomers,
-      sharesPort: true,
-      mayReadFiles: () => shownLog.mayRead(),
-      onServed: requests && (served => writer.show(requests, served)),
-    },
-  )
+  const served = { ...reads, authentication: shared.authentication, signalling }
+  const own = publicRoutes(context, log, served, publicUrl)
+  const http = publicServer(context, log, served, {
+    routes: frontRoutes(own, following, welcome.routes, writer.desk),
+    ...{ publicUrl, connections, newcomers },
+    sharesPort: true,
+    mayReadFiles: () => shownLog.mayRead(),
+    onServed: requests && (request => writer.show(requests, request)),
+  })
   observe(metrics, system, log.vrf)
   observeConnections(metrics, connections, newcomers)
   const front = new Front({ context, system, parent, following, news, signalling, connections, http })
@@ -230,25 +226,38 @@ class Front {
     assertOwnBinaries(context.config)
     await following.log.vrf.ready
     await alsoOnLoopback(context.config, http).listen(context.config.http.host, port)
-    context.isOpen = true
+    context.opened()
     parent.send({ kind: 'ready' } satisfies MessageToWriter)
   }
 
   async stop(): Promise<void> {
-    const { context, system, parent, following, news, signalling, connections, http } = this.#deps
-    if (context.isStopping) return
-    context.isStopping = true
-    http.stopListening()
-    const inRandomOrder = shuffle([...connections], context.world.random)
-    await signalling.drain(inRandomOrder, FRONT_STOP_MS / 10, sleep)
-    await http.answered(FRONT_STOP_MS / 5)
-    await system.drainAndStop(FRONT_STOP_MS / 5)
-    await news.settled()
-    await connections.ended(FRONT_STOP_MS / 10)
-    http.close()
-    await following.close()
+    const { context, news, parent } = this.#deps
+    if (context.phase === 'stopping') return
+    context.stopping()
+    await stopInStages(
+      () => [this.#stops],
+      () => undefined,
+    )
     news.close()
     parent.close()
     process.exit(0)
+  }
+
+  get #stops(): Stops {
+    const { context, system, following, news, signalling, connections, http } = this.#deps
+    return {
+      listening: () => http.stopListening(),
+      clients() {
+        const inRandomOrder = shuffle([...connections], context.world.random)
+        return signalling.drain(inRandomOrder, FRONT_STOP_MS / 10, sleep)
+      },
+      requests: () => http.answered(FRONT_STOP_MS / 5),
+      actors: () => system.drainAndStop(FRONT_STOP_MS / 5),
+      inboxes: () => news.settled(),
+      connections: () => connections.ended(FRONT_STOP_MS / 10),
+      sockets: () => http.close(),
+      services: () => following.log.vrf.close(),
+      store: () => following.close(),
+    }
   }
 }

@@ -3,38 +3,38 @@
  * outbox. It holds no rule; what it needs of the process (store, clocks, the log, actors) is handed in.
  */
 
-import { AddressReader } from '../api/accounts/addresses.ts'
-import { SignIns } from '../api/accounts/sign-ins.ts'
-import { SocialIdentities } from '../api/accounts/social-identities.ts'
-import { SocialSignIn } from '../api/accounts/social-sign-in.ts'
-import type { ApiDeps, AskRoom } from '../api/deps.ts'
-import { DeviceLists } from '../api/devices/device-lists.ts'
-import { DeviceRegistration } from '../api/devices/device-registration.ts'
-import { WRITES, type WriteDeps } from '../api/operations.ts'
-import { operationRoutes } from '../api/table/operation-routes.ts'
-import { ApnsSender } from '../delivery/apns.ts'
-import { Delivery, type Rendered } from '../delivery/delivery.ts'
-import { FcmSender } from '../delivery/fcm.ts'
-import { MailSender } from '../delivery/mail.ts'
-import { SmsSender } from '../delivery/sms.ts'
-import type { SmsStop } from '../domain/accounts/sms-budget.ts'
-import type { LiveCalls } from '../domain/calls/live-calls.ts'
-import { developmentRelay } from '../domain/calls/turn.ts'
-import { type KeysShown, PRESENT_KEYS } from '../domain/contacts/friend-request.ts'
-import type { UserId } from '../domain/ids.ts'
-import type { Rates } from '../domain/rates.ts'
-import { AppleSignIn } from '../identity/apple.ts'
-import { IdentityProvider } from '../identity/identity-token.ts'
-import { AccountErasure } from '../store/accounts/account-erasure.ts'
-import { AccountLetters } from '../store/accounts/account-letters.ts'
-import { AppleConsents } from '../store/accounts/apple-consents.ts'
-import { ChallengeStore } from '../store/accounts/challenge-store.ts'
-import { IdentityTokenStore } from '../store/accounts/identity-token-store.ts'
-import { LoginMethods } from '../store/accounts/login-methods.ts'
-import { SmsBudget } from '../store/accounts/sms-budget.ts'
-import type { OutboxStore } from '../store/messages/outbox-store.ts'
-import type { HttpRoute } from '../transport/route.ts'
-import { openReads, type Reads, type Serving } from './reads.ts'
+import { AddressReader } from '../../api/accounts/addresses.ts'
+import { SignIns } from '../../api/accounts/sign-ins.ts'
+import { SocialIdentities } from '../../api/accounts/social-identities.ts'
+import { SocialSignIn } from '../../api/accounts/social-sign-in.ts'
+import type { ApiDeps, AskRoom } from '../../api/deps.ts'
+import { DeviceLists } from '../../api/devices/device-lists.ts'
+import { DeviceRegistration } from '../../api/devices/device-registration.ts'
+import { WRITES, type WriteDeps } from '../../api/operations.ts'
+import { operationRoutes } from '../../api/table/operation-routes.ts'
+import { ApnsSender } from '../../delivery/apns.ts'
+import { Delivery, type Rendered } from '../../delivery/delivery.ts'
+import { FcmSender } from '../../delivery/fcm.ts'
+import { MailSender } from '../../delivery/mail.ts'
+import { SmsSender } from '../../delivery/sms.ts'
+import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
+import type { LiveCalls } from '../../domain/calls/live-calls.ts'
+import { developmentRelay } from '../../domain/calls/turn.ts'
+import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
+import type { UserId } from '../../domain/ids.ts'
+import type { Rates } from '../../domain/rates.ts'
+import { AppleSignIn } from '../../identity/apple.ts'
+import { IdentityProvider } from '../../identity/identity-token.ts'
+import { AccountErasure } from '../../store/accounts/account-erasure.ts'
+import { AccountLetters } from '../../store/accounts/account-letters.ts'
+import { AppleConsents } from '../../store/accounts/apple-consents.ts'
+import { ChallengeStore } from '../../store/accounts/challenge-store.ts'
+import { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
+import { LoginMethods } from '../../store/accounts/login-methods.ts'
+import { SmsBudget } from '../../store/accounts/sms-budget.ts'
+import type { OutboxStore } from '../../store/messages/outbox-store.ts'
+import type { HttpRoute } from '../../transport/route.ts'
+import { openReads, type Reads, type Serving } from '../reads.ts'
 
 export interface WriterServing extends Serving {
   /** Where devices find a relay on this machine, for development; loopback where it is left out. */
@@ -64,6 +64,8 @@ interface Writes {
   readonly lists: DeviceLists
   /** Ends what has come to its end; resolves with how much that was, at most `countMax`. */
   readonly expire: (countMax: number) => Promise<number>
+  /** Forgets counts of the past. */
+  readonly sweep: () => void
   readonly close: () => void
 }
 
@@ -86,6 +88,7 @@ function openWrites(serving: WriterServing): Writes {
     registration: deps.registration,
     lists: deps.lists,
     expire: countMax => stores.expiries.sweep(nowMs(), countMax),
+    sweep: () => serving.requestRates?.sweep(),
     close: senders.close,
   }
 }
