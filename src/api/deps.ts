@@ -43,7 +43,6 @@ export interface Reading {
 
 /** Besides what authentication is given: secrets, lifetimes and the clock. */
 export interface ApiDeps extends AuthenticationDeps {
-  readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Answers then name the members of a request that the operation does not know. */
   readonly isDevelopment: boolean

@@ -119,7 +119,6 @@ function open(
     rateLimits: config.rateLimits,
     requestRates: config.rateLimits && new RequestRates(config.rateLimits, world.monotonicMs),
     nowMs: world.nowMs,
-    monotonicMs: world.monotonicMs,
     randomBytes: pooledRandomBytes,
     publicUrl,
     register,

@@ -41,7 +41,6 @@ export interface WriterServing extends Serving {
   readonly relayHost?: string | undefined
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
-  readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
   /** Whose key the log has under a VRF hash (64 bytes). */
