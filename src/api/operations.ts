@@ -23,7 +23,7 @@ import type { ApiDeps, Reading } from './deps.ts'
 import type { DeviceLists } from './devices/device-lists.ts'
 import type { DeviceRegistration } from './devices/device-registration.ts'
 import { DEVICES, listDevices } from './devices/devices.ts'
-import type { Operation } from './table/operation.ts'
+import type { Operation, Read } from './table/operation.ts'
 
 /** The parts of every process that serves clients. */
 export type ReadDeps = Reading &
@@ -51,7 +51,7 @@ export interface WriteDeps extends ApiDeps {
 }
 
 /** Answered by each process. None has a rate of its own, since that is counted in one place. */
-export const READS: readonly Operation<ReadDeps>[] = [
+export const READS: readonly Read<ReadDeps>[] = [
   getUser,
   listLoginMethods,
   listDevices,

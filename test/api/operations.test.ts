@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { ApiDeps } from '../../src/api/deps.ts'
 import { OPERATIONS, READS, type ReadDeps, WRITES, type WriteDeps } from '../../src/api/operations.ts'
-import { type Operation, operation } from '../../src/api/table/operation.ts'
+import { type Operation, operation, type Read, read } from '../../src/api/table/operation.ts'
 
 const RULES = {
   id: 'probe',
@@ -40,28 +40,37 @@ t.test('reads are all GETs but those whose rates or live calls are in one place'
 })
 
 t.test('what needs the writer is no read by its type', async t => {
-  const looking = operation({
+  const looking = read({
     ...RULES,
     handle: ({ database }: Pick<ReadDeps, 'database'>) => database.view(() => DONE),
   })
-  const changing = operation({
+  const changing = read({
     ...RULES,
     handle: ({ database }: Pick<ApiDeps, 'database'>) => database.change(() => DONE),
   })
-  const ofLiveCalls = operation({
+  const ofLiveCalls = read({
     ...RULES,
     handle: ({ callIndex }: Pick<ApiDeps, 'callIndex'>, { requester }) => {
       callIndex.callsOf(requester.userId)
       return DONE
     },
   })
-  const reads: readonly Operation<ReadDeps>[] = [
+  const writing = operation({
+    ...RULES,
+    method: 'POST',
+    handle: (_: unknown, { commit }) => commit(() => DONE),
+  })
+  // @ts-expect-error: the request of a read has no commit
+  const committing = read({ ...RULES, handle: (_: unknown, { commit }) => commit(() => DONE) })
+  const reads: readonly Read<ReadDeps>[] = [
     looking,
     // @ts-expect-error: a read is given a store that it can only look at
     changing,
     // @ts-expect-error: live calls are the writer's
     ofLiveCalls,
+    // @ts-expect-error: a POST
+    writing,
   ]
-  const writes: readonly Operation<WriteDeps>[] = [looking, changing, ofLiveCalls]
-  t.equal(reads.length, writes.length)
+  const writes: readonly Operation<WriteDeps>[] = [looking, changing, ofLiveCalls, writing, committing]
+  t.equal(writes.length, reads.length + 1)
 })

@@ -33,6 +33,7 @@ import {
   pathId,
   type RateRule,
   type Reply,
+  read,
 } from '../table/operation.ts'
 import { assertLasts, type Requester } from './authentication.ts'
 import { tokenUsed } from './social-identities.ts'
@@ -56,7 +57,7 @@ type CheckedAdd = OperationRequest<Static<typeof AddLoginMethodRequest>, undefin
 /** Shared by all changes of a profile (contract 8). */
 export const PROFILE_RATE: RateRule = { name: 'profile', by: 'user' }
 
-export const listLoginMethods = operation({
+export const listLoginMethods = read({
   id: 'listLoginMethods',
   method: 'GET',
   path: '/app/api/user/login-methods',

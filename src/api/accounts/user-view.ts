@@ -14,7 +14,7 @@ import { formatJson } from '../../schema/json.ts'
 import { timeText } from '../../schema/time.ts'
 import type { View } from '../../store/engine/store.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
-import { operation } from '../table/operation.ts'
+import { read } from '../table/operation.ts'
 import { loginMethodViews } from './login-methods.ts'
 
 /** The tables that a view is made of; each has a user's id at the beginning of its keys. */
@@ -28,7 +28,7 @@ export const USER_VIEW_TABLES = [
 
 type Deps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices' | 'idsAs' | 'userViews'> & Reading
 
-export const getUser = operation({
+export const getUser = read({
   id: 'getUser',
   method: 'GET',
   path: '/app/api/user',

@@ -4,7 +4,7 @@ import { type CallHistoryRow, peersIn } from '../../domain/calls/call-history.ts
 import { HistoryPage, historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
-import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
+import { type Operation, operation, readWithQuery } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
@@ -13,7 +13,7 @@ type Deps = Pick<ApiDeps, 'database' | 'history'>
 const PATH = '/app/api/call/history'
 const HISTORY = { tag: 'calls', access: 'session' } as const
 
-export const listCallHistory = operationWithQuery(PageQuery, {
+export const listCallHistory = readWithQuery(PageQuery, {
   ...HISTORY,
   id: 'listCallHistory',
   method: 'GET',

@@ -15,14 +15,14 @@ import {
   recordBody,
 } from '../../schema/call.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
-import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
+import { type Operation, read, readWithQuery } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
 type Deps = Pick<ApiDeps, 'admit' | 'calls'> & Reading
 
 const VIEW = { method: 'GET', tag: 'calls', access: 'device' } as const
 
-export const getCall = operation({
+export const getCall = read({
   ...VIEW,
   id: 'getCall',
   path: '/app/api/call/{callId}',
@@ -35,7 +35,7 @@ export const getCall = operation({
   },
 })
 
-export const getParticipants = operation({
+export const getParticipants = read({
   ...VIEW,
   id: 'getParticipants',
   path: '/app/api/call/{callId}/participants',
@@ -50,7 +50,7 @@ export const getParticipants = operation({
   },
 })
 
-export const getKeyMembers = operationWithQuery(KeyMembersQuery, {
+export const getKeyMembers = readWithQuery(KeyMembersQuery, {
   ...VIEW,
   id: 'getKeyMembers',
   path: '/app/api/call/{callId}/key-members',
@@ -67,7 +67,7 @@ export const getKeyMembers = operationWithQuery(KeyMembersQuery, {
   },
 })
 
-const getPendingCalls = operation({
+const getPendingCalls = read({
   ...VIEW,
   id: 'getPendingCalls',
   path: '/app/api/call/pending',

@@ -5,11 +5,11 @@ import { SignalError } from '../../errors.ts'
 import { RelayCredentials } from '../../schema/credentials.ts'
 import { timeText } from '../../schema/time.ts'
 import type { ApiDeps } from '../deps.ts'
-import { operation, type RateRule } from '../table/operation.ts'
+import { type RateRule, read } from '../table/operation.ts'
 
 const CREDENTIALS_RATE: RateRule = { name: 'credentials', by: 'user' }
 
-export const getCredentials = operation({
+export const getCredentials = read({
   id: 'getCredentials',
   method: 'GET',
   path: '/credentials',

@@ -13,16 +13,16 @@ import {
   type OperationRequest,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
   type Reply,
+  readWithQuery,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, personOf, userNotFound } from './people.ts'
 
 type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'devices'> & Reading
 
-export const listContacts = operationWithQuery(PageQuery, {
+export const listContacts = readWithQuery(PageQuery, {
   id: 'listContacts',
   method: 'GET',
   path: '/app/api/friend',
@@ -141,7 +141,7 @@ function unblock(
   })
 }
 
-export const listBlocks = operationWithQuery(PageQuery, {
+export const listBlocks = readWithQuery(PageQuery, {
   id: 'listBlocks',
   method: 'GET',
   path: '/app/api/block',

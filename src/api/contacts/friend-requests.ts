@@ -39,9 +39,9 @@ import {
   type OperationRequest,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
   type Reply,
+  readWithQuery,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
@@ -293,7 +293,7 @@ function requestIdOf(
   return named
 }
 
-export const listRequests = operationWithQuery(RequestsQuery, {
+export const listRequests = readWithQuery(RequestsQuery, {
   id: 'listRequests',
   method: 'GET',
   path: '/app/api/friend-request',

@@ -21,9 +21,10 @@ import {
   type Operation,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
   type Reply,
+  read,
+  readWithQuery,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, personOf } from './people.ts'
@@ -102,7 +103,7 @@ const createShareToken = operationWithBody(CreateShareTokenRequest, {
     }),
 })
 
-export const listShareTokens = operationWithQuery(PageQuery, {
+export const listShareTokens = readWithQuery(PageQuery, {
   id: 'listShareTokens',
   method: 'GET',
   path: '/app/api/share-token',
@@ -138,7 +139,7 @@ const revokeShareToken = operation({
     }),
 })
 
-export const drawShareToken = operation({
+export const drawShareToken = read({
   id: 'drawShareToken',
   method: 'GET',
   path: '/app/api/share-token/{id}/qr.svg',

@@ -28,7 +28,7 @@ import type { LoggedDeviceList } from '../../store/devices/device-list-store.ts'
 import type { View } from '../../store/engine/store.ts'
 import { requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
 import type { ApiDeps } from '../deps.ts'
-import { operationWithBody, operationWithQuery } from '../table/operation.ts'
+import { operationWithBody, readWithQuery } from '../table/operation.ts'
 import type { DeviceLists } from './device-lists.ts'
 import type { RegistrationCommand } from './device-registration.ts'
 
@@ -75,7 +75,7 @@ export const putDeviceList = operationWithBody(PutDeviceListRequest, {
 })
 
 /** Lists that a contact missed: those who may read the user's keys may read them. */
-export const readDeviceLists = operationWithQuery(DeviceListsQuery, {
+export const readDeviceLists = readWithQuery(DeviceListsQuery, {
   id: 'readDeviceLists',
   method: 'GET',
   path: '/app/api/user/device-lists',

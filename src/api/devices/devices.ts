@@ -32,8 +32,9 @@ import {
   type OperationRequest,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
+  read,
+  readWithQuery,
 } from '../table/operation.ts'
 import {
   countUnavailable,
@@ -135,7 +136,7 @@ const putPush = operationWithBody(PutPushRequest, {
     }),
 })
 
-export const listDevices = operation({
+export const listDevices = read({
   id: 'listDevices',
   method: 'GET',
   path: '/app/api/devices',
@@ -174,7 +175,7 @@ const removeOne = operation({
   },
 })
 
-const publicKeys = operationWithQuery(PublicKeysQuery, {
+const publicKeys = readWithQuery(PublicKeysQuery, {
   id: 'readPublicKeys',
   method: 'GET',
   path: '/app/api/user/publicKeys',

@@ -11,7 +11,7 @@ import {
   type OperationForm,
   operation,
   operationWithBody,
-  operationWithQuery,
+  readWithQuery,
 } from '../../../src/api/table/operation.ts'
 import { codesOf } from '../../../src/api/table/refusals.ts'
 import { Uint64, Uint64Text } from '../../../src/schema/uint64.ts'
@@ -39,7 +39,7 @@ const ThingsQuery = Type.Object({
   ids: Type.Optional(Type.Array(Uint64)),
 })
 
-const list = operationWithQuery(ThingsQuery, {
+const list = readWithQuery(ThingsQuery, {
   id: 'listThings',
   method: 'GET',
   path: '/app/api/thing',
