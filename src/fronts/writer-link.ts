@@ -7,10 +7,12 @@ import type { World } from '../runtime/clock.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { Link, type LinkLost, type LinkOptions } from './link/link.ts'
 import { connectToNode, type NodePlace, type NodeTls } from './link/node-sockets.ts'
-import { isSamePlace, type MessageToFront, type MessageToWriter, type WriterPlace } from './messages.ts'
-import { WriterPort } from './writer-port.ts'
+import { isSamePlace, type MessageToFront, type WriterPlace } from './messages.ts'
+import type { WriterPort } from './writer-port.ts'
 
 export interface WriterLinkDeps {
+  /** Actors send over it, whichever link is in use. */
+  readonly port: WriterPort
   /** In a front: to the process that has started it. */
   readonly parent?: Link
   /** The front as the writer knows it, by a name that is no other's in the cluster. */
@@ -29,7 +31,7 @@ export interface WriterLinkDeps {
 }
 
 export class WriterLink {
-  readonly port = new WriterPort()
+  readonly port: WriterPort
   readonly #deps: WriterLinkDeps
   /** The link that is in use. */
   #link: Link | undefined
@@ -40,6 +42,7 @@ export class WriterLink {
   #turn = 0
 
   constructor(deps: WriterLinkDeps) {
+    this.port = deps.port
     this.#deps = deps
   }
 
@@ -57,11 +60,6 @@ export class WriterLink {
   /** Whether there is a link to a writer on another node. */
   get isFar(): boolean {
     return this.#link !== undefined && this.#link === this.#far
-  }
-
-  /** It may wait some milliseconds for what goes to the writer next. */
-  sendSoon(message: MessageToWriter): void {
-    this.#link?.sendSoon(message)
   }
 
   async #connect(place: NodePlace, turn: number, failures = 0): Promise<void> {
@@ -91,9 +89,7 @@ export class WriterLink {
 
   #open(socket: Socket, place: NodePlace, turn: number): void {
     const { self, system, serves, world, logger, onMessage, onOtherForm } = this.#deps
-    const acknowledgements = new Acknowledgements(count =>
-      link.send({ kind: 'acknowledged', count } satisfies MessageToWriter),
-    )
+    const acknowledgements = new Acknowledgements()
     const link: Link = new Link({
       socket,
       self,
@@ -104,7 +100,7 @@ export class WriterLink {
         logger.info({ event: 'writer-reached', ...place })
         this.#use(link)
       },
-      onMessage: message => acknowledgements.of(message as MessageToFront, onMessage),
+      onMessage: (message, writer) => acknowledgements.of(message as MessageToFront, writer, onMessage),
       onLost: reason => {
         logger.warn({ event: 'writer-lost', ...place, reason: reason.message })
         const isOther = reason.by === 'other form'

@@ -7,6 +7,7 @@ import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
 import { metaRoute } from '../api/documents/meta.ts'
 import { openApiRoute } from '../api/documents/openapi.ts'
+import { OPERATIONS } from '../api/operations.ts'
 import { Admission } from '../api/table/admission.ts'
 import { requestReader } from '../api/table/shown-requests.ts'
 import { chooseLanguage } from '../delivery/texts.ts'
@@ -30,14 +31,15 @@ import type { OpenConnections } from '../transport/open-connections.ts'
 import { statusOf } from '../transport/problem.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import { StompTcpServer } from '../transport/stomp-tcp.ts'
-import type { Application } from './application.ts'
 import type { Stores } from './application-stores.ts'
 import type { CallRooms } from './call-rooms.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process/process.ts'
 import { VERSION } from './process/version.ts'
+import type { Reads } from './reads.ts'
 import { type Config, ConfigError } from './settings/config.ts'
 import type { Signalling } from './signalling.ts'
+import type { Application } from './writer/writes.ts'
 
 export interface StartedApplication extends Application {
   readonly stores: Stores
@@ -52,10 +54,11 @@ export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => 
 /** The log as a process serves it. */
 export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'vrf'>
 
-export type ServedApplication = Pick<
-  StartedApplication,
-  'operations' | 'authentication' | 'features' | 'loginMethods' | 'routes' | 'signalling'
->
+/** The part of the API that a process answers by itself. */
+export interface ServedApplication extends Reads {
+  readonly authentication: Authentication
+  readonly signalling: Signalling
+}
 
 export interface ConsoleDeps {
   readonly publicUrl: () => string
@@ -70,7 +73,7 @@ export interface ConsoleDeps {
 export function publicRoutes(
   { config, world }: Process,
   { keys, maker, published, vrf }: ServedLog,
-  { operations, authentication, features, loginMethods, routes }: ServedApplication,
+  { authentication, features, loginMethods, routes }: ServedApplication,
   publicUrl: () => string,
 ): readonly HttpRoute[] {
   const { vkey, vrfPublicKey } = maker
@@ -94,7 +97,7 @@ export function publicRoutes(
       },
     }),
     openApiRoute(() => ({
-      operations,
+      operations: OPERATIONS,
       lookupsNeedToken,
       version: VERSION,
       serverUrl: publicUrl(),
@@ -162,7 +165,7 @@ export function consoleRoutes(
 function consoleSources(
   { config }: Process,
   { keys, maker, database, published }: OpenedLog,
-  { stores, operations }: StartedApplication,
+  { stores }: StartedApplication,
   { publicUrl, localUrl, figures, onReset }: ConsoleDeps,
 ): ConsoleSources {
   const { vkey, vrfPublicKey } = maker
@@ -173,7 +176,7 @@ function consoleSources(
     mediaUrl: config.application.janus?.clientUrl,
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
-    requests: requestReader([...operations, ...plainOperations(config.application.lookupsNeedToken)]),
+    requests: requestReader([...OPERATIONS, ...plainOperations(config.application.lookupsNeedToken)]),
     log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
     displayNameOf: userId => database.view(view => stores.accounts.displayNameOf(view, userId as UserId)),
     waitingFor: (userId, deviceId) =>

@@ -8,6 +8,7 @@ import { SignalError } from '../../errors.ts'
 import { NodeServer } from '../../fronts/link/node-sockets.ts'
 import { COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
 import { WriterLink } from '../../fronts/writer-link.ts'
+import { WriterPort } from '../../fronts/writer-port.ts'
 import { type LogMaker, LogStore } from '../../keyserver/log-store.ts'
 import type { Registration } from '../../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../../limits.ts'
@@ -248,6 +249,7 @@ class Node implements RunningServer {
     const { world, logger, fatal } = this.#context
     const isStarting = () => this.#context.phase === 'starting'
     return new WriterLink({
+      port: new WriterPort(),
       self: { name: `${this.#node.name}/registrations`, version: VERSION },
       system: this.#system,
       serves: new Map(),
