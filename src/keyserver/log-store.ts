@@ -17,8 +17,11 @@ import type { VerifierKey } from '../log/note.ts'
 import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
 import type { Node } from '../log/tree.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import { KIND, NUMBER } from '../store/engine/key-parts.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
-import { bytesTable, type Change, type Store, textKeyTable, type View } from '../store/engine/store.ts'
+import { count, object, type RowOf, text } from '../store/engine/row-form.ts'
+import type { Change, Store, View } from '../store/engine/store.ts'
+import { bytesTable, textKeyTable } from '../store/engine/table.ts'
 import { isOfLmdb } from '../store/engine/write-failure.ts'
 import { IdentityTable, type LoggedIdentity, type PendingWrites } from './identity-table.ts'
 import { LookupIndex } from './lookup-index.ts'
@@ -35,23 +38,56 @@ export const LOG_TABLES = {
   lookup: 'log-lookup',
 } as const
 
-export const TILES = bytesTable(LOG_TABLES.tiles)
-export const BUNDLES = bytesTable(LOG_TABLES.bundles)
-export const IDENTITIES = bytesTable(LOG_TABLES.identities)
-export const LOOKUP = bytesTable(LOG_TABLES.lookup)
-export const HEAD = textKeyTable<LogHead>(LOG_TABLES.head)
-export const MAKER = textKeyTable<LogMaker>(LOG_TABLES.maker)
+export const TILES = bytesTable({
+  name: LOG_TABLES.tiles,
+  subject: 'the log',
+  holds: 'a tile of 256 hashes at most',
+  key: { level: KIND, index: NUMBER },
+})
+export const BUNDLES = bytesTable({
+  name: LOG_TABLES.bundles,
+  subject: 'the log',
+  holds: 'a bundle of 256 entries at most',
+  key: { index: NUMBER },
+})
+export const IDENTITIES = bytesTable({
+  name: LOG_TABLES.identities,
+  subject: 'the log',
+  holds: 'whose the keys of a block of entries are',
+  key: { block: NUMBER },
+})
+export const LOOKUP = bytesTable({
+  name: LOG_TABLES.lookup,
+  subject: 'the log',
+  holds: 'a node of the index by VRF hash',
+  key: { node: NUMBER },
+})
+export const HEAD = textKeyTable({
+  name: LOG_TABLES.head,
+  subject: 'the log',
+  holds: 'the signed checkpoint, and the one that was shown last',
+  key: '`head` or `shown`',
+  row: object({ treeSize: count, checkpoint: text }),
+})
+
+/** Origin and key that the store was made with; others must not write to it. */
+export type LogMaker = RowOf<typeof LOG_MAKER>
+const LOG_MAKER = object({
+  /** `STORE_FORM` of the program that made it. */
+  storeForm: count,
+  vkey: text,
+  vrfPublicKey: text,
+})
+export const MAKER = textKeyTable({
+  name: LOG_TABLES.maker,
+  subject: 'the log',
+  holds: 'origin and keys that the store was made with',
+  key: '`maker`',
+  row: LOG_MAKER,
+})
 
 /** The key of the head that was shown last, beside `head`, where witnesses cosign. */
 export const SHOWN = 'shown'
-
-/** Origin and key that the store was made with; others must not write to it. */
-export interface LogMaker {
-  /** `STORE_FORM` of the program that made it. */
-  readonly storeForm: number
-  readonly vkey: string
-  readonly vrfPublicKey: string
-}
 
 /** The log's own signed checkpoint. Throws `CHECKPOINT_INVALID` with the reason when it is not of this log and size. */
 export function openHead(head: LogHead, verifier: VerifierKey): Checkpoint {

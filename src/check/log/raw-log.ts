@@ -5,12 +5,7 @@
 
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { indexKey, tileKey } from '../../store/engine/keys.ts'
-import {
-  type LmdbStore,
-  recordEncoder,
-  type Snapshot,
-  type StoredTable,
-} from '../../store/engine/lmdb-store.ts'
+import { type LmdbStore, rowEncoder, type Snapshot, type StoredTable } from '../../store/engine/lmdb-store.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 /** Tables of rows under binary keys. */
@@ -37,7 +32,7 @@ export class RawLog {
   /** A record decoded: anything at all, or undefined when there is none. Throws when it can't be decoded. */
   record(name: RecordName, key: string): unknown {
     const bytes = this.recordBytes(name, key)
-    return bytes && recordEncoder().decode(bytes)
+    return bytes && rowEncoder().decode(bytes)
   }
 
   recordBytes(name: RecordName, key: string): Uint8Array | undefined {

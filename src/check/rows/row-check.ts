@@ -6,18 +6,26 @@
  * over them. What is sealed stays so: the check needs no secret, and says of sealed bytes only whether they can be some.
  */
 
-import { endingKey, TIME_BYTES } from '../../store/engine/expiries.ts'
+import { FIGURES } from '../../store/calls/call-tables.ts'
+import {
+  DEVICE_LIST_CHAINS,
+  DEVICE_LISTS,
+  DEVICE_LISTS_PENDING,
+  DEVICES,
+  DEVICES_REMOVED,
+} from '../../store/devices/device-tables.ts'
+import { EXPIRIES, endingKey, TIME_BYTES } from '../../store/engine/expiries.ts'
+import { keyName, lengthsOf } from '../../store/engine/key-parts.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
-import { ACCOUNT_TABLES } from './account-tables.ts'
-import { CALL_TABLES } from './call-tables.ts'
-import { CODE_TABLES } from './code-tables.ts'
-import { CONTACT_TABLES } from './contact-tables.ts'
-import { DEVICE_TABLES } from './device-tables.ts'
+import type { AnyTable, DescribedTable, Relation } from '../../store/engine/table.ts'
+import { INBOX_HEADS } from '../../store/messages/message-tables.ts'
+import { ID_LISTS } from '../../store/tables/id-lists.ts'
+import { CHECKED_TABLES } from './checked-tables.ts'
+import { wrongFigures, wrongHead } from './counted-rows.ts'
 import { EndingSet, partsFor } from './endings.ts'
-import { count, flag, oneOf, record } from './form.ts'
-import { MESSAGE_TABLES } from './message-tables.ts'
+import { emptyEntry } from './listed-ids.ts'
+import { brokenChain, strangeList, unloggedKey, unloggedList } from './logged-devices.ts'
 import { StoredRows, UNREADABLE } from './stored-rows.ts'
-import { byBeginning, type TableCheck } from './table-check.ts'
 
 /** A row that is damaged, or that another one disagrees with. */
 export interface RowFault {
@@ -45,39 +53,9 @@ export interface RowReport {
   readonly unread: readonly string[]
 }
 
-/** By name: every table that is not the log's. */
-export const TABLE_CHECKS: Readonly<Record<string, TableCheck>> = {
-  ...ACCOUNT_TABLES,
-  ...DEVICE_TABLES,
-  ...CONTACT_TABLES,
-  ...CALL_TABLES,
-  ...MESSAGE_TABLES,
-  ...CODE_TABLES,
-  expiries: {
-    key: Array.from({ length: 64 }, (_, at) => at + TIME_BYTES + 1),
-    keyAs: key => `kind ${key[TIME_BYTES]}, ${byBeginning(key.subarray(TIME_BYTES + 1))}`,
-    form: oneOf(0),
-    *disagreements(key) {
-      const kind = key[TIME_BYTES]!
-      const length = key.length - TIME_BYTES - 1
-      const owner = OWNERS.get(kind)
-      if (owner === undefined) yield 'nothing ends so'
-      else if (owner.key === 'text' || !owner.key.includes(length))
-        yield 'it names no row that there could be'
-    },
-    remedy: 'the sweep logs a fault for it each minute: restore a backup',
-  },
-  'copy-state': {
-    key: 'text',
-    keyAs: () => 'state',
-    form: record({ number: count, epoch: count, isFilling: flag }),
-    remedy: 'remove the store of this node: it is filled anew from the record',
-  },
-}
-
 /** Throws what reading the store throws. */
 export function checkRows(database: LmdbStore, options: RowCheckOptions = {}): RowReport {
-  const rows = new StoredRows(database, TABLE_CHECKS)
+  const rows = new StoredRows(database, CHECKED_TABLES.values())
   try {
     return new RowCheck(rows, options).run()
   } finally {
@@ -108,7 +86,7 @@ class RowCheck {
     const unread: string[] = []
     // The small ones first, so that a check that is cut short has most of them.
     for (const name of this.#sizes.keys()) {
-      this.#checkTable(name, TABLE_CHECKS[name]!)
+      this.#checkTable(CHECKED_TABLES.get(name)!)
       if (!this.#hasTime) unread.push(name)
     }
     this.#checkEndings()
@@ -116,23 +94,26 @@ class RowCheck {
     return { tables: this.#sizes.size, rows: this.#count, faults: this.#faults, told: this.#told, unread }
   }
 
-  #checkTable(name: string, check: TableCheck): void {
+  #checkTable(table: AnyTable): void {
     if (!this.#hasTime) return
-    for (const { key, value } of this.#rows.rows(name)) {
+    for (const { key, value } of this.#rows.rows(table.name)) {
       this.#count++
-      if (value === UNREADABLE) this.#report(name, check, key, 'the row is not one of its table')
-      else this.#checkRow(name, check, key, value)
+      if (value === UNREADABLE) this.#report(table, key, 'the row is not one of its table')
+      else for (const what of this.#disagreements(table, key, value)) this.#report(table, key, what)
       if (!this.#step()) return
     }
   }
 
-  #checkRow(name: string, check: TableCheck, key: Buffer, value: unknown): void {
-    const { disagreements, ending } = check
-    for (const what of disagreements?.(key, value, this.#rows) ?? []) this.#report(name, check, key, what)
+  *#disagreements({ name, description }: AnyTable, key: Buffer, value: unknown): Iterable<string> {
+    for (const relation of description.relations ?? []) {
+      if (!isKept(relation, key, value, this.#rows)) yield sentenceOf(relation, key, value)
+    }
+    yield* description.disagreements?.(key, value, this.#rows) ?? []
+    yield* COMPUTED.get(name)?.(key, value, this.#rows) ?? []
+    const { ending } = description
     const atMs = ending?.atMs?.(value)
     if (ending === undefined || atMs === undefined) return
-    if (!this.#rows.has('expiries', endingKey(ending.kind, atMs, key)))
-      this.#report(name, check, key, NO_ENDING)
+    if (!this.#rows.has(EXPIRIES.name, endingKey(ending.kind, atMs, key))) yield NO_ENDING
   }
 
   /** Checks rows whose endings may be at any time. */
@@ -144,25 +125,26 @@ class RowCheck {
         endings.add(key)
         if (!this.#step()) return
       }
-      for (const [name, check] of Object.entries(TABLE_CHECKS)) {
-        if (check.ending !== undefined && check.ending.atMs === undefined) {
-          this.#checkEndingsOf(name, check, check.ending.kind, endings)
-        }
+      for (const table of CHECKED_TABLES.values()) {
+        const { ending } = table.description
+        if (ending !== undefined && ending.atMs === undefined)
+          this.#checkEndingsOf(table, ending.kind, endings)
       }
     }
   }
 
-  #checkEndingsOf(name: string, check: TableCheck, kind: number, endings: EndingSet): void {
-    for (const key of this.#rows.keys(name)) {
-      if (endings.lacks(kind, key)) this.#report(name, check, key, NO_ENDING)
+  #checkEndingsOf(table: AnyTable, kind: number, endings: EndingSet): void {
+    for (const key of this.#rows.keys(table.name)) {
+      if (endings.lacks(kind, key)) this.#report(table, key, NO_ENDING)
       if (!this.#step()) return
     }
   }
 
-  #report(table: string, { keyAs, remedy }: TableCheck, key: Buffer, what: string): void {
+  #report({ name, description }: AnyTable, key: Buffer, what: string): void {
     this.#faults++
     if (this.#told.length === FAULTS_TOLD_MAX) return
-    this.#told.push({ table, key: keyAs(key), detail: `${what}; ${remedy}` })
+    const detail = `${what}; ${description.remedy}`
+    this.#told.push({ table: name, key: keyName(description.key, key), detail })
   }
 
   /** Whether to go on. */
@@ -175,16 +157,55 @@ class RowCheck {
   }
 }
 
+function isKept(relation: Relation<unknown>, key: Buffer, value: unknown, rows: StoredRows): boolean {
+  const under = relation.under(key, value)
+  if (under === undefined) return true
+  const isSo = (other: unknown) => relation.where?.(other as never, key, value) ?? true
+  return [relation.in]
+    .flat()
+    .some(table => (relation.where === undefined ? rows.has(table, under) : rows.holds(table, under, isSo)))
+}
+
+function sentenceOf({ otherwise }: Relation<unknown>, key: Buffer, value: unknown): string {
+  return typeof otherwise === 'string' ? otherwise : otherwise(key, value)
+}
+
+function* misplacedEnding(key: Buffer): Iterable<string> {
+  const parts = OWNERS.get(key[TIME_BYTES]!)
+  if (parts === undefined) return yield 'nothing ends so'
+  const [least, most] = lengthsOf(parts)
+  const length = key.length - TIME_BYTES - 1
+  if (length < least || length > most) yield 'it names no row that there could be'
+}
+
+type Computation<Value> = (key: Buffer, value: Value, rows: StoredRows) => Iterable<string>
+
+/** Beside what descriptions say: rules that compute something from many rows, or from the log. */
+const COMPUTED = new Map([
+  computed(DEVICES, unloggedKey),
+  computed(DEVICES_REMOVED, unloggedKey),
+  computed(DEVICE_LISTS, unloggedList),
+  computed(DEVICE_LIST_CHAINS, brokenChain),
+  computed(DEVICE_LISTS_PENDING, strangeList),
+  computed(ID_LISTS, emptyEntry),
+  computed(FIGURES, wrongFigures),
+  computed(INBOX_HEADS, wrongHead),
+  computed(EXPIRIES, misplacedEnding),
+])
+
+function computed<Value>(
+  { name }: DescribedTable<Value>,
+  computation: Computation<NoInfer<Value>>,
+): readonly [string, Computation<unknown>] {
+  return [name, computation as Computation<unknown>]
+}
+
 const NO_ENDING = 'expiries has no ending for it, so it stays for ever'
-/** By kind, the tables whose rows end so. */
+/** The parts of the keys of rows that end so, by kind. */
 const OWNERS = new Map(
-  Object.values({
-    ...ACCOUNT_TABLES,
-    ...CONTACT_TABLES,
-    ...CALL_TABLES,
-    ...MESSAGE_TABLES,
-    ...CODE_TABLES,
-  }).flatMap(check => (check.ending === undefined ? [] : [[check.ending.kind, check] as const])),
+  [...CHECKED_TABLES.values()].flatMap(({ description: { ending, key } }) =>
+    ending === undefined ? [] : [[ending.kind, key] as const],
+  ),
 )
 const FAULTS_TOLD_MAX = 100
 const ROWS_PER_QUESTION = 256

@@ -9,17 +9,9 @@ import { assert, SignalError } from '../../errors.ts'
 import { readChangedRows } from './changed-rows.ts'
 import { nameOfKey } from './keys.ts'
 import type { LmdbStore } from './lmdb-store.ts'
-import type {
-  Change,
-  FollowedChange,
-  Happening,
-  HappeningOf,
-  RowWatcher,
-  Store,
-  Table,
-  View,
-} from './store.ts'
+import type { Change, FollowedChange, Happening, HappeningOf, RowWatcher, Store, View } from './store.ts'
 import { Subscribers } from './subscribers.ts'
+import type { Table } from './table.ts'
 
 export interface FollowedStoreDeps {
   readonly database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>

@@ -4,18 +4,27 @@ import { ABORT, type Database as LmdbTable, type RootDatabase, TransactionFlags 
 import type { WrittenRow } from './change-ledger.ts'
 import { bufferOf } from './lmdb-change.ts'
 import { writing } from './lmdb-writes.ts'
-import { textKeyTable } from './store.ts'
+import { count, flag, object, type RowOf } from './row-form.ts'
+import { textKeyTable } from './table.ts'
 
 /** How far a copy of a ledger has come. */
-export interface CopyState {
+export type CopyState = RowOf<typeof COPY_STATE_ROW>
+const COPY_STATE_ROW = object({
   /** The last change's; 0 where there was none. */
-  readonly number: number
-  readonly epoch: number
+  number: count,
+  epoch: count,
   /** Whether rows of a snapshot are still missing. */
-  readonly isFilling: boolean
-}
+  isFilling: flag,
+})
 
-export const COPY_STATE = textKeyTable<CopyState>('copy-state')
+export const COPY_STATE = textKeyTable({
+  name: 'copy-state',
+  subject: 'the copy of a ledger',
+  holds: 'how far it has come',
+  key: '`state`',
+  row: COPY_STATE_ROW,
+  remedy: 'remove the store of this node: it is filled anew from the ledger',
+})
 export const STATE_KEY = 'state'
 
 /** Its one table of bytes, by name, keys as LMDB has them. */

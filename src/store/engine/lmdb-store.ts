@@ -23,22 +23,20 @@ import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
 import { COPY_STATE, type CopyState, LedgerCopy, STATE_KEY } from './ledger-copy.ts'
 import { LmdbChange, LmdbView, type OpenTable, type StoreFigures } from './lmdb-change.ts'
-import {
-  type Change,
-  DESCRIBED_TABLES,
-  type FollowedChange,
-  type Happening,
-  type HappeningOf,
-  type Key,
-  type Row,
-  type RowWatcher,
-  type Store,
-  type Table,
-  type View,
-  type WatchedRow,
+import type {
+  Change,
+  FollowedChange,
+  Happening,
+  HappeningOf,
+  Row,
+  RowWatcher,
+  Store,
+  View,
+  WatchedRow,
 } from './store.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 import { Subscribers } from './subscribers.ts'
+import { DESCRIBED_TABLES, type Key, type Table } from './table.ts'
 import { markUnsynced, mayHaveLostWrites, readBootId, syncMarked, syncNow } from './unsynced-mark.ts'
 
 /** A table with its rows as they are stored. */
@@ -419,13 +417,13 @@ export class LmdbStore implements Store {
     const known = this.#openTables.get(table)
     if (known !== undefined) return known
     const { name, codec, keys, shapes } = table
-    const isRecord = codec === 'record'
+    const isMsgpack = codec === 'msgpack'
     // lmdb-js takes an encoder, though its types do not say so.
     const lmdb = this.#environment.openDB<unknown, Key>(name, {
-      ...(isRecord && keys === 'bytes' ? { encoder: recordEncoder(shapes) } : {}),
-      ...(keys === 'text' ? { encoding: isRecord ? 'msgpack' : 'binary' } : {}),
+      ...(isMsgpack && keys === 'bytes' ? { encoder: rowEncoder(shapes) } : {}),
+      ...(keys === 'text' ? { encoding: isMsgpack ? 'msgpack' : 'binary' } : {}),
       ...(keys === 'bytes' ? { keyEncoding: 'binary' } : {}),
-      ...(keys === 'bytes' && !isRecord ? { encoding: 'binary' } : {}),
+      ...(keys === 'bytes' && !isMsgpack ? { encoding: 'binary' } : {}),
     }) as LmdbTable<unknown, Key> | undefined
     if (lmdb === undefined) return undefined
     const opened = { name, lmdb, watchers: this.#watchersOf(name) }
@@ -458,8 +456,8 @@ export class LmdbStore implements Store {
   }
 }
 
-/** Writes and reads the records of a `table` of these shapes. */
-export function recordEncoder(shapes: readonly (readonly string[])[] = []): Encoder {
+/** Writes and reads the rows of a `table` of these shapes. */
+export function rowEncoder(shapes: readonly (readonly string[])[] = []): Encoder {
   return new Encoder({
     copyBuffers: true,
     // Marked so, they are what they were again after a record that brings names of its own under the same position.
