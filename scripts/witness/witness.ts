@@ -16,19 +16,20 @@ import type { Store } from '../../src/store/engine/store.ts'
 import { textKeyTable } from '../../src/store/engine/table.ts'
 import type { WitnessedLogs } from './log-list.ts'
 
-const COSIGNED = textKeyTable({
-  name: 'cosigned',
-  subject: 'the log',
-  holds: 'the newest cosigned checkpoint',
-  key: 'origin',
-  row: object({
+const COSIGNED = textKeyTable(
+  'cosigned',
+  'origin',
+  object({
     treeSize: count,
     rootHash: bytes(HASH_BYTES),
     /** The checkpoint with the signatures of the log and of the witness. */
     note: text,
   }),
-})
-type Cosigned = RowOf<typeof COSIGNED.description.row>
+  {
+    holds: 'the newest cosigned checkpoint',
+  },
+)
+type Cosigned = RowOf<typeof COSIGNED.row>
 
 export type WitnessAnswer =
   /** Signature lines of the witness. */

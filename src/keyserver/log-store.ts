@@ -19,7 +19,7 @@ import type { Node } from '../log/tree.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { KIND, NUMBER } from '../store/engine/key-parts.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
-import { count, object, type RowOf, text } from '../store/engine/row-form.ts'
+import { bytes, count, object, type RowOf, text } from '../store/engine/row-form.ts'
 import type { Change, Store, View } from '../store/engine/store.ts'
 import { bytesTable, textKeyTable } from '../store/engine/table.ts'
 import { isOfLmdb } from '../store/engine/write-failure.ts'
@@ -38,36 +38,21 @@ export const LOG_TABLES = {
   lookup: 'log-lookup',
 } as const
 
-export const TILES = bytesTable({
-  name: LOG_TABLES.tiles,
-  subject: 'the log',
-  holds: 'a tile of 256 hashes at most',
-  key: { level: KIND, index: NUMBER },
+export const TILES = bytesTable(LOG_TABLES.tiles, { level: KIND, index: NUMBER }, bytes(), {
+  holds: 'up to 256 hashes',
 })
-export const BUNDLES = bytesTable({
-  name: LOG_TABLES.bundles,
-  subject: 'the log',
-  holds: 'a bundle of 256 entries at most',
-  key: { index: NUMBER },
+export const BUNDLES = bytesTable(LOG_TABLES.bundles, { index: NUMBER }, bytes(), {
+  holds: 'up to 256 entries',
 })
-export const IDENTITIES = bytesTable({
-  name: LOG_TABLES.identities,
-  subject: 'the log',
-  holds: 'whose the keys of a block of entries are',
-  key: { block: NUMBER },
+export const IDENTITIES = bytesTable(LOG_TABLES.identities, { block: NUMBER }, bytes(), {
+  holds: 'users and devices whose the keys of entries are',
 })
-export const LOOKUP = bytesTable({
-  name: LOG_TABLES.lookup,
-  subject: 'the log',
+export const LOOKUP = bytesTable(LOG_TABLES.lookup, { node: NUMBER }, bytes(), {
   holds: 'a node of the index by VRF hash',
-  key: { node: NUMBER },
 })
-export const HEAD = textKeyTable({
-  name: LOG_TABLES.head,
-  subject: 'the log',
+const LOG_HEAD = object({ treeSize: count, checkpoint: text })
+export const HEAD = textKeyTable(LOG_TABLES.head, '`head` or `shown`', LOG_HEAD, {
   holds: 'the signed checkpoint, and the one that was shown last',
-  key: '`head` or `shown`',
-  row: object({ treeSize: count, checkpoint: text }),
 })
 
 /** Origin and key that the store was made with; others must not write to it. */
@@ -78,12 +63,8 @@ const LOG_MAKER = object({
   vkey: text,
   vrfPublicKey: text,
 })
-export const MAKER = textKeyTable({
-  name: LOG_TABLES.maker,
-  subject: 'the log',
+export const MAKER = textKeyTable(LOG_TABLES.maker, '`maker`', LOG_MAKER, {
   holds: 'origin and keys that the store was made with',
-  key: '`maker`',
-  row: LOG_MAKER,
 })
 
 /** The key of the head that was shown last, beside `head`, where witnesses cosign. */

@@ -6,20 +6,10 @@
  * over them. What is sealed stays so: the check needs no secret, and says of sealed bytes only whether they can be some.
  */
 
-import { FIGURES } from '../../store/calls/call-tables.ts'
-import {
-  DEVICE_LIST_CHAINS,
-  DEVICE_LISTS,
-  DEVICE_LISTS_PENDING,
-  DEVICES,
-  DEVICES_REMOVED,
-} from '../../store/devices/device-tables.ts'
 import { EXPIRIES, endingKey, TIME_BYTES } from '../../store/engine/expiries.ts'
 import { keyName, lengthsOf } from '../../store/engine/key-parts.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
-import type { AnyTable, DescribedTable, Relation } from '../../store/engine/table.ts'
-import { INBOX_HEADS } from '../../store/messages/message-tables.ts'
-import { ID_LISTS } from '../../store/tables/id-lists.ts'
+import type { AnyTable, Relation } from '../../store/engine/table.ts'
 import { CHECKED_TABLES } from './checked-tables.ts'
 import { wrongFigures, wrongHead } from './counted-rows.ts'
 import { EndingSet, partsFor } from './endings.ts'
@@ -104,13 +94,17 @@ class RowCheck {
     }
   }
 
-  *#disagreements({ name, description }: AnyTable, key: Buffer, value: unknown): Iterable<string> {
-    for (const relation of description.relations ?? []) {
-      if (!isKept(relation, key, value, this.#rows)) yield sentenceOf(relation, key, value)
-    }
+  *#disagreements(
+    { name, key: parts, description }: AnyTable,
+    key: Buffer,
+    value: unknown,
+  ): Iterable<string> {
+    const { ending, ownKey, relations = [] } = description
+    const own = ownKey?.(key, value)
+    if (own !== undefined && !key.equals(own)) yield `it says that it is ${keyName(parts, Buffer.from(own))}`
+    for (const relation of relations) yield* lackOf(relation, key, value, this.#rows)
     yield* description.disagreements?.(key, value, this.#rows) ?? []
-    yield* COMPUTED.get(name)?.(key, value, this.#rows) ?? []
-    const { ending } = description
+    yield* COMPUTED[name]?.(key, value as never, this.#rows) ?? []
     const atMs = ending?.atMs?.(value)
     if (ending === undefined || atMs === undefined) return
     if (!this.#rows.has(EXPIRIES.name, endingKey(ending.kind, atMs, key))) yield NO_ENDING
@@ -140,11 +134,10 @@ class RowCheck {
     }
   }
 
-  #report({ name, description }: AnyTable, key: Buffer, what: string): void {
+  #report({ name, key: parts, description }: AnyTable, key: Buffer, what: string): void {
     this.#faults++
     if (this.#told.length === FAULTS_TOLD_MAX) return
-    const detail = `${what}; ${description.remedy}`
-    this.#told.push({ table: name, key: keyName(description.key, key), detail })
+    this.#told.push({ table: name, key: keyName(parts, key), detail: `${what}; ${description.remedy}` })
   }
 
   /** Whether to go on. */
@@ -157,17 +150,21 @@ class RowCheck {
   }
 }
 
-function isKept(relation: Relation<unknown>, key: Buffer, value: unknown, rows: StoredRows): boolean {
+function* lackOf(
+  relation: Relation<unknown>,
+  key: Buffer,
+  value: unknown,
+  rows: StoredRows,
+): Iterable<string> {
   const under = relation.under(key, value)
-  if (under === undefined) return true
-  const isSo = (other: unknown) => relation.where?.(other as never, key, value) ?? true
-  return [relation.in]
-    .flat()
-    .some(table => (relation.where === undefined ? rows.has(table, under) : rows.holds(table, under, isSo)))
-}
-
-function sentenceOf({ otherwise }: Relation<unknown>, key: Buffer, value: unknown): string {
-  return typeof otherwise === 'string' ? otherwise : otherwise(key, value)
+  if (under === undefined) return
+  const tables = [relation.in].flat()
+  const isSo = (other: never) => relation.where!(other, key, value)
+  const isThere = (table: string) =>
+    relation.where === undefined ? rows.has(table, under) : rows.holds(table, under, isSo)
+  if (tables.some(isThere)) return
+  const { what = 'it' } = relation
+  yield `${tables.join(' or ')} does not have ${typeof what === 'string' ? what : what(key, value)}`
 }
 
 function* misplacedEnding(key: Buffer): Iterable<string> {
@@ -178,32 +175,24 @@ function* misplacedEnding(key: Buffer): Iterable<string> {
   if (length < least || length > most) yield 'it names no row that there could be'
 }
 
-type Computation<Value> = (key: Buffer, value: Value, rows: StoredRows) => Iterable<string>
-
-/** Beside what descriptions say: rules that compute something from many rows, or from the log. */
-const COMPUTED = new Map([
-  computed(DEVICES, unloggedKey),
-  computed(DEVICES_REMOVED, unloggedKey),
-  computed(DEVICE_LISTS, unloggedList),
-  computed(DEVICE_LIST_CHAINS, brokenChain),
-  computed(DEVICE_LISTS_PENDING, strangeList),
-  computed(ID_LISTS, emptyEntry),
-  computed(FIGURES, wrongFigures),
-  computed(INBOX_HEADS, wrongHead),
-  computed(EXPIRIES, misplacedEnding),
-])
-
-function computed<Value>(
-  { name }: DescribedTable<Value>,
-  computation: Computation<NoInfer<Value>>,
-): readonly [string, Computation<unknown>] {
-  return [name, computation as Computation<unknown>]
-}
+/** By table, beside what descriptions say: rules that compute something from many rows, or from the log. */
+const COMPUTED: Readonly<Record<string, (key: Buffer, value: never, rows: StoredRows) => Iterable<string>>> =
+  {
+    devices: unloggedKey,
+    'devices-removed': unloggedKey,
+    'device-lists': unloggedList,
+    'device-list-chains': brokenChain,
+    'device-lists-pending': strangeList,
+    'id-lists': emptyEntry,
+    'call-history-figures': wrongFigures,
+    'inbox-heads': wrongHead,
+    expiries: misplacedEnding,
+  }
 
 const NO_ENDING = 'expiries has no ending for it, so it stays for ever'
 /** The parts of the keys of rows that end so, by kind. */
 const OWNERS = new Map(
-  [...CHECKED_TABLES.values()].flatMap(({ description: { ending, key } }) =>
+  [...CHECKED_TABLES.values()].flatMap(({ key, description: { ending } }) =>
     ending === undefined ? [] : [[ending.kind, key] as const],
   ),
 )

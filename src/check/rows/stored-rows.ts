@@ -119,18 +119,18 @@ export class StoredRows implements OtherRows {
 }
 
 function openTable(database: LmdbStore, table: AnyTable): OpenTable {
-  const { name, keys, shapes, description } = table
+  const { name, keys, key, shapes } = table
   const rows = database.storedRows(name, keys)
-  return { table, rows, keyLengths: lengthsOf(description.key), encoder: rowEncoder(shapes) }
+  return { table, rows, keyLengths: lengthsOf(key), encoder: rowEncoder(shapes) }
 }
 
 function decoded(open: OpenTable, key: Uint8Array, bytes: Uint8Array): unknown {
-  const { codec, shapes, description } = open.table
+  const { codec, shapes, row } = open.table
   const [least, most] = open.keyLengths
   if (key.length < least || key.length > most) return UNREADABLE
   try {
     const value: unknown = codec === 'bytes' ? bytes : open.encoder.decode(bytes)
-    if (description.row.fits(value)) return value
+    if (row.fits(value)) return value
   } catch {
     // Said below.
   }

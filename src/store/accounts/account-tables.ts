@@ -22,7 +22,7 @@ import {
   tuple,
   typed,
 } from '../engine/row-form.ts'
-import { OF_A_USER, rowTable } from '../engine/table.ts'
+import { type Relation, rowTable } from '../engine/table.ts'
 
 const SETTINGS = object({ discoverableByEmail: flag, discoverableByPhone: flag, callsFromContactsOnly: flag })
 const USER = object({
@@ -34,26 +34,29 @@ const USER = object({
   erasesAtMs: optional(count),
 })
 
-export const USERS = rowTable({
-  name: 'users',
-  subject: 'accounts',
+export const USERS = rowTable('users', { user: ID }, USER, {
   holds: 'name, settings, primary login method',
-  key: { user: ID },
-  row: USER,
   shapes: [USER.shape(), SETTINGS.shape()],
   ending: { kind: EXPIRY.erasure, atMs: ({ erasesAtMs }) => erasesAtMs },
   relations: [
     {
       in: 'login-methods',
       under: key => key,
-      where: (methods: readonly LoginMethod[], _, { primaryMethodId }) =>
-        methods.some(({ id }) => id === primaryMethodId),
-      otherwise: 'the primary login method of the user is not in login-methods',
+      where: (methods: Methods, _, user) => methods.some(({ id }) => id === user.primaryMethodId),
+      what: 'the primary login method of the user',
     },
   ],
   remedy: 'the user can’t use the account: restore a backup',
 })
 
+/** The user with whose id a key begins. */
+export const OF_A_USER: Relation<unknown> = {
+  in: 'users',
+  under: key => key.subarray(0, ID.bytes),
+  what: 'its user',
+}
+
+type Methods = readonly LoginMethod[]
 const METHOD = { id: id<MethodId>(), addedAtMs: count, lastUsedAtMs: count }
 const ADDRESS_METHOD = object({ kind: oneOf('email', 'phone'), key: text, shown: text, ...METHOD })
 const SOCIAL_METHOD = object({
@@ -66,24 +69,18 @@ const SOCIAL_METHOD = object({
   sealedRefreshToken: optional(bytes()),
   clientId: optional(text),
 })
+const LOGIN_METHOD = either(ADDRESS_METHOD, SOCIAL_METHOD)
 
 /** All of a user's in one row: they are few, and read together. */
-export const LOGIN_METHODS = rowTable({
-  name: 'login-methods',
-  subject: 'accounts',
+export const LOGIN_METHODS = rowTable('login-methods', { user: ID }, listOf(LOGIN_METHOD), {
   holds: 'all addresses and identities that the user signs in with',
-  key: { user: ID },
-  row: listOf(either(ADDRESS_METHOD, SOCIAL_METHOD)),
   shapes: [ADDRESS_METHOD.shape()],
   relations: [OF_A_USER],
   *disagreements(key, methods, rows) {
-    for (const each of methods) {
-      const isFound = rows.holds<MethodOwner>(
-        'login-method-owners',
-        textKey(identifierOf(each)),
-        ({ userId, methodId }) => userId === userInKey(key) && methodId === each.id,
-      )
-      if (!isFound) yield `login-method-owners does not name the user for login method ${each.id}`
+    for (const { id, ...method } of methods) {
+      const isTheirs = ({ userId, methodId }: MethodOwner) => userId === userInKey(key) && methodId === id
+      if (!rows.holds('login-method-owners', textKey(identifierOf(method)), isTheirs))
+        yield `login-method-owners does not name the user for login method ${id}`
     }
   },
   remedy: 'the user can’t sign in so: restore a backup',
@@ -93,40 +90,29 @@ export const LOGIN_METHODS = rowTable({
 export type MethodOwner = RowOf<typeof METHOD_OWNER>
 const METHOD_OWNER = object({ userId: id<UserId>(), methodId: id<MethodId>() })
 
-export const LOGIN_METHOD_OWNERS = rowTable({
-  name: 'login-method-owners',
-  subject: 'accounts',
+export const LOGIN_METHOD_OWNERS = rowTable('login-method-owners', { identifier: HASH }, METHOD_OWNER, {
   holds: 'whose an address or identity is',
-  key: { identifier: HASH },
-  row: METHOD_OWNER,
   relations: [
     {
       in: 'login-methods',
       under: (_, { userId }) => idsKey(userId),
-      where: (methods: readonly LoginMethod[], key, { methodId }) =>
+      where: (methods: Methods, key, { methodId }) =>
         methods.some(each => each.id === methodId && textKey(identifierOf(each)).equals(key)),
-      otherwise: (_, { userId, methodId }) =>
-        `login-methods has no login method ${methodId} of user ${userId} with this identifier`,
+      what: (_, { userId, methodId }) => `login method ${methodId} of user ${userId} with this identifier`,
     },
   ],
   remedy: 'who signs in so is not found, or can’t register: restore a backup',
 })
 
-export const IDENTITY_TOKENS = rowTable({
-  name: 'identity-tokens',
-  subject: 'accounts',
+/** `attempt`: SHA-256 of the request's `Idempotency-Key`. */
+const TOKEN_USE = object({ attempt: optional(bytes(32)), sealedOutcome: optional(sealed) })
+
+export const IDENTITY_TOKENS = rowTable('identity-tokens', { token: HASH }, TOKEN_USE, {
   holds: 'that an ID token was used, and what came of it',
-  key: { token: HASH },
-  row: object({
-    /** SHA-256 of the request's `Idempotency-Key`. */
-    attempt: optional(bytes(32)),
-    sealedOutcome: optional(sealed),
-  }),
   ending: { kind: EXPIRY.identityToken },
   remedy: 'an ID token may be accepted twice until it expires',
 })
 
-const SESSION_ID = 16
 const SESSION = object({
   userId: id<UserId>(),
   generation: count,
@@ -142,70 +128,41 @@ const SESSION = object({
   revokedBecause: optional(typed<RevocationReason>(text)),
 })
 
-export const SESSIONS = rowTable({
-  name: 'sessions',
-  subject: 'sessions',
+export const SESSIONS = rowTable('sessions', { session: opaque(16) }, SESSION, {
   holds: 'user, device, generation of tokens, times',
-  key: { session: opaque(SESSION_ID) },
-  row: SESSION,
   shapes: [SESSION.shape(), SESSION.shape('deviceId')],
   ending: { kind: EXPIRY.session },
   relations: [
-    {
-      in: 'users',
-      under: (_, { userId }) => idsKey(userId),
-      otherwise: (_, { userId }) => `its user ${userId} is not in users`,
-    },
-    {
-      in: 'sessions-by-user',
-      under: (key, { userId }) => Buffer.concat([idsKey(userId), key]),
-      otherwise: (_, { userId }) => `sessions-by-user does not have it among those of user ${userId}`,
-    },
+    { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },
+    { in: 'sessions-by-user', under: (key, { userId }) => Buffer.concat([idsKey(userId), key]) },
     {
       in: ['devices', 'devices-removed', 'devices-pending'],
       under: (_, { userId, deviceId }) => (deviceId === undefined ? undefined : idsKey(userId, deviceId)),
-      otherwise: (_, { userId, deviceId }) => `its device ${deviceId} is none of user ${userId}`,
+      what: (_, { userId, deviceId }) => `its device ${userId}/${deviceId}`,
     },
   ],
   remedy: 'its device has to sign in again, and “log out everywhere” may miss it: restore a backup',
 })
 
-export const SESSIONS_BY_USER = rowTable({
-  name: 'sessions-by-user',
-  subject: 'sessions',
-  holds: 'nothing: which sessions a user has',
-  key: { user: ID, session: untold(SESSION_ID) },
-  row: oneOf(0),
+export const SESSIONS_BY_USER = rowTable('sessions-by-user', { user: ID, session: untold(16) }, oneOf(0), {
+  holds: 'nothing: its key says which sessions a user has',
   relations: [
     {
       in: 'sessions',
       under: key => key.subarray(ID.bytes),
       where: ({ userId }: Session, key) => userId === userInKey(key),
-      otherwise: 'sessions has no such session of the user',
+      what: 'the session of the user',
     },
   ],
   remedy: 'it opens nothing: restore a backup if there are others',
 })
 
-const PLACE = tuple(bytes(), count)
+const PLACES = listOf(tuple(bytes(), count))
+const KNOWN = object({ networks: PLACES, sessions: PLACES })
 
-export const KNOWN_SIGN_INS = rowTable({
-  name: 'known-sign-ins',
-  subject: 'codes and counts',
+export const KNOWN_SIGN_INS = rowTable('known-sign-ins', { user: ID }, KNOWN, {
   holds: 'networks and sessions that the user is known by',
-  key: { user: ID },
-  row: object({ networks: listOf(PLACE), sessions: listOf(PLACE) }),
   ending: { kind: EXPIRY.knownSignIn },
   relations: [OF_A_USER],
   remedy: 'the user counts as a stranger who asks for a code, until the next sign-in',
 })
-
-export const ACCOUNT_TABLES = [
-  USERS,
-  LOGIN_METHODS,
-  LOGIN_METHOD_OWNERS,
-  IDENTITY_TOKENS,
-  SESSIONS,
-  SESSIONS_BY_USER,
-  KNOWN_SIGN_INS,
-]

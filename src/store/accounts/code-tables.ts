@@ -31,49 +31,42 @@ const CHALLENGE = object({
   language: text,
   asker: optional(oneOf('token', 'network', 'stranger')),
 })
-const OWN_SENDS = object({ sendCount: count, sentAtMs: count })
+const OWN_SENDS = optional(object({ sendCount: count, sentAtMs: count }))
+const CODE = object({
+  codeId: bytes(),
+  hash: bytes(),
+  sealed,
+  sentAtMs: count,
+  sentAgainAtMs: optional(count),
+  known: optional(object({ token: OWN_SENDS, network: OWN_SENDS })),
+  sendCount: count,
+  triesByAddress: count,
+  triesFromKnown: optional(count),
+  isByMail: optional(oneOf(true)),
+  challenges: listOf(CHALLENGE),
+})
 
 /** By `codeName`. */
-export const CODES = rowTable({
-  name: 'codes',
-  subject: 'codes and counts',
+export const CODES = rowTable('codes', { code: HASH }, CODE, {
   holds: 'the last code for an address and purpose, its challenges',
-  key: { code: HASH },
-  row: object({
-    codeId: bytes(),
-    hash: bytes(),
-    sealed,
-    sentAtMs: count,
-    sentAgainAtMs: optional(count),
-    known: optional(object({ token: optional(OWN_SENDS), network: optional(OWN_SENDS) })),
-    sendCount: count,
-    triesByAddress: count,
-    triesFromKnown: optional(count),
-    isByMail: optional(oneOf(true)),
-    challenges: listOf(CHALLENGE),
-  }),
   ending: { kind: EXPIRY.code },
   *disagreements(key, { challenges }, rows) {
     for (const { id } of challenges) {
-      const isFound = rows.holds<Uint8Array>('challenges', id, found => key.equals(found))
-      if (!isFound) yield `challenges does not lead from challenge ${beginningOf(id)} to it`
+      if (!rows.holds<Uint8Array>('challenges', id, found => key.equals(found)))
+        yield `challenges does not lead from challenge ${beginningOf(id)} to it`
     }
   },
   remedy: 'a person who waits for the code has to begin the sign-in again',
 })
 
-export const CHALLENGES = rowTable({
-  name: 'challenges',
-  subject: 'codes and counts',
+export const CHALLENGES = rowTable('challenges', { challenge: opaque(CHALLENGE_ID_BYTES) }, bytes(32), {
   holds: 'the key of its code',
-  key: { challenge: opaque(CHALLENGE_ID_BYTES) },
-  row: bytes(HASH.bytes),
   relations: [
     {
       in: 'codes',
       under: (_, code) => code,
       where: (code: Code, challenge) => findChallenge(code, challenge) !== undefined,
-      otherwise: (_, code) => `codes has no code ${beginningOf(code)} with this challenge`,
+      what: (_, code) => `code ${beginningOf(code)} with this challenge`,
     },
   ],
   remedy: 'a person who waits for the code has to begin the sign-in again',
@@ -85,50 +78,31 @@ const POOL = {
   failuresInRow: count,
   stoppedUntilMs: count,
 }
+const RESERVE = optional(object(POOL))
+const COUNTS = object({ ...POOL, reserves: optional(object({ token: RESERVE, network: RESERVE })) })
 /** Slot of time, made, confirmed. */
 const TALLY = listOf(tuple(count, count, count))
 export const COUNTED_ANEW = 'requests that need the count may fail until a backup is restored'
 
-export const CODE_COUNTS = rowTable({
-  name: 'code-counts',
-  subject: 'codes and counts',
+export const CODE_COUNTS = rowTable('code-counts', { address: HASH }, COUNTS, {
   holds: 'codes to an address, and wrong ones',
-  key: { address: HASH },
-  row: object({
-    ...POOL,
-    reserves: optional(object({ token: optional(object(POOL)), network: optional(object(POOL)) })),
-  }),
   ending: { kind: EXPIRY.identifier },
   remedy: COUNTED_ANEW,
 })
 
-export const CODE_TRIES = rowTable({
-  name: 'code-tries',
-  subject: 'codes and counts',
+export const CODE_TRIES = rowTable('code-tries', { network: HASH }, TALLY, {
   holds: 'tries of codes from a network, and from all',
-  key: { network: HASH },
-  row: TALLY,
   ending: { kind: EXPIRY.codeTries },
   remedy: COUNTED_ANEW,
 })
 
-export const SMS_TALLIES = rowTable({
-  name: 'sms-tallies',
-  subject: 'codes and counts',
-  holds: 'paid messages to a number range, or for a network',
-  key: { 'range or network': HASH },
-  row: TALLY,
+export const SMS_TALLIES = rowTable('sms-tallies', { 'range or network': HASH }, TALLY, {
+  holds: 'paid messages to a range of numbers, or for a network',
   ending: { kind: EXPIRY.smsTally },
   remedy: COUNTED_ANEW,
 })
 
-export const SMS_DIAL_CODES = textKeyTable({
-  name: 'sms-dial-codes',
-  subject: 'codes and counts',
+export const SMS_DIAL_CODES = textKeyTable('sms-dial-codes', 'calling code, or `all`', TALLY, {
   holds: 'paid messages to a country, and to all',
-  key: 'calling code, or `all`',
-  row: TALLY,
   remedy: COUNTED_ANEW,
 })
-
-export const CODE_TABLES = [CODES, CHALLENGES, CODE_COUNTS, CODE_TRIES, SMS_TALLIES, SMS_DIAL_CODES]

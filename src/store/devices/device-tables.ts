@@ -8,8 +8,9 @@ import {
   type PushTokens,
 } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { OF_A_USER } from '../accounts/account-tables.ts'
 import { HASH, ID } from '../engine/key-parts.ts'
-import { idInKey, idsKey, textKey, userInKey } from '../engine/keys.ts'
+import { idsKey, textKey, userInKey } from '../engine/keys.ts'
 import {
   bytes,
   count,
@@ -22,7 +23,7 @@ import {
   text,
   typed,
 } from '../engine/row-form.ts'
-import { OF_A_USER, type Relation, rowTable } from '../engine/table.ts'
+import { type Relation, rowTable } from '../engine/table.ts'
 
 const PUSH = object({
   apnsToken: optional(text),
@@ -48,58 +49,51 @@ const DEVICE = object({
   signingKey: optional(text),
   removedAtMs: optional(count),
 })
+const BY_DEVICE = { user: ID, device: ID }
 
-/** Whether a row of `device-keys` or `push-tokens` names the device of a key. */
-function isOwner({ userId, deviceId }: RowOf<typeof OWNER>, key: Uint8Array): boolean {
-  return userId === userInKey(key) && deviceId === idInKey(key, 1)
+function ownKey(key: Buffer, { deviceId }: Pick<Device, 'deviceId'>): Uint8Array {
+  return idsKey(userInKey(key), deviceId)
 }
 
-const NAMED_FOR_ITS_KEY: Relation<{ readonly publicKey: string }> = {
+function isOwner({ userId, deviceId }: Owner, key: Uint8Array): boolean {
+  return Buffer.compare(idsKey(userId, deviceId), key) === 0
+}
+
+const NAMED_FOR_ITS_KEY: Relation<Pick<Device, 'publicKey'>> = {
   in: 'device-keys',
   under: (_, { publicKey }) => textKey(publicKey),
   where: isOwner,
-  otherwise: 'device-keys does not name it for its public key',
+  what: 'it for its public key',
 }
 
 /** Active devices, at most ten to a user, however many were removed. */
-export const DEVICES = rowTable({
-  name: 'devices',
-  subject: 'devices',
+export const DEVICES = rowTable('devices', BY_DEVICE, DEVICE, {
   holds: 'an active device: public key, where it is in the log, push tokens',
-  key: { user: ID, device: ID },
-  row: DEVICE,
   // With push tokens from the registration on, without, and with some that came later.
   shapes: [DEVICE.shape('push'), DEVICE.shape(), [...DEVICE.shape(), 'push'], ...PUSH_SHAPES],
+  ownKey,
   relations: [OF_A_USER, NAMED_FOR_ITS_KEY],
-  *disagreements(key, { deviceId, push }, rows) {
-    if (deviceId !== idInKey(key, 1)) yield `it says that it is device ${deviceId}`
+  *disagreements(key, { push }, rows) {
     for (const [name, token] of tokensOf(push)) {
-      const isNamed = rows.holds<RowOf<typeof OWNER>>('push-tokens', tokenKey(name, token), owner =>
-        isOwner(owner, key),
-      )
-      if (!isNamed) yield `push-tokens does not name it for its ${name}`
+      if (!rows.holds<Owner>('push-tokens', tokenKey(name, token), owner => isOwner(owner, key)))
+        yield `push-tokens does not name it for its ${name}`
     }
   },
   remedy: 'restore a backup, or have its user remove the device and sign in on it again',
 })
 
-export const DEVICES_REMOVED = rowTable({
-  name: 'devices-removed',
-  subject: 'devices',
+export const DEVICES_REMOVED = rowTable('devices-removed', BY_DEVICE, DEVICE, {
   holds: 'a removed device, whose id is never given to another',
-  key: { user: ID, device: ID },
-  row: DEVICE,
+  ownKey,
   relations: [
     OF_A_USER,
     {
-      in: 'device-keys',
-      under: (_, { publicKey }) => textKey(publicKey),
-      where: ({ userId }: RowOf<typeof OWNER>, key) => userId === userInKey(key),
-      otherwise: 'device-keys does not name its user for its public key',
+      ...NAMED_FOR_ITS_KEY,
+      where: ({ userId }: Owner, key) => userId === userInKey(key),
+      what: 'its user for its public key',
     },
   ],
-  *disagreements(key, { deviceId }, rows) {
-    if (deviceId !== idInKey(key, 1)) yield `it says that it is device ${deviceId}`
+  *disagreements(key, _, rows) {
     if (rows.has('devices', key)) yield 'the device is in devices too'
   },
   remedy: 'another user could register its key: restore a backup',
@@ -118,46 +112,33 @@ const PENDING = object({
   replacesDeviceId: optional(id<DeviceId>()),
 })
 
-export const DEVICES_PENDING = rowTable({
-  name: 'devices-pending',
-  subject: 'devices',
+export const DEVICES_PENDING = rowTable('devices-pending', BY_DEVICE, PENDING, {
   holds: 'a device whose key is on its way into the log',
-  key: { user: ID, device: ID },
-  row: PENDING,
   shapes: [PENDING.shape('push'), PENDING.shape(), ...PUSH_SHAPES],
+  ownKey,
   relations: [OF_A_USER, NAMED_FOR_ITS_KEY],
-  *disagreements(key, { deviceId }) {
-    if (deviceId !== idInKey(key, 1)) yield `it says that it is device ${deviceId}`
-  },
   remedy: 'the registration may not end: have the user register the device again',
 })
 
+type Owner = RowOf<typeof OWNER>
 const OWNER = object({ userId: id<UserId>(), deviceId: id<DeviceId>() })
 
-export const DEVICE_KEYS = rowTable({
-  name: 'device-keys',
-  subject: 'devices',
+export const DEVICE_KEYS = rowTable('device-keys', { 'public key': HASH }, OWNER, {
   holds: 'whose a public key is',
-  key: { 'public key': HASH },
-  row: OWNER,
   shapes: [OWNER.shape()],
   relations: [
     {
       in: ['devices', 'devices-pending', 'devices-removed'],
       under: (_, { userId, deviceId }) => idsKey(userId, deviceId),
-      where: ({ publicKey }: Pick<Device, 'publicKey'>, key) => textKey(publicKey).equals(key),
-      otherwise: (_, { userId, deviceId }) => `device ${userId}/${deviceId} does not have the key`,
+      where: ({ publicKey }: Device, key) => textKey(publicKey).equals(key),
+      what: (_, { userId, deviceId }) => `device ${userId}/${deviceId} with the key`,
     },
   ],
   remedy: 'no other user can register the key, which does no harm where nobody has it',
 })
 
-export const PUSH_TOKENS = rowTable({
-  name: 'push-tokens',
-  subject: 'devices',
+export const PUSH_TOKENS = rowTable('push-tokens', { token: HASH }, OWNER, {
   holds: 'which device has a push token',
-  key: { token: HASH },
-  row: OWNER,
   shapes: [OWNER.shape()],
   relations: [
     {
@@ -165,12 +146,13 @@ export const PUSH_TOKENS = rowTable({
       under: (_, { userId, deviceId }) => idsKey(userId, deviceId),
       where: ({ push }: Device, key) =>
         tokensOf(push).some(([name, token]) => Buffer.compare(tokenKey(name, token), key) === 0),
-      otherwise: (_, { userId, deviceId }) => `device ${userId}/${deviceId} does not have the token`,
+      what: (_, { userId, deviceId }) => `device ${userId}/${deviceId} with the token`,
     },
   ],
   remedy: 'a phone with the token can’t register it: restore a backup',
 })
 
+const LIST = object({ list: bytes() })
 /** A list whose hash is in the log. */
 export type LoggedDeviceList = RowOf<typeof LOGGED_LIST>
 const LOGGED_LIST = object({
@@ -178,63 +160,36 @@ const LOGGED_LIST = object({
   seq: count,
   /** In ascending order. Some may have been removed since. */
   deviceIds: listOf(id<DeviceId>()),
-  /** The index of the log entry that has the list's hash. */
+  /** The log entry that has the list's hash, and the entry's own. */
   index: count,
-  /** The entry's hash. */
   vrfHash: bytes(64),
 })
 
-export const DEVICE_LISTS = rowTable({
-  name: 'device-lists',
-  subject: 'devices',
+export const DEVICE_LISTS = rowTable('device-lists', { user: ID }, LOGGED_LIST, {
   holds: 'the newest device list, where its hash is in the log',
-  key: { user: ID },
-  row: LOGGED_LIST,
   relations: [
     OF_A_USER,
     {
       in: 'device-list-chains',
       under: (key, { seq }) => idsKey(userInKey(key), BigInt(seq)),
       where: (chained: RowOf<typeof LIST>, _, { list }) => Buffer.compare(chained.list, list) === 0,
-      otherwise: 'device-list-chains does not have it',
     },
   ],
   remedy: 'contacts refuse the list: restore a backup, or have its user start over with a new list',
 })
 
-const LIST = object({ list: bytes() })
-
 /** The lists between the last one of seq 0 and the newest, both included. */
-export const DEVICE_LIST_CHAINS = rowTable({
-  name: 'device-list-chains',
-  subject: 'devices',
+export const DEVICE_LIST_CHAINS = rowTable('device-list-chains', { user: ID, seq: ID }, LIST, {
   holds: 'a device list that the newest follows, or the newest',
-  key: { user: ID, seq: ID },
-  row: LIST,
   relations: [OF_A_USER],
   remedy: 'contacts who were away refuse the newest list: restore a backup, or have its user start over',
 })
 
-export const DEVICE_LISTS_PENDING = rowTable({
-  name: 'device-lists-pending',
-  subject: 'devices',
+export const DEVICE_LISTS_PENDING = rowTable('device-lists-pending', { user: ID }, LIST, {
   holds: 'a device list on its way into the log',
-  key: { user: ID },
-  row: LIST,
   relations: [OF_A_USER],
   remedy: 'the list may not be logged: have its user send it again',
 })
-
-export const DEVICE_TABLES = [
-  DEVICES,
-  DEVICES_REMOVED,
-  DEVICES_PENDING,
-  DEVICE_KEYS,
-  PUSH_TOKENS,
-  DEVICE_LISTS,
-  DEVICE_LIST_CHAINS,
-  DEVICE_LISTS_PENDING,
-]
 
 /** A key of `push-tokens`. */
 export function tokenKey(name: PushTokenName, token: string): Uint8Array {

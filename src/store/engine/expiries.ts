@@ -117,11 +117,12 @@ const NO_TIME = timeBytes(0)
 /** How a key begins: with the time, then the kind. */
 export const TIME_BYTES = TIME.bytes
 
-export const EXPIRIES = rowTable({
-  name: 'expiries',
-  subject: 'endings, tasks for later, kept replies',
-  holds: 'nothing: what ends when',
-  key: { time: TIME, kind: KIND, 'key of the row': opaque(64, 1) },
-  row: oneOf(0),
-  remedy: 'the sweep logs a fault for it each minute: restore a backup',
-})
+export const EXPIRIES = rowTable(
+  'expiries',
+  { time: TIME, kind: KIND, 'key of the row': opaque(64, 1) },
+  oneOf(0),
+  {
+    holds: 'nothing: what ends when',
+    remedy: 'the sweep logs a fault for it each minute: restore a backup',
+  },
+)

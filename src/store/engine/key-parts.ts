@@ -11,8 +11,7 @@ export interface KeyPart {
 /** By what each is, in order. */
 export type KeyParts = Readonly<Record<string, KeyPart>>
 
-export const OWNER_BYTES = 8
-export const ID: KeyPart = { bytes: OWNER_BYTES, nameOf: part => `${part.readBigUInt64BE()}` }
+export const ID: KeyPart = { bytes: 8, nameOf: part => `${part.readBigUInt64BE()}` }
 /** Milliseconds since 1970. */
 export const TIME: KeyPart = { bytes: 6, nameOf: part => new Date(part.readUIntBE(0, 6)).toISOString() }
 export const NUMBER: KeyPart = { bytes: 6, nameOf: part => `${part.readUIntBE(0, 6)}` }

@@ -17,12 +17,8 @@ const COPY_STATE_ROW = object({
   isFilling: flag,
 })
 
-export const COPY_STATE = textKeyTable({
-  name: 'copy-state',
-  subject: 'the copy of a ledger',
+export const COPY_STATE = textKeyTable('copy-state', '`state`', COPY_STATE_ROW, {
   holds: 'how far it has come',
-  key: '`state`',
-  row: COPY_STATE_ROW,
   remedy: 'remove the store of this node: it is filled anew from the ledger',
 })
 export const STATE_KEY = 'state'

@@ -1,11 +1,11 @@
 /**
  * A table as it describes itself, beside the store that uses it: its rows' keys, form, ending and relations. Everything
- * else about it follows: the type of its rows, how they are stored, their check (`src/check/rows`), and the list of all
- * tables in `docs/house.md`.
+ * else about it follows: the type of its rows, how they are stored, their check (`src/check/rows`), and its place in the
+ * list of `docs/house.md`.
  */
 
-import { type KeyParts, OWNER_BYTES } from './key-parts.ts'
-import { bytes, type Form } from './row-form.ts'
+import type { KeyParts } from './key-parts.ts'
+import type { Form } from './row-form.ts'
 
 export type Key = Uint8Array | string
 
@@ -16,46 +16,31 @@ export interface Table<Value, RowKey extends Key = Uint8Array> {
   readonly codec: 'msgpack' | 'bytes'
   /** `bytes` keys sort as their bytes do. */
   readonly keys: 'bytes' | 'text'
-  /** See `TableDescription`. */
+  /**
+   * The member names, in order, of objects that rows often are or have. They are stored without their names: a third as
+   * long, several times faster to read. Other objects are stored with them. Stored rows refer to a shape by its
+   * position, so a change of shapes raises `STORE_FORM`.
+   */
   readonly shapes: readonly (readonly string[])[]
   /** For the compiler only. */
   readonly types?: (value: Value, key: RowKey) => void
 }
 
 export interface TableDescription<Value> {
-  readonly name: string
-  readonly subject: Subject
   /** The content of a row, in a few words. */
   readonly holds: string
-  /** The parts of its keys in order, or what they say where they are texts. */
-  readonly key: KeyParts | string
-  readonly row: Form<Value>
-  /**
-   * The member names, in order, of objects that rows often are or have. They are stored without their names: a third as
-   * long, several times faster to read. Other objects are stored with them. Stored rows refer to a shape by its
-   * position, so a change of shapes raises `STORE_FORM`.
-   */
+  /** See `Table`. */
   readonly shapes?: readonly (readonly string[])[]
   /** Its rows have an ending in `expiries`, without which they would stay for ever. */
-  readonly ending?: Ending<NoInfer<Value>>
-  readonly relations?: readonly Relation<NoInfer<Value>>[]
+  readonly ending?: Ending<Value>
+  /** The key that a row has by its own members. */
+  ownKey?(key: Buffer, value: Value): Uint8Array
+  readonly relations?: readonly Relation<Value>[]
   /** Disagreements that no relation can state, each as the beginning of a sentence. Called for rows that have their form. */
-  disagreements?(key: Buffer, value: NoInfer<Value>, rows: OtherRows): Iterable<string>
+  disagreements?(key: Buffer, value: Value, rows: OtherRows): Iterable<string>
   /** The meaning of a damaged row, and what to do; left out for the log, which has its own check. */
   readonly remedy?: string
 }
-
-export type Subject =
-  | 'the log'
-  | 'accounts'
-  | 'codes and counts'
-  | 'sessions'
-  | 'devices'
-  | 'contacts'
-  | 'calls'
-  | 'messages that wait'
-  | 'endings, tasks for later, kept replies'
-  | 'the copy of a ledger'
 
 export interface Ending<Value> {
   /** One of `EXPIRY`. */
@@ -72,12 +57,13 @@ export interface Relation<Value> {
   under(key: Buffer, value: Value): Uint8Array | undefined
   /** Whether it is as it has to be. */
   where?(other: never, key: Buffer, value: Value): boolean
-  /** The beginning of a sentence that says that it is not there. */
-  readonly otherwise: string | Telling<Value>['otherwise']
+  /** What its table lacks then, as the end of that sentence; left out: it. */
+  readonly what?: string | Naming<Value>['what']
 }
 
-interface Telling<Value> {
-  otherwise(key: Buffer, value: Value): string
+/** A method, so that relations of rows of any type can stand in one list. */
+interface Naming<Value> {
+  what(key: Buffer, value: Value): string
 }
 
 /** The rows of other tables, as a check reads them. A table that is not there has everything. */
@@ -87,45 +73,45 @@ export interface OtherRows {
   holds<Value>(table: string, key: Uint8Array, isSo: (value: Value) => boolean): boolean
 }
 
-/** Its user, with whose id the key begins, is one. */
-export const OF_A_USER: Relation<unknown> = {
-  in: 'users',
-  under: key => key.subarray(0, OWNER_BYTES),
-  otherwise: 'its user is not in users',
-}
-
 export interface DescribedTable<Value, RowKey extends Key = Uint8Array> extends Table<Value, RowKey> {
+  /** The parts of its keys in order, or what they say where they are texts. */
+  readonly key: KeyParts | string
+  readonly row: Form<Value>
   readonly description: TableDescription<Value>
 }
 
 /** A table whose rows may have any type. */
-export interface AnyTable extends Table<never, never> {
-  readonly description: TableDescription<unknown>
-}
+export type AnyTable = Table<never, never> & Omit<DescribedTable<unknown>, 'types'>
 
 /** A table of msgpack rows under binary keys. */
 export function rowTable<Value>(
-  description: TableDescription<Value> & { readonly key: KeyParts },
-): DescribedTable<Value, Uint8Array> {
-  return described(description, 'msgpack', 'bytes')
+  name: string,
+  key: KeyParts,
+  row: Form<Value>,
+  description: TableDescription<NoInfer<Value>>,
+): DescribedTable<Value> {
+  const { shapes = [] } = description
+  return described({ name, codec: 'msgpack', keys: 'bytes', shapes, key, row, description })
 }
 
 /** A table of a few msgpack rows under texts. */
 export function textKeyTable<Value>(
-  description: TableDescription<Value> & { readonly key: string },
+  name: string,
+  key: string,
+  row: Form<Value>,
+  description: TableDescription<NoInfer<Value>>,
 ): DescribedTable<Value, string> {
-  return described(description, 'msgpack', 'text')
+  return described({ name, codec: 'msgpack', keys: 'text', shapes: [], key, row, description })
 }
 
 /** A table of bytes under binary keys. */
-export function bytesTable({
-  row = bytes(),
-  ...rest
-}: Omit<TableDescription<Uint8Array>, 'row'> & {
-  readonly key: KeyParts
-  readonly row?: Form<Uint8Array>
-}): DescribedTable<Uint8Array, Uint8Array> {
-  return described({ ...rest, row }, 'bytes', 'bytes')
+export function bytesTable(
+  name: string,
+  key: KeyParts,
+  row: Form<Uint8Array>,
+  description: TableDescription<Uint8Array>,
+): DescribedTable<Uint8Array> {
+  return described({ name, codec: 'bytes', keys: 'bytes', shapes: [], key, row, description })
 }
 
 /**
@@ -134,13 +120,7 @@ export function bytesTable({
  */
 export const DESCRIBED_TABLES: Table<never, never>[] = []
 
-function described<Value, RowKey extends Key>(
-  description: TableDescription<Value>,
-  codec: Table<never>['codec'],
-  keys: Table<never>['keys'],
-): DescribedTable<Value, RowKey> {
-  const { name, shapes = [] } = description
-  const table = { name, codec, keys, shapes, description }
+function described<Described extends Table<never, never>>(table: Described): Described {
   DESCRIBED_TABLES.push(table)
   return table
 }

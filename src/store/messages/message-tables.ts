@@ -6,6 +6,7 @@ import { idsKey } from '../engine/keys.ts'
 import {
   bytes,
   count,
+  type Form,
   id,
   listOf,
   mapOf,
@@ -38,32 +39,24 @@ const ENTRY = object({
 })
 const ENTRY_SHAPES = [ENTRY.shape(), ENTRY.shape('callId')]
 
-export const INBOX = rowTable({
-  name: 'inbox',
-  subject: 'messages that wait',
+export const INBOX = rowTable('inbox', { user: ID, device: ID, offset: NUMBER }, ENTRY, {
   holds: 'where an older message of a device is, until when',
-  key: { user: ID, device: ID, offset: NUMBER },
-  row: ENTRY,
   shapes: ENTRY_SHAPES,
   relations: [
     {
       in: 'inbox-heads',
       under: key => key.subarray(0, DEVICE_BYTES),
-      where: ({ nextOffset, entries }: Head, key) =>
-        offsetIn(key) < nextOffset && !entries.some(({ offset }) => offset === offsetIn(key)),
-      otherwise: 'inbox-heads does not know of the message',
+      where: ({ nextOffset, entries }: Head, _, row) =>
+        row.offset < nextOffset && !entries.some(({ offset }) => offset === row.offset),
     },
-    {
-      in: 'inbox-groups',
-      under: (_, { group }) => group,
-      otherwise: 'its message is not in inbox-groups',
-    },
+    { in: 'inbox-groups', under: (_, { group }) => group },
     {
       in: 'calls',
       under: (_, { callId }) => (callId === undefined ? undefined : idsKey(callId)),
-      otherwise: (_, { callId }) => `it invites to call ${callId}, which is not in calls`,
+      what: (_, { callId }) => `call ${callId}, to which it invites`,
     },
   ],
+  ownKey: (key, { offset }) => rowKey(key.subarray(0, DEVICE_BYTES), offset),
   remedy: 'the device may miss what it was to be told: have its user open the app and look',
 })
 
@@ -86,12 +79,8 @@ const HEAD = object({
   delivered: optional(mapOf(count)),
 })
 
-export const INBOX_HEADS = rowTable({
-  name: 'inbox-heads',
-  subject: 'messages that wait',
+export const INBOX_HEADS = rowTable('inbox-heads', { user: ID, device: ID }, HEAD, {
   holds: 'the newest messages of a device, and its offsets',
-  key: { user: ID, device: ID },
-  row: HEAD,
   shapes: [
     HEAD.shape(),
     HEAD.shape('delivered'),
@@ -110,11 +99,7 @@ export const INBOX_HEADS = rowTable({
     atMs: ({ looksAtMs }) => (Number.isFinite(looksAtMs) ? looksAtMs : undefined),
   },
   relations: [
-    {
-      in: ['devices', 'devices-removed', 'devices-pending'],
-      under: key => key,
-      otherwise: 'there is no such device',
-    },
+    { in: ['devices', 'devices-removed', 'devices-pending'], under: key => key, what: 'the device' },
   ],
   *disagreements(_, { epoch }) {
     if (epoch === 0) yield 'its inbox has no epoch'
@@ -122,51 +107,32 @@ export const INBOX_HEADS = rowTable({
   remedy: 'the device may miss messages: have its user remove the device and sign in on it again',
 })
 
+const COUNTED_AND_SEALED: Form<Uint8Array> = {
+  fits: value => value instanceof Uint8Array && sealed.fits(value.subarray(1)),
+}
+
 /** How many messages, and these, sealed. */
-export const GROUPS = bytesTable({
-  name: 'inbox-groups',
-  subject: 'messages that wait',
+export const GROUPS = bytesTable('inbox-groups', GROUP, COUNTED_AND_SEALED, {
   holds: 'messages of one change, sealed, for up to 32 inboxes',
-  key: GROUP,
-  row: { fits: value => value instanceof Uint8Array && sealed.fits(value.subarray(1)) },
   remedy: 'the devices that it is for miss it: have their users open the app and look',
 })
 
 /** A bit for each message that its device is done with, where that is some but not all. */
-export const SETTLED = bytesTable({
-  name: 'inbox-settled',
-  subject: 'messages that wait',
+export const SETTLED = bytesTable('inbox-settled', GROUP, bytes(GROUP_MESSAGES_MAX / 8), {
   holds: 'which of these messages are acknowledged',
-  key: GROUP,
-  row: bytes(GROUP_MESSAGES_MAX / 8),
-  relations: [
-    {
-      in: 'inbox-groups',
-      under: key => key,
-      otherwise: 'there are no such messages in inbox-groups',
-    },
-  ],
+  relations: [{ in: 'inbox-groups', under: key => key, what: 'such messages' }],
   remedy: 'devices may get messages again that they have acknowledged',
 })
 
+const LANE_PLACE = { lane: KIND, due: TIME, count: NUMBER, random: opaque(4) }
 export type OutboxRow = RowOf<typeof OUTBOX_ROW>
-const OUTBOX_ROW = object({
-  /** A list of messages. */
-  sealed,
-  /** How often they have been tried. */
-  tries: count,
-})
+/** A list of messages, and how often they have been tried. */
+const OUTBOX_ROW = object({ sealed, tries: count })
 
-export const OUTBOX = rowTable({
-  name: 'outbox',
-  subject: 'messages that wait',
+export const OUTBOX = rowTable('outbox', LANE_PLACE, OUTBOX_ROW, {
   holds: 'mail, short messages or pushes, sealed',
-  key: { lane: KIND, due: TIME, count: NUMBER, random: opaque(4) },
-  row: OUTBOX_ROW,
   remedy: 'the message is not sent; the others are',
 })
-
-export const MESSAGE_TABLES = [INBOX, INBOX_HEADS, GROUPS, SETTLED, OUTBOX]
 
 /** An inbox as its device sees it. */
 export type InboxHead = Pick<Head, 'epoch' | 'nextOffset' | 'lostOffset' | 'delivered'> & {
@@ -185,11 +151,6 @@ export function rowKey(device: Uint8Array, offset: number): Uint8Array {
   key.set(device)
   key.writeUIntBE(offset, device.length, NUMBER.bytes)
   return key
-}
-
-/** The offset in a key that `rowKey` has made. */
-function offsetIn(key: Uint8Array): number {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(DEVICE_BYTES, NUMBER.bytes)
 }
 
 /** A room speaks five seconds after the ring; the rest is for a process that was down meanwhile. */

@@ -71,12 +71,8 @@ function nextKey(view: View): Uint8Array {
 }
 
 /** In the order in which they were left. */
-export const DEFERRED_TASKS = rowTable({
-  name: 'errands',
-  subject: 'endings, tasks for later, kept replies',
+export const DEFERRED_TASKS = rowTable('errands', { number: NUMBER }, sealed, {
   holds: 'what a request has left to be done, sealed',
-  key: { number: NUMBER },
-  row: sealed,
   ending: { kind: EXPIRY.deferredTask },
   remedy: 'a person may not hear of a request: have it sent again',
 })

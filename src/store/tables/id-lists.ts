@@ -9,14 +9,15 @@ import { oneOf } from '../engine/row-form.ts'
 import type { Change, View } from '../engine/store.ts'
 import { rowTable } from '../engine/table.ts'
 
-export const ID_LISTS = rowTable({
-  name: 'id-lists',
-  subject: 'contacts',
-  holds: 'nothing: what is in which list since when',
-  key: { owner: ID, list: untold(1), since: untold(TIME.bytes), id: untold(ID.bytes) },
-  row: oneOf(0),
-  remedy: 'it counts against a limit of the user, and may be shown: restore a backup',
-})
+export const ID_LISTS = rowTable(
+  'id-lists',
+  { owner: ID, list: untold(1), since: untold(TIME.bytes), id: untold(ID.bytes) },
+  oneOf(0),
+  {
+    holds: 'nothing: what is in which list since when',
+    remedy: 'it counts against a limit of the user, and may be shown: restore a backup',
+  },
+)
 
 /** A place in a list. */
 export interface ListEntry {

@@ -62,17 +62,13 @@ function hashOf({ body }: IdempotentRequest): Uint8Array {
   return createHash('sha256').update(body).digest()
 }
 
-export const IDEMPOTENCY = rowTable({
-  name: 'idempotency',
-  subject: 'endings, tasks for later, kept replies',
+/** `bodyHash`: `hashOf` the request. */
+const KEPT_REPLY = object({ bodyHash: bytes(32), sealedReply: sealed })
+
+export const IDEMPOTENCY = rowTable('idempotency', { request: HASH }, KEPT_REPLY, {
   holds: 'the reply to a request that may come again, sealed',
-  key: { request: HASH },
-  row: object({
-    /** `hashOf` the request. */
-    bodyHash: bytes(32),
-    sealedReply: sealed,
-  }),
   ending: { kind: EXPIRY.idempotency },
   remedy: 'a request that is repeated within a day may be refused, or done twice',
 })
+
 const KEPT_MS = 86_400_000

@@ -66,12 +66,8 @@ function rateKey(name: string, at: number): Uint8Array {
   return textKey(`${at} ${name}`)
 }
 
-export const RATES = rowTable({
-  name: 'rates',
-  subject: 'codes and counts',
+export const RATES = rowTable('rates', { 'rate and name': HASH }, count, {
   holds: 'when a bucket of a rate is full again',
-  key: { 'rate and name': HASH },
-  row: count,
   ending: { kind: EXPIRY.rate },
   remedy: COUNTED_ANEW,
 })

@@ -10,7 +10,7 @@ import { SignalError } from '../../../src/errors.ts'
 import { LmdbView } from '../../../src/store/engine/lmdb-change.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { OUTBOX } from '../../../src/store/messages/message-tables.ts'
-import { type Settlement, type WaitingMessage } from '../../../src/store/messages/outbox-queue.ts'
+import type { Settlement, WaitingMessage } from '../../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { Sealed } from '../../../src/store/tables/sealed.ts'
 
