@@ -184,7 +184,9 @@ t.test('a damaged row is named by table and key, and never repaired', async t =>
   await database.close()
   const outcome = await examination(dataFolder, { repairs: true })
   t.equal(outcome.code, 1)
-  const byTable = damageIn(outcome).sort((one, other) => (String(one.table) < String(other.table) ? -1 : 1))
+  const byTable = damageIn(outcome).toSorted((one, other) =>
+    String(one.table) < String(other.table) ? -1 : 1,
+  )
   t.match(byTable, [
     { check: 'rows', table: 'sessions', key: /^[0-9a-f]{6}…$/, detail: /^sessions-by-user does not have it/ },
     {
