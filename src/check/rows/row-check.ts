@@ -162,15 +162,14 @@ function* lackOf(
   const isSo = (other: never) => relation.where!(other, key, value)
   const isThere = (table: string) =>
     relation.where === undefined ? rows.has(table, under) : rows.holds(table, under, isSo)
-  if (tables.some(isThere)) return
-  const { what = 'it' } = relation
-  yield `${tables.join(' or ')} does not have ${typeof what === 'string' ? what : what(key, value)}`
+  if (!tables.some(isThere))
+    yield `${tables.join(' or ')} does not have ${relation.what?.(key, value) ?? 'it'}`
 }
 
 function* misplacedEnding(key: Buffer): Iterable<string> {
-  const parts = OWNERS.get(key[TIME_BYTES]!)
-  if (parts === undefined) return yield 'nothing ends so'
-  const [least, most] = lengthsOf(parts)
+  const lengths = ENDING_KEY_LENGTHS.get(key[TIME_BYTES]!)
+  if (lengths === undefined) return yield 'nothing ends so'
+  const [least, most] = lengths
   const length = key.length - TIME_BYTES - 1
   if (length < least || length > most) yield 'it names no row that there could be'
 }
@@ -190,10 +189,10 @@ const COMPUTED: Readonly<Record<string, (key: Buffer, value: never, rows: Stored
   }
 
 const NO_ENDING = 'expiries has no ending for it, so it stays for ever'
-/** The parts of the keys of rows that end so, by kind. */
-const OWNERS = new Map(
+/** By kind, how long the keys of rows are that end so. */
+const ENDING_KEY_LENGTHS = new Map(
   [...CHECKED_TABLES.values()].flatMap(({ key, description: { ending } }) =>
-    ending === undefined ? [] : [[ending.kind, key] as const],
+    ending === undefined ? [] : [[ending.kind, lengthsOf(key)] as const],
   ),
 )
 const FAULTS_TOLD_MAX = 100

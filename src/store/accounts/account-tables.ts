@@ -43,7 +43,7 @@ export const USERS = rowTable('users', { user: ID }, USER, {
       in: 'login-methods',
       under: key => key,
       where: (methods: Methods, _, user) => methods.some(({ id }) => id === user.primaryMethodId),
-      what: 'the primary login method of the user',
+      what: () => 'the primary login method of the user',
     },
   ],
   remedy: 'the user can’t use the account: restore a backup',
@@ -53,7 +53,7 @@ export const USERS = rowTable('users', { user: ID }, USER, {
 export const OF_A_USER: Relation<unknown> = {
   in: 'users',
   under: key => key.subarray(0, ID.bytes),
-  what: 'its user',
+  what: () => 'its user',
 }
 
 type Methods = readonly LoginMethod[]
@@ -151,7 +151,7 @@ export const SESSIONS_BY_USER = rowTable('sessions-by-user', { user: ID, session
       in: 'sessions',
       under: key => key.subarray(ID.bytes),
       where: ({ userId }: Session, key) => userId === userInKey(key),
-      what: 'the session of the user',
+      what: () => 'the session of the user',
     },
   ],
   remedy: 'it opens nothing: restore a backup if there are others',

@@ -45,7 +45,7 @@ export const CALL_HISTORY = rowTable('call-history', BY_CALL, HISTORY_ROW, {
   ownKey: (key, { createdAtMs, callId }) =>
     Buffer.concat([key.subarray(0, ID.bytes), timeBytes(createdAtMs), idsKey(callId)]),
   relations: [
-    { in: 'call-history-figures', under: key => idsKey(userInKey(key)), what: 'figures of its user' },
+    { in: 'call-history-figures', under: key => idsKey(userInKey(key)), what: () => 'figures of its user' },
     {
       in: 'calls',
       under: (_, { callId, status }) => (status === 'active' ? idsKey(callId) : undefined),

@@ -36,7 +36,7 @@ export const CONTACTS = rowTable('contacts', { user: ID, contact: ID }, LINK, {
       in: 'contacts',
       under: key => idsKey(idInKey(key, 1), idInKey(key, 0)),
       where: (other: RowOf<typeof LINK>, _, { sinceMs }) => other.sinceMs === sinceMs,
-      what: 'the same the other way, since the same time',
+      what: () => 'the same the other way, since the same time',
     },
     { in: 'id-lists', under: (key, { sinceMs }) => entryIn(LIST.contacts, key, sinceMs) },
   ],

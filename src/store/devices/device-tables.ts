@@ -63,7 +63,7 @@ const NAMED_FOR_ITS_KEY: Relation<Pick<Device, 'publicKey'>> = {
   in: 'device-keys',
   under: (_, { publicKey }) => textKey(publicKey),
   where: isOwner,
-  what: 'it for its public key',
+  what: () => 'it for its public key',
 }
 
 /** Active devices, at most ten to a user, however many were removed. */
@@ -90,7 +90,7 @@ export const DEVICES_REMOVED = rowTable('devices-removed', BY_DEVICE, DEVICE, {
     {
       ...NAMED_FOR_ITS_KEY,
       where: ({ userId }: Owner, key) => userId === userInKey(key),
-      what: 'its user for its public key',
+      what: () => 'its user for its public key',
     },
   ],
   *disagreements(key, _, rows) {

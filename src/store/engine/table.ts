@@ -57,13 +57,8 @@ export interface Relation<Value> {
   under(key: Buffer, value: Value): Uint8Array | undefined
   /** Whether it is as it has to be. */
   where?(other: never, key: Buffer, value: Value): boolean
-  /** What its table lacks then, as the end of that sentence; left out: it. */
-  readonly what?: string | Naming<Value>['what']
-}
-
-/** A method, so that relations of rows of any type can stand in one list. */
-interface Naming<Value> {
-  what(key: Buffer, value: Value): string
+  /** The end of a sentence that says that its table does not have …; left out: it. */
+  what?(key: Buffer, value: Value): string
 }
 
 /** The rows of other tables, as a check reads them. A table that is not there has everything. */

@@ -99,7 +99,7 @@ export const INBOX_HEADS = rowTable('inbox-heads', { user: ID, device: ID }, HEA
     atMs: ({ looksAtMs }) => (Number.isFinite(looksAtMs) ? looksAtMs : undefined),
   },
   relations: [
-    { in: ['devices', 'devices-removed', 'devices-pending'], under: key => key, what: 'the device' },
+    { in: ['devices', 'devices-removed', 'devices-pending'], under: key => key, what: () => 'the device' },
   ],
   *disagreements(_, { epoch }) {
     if (epoch === 0) yield 'its inbox has no epoch'
@@ -120,7 +120,7 @@ export const GROUPS = bytesTable('inbox-groups', GROUP, COUNTED_AND_SEALED, {
 /** A bit for each message that its device is done with, where that is some but not all. */
 export const SETTLED = bytesTable('inbox-settled', GROUP, bytes(GROUP_MESSAGES_MAX / 8), {
   holds: 'which of these messages are acknowledged',
-  relations: [{ in: 'inbox-groups', under: key => key, what: 'such messages' }],
+  relations: [{ in: 'inbox-groups', under: key => key, what: () => 'such messages' }],
   remedy: 'devices may get messages again that they have acknowledged',
 })
 
