@@ -45,7 +45,7 @@ export const BUNDLES = bytesTable(LOG_TABLES.bundles, { index: NUMBER }, bytes()
   holds: 'up to 256 entries',
 })
 export const IDENTITIES = bytesTable(LOG_TABLES.identities, { block: NUMBER }, bytes(), {
-  holds: 'users and devices whose the keys of entries are',
+  holds: 'user and device of each entry of a block',
 })
 export const LOOKUP = bytesTable(LOG_TABLES.lookup, { node: NUMBER }, bytes(), {
   holds: 'a node of the index by VRF hash',

@@ -44,7 +44,7 @@ export const sealed: Form<Uint8Array> = {
 }
 
 export function id<Id extends bigint = bigint>(): Form<Id> {
-  return { fits: value => typeof value === 'bigint' && value >= 0n }
+  return { fits: value => typeof value === 'bigint' && value === BigInt.asUintN(64, value) }
 }
 
 /** Bytes: exactly so many, or any number. */

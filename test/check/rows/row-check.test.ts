@@ -12,6 +12,7 @@ import { checkRows, type RowFault } from '../../../src/check/rows/row-check.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { LOG_TABLES } from '../../../src/keyserver/log-store.ts'
+import { USERS } from '../../../src/store/accounts/account-tables.ts'
 import { EXPIRY, Expiries, endingKey, TIME_BYTES } from '../../../src/store/engine/expiries.ts'
 import { lengthsOf } from '../../../src/store/engine/key-parts.ts'
 import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
@@ -190,6 +191,16 @@ t.test('a device whose key is not the one that was logged is named', async t => 
   const faults = await faultsAfter('devices', first!.key, second!.value)
   t.ok(faults.some(({ detail }) => /^it says that it is \d+\/\d+;/.test(detail)))
   t.ok(faults.some(({ detail }) => /^entry \d+ of the log is not its key;/.test(detail)))
+})
+
+t.test('a row with a number that fits into no key is named, and the check goes on', async t => {
+  const { key, value } = database.view(view => [...view.range(USERS, { limit: 1 })])[0]!
+  await database.change(change => change.put(USERS, key, { ...value, erasesAtMs: 2 ** 60 }))
+  const { told, unread } = checkRows(database)
+  await database.change(change => change.put(USERS, key, value))
+  t.match(told, [{ table: 'users', key: `${idInKey(key, 0)}`, detail: /^the row is not one of its table;/ }])
+  t.equal(told.length, 1)
+  t.same(unread, [])
 })
 
 t.test('a report holds no address, token or key of a row that was hashed', async t => {

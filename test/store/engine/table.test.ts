@@ -27,7 +27,7 @@ const FORMS: readonly (readonly [Form<unknown>, fitting: readonly unknown[], oth
     [flag, [true, false], [0, undefined]],
     [text, ['', 'a'], [1, undefined]],
     [count, [0, 1.5, Number.POSITIVE_INFINITY], [-1, Number.NaN, 1n]],
-    [id(), [0n, 2n ** 64n - 1n], [-1n, 1]],
+    [id(), [0n, 2n ** 64n - 1n], [-1n, 2n ** 64n, 1]],
     [bytes(), [Buffer.alloc(0), Buffer.alloc(9)], ['', [], null]],
     [bytes(2), [Buffer.alloc(2)], [Buffer.alloc(1), Buffer.alloc(3)]],
     [sealed, [Buffer.alloc(28)], [Buffer.alloc(27), 'a'.repeat(28)]],
