@@ -18,7 +18,8 @@ import {
   VerifyLoginRequest,
 } from '../../schema/account.ts'
 import { invalidMember } from '../../schema/check.ts'
-import type { AccountStore, MethodOwner } from '../../store/accounts/account-store.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import type { MethodOwner } from '../../store/accounts/account-tables.ts'
 import {
   type Confirmation,
   type Confirmed,

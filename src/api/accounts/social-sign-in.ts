@@ -10,7 +10,7 @@ import { decideSocialSignIn, nameOfNewcomer } from '../../domain/accounts/social
 import { SignalError } from '../../errors.ts'
 import { SignedIn } from '../../schema/account.ts'
 import { PlatformLoginRequest } from '../../schema/profile.ts'
-import type { MethodOwner } from '../../store/accounts/account-store.ts'
+import type { MethodOwner } from '../../store/accounts/account-tables.ts'
 import type { ChallengeReply } from '../../store/accounts/challenge-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'

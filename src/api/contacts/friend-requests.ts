@@ -30,7 +30,7 @@ import {
 } from '../../schema/contact.ts'
 import { timeText } from '../../schema/time.ts'
 import type { RequestCommand } from '../../store/contacts/contact-store.ts'
-import type { ShareToken } from '../../store/contacts/share-token-store.ts'
+import type { ShareToken } from '../../store/contacts/contact-tables.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
 import { type LastingRate, refuseCounted, takeRate } from '../table/lasting-rates.ts'

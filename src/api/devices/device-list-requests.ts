@@ -24,7 +24,7 @@ import {
   type RegisterDeviceRequest,
 } from '../../schema/device.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
-import type { LoggedDeviceList } from '../../store/devices/device-list-store.ts'
+import type { LoggedDeviceList } from '../../store/devices/device-tables.ts'
 import type { View } from '../../store/engine/store.ts'
 import { requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
 import type { ApiDeps } from '../deps.ts'

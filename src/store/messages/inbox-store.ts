@@ -20,19 +20,11 @@ import { assert } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import { type Change, type Happening, recordTable, type View } from '../engine/store.ts'
+import type { Change, Happening, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
-import {
-  ENTRY_SHAPES,
-  type Entry,
-  endOf,
-  type GroupPlace,
-  HEAD_SHAPES,
-  type Head,
-  type InboxHead,
-  rowKey,
-} from './inbox-records.ts'
-import { MessageGroups } from './message-groups.ts'
+
+import { type GroupPlace, MessageGroups } from './message-groups.ts'
+import { type Entry, endOf, type Head, INBOX, INBOX_HEADS, type InboxHead, rowKey } from './message-tables.ts'
 
 export interface InboxMessage {
   readonly offset: number
@@ -418,6 +410,3 @@ const LOOKED_THROUGH_AT: ReadonlySet<number> = new Set([4, 8])
 const HEADS_KEPT_MAX = 4_096
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
-
-const INBOX = recordTable<Entry>('inbox', ENTRY_SHAPES)
-export const INBOX_HEADS = recordTable<Head>('inbox-heads', HEAD_SHAPES)
