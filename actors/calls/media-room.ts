@@ -12,7 +12,8 @@
  */
 
 import { backOffMs } from '../../src/back-off.ts'
-import type { RoomEntry } from '../../src/domain/calls/call-media.ts'
+import type { RoomEntry } from '../../src/domain/calls/call.ts'
+
 import { type CallId, parseUint64 } from '../../src/domain/ids.ts'
 import { assert } from '../../src/errors.ts'
 import {

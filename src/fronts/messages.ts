@@ -11,10 +11,10 @@ import type { NodePlace } from './link/node-sockets.ts'
 
 /** Where the server listens, as the ready line says it. */
 export interface Addresses {
-  http: string
-  grpc: string
-  admin: string
-  stompTcp?: string
+  readonly http: string
+  readonly grpc: string
+  readonly admin: string
+  readonly stompTcp?: string
 }
 
 /** The process that has started the front, or one of another node. */

@@ -33,6 +33,7 @@ export class PublishedLog {
   readonly #store: LogStore
   readonly #verifier: VerifierKey
   readonly #keys = new BoundedCache<number, LoggedKey>(LOOKUPS_KEPT_MAX)
+  readonly #subscribers: (() => void)[] = []
   #head: LogHead | undefined
   #verified: { readonly from: LogHead; readonly head: VerifiedHead } | undefined
 
@@ -45,6 +46,12 @@ export class PublishedLog {
   publish(head: LogHead): void {
     assert(head.treeSize >= (this.#head?.treeSize ?? 0), 'a published tree never shrinks')
     this.#head = head
+    for (const onPublished of this.#subscribers) onPublished()
+  }
+
+  /** Calls `onPublished` behind each checkpoint that is published. */
+  subscribe(onPublished: () => void): void {
+    this.#subscribers.push(onPublished)
   }
 
   /** Size of the last published tree, undefined before the first. */

@@ -1,11 +1,41 @@
 /** The addresses that the server listens on, and those by which browsers, phones and programs reach it. */
 
+import { assert } from '../errors.ts'
 import type { Addresses } from '../fronts/messages.ts'
 import type { HttpServer } from '../transport/http.ts'
 import type { Config } from './settings/config.ts'
 
+/** Where the server is reached. It is known all at once, when every port is open. */
+export class OwnAddresses {
+  readonly #config: Config
+  #all: Addresses | undefined
+
+  constructor(config: Config) {
+    this.#config = config
+  }
+
+  opened(all: Addresses): void {
+    this.#all = all
+  }
+
+  get areOpen(): boolean {
+    return this.#all !== undefined
+  }
+
+  get all(): Addresses {
+    assert(this.#all !== undefined, 'no request comes before the ports are open')
+    return this.#all
+  }
+
+  /** As clients see it. */
+  readonly publicUrl = (): string => this.#config.publicUrl ?? ownUrlOf(this.#config, this.all)
+
+  /** As programs on this machine see it. */
+  readonly localUrl = (): string => localUrlOf(this.#config, this.all)
+}
+
 /** The address of the public port for programs on this machine: those that stand for all of its own are none of them. */
-export function localUrlOf(config: Config, { http }: Addresses): string {
+function localUrlOf(config: Config, { http }: Addresses): string {
   if (isOnLanOnly(config)) return `${new URL(http).protocol}//${LOOPBACK}:${portIn(http)}`
   return http.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

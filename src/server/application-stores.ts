@@ -63,7 +63,7 @@ export function openStores(deps: StoresDeps) {
   const sessions = new SessionStore(base)
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const inbox = new InboxStore(base)
-  const inboxWrites = deps.inboxWrites ?? new LocalInboxWrites({ database, inbox })
+  const inboxWrites = deps.inboxWrites ?? new LocalInboxWrites(database, inbox)
   const notices = new Notices({ ...base, devices, inbox, outbox })
   const history = new CallHistoryStore(base)
   const deferredTasks = new DeferredTasks(base)

@@ -117,12 +117,12 @@ export interface PublicServerDeps {
 }
 
 export function publicServer(
-  host: Process,
+  context: Process,
   { keys, published }: ServedLog,
   { signalling }: ServedApplication,
   { routes, publicUrl, connections, newcomers, sharesPort = false, mayReadFiles, onServed }: PublicServerDeps,
 ): HttpServer {
-  const { config, world, metrics } = host
+  const { config, world, metrics } = context
   const { minClientVersions } = config.http
   const { rateLimits } = config
   const admission = rateLimits && new Admission(rateLimits, world.monotonicMs)
@@ -139,24 +139,24 @@ export function publicServer(
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,
     isLoopbackAllowed: config.isDevelopment,
-    onOriginRefused: host.onOriginRefused,
+    onOriginRefused: context.onOriginRefused,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
     ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
     onServed,
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
-    onRefused: host.onRefused,
-    onFault: host.onFault,
+    onRefused: context.onRefused,
+    onFault: context.onFault,
   })
 }
 
 /** Routes of the development console; none without one. */
 export function consoleRoutes(
-  host: Process,
+  context: Process,
   log: OpenedLog,
   application: StartedApplication,
   deps: ConsoleDeps,
 ): readonly HttpRoute[] {
-  return host.devConsole?.routes(consoleSources(host, log, application, deps)) ?? []
+  return context.devConsole?.routes(consoleSources(context, log, application, deps)) ?? []
 }
 
 function consoleSources(
@@ -226,17 +226,17 @@ export function registrationServer(
 
 /** `frontsMetrics` gives the figures of other processes, which stand beside this one's. */
 export function operatorServer(
-  host: Process,
+  context: Process,
   frontsMetrics: () => readonly ProcessMetrics[] | Promise<readonly ProcessMetrics[]>,
 ): HttpServer {
-  const { onRefused, onFault } = host
+  const { onRefused, onFault } = context
   const metrics = {
     async text() {
-      const [text, others] = await Promise.all([host.metrics.text(), frontsMetrics()])
+      const [text, others] = await Promise.all([context.metrics.text(), frontsMetrics()])
       return mergeMetrics([{ process: 'writer', text }, ...others])
     },
   }
-  return new HttpServer({ routes: operatorRoutes(host, metrics), onRefused, onFault })
+  return new HttpServer({ routes: operatorRoutes(context, metrics), onRefused, onFault })
 }
 
 /** Takes the certificates of what `read` returns; where those are broken, logs that and leaves the ones that are served. */

@@ -37,19 +37,19 @@ export interface OpenedLog {
  * Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with.
  * Throws a `ConfigError` also when the data directory can't be read or written.
  */
-export function openLog(host: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
-  return mendable(host.config.dataFolder, () => {
-    const keys = readKeys(host.config)
-    const guard = guardOf(host, keys, { knownCheckpoint })
-    return openLogIn(host, openOwnDatabase(host), keys, guard)
+export function openLog(context: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+  return mendable(context.config.dataFolder, () => {
+    const keys = readKeys(context.config)
+    const guard = guardOf(context, keys, { knownCheckpoint })
+    return openLogIn(context, openOwnDatabase(context), keys, guard)
   })
 }
 
 /** Opens the store of a node, which is a copy of the ledger and written without syncs. Throws as `openLog`. */
-export function openCopy(host: Process): Promise<LmdbStore> {
-  const onLost = () => host.logger.warn({ event: 'copy-removed', reason: MACHINE_STOPPED })
-  return mendable(host.config.dataFolder, async () => {
-    const database = openDatabase(host, { hasLedger: true, onLost })
+export function openCopy(context: Process): Promise<LmdbStore> {
+  const onLost = () => context.logger.warn({ event: 'copy-removed', reason: MACHINE_STOPPED })
+  return mendable(context.config.dataFolder, async () => {
+    const database = openDatabase(context, { hasLedger: true, onLost })
     // The store of a server without nodes stays what it is.
     if (database.copyState !== undefined || !database.hasRows) database.writeUnsynced()
     return database
@@ -58,13 +58,13 @@ export function openCopy(host: Process): Promise<LmdbStore> {
 
 /** Opens the log in the store of a node, which is the writer from now on and has all changes. Throws as `openLog`. */
 export function openCopiedLog(
-  host: Process,
+  context: Process,
   database: LmdbStore,
   witnesses: Pick<RollBackGuardOptions, 'knownCheckpoint' | 'recordedHead'>,
 ): Promise<OpenedLog> {
-  return mendable(host.config.dataFolder, () => {
-    const keys = readKeys(host.config)
-    return openLogIn(host, database, keys, guardOf(host, keys, witnesses))
+  return mendable(context.config.dataFolder, () => {
+    const keys = readKeys(context.config)
+    return openLogIn(context, database, keys, guardOf(context, keys, witnesses))
   })
 }
 
@@ -87,12 +87,12 @@ function guardOf(
 }
 
 /** Throws where the store is a copy: with it this server would go on beside the ledger, which makes two logs of one. */
-function openOwnDatabase(host: Process): LmdbStore {
-  const database = openDatabase(host)
+function openOwnDatabase(context: Process): LmdbStore {
+  const database = openDatabase(context)
   if (database.copyState === undefined) return database
   void database.close()
   throw new ConfigError([
-    `CALLSIGN_DATA_DIR ${host.config.dataFolder} has a copy of the ledger that several nodes share, and CALLSIGN_DATABASE_URL is not set: set it, or move the ledger to this machine with \`migrate --to lmdb\` into an empty folder`,
+    `CALLSIGN_DATA_DIR ${context.config.dataFolder} has a copy of the ledger that several nodes share, and CALLSIGN_DATABASE_URL is not set: set it, or move the ledger to this machine with \`migrate --to lmdb\` into an empty folder`,
   ])
 }
 

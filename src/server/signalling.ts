@@ -10,8 +10,8 @@ import type {
   StompConnectionMessage,
 } from '../../actors/messages.ts'
 import {
+  type HasEnded,
   type LiveConnections,
-  type PresenceDeps,
   presenceKind,
   tellBadge,
   tellNews,
@@ -20,8 +20,9 @@ import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { userView } from '../api/accounts/user-view.ts'
-import type { CallId, UserId } from '../domain/ids.ts'
-import { type Badge, type BadgeEvent, type Notice, newEventId } from '../domain/messages/notice.ts'
+import type { UserId } from '../domain/ids.ts'
+import { newEventId } from '../domain/ids.ts'
+import type { Badge, BadgeEvent, Notice } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -31,7 +32,7 @@ import type { Ref } from '../runtime/actor.ts'
 import { wholeMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Admit } from '../schema/call.ts'
-import { eventBody } from '../schema/event.ts'
+import { EVENTS } from '../schema/event.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
@@ -51,8 +52,7 @@ export interface SignallingDeps {
     readonly topics: (name: string) => Ref<DevTopicMessage>
   }
   readonly connections: LiveConnections
-  /** See `PresenceDeps`. */
-  readonly hasEnded: PresenceDeps['hasEnded']
+  readonly hasEnded: HasEnded
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
   readonly runConnect: RunConnect
@@ -88,11 +88,9 @@ export class Signalling {
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(topics))
     this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
     stores.database.subscribe('inbox-news', ({ userId, deviceId }) =>
-      tellNews({ connections }, this.#users, userId, deviceId),
+      tellNews(connections, this.#users, userId, deviceId),
     )
-    stores.database.subscribe('badge-changed', ({ userId }) =>
-      tellBadge({ connections }, this.#users, userId),
-    )
+    stores.database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, this.#users, userId))
     stores.database.subscribe('session-ended', ({ userId, sessionId }) =>
       this.#revoke(userId, { kind: 'session', sessionId }),
     )
@@ -128,20 +126,16 @@ export class Signalling {
 
   #defineUsersHere(atWriter: PresenceOf): PresenceOf {
     const { system, connections } = this.#deps
-    return system.define<PresenceMessage>(frontPresenceKind({ connections, atWriter }))
+    return system.define<PresenceMessage>(frontPresenceKind(connections, atWriter))
   }
 
   #defineUsers(): PresenceOf {
     const { system, rooms, connections, hasEnded, devConsole } = this.#deps
     return system.define<PresenceMessage>(
-      presenceKind({
-        connections,
-        hasEnded,
-        onPresence: (userId, deviceId, isOnline) => {
-          devConsole?.onPresence(userId, deviceId, isOnline)
-          const kind = isOnline ? 'device-online' : 'device-offline'
-          rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
-        },
+      presenceKind(connections, hasEnded, (userId, deviceId, isOnline) => {
+        devConsole?.onPresence(userId, deviceId, isOnline)
+        const kind = isOnline ? 'device-online' : 'device-offline'
+        rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
       }),
     )
   }
@@ -174,7 +168,7 @@ export class Signalling {
         badge: Badge | undefined,
       ) =>
         formatJson(
-          eventBody(event, {
+          EVENTS[event.kind].body(event, {
             userId,
             deviceId,
             admit,
@@ -199,7 +193,7 @@ export class Signalling {
   #callsOf(): StompCalls {
     const { rooms } = this.#deps
     return {
-      command: (callId, by, said) => rooms.ask(BigInt(callId) as CallId, { ...said, by }),
+      command: rooms.ask,
       subscribe: async (callId, by, subscriber, tag) => {
         const room = rooms.of(callId)
         await room.ask(reply => ({ kind: 'subscribe', by, subscriber, tag, reply }), ROOM_DEADLINE_MS)

@@ -1,19 +1,19 @@
-/** One run of the server, from its settings to its stop. It builds every part and joins them, and holds no rule. */
+/** A server from its settings to its stop. It builds every part and joins them, and holds no rule. */
 
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffle } from '../domain/shuffle.ts'
-import type { Addresses } from '../fronts/messages.ts'
-import { FRONT_STOP_MS, STOP_DEADLINE_MS } from '../limits.ts'
+import { STOP_DEADLINE_MS } from '../limits.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
+import type { ProcessMetrics } from '../operations/merged-metrics.ts'
+import type { ActorSystem } from '../runtime/system.ts'
 import { finishReset } from '../store/engine/reset.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
-import { alsoOnLoopback, localUrlOf, ownUrlOf, portIn } from './addresses.ts'
-import type { Application } from './application.ts'
+import type { HttpRoute } from '../transport/route.ts'
+import { alsoOnLoopback, OwnAddresses } from './addresses.ts'
 import { FrontDesks } from './fronts/front-desks.ts'
-import { FrontProcesses } from './fronts/front-processes.ts'
-import { Fronts } from './fronts/fronts.ts'
+import { Fronts, startFronts } from './fronts/fronts.ts'
 import {
   consoleRoutes,
   operatorServer,
@@ -23,173 +23,217 @@ import {
   renewCertificates,
   stompTcpServer,
 } from './listeners.ts'
-import { type OpenedLog, openLog } from './open-log.ts'
-import { chosenPort, openPort, type PortPolicy } from './process/listening.ts'
+import { openLog } from './open-log.ts'
+import { chosenPort, openPorts, type Ports } from './process/listening.ts'
 import { actorSystem, Process } from './process/process.ts'
 import type { Ready, RunningServer, StartDeps } from './process/running-server.ts'
+import type { Stops } from './process/stages.ts'
+import { stopProcess } from './process/stop-process.ts'
 import { VERSION } from './process/version.ts'
+import type { Alone, MachineRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
-import { startWriter } from './writer.ts'
+import { startWriter, type Writer } from './writer/writer.ts'
 
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
 export async function start(config: Config, deps: StartDeps): Promise<RunningServer> {
-  const { logger, say, knownCheckpoint, onReset } = deps
   if (config.isDevelopment) await finishReset(config.dataFolder)
-  const host = new Process(config, logger, say)
+  const context = new Process(config, deps.logger, deps.say)
   if (config.node !== undefined) {
     const { startNode } = await import('./node/node.ts')
-    return await startNode(host, config.node, deps)
+    return await startNode(context, config.node, deps)
   }
-  const log = await openLog(host, knownCheckpoint)
-  let fronts: Fronts | undefined
-  let desks: FrontDesks | undefined
-  let frontProcesses: FrontProcesses | undefined
-  const system = actorSystem(host)
-  const addresses: Addresses = { http: '', grpc: '', admin: '' }
-  const publicUrl = () => config.publicUrl ?? ownUrlOf(config, addresses)
+  const machine = await openMachine(context, deps)
+  return config.fronts === 0 ? await startAlone(machine) : await startWithFronts(machine)
+}
+
+/** The parts of a server on one machine, alone or with fronts. */
+interface Machine {
+  readonly context: Process
+  readonly system: ActorSystem
+  readonly addresses: OwnAddresses
+  readonly writer: Writer
+  readonly newcomers: Newcomers
+  readonly connections: OpenConnections
+  readonly ofConsole: readonly HttpRoute[]
+  /** All that is answered over HTTP but files of the log. */
+  readonly routes: readonly HttpRoute[]
+}
+
+async function openMachine(
+  context: Process,
+  { knownCheckpoint, onReset }: Pick<StartDeps, 'knownCheckpoint' | 'onReset'>,
+): Promise<Machine> {
+  const { config, metrics } = context
+  const log = await openLog(context, knownCheckpoint)
+  const system = actorSystem(context)
+  const addresses = new OwnAddresses(config)
+  const { publicUrl, localUrl } = addresses
   const newcomers = new Newcomers()
-  const { headFile } = log.guard
-  const { application, register } = await startWriter(host, system, log, {
-    publicUrl,
-    newcomers,
-    announce: head => desks?.announce(head),
-    onPublished: () => fronts?.onPublished(),
-    record: headFile && (head => headFile.record(head)),
-  })
   const connections = new OpenConnections()
-  const ofConsole = consoleRoutes(host, log, application, {
-    publicUrl,
-    localUrl: () => localUrlOf(config, addresses),
-    figures: () => system.figures(),
-    onReset,
+  const { headFile } = log.guard
+  const record = headFile?.record.bind(headFile)
+  const writer = await startWriter(context, system, log, { publicUrl, newcomers, record })
+  const figures = () => system.figures()
+  const ofConsole = consoleRoutes(context, log, writer.application, { publicUrl, localUrl, figures, onReset })
+  const routes = [...publicRoutes(context, log, writer.application, publicUrl), ...ofConsole]
+  observe(metrics, system, log.vrf)
+  observeConnections(metrics, connections, newcomers)
+  observeStore(metrics, () => log.database.figures)
+  return { context, system, addresses, writer, newcomers, connections, ofConsole, routes }
+}
+
+async function startAlone(machine: Machine): Promise<RunningServer> {
+  const { context, addresses, writer, newcomers, connections, routes } = machine
+  const { config, metrics } = context
+  const { publicUrl } = addresses
+  const onServed = context.devConsole?.onServed
+  const http = publicServer(context, writer.log, writer.application, {
+    ...{ routes, publicUrl, connections, newcomers, onServed },
   })
-  const routes = [...publicRoutes(host, log, application, publicUrl), ...ofConsole]
-  const onServed = host.devConsole?.onServed
-  const http = publicServer(host, log, application, { routes, publicUrl, connections, newcomers, onServed })
-  const stompTcp = stompTcpServer(host, application, connections)
-  const isAlone = config.fronts === 0
-  const grpc = registrationServer(host, (...key) => desks?.register(...key) ?? register(...key))
-  const admin = operatorServer(host, () => fronts?.metrics() ?? [])
-  observe(host.metrics, system, log.vrf)
-  observeConnections(host.metrics, connections, newcomers)
-  observeStore(host.metrics, () => log.database.figures)
-  observeFronts(host.metrics, () => frontProcesses?.figures ?? NO_FRONTS)
-
-  const listeners = listenersOf(config)
-  const ports: PortPolicy = {
-    takesNext: config.isDevelopment,
-    say: sentence => say(`callsign: ${sentence}\n`),
+  observeFronts(metrics, () => NO_FRONTS)
+  const inner = innerServers(machine, () => [])
+  await open(machine, { ...inner.servers, http: alsoOnLoopback(config, http) })
+  context.opened()
+  const role: Alone = { kind: 'alone', writer, http }
+  const stops: Stops = {
+    listening: () => http.stopListening(),
+    requests: () => http.answered(STOP_DEADLINE_MS / 5),
+    sockets: () => http.close(),
   }
-  addresses.grpc = await openPort(listeners.grpc, grpc, ports)
-  addresses.admin = `http://${await openPort(listeners.admin, admin, ports)}`
-  const scheme = config.http.tls === undefined ? 'http' : 'https'
-  if (stompTcp !== undefined && listeners.stompTcp !== undefined) {
-    addresses.stompTcp = await openPort(listeners.stompTcp, stompTcp, ports)
-  }
-  const onHttp = isAlone ? alsoOnLoopback(config, http) : { listen: chosenPort }
-  addresses.http = `${scheme}://${await openPort(listeners.http, onHttp, ports)}`
-  if (!isAlone) await startFronts()
-  host.isServing = () => fronts?.isServing ?? true
-  host.isOpen = true
-  const { vkey, vrfPublicKey } = log.maker
-  const ready = { ...addresses, origin: log.keys.signer.name, vkey, vrfPublicKey }
-  let stopped: Promise<void> | undefined
+  return new MachineServer(machine, role, [stops, inner.stops], read =>
+    renewCertificates(context, http, inner.servers.grpc, read),
+  )
+}
 
-  return {
-    ready,
-    announce: () => announce(config, log, ready, application.features),
-    renewCertificates: read => renewCertificates(host, fronts ?? http, grpc, read),
-    stop(reason) {
-      stopped ??= stop(reason)
-      return stopped
+async function startWithFronts(machine: Machine): Promise<RunningServer> {
+  const { context, system, addresses, writer, ofConsole, routes } = machine
+  const { database, published } = writer.log
+  const desks = new FrontDesks({
+    context,
+    system,
+    writer,
+    routes,
+    leaseLastsMs: () => Number.POSITIVE_INFINITY,
+  })
+  const deps = {
+    ...{ context, system, database, addresses },
+    head: () => published.head,
+    routes: ofConsole,
+    // On one machine the store is never old.
+    onPoll: () => undefined,
+  }
+  const fronts = new Fronts(deps, { kind: 'here', desks })
+  published.subscribe(() => fronts.onPublished())
+  const inner = innerServers(machine, () => fronts.metrics())
+  await open(machine, { ...inner.servers, http: { listen: chosenPort } })
+  const running = startFronts(fronts, deps, context.config.fronts)
+  observeFronts(context.metrics, () => running.processes.figures)
+  await running.serving
+  context.opened(() => fronts.isServing)
+  const role: WriterOfFronts = { kind: 'writer', writer, desks, fronts: running }
+  return new MachineServer(machine, role, [{ fronts: running.stop }, desks.stops, inner.stops], read =>
+    renewCertificates(context, fronts, inner.servers.grpc, read),
+  )
+}
+
+/** All servers but that of the public port. */
+function innerServers(
+  { context, writer, connections }: Machine,
+  frontsMetrics: () => readonly ProcessMetrics[] | Promise<readonly ProcessMetrics[]>,
+) {
+  const { application } = writer
+  const stompTcp = stompTcpServer(context, application, connections)
+  const grpc = registrationServer(context, writer.register)
+  const admin = operatorServer(context, frontsMetrics)
+  const stops: Stops = {
+    listening() {
+      stompTcp?.stopListening()
+      context.devConsole?.stop()
+    },
+    clients: () =>
+      application.signalling.drain(
+        shuffle([...connections], context.world.random),
+        STOP_DEADLINE_MS / 10,
+        sleep,
+      ),
+    registrations: () => grpc.close(STOP_DEADLINE_MS / 3),
+    connections: () => connections.ended(STOP_DEADLINE_MS / 10),
+    sockets() {
+      stompTcp?.close()
+      admin.close()
     },
   }
+  return { servers: { grpc, admin, stompTcp }, stops }
+}
 
-  /** Resolves when all of them serve. */
-  async function startFronts(): Promise<void> {
-    const { database, published } = log
-    const { stores, rooms, liveConnections } = application
-    desks = new FrontDesks({
-      host,
-      system,
-      database,
-      stores,
-      rooms,
-      connections: liveConnections,
-      routes,
-      published,
-      register,
-    })
-    fronts = new Fronts({
-      host,
-      system,
-      database,
-      head: () => published.head,
-      routes: ofConsole,
-      addresses,
-      port: portIn(addresses.http),
-    })
-    fronts.serveBy(desks)
-    const { open } = fronts
-    frontProcesses = new FrontProcesses({
-      count: config.fronts,
-      onStarted: open,
-      onEnded: () => log.database.dropDeadReaders(),
-      world: host.world,
-      logger,
-    })
-    await fronts.ready(config.fronts, FRONTS_START_MS_MAX)
+async function open(
+  { context, addresses }: Machine,
+  servers: Pick<Ports, 'http' | 'grpc' | 'admin' | 'stompTcp'>,
+): Promise<void> {
+  const { config, say } = context
+  const ports = { ...servers, listeners: listenersOf(config), isSecure: config.http.tls !== undefined }
+  const sayTaken = (sentence: string) => say(`callsign: ${sentence}\n`)
+  addresses.opened(await openPorts(ports, { takesNext: config.isDevelopment, say: sayTaken }))
+}
+
+class MachineServer implements RunningServer {
+  readonly ready: Ready
+  readonly renewCertificates: RunningServer['renewCertificates']
+  readonly #machine: Machine
+  readonly #parts: readonly Stops[]
+  #role: MachineRole
+  #stopped: Promise<void> | undefined
+
+  constructor(
+    machine: Machine,
+    role: Alone | WriterOfFronts,
+    parts: readonly Stops[],
+    renew: RunningServer['renewCertificates'],
+  ) {
+    const { addresses, system, writer } = machine
+    const { maker, keys, database } = writer.log
+    const { vkey, vrfPublicKey } = maker
+    this.ready = { ...addresses.all, origin: keys.signer.name, vkey, vrfPublicKey }
+    this.renewCertificates = renew
+    this.#machine = machine
+    this.#role = role
+    this.#parts = [
+      ...parts,
+      writer.stops,
+      { actors: () => system.drainAndStop(STOP_DEADLINE_MS / 5), store: () => database.close() },
+    ]
   }
 
-  async function stop(reason: string): Promise<void> {
-    host.isStopping = true
-    logger.info({ event: 'stopping', reason })
-    const tooLate = () => host.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
-    const deadline = setTimeout(tooLate, STOP_DEADLINE_MS).unref()
-    // Clients that have connected by now are let in; closing the socket would reset them.
-    await setImmediate()
-    http.stopListening()
-    stompTcp?.stopListening()
-    host.devConsole?.stop()
-    await frontProcesses?.stop(FRONT_STOP_MS)
-    const inRandomOrder = shuffle([...connections], host.world.random)
-    await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10, sleep)
-    // Callers get their answers first: these need the appender, which needs the store.
-    await grpc.close(STOP_DEADLINE_MS / 3)
-    await http.answered(STOP_DEADLINE_MS / 5)
-    await system.drainAndStop(STOP_DEADLINE_MS / 5)
-    await application.stores.deviceInbox.settleNow()
-    await connections.ended(STOP_DEADLINE_MS / 10)
-    http.close()
-    stompTcp?.close()
-    admin.close()
-    application.close()
-    await log.vrf.close()
-    await log.database.close()
-    host.close()
-    clearTimeout(deadline)
-    logger.info({ event: 'stopped' })
+  get role(): MachineRole {
+    return this.#role
+  }
+
+  announce(): void {
+    announce(this.#machine, this.ready)
+  }
+
+  stop(reason: string): Promise<void> {
+    this.#stopped ??= stopProcess(this.#machine.context, () => this.#parts, reason).then(() => {
+      this.#role = { kind: 'stopped' }
+    })
+    return this.#stopped
   }
 }
 
 /** The ready line on stdout, as JSON for programs; in development, the banner for people on stderr. */
-function announce(
-  config: Config,
-  { keys, published }: OpenedLog,
-  ready: Ready,
-  features: Application['features'],
-): void {
+function announce({ context: { config }, addresses, writer }: Machine, ready: Ready): void {
   if (!process.stdout.isTTY) process.stdout.write(`${JSON.stringify({ event: 'ready', ...ready })}\n`)
   else if (!config.isDevelopment) process.stdout.write(formatReady(ready))
   if (!config.isDevelopment) return
+  const { features } = writer.application
   const banner = formatBanner({
     ...ready,
-    http: localUrlOf(config, ready),
+    http: addresses.localUrl(),
     version: VERSION,
     dataFolder: config.dataFolder,
-    treeSize: published.head.treeSize,
-    areKeysNew: keys.areNew,
-    ...(config.isExposed ? { phones: config.publicUrl ?? ownUrlOf(config, ready) } : {}),
+    treeSize: writer.log.published.head.treeSize,
+    areKeysNew: writer.log.keys.areNew,
+    ...(config.isExposed ? { phones: addresses.publicUrl() } : {}),
     isTerminal: process.stderr.isTTY,
     features: { ...features, media: features.media === 'janus' },
     mediaUrl: config.application.janus?.clientUrl,
@@ -197,5 +241,4 @@ function announce(
   process.stderr.write(banner)
 }
 
-const FRONTS_START_MS_MAX = 30_000
 const NO_FRONTS = { ready: 0, restarts: 0 }

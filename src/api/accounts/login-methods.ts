@@ -148,7 +148,7 @@ function removeMethod(deps: Deps): Operation {
 }
 
 /** The methods as the client is shown them, oldest first. */
-export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld): readonly object[] {
+export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld) {
   return methods.map(method => ({
     id: method.id,
     kind: method.kind,

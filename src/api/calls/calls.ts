@@ -3,27 +3,24 @@
  * put to the call's room, which decides; here it is read and the answer written.
  */
 
-import type { CallActor, CallReply, CallRequest } from '../../domain/calls/call-command.ts'
+import type { CallReply, CallRequest } from '../../domain/calls/call-command.ts'
 import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../../domain/ids.ts'
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { RATE_KEYS_MAX } from '../../limits.ts'
+import { AcceptedReply, CallRecordReply, RequestRejoinReply, recordBody } from '../../schema/call.ts'
 import {
-  AcceptedReply,
   AcceptRejoinRequest,
-  CallRecordReply,
   DeclineRequest,
   EndCallRequest,
   InviteRequest,
   KeysRequest,
   RemoveRequest,
-  RequestRejoinReply,
   RequestRejoinRequest,
-  recordBody,
   StartCallRequest,
   saidAcceptance,
   saidKeys,
-} from '../../schema/call.ts'
+} from '../../schema/call-request.ts'
 import { formatJson } from '../../schema/json.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { Requester } from '../accounts/authentication.ts'
@@ -37,10 +34,7 @@ import {
 } from '../table/operation.ts'
 import { rateLimited } from '../table/operation-routes.ts'
 
-type Deps = Pick<
-  ApiDeps,
-  'accounts' | 'admit' | 'askRoom' | 'database' | 'devices' | 'monotonicMs' | 'randomBytes' | 'rateLimits'
->
+type Deps = Pick<ApiDeps, 'admit' | 'askRoom' | 'monotonicMs' | 'randomBytes' | 'rateLimits'>
 
 export function callOperations(deps: Deps): readonly Operation[] {
   return [
@@ -89,24 +83,23 @@ function startCall(deps: Deps): Operation {
     replies: { 201: CallRecordReply },
     codes: [...ASKED_CODES, ...CALLING_CODES, ...STARTING_CODES],
     isIdempotent: true,
+    isCommittedElsewhere: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: STARTS,
-    handle: ({ requester, body, askOnce }) => {
+    handle: ({ requester, body, idempotent }) => {
       const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
       const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
-      const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, requester.userId))
       const startRequest: CallRequest = {
         kind: 'start',
-        by: actorOf(deps, requester),
+        by: deviceOf(requester),
         callId,
-        displayName,
         calleeIds: body.calleeIds as UserId[],
         roomId,
         encryptedAESKeys,
         keyMembers,
         isVideo,
       }
-      return askOnce(idempotent => carryOut(deps, callId, startRequest, idempotent))
+      return carryOut(deps, callId, startRequest, idempotent)
     },
   })
 }
@@ -121,9 +114,10 @@ function inviteToCall(deps: Deps): Operation {
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL', 'EPOCH_CONFLICT'],
     isIdempotent: true,
+    isCommittedElsewhere: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: [{ name: 'call-invite', by: 'user' }],
-    handle: ({ requester, body, params, askOnce }) => {
+    handle: ({ requester, body, params, idempotent }) => {
       const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
       const callId = readCallId(params[0])
       const inviteRequest: CallRequest = {
@@ -136,7 +130,7 @@ function inviteToCall(deps: Deps): Operation {
         isVideo,
         epoch,
       }
-      return askOnce(idempotent => carryOut(deps, callId, inviteRequest, idempotent))
+      return carryOut(deps, callId, inviteRequest, idempotent)
     },
   })
 }
@@ -150,7 +144,7 @@ function joinCall(deps: Deps): Operation {
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
     handle: ({ requester, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'join', by: actorOf(deps, requester) }),
+      carryOut(deps, readCallId(params[0]), { kind: 'join', by: deviceOf(requester) }),
   })
 }
 
@@ -242,7 +236,7 @@ function requestRejoin(deps: Deps): Operation {
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
     handle: ({ requester, body: { nonce }, params }) => {
       const callId = readCallId(params[0])
-      const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: actorOf(deps, requester), nonce }
+      const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: deviceOf(requester), nonce }
       const missingMs = asks?.take(`${requester.userId} ${callId}`, deps.monotonicMs()) ?? 0
       if (rate !== undefined && missingMs > 0) throw rateLimited(missingMs, 'call', rate)
       return carryOut(deps, callId, rejoinRequest)
@@ -278,7 +272,7 @@ function rejoinCall(deps: Deps): Operation {
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
     handle: ({ requester, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: actorOf(deps, requester) }),
+      carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: deviceOf(requester) }),
   })
 }
 
@@ -328,14 +322,6 @@ type DeviceRequester = Requester & { readonly deviceId: DeviceId }
 
 function deviceOf({ userId, deviceId }: DeviceRequester) {
   return { userId, deviceId }
-}
-
-/** The device with the hash of its key, as others see it. */
-function actorOf({ database, devices }: Deps, { userId, deviceId }: DeviceRequester): CallActor {
-  const device = database.view(view => devices.active(view, userId, deviceId))
-  if (device === undefined) throw new SignalError('DEVICE_NOT_REGISTERED', 'the device was removed')
-  const { publicKeyHash, keyAlgorithm } = device
-  return { userId, deviceId, publicKeyHash, keyAlgorithm }
 }
 
 const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const

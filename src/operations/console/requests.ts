@@ -20,13 +20,6 @@ export interface RequestReader {
   readonly unknownFieldsOf: (method: string, route: string, body: Uint8Array) => readonly string[]
 }
 
-export interface RequestLogOptions {
-  readonly nowMs: () => number
-  readonly rowsMax?: number
-  /** Sum over all bodies. */
-  readonly bytesMax?: number
-}
-
 type Requester = NonNullable<ShownRequest['requester']>
 
 interface Kept extends Omit<ShownRequest, 'body' | 'answer'> {
@@ -39,8 +32,7 @@ interface Kept extends Omit<ShownRequest, 'body' | 'answer'> {
 
 export class RequestLog {
   readonly #nowMs: () => number
-  readonly #rowsMax: number
-  readonly #bytesMax: number
+  readonly #bounds: typeof BOUNDS
   /** Oldest first. */
   #kept: Kept[] = []
   /** Bytes of the kept bodies, which belong to the newest requests. */
@@ -50,10 +42,9 @@ export class RequestLog {
   readonly #requesters = new Recent<string, Requester>(REQUESTERS_MAX)
   #reader: RequestReader | undefined
 
-  constructor({ nowMs, rowsMax = ROWS_MAX, bytesMax = BYTES_MAX }: RequestLogOptions) {
+  constructor(nowMs: () => number, bounds: Partial<typeof BOUNDS> = {}) {
     this.#nowMs = nowMs
-    this.#rowsMax = rowsMax
-    this.#bytesMax = bytesMax
+    this.#bounds = { ...BOUNDS, ...bounds }
   }
 
   /** The newest row's number; 0 before the first. */
@@ -98,8 +89,8 @@ export class RequestLog {
     this.#requesters.delete(requestId)
     this.#kept.push(kept)
     this.#bytes += bytesOf(kept)
-    if (this.#kept.length > this.#rowsMax) this.#bytes -= bytesOf(this.#kept.shift()!)
-    if (this.#bytes > this.#bytesMax) this.#forgetBodies()
+    if (this.#kept.length > this.#bounds.rowsMax) this.#bytes -= bytesOf(this.#kept.shift()!)
+    if (this.#bytes > this.#bounds.bytesMax) this.#forgetBodies()
   }
 
   /** The kept requests, which are forgotten by it. */
@@ -137,7 +128,7 @@ export class RequestLog {
       this.#bytes -= bytesOf(kept)
       kept.body = undefined
       kept.answer = undefined
-      if (this.#bytes <= this.#bytesMax) return
+      if (this.#bytes <= this.#bounds.bytesMax) return
     }
   }
 }
@@ -199,8 +190,8 @@ function shown(
 }
 
 const OWN_PAGES = /^\/(?:dev|docs)(?:\/|$)|^\/$/
-const ROWS_MAX = 300
-const BYTES_MAX = 4_000_000
+/** `bytesMax` is the sum over all bodies. */
+const BOUNDS = { rowsMax: 300, bytesMax: 4_000_000 }
 /** More than are answered at the same time. */
 const REQUESTERS_MAX = 1_000
 /** Limit for one body. */

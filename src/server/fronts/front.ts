@@ -199,7 +199,7 @@ class Front {
     })
     const log: ServedLog = { ...following.log, vrf: this.#vrf }
     const desk = this.#atWriter<FrontDeskMessage>('front-desk')(clusterName)
-    const requests = isDevelopment ? new RequestLog({ nowMs: world.nowMs }) : undefined
+    const requests = isDevelopment ? new RequestLog(world.nowMs) : undefined
     const roomOf = this.#atWriter<CallRoomMessage>('call-room')
     const stores = openStores({
       database: following.store,
@@ -292,11 +292,11 @@ class Front {
     observe(metrics, system, this.#vrf)
     observeConnections(metrics, this.#connections, this.#newcomers)
     system.define(
-      frontKind({
-        metrics: () => metrics.text(),
-        renewCertificate: files => this.#http.renewCertificate(files),
-        stop: () => void this.#stop().catch(host.fatal),
-      }),
+      frontKind(
+        () => metrics.text(),
+        files => this.#http.renewCertificate(files),
+        () => void this.#stop().catch(host.fatal),
+      ),
     )
     this.#listen(welcome.port).catch(host.fatal)
   }
@@ -349,13 +349,13 @@ class Front {
     assertOwnBinaries(config)
     await this.#vrf.ready
     await alsoOnLoopback(config, this.#http).listen(config.http.host, port)
-    this.host.isOpen = true
+    this.host.opened()
     this.#link.send({ kind: 'ready' } satisfies MessageToWriter)
   }
 
   async #stop(): Promise<void> {
-    if (this.host.isStopping) return
-    this.host.isStopping = true
+    if (this.host.phase === 'stopping') return
+    this.host.stopping()
     this.#http.stopListening()
     const inRandomOrder = shuffle([...this.#connections], this.host.world.random)
     await this.#signalling.drain(inRandomOrder, FRONT_STOP_MS / 10, sleep)

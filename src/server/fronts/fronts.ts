@@ -9,13 +9,14 @@ import type { FrontMessage } from '../../../actors/messages.ts'
 import { SignalError } from '../../errors.ts'
 import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
+import type { NodePlace } from '../../fronts/link/node-sockets.ts'
 import {
-  type Addresses,
   FRONT_SILENCE_MS_MAX,
   type MessageToWriter,
   WRITER_SERVES,
   type WriterPlace,
 } from '../../fronts/messages.ts'
+import { FRONT_STOP_MS } from '../../limits.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
 import type { Ref } from '../../runtime/actor.ts'
@@ -24,24 +25,57 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
+import { type OwnAddresses, portIn } from '../addresses.ts'
 import type { Process } from '../process/process.ts'
 import { VERSION } from '../process/version.ts'
 import type { FrontDesks } from './front-desks.ts'
-import type { FrontHandle } from './front-processes.ts'
+import { type FrontHandle, FrontProcesses } from './front-processes.ts'
 
 export interface FrontsDeps {
-  readonly host: Pick<Process, 'config' | 'world' | 'logger'>
+  readonly context: Process
   readonly system: ActorSystem
-  readonly database: Pick<LmdbStore, 'follow' | 'lastChange'>
+  readonly database: LmdbStore
   /** The log as it is published now. */
   readonly head: () => LogHead
   /** Routes of the writer beside those that every front has. */
   readonly routes: readonly HttpRoute[]
-  readonly addresses: Addresses
-  /** All fronts listen on this port. */
-  readonly port: number
+  /** All fronts listen on the port of HTTP. */
+  readonly addresses: OwnAddresses
   /** A front of a node waits for a newer `current`. */
-  readonly onPoll?: () => void
+  readonly onPoll: () => void
+}
+
+/** Where fronts find the writer. */
+export type WriterAt =
+  /** In this process. */
+  | { readonly kind: 'here'; readonly desks: FrontDesks }
+  | { readonly kind: 'node'; readonly place: NodePlace }
+  | { readonly kind: 'nowhere' }
+
+export interface RunningFronts {
+  readonly fronts: Fronts
+  readonly processes: FrontProcesses
+  /** Resolves when all of them serve; rejects where they don't in time. */
+  readonly serving: Promise<void>
+  /** Resolves when none is left. */
+  stop(): Promise<void>
+}
+
+/** Starts `count` processes that serve the port, and starts again those that end. */
+export function startFronts(fronts: Fronts, { context, database }: FrontsDeps, count: number): RunningFronts {
+  const processes = new FrontProcesses({
+    count,
+    onStarted: fronts.open,
+    onEnded: () => database.dropDeadReaders(),
+    world: context.world,
+    logger: context.logger,
+  })
+  return {
+    fronts,
+    processes,
+    serving: fronts.ready(count, FRONTS_START_MS_MAX),
+    stop: () => processes.stop(FRONT_STOP_MS),
+  }
 }
 
 class OpenFront extends FrontLink implements FrontHandle {
@@ -62,19 +96,20 @@ class OpenFront extends FrontLink implements FrontHandle {
 
 export class Fronts {
   readonly #deps: FrontsDeps
-  readonly #open = new Map<OpenFront, Link>()
-  #onReady: (() => void) | undefined
-  #writer: WriterPlace | undefined
-  #desks: FrontDesks | undefined
+  readonly #open = new Set<OpenFront>()
+  /** Each looks again when one more front serves. */
+  readonly #waiting = new Set<() => void>()
+  #writer: WriterAt
   #currentAtMs: number | undefined
 
-  constructor(deps: FrontsDeps) {
+  constructor(deps: FrontsDeps, writer: WriterAt) {
     this.#deps = deps
+    this.#writer = writer
   }
 
   /** Speaks to a front that has just been started. */
   readonly open = (socket: Duplex, name: string): FrontHandle => {
-    const { system, host, database } = this.#deps
+    const { system, context, database } = this.#deps
     let stopFollowing = () => {}
     const link: Link = new Link({
       socket,
@@ -82,9 +117,9 @@ export class Fronts {
       system,
       serves: WRITER_SERVES,
       silenceMsMax: FRONT_SILENCE_MS_MAX,
-      world: host.world,
+      world: context.world,
       onOpen: () => {
-        this.#open.set(front, link)
+        this.#open.add(front)
         this.#welcome(front)
         stopFollowing = database.follow(change => front.send({ kind: 'changed', ...change }))
       },
@@ -94,7 +129,7 @@ export class Fronts {
         stopFollowing()
         this.#open.delete(front)
         front.isReady = false
-        host.logger.warn({ event: 'front-lost', front: name, reason: reason.message })
+        context.logger.warn({ event: 'front-lost', front: name, reason: reason.message })
         front.onLost()
         this.#desks?.leave(front, link)
       },
@@ -105,51 +140,53 @@ export class Fronts {
 
   /** Whether at least one front serves. */
   get isServing(): boolean {
-    return [...this.#open.keys()].some(({ isReady }) => isReady)
+    return [...this.#open].some(({ isReady }) => isReady)
   }
 
   /** Resolves when `count` fronts serve; rejects where they don't within `ms`. */
   ready(count: number, ms: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const tooLate = setTimeout(
-        () => reject(new SignalError('INTERNAL', `the fronts did not start within ${ms} ms`)),
-        ms,
-      )
-      this.#onReady = () => {
-        if ([...this.#open.keys()].filter(({ isReady }) => isReady).length < count) return
+      const end = () => {
         clearTimeout(tooLate)
+        this.#waiting.delete(look)
+      }
+      const look = () => {
+        if ([...this.#open].filter(({ isReady }) => isReady).length < count) return
+        end()
         resolve()
       }
+      const tooLate = setTimeout(() => {
+        end()
+        reject(new SignalError('INTERNAL', `the fronts did not start within ${ms} ms`))
+      }, ms)
+      this.#waiting.add(look)
     })
   }
 
-  /** From now on this process is the writer, and these are its desks. */
-  serveBy(desks: FrontDesks): void {
-    this.#desks = desks
-    for (const front of this.#open.keys()) desks.join(front)
-    this.sendTo('here')
-  }
-
-  /** Where the fronts find the writer from now on; undefined while there is none. */
-  sendTo(writer: WriterPlace | undefined): void {
+  /** Tells the fronts where the writer is. */
+  follow(writer: WriterAt): void {
     this.#writer = writer
-    for (const front of this.#open.keys()) front.send({ kind: 'writer', at: writer })
+    const desks = this.#desks
+    for (const front of this.#open) {
+      desks?.join(front)
+      this.#sendWriter(front)
+    }
   }
 
-  /** The store has all that was recorded then, in the monotonic clock. */
+  /** The store has all that the ledger had then, in the monotonic clock. */
   current(atMs: number): void {
     this.#currentAtMs = atMs
-    for (const front of this.#open.keys()) this.#sayCurrent(front, atMs)
+    for (const front of this.#open) this.#sendCurrent(front, atMs)
   }
 
   /** Call this when a checkpoint is published. */
   onPublished(): void {
-    for (const front of this.#open.keys()) front.send({ kind: 'published', head: this.#deps.head() })
+    for (const front of this.#open) front.send({ kind: 'published', head: this.#deps.head() })
   }
 
   /** Resolves when all of them give it to new connections. */
   async renewCertificate(files: TlsFiles): Promise<void> {
-    const asked = Array.from(this.#open.keys(), ({ self }) =>
+    const asked = Array.from(this.#open, ({ self }) =>
       self.ask<'renewed'>(reply => ({ kind: 'renew-certificate', files, reply }), RENEW_MS_MAX),
     )
     await Promise.all(asked)
@@ -157,7 +194,7 @@ export class Fronts {
 
   /** The figures of each front, in the text form of Prometheus; one that does not answer is left out. */
   async metrics(): Promise<readonly ProcessMetrics[]> {
-    const answers = Array.from(this.#open.keys(), async ({ name, self }) => {
+    const answers = Array.from(this.#open, async ({ name, self }) => {
       const text = await self.ask<string>(reply => ({ kind: 'metrics', reply }), METRICS_MS_MAX)
       return { process: name, text }
     })
@@ -165,37 +202,58 @@ export class Fronts {
     return settled.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
   }
 
+  /** Undefined where the writer is another process. */
+  get #desks(): FrontDesks | undefined {
+    return this.#writer.kind === 'here' ? this.#writer.desks : undefined
+  }
+
   #welcome(front: OpenFront): void {
-    const { host, database, head, addresses, port, routes } = this.#deps
+    const { context, database, head, addresses, routes } = this.#deps
     front.send({
       kind: 'welcome',
-      config: serialize(host.config),
-      port,
-      addresses,
+      config: serialize(context.config),
+      port: portIn(addresses.all.http),
+      addresses: addresses.all,
       routes: routes.map(({ handle: _, ...route }) => route),
       lastChange: database.lastChange,
       head: head(),
     })
     this.#desks?.join(front)
-    front.send({ kind: 'writer', at: this.#writer })
-    if (this.#currentAtMs !== undefined) this.#sayCurrent(front, this.#currentAtMs)
+    this.#sendWriter(front)
+    if (this.#currentAtMs !== undefined) this.#sendCurrent(front, this.#currentAtMs)
   }
 
-  #sayCurrent(front: OpenFront, atMs: number): void {
-    const ageMs = this.#deps.host.world.monotonicMs() - atMs
+  #sendWriter(front: OpenFront): void {
+    front.send({ kind: 'writer', at: placeOf(this.#writer) })
+  }
+
+  #sendCurrent(front: OpenFront, atMs: number): void {
+    const ageMs = this.#deps.context.world.monotonicMs() - atMs
     front.send({ kind: 'current', atMs: machineMs() - ageMs })
   }
 
   #onMessage(front: OpenFront, message: MessageToWriter): undefined {
     if (message.kind === 'ready') {
       front.isReady = true
-      this.#onReady?.()
-    } else if (message.kind === 'poll') this.#deps.onPoll?.()
+      for (const look of this.#waiting) look()
+    } else if (message.kind === 'poll') this.#deps.onPoll()
     else if (this.#desks !== undefined) this.#desks.onMessage(front, message)
     else if (message.kind === 'acknowledged') front.onAcknowledged(message.count)
     return undefined
   }
 }
 
+function placeOf(writer: WriterAt): WriterPlace | undefined {
+  switch (writer.kind) {
+    case 'here':
+      return 'here'
+    case 'node':
+      return writer.place
+    case 'nowhere':
+      return undefined
+  }
+}
+
+const FRONTS_START_MS_MAX = 30_000
 const METRICS_MS_MAX = 2_000
 const RENEW_MS_MAX = 10_000

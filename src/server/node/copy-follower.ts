@@ -16,9 +16,9 @@ import type { Process } from '../process/process.ts'
 import { ConfigError } from '../settings/config.ts'
 
 /** Resolves when the store has all rows of the ledger, as they were a moment ago. Throws as `openLog`. */
-export async function openFilledCopy(host: Process, ledger: PostgresLedger): Promise<LmdbStore> {
-  const { dataFolder } = host.config
-  const database = await openCopy(host)
+export async function openFilledCopy(context: Process, ledger: PostgresLedger): Promise<LmdbStore> {
+  const { dataFolder } = context.config
+  const database = await openCopy(context)
   const state = database.copyState
   if (state === undefined && database.hasRows) {
     await database.close()
@@ -27,11 +27,11 @@ export async function openFilledCopy(host: Process, ledger: PostgresLedger): Pro
     ])
   }
   if (state !== undefined && !state.isFilling) return database
-  if (state === undefined) return fill(database, ledger, host.logger)
+  if (state === undefined) return fill(database, ledger, context.logger)
   // A part of another snapshot.
   await database.close()
   await rm(join(dataFolder, 'store'), { recursive: true })
-  return fill(await openCopy(host), ledger, host.logger)
+  return fill(await openCopy(context), ledger, context.logger)
 }
 
 async function fill(database: LmdbStore, ledger: PostgresLedger, logger: Logger): Promise<LmdbStore> {
@@ -71,7 +71,7 @@ export async function fillRows(
 export interface CopyDeps {
   readonly ledger: PostgresLedger
   readonly database: LmdbStore
-  readonly host: Pick<Process, 'logger' | 'fatal'>
+  readonly context: Pick<Process, 'logger' | 'fatal'>
   /** Called after changes were applied. */
   readonly onApplied: () => void
   /** Hears twice a second who writes. */
@@ -88,7 +88,7 @@ export class CopyFollower {
   readonly #applied: Watermark
 
   constructor(deps: CopyDeps) {
-    const { ledger, database, host, onWriter, onCurrent } = deps
+    const { ledger, database, context, onWriter, onCurrent } = deps
     this.#deps = deps
     const { number, epoch } = database.copyState!
     this.#applied = new Watermark(database.lastChange)
@@ -100,11 +100,11 @@ export class CopyFollower {
       },
       onWriter,
       onCurrent,
-      onFailure: error => host.logger.warn({ event: 'record-not-read', err: error }),
+      onFailure: error => context.logger.warn({ event: 'record-not-read', err: error }),
     })
     this.#follower.ended.then(
       end => (end.kind === 'startAnew' ? this.#startAnew(end.reason) : undefined),
-      host.fatal,
+      context.fatal,
     )
   }
 
@@ -119,8 +119,8 @@ export class CopyFollower {
   }
 
   /** Asks the ledger now whether the copy is current. */
-  look(): void {
-    this.#follower.look()
+  poll(): void {
+    this.#follower.poll()
   }
 
   /** Resolves when the copy has this change. */
@@ -139,9 +139,9 @@ export class CopyFollower {
   }
 
   async #startAnew(reason: string): Promise<void> {
-    const { database, host } = this.#deps
-    await database.fill([]).catch(host.fatal)
-    host.fatal(
+    const { database, context } = this.#deps
+    await database.fill([]).catch(context.fatal)
+    context.fatal(
       new ConfigError([
         `the copy in CALLSIGN_DATA_DIR does not go on (${reason}): the next start fills it anew`,
       ]),

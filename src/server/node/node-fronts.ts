@@ -1,28 +1,22 @@
 /** The fronts of a node: started when its copy may be shown, stopped when that may be old, and told where the writer is. */
 
-import { type Addresses, isSamePlace, type WriterPlace } from '../../fronts/messages.ts'
+import { isSamePlace } from '../../fronts/messages.ts'
 import { LogStore } from '../../keyserver/log-store.ts'
-import { FRONT_STOP_MS } from '../../limits.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import { observeFronts } from '../../operations/figures.ts'
 import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
-import type { ActorSystem } from '../../runtime/system.ts'
-import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
-import { portIn } from '../addresses.ts'
 import type { FrontDesks } from '../fronts/front-desks.ts'
-import { FrontProcesses } from '../fronts/front-processes.ts'
-import { Fronts } from '../fronts/fronts.ts'
-import type { Process } from '../process/process.ts'
+import { Fronts, type FrontsDeps, type RunningFronts, startFronts, type WriterAt } from '../fronts/fronts.ts'
 
-export interface NodeFrontsDeps {
-  readonly host: Process
-  readonly system: ActorSystem
-  readonly database: LmdbStore
-  readonly addresses: Addresses
-  /** A front waits for a newer `current`. */
-  readonly onPoll: () => void
-}
+export type NodeFrontsDeps = Omit<FrontsDeps, 'head' | 'routes'>
+
+type State =
+  /** The copy may not be shown. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'running'; readonly running: RunningFronts }
+  | { readonly kind: 'ending'; readonly ended: Promise<void> }
+  | { readonly kind: 'over' }
 
 export class NodeFronts {
   /** Resolves when they serve for the first time. */
@@ -30,27 +24,20 @@ export class NodeFronts {
   readonly #deps: NodeFrontsDeps
   readonly #logStore: LogStore
   readonly #onServing: () => void
-  #fronts: Fronts | undefined
-  #processes: FrontProcesses | undefined
-  /** Under way. */
-  #stopping: Promise<void> | undefined
+  #state: State = { kind: 'none' }
+  #writer: WriterAt = { kind: 'nowhere' }
   #restartsBefore = 0
-  #head: () => LogHead | undefined
   #sentHead: LogHead | undefined
-  #place: WriterPlace | undefined
-  #desks: FrontDesks | undefined
-  #isOver = false
 
   constructor(deps: NodeFrontsDeps) {
     this.#deps = deps
     this.#logStore = new LogStore(deps.database)
-    this.#head = () => this.#logStore.shownHead()
     let onServing = () => {}
     this.serving = new Promise(resolve => {
       onServing = resolve
     })
     this.#onServing = onServing
-    observeFronts(deps.host.metrics, () => this.#figures())
+    observeFronts(deps.context.metrics, () => this.#figures())
   }
 
   get isServing(): boolean {
@@ -65,19 +52,16 @@ export class NodeFronts {
     this.#fronts?.onPublished()
   }
 
-  /** See `Fronts.sendTo`. */
-  sendTo(place: WriterPlace | undefined): void {
-    if (isSamePlace(place, this.#place)) return
-    this.#place = place
-    this.#fronts?.sendTo(place)
+  /** Another node writes, or none. */
+  follow(place: Extract<WriterAt, { kind: 'node' }>['place'] | undefined): void {
+    const before = this.#writer.kind === 'node' ? this.#writer.place : undefined
+    if (this.#writer.kind !== 'here' && isSamePlace(place, before)) return
+    this.#tell(place === undefined ? { kind: 'nowhere' } : { kind: 'node', place })
   }
 
-  /** See `Fronts.serveBy`. */
-  serveBy(desks: FrontDesks, head: () => LogHead): void {
-    this.#head = head
-    this.#desks = desks
-    this.#place = 'here'
-    this.#fronts?.serveBy(desks)
+  /** This node writes. */
+  serveBy(desks: FrontDesks): void {
+    this.#tell({ kind: 'here', desks })
     this.mayServe(true)
   }
 
@@ -86,17 +70,17 @@ export class NodeFronts {
     this.#fronts?.current(atMs)
   }
 
-  /** Whether the copy may be shown from now on. */
+  /** Says whether the copy may be shown. */
   mayServe(isFresh: boolean): void {
-    if (this.#isOver || this.#stopping !== undefined) return
-    const mayStart = isFresh && this.#head() !== undefined
-    if (mayStart && this.#processes === undefined) this.#start()
-    if (!isFresh && this.#processes !== undefined) {
-      this.#deps.host.logger.error({
+    const { context, addresses } = this.#deps
+    if (this.#state.kind === 'none' && isFresh && addresses.areOpen && this.#head() !== undefined) {
+      this.#start()
+    } else if (this.#state.kind === 'running' && !isFresh) {
+      context.logger.error({
         event: 'copy-may-be-old',
         advice: 'PostgreSQL does not answer this node, or the node is slower than the writer',
       })
-      void this.#end()
+      void this.#end(this.#state.running)
     }
   }
 
@@ -110,58 +94,50 @@ export class NodeFronts {
 
   /** Resolves when none is left. */
   async stop(): Promise<void> {
-    this.#isOver = true
-    await this.#stopping
-    await this.#end()
+    const state = this.#state
+    this.#state = { kind: 'over' }
+    if (state.kind === 'running') await state.running.stop()
+    else if (state.kind === 'ending') await state.ended
+  }
+
+  get #fronts(): Fronts | undefined {
+    return this.#state.kind === 'running' ? this.#state.running.fronts : undefined
+  }
+
+  #head(): LogHead | undefined {
+    return this.#writer.kind === 'here' ? this.#writer.desks.head : this.#logStore.shownHead()
+  }
+
+  #tell(writer: WriterAt): void {
+    this.#writer = writer
+    this.#fronts?.follow(writer)
   }
 
   #start(): void {
-    const { host, system, database, addresses, onPoll } = this.#deps
-    const { config, world, logger } = host
-    const fronts = new Fronts({
-      host,
-      system,
-      database,
-      head: () => this.#head()!,
-      routes: [],
-      addresses,
-      port: portIn(addresses.http),
-      onPoll,
-    })
-    this.#fronts = fronts
+    const deps: FrontsDeps = { ...this.#deps, head: () => this.#head()!, routes: [] }
     this.#sentHead = this.#head()
-    if (this.#desks === undefined) fronts.sendTo(this.#place)
-    else fronts.serveBy(this.#desks)
-    const count = Math.max(1, config.fronts)
-    this.#processes = new FrontProcesses({
-      count,
-      onStarted: fronts.open,
-      onEnded: () => database.dropDeadReaders(),
-      world,
-      logger,
-    })
-    fronts.ready(count, FRONTS_START_MS_MAX).then(this.#onServing, error => {
+    const fronts = new Fronts(deps, this.#writer)
+    const running = startFronts(fronts, deps, Math.max(1, deps.context.config.fronts))
+    this.#state = { kind: 'running', running }
+    running.serving.then(this.#onServing, error => {
       // Stopped before they served, because the copy may have become old.
-      if (this.#fronts === fronts) host.fatal(error)
+      if (this.#fronts === fronts) deps.context.fatal(error)
     })
   }
 
-  async #end(): Promise<void> {
-    const processes = this.#processes
-    if (processes === undefined) return
-    this.#restartsBefore += processes.figures.restarts
-    this.#stopping = processes.stop(FRONT_STOP_MS)
-    await this.#stopping
-    this.#processes = undefined
-    this.#fronts = undefined
-    this.#stopping = undefined
+  async #end(running: RunningFronts): Promise<void> {
+    this.#restartsBefore += running.processes.figures.restarts
+    const ended = running.stop()
+    this.#state = { kind: 'ending', ended }
+    await ended
+    if (this.#state.kind === 'ending') this.#state = { kind: 'none' }
   }
 
   #figures(): { readonly ready: number; readonly restarts: number } {
-    const { ready, restarts } = this.#processes?.figures ?? NO_FRONTS
+    const { ready, restarts } =
+      this.#state.kind === 'running' ? this.#state.running.processes.figures : NO_FRONTS
     return { ready, restarts: restarts + this.#restartsBefore }
   }
 }
 
-const FRONTS_START_MS_MAX = 30_000
 const NO_FRONTS = { ready: 0, restarts: 0 }

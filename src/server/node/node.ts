@@ -1,12 +1,12 @@
 /**
  * One node of several, from its settings to its stop. It keeps a copy of the ledger, has its fronts answer from that, and is
- * the writer while it holds the lease. A node that has lost the lease ends: another one goes on from what is recorded.
+ * the writer while it holds the lease. A node that has lost the lease ends: another one goes on from what the ledger has.
  */
 
-import { setImmediate } from 'node:timers/promises'
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
+import { SignalError } from '../../errors.ts'
 import { NodeServer } from '../../fronts/link/node-sockets.ts'
-import { type Addresses, COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
+import { COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
 import { WriterLink } from '../../fronts/writer-link.ts'
 import { type LogMaker, LogStore } from '../../keyserver/log-store.ts'
 import type { Registration } from '../../keyserver/registration.ts'
@@ -19,6 +19,7 @@ import type { LedgerState, WriterState } from '../../store/postgres/writer-row.t
 import type { GrpcServer } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
 import { Newcomers } from '../../transport/newcomers.ts'
+import { OwnAddresses } from '../addresses.ts'
 import { FrontDesks } from '../fronts/front-desks.ts'
 import {
   operatorServer,
@@ -28,24 +29,27 @@ import {
   renewCertificates,
 } from '../listeners.ts'
 import { assertMaker, type Keys, makerOf, type OpenedLog, openCopiedLog, readKeys } from '../open-log.ts'
-import { chosenPort, openPort } from '../process/listening.ts'
+import { chosenPort, openPort, openPorts } from '../process/listening.ts'
 import { actorSystem, type Process } from '../process/process.ts'
 import type { RunningServer, StartDeps } from '../process/running-server.ts'
+import type { Stops } from '../process/stages.ts'
+import { stopProcess } from '../process/stop-process.ts'
 import { VERSION } from '../process/version.ts'
+import type { FollowingNode, NodeRole, WritingNode } from '../role.ts'
 import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
-import { startWriter, type Writer } from '../writer.ts'
+import { startWriter } from '../writer/writer.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
 
 /** Resolves when the node serves, as the writer or beside it. Throws as `start`. */
 export async function startNode(
-  host: Process,
+  context: Process,
   node: NodeConfig,
   { say, knownCheckpoint }: Pick<StartDeps, 'say' | 'knownCheckpoint'>,
 ): Promise<RunningServer> {
-  const { world, logger } = host
+  const { world, logger } = context
   const ledger = await PostgresLedger.open({
     url: node.databaseUrl,
     node: { name: node.name, address: addressOf(node), version: VERSION },
@@ -58,10 +62,10 @@ export async function startNode(
     await ledger.close()
     throw unusable(state)
   }
-  const database = await openFilledCopy(host, ledger)
-  const running = new Node(host, node, { ledger, database, knownCheckpoint })
+  const database = await openFilledCopy(context, ledger)
+  const running = new Node(context, node, { ledger, database, knownCheckpoint })
   await running.listen(say)
-  await running.join()
+  await running.serve()
   return running
 }
 
@@ -71,117 +75,85 @@ interface NodeDeps {
   readonly knownCheckpoint: string | undefined
 }
 
-/** The parts of a node that is the writer. */
-interface Writing extends Writer {
-  readonly log: OpenedLog
-  readonly lease: LeaseKeeper
-  readonly desks: FrontDesks
-}
-
 class Node implements RunningServer {
-  readonly #host: Process
+  readonly #context: Process
   readonly #node: NodeConfig
   readonly #deps: NodeDeps
   readonly #system: ActorSystem
-  readonly #addresses: Addresses = { http: '', grpc: '', admin: '' }
+  readonly #addresses: OwnAddresses
   readonly #server: NodeServer
   readonly #grpc: GrpcServer
   readonly #admin: HttpServer
-  /** To the writer, where that is another node, for registrations that come here. */
-  readonly #link: WriterLink
   readonly #fronts: NodeFronts
   readonly #keys: Keys
   readonly #maker: LogMaker
   readonly #logStore: LogStore
-  #follower: CopyFollower | undefined
-  #isAcquiring = false
-  /** While it lasts the copy is what the ledger is. */
-  #lease: LeaseKeeper | undefined
-  #writing: Writing | undefined
+  readonly #news = new News<WriterState | 'stop'>()
+  #role: NodeRole
+  /** Resolves when the role changes no more. */
+  #settled = Promise.resolve()
   #stopped: Promise<void> | undefined
 
-  constructor(host: Process, node: NodeConfig, deps: NodeDeps) {
+  constructor(context: Process, node: NodeConfig, deps: NodeDeps) {
     const { database } = deps
-    this.#host = host
+    this.#context = context
     this.#node = node
     this.#deps = deps
-    this.#system = actorSystem(host)
-    this.#keys = readKeys(host.config)
+    this.#system = actorSystem(context)
+    this.#addresses = new OwnAddresses(context.config)
+    this.#keys = readKeys(context.config)
     this.#maker = makerOf(this.#keys)
     this.#logStore = new LogStore(database)
     this.#server = new NodeServer(node.tls, socket => {
-      if (this.#writing === undefined) socket.destroy()
-      else this.#writing.desks.accept(socket)
-    })
-    this.#link = new WriterLink({
-      self: { name: `${node.name}/registrations`, version: VERSION },
-      system: this.#system,
-      serves: new Map(),
-      tls: node.tls,
-      world: host.world,
-      logger: host.logger,
-      // The writer answers when all nodes show what it has registered.
-      onMessage: () => undefined,
-      onLost: () => undefined,
-      onOtherForm: ({ message }) => {
-        if (!host.isOpen)
-          host.fatal(new ConfigError([`the nodes have different versions: ${message}; ${UPGRADE}`]))
-      },
+      if (this.#role.kind === 'writing node') this.#role.desks.accept(socket)
+      else socket.destroy()
     })
     this.#fronts = new NodeFronts({
-      host,
-      system: this.#system,
-      database,
-      addresses: this.#addresses,
-      onPoll: () => (this.#lease === undefined ? this.#follower?.look() : this.#look()),
+      ...{ context, database, system: this.#system, addresses: this.#addresses },
+      onPoll: () => this.#onPoll(),
     })
-    this.#grpc = registrationServer(host, (...key) => this.#register(...key))
-    this.#admin = operatorServer(host, () => this.#fronts.metrics())
-    observeStore(host.metrics, () => database.figures)
-    observeNode(host.metrics, () => ({
-      isWriter: this.#writing !== undefined,
+    this.#grpc = registrationServer(context, (...key) => this.#register(...key))
+    this.#admin = operatorServer(context, () => this.#fronts.metrics())
+    this.#role = { kind: 'following node', follower: this.#openFollower(), link: this.#openLink() }
+    observeStore(context.metrics, () => database.figures)
+    observeNode(context.metrics, () => ({
+      isWriter: this.#role.kind === 'writing node',
       change: database.lastChange,
       silentMs: this.#silentMs(),
     }))
-    host.isServing = () => this.#fronts.isServing
+  }
+
+  get role(): NodeRole {
+    return this.#role
   }
 
   get ready() {
     const { vkey, vrfPublicKey } = this.#maker
-    return { ...this.#addresses, origin: this.#keys.signer.name, vkey, vrfPublicKey }
+    return { ...this.#addresses.all, origin: this.#keys.signer.name, vkey, vrfPublicKey }
   }
 
   /** Opens the ports, but only chooses the one for HTTP, which the fronts open. Throws `ConfigError`. */
   async listen(say: (text: string) => void): Promise<void> {
-    const { config } = this.#host
-    const listeners = listenersOf(config)
-    const ports = { takesNext: false, say }
-    const addresses = this.#addresses
-    await openPort(
-      { ...this.#node, settings: ['CALLSIGN_NODE_HOST', 'CALLSIGN_NODE_PORT'] },
-      this.#server,
-      ports,
-    )
-    addresses.grpc = await openPort(listeners.grpc, this.#grpc, ports)
-    addresses.admin = `http://${await openPort(listeners.admin, this.#admin, ports)}`
-    const scheme = config.http.tls === undefined ? 'http' : 'https'
-    addresses.http = `${scheme}://${await openPort(listeners.http, { listen: chosenPort }, ports)}`
+    const { config } = this.#context
+    const policy = { takesNext: false, say }
+    const settings = ['CALLSIGN_NODE_HOST', 'CALLSIGN_NODE_PORT']
+    await openPort({ ...this.#node, settings }, this.#server, policy)
+    const servers = {
+      grpc: this.#grpc,
+      admin: this.#admin,
+      http: { listen: chosenPort },
+      stompTcp: undefined,
+    }
+    const ports = { ...servers, listeners: listenersOf(config), isSecure: config.http.tls !== undefined }
+    this.#addresses.opened(await openPorts(ports, policy))
   }
 
   /** Resolves when the node serves for the first time. */
-  async join(): Promise<void> {
-    const { host, database } = { host: this.#host, database: this.#deps.database }
-    this.#follower = new CopyFollower({
-      ledger: this.#deps.ledger,
-      database,
-      host,
-      onApplied: () => this.#fronts.onApplied(),
-      onWriter: writer => this.#onWriter(writer),
-      onCurrent: () => this.#look(),
-    })
-    host.world.every(LOOK_MS, () => this.#look())
+  async serve(): Promise<void> {
+    this.#settled = this.#run().catch(this.#context.fatal)
+    this.#context.world.every(LOOK_MS, () => this.#look())
     await this.#fronts.serving
-    host.isOpen = true
+    this.#context.opened(() => this.#fronts.isServing)
   }
 
   announce(): void {
@@ -189,103 +161,146 @@ class Node implements RunningServer {
   }
 
   renewCertificates(read: () => Config): Promise<void> {
-    return renewCertificates(this.#host, this.#fronts, this.#grpc, read)
+    return renewCertificates(this.#context, this.#fronts, this.#grpc, read)
   }
 
   stop(reason: string): Promise<void> {
-    this.#stopped ??= this.#stop(reason)
+    this.#news.offer('stop')
+    this.#stopped ??= stopProcess(this.#context, () => this.#parts(), reason).then(() => {
+      this.#role = { kind: 'stopped' }
+    })
     return this.#stopped
   }
 
-  #onWriter({ state, holder }: WriterState): void {
-    if (state !== 'open') return this.#host.fatal(unusable(state))
-    if (this.#writing !== undefined || this.#isAcquiring || this.#host.isStopping) return
-    const place = holder === undefined ? undefined : placeOf(holder.address)
-    this.#link.goTo(place)
-    this.#fronts.sendTo(place)
-    if (holder !== undefined) return
-    this.#isAcquiring = true
-    this.#acquire()
-      .catch(this.#host.fatal)
-      .finally(() => {
-        this.#isAcquiring = false
-      })
+  /** The one place where the node's role changes, until `stop`. */
+  async #run(): Promise<void> {
+    for (;;) {
+      const news = await this.#news.next()
+      if (news === 'stop') return
+      if (news.state !== 'open') throw unusable(news.state)
+      if (this.#role.kind !== 'following node') continue
+      const place = news.holder && placeOf(news.holder.address)
+      this.#role.link.goTo(place)
+      this.#fronts.follow(place)
+      if (place === undefined) this.#role = await this.#acquire(this.#role)
+    }
   }
 
   /** Becomes the writer, unless another node is faster. */
-  async #acquire(): Promise<void> {
+  async #acquire(following: FollowingNode): Promise<FollowingNode | WritingNode> {
     const { ledger, database, knownCheckpoint } = this.#deps
-    const { host, logger } = { host: this.#host, logger: this.#host.logger }
+    const { world, fatal, logger } = this.#context
+    const { follower, link } = following
+    this.#role = { kind: 'acquiring', follower, link, lease: undefined }
     const acquired = await ledger.acquire().catch(error => {
       logger.warn({ event: 'lease-not-acquired', err: error })
       return undefined
     })
-    if (acquired === undefined) return
+    if (acquired === undefined) return following
     const { epoch, last, head } = acquired
     logger.info({ event: 'writer', epoch, change: last })
-    const { world, fatal } = host
     const lease = new LeaseKeeper({ lease: acquired, world, logger, onLost: fatal })
-    await this.#follower!.reached(last)
-    this.#lease = lease
-    await this.#follower!.close()
+    await follower.reached(last)
+    this.#role = { kind: 'acquiring', follower, link, lease }
+    await follower.close()
     database.useLedger(lease)
     const recordedHead = head === undefined ? undefined : Buffer.from(head).toString()
-    const log = await openCopiedLog(host, database, { knownCheckpoint, recordedHead })
-    this.#writing = await this.#startWriting(log, lease)
-    this.#fronts.serveBy(this.#writing.desks, () => log.published.head)
+    const log = await openCopiedLog(this.#context, database, { knownCheckpoint, recordedHead })
+    const writing = await this.#startWriting(log, lease)
+    this.#fronts.serveBy(writing.desks)
+    return writing
   }
 
-  async #startWriting(log: OpenedLog, lease: LeaseKeeper): Promise<Writing> {
-    const [host, system] = [this.#host, this.#system]
+  async #startWriting(log: OpenedLog, lease: LeaseKeeper): Promise<WritingNode> {
+    const [context, system] = [this.#context, this.#system]
+    const { publicUrl } = this.#addresses
     const { headFile } = log.guard
-    const publicUrl = () => host.config.publicUrl ?? this.#addresses.http
-    const writer = await startWriter(host, system, log, {
+    log.published.subscribe(() => this.#fronts.onApplied())
+    const writer = await startWriter(context, system, log, {
       publicUrl,
       newcomers: new Newcomers(),
-      announce: head => this.#writing?.desks.announce(head),
-      onPublished: () => {
-        this.#fronts.onApplied()
-        this.#writing?.desks.onPublished()
-      },
       record: async head => {
         await headFile?.record(head)
         await lease.recordHead(head)
       },
     })
-    observe(host.metrics, system, log.vrf)
-    const { stores, rooms, liveConnections } = writer.application
-    const desks = new FrontDesks({
-      host,
-      system,
-      database: log.database,
-      stores,
-      rooms,
-      connections: liveConnections,
-      routes: publicRoutes(host, log, writer.application, publicUrl),
-      published: log.published,
-      register: async (...key) => await writer.register(...key),
-      leaseLastsMs: () => lease.lastsUntilMs - host.world.monotonicMs(),
+    observe(context.metrics, system, log.vrf)
+    const routes = publicRoutes(context, log, writer.application, publicUrl)
+    const leaseLastsMs = () => lease.lastsUntilMs - context.world.monotonicMs()
+    const desks = new FrontDesks({ context, system, writer, routes, leaseLastsMs })
+    return { kind: 'writing node', lease, writer, desks }
+  }
+
+  #openFollower(): CopyFollower {
+    return new CopyFollower({
+      ...this.#deps,
+      context: this.#context,
+      onApplied: () => this.#fronts.onApplied(),
+      onWriter: writer => {
+        if (this.#context.phase !== 'stopping') this.#news.offer(writer)
+      },
+      onCurrent: () => this.#look(),
     })
-    return { ...writer, log, lease, desks }
+  }
+
+  /** For registrations that come to this node while another one writes. */
+  #openLink(): WriterLink {
+    const { world, logger, fatal } = this.#context
+    const isStarting = () => this.#context.phase === 'starting'
+    return new WriterLink({
+      self: { name: `${this.#node.name}/registrations`, version: VERSION },
+      system: this.#system,
+      serves: new Map(),
+      tls: this.#node.tls,
+      world,
+      logger,
+      // The writer answers when all nodes show what it has registered.
+      onMessage: () => undefined,
+      onLost: () => undefined,
+      onOtherForm({ message }) {
+        if (isStarting())
+          fatal(new ConfigError([`the nodes have different versions: ${message}; ${UPGRADE}`]))
+      },
+    })
   }
 
   /** Registers here or at the writer; a lookup then finds the key at any node. */
   async #register(...key: Parameters<Register>): Promise<Registration> {
-    if (this.#writing !== undefined) return await this.#writing.desks.register(...key)
+    if (this.#role.kind === 'writing node') return await this.#role.writer.register(...key)
+    if (this.#role.kind === 'stopped') throw new SignalError('LOG_UNAVAILABLE', 'the node has stopped')
+    const { port } = this.#role.link
     const [userId, deviceId, publicKey] = key
-    const desk = this.#system.remoteRef<FrontDeskMessage>(this.#link.port, 'front-desk', this.#node.name)
+    const desk = this.#system.remoteRef<FrontDeskMessage>(port, 'front-desk', this.#node.name)
     return await desk.ask<Registration>(
       reply => ({ kind: 'register', userId, deviceId, publicKey, reply }),
       APPEND_DEADLINE_MS,
     )
   }
 
+  /** While the node holds it the copy is what the ledger is. */
+  get #lease(): LeaseKeeper | undefined {
+    const role = this.#role
+    return role.kind === 'acquiring' || role.kind === 'writing node' ? role.lease : undefined
+  }
+
+  get #follower(): CopyFollower | undefined {
+    const role = this.#role
+    return role.kind === 'following node' || role.kind === 'acquiring' ? role.follower : undefined
+  }
+
+  /** A front waits to hear that the copy is current. */
+  #onPoll(): void {
+    if (this.#lease === undefined) this.#follower?.poll()
+    else this.#look()
+  }
+
   /** A copy that may be old is not shown: it would honour sessions that are revoked by now. */
   #look(): void {
-    const nowMs = this.#host.world.monotonicMs()
-    if (this.#lease !== undefined) {
+    const nowMs = this.#context.world.monotonicMs()
+    const lease = this.#lease
+    if (lease !== undefined) {
       // Once the lease has run out another node may write.
-      return this.#fronts.current(Math.min(nowMs, this.#lease.lastsUntilMs - COPY_AGE_MS_MAX))
+      return this.#fronts.current(Math.min(nowMs, lease.lastsUntilMs - COPY_AGE_MS_MAX))
     }
     this.#assertOwnLog()
     const currentAtMs = this.#follower?.currentAtMs ?? Number.NEGATIVE_INFINITY
@@ -299,7 +314,7 @@ class Node implements RunningServer {
     try {
       if (made !== undefined) assertMaker(made, this.#maker, this.#keys.secondSigner)
     } catch (error) {
-      this.#host.fatal(error)
+      this.#context.fatal(error)
     }
   }
 
@@ -307,41 +322,68 @@ class Node implements RunningServer {
   #silentMs(): number {
     if (this.#lease !== undefined) return 0
     const { heardAtMs } = this.#follower ?? {}
-    return heardAtMs === undefined ? Number.POSITIVE_INFINITY : this.#host.world.monotonicMs() - heardAtMs
+    return heardAtMs === undefined ? Number.POSITIVE_INFINITY : this.#context.world.monotonicMs() - heardAtMs
   }
 
-  async #stop(reason: string): Promise<void> {
+  #parts(): readonly Stops[] {
     const { ledger, database } = this.#deps
-    const { logger, fatal } = this.#host
-    this.#host.isStopping = true
-    logger.info({ event: 'stopping', reason })
-    const deadline = setTimeout(
-      () => fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`)),
-      STOP_DEADLINE_MS,
-    ).unref()
-    await setImmediate()
-    await this.#fronts.stop()
-    await this.#grpc.close(STOP_DEADLINE_MS / 3)
-    await this.#writing?.desks.endReadLeases()
-    this.#server.close()
-    await this.#system.drainAndStop(STOP_DEADLINE_MS / 5)
-    if (this.#writing !== undefined) await stopWriting(this.#writing)
-    this.#link.goTo(undefined)
-    await this.#follower?.close()
-    this.#admin.close()
-    await ledger.close()
-    await database.close()
-    this.#host.close()
-    clearTimeout(deadline)
-    logger.info({ event: 'stopped' })
+    const node: Stops = {
+      // A change of role that is under way ends first.
+      listening: () => this.#settled,
+      fronts: () => this.#fronts.stop(),
+      registrations: () => this.#grpc.close(STOP_DEADLINE_MS / 3),
+      actors: () => this.#system.drainAndStop(STOP_DEADLINE_MS / 5),
+      sockets: () => {
+        this.#server.close()
+        this.#admin.close()
+      },
+      ledger: () => ledger.close(),
+      store: () => database.close(),
+    }
+    return [node, ...partsOf(this.#role)]
   }
 }
 
-async function stopWriting({ application, log, lease }: Writing): Promise<void> {
-  await application.stores.deviceInbox.settleNow()
-  application.close()
-  await log.vrf.close()
-  await lease.release()
+function partsOf(role: NodeRole): readonly Stops[] {
+  switch (role.kind) {
+    case 'following node':
+    case 'acquiring':
+      return [
+        {
+          services() {
+            role.link.goTo(undefined)
+            return role.follower.close()
+          },
+        },
+      ]
+    case 'writing node':
+      return [role.writer.stops, role.desks.stops, { lease: () => role.lease.release() }]
+    case 'stopped':
+      return []
+  }
+}
+
+/** The newest of what is offered. */
+class News<Item> {
+  #newest: Item | undefined
+  #taken: ((item: Item) => void) | undefined
+
+  offer(item: Item): void {
+    this.#newest = item
+    this.#taken?.(item)
+    if (this.#taken !== undefined) this.#newest = undefined
+    this.#taken = undefined
+  }
+
+  /** Resolves with the newest item that was not taken yet. */
+  next(): Promise<Item> {
+    const item = this.#newest
+    this.#newest = undefined
+    if (item !== undefined) return Promise.resolve(item)
+    return new Promise(resolve => {
+      this.#taken = resolve
+    })
+  }
 }
 
 function unusable(state: Exclude<LedgerState, 'open'>): ConfigError {

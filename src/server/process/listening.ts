@@ -2,7 +2,8 @@
 
 import { type AddressInfo, createServer } from 'node:net'
 import { messageOf } from '../../errors.ts'
-import { ConfigError, type NamedListener } from '../settings/config.ts'
+import type { Addresses } from '../../fronts/messages.ts'
+import { ConfigError, type NamedListener, type NamedListeners } from '../settings/config.ts'
 
 interface Listening {
   /** Resolves with the port. */
@@ -38,6 +39,28 @@ export async function openPort(
       throw new ConfigError([`${settings.join(', ')}: ${name}:${candidate} ${reason}`])
     }
   }
+}
+
+/** The servers of a process, each with the listener of its settings. */
+export interface Ports {
+  readonly listeners: NamedListeners
+  readonly http: Listening
+  readonly grpc: Listening
+  readonly admin: Listening
+  readonly stompTcp: Listening | undefined
+  /** Whether HTTP is under TLS. */
+  readonly isSecure: boolean
+}
+
+/** Opens every port, HTTP's last. Throws as `openPort`. */
+export async function openPorts(ports: Ports, policy: PortPolicy): Promise<Addresses> {
+  const { listeners } = ports
+  const grpc = await openPort(listeners.grpc, ports.grpc, policy)
+  const admin = `http://${await openPort(listeners.admin, ports.admin, policy)}`
+  const stompTcp =
+    ports.stompTcp && listeners.stompTcp && (await openPort(listeners.stompTcp, ports.stompTcp, policy))
+  const http = `${ports.isSecure ? 'https' : 'http'}://${await openPort(listeners.http, ports.http, policy)}`
+  return { http, grpc, admin, ...(stompTcp === undefined ? {} : { stompTcp }) }
 }
 
 /**

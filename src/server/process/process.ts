@@ -16,6 +16,11 @@ import { type Config, ConfigError } from '../settings/config.ts'
 import { endProcess } from './end-process.ts'
 import { VERSION } from './version.ts'
 
+type Phase =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'open'; readonly isServing: () => boolean }
+  | { readonly kind: 'stopping' }
+
 export class Process {
   readonly config: Config
   readonly logger: Logger
@@ -25,11 +30,7 @@ export class Process {
   readonly metrics = new Metrics()
   /** In development, in the writer. */
   readonly devConsole: DevConsole | undefined
-  /** Whether the public port takes connections, or has. */
-  isOpen = false
-  isStopping = false
-  /** Whether the port takes connections now. */
-  isServing = () => true
+  #phase: Phase = { kind: 'starting' }
   readonly #refusals: RefusalLog
   readonly #origins: OriginLog
   #noWritesUntilMs = 0
@@ -45,8 +46,7 @@ export class Process {
     this.say = say
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
     this.#origins = new OriginLog(logger, this.world.monotonicMs)
-    this.devConsole =
-      config.isDevelopment && !isFront ? new DevConsole({ nowMs: this.world.nowMs, print: say }) : undefined
+    this.devConsole = config.isDevelopment && !isFront ? new DevConsole(this.world.nowMs, say) : undefined
     observeProcess(this.metrics)
     if (isFront) this.metrics.leaveOutWriters()
     else {
@@ -90,6 +90,19 @@ export class Process {
 
   readonly onOriginRefused = (origin: string): void => this.#origins.note(origin)
 
+  /** The public port takes connections. `isServing` says whether it does at a given moment; left out: always. */
+  opened(isServing: () => boolean = () => true): void {
+    this.#phase = { kind: 'open', isServing }
+  }
+
+  stopping(): void {
+    this.#phase = { kind: 'stopping' }
+  }
+
+  get phase(): Phase['kind'] {
+    return this.#phase.kind
+  }
+
   /** Call this when every part has ended: nothing of this process is called any more. */
   close(): void {
     this.world.stop()
@@ -98,9 +111,8 @@ export class Process {
 
   /** Why the process should get no traffic now. */
   notReady(): string | undefined {
-    if (this.isStopping) return 'stopping'
-    if (!this.isOpen) return 'starting'
-    if (!this.isServing()) return 'no front serves'
+    if (this.#phase.kind !== 'open') return this.#phase.kind
+    if (!this.#phase.isServing()) return 'no front serves'
     return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
   }
 }

@@ -87,7 +87,7 @@ export class Follower {
   }
 
   /** Polls now. */
-  look(): void {
+  poll(): void {
     this.#pollAtMs = 0
     this.#wake()
   }
@@ -203,7 +203,7 @@ export class Follower {
 
   #onNotified(payload: string): void {
     // Without a number it is the writer that has changed.
-    if (payload === '') return this.look()
+    if (payload === '') return this.poll()
     this.#newest = Math.max(this.#newest, Number(payload))
     this.#wake()
   }

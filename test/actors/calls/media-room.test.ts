@@ -3,7 +3,7 @@
 import t from 'tap'
 import { mediaRoomKind } from '../../../actors/calls/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../../actors/messages.ts'
-import type { RoomEntry } from '../../../src/domain/calls/call-media.ts'
+import type { RoomEntry } from '../../../src/domain/calls/call.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import {
   GatewayError,

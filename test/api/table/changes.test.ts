@@ -78,7 +78,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
 /** Operations that only read, besides all GETs. */
 const READS = ['resolveShareToken']
 /** Run by commands of an operator, or before there are requests. */
-const SITES_ELSEWHERE = /^src\/(?:keyserver\/check\/repair|server\/(?:front-desks|writer)):/
+const SITES_ELSEWHERE = /^src\/(?:check\/log\/repair|server\/(?:fronts\/front-desks|writer\/application)):/
 
 interface Phone {
   readonly email: string

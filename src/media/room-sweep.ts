@@ -1,0 +1,84 @@
+/** The sweep of a media gateway: closes rooms that no live call has, and finds the rooms that the gateway lost. */
+
+import type { CallId } from '../domain/ids.ts'
+import type { FoundRoom, GatewayRoom } from './gateway.ts'
+import type { JanusAdmin } from './janus-admin.ts'
+import { type JanusEvents, sessionIdsOf } from './janus-events.ts'
+import type { JanusGateway } from './janus-gateway.ts'
+
+/** The rooms of live calls. */
+interface CallRoomIndex {
+  rooms(): Iterable<GatewayRoom>
+  callInRoom(roomId: number): CallId | undefined
+}
+
+export interface RoomSweepDeps {
+  readonly admin: JanusAdmin
+  readonly gateway: JanusGateway
+  readonly events: JanusEvents
+  /** Whether the gateway sends events, so that its sessions are compared with them. */
+  readonly hasEvents: () => boolean
+  readonly index: CallRoomIndex
+  readonly monotonicMs: () => number
+  /** A live call's room was not at the gateway, which was asked then. */
+  readonly onMissing: (callId: CallId, askedAtMs: number) => void
+  /** A room of no live call was closed. */
+  readonly onStranger: () => void
+  readonly onFailed: (error: unknown) => void
+}
+
+export class RoomSweep {
+  readonly #deps: RoomSweepDeps
+  /** Rooms that the last sweep found. */
+  roomCount = 0
+
+  constructor(deps: RoomSweepDeps) {
+    this.#deps = deps
+  }
+
+  async run(): Promise<void> {
+    const { gateway, index, monotonicMs, hasEvents, onMissing, onStranger } = this.#deps
+    const askedAtMs = monotonicMs()
+    const found = await this.#tried(gateway.rooms())
+    if (found === undefined) return
+    this.roomCount = found.length
+    if (hasEvents()) await this.#compareSessions()
+    const here = new Set(found.map(({ roomId }) => roomId))
+    for (const { callId, roomId } of index.rooms()) if (!here.has(roomId)) onMissing(callId, askedAtMs)
+    const strangers = found.filter(
+      ({ roomId, callId }) => callId === undefined || index.callInRoom(roomId) !== callId,
+    )
+    for (const stranger of strangers.slice(0, CLOSED_AT_ONCE)) if (await this.#close(stranger)) onStranger()
+  }
+
+  async #compareSessions(): Promise<void> {
+    const { admin, gateway, events } = this.#deps
+    const answer = await this.#tried(admin.request({ janus: 'list_sessions' }))
+    if (answer === undefined) return
+    const sessionIds = sessionIdsOf(answer)
+    events.keepOnly(sessionIds)
+    const unknown = [...sessionIds].filter(id => !events.isKnown(id))
+    for (const id of unknown.slice(0, ASKED_AT_ONCE)) {
+      events.take((await this.#tried(gateway.eventsOf(id))) ?? [])
+    }
+    events.tellAgain()
+  }
+
+  /** A foreign room stays: its secret is not known here. */
+  async #close({ roomId, callId = NO_CALL }: FoundRoom): Promise<boolean> {
+    return (await this.#tried(this.#deps.gateway.close({ roomId, callId }).then(() => true))) ?? false
+  }
+
+  /** Undefined for what failed, which the next sweep tries again. */
+  #tried<Result>(result: Promise<Result>): Promise<Result | undefined> {
+    return result.catch(error => {
+      this.#deps.onFailed(error)
+      return undefined
+    })
+  }
+}
+
+const NO_CALL = 0n as CallId
+/** The rest waits for the next sweep. */
+const CLOSED_AT_ONCE = 500
+const ASKED_AT_ONCE = 200

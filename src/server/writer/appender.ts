@@ -1,0 +1,86 @@
+/** The log appender put together, and registrations, which it appends. */
+
+import { logAppenderKind } from '../../../actors/log-appender.ts'
+import type { LogAppenderMessage } from '../../../actors/messages.ts'
+import { SignalError } from '../../errors.ts'
+import type { FrontLinks } from '../../fronts/front-links.ts'
+import { type Alongside, KeyRegistration, type LoggedKeyRequest } from '../../keyserver/registration.ts'
+import type { WitnessRounds } from '../../keyserver/witness-rounds.ts'
+import { APPEND_DEADLINE_MS } from '../../limits.ts'
+import type { LogHead } from '../../log/checkpoint.ts'
+import type { Ref } from '../../runtime/actor.ts'
+import type { ActorSystem } from '../../runtime/system.ts'
+import type { OpenedLog } from '../open-log.ts'
+import type { Process } from '../process/process.ts'
+
+export interface AppenderDeps {
+  /** Told of each checkpoint before it is published. */
+  readonly fronts: FrontLinks
+  /** See `LogAppenderDeps`. */
+  readonly record: ((head: LogHead) => Promise<void>) | undefined
+  readonly witnesses: WitnessRounds | undefined
+}
+
+/** Resolves when the appender has checked the right edge of the log. */
+export async function startAppender(
+  context: Process,
+  system: ActorSystem,
+  { store, keys, published }: OpenedLog,
+  { fronts, record, witnesses }: AppenderDeps,
+): Promise<Ref<LogAppenderMessage>> {
+  const { fatal, metrics, logger, devConsole } = context
+  const appenderKind = logAppenderKind({
+    store,
+    signer: keys.signer,
+    ...(keys.secondSigner && { secondSigner: keys.secondSigner }),
+    publishedSize: () => published.size,
+    ...(record && { record }),
+    ...(witnesses && { witnesses }),
+    announce: head => fronts.announce(head),
+    publish: head => {
+      published.publish(head)
+      metrics.batches.inc()
+      metrics.treeSize.set(head.treeSize)
+      devConsole?.onCheckpoint(head)
+      logger.info({ event: 'checkpoint', treeSize: head.treeSize })
+    },
+    fatal,
+  })
+  const logAppender = system.define(appenderKind)('log')
+  let lastCosigned = Promise.resolve()
+  witnesses?.listen({
+    onCosigned: head => {
+      lastCosigned = lastCosigned
+        .then(() => fronts.announce(head))
+        .then(() => void logAppender.tellControl({ kind: 'cosigned', head }))
+    },
+    onQuorumLost: () => logAppender.tellControl({ kind: 'quorum-lost' }),
+  })
+  // The appender checks the whole right edge of the log before it says what size it has.
+  await logAppender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
+  return logAppender
+}
+
+export function registrationOf(context: Process, { vrf }: OpenedLog, logAppender: Ref<LogAppenderMessage>) {
+  const { config, metrics, logger } = context
+  const append = async (key: LoggedKeyRequest) => {
+    const index = await logAppender
+      .ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS)
+      .catch(error => {
+        const isLate = error instanceof SignalError && error.code === 'DEADLINE_EXCEEDED'
+        if (!isLate || config.log.witnesses === undefined) throw error
+        throw new SignalError('LOG_UNAVAILABLE', 'the log’s witnesses did not answer in time', {
+          cause: error,
+        })
+      })
+    metrics.registrations.inc()
+    logger.info({ event: 'registered', index })
+    return index
+  }
+  const registration = new KeyRegistration(config.log.isFrozen, vrf, append)
+  return (userId: bigint, deviceId: bigint, publicKey: string, alongside?: Alongside) =>
+    registration.register({ userId, deviceId, publicKey, alongside })
+}
+
+/** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
+const OPEN_DEADLINE_MS = 60_000

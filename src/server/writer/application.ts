@@ -1,0 +1,172 @@
+/** The application of the writer: opened, mended where the last process left something unfinished, and set going. */
+
+import { LiveConnections } from '../../../actors/presence.ts'
+import { Authentication } from '../../api/accounts/authentication.ts'
+import type { ApiDeps } from '../../api/deps.ts'
+import { lasts } from '../../domain/accounts/session.ts'
+import type { ActorSystem } from '../../runtime/system.ts'
+import { CallIndex } from '../../store/calls/call-index.ts'
+import type { Newcomers } from '../../transport/newcomers.ts'
+import { isOnLanOnly } from '../addresses.ts'
+import { type Application, admitOf, openApplication } from '../application.ts'
+import { openStores, type Stores } from '../application-stores.ts'
+import { CallRooms } from '../call-rooms.ts'
+import type { StartedApplication } from '../listeners.ts'
+import type { OpenedLog } from '../open-log.ts'
+import type { Process } from '../process/process.ts'
+import { pooledRandomBytes } from '../process/random-pool.ts'
+import { VERSION } from '../process/version.ts'
+import { Signalling } from '../signalling.ts'
+import { Media } from './media.ts'
+import { startOutbox } from './outbox.ts'
+import { startUpkeep } from './upkeep.ts'
+
+interface ApplicationDeps {
+  readonly publicUrl: () => string
+  readonly register: ApiDeps['register']
+  readonly newcomers: Newcomers
+}
+
+/** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
+export async function startApplication(
+  context: Process,
+  log: OpenedLog,
+  system: ActorSystem,
+  { publicUrl, register, newcomers }: ApplicationDeps,
+): Promise<StartedApplication> {
+  const live = openLive(context, log, system, newcomers)
+  const { stores, rooms, media } = live
+  const application = open(context, log, live, { publicUrl, register })
+  // Devices have seen positions that a restored store would give to other messages.
+  if (log.guard.isRestored) await log.database.change(change => stores.inbox.renewEpochs(change))
+  await repair(context, application)
+  startOutbox(context, system, log.database, application)
+  startUpkeep(context, application)
+  observeApplication(context, stores, media)
+  rooms.resume()
+  await media?.start(context, rooms.onSeen)
+  return {
+    ...application,
+    ...live,
+    close() {
+      media?.close()
+      application.close()
+    },
+  }
+}
+
+/** What actors of calls, connections and people stand on. */
+type Live = ReturnType<typeof openLive>
+
+function openLive(
+  { config, world, logger, metrics, devConsole, onFault }: Process,
+  { database, keys }: OpenedLog,
+  system: ActorSystem,
+  newcomers: Newcomers,
+) {
+  const { nowMs, monotonicMs } = world
+  const { idsAs, lifetimes, janus } = config.application
+  const { rateLimits, isDevelopment } = config
+  const liveConnections = new LiveConnections()
+  const randomBytes = pooledRandomBytes
+  const stores = openStores({
+    database,
+    secret: keys.secret,
+    lifetimes,
+    nowMs,
+    randomBytes,
+    isConnected: (userId, deviceId) => liveConnections.isConnected(userId, deviceId),
+    onFault: error => onFault(error),
+  })
+  const admit = admitOf(config.application)
+  const shared = {
+    ...{ system, stores, rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole, admit },
+  }
+  const index = new CallIndex()
+  const media = janus && new Media({ ...shared, settings: janus, secrets: stores.secrets, index, logger })
+  const rooms = new CallRooms({ ...shared, index, mediaRoom: media?.roomOf, presence: liveConnections })
+  const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
+  const signalling = new Signalling({
+    ...shared,
+    rooms,
+    connections: liveConnections,
+    hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
+    authenticate: authorization => authentication.requesterOf(authorization),
+    runConnect: connect => newcomers.run(connect),
+    isDevelopment,
+    version: VERSION,
+    onFault,
+  })
+  return { stores, media, rooms, authentication, signalling, liveConnections }
+}
+
+function open(
+  { config, world, logger, metrics, devConsole }: Process,
+  { store }: OpenedLog,
+  { stores, rooms, authentication }: Live,
+  { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
+): Application {
+  return openApplication({
+    config: config.application,
+    stores,
+    authentication,
+    isDevelopment: config.isDevelopment,
+    relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
+    rateLimits: config.rateLimits,
+    nowMs: world.nowMs,
+    monotonicMs: world.monotonicMs,
+    randomBytes: pooledRandomBytes,
+    publicUrl,
+    register,
+    identityOf(vrfHash) {
+      const index = store.newestIndex(vrfHash)
+      return index === undefined ? undefined : store.identity(index)
+    },
+    askRoom: rooms.ask,
+    callIndex: rooms.index,
+    admit: admitOf(config.application),
+    ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
+    onSmsStopped({ scope, name, untilMs }) {
+      metrics.smsStops.inc({ scope })
+      logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
+    },
+    onTokenReused: (userId, requestId) =>
+      logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
+  })
+}
+
+async function repair({ logger }: Process, { registration, lists }: Application): Promise<void> {
+  const registrations = await registration.repairPending()
+  if (registrations.finished + registrations.left > 0)
+    logger.info({ event: 'registrations-repaired', ...registrations })
+  const repaired = await lists.repairPending()
+  if (repaired.finished + repaired.left > 0) logger.info({ event: 'device-lists-repaired', ...repaired })
+}
+
+function observeApplication(
+  { metrics, logger, world }: Process,
+  { database, guessWatch, inbox }: Stores,
+  media: Media | undefined,
+): void {
+  database.subscribe('code-tried', ({ tried: { asker, isAccepted } }) =>
+    metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),
+  )
+  database.subscribe('codes-guessed', () => logger.warn({ event: 'codes-guessed' }))
+  metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
+    Number(database.view(view => guessWatch.isGuessed(view, world.nowMs()))),
+  )
+  metrics.labelledCounter(
+    'callsign_inbox_dropped_total',
+    'Messages that left an inbox unread: it was full, or their time was over',
+    'reason',
+    () => inbox.dropped,
+  )
+  metrics.gauge(
+    'callsign_media_gateway_up',
+    'Whether the media gateway answered last, or there is none: 1 or 0',
+    () => Number(media?.isUp ?? true),
+  )
+  metrics.gauge('callsign_media_rooms', 'Rooms that the media gateway had at the last look', () =>
+    media === undefined ? 0 : media.roomCount,
+  )
+}

@@ -1,0 +1,64 @@
+/** The parts that only the writer has: the log appender, the rooms, the outbox, and all else that changes the store. */
+
+import { FrontLinks } from '../../fronts/front-links.ts'
+import type { LogHead } from '../../log/checkpoint.ts'
+import type { ActorSystem } from '../../runtime/system.ts'
+import type { Newcomers } from '../../transport/newcomers.ts'
+import type { Register, StartedApplication } from '../listeners.ts'
+import type { OpenedLog } from '../open-log.ts'
+import type { Process } from '../process/process.ts'
+import type { Stops } from '../process/stages.ts'
+import { startWitnessing } from '../witnessing.ts'
+import { registrationOf, startAppender } from './appender.ts'
+import { startApplication } from './application.ts'
+
+export interface Writer {
+  readonly log: OpenedLog
+  readonly application: StartedApplication
+  /** Those that show what this process writes. */
+  readonly fronts: FrontLinks
+  /** Registers a key; every front shows it when that resolves. */
+  readonly register: Register
+  readonly stops: Stops
+}
+
+export interface WriterDeps {
+  readonly publicUrl: () => string
+  readonly newcomers: Newcomers
+  /** Resolves when a checkpoint is recorded outside the store; see `LogAppenderDeps`. */
+  readonly record: ((head: LogHead) => Promise<void>) | undefined
+}
+
+/** Starts what changes anything: from here on this process is the writer. */
+export async function startWriter(
+  context: Process,
+  system: ActorSystem,
+  log: OpenedLog,
+  { publicUrl, newcomers, record }: WriterDeps,
+): Promise<Writer> {
+  const fronts = new FrontLinks(log.published, context.world)
+  const witnesses = await startWitnessing(context, log, record)
+  const appender = await startAppender(context, system, log, { fronts, record, witnesses })
+  const register = registrationOf(context, log, appender)
+  const application = await startApplication(context, log, system, { publicUrl, register, newcomers })
+  await log.guard.confirm()
+  await log.vrf.ready
+  return {
+    log,
+    application,
+    fronts,
+    async register(...key) {
+      const registration = await register(...key)
+      await fronts.caughtUp()
+      return registration
+    },
+    stops: {
+      inboxes: () => application.stores.deviceInbox.settleNow(),
+      services() {
+        witnesses?.close()
+        application.close()
+        return log.vrf.close()
+      },
+    },
+  }
+}
