@@ -1,6 +1,6 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
-import { backOffMs } from '../back-off.ts'
+import { fullJitterMs } from '../back-off.ts'
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
@@ -405,7 +405,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return
       }
-      await platform.wait(backOffMs(READ_AGAIN, failures, platform.random))
+      await platform.wait(fullJitterMs(READ_AGAIN, failures, platform.random()))
     }
   }
 
