@@ -399,7 +399,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return
       }
-      await platform.wait(fullJitterMs(READ_AGAIN, failures, platform.random))
+      await platform.wait(fullJitterMs(READ_AGAIN, failures, platform.random()))
     }
   }
 

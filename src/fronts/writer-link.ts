@@ -78,13 +78,10 @@ export class WriterLink {
 
   #connectLater(place: NodePlace, turn: number, failures: number): void {
     const { world } = this.#deps
-    const cancel = world.every(
-      backOffMs(BACK_OFF, failures, () => world.random()),
-      () => {
-        cancel()
-        if (turn === this.#turn) void this.#connect(place, turn, failures)
-      },
-    )
+    const cancel = world.every(backOffMs(BACK_OFF, failures, world.random()), () => {
+      cancel()
+      if (turn === this.#turn) void this.#connect(place, turn, failures)
+    })
   }
 
   #open(socket: Socket, place: NodePlace, turn: number): void {
