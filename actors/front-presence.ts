@@ -8,20 +8,17 @@ import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
 import type { LiveConnection, PresenceMessage } from './messages.ts'
 import { type LiveConnections, tellOfNews } from './presence.ts'
 
-export interface FrontPresenceDeps {
-  /** Those of this front. */
-  readonly connections: LiveConnections
-  /** The user's presence at the writer. */
-  readonly atWriter: (userId: string) => Ref<PresenceMessage>
-}
-
-export function frontPresenceKind(deps: FrontPresenceDeps): ActorKind<PresenceMessage> {
+/** `connections` are those of this front, `atWriter` the user's presence at the writer. */
+export function frontPresenceKind(
+  connections: LiveConnections,
+  atWriter: (userId: string) => Ref<PresenceMessage>,
+): ActorKind<PresenceMessage> {
   return {
     kind: 'presence',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
-    create: id => new FrontPresence(deps, id),
+    create: id => new FrontPresence(connections, atWriter(id), id),
   }
 }
 
@@ -30,9 +27,9 @@ class FrontPresence implements Actor<PresenceMessage> {
   readonly #atWriter: Ref<PresenceMessage>
   readonly #id: string
 
-  constructor({ connections, atWriter }: FrontPresenceDeps, id: string) {
+  constructor(connections: LiveConnections, atWriter: Ref<PresenceMessage>, id: string) {
     this.#connections = connections
-    this.#atWriter = atWriter(id)
+    this.#atWriter = atWriter
     this.#id = id
   }
 

@@ -5,14 +5,12 @@ import type { ActorKind } from '../src/runtime/actor.ts'
 import type { TlsFiles } from '../src/transport/http-deps.ts'
 import type { FrontMessage } from './messages.ts'
 
-export interface FrontDeps {
-  readonly metrics: () => Promise<string>
-  /** Resolves when new connections get it. */
-  readonly renewCertificate: (files: TlsFiles) => Promise<void>
-  readonly stop: () => void
-}
-
-export function frontKind({ metrics, renewCertificate, stop }: FrontDeps): ActorKind<FrontMessage> {
+/** `renewCertificate` resolves when new connections get it. */
+export function frontKind(
+  metrics: () => Promise<string>,
+  renewCertificate: (files: TlsFiles) => Promise<void>,
+  stop: () => void,
+): ActorKind<FrontMessage> {
   return {
     kind: 'front',
     mailboxMessagesMax: 64,

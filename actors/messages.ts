@@ -11,9 +11,8 @@
  */
 
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
-import type { CallDeviceRef } from '../src/domain/calls/call.ts'
+import type { CallDeviceRef, RoomEntry } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
-import type { RoomEntry } from '../src/domain/calls/call-media.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { LogHead } from '../src/log/checkpoint.ts'

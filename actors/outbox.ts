@@ -8,6 +8,7 @@
  * While a provider is out, one message tries it, again and again with growing pauses. The rest stay where they are.
  */
 
+import { backOffMs } from '../src/back-off.ts'
 import type { DeliveryOutcome, Retry, Skipped } from '../src/delivery/outcome.ts'
 import type { Lane, OutboxMessage } from '../src/domain/messages/outbox-message.ts'
 import { assert } from '../src/errors.ts'
@@ -124,7 +125,7 @@ class Outbox implements Actor<OutboxCommand> {
 
   #outageAfter({ afterMs = 0 }: Retry): Outage {
     const failures = (this.#outage?.failures ?? 0) + 1
-    const pauseMs = Math.min(PROBE_PAUSE_MS * 2 ** (failures - 1), PROBE_PAUSE_MS_MAX)
+    const pauseMs = backOffMs(PROBES, failures, () => this.#context.random())
     const probeAtMs = this.#context.nowMs() + Math.min(Math.max(pauseMs, afterMs), PAUSE_MS_MAX)
     return { failures, probeAtMs }
   }
@@ -175,9 +176,8 @@ function pauseAfter(tries: number, afterMs: number | undefined): number {
 const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const
 const PAUSE_MS_MAX = 3_600_000
 const LOOK_AGAIN_MS = 60_000
-/** Until a provider that is out is tried first; twice as long each time. */
-const PROBE_PAUSE_MS = 1_000
-const PROBE_PAUSE_MS_MAX = 60_000
+/** Pauses between tries of a provider that is out. */
+const PROBES = { firstMs: 1_000, maxMs: 60_000 }
 /** Each is a word that there is something: beyond a few they say nothing new. */
 const MAILBOX_MESSAGES_MAX = 64
 /** A sender's bound on messages at once; mail is bounded by its pool of connections. */

@@ -54,28 +54,29 @@ export class LiveConnections implements Presence {
   }
 }
 
-export interface PresenceDeps {
-  readonly connections: LiveConnections
-  /** Whether the session of this name was ended. A front may have let a connection in that did not know of it yet. */
-  readonly hasEnded: (sessionName: string) => boolean
-  /** Notified when a device comes or goes: its calls have to know. */
-  readonly onPresence: (userId: UserId, deviceId: DeviceId, isOnline: boolean) => void
-}
+/** Whether the session of this name was ended. A front may have let a connection in that did not know of it yet. */
+export type HasEnded = (sessionName: string) => boolean
+/** Notified when a device comes or goes: its calls have to know. */
+type OnPresence = (userId: UserId, deviceId: DeviceId, isOnline: boolean) => void
 
-export function presenceKind(deps: PresenceDeps): ActorKind<PresenceMessage> {
+export function presenceKind(
+  connections: LiveConnections,
+  hasEnded: HasEnded,
+  onPresence: OnPresence,
+): ActorKind<PresenceMessage> {
   return {
     // Operators know the kind by this name: metrics carry it as a label.
     kind: 'presence',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
-    create: id => new UserPresence(deps, id),
+    create: id => new UserPresence(connections, hasEnded, onPresence, id),
   }
 }
 
 /** Tells a device's connection, if it has one, that the inbox has news. */
 export function tellNews(
-  { connections }: Pick<PresenceDeps, 'connections'>,
+  connections: LiveConnections,
   users: (userId: string) => Ref<PresenceMessage>,
   userId: UserId,
   deviceId: DeviceId,
@@ -88,7 +89,7 @@ export function tellNews(
 
 /** Tells a user's connections, if there are any, that the badge may have changed. */
 export function tellBadge(
-  { connections }: Pick<PresenceDeps, 'connections'>,
+  connections: LiveConnections,
   users: (userId: string) => Ref<PresenceMessage>,
   userId: UserId,
 ): void {
@@ -104,11 +105,15 @@ export function tellOfNews(connections: readonly LiveConnection[], deviceId: Dev
 }
 
 class UserPresence implements Actor<PresenceMessage> {
-  readonly #deps: PresenceDeps
+  readonly #live: LiveConnections
+  readonly #hasEnded: HasEnded
+  readonly #onPresence: OnPresence
   readonly #id: string
 
-  constructor(deps: PresenceDeps, id: string) {
-    this.#deps = deps
+  constructor(live: LiveConnections, hasEnded: HasEnded, onPresence: OnPresence, id: string) {
+    this.#live = live
+    this.#hasEnded = hasEnded
+    this.#onPresence = onPresence
     this.#id = id
   }
 
@@ -130,7 +135,7 @@ class UserPresence implements Actor<PresenceMessage> {
 
   #onAttached(connection: LiveConnection): void {
     const { deviceId } = connection
-    if (this.#deps.hasEnded(connection.sessionName)) return this.#dismiss(connection, 'session_revoked')
+    if (this.#hasEnded(connection.sessionName)) return this.#dismiss(connection, 'session_revoked')
     const before = this.#connections
     const replaced = before.find(each => each.deviceId === deviceId)
     const others = before.filter(each => each.deviceId !== deviceId)
@@ -164,11 +169,11 @@ class UserPresence implements Actor<PresenceMessage> {
   }
 
   get #connections(): readonly LiveConnection[] {
-    return this.#deps.connections.of(this.#id)
+    return this.#live.of(this.#id)
   }
 
   #keep(connections: readonly LiveConnection[]): void {
-    this.#deps.connections.set(this.#id, connections)
+    this.#live.set(this.#id, connections)
   }
 
   #dismiss({ ref }: LiveConnection, why: Dismissal): void {
@@ -176,7 +181,7 @@ class UserPresence implements Actor<PresenceMessage> {
   }
 
   #tellPresence(deviceId: DeviceId, isOnline: boolean): void {
-    this.#deps.onPresence(BigInt(this.#id) as UserId, deviceId, isOnline)
+    this.#onPresence(BigInt(this.#id) as UserId, deviceId, isOnline)
   }
 }
 

@@ -27,7 +27,6 @@ import {
   type CallAccepted,
   type CallCommand,
   type CallEffect,
-  type CallFacts,
   type CallOccurrence,
   type CallRefused,
   type CallReply,
@@ -39,14 +38,13 @@ import {
 } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs, recover } from '../../src/domain/calls/call-deadline.ts'
 import { decide, refusalOfWatcher } from '../../src/domain/calls/call-decision.ts'
-import { effectsOf, withheldBy } from '../../src/domain/calls/call-effect.ts'
-import { entryOf } from '../../src/domain/calls/call-media.ts'
+import { effectsOf, rungBy } from '../../src/domain/calls/call-effect.ts'
+
 import { ended } from '../../src/domain/calls/call-settlement.ts'
-import { recordOf } from '../../src/domain/calls/call-view.ts'
 import type { LiveCalls } from '../../src/domain/calls/live-calls.ts'
 import type { RingRates } from '../../src/domain/calls/unanswered-rings.ts'
 import type { Presence } from '../../src/domain/devices/presence.ts'
-import { type CallId, parseUint64, type UserId } from '../../src/domain/ids.ts'
+import { type CallId, parseUint64 } from '../../src/domain/ids.ts'
 import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
@@ -60,12 +58,12 @@ import type {
   MediaRoomMessage,
 } from '../messages.ts'
 import { CallWatchers } from './call-watchers.ts'
-import { HELD_MS_MAX, HeldReplies } from './held-replies.ts'
+import { answerAdmitted, asAdmitted, MediaLink } from './media-link.ts'
 
 export interface CallRoomDeps {
   readonly store: Pick<CallStore, 'open' | 'apply' | 'confirm'>
-  readonly index: Pick<LiveCalls, 'put' | 'forget' | 'otherCallWith'>
-  readonly facts: Pick<CallFactsReader, 'read' | 'isRegistered'>
+  readonly index: Pick<LiveCalls, 'put' | 'forget'>
+  readonly facts: Pick<CallFactsReader, 'read'>
   readonly presence: Presence
   /** The HTTP reply to a command, as text, to be kept. */
   readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
@@ -79,8 +77,12 @@ export interface CallRoomDeps {
   readonly monotonicMs: () => number
   /** The call's room at the media gateway, by decimal id; left out where there is no gateway. */
   readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
-  /** Told of each decision once it is durable: for the metrics, and for the development console. */
-  readonly onDecided?: (command: CallCommand, call: Call, effects: readonly CallEffect[]) => void
+  /** Counts decisions once they are durable, by command. */
+  readonly decisions?: { inc(labels: { readonly kind: CallCommand['kind'] }): void }
+  /** Told of them likewise; absent but in development. */
+  readonly console?:
+    | { onDecided(command: CallCommand, call: Call, effects: readonly CallEffect[]): void }
+    | undefined
 }
 
 export function callRoomKind(deps: CallRoomDeps): ActorKind<CallRoomMessage> {
@@ -111,7 +113,8 @@ export function resumeCalls(
 interface CallLife {
   /** The wall clock less the monotonic clock, milliseconds. */
   readonly clockOffsetMs: number
-  readonly watchers: CallWatchers
+  /** Made by the first subscription. */
+  watchers?: CallWatchers
   /** The actor object that has the call now. */
   room?: CallRoom | undefined
 }
@@ -122,7 +125,8 @@ class CallRoom implements Actor<CallRoomMessage> {
   readonly #callId: CallId
   readonly #lives: Map<CallId, CallLife>
   readonly #life: CallLife
-  readonly #held = new HeldReplies()
+  /** Undefined where there is no gateway. */
+  readonly #media: MediaLink | undefined
   /** As the last decision left it; undefined before the start, and for an id that no call has. */
   #call: Call | undefined
 
@@ -136,13 +140,13 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#context = context
     this.#callId = callId
     this.#lives = lives
+    this.#media = deps.mediaRoom && new MediaLink(deps.mediaRoom(String(callId)), context, deps.monotonicMs)
     const call = deps.store.open(callId)
-    this.#life = lives.get(callId) ?? newLife(deps, context, callId)
+    this.#life = lives.get(callId) ?? { clockOffsetMs: context.nowMs() - deps.monotonicMs() }
     this.#life.room = this
     if (call === undefined || isOver(call)) {
       // A start that failed leaves nothing behind.
-      lives.delete(callId)
-      deps.index.forget(callId)
+      if (lives.delete(callId)) deps.index.forget(callId)
       this.#call = call
       return
     }
@@ -151,7 +155,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     deps.index.put(this.#call)
     this.#setTimer()
     this.#tellMore()
-    this.#tellMedia(this.#call)
+    this.#media?.tell(this.#call)
   }
 
   receive(message: CallRoomMessage): void {
@@ -169,9 +173,9 @@ class CallRoom implements Actor<CallRoomMessage> {
       case 'media-admitted':
         return this.#isOfRoom(message) ? this.#onAdmitted(message.devices) : undefined
       case 'media-late':
-        return this.#answerLate()
+        return this.#media?.answerLate()
       case 'tell-media':
-        return this.#call && this.#tellMedia(this.#call)
+        return this.#call && this.#media?.tell(this.#call)
       case 'subscribe':
         return this.#onSubscribe(message)
       case 'unsubscribe':
@@ -186,17 +190,20 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #onCommand({ command, idempotent, reply }: CallCommandMessage): void {
-    if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
     const tooOften = this.#countKeys(command)
     if (tooOften !== undefined) return this.#refuse(tooOften, reply)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
-    const decision = decide(this.#call, timed, this.#factsFor(command))
+    const facts = WITH_FACTS.has(command.kind) ? this.#deps.facts.read(command, this.#callId) : NO_FACTS
+    const decision = decide(this.#call, timed, facts)
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
     const refusal = this.#refusalOfEnding(decision) ?? this.#countRings(decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
     const kept = idempotent && {
       request: idempotent,
-      reply: this.#deps.keptReply(command.kind, this.#asAdmitted(decision, command.by)),
+      reply: this.#deps.keptReply(
+        command.kind,
+        this.#media ? asAdmitted(decision, command.by) : decision.reply,
+      ),
     }
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, kept)
   }
@@ -235,9 +242,9 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (other !== undefined) this.#roomOf(other)?.endBeside(other, command.nowMs, durable)
     this.#context.commit(durable, () => {
       this.#tell(call, effects, command.nowMs)
-      if (this.#deps.mediaRoom !== undefined && call !== before) this.#tellMedia(call)
-      if (reply !== undefined) this.#answer(answer, command, reply)
-      this.#deps.onDecided?.(command, call, effects)
+      if (call !== before) this.#media?.tell(call)
+      if (reply !== undefined && !this.#media?.hold(answer, command, reply)) reply.answer(answer)
+      this.#report(command, call, effects)
     })
   }
 
@@ -247,9 +254,14 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#setTimer()
     this.#context.commit(durable, () => {
       this.#tell(call, effects, nowMs)
-      if (this.#deps.mediaRoom !== undefined) this.#tellMedia(call)
-      this.#deps.onDecided?.({ kind: 'deadline', nowMs }, call, effects)
+      this.#media?.tell(call)
+      this.#report({ kind: 'deadline', nowMs }, call, effects)
     })
+  }
+
+  #report(command: CallCommand, call: Call, effects: readonly CallEffect[]): void {
+    this.#deps.decisions?.inc({ kind: command.kind })
+    this.#deps.console?.onDecided(command, call, effects)
   }
 
   /** Another call ends only as its room has it: one that is ending anyway, or being built anew, has another version. */
@@ -263,75 +275,27 @@ class CallRoom implements Actor<CallRoomMessage> {
     return this.#lives.get(call.callId)?.room
   }
 
-  /** A device that comes into the call reads in the reply that the gateway lets it in, if that is soon. */
-  #answer(answer: CallReply, command: CallCommand, reply: Reply<CallReply>): void {
-    const isComing = command.kind === 'start' || command.kind === 'join' || command.kind === 'rejoin'
-    const isMet =
-      this.#deps.mediaRoom === undefined || answer.kind !== 'record' || answer.record.media.isReady
-    if (!isComing || isMet) return reply.answer(answer)
-    const untilMs = this.#deps.monotonicMs() + HELD_MS_MAX
-    this.#held.hold({ device: command.by, reply, answer, untilMs })
-    this.#answerLate()
-  }
-
-  #answerLate(): void {
-    const held = this.#held
-    for (const { reply, answer } of held.takeLate(this.#deps.monotonicMs())) reply.answer(answer)
-    const { nextMs } = held
-    if (nextMs === undefined) return
-    const ms = Math.max(1, nextMs - this.#deps.monotonicMs())
-    this.#context.startTimer(MEDIA_TIMER, ms, { kind: 'media-late' })
-  }
-
   #onAdmitted(devices: readonly CallDeviceRef[]): void {
     if (this.#call === undefined) return this.#context.stop()
-    const held = this.#held.takeOf(devices)
+    const held = this.#media?.takeOf(devices) ?? []
     const answered = held.map(({ device }) => device)
     const command = { kind: 'media-admitted', devices, answered, nowMs: this.#nowMs() } as const
     this.#onOccurrence(command)
     const call = this.#call
-    this.#context.commit(NOTHING_TO_WRITE, () => {
-      for (const { device, reply, answer } of held) {
-        const { encryptedAESKey, keyFromUserId, keyFromDeviceId } = answer.record
-        const keySets = answer.record.keySets && call.keySets
-        const key = { encryptedAESKey, keyFromUserId, keyFromDeviceId, keySets }
-        reply.answer({ ...answer, record: { ...recordOf(call, device), ...key } })
-      }
-    })
+    this.#context.commit(NOTHING_TO_WRITE, () => answerAdmitted(held, call))
   }
 
-  /** A reply that is repeated later finds the room open, or is followed by `media_ready`. */
-  #asAdmitted({ call, reply }: CallAccepted, by: CallDeviceRef): CallReply {
-    const isHeld = this.#deps.mediaRoom !== undefined && reply.kind === 'record' && joinedOn(call, by)
-    if (!isHeld) return reply
-    return { ...reply, record: { ...reply.record, media: { isReady: true, entry: entryOf(call, by) } } }
-  }
-
-  #tellMedia(call: Call): void {
-    const entries = isOver(call) ? [] : joinedDevices(call).map(device => entryOf(call, device))
-    const { roomId } = call
-    const room = this.#deps.mediaRoom?.(String(this.#callId))
-    room?.tellControl({ kind: 'wanted', roomId, entries, isOver: isOver(call) })
-  }
-
-  /** Tells those who watch, and may, of what happened live. */
   #tell(call: Call, effects: readonly CallEffect[], nowMs: number): void {
-    const { watchers } = this.#life
-    watchers.dropOutsiders(call)
-    for (const effect of effects) {
-      if (effect.kind !== 'topic' || watchers.isEmpty) continue
-      const event = { ...effect.event, eventId: this.#deps.newEventId(), sentAtMs: nowMs }
-      if (!watchers.publish(event)) this.#tellMoreLater()
-    }
+    if (this.#life.watchers?.tell(call, effects, nowMs) === false) this.#tellMoreLater()
     if (!isOver(call)) return
     this.#deps.index.forget(this.#callId)
     this.#context.cancelTimer(TIMER)
-    for (const { reply, answer } of this.#held.takeAll()) reply.answer(answer)
+    this.#media?.answerAll()
     this.#lives.delete(this.#callId)
   }
 
   #tellMore(): void {
-    if (!this.#life.watchers.tellMore()) this.#tellMoreLater()
+    if (this.#life.watchers?.tellMore() === false) this.#tellMoreLater()
   }
 
   #tellMoreLater(): void {
@@ -345,12 +309,14 @@ class CallRoom implements Actor<CallRoomMessage> {
       if (this.#call === undefined) this.#context.stop()
       return
     }
+    const { idsAs, newEventId } = this.#deps
+    this.#life.watchers ??= new CallWatchers(this.#callId, idsAs, newEventId)
     this.#life.watchers.subscribe(by.userId, subscriber, tag)
     reply.answer(undefined)
   }
 
   #onUnsubscribe(connectionId: string): void {
-    this.#life.watchers.unsubscribe(connectionId)
+    this.#life.watchers?.unsubscribe(connectionId)
     if (this.#call === undefined) this.#context.stop()
   }
 
@@ -379,27 +345,9 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #online(call: Call, by: CallDeviceRef, nowMs: number): Call {
-    return this.#deps.presence.isConnected(by.userId, by.deviceId)
-      ? withPresence(call, by, true, nowMs)
-      : call
-  }
-
-  /** Its removal, which puts a device out of its calls, may have overtaken what it asked for before. */
-  #mayCome({ kind, by }: CallRequest): boolean {
-    return !COMING.has(kind) || this.#deps.facts.isRegistered(by.userId, by.deviceId)
-  }
-
-  #factsFor(command: CallRequest): CallFacts | undefined {
-    const { by } = command
-    if (command.kind === 'join' || command.kind === 'rejoin') {
-      const otherCallId = this.#deps.index.otherCallWith(by.userId, by.deviceId, this.#callId)
-      return { ...NO_FACTS, otherCallId }
-    }
-    const of = { callId: this.#callId, callerId: by.userId }
-    if (command.kind === 'remove') return this.#deps.facts.read({ ...of, calleeIds: [], roomId: undefined })
-    if (command.kind !== 'start' && command.kind !== 'invite') return undefined
-    const { calleeIds, roomId } = command
-    return this.#deps.facts.read({ ...of, calleeIds, roomId })
+    if (joinedOn(call, by)?.attendance?.isOnline !== false) return call
+    const isConnected = this.#deps.presence.isConnected(by.userId, by.deviceId)
+    return isConnected ? withPresence(call, by, true, nowMs) : call
   }
 
   /** Counts what hands out keys, over HTTP and STOMP alike. */
@@ -411,16 +359,16 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   /** Refuses to ring a user who has not answered lately; else counts the rings, and forgets answered ones. */
-  #countRings({ call, effects }: CallAccepted, command: DeviceCommand): CallRefused | undefined {
+  #countRings(decision: CallAccepted, command: DeviceCommand): CallRefused | undefined {
     const { rings } = this.#deps
     if (rings === undefined) return undefined
     const { by, nowMs } = command
-    const rung = [...new Set([...effects.flatMap(rungBy), ...withheldBy(this.#call, call)])]
+    const rung = [...rungBy(this.#call, decision)]
     const missingMs = Math.max(0, ...rung.map(userId => rings.missingMs(by.userId, userId, nowMs)))
     if (missingMs > 0) return ringsTooOften(missingMs)
     for (const userId of rung) rings.note(by.userId, userId, nowMs)
     const was = this.#call && participantOf(this.#call, by.userId)
-    const is = participantOf(call, by.userId)
+    const is = participantOf(decision.call, by.userId)
     const hasAnswered = was !== undefined && is !== undefined && !isJoined(was) && isJoined(is)
     if (hasAnswered) rings.forget(was.invitedBy, by.userId)
     return undefined
@@ -453,21 +401,9 @@ function endGivenUp(deps: CallRoomDeps, callId: CallId, lives: Map<CallId, CallL
   deps.store.apply({ call: over, effects }, nowMs).catch(() => undefined)
 }
 
-function newLife(deps: CallRoomDeps, context: Context<CallRoomMessage>, callId: CallId): CallLife {
-  return {
-    clockOffsetMs: context.nowMs() - deps.monotonicMs(),
-    watchers: new CallWatchers(callId, deps.idsAs),
-  }
-}
-
 /** A mere sign of life from a device is not worth a write: a rebuilt room counts from its own start. */
 function isHint({ kind }: CallCommand): boolean {
   return kind === 'device-seen'
-}
-
-/** Whom an effect rings. */
-function rungBy(effect: CallEffect): UserId[] {
-  return effect.kind === 'device' && effect.notice.kind === 'call_invitation' ? [effect.userId] : []
 }
 
 function ringsTooOften(missingMs: number): CallRefused {
@@ -493,10 +429,15 @@ function callIdOf(id: string): CallId {
 }
 
 const TIMER = 'deadline'
-const MEDIA_TIMER = 'media'
-/** Commands that bring a device into a call, or to its key. */
-const COMING: ReadonlySet<CallRequest['kind']> = new Set(['start', 'join', 'request-rejoin', 'rejoin'])
-const DEVICE_REMOVED = refused('DEVICE_NOT_REGISTERED', 'the device was removed')
+/** Commands whose decision needs facts outside the call. */
+const WITH_FACTS: ReadonlySet<CallRequest['kind']> = new Set([
+  'start',
+  'invite',
+  'join',
+  'remove',
+  'request-rejoin',
+  'rejoin',
+])
 const ENDING = refused('OVERLOADED', 'a call of theirs to you is just ending')
 const NOTHING_TO_WRITE = Promise.resolve()
 /** As many as a call's people send in a second; further callers must come back later. */

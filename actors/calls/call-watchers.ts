@@ -4,8 +4,10 @@
  */
 
 import { type Call, hasPart } from '../../src/domain/calls/call.ts'
+import type { CallEffect } from '../../src/domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
-import { eventBody, type TopicEvent } from '../../src/schema/event.ts'
+import { EVENTS } from '../../src/schema/event.ts'
+import type { TopicEvent } from '../../src/schema/event-form.ts'
 import { formatJson, type IdForm } from '../../src/schema/json.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import { LiveTopic } from '../live-topic.ts'
@@ -14,16 +16,14 @@ import type { TopicSubscriber } from '../messages.ts'
 export class CallWatchers {
   readonly #topic: LiveTopic
   readonly #idsAs: IdForm
+  readonly #newEventId: () => string
   /** By connection id. */
   readonly #userIds = new Map<string, UserId>()
 
-  constructor(callId: CallId, idsAs: IdForm) {
+  constructor(callId: CallId, idsAs: IdForm, newEventId: () => string) {
     this.#topic = new LiveTopic(`call.${callId}`)
     this.#idsAs = idsAs
-  }
-
-  get isEmpty(): boolean {
-    return this.#userIds.size === 0
+    this.#newEventId = newEventId
   }
 
   /** The subscriber gets each event from here on. The room has checked that its user may. */
@@ -37,8 +37,28 @@ export class CallWatchers {
     if (this.#topic.unsubscribe(connectionId)) this.#userIds.delete(connectionId)
   }
 
+  /**
+   * Tells watchers, and those alone who may know, of what happened live: all of them, or the first `FAN_OUT_CHUNK`. False
+   * when the room has to call `tellMore` for the rest.
+   */
+  tell(call: Call, effects: readonly CallEffect[], nowMs: number): boolean {
+    this.#dropOutsiders(call)
+    let areTold = true
+    for (const effect of effects) {
+      if (effect.kind !== 'topic' || this.#userIds.size === 0) continue
+      const event = { ...effect.event, eventId: this.#newEventId(), sentAtMs: nowMs }
+      if (!this.#publish(event)) areTold = false
+    }
+    return areTold
+  }
+
+  /** Tells more watchers; false while some are left. */
+  tellMore(): boolean {
+    return this.#topic.tellMore()
+  }
+
   /** Drops watchers whose user has lost the part in the call that they had when they subscribed, and those whose process is gone. */
-  dropOutsiders(call: Call): void {
+  #dropOutsiders(call: Call): void {
     for (const [connectionId, userId] of this.#userIds) {
       if (hasPart(call, userId) && this.#topic.has(connectionId)) continue
       this.#userIds.delete(connectionId)
@@ -46,17 +66,11 @@ export class CallWatchers {
     }
   }
 
-  /** Tells all watchers, or the first `FAN_OUT_CHUNK`: false when the room has to call `tellMore` for the rest. */
-  publish(event: TopicEvent): boolean {
+  #publish(event: TopicEvent): boolean {
     const { kind, eventId, sentAtMs } = event
     const headers = ['type', kind, 'timestamp', String(sentAtMs), 'content-type', 'application/json']
-    const body = Buffer.from(formatJson(eventBody(event), this.#idsAs))
+    const body = Buffer.from(formatJson(EVENTS[event.kind].body(event, {}), this.#idsAs))
     const isUnderWay = !this.#topic.isQuiet
     return this.#topic.publish(new Broadcast(eventId, headers, body)) || isUnderWay
-  }
-
-  /** Tells more watchers; false while some are left. */
-  tellMore(): boolean {
-    return this.#topic.tellMore()
   }
 }

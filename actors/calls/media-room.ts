@@ -11,7 +11,9 @@
  * the room that is there.
  */
 
-import type { RoomEntry } from '../../src/domain/calls/call-media.ts'
+import { backOffMs } from '../../src/back-off.ts'
+import type { RoomEntry } from '../../src/domain/calls/call.ts'
+
 import { type CallId, parseUint64 } from '../../src/domain/ids.ts'
 import { assert } from '../../src/errors.ts'
 import {
@@ -163,7 +165,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     this.#failures++
     // The sweep closes rooms of calls that have ended.
     if (this.#wanted?.isOver && this.#failures >= CLOSINGS_MAX) return this.#context.stop()
-    const pauseMs = Math.min(RETRY_MS * 2 ** (this.#failures - 1), RETRY_MS_MAX)
+    const pauseMs = backOffMs(BACK_OFF, this.#failures, () => this.#context.random())
     this.#context.startTimer(RETRY, pauseMs, { kind: 'retry' })
   }
 
@@ -244,8 +246,7 @@ const BEFORE = 'room-before'
 const BEFORE_MS = 5_000
 const CLOSING: ReadonlySet<Step['kind']> = new Set(['close', 'close-before'])
 const RETRY = 'retry'
-const RETRY_MS = 1_000
-const RETRY_MS_MAX = 30_000
+const BACK_OFF = { firstMs: 1_000, maxMs: 30_000 }
 const CLOSINGS_MAX = 5
 /** The last word counts, and the rest is on its way out. */
 const MAILBOX_MESSAGES_MAX = 256

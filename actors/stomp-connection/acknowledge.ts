@@ -1,17 +1,17 @@
 /** ACK and NACK (STOMP 1.2, "ACK", "NACK"; contract 7.2): which message, and whether this connection was given it. */
 
-import { isLiveId, parsePosition } from '../../src/domain/messages/inbox.ts'
+import { isLiveId, parsePosition } from '../../src/domain/messages/inbox-position.ts'
 import type { Frame, StompVersion } from '../../src/stomp/frame.ts'
 import { carryOut } from './effects.ts'
-import { askedBy, requiredHeader } from './headers.ts'
+import { askedBy, requiredHeader, transactionOf } from './headers.ts'
 import { protocolRefusal } from './refusal.ts'
 import type { ConnectionState } from './state.ts'
 import type { LiveSubscription, QueueSubscription } from './subscription.ts'
-import { type Acknowledgement, transactionOf } from './transactions.ts'
+import type { Acknowledgement } from './transactions.ts'
 
 /** Throws a `ConnectionRefusal` for a message that this connection was never given. */
 export function onAcknowledge(connection: ConnectionState, frame: Frame): void {
-  const transaction = transactionOf(frame, connection.transactions)
+  const transaction = transactionOf(connection, frame)
   const acknowledgement = readAcknowledgement(frame, connection.peer.version)
   if (!isKnown(connection, acknowledgement) && !mayBeOfAuto(connection, acknowledgement)) {
     const cause = causeOfUnknown(connection, acknowledgement)

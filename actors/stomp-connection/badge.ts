@@ -8,7 +8,8 @@
  * `client-individual`.
  */
 
-import { formatLiveId, type InboxPosition, type NoticeQueue } from '../../src/domain/messages/inbox.ts'
+import type { NoticeQueue } from '../../src/domain/messages/inbox.ts'
+import { formatLiveId, type InboxPosition } from '../../src/domain/messages/inbox-position.ts'
 import { type Badge, isSameBadge } from '../../src/domain/messages/notice.ts'
 import { encodeTextMessage } from '../../src/stomp/serializer.ts'
 import type { InboxDelivery } from './inbox-delivery.ts'

@@ -4,7 +4,7 @@
  */
 
 import { RING_S } from '../../src/domain/calls/call.ts'
-import { formatPosition } from '../../src/domain/messages/inbox.ts'
+import { formatPosition } from '../../src/domain/messages/inbox-position.ts'
 import { SignalError } from '../../src/errors.ts'
 import { FRAME_BYTES_MAX } from '../../src/limits.ts'
 import {

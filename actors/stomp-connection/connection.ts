@@ -25,7 +25,6 @@ import { onAcknowledge } from './acknowledge.ts'
 import { tellBadge } from './badge.ts'
 import { onAbort, onBegin, onCommit } from './begin-commit-abort.ts'
 import { onConnect } from './connect.ts'
-import { startTimer } from './connection-timer.ts'
 import type { StompConnectionDeps } from './deps.ts'
 import { onDisconnect } from './disconnect.ts'
 import { end, endInOrder, letGo, refuse } from './ending.ts'
@@ -46,26 +45,24 @@ import type { Unread } from './unread.ts'
 import { onUnsubscribe } from './unsubscribe.ts'
 
 export function stompConnectionKind(deps: StompConnectionDeps): ActorKind<StompConnectionMessage> {
-  const shared: SharedDeps = { heads: new SubscriptionHeads(HEADS_KEPT_MAX), heartBeats: new Map() }
+  const heads = new SubscriptionHeads(HEADS_KEPT_MAX)
+  const heartBeats: HeartBeats = new Map()
   return {
     // Operators know the kind by this name: metrics carry it as a label.
     kind: 'stomp-connection',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
-    create: (_id, context) => new StompConnection(deps, shared, context),
+    create: (_id, context) => new StompConnection(deps, heads, heartBeats, context),
   }
 }
 
-/** Parts alike in most connections, since apps are of few kinds; shared by all of them. */
-interface SharedDeps {
-  readonly heads: SubscriptionHeads
-  /** By their two periods. */
-  readonly heartBeats: Map<string, HeartBeat>
-}
+/** By their two periods: alike in most connections, since apps are of few kinds. */
+type HeartBeats = Map<string, HeartBeat>
 
 class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   readonly #deps: StompConnectionDeps
-  readonly #shared: SharedDeps
+  readonly #heads: SubscriptionHeads
+  readonly #heartBeats: HeartBeats
   readonly #context: Context<StompConnectionMessage>
   readonly #parser = new StompParser()
   /** Undefined before `open`, like `#unread`. */
@@ -79,9 +76,16 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   /** When the bucket of frames is full again. */
   #framesFullAtMs = 0
 
-  constructor(deps: StompConnectionDeps, shared: SharedDeps, context: Context<StompConnectionMessage>) {
+  /** Connections share `heads` and `heartBeats`. */
+  constructor(
+    deps: StompConnectionDeps,
+    heads: SubscriptionHeads,
+    heartBeats: HeartBeats,
+    context: Context<StompConnectionMessage>,
+  ) {
     this.#deps = deps
-    this.#shared = shared
+    this.#heads = heads
+    this.#heartBeats = heartBeats
     this.#context = context
   }
 
@@ -131,7 +135,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   }
 
   onHeld(): void {
-    startTimer(this.#context, 'lag', LOOK_EVERY_MS)
+    this.#startTimer('lag', LOOK_EVERY_MS)
   }
 
   onOverfull(): void {
@@ -141,9 +145,9 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   #onOpen(connection: Connection, unread: Unread): void {
     this.#unread = unread
     const peer = new Peer(connection, this, this.#deps.monotonicMs)
-    this.#state = new ConnectionState(this.#deps, this.#shared.heads, this.#context, peer)
+    this.#state = new ConnectionState(this.#deps, this.#heads, this.#context, peer)
     if (this.#deps.isDraining()) return this.#onDismissed(this.#state, 'draining')
-    startTimer(this.#context, 'connect', CONNECT_MS_MAX)
+    this.#startTimer('connect', CONNECT_MS_MAX)
   }
 
   #onDismissed(state: ConnectionState, why: Dismissal): void {
@@ -212,7 +216,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   }
 
   #onConnect(state: ConnectionState, frame: Frame): void {
-    this.#heartBeat = onConnect(state, frame, this.#shared.heartBeats)
+    this.#heartBeat = onConnect(state, frame, this.#heartBeats)
     this.#parser.version = state.peer.version
     this.#parser.frameBytesMax = FRAME_BYTES_MAX
     this.#watchLife(state)
@@ -222,7 +226,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
     switch (timer) {
       case 'connect':
         // A server that is busy has not read it yet.
-        if (!this.#unread!.isEmpty) return startTimer(this.#context, 'connect', CONNECT_MS_MAX)
+        if (!this.#unread!.isEmpty) return this.#startTimer('connect', CONNECT_MS_MAX)
         return end(state, timeoutRefusal('connect_timeout', 'no CONNECT in time'))
       case 'life':
         return this.#onLifeTimer(state)
@@ -242,7 +246,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
       // A process that was busy finds the timer due before it has read what lies in the socket since.
       if (this.#isSilent) return end(state, timeoutRefusal('heart_beat_missed', 'nothing was heard in time'))
       this.#isSilent = true
-      return startTimer(this.#context, 'life', LAST_LOOK_MS)
+      return this.#startTimer('life', LAST_LOOK_MS)
     }
     this.#isSilent = false
     if (nowMs >= beatDueAtMs(this.#heartBeat, state.peer.sentAtMs)) state.peer.send(BEAT, true)
@@ -255,7 +259,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
       silentAtMs(this.#heartBeat, this.#heardAtMs),
     )
     if (dueAtMs === Number.POSITIVE_INFINITY || stage === 'over') return
-    startTimer(this.#context, 'life', Math.max(0, dueAtMs - this.#deps.monotonicMs()))
+    this.#startTimer('life', Math.max(0, dueAtMs - this.#deps.monotonicMs()))
   }
 
   /** The client may have read something, or has had more time for it. */
@@ -268,10 +272,14 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
         state.inbox?.pump()
         return tellBadge(state)
       case 'held':
-        return startTimer(this.#context, 'lag', LOOK_EVERY_MS)
+        return this.#startTimer('lag', LOOK_EVERY_MS)
       case 'too-slow':
         return end(state, slowRefusal())
     }
+  }
+
+  #startTimer(timer: keyof typeof TIMERS, ms: number): void {
+    this.#context.startTimer(timer, ms, TIMERS[timer])
   }
 
   /** After which a client may come back: spread, so that they do not all come at once. */
@@ -280,6 +288,12 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   }
 }
 
+/** One message each for all connections, since every connection arms some. */
+const TIMERS = {
+  connect: { kind: 'timer', timer: 'connect' },
+  life: { kind: 'timer', timer: 'life' },
+  lag: { kind: 'timer', timer: 'lag' },
+} as const satisfies Partial<Record<ConnectionTimer, StompConnectionMessage>>
 const NO_BEATS: HeartBeat = { beatEveryMs: 0, silenceMsMax: 0, header: undefined }
 /** Heads that connections share; apps number their subscriptions from zero on. */
 const HEADS_KEPT_MAX = 4_096

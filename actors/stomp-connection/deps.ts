@@ -1,11 +1,11 @@
 /** A STOMP connection's dependencies: rules and stores it reaches, and its reports. */
 
-import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { CallRequest } from '../../src/domain/calls/call-command.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, BadgeEvent, Notice } from '../../src/domain/messages/notice.ts'
 import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
-import type { SaidCallCommand } from '../../src/schema/call.ts'
 import type { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { DevTopicMessage, PresenceMessage, TopicSubscriber } from '../messages.ts'
 
@@ -32,7 +32,7 @@ export interface ConnectedDevice {
 /** Calls as far as STOMP reaches them. Rejections are `SignalError`s. */
 export interface StompCalls {
   /** Resolves when the command has been carried out and what it changed is durable. */
-  command(callId: string, by: ConnectedDevice, said: SaidCallCommand): Promise<unknown>
+  command(callId: CallId, request: CallRequest): Promise<unknown>
   /**
    * Subscribes to the call's live events: its room tells `subscriber` `topic-joined` with the tag, then each event. The
    * topic's name is `call.` and the id. Rejects when the device has no part in the call.

@@ -4,6 +4,7 @@
  * what is published. So a refused COMMIT has settled nothing: what it acknowledges comes again on the next connection.
  */
 
+import type { CallId } from '../../src/domain/ids.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { InboxChange } from '../../src/store/messages/device-inbox.ts'
 import type { DevelopmentItem } from '../../src/store/messages/inbox-writes.ts'
@@ -79,7 +80,8 @@ async function commandsThenInbox(
   change: InboxChange,
 ): Promise<void> {
   const { deps, device } = connection
-  for (const { callId, said } of commands) await deps.calls.command(callId, device, said)
+  for (const { callId, said } of commands)
+    await deps.calls.command(BigInt(callId) as CallId, { ...said, by: device })
   await changeInbox(connection, change)
 }
 

@@ -1,4 +1,4 @@
-/** Headers that several commands read: those a frame must have, those its answer needs, and destinations. */
+/** Headers that several commands read: those a frame must have, those its answer needs, transactions and destinations. */
 
 import { SignalError } from '../../src/errors.ts'
 import { type Destination, parseDestination } from '../../src/stomp/destination.ts'
@@ -27,6 +27,18 @@ export function requiredHeader(frame: Frame, name: string): string {
 
 export function missingHeader(command: string, name: string): Error {
   return protocolRefusal('header_missing', `${command} needs the header ${name}`)
+}
+
+/**
+ * Returns the open transaction that a SEND, ACK or NACK belongs to; undefined for none. STOMP 1.2, "SEND", "ACK": the header
+ * `transaction` names a transaction that BEGIN has opened. Throws a `ConnectionRefusal`.
+ */
+export function transactionOf({ transactions }: ConnectionState, frame: Frame): string | undefined {
+  const id = frame.header('transaction')
+  if (id === undefined) return undefined
+  if (transactions === undefined) throw protocolRefusal('transaction_unknown', 'no transaction is open')
+  transactions.assertOpen(id)
+  return id
 }
 
 /** Returns what a destination names. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from the name alone. */

@@ -10,18 +10,17 @@
  * Choice: a message that two subscriptions got is settled when both are done with it, so that neither loses it.
  */
 
+import { INBOX_MESSAGES_MAX } from '../../src/domain/messages/inbox.ts'
 import {
   formatPosition,
-  INBOX_MESSAGES_MAX,
   type InboxPosition,
   parsePosition,
-} from '../../src/domain/messages/inbox.ts'
-import { carriesBadge } from '../../src/domain/messages/notice.ts'
+} from '../../src/domain/messages/inbox-position.ts'
+import type { Notice } from '../../src/domain/messages/notice.ts'
 import type { Context } from '../../src/runtime/actor.ts'
 import { encodeTextMessage, MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
 import type { StompConnectionMessage } from '../messages.ts'
-import { startTimer } from './connection-timer.ts'
 import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
 import type { EffectOrder } from './effect-order.ts'
 import type { Peer } from './peer.ts'
@@ -239,11 +238,11 @@ export class InboxDelivery {
     if (this.#peer.isOver) return
     if (!this.#isSettleDue && this.#hasUnconfirmed) {
       this.#isSettleDue = true
-      startTimer(this.#context, 'settle', SETTLE_AFTER_MS)
+      this.#context.startTimer('settle', SETTLE_AFTER_MS, SETTLE_TIMER)
     }
     if (!this.#isMarkDue && this.#hasUnmarked) {
       this.#isMarkDue = true
-      startTimer(this.#context, 'mark', MARK_AFTER_MS)
+      this.#context.startTimer('mark', MARK_AFTER_MS, MARK_TIMER)
     }
   }
 
@@ -349,9 +348,17 @@ export class InboxDelivery {
   }
 }
 
+/** Whether the notice's body says the badge, as it is when a device reads it. */
+function carriesBadge({ kind }: Notice): boolean {
+  return kind === 'call_cancelled' || kind === 'call_missed'
+}
+
 const NONE: readonly QueueSubscription[] = []
 /** Read at once; most inboxes have fewer. */
 const BATCH_MESSAGES = 64
+/** One message each for all connections, since every connection arms some. */
+const SETTLE_TIMER: StompConnectionMessage = { kind: 'timer', timer: 'settle' }
+const MARK_TIMER: StompConnectionMessage = { kind: 'timer', timer: 'mark' }
 /** Frames leave at the end of the loop turn; several turns are settled together. */
 const SETTLE_AFTER_MS = 100
 /** An app that is awake has acknowledged by then. */

@@ -1,16 +1,16 @@
 /** SEND (STOMP 1.2, "SEND"; contract 7.2): a command to a call, or a message to the development surface. */
 
-import { parseCallCommand } from '../../src/schema/call.ts'
+import { parseCallCommand } from '../../src/schema/call-request.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
 import type { DevelopmentItem } from '../../src/store/messages/inbox-writes.ts'
 import { carryOut } from './effects.ts'
-import { askedBy, destinationOf, forbidden, requiredHeader } from './headers.ts'
+import { askedBy, destinationOf, forbidden, requiredHeader, transactionOf } from './headers.ts'
 import type { ConnectionState } from './state.ts'
-import { type Action, transactionOf } from './transactions.ts'
+import type { Action } from './transactions.ts'
 
 export function onSend(connection: ConnectionState, frame: Frame): void {
-  const transaction = transactionOf(frame, connection.transactions)
+  const transaction = transactionOf(connection, frame)
   carryOut(connection, askedBy(frame), readAction(connection, frame), transaction)
 }
 

@@ -3,10 +3,10 @@
  * be refused by looking at it becomes no action.
  */
 
-import type { InboxPosition } from '../../src/domain/messages/inbox.ts'
+import type { InboxPosition } from '../../src/domain/messages/inbox-position.ts'
 import { TRANSACTION_BYTES_MAX, TRANSACTION_FRAMES_MAX, TRANSACTIONS_MAX } from '../../src/limits.ts'
-import type { SaidCallCommand } from '../../src/schema/call.ts'
-import type { Frame, Headers } from '../../src/stomp/frame.ts'
+import type { SaidCallCommand } from '../../src/schema/call-request.ts'
+import type { Headers } from '../../src/stomp/frame.ts'
 import type { DevelopmentItem } from '../../src/store/messages/inbox-writes.ts'
 import { limitRefusal, protocolRefusal } from './refusal.ts'
 
@@ -86,18 +86,6 @@ export class Transactions {
     if (actions === undefined) throw protocolRefusal('transaction_unknown', 'no such transaction is open')
     return actions
   }
-}
-
-/**
- * Returns the open transaction that a SEND, ACK or NACK belongs to; undefined for none. STOMP 1.2, "SEND", "ACK": the header
- * `transaction` names a transaction that BEGIN has opened. Throws a `ConnectionRefusal`.
- */
-export function transactionOf(frame: Frame, transactions: Transactions | undefined): string | undefined {
-  const id = frame.header('transaction')
-  if (id === undefined) return undefined
-  if (transactions === undefined) throw protocolRefusal('transaction_unknown', 'no transaction is open')
-  transactions.assertOpen(id)
-  return id
 }
 
 /** Octets that are kept of a frame: of its body, and of what its headers say in the client's own words. */

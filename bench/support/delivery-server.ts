@@ -15,7 +15,7 @@ import type { Notice } from '../../src/domain/messages/notice.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { eventBody } from '../../src/schema/event.ts'
+import { EVENTS } from '../../src/schema/event.ts'
 import { formatJson } from '../../src/schema/json.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
@@ -58,7 +58,11 @@ class House {
   constructor(groups: readonly CallGroup[]) {
     this.#system = new ActorSystem({ world: this.#world, fatal })
     this.#users = this.#system.define(
-      presenceKind({ connections: this.#connections, hasEnded: () => false, onPresence: () => undefined }),
+      presenceKind(
+        this.#connections,
+        () => false,
+        () => undefined,
+      ),
     )
     this.#groups = groups.map(({ callees }) =>
       callees.flatMap(({ userId, devices }) =>
@@ -107,7 +111,7 @@ class House {
     const offset = device.nextOffset++
     const item = { kind: 'notice', notice } as const
     device.waiting.push({ offset, queue: 'calls', item, atMs: NOW_MS, expiresAtMs: LATER_MS })
-    tellNews({ connections: this.#connections }, this.#users, device.userId, device.deviceId)
+    tellNews(this.#connections, this.#users, device.userId, device.deviceId)
   }
 
   #connectionDeps(): StompConnectionDeps {
@@ -141,7 +145,10 @@ class House {
         markDelivered: async () => undefined,
       },
       eventBody: (notice, { deviceId }) =>
-        formatJson(eventBody(notice, { deviceId, user: () => fatal('no user is shown') }), 'string'),
+        formatJson(
+          EVENTS[notice.kind].body(notice, { deviceId, user: () => fatal('no user is shown') }),
+          'string',
+        ),
       calls: {
         command: () => fatal('no command comes'),
         subscribe: () => fatal('nobody watches'),

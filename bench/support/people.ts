@@ -102,7 +102,7 @@ export class Town {
       tell: () => undefined,
       missedCallsOf: () => 0,
     })
-    this.#shareTokens = new ShareTokenStore({ expiries, lists, secrets })
+    this.#shareTokens = new ShareTokenStore(expiries, lists, secrets)
     this.#authentication = new Authentication({
       secrets,
       lifetimes: LIFETIMES,

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import { newEventId } from '../../src/domain/messages/notice.ts'
+import { newEventId } from '../../src/domain/ids.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { developmentKeys } from '../../src/server/development/development-keys.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'

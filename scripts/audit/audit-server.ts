@@ -5,12 +5,13 @@
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { messageOf, SignalError } from '../../src/errors.ts'
 import { encodeBase64 } from '../../src/log/base64.ts'
 import { formatVerifierKey, parseSignerKey, readNote, type SignerKey, signNote } from '../../src/log/note.ts'
 import { makeKeyFile } from '../support/key-file.ts'
+import { sendText, textServer } from '../support/text-server.ts'
 import type { AuditView } from './auditor.ts'
 import { unchecked } from './finding.ts'
 import { statusPage } from './status-page.ts'
@@ -30,8 +31,7 @@ export class AuditServer {
 
   private constructor(options: AuditServerOptions) {
     this.#options = options
-    this.#server = createServer(LIMITS, (request, response) => this.#answer(request, response))
-    this.#server.maxConnections = CONNECTIONS_MAX
+    this.#server = textServer(LIMITS, (request, response) => this.#answer(request, response))
   }
 
   /** Throws `AuditFailure` where it can't listen. */
@@ -60,21 +60,21 @@ export class AuditServer {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { method, url = '' } = request
     if (method !== 'GET' && method !== 'HEAD')
-      return send(response, 405, 'only GET\n', { allow: 'GET, HEAD', connection: 'close' })
-    if (url.length > URL_CHARS_MAX) return send(response, 414, 'the address is too long\n')
+      return sendText(response, 405, 'only GET\n', { allow: 'GET, HEAD', connection: 'close' })
+    if (url.length > URL_CHARS_MAX) return sendText(response, 414, 'the address is too long\n')
     const [path, query] = url.split('?', 2)
     const evidence = /^\/evidence\/(\d{1,3})$/.exec(path!)
     if (path === '/') return this.#page(response)
     if (path === '/checkpoint') return this.#checkpoint(response)
     if (path === '/newest') return this.#newest(response, new URLSearchParams(query))
     if (evidence !== null) return this.#evidence(response, Number(evidence[1]))
-    send(response, 404, 'nothing is here\n')
+    sendText(response, 404, 'nothing is here\n')
   }
 
   #page(response: ServerResponse): void {
     const { view, key, nowMs } = this.#options
     const page = statusPage(view, { vkey: formatVerifierKey(key), nowMs: nowMs() })
-    send(response, 200, page, {
+    sendText(response, 200, page, {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
     })
@@ -83,17 +83,17 @@ export class AuditServer {
   /** The log's own note with the auditor's signature at its end: a reader who knows only the log's key can open it, too. */
   #checkpoint(response: ServerResponse): void {
     const { view, key } = this.#options
-    if (view.held === undefined) return send(response, 503, NOT_YET)
+    if (view.held === undefined) return sendText(response, 503, NOT_YET)
     const { note } = view.held
     const { text } = readNote(note)
-    send(response, 200, note + signNote(text, [key]).slice(text.length + 1))
+    sendText(response, 200, note + signNote(text, [key]).slice(text.length + 1))
   }
 
   #newest(response: ServerResponse, query: URLSearchParams): void {
     const { view, key } = this.#options
     const hash = hashIn(query)
-    if (hash === undefined) return send(response, 400, 'hash is not a VRF hash in base64\n')
-    if (view.indexed === undefined) return send(response, 503, NOT_YET)
+    if (hash === undefined) return sendText(response, 400, 'hash is not a VRF hash in base64\n')
+    if (view.indexed === undefined) return sendText(response, 503, NOT_YET)
     const { treeSize, rootHash } = view.indexed
     const lines = [
       'callsign newest v1',
@@ -104,13 +104,13 @@ export class AuditServer {
       view.newest(hash) ?? 'none',
       Math.floor(view.indexedAtMs / 1_000),
     ]
-    send(response, 200, signNote(`${lines.join('\n')}\n`, [key]))
+    sendText(response, 200, signNote(`${lines.join('\n')}\n`, [key]))
   }
 
   #evidence(response: ServerResponse, at: number): void {
     const text = this.#options.view.evidence[at]
-    if (text === undefined) return send(response, 404, 'nothing is here\n')
-    send(response, 200, text, { 'content-type': 'application/json' })
+    if (text === undefined) return sendText(response, 404, 'nothing is here\n')
+    sendText(response, 200, text, { 'content-type': 'application/json' })
   }
 }
 
@@ -142,28 +142,7 @@ function hashIn(query: URLSearchParams): string | undefined {
   return text !== undefined && isVrfHash(text) ? text : undefined
 }
 
-function send(
-  response: ServerResponse,
-  status: number,
-  body: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  response.writeHead(status, { ...HEADERS, 'content-length': Buffer.byteLength(body), ...headers }).end(body)
-}
-
-const HEADERS = {
-  'content-type': 'text/plain; charset=utf-8',
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-}
 const NOT_YET = 'no tree has been verified yet\n'
 const DEFAULT_NAME = 'auditor'
 const URL_CHARS_MAX = 1_024
-const CONNECTIONS_MAX = 256
-const LIMITS = {
-  headersTimeout: 5_000,
-  requestTimeout: 10_000,
-  keepAliveTimeout: 5_000,
-  maxHeaderSize: 8_192,
-  connectionsCheckingInterval: 1_000,
-}
+const LIMITS = { connectionsMax: 256, keepAliveTimeout: 5_000 }

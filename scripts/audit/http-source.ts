@@ -12,6 +12,7 @@ import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:h
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
+import { backOffMs } from '../../src/back-off.ts'
 import { retryAfterMs } from '../../src/delivery/http-post.ts'
 import { messageOf } from '../../src/errors.ts'
 import { type AuditFailure, broken, unchecked } from './finding.ts'
@@ -21,7 +22,7 @@ export interface HttpLimits {
   readonly requestMs: number
   /** Without a byte for so long, a connection counts as lost. */
   readonly idleMs: number
-  /** Before the first retry, half of it at random; doubled for each next one, up to 16 times as long. */
+  /** At most so long before the first retry; doubled for each next one, up to 16 times as long. */
   readonly backOffMs: number
   /** After a connection that failed; busy servers (429, 5xx) are asked until the time runs out. */
   readonly connectionRetriesMax: number
@@ -94,9 +95,10 @@ export class HttpSource {
       const outcome = await this.#attempt(path, bytesMax, leftMs)
       if (outcome.kind === 'missing') return undefined
       if (outcome.kind === 'body') return this.#decoded(path, outcome, bytesMax)
-      const halfMs = (this.#limits.backOffMs / 2) * 2 ** Math.min(retries, DOUBLINGS_MAX)
+      const firstMs = this.#limits.backOffMs
+      const pauseMs = backOffMs({ firstMs, maxMs: 16 * firstMs }, retries + 1, Math.random)
       // A server that asks for no pause gets one all the same, and auditors that were refused together come back apart.
-      const waitMs = Math.max(outcome.waitMs ?? 0, halfMs) + halfMs * Math.random()
+      const waitMs = (outcome.waitMs ?? 0) + pauseMs
       const isOver = outcome.isLost && retries >= this.#limits.connectionRetriesMax
       if (isOver || performance.now() - startedAtMs + waitMs >= this.#limits.requestMs) {
         throw unchecked('fetch', `${this.url}/${path}: ${outcome.reason}`)
@@ -236,5 +238,4 @@ const UNPACK: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
   ['deflate', (bytes, maxOutputLength) => inflateSync(bytes, { maxOutputLength })],
 ])
 const LOOPBACK = /^(?:localhost|127\.[0-9.]+|\[::1\])$/
-const DOUBLINGS_MAX = 4
 const GZIP_OVERHEAD_BYTES = 1_024

@@ -70,7 +70,7 @@ export class DrillPhone {
     const { place, login } = options
     const cluster = new ClusterFetch(options)
     const storage = memoryStorage()
-    const session = await Session.open({ server: cluster.server, storage })
+    const session = await Session.open(cluster.server, storage)
     const { identifier, code: otp } = login
     const challenge = await session.login({ identifier, displayName: `Drill ${place + 1}` })
     if (!challenge.verified) await session.verifyLogin({ challengeId: challenge.challengeId, otp })

@@ -1,6 +1,7 @@
 /** One of a crowd: a phone that is in one call at a time, and checks of what its app hands over. */
 
 import type { Call } from '../../src/app/app.ts'
+import { Recent } from '../../src/recent.ts'
 import { type Phone, sentenceOf } from './phone.ts'
 
 /** A breach of the server's promises; `reason` groups equal ones. */
@@ -29,7 +30,7 @@ export class Member {
   /** Messages about the present call: type and call. */
   readonly #told = new Set<string>()
   /** Messages that came, the oldest first. */
-  readonly #known = new Set<string>()
+  readonly #known = new Recent<string, true>(KNOWN_MAX)
   #waiting: (() => void)[] = []
 
   constructor(phone: Phone, onFailure: (error: unknown) => void) {
@@ -123,8 +124,7 @@ export class Member {
   #onceOnly(what: string, id: string): void {
     const name = `${what} ${id} ${this.phone.starts}`
     if (this.#known.has(name)) this.#onFailure(new Failure(`${what} came twice`, id))
-    this.#known.add(name)
-    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.values().next().value!)
+    this.#known.set(name, true)
   }
 }
 

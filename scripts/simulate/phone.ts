@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { Callsign, CallsignError, type CallsignEvents, memoryStorage } from '../../src/app/app.ts'
 import { sentCode } from '../../src/app/development.ts'
+import { fullJitterMs } from '../../src/back-off.ts'
 import type { PublishedKeys } from '../../src/client/client.ts'
 import { messageOf } from '../../src/errors.ts'
 import type { Gate } from './gate.ts'
@@ -139,7 +140,7 @@ export class Phone {
   /** Asks again until the server is back. */
   async #fetch(url: string, init: RequestInit | undefined, cut: AbortSignal): Promise<Response> {
     if (url.endsWith('/call/start')) this.calledAtMs = performance.now()
-    for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
+    for (let failures = 1; ; failures++) {
       if (cut.aborted) throw new Error('the network is gone')
       try {
         const answer = await fetch(url, init)
@@ -149,8 +150,8 @@ export class Phone {
       } catch (error) {
         if (init?.signal?.aborted || this.#world.stop.aborted) throw error
       }
-      // Full jitter: phones that got no answer together ask one by one.
-      await sleep(pauseMs * Math.random())
+      // Phones that got no answer together ask one by one.
+      await sleep(fullJitterMs(BACK_OFF, failures, Math.random))
     }
   }
 }
@@ -182,4 +183,4 @@ export function isRate({ status, members }: CallsignError): boolean {
 const RATES = 'too many requests for the rates of the server; start it with CALLSIGN_RATE_LIMITS=off'
 /** A server that has not been back for so long is not coming back. */
 const PATIENCE_MS = 120_000
-const [PAUSE_MS_MIN, PAUSE_MS_MAX] = [100, 3_000]
+const BACK_OFF = { firstMs: 100, maxMs: 3_000 }

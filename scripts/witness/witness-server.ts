@@ -4,7 +4,8 @@
  */
 
 import { createHash } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { sendText, textServer } from '../support/text-server.ts'
 import type { Witness, WitnessAnswer } from './witness.ts'
 
 export interface WitnessServerDeps {
@@ -18,42 +19,40 @@ export interface WitnessServerDeps {
 
 export function witnessServer({ witness, origins, onAnswer, onFault }: WitnessServerDeps): Server {
   const originOf = new Map(Array.from(origins, origin => [`/${hexSha256(origin)}/checkpoint`, origin]))
-  const server = createServer(LIMITS, (request, response) => {
+  return textServer(LIMITS, (request, response) => {
     answer(request, response).catch(error => {
       onFault(error)
-      send(response, 500, 'the witness has a fault\n')
+      sendText(response, 500, 'the witness has a fault\n')
     })
   })
-  server.maxConnections = CONNECTIONS_MAX
-  return server
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.url === '/add-checkpoint') {
-      if (request.method !== 'POST') return send(response, 405, 'only POST\n', { allow: 'POST' })
+      if (request.method !== 'POST') return sendText(response, 405, 'only POST\n', { allow: 'POST' })
       return await addCheckpoint(request, response)
     }
     const origin = originOf.get(request.url ?? '')
     const note = origin === undefined ? undefined : witness.newest(origin)
-    if (note === undefined) return send(response, 404, 'nothing is here\n')
-    if (request.method !== 'GET') return send(response, 405, 'only GET\n', { allow: 'GET' })
-    send(response, 200, note, { 'cache-control': 'no-cache' })
+    if (note === undefined) return sendText(response, 404, 'nothing is here\n')
+    if (request.method !== 'GET') return sendText(response, 405, 'only GET\n', { allow: 'GET' })
+    sendText(response, 200, note, { 'cache-control': 'no-cache' })
   }
 
   async function addCheckpoint(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const bytes = await readBody(request)
     if (bytes === undefined)
-      return send(response, 413, `a body has at most ${BODY_BYTES_MAX} bytes\n`, { connection: 'close' })
+      return sendText(response, 413, `a body has at most ${BODY_BYTES_MAX} bytes\n`, { connection: 'close' })
     const body = textOf(bytes)
-    if (body === undefined) return send(response, 400, 'the body is not UTF-8\n')
+    if (body === undefined) return sendText(response, 400, 'the body is not UTF-8\n')
     const judged = await witness.addCheckpoint(body)
     onAnswer(judged)
     switch (judged.kind) {
       case 'cosigned':
-        return send(response, 200, judged.lines)
+        return sendText(response, 200, judged.lines)
       case 'conflict':
-        return send(response, 409, `${judged.treeSize}\n`, { 'content-type': 'text/x.tlog.size' })
+        return sendText(response, 409, `${judged.treeSize}\n`, { 'content-type': 'text/x.tlog.size' })
       case 'refused':
-        return send(response, judged.status, `${judged.reason}\n`)
+        return sendText(response, judged.status, `${judged.reason}\n`)
     }
   }
 }
@@ -78,32 +77,10 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-function send(
-  response: ServerResponse,
-  status: number,
-  body: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  if (response.headersSent || response.destroyed) return
-  response.writeHead(status, { ...HEADERS, ...headers }).end(body)
-}
-
 function hexSha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-const HEADERS = {
-  'content-type': 'text/plain; charset=utf-8',
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-}
 /** A proof of 63 hashes and a checkpoint with sixteen of the largest signatures. */
 const BODY_BYTES_MAX = 65_536
-const CONNECTIONS_MAX = 1_000
-const LIMITS = {
-  headersTimeout: 5_000,
-  requestTimeout: 10_000,
-  keepAliveTimeout: 60_000,
-  maxHeaderSize: 8_192,
-  connectionsCheckingInterval: 1_000,
-}
+const LIMITS = { connectionsMax: 1_000, keepAliveTimeout: 60_000 }

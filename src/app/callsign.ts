@@ -1,6 +1,8 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
+import { backOffMs } from '../back-off.ts'
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
+import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
@@ -12,20 +14,21 @@ import { Contacts } from './contacts.ts'
 import { type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
 import {
   type DeviceDetails,
-  knownDevice,
+  DeviceRegistration,
   type RegisteredDevice,
-  registerDevice,
 } from './devices/device-registration.ts'
 import { Devices } from './devices/devices.ts'
 import type { KeyEvent, OnReset } from './devices/key-log.ts'
+import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
 import { invitationIn, isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
 import { Account } from './session/account.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
+import { Profile } from './session/profile.ts'
 import { Server, type ServerOptions } from './session/server.ts'
 import { Session } from './session/session.ts'
-import { type Confirm, confirmed } from './session/sign-in.ts'
-import { type AppStorage, readStored, writeStored } from './storage/storage.ts'
+import { type Confirm, confirmed, isSignedInBy, keepAddress } from './session/sign-in.ts'
+import type { AppStorage } from './storage/storage.ts'
 import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
 
 export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
@@ -86,14 +89,11 @@ export class Callsign extends Emitter<CallsignEvents> {
   #session: Promise<Session> | undefined
   #beginning: Promise<Active> | undefined
   #active: Active | undefined
-  #user: User | undefined
-  #badge: Badge | undefined
+  #profile = new Profile()
   #connections = 0
   /** A sign-in that is under way when the app is closed does not connect. */
   #closings = 0
-  /** The newest reading of the user, and what the queue tells meanwhile. */
-  #reading: { profile?: Partial<User> } | undefined
-  readonly #pushesSeen = new Set<string>()
+  readonly #pushesSeen = new Recent<string, true>(PUSHES_SEEN_MAX)
 
   constructor(options: CallsignOptions) {
     super()
@@ -105,12 +105,12 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   /** Undefined until it was read from the server. */
   get user(): User | undefined {
-    return this.#user
+    return this.#profile.user
   }
 
   /** For the badge of the app; undefined until the server has said it. */
   get badge(): Badge | undefined {
-    return this.#badge
+    return this.#profile.badge
   }
 
   get userId(): string | undefined {
@@ -251,8 +251,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     const { connection, calls } = active
     connection.connect()
     const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
-    this.#pushesSeen.add(eventId)
-    if (this.#pushesSeen.size > PUSHES_SEEN_MAX) this.#pushesSeen.delete([...this.#pushesSeen][0]!)
+    this.#pushesSeen.set(eventId, true)
     if (action.show === 'ringing') {
       const invitation = invitationIn(members)
       if (invitation !== undefined) calls.onInvitation(invitation)
@@ -282,7 +281,7 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   #openSession(): Promise<Session> {
     const { storage } = this.#options
-    this.#session ??= Session.open({ server: this.#server, storage })
+    this.#session ??= Session.open(this.#server, storage)
       .then(session => {
         session.onOver(error => void this.#end().then(() => this.emit('signed-out', error)))
         return session
@@ -295,19 +294,18 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   async #goOn(session: Session, address: string, closings: number): Promise<User> {
-    const kept = await readStored<Address>(this.#options.storage, ADDRESS, isAddress)
-    if (kept?.userId !== session.userId || kept?.address !== normalized(address)) {
+    if (!(await isSignedInBy(this.#options.storage, session.userId, address))) {
       throw new CallsignError('ALREADY_SIGNED_IN', 'Another user is signed in. Sign out first, or resume.')
     }
     if (closings === this.#closings) await this.#begin(session)
-    return this.#user ?? (await new Account(session).read())
+    return this.#profile.user ?? (await new Account(session).read())
   }
 
   async #welcome(session: Session, { user }: SignedIn, address: string, closings: number): Promise<User> {
     const { userId } = user
-    await writeStored(this.#options.storage, ADDRESS, { userId, address: normalized(address) })
+    await keepAddress(this.#options.storage, userId, address)
     if (closings !== this.#closings) return user
-    this.#user = user
+    this.#profile.user = user
     await this.#begin(session)
     return user
   }
@@ -323,19 +321,23 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #beginNow(session: Session): Promise<Active> {
     const { storage, device: details } = this.#options
-    const deps = { server: this.#server, session, storage, keysOf: this.#keysOf }
-    const known = await knownDevice(deps)
-    const registering = registerDevice(deps, details)
+    const registration = new DeviceRegistration(this.#server, session, storage, this.#keysOf)
+    const known = await registration.known()
+    const registering = registration.register(details)
     // A device that is known can ring without a network, or an answer.
     if (known !== undefined) registering.catch(error => this.#report(error))
-    const active = await this.#activate(session, known ?? (await registering))
+    const active = await this.#activate(session, registration, known ?? (await registering))
     this.#active = active
     active.connection.connect()
     this.emit('changed', undefined)
     return active
   }
 
-  async #activate(session: Session, device: RegisteredDevice): Promise<Active> {
+  async #activate(
+    session: Session,
+    registration: DeviceRegistration,
+    device: RegisteredDevice,
+  ): Promise<Active> {
     // A third of the SDK, which a bundler may load later.
     const { KeyLog } = await import('./devices/key-log.ts')
     const { storage, pins, fetch, webSocket, onReset = 'ask' } = this.#options
@@ -347,9 +349,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     const onEvent = (event: KeyEvent) => this.emit('keys', event)
     const keyLog = new KeyLog({ session, storage, device, log, onEvent, onReset })
     const exchange = new KeyExchange(keyLog, session)
-    const devices = new Devices({ server, session, keyLog, device, onChanged: () => this.#changed() })
+    const devices = new Devices(session, keyLog, new OwnDeviceList(server, session, device, keyLog), () =>
+      this.#changed(),
+    )
     const account = new Account(session)
-    const contacts = new Contacts({ session, keyLog })
+    const contacts = new Contacts(session, keyLog)
     const connection = new Connection({
       server,
       session,
@@ -364,8 +368,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         },
         onConnected: () => void this.#onConnected().catch(error => this.#report(error)),
         onEvent: event => this.#onEvent(event),
-        onDeviceMissing: async () =>
-          void (await registerDevice({ server, session, storage, keysOf: this.#keysOf })),
+        onDeviceMissing: async () => void (await registration.register()),
         onTrouble: error => this.#report(error),
       },
     })
@@ -389,9 +392,10 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #onConnected(): Promise<void> {
     const { connection, calls, account, devices } = this.#assertActive()
+    const { platform } = this.#server
     const turn = ++this.#connections
     const isSame = () => turn === this.#connections && connection.state === 'connected'
-    for (let waitMs = READ_AGAIN_MS; isSame(); waitMs = Math.min(2 * waitMs, READ_AGAIN_MS_MAX)) {
+    for (let failures = 1; isSame(); failures++) {
       try {
         await calls.onConnected()
         await this.#readUser(account)
@@ -401,31 +405,22 @@ export class Callsign extends Emitter<CallsignEvents> {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return
       }
-      await this.#server.platform.wait(waitMs)
+      await platform.wait(backOffMs(READ_AGAIN, failures, platform.random))
     }
   }
 
   async #readUser(account: Account): Promise<void> {
-    const reading: { profile?: Partial<User> } = {}
-    this.#reading = reading
-    const user = await account.read()
-    // A newer one is under way, or the user has signed out.
-    if (this.#reading !== reading) return
-    this.#user = { ...user, ...reading.profile }
-    this.#changed()
+    const profile = this.#profile
+    // Else the user has signed out meanwhile.
+    if ((await profile.read(account)) && this.#profile === profile) this.#changed()
   }
 
   async #onEvent(event: QueueEvent): Promise<void> {
     const { calls, devices } = this.#assertActive()
-    if (event.type === 'profile_changed') {
-      this.#user = { ...this.#user, ...event }
-      if (this.#reading !== undefined) this.#reading.profile = event
-    }
-    if (event.type === 'badge') this.#badge = event
-    else if ('badge' in event) this.#badge = event.badge
+    this.#profile.onEvent(event)
     try {
       await calls.onMessage(event)
-      if (DEVICE_EVENTS.includes(event.type)) await devices.load()
+      await devices.onMessage(event)
     } finally {
       this.emit(event.type, event as never)
       this.#changed()
@@ -436,9 +431,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     const active = this.#active
     this.#active = undefined
     this.#beginning = undefined
-    this.#reading = undefined
-    this.#user = undefined
-    this.#badge = undefined
+    this.#profile = new Profile()
     active?.calls.closeAll('left')
     await active?.connection.disconnect()
     this.#changed()
@@ -455,26 +448,5 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 }
 
-/** By whom, and how, the session was begun. */
-interface Address {
-  readonly userId: string
-  readonly address: string
-}
-
-function isAddress({ userId, address }: Readonly<Record<string, unknown>>): boolean {
-  return typeof userId === 'string' && typeof address === 'string'
-}
-
-function normalized(address: string): string {
-  return address.trim().toLowerCase()
-}
-
-const ADDRESS = 'address'
 const PUSHES_SEEN_MAX = 500
-const [READ_AGAIN_MS, READ_AGAIN_MS_MAX] = [10_000, 600_000]
-const DEVICE_EVENTS: readonly string[] = [
-  'device_added',
-  'device_removed',
-  'device_list_changed',
-  'device_list_reset',
-]
+const READ_AGAIN = { firstMs: 10_000, maxMs: 600_000 }

@@ -6,11 +6,6 @@ import type { KeyLog } from './devices/key-log.ts'
 import type { BodyOf, ReplyOf } from './session/operations.ts'
 import type { Session } from './session/session.ts'
 
-export interface ContactsDeps {
-  readonly session: Session
-  readonly keyLog: KeyLog
-}
-
 /** A page of a list. */
 interface PageParams {
   readonly limit?: number
@@ -37,7 +32,7 @@ export class Contacts {
   readonly #session: Session
   readonly #keyLog: KeyLog
 
-  constructor({ session, keyLog }: ContactsDeps) {
+  constructor(session: Session, keyLog: KeyLog) {
     this.#session = session
     this.#keyLog = keyLog
   }

@@ -75,16 +75,13 @@ function useChanging<Source extends Changing, View>(source: Source, viewOf: (sou
   return useSyncExternalStore(subscribe, view, view)
 }
 
-interface LoadedDeps<Lists> {
-  readonly none: Lists
-  readonly load: (me: Callsign) => Promise<Lists>
-  readonly reloadAt: readonly (keyof CallsignEvents)[]
-}
+type Load<Lists> = (me: Callsign) => Promise<Lists>
 
 /** Lists that the server keeps, loaded while a component shows them. */
 class Loaded<Lists> {
   readonly #me: Callsign
-  readonly #deps: LoadedDeps<Lists>
+  readonly #load: Load<Lists>
+  readonly #reloadAt: readonly (keyof CallsignEvents)[]
   readonly #none: Lists & LoadedView
   #view: Lists & LoadedView
   #userId: string | undefined
@@ -92,10 +89,11 @@ class Loaded<Lists> {
   #stops: readonly (() => void)[] = []
   #turn = 0
 
-  constructor(me: Callsign, deps: LoadedDeps<Lists>) {
+  constructor(me: Callsign, none: Lists, load: Load<Lists>, reloadAt: readonly (keyof CallsignEvents)[]) {
     this.#me = me
-    this.#deps = deps
-    this.#none = { ...deps.none, isLoaded: false, error: undefined, reload: () => this.#reload() }
+    this.#load = load
+    this.#reloadAt = reloadAt
+    this.#none = { ...none, isLoaded: false, error: undefined, reload: () => this.#reload() }
     this.#view = this.#none
   }
 
@@ -109,7 +107,7 @@ class Loaded<Lists> {
       this.#stops = [
         me.on('changed', () => me.userId !== this.#userId && this.#reload()),
         me.on('connection', state => state === 'connected' && this.#reload()),
-        ...this.#deps.reloadAt.map(name => me.on(name, () => this.#reload())),
+        ...this.#reloadAt.map(name => me.on(name, () => this.#reload())),
       ]
       void this.#reload()
     }
@@ -126,7 +124,7 @@ class Loaded<Lists> {
     this.#userId = userId
     let view = this.#none
     try {
-      if (userId !== undefined) view = { ...view, ...(await this.#deps.load(this.#me)), isLoaded: true }
+      if (userId !== undefined) view = { ...view, ...(await this.#load(this.#me)), isLoaded: true }
     } catch (error) {
       if (!(error instanceof CallsignError)) throw error
       view = { ...this.#view, error }
@@ -152,10 +150,11 @@ function keeping<Source extends object, View extends object>(viewOf: (source: So
   }
 }
 
-function loading<Lists>(deps: LoadedDeps<Lists>) {
+/** Lists that are `none` at first, and are loaded again at these events. */
+function loading<Lists>(none: Lists, load: Load<Lists>, reloadAt: readonly (keyof CallsignEvents)[]) {
   const made = new WeakMap<Callsign, Loaded<Lists>>()
   return (me: Callsign): Loaded<Lists> => {
-    const loaded = made.get(me) ?? new Loaded(me, deps)
+    const loaded = made.get(me) ?? new Loaded(me, none, load, reloadAt)
     made.set(me, loaded)
     return loaded
   }
@@ -184,16 +183,16 @@ const CALL_MEMBERS = [
 const userView = keeping((me: Callsign): CallsignView => membersOf(me, USER_MEMBERS))
 const callView = keeping((call: Call): CallView => ({ call, ...membersOf(call, CALL_MEMBERS) }))
 const callViews = keeping((me: Callsign): readonly CallView[] => me.calls.map(callView))
-const devicesOf = loading<Omit<DevicesView, keyof LoadedView | 'listState'>>({
-  none: { devices: [] },
-  load: async me => ({ devices: (await me.devices.list()).items }),
-  reloadAt: ['device_added', 'device_removed', 'device_list_changed', 'device_list_reset'],
-})
-const contactsOf = loading<Omit<ContactsView, keyof LoadedView>>({
-  none: { contacts: [], requests: [] },
-  load: async ({ contacts }) => ({
+const devicesOf = loading<Omit<DevicesView, keyof LoadedView | 'listState'>>(
+  { devices: [] },
+  async me => ({ devices: (await me.devices.list()).items }),
+  ['device_added', 'device_removed', 'device_list_changed', 'device_list_reset'],
+)
+const contactsOf = loading<Omit<ContactsView, keyof LoadedView>>(
+  { contacts: [], requests: [] },
+  async ({ contacts }) => ({
     contacts: await allOf(page => contacts.list(page)),
     requests: await allOf(page => contacts.requests('incoming', page)),
   }),
-  reloadAt: ['friend_request', 'friend_request_cancelled', 'contact_added', 'contact_removed'],
-})
+  ['friend_request', 'friend_request_cancelled', 'contact_added', 'contact_removed'],
+)

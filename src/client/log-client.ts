@@ -82,7 +82,7 @@ export class LogClient {
     if (maxAgeMs !== undefined && this.#keys.quorum === undefined)
       throw new SignalError('KEY_INVALID', 'maxAgeMs needs a policy with a quorum of witnesses')
     this.#maxAgeMs = maxAgeMs
-    this.#requests = new LogRequests({ url, fetch: options.fetch ?? globalThis.fetch, timeoutMs })
+    this.#requests = new LogRequests(url, options.fetch ?? globalThis.fetch, timeoutMs)
     this.#pin = new CheckpointPin(this.#keys, store, tile => this.#requests.tile(tile))
   }
 

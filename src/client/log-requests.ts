@@ -46,18 +46,12 @@ export class NoAnswer extends Error {
 }
 
 /** `url` is the log's prefix; a request with its answer may take `timeoutMs`. */
-export interface LogRequestsOptions {
-  readonly url: string
-  readonly fetch: Fetch
-  readonly timeoutMs: number
-}
-
 export class LogRequests {
   readonly #prefix: string
   readonly #fetch: Fetch
   readonly #timeoutMs: number
 
-  constructor({ url, fetch, timeoutMs }: LogRequestsOptions) {
+  constructor(url: string, fetch: Fetch, timeoutMs: number) {
     this.#prefix = url.replace(/\/+$/, '')
     // A browser's fetch refuses to be called as a method of anything but the window.
     this.#fetch = (target, init) => fetch(target, init)

@@ -33,15 +33,3 @@ export type Happening =
   | { readonly kind: 'badge-changed'; readonly userId: UserId }
 
 export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { readonly kind: Kind }>
-
-/** The same for happenings of which a change says one, however many there are: their subscribers look anyway. */
-export function newsNameOf(happening: Happening): string | undefined {
-  switch (happening.kind) {
-    case 'inbox-news':
-      return `inbox ${happening.deviceId}`
-    case 'badge-changed':
-      return `badge ${happening.userId}`
-    default:
-      return undefined
-  }
-}

@@ -2,7 +2,7 @@
  * Ids: unsigned 64-bit integers, `bigint` inside the server and 8 bytes big-endian in its keys (contract 1.3).
  *
  * Ids that the server makes are random below 2^53, so that a client that reads JSON numbers as doubles loses nothing,
- * and at least 2^32, so that none is mistaken for a count. They show no order and can't be walked.
+ * and at least 2^32, so that none is mistaken for a count. They show no order and can't be walked. Ids of events are texts.
  */
 
 import { assert } from '../errors.ts'
@@ -42,11 +42,18 @@ export function newId(randomBytes: (length: number) => Uint8Array): bigint {
   throw new Error('the random generator is broken')
 }
 
+/** An id of no other event: 22 base64url characters. `randomBytes` gives that many bytes of a cryptographic generator. */
+export function newEventId(randomBytes: (length: number) => Uint8Array): string {
+  return Buffer.from(randomBytes(EVENT_ID_BYTES)).toString('base64url')
+}
+
 /** Whether the id is in the range of those that the server makes. */
 export function isOwnId(id: bigint): boolean {
   return id >= OWN_ID_MIN && id < OWN_ID_END
 }
 
+/** As many as a UUID has, which APNs wants of each push. */
+const EVENT_ID_BYTES = 16
 const UINT64_FORM = /^(?:0|[1-9][0-9]{0,19})$/
 const UINT64_MAX = 2n ** 64n - 1n
 /** One draw in two million falls below the range; this many in a row do not. */

@@ -1,5 +1,6 @@
 /** The writer's end of a link with a front: counts messages sent and acknowledged, and waits for the front's lag to end. */
 
+import { Watermark } from '../watermark.ts'
 import type { Link } from './link/link.ts'
 import type { MessageToFront } from './messages.ts'
 
@@ -9,11 +10,9 @@ export class FrontLink {
   #askedAt = 0
   /** At the two ticks before, oldest first. */
   #sentAtTicks: readonly [number, number] = [0, 0]
-  #acknowledged = 0
+  readonly #acknowledged = new Watermark()
   /** Up to here it was not waited for any more. */
   #givenUp = 0
-  /** In the order of what they wait for. */
-  #waiting: { readonly count: number; readonly resolve: () => void }[] = []
 
   constructor(link: Pick<Link, 'send' | 'sendSoon'>) {
     this.link = link
@@ -31,8 +30,7 @@ export class FrontLink {
   }
 
   onAcknowledged(count: number): void {
-    this.#acknowledged = count
-    this.#release(count)
+    this.#acknowledged.reach(count)
   }
 
   /** Call this when its link is lost. */
@@ -43,34 +41,27 @@ export class FrontLink {
   /** Releases all that have waited for two ticks, and some of the third. */
   onTick(): void {
     const [oldest, last] = this.#sentAtTicks
-    if (this.#release(oldest) && this.#acknowledged < oldest) this.#givenUp = oldest
+    if (this.#acknowledged.giveUp(oldest)) this.#givenUp = oldest
     this.#sentAtTicks = [last, this.#sent]
   }
 
   /** It has not acknowledged yet what it was given up on. */
   get isLate(): boolean {
-    return this.#acknowledged < this.#givenUp
+    return this.#acknowledged.reached < this.#givenUp
   }
 
   get isAwaited(): boolean {
-    return this.#waiting.length > 0
-  }
-
-  /** Whether there was anything to release. */
-  #release(count: number): boolean {
-    const before = this.#waiting.length
-    while (this.#waiting.length > 0 && this.#waiting[0]!.count <= count) this.#waiting.shift()!.resolve()
-    return this.#waiting.length < before
+    return this.#acknowledged.isAwaited
   }
 
   /** Resolves when it has acknowledged all that was sent so far; undefined where it has. */
   caughtUp(): Promise<void> | undefined {
     const count = this.#sent
-    if (this.#acknowledged >= count) return undefined
+    if (this.#acknowledged.reached >= count) return undefined
     if (this.#askedAt < count) {
       this.#askedAt = count
       this.link.send({ kind: 'barrier' } satisfies MessageToFront)
     }
-    return new Promise(resolve => this.#waiting.push({ count, resolve }))
+    return this.#acknowledged.wait(count)
   }
 }

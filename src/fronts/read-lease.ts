@@ -6,6 +6,7 @@
 
 import { SignalError } from '../errors.ts'
 import type { World } from '../runtime/clock.ts'
+import { Watermark } from '../watermark.ts'
 import { COPY_AGE_MS_MAX, READ_LEASE_MS } from './messages.ts'
 
 export interface ReadLeaseDeps {
@@ -16,19 +17,11 @@ export interface ReadLeaseDeps {
   readonly poll: () => void
 }
 
-interface WaitingRead {
-  readonly atMs: number
-  readonly goOn: () => void
-  readonly refuse: (error: SignalError) => void
-}
-
 export class ReadLease {
   readonly #deps: ReadLeaseDeps
-  /** When the copy had all that the ledger had. */
-  #currentAtMs = Number.NEGATIVE_INFINITY
+  /** When the copy had all that the ledger had, and reads that wait until it has it later. */
+  readonly #currentAtMs = new Watermark(Number.NEGATIVE_INFINITY)
   #lastsUntilMs = Number.NEGATIVE_INFINITY
-  /** Oldest first. */
-  #waiting: WaitingRead[] = []
   #stopTicking: (() => void) | undefined
 
   constructor(deps: ReadLeaseDeps) {
@@ -37,13 +30,9 @@ export class ReadLease {
 
   /** The copy has all that the ledger had then. */
   current(atMs: number): void {
-    this.#currentAtMs = Math.max(this.#currentAtMs, atMs)
-    const ready = this.#waiting.filter(read => read.atMs <= this.#currentAtMs)
-    if (ready.length === 0 && this.#waiting.length === 0) return
-    this.#waiting = this.#waiting.filter(read => read.atMs > this.#currentAtMs)
-    if (this.#waiting.length > 0) this.#deps.poll()
+    this.#currentAtMs.reach(atMs)
+    if (this.#currentAtMs.isAwaited) this.#deps.poll()
     else this.#rest()
-    for (const { goOn } of ready) goOn()
   }
 
   /** The writer has given a lease that was asked for then. */
@@ -62,7 +51,7 @@ export class ReadLease {
 
   /** Throws `STORE_UNAVAILABLE` where the copy may be old. */
   assertFresh(): void {
-    if (this.#deps.machineMs() - this.#currentAtMs > COPY_AGE_MS_MAX) throw mayBeOld()
+    if (this.#deps.machineMs() - this.#currentAtMs.reached > COPY_AGE_MS_MAX) throw mayBeOld()
   }
 
   /** Undefined where a read may be answered now; else resolves when it may. Throws and rejects as `assertFresh`. */
@@ -70,20 +59,18 @@ export class ReadLease {
     this.assertFresh()
     const atMs = this.#deps.machineMs()
     if (atMs <= this.#lastsUntilMs) return undefined
-    return new Promise((goOn, refuse) => {
-      this.#waiting.push({ atMs, goOn, refuse })
-      if (this.#waiting.length > 1) return
+    const isFirst = !this.#currentAtMs.isAwaited
+    const current = this.#currentAtMs.wait(atMs)
+    if (isFirst && this.#currentAtMs.isAwaited) {
       this.#stopTicking = this.#deps.world.every(COPY_AGE_MS_MAX / 4, () => this.#refuseLate())
       this.#deps.poll()
-    })
+    }
+    return current
   }
 
   #refuseLate(): void {
-    const sinceMs = this.#deps.machineMs() - COPY_AGE_MS_MAX
-    const late = this.#waiting.filter(({ atMs }) => atMs < sinceMs)
-    this.#waiting = this.#waiting.filter(({ atMs }) => atMs >= sinceMs)
-    if (this.#waiting.length === 0) this.#rest()
-    for (const { refuse } of late) refuse(mayBeOld())
+    this.#currentAtMs.refuseBelow(this.#deps.machineMs() - COPY_AGE_MS_MAX, mayBeOld())
+    if (!this.#currentAtMs.isAwaited) this.#rest()
   }
 
   #rest(): void {

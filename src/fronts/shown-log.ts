@@ -6,6 +6,7 @@
 
 import type { LogHead } from '../log/checkpoint.ts'
 import type { World } from '../runtime/clock.ts'
+import { Watermark } from '../watermark.ts'
 import type { WriterPlace } from './messages.ts'
 import type { ReadLease } from './read-lease.ts'
 
@@ -17,18 +18,14 @@ export interface ShownLogDeps {
   readonly world: Pick<World, 'every'>
 }
 
-interface WaitingRead {
-  readonly size: number
-  readonly goOn: () => void
-}
-
 export class ShownLog {
   readonly #deps: ShownLogDeps
   /** The store of this machine has at least this one. In a copy it may be there before the writer has published it. */
   #stored: LogHead
   #isWriterHere = false
   #comingSize = 0
-  #waiting: WaitingRead[] = []
+  /** Size of the tree that is shown. */
+  readonly #shown = new Watermark()
   #stopWaiting = () => {}
 
   constructor(deps: ShownLogDeps, stored: LogHead) {
@@ -56,15 +53,14 @@ export class ShownLog {
 
   /** A checkpoint that it has announced may not be published any more. */
   onWriterLost(): void {
-    this.#goOn(Number.POSITIVE_INFINITY)
+    this.#giveUp()
   }
 
   /** Undefined where the log may be read now; else resolves when it may. Throws and rejects as `ReadLease.mayRead`. */
   mayRead(): Promise<void> | undefined {
     const size = this.#comingSize
     if (size <= this.#shownSize) return this.#mayReadStore()
-    const published = new Promise<void>(goOn => this.#waiting.push({ size, goOn }))
-    return published.then(() => this.#mayReadStore())
+    return this.#shown.wait(size).then(() => this.#mayReadStore())
   }
 
   #mayReadStore(): Promise<void> | undefined {
@@ -80,25 +76,26 @@ export class ShownLog {
     if (size <= this.#shownSize || size <= this.#comingSize) return
     this.#comingSize = size
     this.#stopWaiting()
-    this.#stopWaiting = this.#deps.world.every(COMING_MS_MAX, () => this.#goOn(Number.POSITIVE_INFINITY))
+    this.#stopWaiting = this.#deps.world.every(COMING_MS_MAX, () => this.#giveUp())
   }
 
   #show(head: LogHead): void {
     // A copy without a lease may have shown more than the writer to which it has found its way again.
     if (head.treeSize >= this.#shownSize) this.#deps.show(head)
-    this.#goOn(this.#shownSize)
+    const size = this.#shownSize
+    if (size >= this.#comingSize) this.#endWait()
+    this.#shown.reach(size)
   }
 
-  /** Lets reads go on that wait for a tree of this size or a smaller one. */
-  #goOn(size: number): void {
-    if (size >= this.#comingSize) {
-      this.#comingSize = 0
-      this.#stopWaiting()
-    }
-    const ready = this.#waiting.filter(read => read.size <= size)
-    if (ready.length === 0) return
-    this.#waiting = this.#waiting.filter(read => read.size > size)
-    for (const { goOn } of ready) goOn()
+  /** Lets all reads go on. */
+  #giveUp(): void {
+    this.#endWait()
+    this.#shown.giveUp(Number.POSITIVE_INFINITY)
+  }
+
+  #endWait(): void {
+    this.#comingSize = 0
+    this.#stopWaiting()
   }
 }
 

@@ -1,6 +1,7 @@
 /** A front's way to the writer: its parent's link while the parent is the writer, else a link of its own to the node that is. */
 
 import type { Socket } from 'node:net'
+import { backOffMs } from '../back-off.ts'
 import { messageOf } from '../errors.ts'
 import type { World } from '../runtime/clock.ts'
 import { Acknowledgements } from './acknowledgements.ts'
@@ -53,7 +54,7 @@ export class WriterLink {
     this.#far?.close()
     this.#far = undefined
     this.#use(place === 'here' ? this.#deps.parent : undefined)
-    if (place !== 'here' && place !== undefined) void this.#connect(place, this.#turn, PAUSE_MS_MIN)
+    if (place !== 'here' && place !== undefined) void this.#connect(place, this.#turn)
   }
 
   /** Whether there is a link to a writer on another node. */
@@ -61,7 +62,7 @@ export class WriterLink {
     return this.#link !== undefined && this.#link === this.#far
   }
 
-  async #connect(place: NodePlace, turn: number, pauseMs: number): Promise<void> {
+  async #connect(place: NodePlace, turn: number, failures = 0): Promise<void> {
     const { tls, logger } = this.#deps
     let socket: Socket
     try {
@@ -69,17 +70,21 @@ export class WriterLink {
     } catch (error) {
       if (turn !== this.#turn) return
       logger.warn({ event: 'writer-not-reached', ...place, reason: messageOf(error) })
-      return this.#connectLater(place, turn, pauseMs)
+      return this.#connectLater(place, turn, failures + 1)
     }
     if (turn === this.#turn) this.#open(socket, place, turn)
     else socket.destroy()
   }
 
-  #connectLater(place: NodePlace, turn: number, pauseMs: number): void {
-    const cancel = this.#deps.world.every(pauseMs, () => {
-      cancel()
-      if (turn === this.#turn) void this.#connect(place, turn, Math.min(2 * pauseMs, PAUSE_MS_MAX))
-    })
+  #connectLater(place: NodePlace, turn: number, failures: number): void {
+    const { world } = this.#deps
+    const cancel = world.every(
+      backOffMs(BACK_OFF, failures, () => world.random()),
+      () => {
+        cancel()
+        if (turn === this.#turn) void this.#connect(place, turn, failures)
+      },
+    )
   }
 
   #open(socket: Socket, place: NodePlace, turn: number): void {
@@ -102,7 +107,7 @@ export class WriterLink {
         if (isOther) onOtherForm?.(reason)
         if (turn !== this.#turn) return
         this.#use(undefined)
-        this.#connectLater(place, turn, isOther ? PAUSE_MS_MAX : PAUSE_MS_MIN)
+        this.#connectLater(place, turn, isOther ? Number.POSITIVE_INFINITY : 1)
       },
     })
     this.#far = link
@@ -116,5 +121,4 @@ export class WriterLink {
   }
 }
 
-const PAUSE_MS_MIN = 250
-const PAUSE_MS_MAX = 2_000
+const BACK_OFF = { firstMs: 250, maxMs: 2_000 }

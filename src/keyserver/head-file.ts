@@ -15,17 +15,12 @@ import { type Checkpoint, type LogHead, openCheckpoint } from '../log/checkpoint
 import { formatVerifierKey, statedKeys, type VerifierKey } from '../log/note.ts'
 import { writeDurably } from '../store/engine/durable-file.ts'
 
-export interface HeadFileOptions {
-  readonly write?: typeof writeDurably
-  /** The pause before the next attempt after one that failed. */
-  readonly retryMs?: number
-}
-
 export class HeadFile {
   readonly path: string
   /** The checkpoint that it held when it was opened; undefined when there was no such file. */
   readonly checkpoint: Checkpoint | undefined
   readonly #write: typeof writeDurably
+  /** The pause before the next attempt after one that failed. */
   readonly #retryMs: number
   #hasFailed = false
   /** The notes that may be in the file; undefined stands for no file. More than one only after a failed write. */
@@ -37,10 +32,11 @@ export class HeadFile {
 
   private constructor(
     path: string,
-    note: string | undefined,
-    checkpoint: Checkpoint | undefined,
-    { write = writeDurably, retryMs = RETRY_MS }: HeadFileOptions,
+    read: { readonly note: string | undefined; readonly checkpoint: Checkpoint | undefined },
+    write: typeof writeDurably,
+    retryMs: number,
   ) {
+    const { note, checkpoint } = read
     this.path = path
     this.checkpoint = checkpoint
     this.#write = write
@@ -51,13 +47,13 @@ export class HeadFile {
 
   /**
    * Reads the file, which need not be there. Throws `CHECKPOINT_INVALID` when it can't be read or is not a checkpoint
-   * of the log with that key. The options are for tests.
+   * of the log with that key. Tests hand in how to write, and how long to wait after a failure.
    */
-  static open(path: string, verifier: VerifierKey, options: HeadFileOptions = {}): HeadFile {
+  static open(path: string, verifier: VerifierKey, write = writeDurably, retryMs = RETRY_MS): HeadFile {
     const note = readNote(path)
-    if (note === undefined) return new HeadFile(path, undefined, undefined, options)
+    if (note === undefined) return new HeadFile(path, { note, checkpoint: undefined }, write, retryMs)
     try {
-      return new HeadFile(path, note, openCheckpoint(note, verifier), options)
+      return new HeadFile(path, { note, checkpoint: openCheckpoint(note, verifier) }, write, retryMs)
     } catch (cause) {
       throw new SignalError(
         'CHECKPOINT_INVALID',

@@ -8,25 +8,22 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { SignalError } from '../errors.ts'
 import { GZIP_BUNDLES_MAX } from '../limits.ts'
-import type { LogHead } from '../log/checkpoint.ts'
 import { parseTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { PublicFile } from '../transport/route.ts'
+import type { PublishedLog } from './published-log.ts'
 
-export interface LogFilesDeps {
-  readonly head: LogHead
-  tileVolatile(tile: Tile): Uint8Array | undefined
-}
+type Log = Pick<PublishedLog, 'head' | 'tileVolatile'>
 
 export class LogFiles {
-  readonly #log: LogFilesDeps
+  readonly #log: Log
   /** Sets the files of this log apart from those of another that was served at the same address. */
   readonly #logTag: string
   /** The last checkpoint, and what its cosignatures add to its tag. */
   #tagged: { readonly checkpoint: string; readonly tag: string } | undefined
   readonly #gzipped = new BoundedCache<string, Uint8Array | Promise<Uint8Array>>(GZIP_BUNDLES_MAX)
 
-  constructor(log: LogFilesDeps, logTag: string) {
+  constructor(log: Log, logTag: string) {
     this.#log = log
     this.#logTag = logTag
   }

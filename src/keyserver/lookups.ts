@@ -5,7 +5,6 @@
 
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { LOOKUPS_KEPT_MAX } from '../limits.ts'
-import type { Hash } from '../log/hash.ts'
 import { equalHashes } from '../log/hash.ts'
 import { BodyReader } from '../schema/json.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
@@ -19,28 +18,22 @@ import {
 } from './bodies.ts'
 import { INDEXED_HASH_BYTES } from './lookup-index.ts'
 import { ProofTexts } from './proof-texts.ts'
-import type { LoggedKey, VerifiedHead } from './published-log.ts'
+import type { LoggedKey, PublishedLog, VerifiedHead } from './published-log.ts'
 
 export interface VrfOutput {
   readonly vrfHash: Uint8Array
   readonly vrfProof: Uint8Array
 }
 
-export interface PublicKeysDeps {
-  readonly log: {
-    verifiedHead(): VerifiedHead
-    newestKey(vrfHash: Uint8Array, treeSize: number): LoggedKey | undefined
-    history(newest: LoggedKey): readonly LoggedKey[]
-    inclusionPath(key: LoggedKey, head: VerifiedHead): readonly Hash[]
-  }
-  readonly vrf: {
-    cached(userId: bigint, deviceId: bigint): VrfOutput | undefined
-    prove(userId: bigint, deviceId: bigint): Promise<VrfOutput>
-  }
+export interface Prover {
+  cached(userId: bigint, deviceId: bigint): VrfOutput | undefined
+  prove(userId: bigint, deviceId: bigint): Promise<VrfOutput>
 }
 
-export function publicKeyRoutes(deps: PublicKeysDeps): readonly HttpRoute[] {
-  const lookups = new Lookups(deps)
+export type LookedUpLog = Pick<PublishedLog, 'verifiedHead' | 'newestKey' | 'history' | 'inclusionPath'>
+
+export function publicKeyRoutes(log: LookedUpLog, vrf: Prover): readonly HttpRoute[] {
+  const lookups = new Lookups(log, vrf)
   return [
     { ...LOOKUP, path: '/api/get-public-keys', handle: request => lookups.getPublicKeys(request) },
     { ...LOOKUP, path: '/api/get-key-history', handle: request => lookups.getKeyHistory(request) },
@@ -56,14 +49,14 @@ interface FoundKey {
 }
 
 class Lookups {
-  readonly #log: PublicKeysDeps['log']
-  readonly #vrf: PublicKeysDeps['vrf']
+  readonly #log: LookedUpLog
+  readonly #vrf: Prover
   readonly #proofs: ProofTexts
   /** What was found under a hash in the tree of this head, and compared. */
   readonly #found = new BoundedCache<string, FoundKey>(LOOKUPS_KEPT_MAX)
   #foundUnder: VerifiedHead | undefined
 
-  constructor({ log, vrf }: PublicKeysDeps) {
+  constructor(log: LookedUpLog, vrf: Prover) {
     this.#log = log
     this.#vrf = vrf
     this.#proofs = new ProofTexts((key, head) => log.inclusionPath(key, head))

@@ -6,21 +6,17 @@
 import { SignalError } from '../errors.ts'
 import { assertPublicKey } from '../log/entry.ts'
 import type { Change } from '../store/engine/store.ts'
+import type { VrfPool } from './vrf/vrf-pool.ts'
 
-export interface RegistrationDeps {
-  readonly isFrozen: boolean
-  readonly vrf: { hash(userId: bigint, deviceId: bigint): Promise<Uint8Array> }
-  /** Resolves with the leaf index when a signed checkpoint that covers it is durable. */
-  readonly append: (key: LoggedKeyRequest) => Promise<number>
-  readonly onRegistered: (index: number) => void
-}
-
-export interface LoggedKeyRequest {
+export interface KeyRequest {
   readonly userId: bigint
   readonly deviceId: bigint
-  readonly vrfHash: Uint8Array
   readonly publicKey: string
   readonly alongside?: Alongside | undefined
+}
+
+export interface LoggedKeyRequest extends KeyRequest {
+  readonly vrfHash: Uint8Array
 }
 
 /**
@@ -34,18 +30,28 @@ export interface Registration {
   readonly vrfHash: Uint8Array
 }
 
-/** Rejects with `MALFORMED` for a bad key, `LOG_UNAVAILABLE` when frozen, or as the appender refuses. */
-export async function registerKey(
-  deps: RegistrationDeps,
-  userId: bigint,
-  deviceId: bigint,
-  publicKey: string,
-  alongside?: Alongside,
-): Promise<Registration> {
-  assertPublicKey(publicKey)
-  if (deps.isFrozen) throw new SignalError('LOG_UNAVAILABLE', 'the log is frozen: it is read-only')
-  const vrfHash = await deps.vrf.hash(userId, deviceId)
-  const index = await deps.append({ userId, deviceId, vrfHash, publicKey, alongside })
-  deps.onRegistered(index)
-  return { index, vrfHash }
+export class KeyRegistration {
+  readonly #isFrozen: boolean
+  readonly #vrf: Pick<VrfPool, 'hash'>
+  /** Resolves with the leaf index when a signed checkpoint that covers it is durable. */
+  readonly #append: (key: LoggedKeyRequest) => Promise<number>
+
+  constructor(
+    isFrozen: boolean,
+    vrf: Pick<VrfPool, 'hash'>,
+    append: (key: LoggedKeyRequest) => Promise<number>,
+  ) {
+    this.#isFrozen = isFrozen
+    this.#vrf = vrf
+    this.#append = append
+  }
+
+  /** Rejects with `MALFORMED` for a bad key, `LOG_UNAVAILABLE` when frozen, or as the appender refuses. */
+  async register(key: KeyRequest): Promise<Registration> {
+    assertPublicKey(key.publicKey)
+    if (this.#isFrozen) throw new SignalError('LOG_UNAVAILABLE', 'the log is frozen: it is read-only')
+    const vrfHash = await this.#vrf.hash(key.userId, key.deviceId)
+    const index = await this.#append({ ...key, vrfHash })
+    return { index, vrfHash }
+  }
 }

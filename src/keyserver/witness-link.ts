@@ -30,26 +30,30 @@ export type WitnessPost = (
   | { readonly kind: 'failed'; readonly reason: string }
 >
 
-export interface WitnessLinkDeps {
-  readonly witness: Witness & { readonly url: string }
-  readonly post: WitnessPost
-  readonly readHashes: ReadHashes
-  readonly monotonicMs: () => number
-}
-
 export class WitnessLink {
-  readonly #deps: WitnessLinkDeps
+  readonly #witness: Witness & { readonly url: string }
+  readonly #post: WitnessPost
+  readonly #readHashes: ReadHashes
+  readonly #monotonicMs: () => number
   /** The size it cosigned last, as far as is known; it says so where that is wrong. */
   #size = 0
   #newest: LogHead | undefined
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(deps: WitnessLinkDeps) {
-    this.#deps = deps
+  constructor(
+    witness: Witness & { readonly url: string },
+    post: WitnessPost,
+    readHashes: ReadHashes,
+    monotonicMs: () => number,
+  ) {
+    this.#witness = witness
+    this.#post = post
+    this.#readHashes = readHashes
+    this.#monotonicMs = monotonicMs
   }
 
   get witness(): Witness {
-    return this.#deps.witness
+    return this.#witness
   }
 
   /** Asks for a cosignature of a head that the log's key alone has signed. Never rejects. */
@@ -63,13 +67,13 @@ export class WitnessLink {
   }
 
   async #ask(head: LogHead, timeoutMs: number): Promise<WitnessOutcome> {
-    const endsAtMs = this.#deps.monotonicMs() + timeoutMs
+    const endsAtMs = this.#monotonicMs() + timeoutMs
     try {
       const sizeBefore = this.#size
       const outcome = await this.#send(head, timeoutMs)
       // It said another size, from which the proof is sent once.
       if (outcome !== undefined) return outcome
-      const leftMs = Math.ceil(Math.max(1, endsAtMs - this.#deps.monotonicMs()))
+      const leftMs = Math.ceil(Math.max(1, endsAtMs - this.#monotonicMs()))
       return (
         (await this.#send(head, leftMs)) ??
         failed(`size ${this.#size} after ${sizeBefore}: it says another each time`)
@@ -81,11 +85,10 @@ export class WitnessLink {
 
   /** Undefined where it cosigned another size last, which is known by then. */
   async #send(head: LogHead, timeoutMs: number): Promise<WitnessOutcome | undefined> {
-    const { witness, post, readHashes } = this.#deps
     const oldSize = Math.min(this.#size, head.treeSize)
-    const proof = proveConsistency(oldSize, head.treeSize, readHashes)
+    const proof = proveConsistency(oldSize, head.treeSize, this.#readHashes)
     const body = formatAddCheckpoint({ oldSize, proof, note: head.checkpoint })
-    const answer = await post(`${witness.url}/add-checkpoint`, body, timeoutMs)
+    const answer = await this.#post(`${this.#witness.url}/add-checkpoint`, body, timeoutMs)
     if (answer.kind === 'failed') return failed(answer.reason)
     if (!answer.isWhole) return failed('its answer is too long, or broke off')
     if (answer.status === 200) return this.#accept(head, answer.body)
@@ -98,7 +101,7 @@ export class WitnessLink {
   }
 
   #accept({ treeSize, checkpoint }: LogHead, lines: string): WitnessOutcome {
-    const { name, key } = this.#deps.witness
+    const { name, key } = this.#witness
     const { text, signatures } = readNote(checkpoint + lines)
     let newest: Extract<WitnessOutcome, { kind: 'cosigned' }> | undefined
     for (const signature of signatures) {

@@ -10,6 +10,7 @@
  * from this machine's is reported.
  */
 
+import { type BackOff, backOffMs } from '../back-off.ts'
 import { messageOf, SignalError } from '../errors.ts'
 import type { LogHead } from '../log/checkpoint.ts'
 import { type QuorumMember, quorumSeconds, type Witness } from '../log/policy.ts'
@@ -22,6 +23,7 @@ export interface WitnessRoundsDeps {
   readonly keep: (head: LogHead) => Promise<void>
   readonly nowMs: () => number
   readonly monotonicMs: () => number
+  readonly random: () => number
   /** Called with what an operator should know, at most once for each change of it. */
   readonly report: (event: WitnessEvent) => void
   /** For tests. */
@@ -35,9 +37,8 @@ export interface WitnessTimes {
   readonly startMs: number
   /** From the first round without a quorum until callers are refused. */
   readonly patienceMs: number
-  /** The pause after such a round, at first and at most. */
-  readonly retryMs: number
-  readonly retryMsMax: number
+  /** After such a round. */
+  readonly backOff: BackOff
   readonly heartbeatMs: number
 }
 
@@ -171,15 +172,12 @@ export class WitnessRounds {
   }
 
   async #runWhileDue(): Promise<void> {
-    let pauseMs = this.#times.retryMs
+    let failures = 0
     while (this.#isDue) {
-      if (await this.#round()) {
-        pauseMs = this.#times.retryMs
-        continue
-      }
+      failures = (await this.#round()) ? 0 : failures + 1
+      if (failures === 0) continue
       if (this.#hasConflict || this.#isClosed) return
-      await this.#pause(pauseMs)
-      pauseMs = Math.min(2 * pauseMs, this.#times.retryMsMax)
+      await this.#pause(backOffMs(this.#times.backOff, failures, this.#deps.random))
     }
   }
 
@@ -325,8 +323,7 @@ const TIMES: WitnessTimes = {
   answerMs: 5_000,
   startMs: 2_500,
   patienceMs: 4_000,
-  retryMs: 250,
-  retryMsMax: 5_000,
+  backOff: { firstMs: 250, maxMs: 5_000 },
   heartbeatMs: 15 * 60_000,
 }
 const CLOCK_OFF_SECONDS_MAX = 300

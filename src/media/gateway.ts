@@ -6,7 +6,7 @@
  * call's room is its clients' business.
  */
 
-import type { RoomEntry } from '../domain/calls/call-media.ts'
+import type { RoomEntry } from '../domain/calls/call.ts'
 import type { CallId } from '../domain/ids.ts'
 
 export interface GatewayRoom {

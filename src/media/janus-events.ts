@@ -4,6 +4,7 @@
  * kept has bounds, and nothing rests on them alone.
  */
 
+import { Recent } from '../recent.ts'
 import { listOf, type Members, membersOf } from './janus-admin.ts'
 import type { RoomTokens, TokenDevice } from './room-tokens.ts'
 
@@ -39,7 +40,7 @@ export class JanusEvents {
   readonly #deps: JanusEventsDeps
   readonly #sessions = new Map<number, Session>()
   /** By name; an empty set for a device whose sessions have ended. */
-  readonly #ofDevice = new Map<string, Set<number>>()
+  readonly #ofDevice = new Recent<string, Set<number>>(SESSIONS_MAX)
   readonly #handleOfFeed = new Map<string, Handle>()
 
   constructor(deps: JanusEventsDeps) {
@@ -111,16 +112,13 @@ export class JanusEvents {
   }
 
   #open(sessionId: number, device: TokenDevice): Session {
-    if (this.#sessions.size >= SESSIONS_MAX) this.#forget(firstOf(this.#sessions)!)
+    if (this.#sessions.size >= SESSIONS_MAX) this.#forget(this.#sessions.keys().next().value!)
     const session: Session = { device, handles: new Map() }
     this.#sessions.set(sessionId, session)
     const name = nameOf(device)
     const sessions = this.#ofDevice.get(name) ?? new Set()
     sessions.add(sessionId)
-    // The newest last.
-    this.#ofDevice.delete(name)
     this.#ofDevice.set(name, sessions)
-    if (this.#ofDevice.size > SESSIONS_MAX) this.#ofDevice.delete(firstOf(this.#ofDevice)!)
     return session
   }
 
@@ -207,10 +205,6 @@ function isPresent({ feed, silentSinceMs }: Handle, sinceMs: number): boolean {
 
 function isId(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
-}
-
-function firstOf<Key>(map: ReadonlyMap<Key, unknown>): Key | undefined {
-  return map.keys().next().value
 }
 
 function nameOfFeed({ roomId, feedId }: Feed): string {

@@ -5,8 +5,7 @@
  */
 
 import { createHmac, type KeyObject } from 'node:crypto'
-import { CALL_SIZE_MAX, isSameDevice } from '../domain/calls/call.ts'
-import type { RoomEntry } from '../domain/calls/call-media.ts'
+import { CALL_SIZE_MAX, isSameDevice, type RoomEntry } from '../domain/calls/call.ts'
 import { type CallId, parseUint64 } from '../domain/ids.ts'
 import { type FoundRoom, GatewayError, type GatewayRoom, type MediaGateway } from './gateway.ts'
 import { type JanusAdmin, listOf, type Members, membersOf } from './janus-admin.ts'

@@ -10,7 +10,7 @@
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { RoomEntry } from '../domain/calls/call-media.ts'
+import type { RoomEntry } from '../domain/calls/call.ts'
 import { type DeviceId, parseUint64, type UserId } from '../domain/ids.ts'
 
 export interface RoomTokensOptions {

@@ -1,28 +1,22 @@
 /** Wire shapes of calls and call history (contract 4), and how a record is written in them. */
 
 import Type, { type Static } from 'typebox'
-import type { KeySet } from '../domain/calls/call.ts'
-import type { DeclineReason, SentKeyMap } from '../domain/calls/call-command.ts'
+import type { KeySet, RoomEntry } from '../domain/calls/call.ts'
 import type { CallHistoryRow } from '../domain/calls/call-history.ts'
-import type { CallMedia, RoomEntry } from '../domain/calls/call-media.ts'
-import type { ParticipantView, PersonName, SentKeysReason } from '../domain/calls/call-notice.ts'
-import type { CallRecord } from '../domain/calls/call-view.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import { OWN_ID_END, OWN_ID_MIN } from '../limits.ts'
-import { BodyReader } from './json.ts'
+
+import type { ParticipantView, PersonName } from '../domain/calls/call-notice.ts'
+import type { CallMedia, CallRecord } from '../domain/calls/call-view.ts'
+import type { Written } from './json.ts'
+
 import { oneOf } from './one-of.ts'
 import { page } from './page.ts'
 import { optionalTimeText, Time, timeText } from './time.ts'
-import { chosenId, Uint64, Uint64Text } from './uint64.ts'
+import { Uint64Text } from './uint64.ts'
 
 /** A call's key for one device, as that device alone gets it. */
 export const EncryptedKey = Type.String({
   maxLength: 2_048,
   description: 'The session key encrypted for one device: base64 of 64 to 1024 bytes',
-})
-
-const KeyMap = Type.Record(Type.String(), EncryptedKey, {
-  description: 'By `<userId>_<deviceId>`; at most 320',
 })
 
 export const RoomId = Type.Integer({
@@ -34,85 +28,10 @@ export const RoomId = Type.Integer({
 /** A publisher of a Janus VideoRoom. */
 const FeedId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 
-const CalleeIds = Type.Array(Uint64, {
-  minItems: 1,
-  maxItems: 31,
-  description: '1 to 31 contacts, each once, without oneself',
-})
-
-const KeyMembersText = Type.String({
+export const KeyMembersText = Type.String({
   description:
     'The devices that a key is sealed for, its sealer among them: base64 of `n u16 ‖ n x (userId u64 ‖ deviceId u64 ‖ ' +
     'SHA-256 of the public key)`, big-endian, ascending by userId, then deviceId, at most 321',
-})
-
-/** Bound: 321 entries. */
-const KeyMembers = { ...KeyMembersText, maxLength: 20_548 }
-
-const EPOCH_MAX = 65_535
-
-/** The key's epoch, as its sealer says it. */
-const SealedEpoch = Type.Integer({
-  minimum: 1,
-  maximum: EPOCH_MAX,
-  description: "The epoch of the key that is sealed: the call's `keyEpoch`. Left out: not compared",
-})
-
-export const StartCallRequest = Type.Object({
-  callId: Type.Optional(chosenId(OWN_ID_MIN, OWN_ID_END)),
-  roomId: Type.Optional({ ...RoomId, description: 'Left out: the server assigns one' }),
-  calleeIds: CalleeIds,
-  encryptedAESKeys: KeyMap,
-  keyMembers: Type.Optional({
-    ...KeyMembers,
-    description: 'The devices of `encryptedAESKeys` and this one, as the epoch 1 has them',
-  }),
-  isVideo: Type.Boolean(),
-})
-
-export const InviteRequest = Type.Object({
-  calleeIds: CalleeIds,
-  encryptedAESKeys: KeyMap,
-  isVideo: Type.Optional({ ...Type.Boolean(), description: "Left out: as the call's" }),
-  roomId: Type.Optional({ ...RoomId, description: "If given, the call's own" }),
-  epoch: Type.Optional({
-    ...SealedEpoch,
-    description: "The call's `keyEpoch`, with `keyMembers` and one. Left out without these: not compared",
-  }),
-  keyMembers: Type.Optional({
-    ...KeyMembers,
-    description:
-      'Makes the key a new epoch: `encryptedAESKeys` is then for every other device in the call too, and these are its ' +
-      'devices and this one',
-  }),
-})
-
-export const DeclineRequest = Type.Object({
-  reason: Type.Optional(oneOf(['declined', 'busy', 'timeout'], 'Left out: declined')),
-})
-
-export const EndCallRequest = Type.Object({ callId: Uint64 })
-
-export const RemoveRequest = Type.Object({ userId: Uint64 })
-
-export const AcceptRejoinRequest = Type.Object({
-  requesterUserId: Uint64,
-  requesterDeviceId: Uint64,
-  encryptedAESKey: EncryptedKey,
-  epoch: Type.Optional(SealedEpoch),
-})
-
-/** 16 bytes, so that the last of 22 characters has four bits and no more. */
-const Nonce = Type.String({
-  pattern: '^[A-Za-z0-9+/]{21}[AQgw]==$',
-  description: 'Base64 of 16 random bytes',
-})
-
-export const RequestRejoinRequest = Type.Object({
-  nonce: Type.Optional({
-    ...Nonce,
-    description: 'Names the ask: with another one it is put again',
-  }),
 })
 
 export const KeysReasonText = oneOf(
@@ -125,32 +44,6 @@ export const SentKeysReasonText = oneOf(
   ['rotation', 'leave', 'emergency'],
   'The period is over; a participant left, or can not decrypt',
 )
-
-export const KeysRequest = Type.Object({
-  epoch: Type.Integer({
-    minimum: 1,
-    maximum: EPOCH_MAX,
-    description: "The call's `keyEpoch` and one; for `emergency` also the present one",
-  }),
-  reason: SentKeysReasonText,
-  encryptedAESKeys: KeyMap,
-  keyMembers: Type.Optional({
-    ...KeyMembers,
-    description: 'The devices of `encryptedAESKeys` and this one; for the present epoch its own set',
-  }),
-  without: Type.Optional(
-    Type.Array(Type.String({ maxLength: 41 }), {
-      maxItems: 320,
-      description:
-        'Devices in the call that get no key, as `<userId>_<deviceId>`; of a new epoch they hear by `key_missing`',
-    }),
-  ),
-})
-
-/** The device rings; sent over STOMP only. */
-export const RingingRequest = Type.Object({
-  eventId: Type.Optional(Type.String({ maxLength: 64, description: "The invitation's" })),
-})
 
 export const CallStatusText = oneOf([
   'ringing',
@@ -276,10 +169,6 @@ export const ParticipantsReply = Type.Object({
   participants: Type.Array(CallParticipant),
 })
 
-export const KeyMembersQuery = Type.Object({
-  epoch: Type.Integer({ minimum: 1, maximum: EPOCH_MAX }),
-})
-
 /** As `KeySetView`, with its call. */
 export const KeyMembersReply = Type.Object({ callId: Uint64Text, ...KeySetView.properties })
 
@@ -307,60 +196,6 @@ export const HistoryPage = page(
   }),
 )
 
-/** A device's command to `/app/call/{callId}/...`; the destination names the call and the command. */
-export type SaidCallCommand =
-  | { readonly kind: 'ringing' | 'leave' }
-  | { readonly kind: 'decline'; readonly reason?: DeclineReason | undefined }
-  | {
-      readonly kind: 'accept-rejoin'
-      readonly requesterUserId: UserId
-      readonly requesterDeviceId: DeviceId
-      readonly encryptedAESKey: string
-      readonly epoch?: number | undefined
-    }
-  | {
-      readonly kind: 'keys'
-      readonly epoch: number
-      readonly reason: SentKeysReason
-      readonly encryptedAESKeys: SentKeyMap
-      readonly keyMembers?: string | undefined
-      readonly without?: readonly string[] | undefined
-    }
-
-/**
- * The command that a body stands for; an empty one has no members. Throws `MALFORMED_JSON` or `VALIDATION_FAILED`, as
- * its HTTP twin is answered.
- */
-export function parseCallCommand(kind: SaidCallCommand['kind'], body: Uint8Array): SaidCallCommand {
-  const bytes = body.length === 0 ? EMPTY_OBJECT : body
-  switch (kind) {
-    case 'accept-rejoin':
-      return { kind, ...saidAcceptance(ACCEPT_REJOIN.read(bytes, JSON_TYPE)) }
-    case 'keys':
-      return { kind, ...saidKeys(KEYS.read(bytes, JSON_TYPE)) }
-    case 'decline':
-      return { kind, reason: DECLINE.read(bytes, JSON_TYPE).reason }
-    case 'ringing':
-    case 'leave':
-      RINGING.read(bytes, JSON_TYPE)
-      return { kind }
-  }
-}
-
-/** The members of `accept-rejoin`. */
-export function saidAcceptance(body: Static<typeof AcceptRejoinRequest>) {
-  const requesterUserId = body.requesterUserId as UserId
-  const requesterDeviceId = body.requesterDeviceId as DeviceId
-  const { encryptedAESKey, epoch } = body
-  return { requesterUserId, requesterDeviceId, encryptedAESKey, epoch }
-}
-
-/** The members of `keys`. */
-export function saidKeys(body: Static<typeof KeysRequest>) {
-  const { epoch, reason, encryptedAESKeys, keyMembers, without } = body
-  return { epoch, reason, encryptedAESKeys, keyMembers, without }
-}
-
 /** Makes the proofs of an entry to a room; left out where there is no gateway. */
 export type Admit = (entry: RoomEntry) => RoomAdmission
 
@@ -372,7 +207,10 @@ export interface RoomAdmission {
 }
 
 /** As `CallMediaView` has it. */
-export function mediaBody({ isReady, entry }: CallMedia, admit: Admit | undefined): object {
+export function mediaBody(
+  { isReady, entry }: CallMedia,
+  admit: Admit | undefined,
+): Written<Static<typeof CallMediaView>> {
   if (admit === undefined) return CLIENT_MEDIA
   const state = isReady ? 'ready' : 'pending'
   return entry === undefined ? { kind: 'janus', state } : { kind: 'janus', state, ...admit(entry) }
@@ -415,7 +253,7 @@ export function keySetBody({ epoch, members }: KeySet) {
 }
 
 /** A participant as `CallParticipant` has it. */
-export function participantBody(view: ParticipantView): object {
+export function participantBody(view: ParticipantView): Written<Static<typeof CallParticipant>> {
   return {
     userId: view.userId,
     displayName: view.displayName,
@@ -449,11 +287,4 @@ export function historyBody(row: CallHistoryRow, peers: readonly PersonName[]): 
   }
 }
 
-const CLIENT_MEDIA = { kind: 'client' }
-const ACCEPT_REJOIN = new BodyReader(AcceptRejoinRequest)
-const KEYS = new BodyReader(KeysRequest)
-const DECLINE = new BodyReader(DeclineRequest)
-/** Also of `leave`, which says nothing. */
-const RINGING = new BodyReader(RingingRequest)
-const EMPTY_OBJECT = Buffer.from('{}')
-const JSON_TYPE = 'application/json'
+const CLIENT_MEDIA = { kind: 'client' } as const

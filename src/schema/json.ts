@@ -34,11 +34,11 @@ export class BodyReader<Schema extends TSchema> {
 export type IdForm = 'string' | 'number'
 
 /** A value that is in many bodies and does not change any more: it is written once in each form. */
-export class SharedJson {
-  readonly #value: unknown
+export class SharedJson<Value = unknown> {
+  readonly #value: Value
   readonly #texts: Record<IdForm, string | undefined> = { string: undefined, number: undefined }
 
-  constructor(value: unknown) {
+  constructor(value: Value) {
     this.#value = value
   }
 
@@ -47,6 +47,15 @@ export class SharedJson {
     return this.#texts[idsAs]
   }
 }
+
+/** A value that `formatJson` writes as one of this type: it leaves out undefined members, and any member may be shared. */
+export type Written<Value> = Value extends readonly (infer Element)[]
+  ? readonly WrittenMember<Element>[]
+  : Value extends object
+    ? { readonly [Name in keyof Value]: WrittenMember<Value[Name]> | undefined }
+    : Value
+
+export type WrittenMember<Value> = Written<Value> | SharedJson<Written<Exclude<Value, undefined>>>
 
 /**
  * The JSON of a plain value: objects, arrays, strings, finite numbers, booleans, null, bigints as ids, and what is

@@ -1,11 +1,14 @@
 /** Members that are one of a few texts. */
 
-import Type from 'typebox'
+import Type, { type TLiteral, type TSchema, type TUnion } from 'typebox'
 
-export function oneOf<const Text extends string>(texts: readonly Text[], description?: string) {
+export function oneOf<const Texts extends readonly string[]>(
+  texts: Texts,
+  description?: string,
+): TUnion<LiteralsOf<Texts>> {
   const options = description === undefined ? {} : { description }
-  return Type.Union(
-    texts.map(text => Type.Literal(text)),
-    options,
-  )
+  const literals: TSchema[] = texts.map(text => Type.Literal(text))
+  return Type.Union(literals, options) as TUnion<LiteralsOf<Texts>>
 }
+
+type LiteralsOf<Texts extends readonly string[]> = { -readonly [At in keyof Texts]: TLiteral<Texts[At]> }

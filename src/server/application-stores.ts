@@ -63,7 +63,7 @@ export function openStores(deps: StoresDeps) {
   const sessions = new SessionStore(base)
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const inbox = new InboxStore(base)
-  const inboxWrites = deps.inboxWrites ?? new LocalInboxWrites({ database, inbox })
+  const inboxWrites = deps.inboxWrites ?? new LocalInboxWrites(database, inbox)
   const notices = new Notices({ ...base, devices, inbox, outbox })
   const history = new CallHistoryStore(base)
   const deferredTasks = new DeferredTasks(base)
@@ -97,10 +97,10 @@ export function openStores(deps: StoresDeps) {
     notices,
     history,
     contacts,
-    searches: new AddressSearches({ deferredTasks, accounts, contacts }),
-    shareTokens: new ShareTokenStore({ ...base, lists }),
+    searches: new AddressSearches(deferredTasks, accounts, contacts),
+    shareTokens: new ShareTokenStore(expiries, lists, secrets),
     sessions,
-    knownSignIns: new KnownSignInStore({ ...base, accounts, sessions }),
+    knownSignIns: new KnownSignInStore(expiries, accounts, sessions, secrets),
     guessWatch: new GuessWatch(expiries),
     rates: new RateStore(expiries),
     idempotency,

@@ -8,7 +8,7 @@ import type { CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
 import type { Presence } from '../domain/devices/presence.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
-import { newEventId } from '../domain/messages/notice.ts'
+import { newEventId } from '../domain/ids.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { SignalError } from '../errors.ts'
@@ -69,10 +69,8 @@ export class CallRooms {
         newEventId: () => newEventId(randomBytes),
         idsAs,
         monotonicMs,
-        onDecided(command, call, effects) {
-          metrics.callCommands.inc({ kind: command.kind })
-          devConsole?.onDecided(command, call, effects)
-        },
+        decisions: metrics.callCommands,
+        console: devConsole,
       }),
     )
     stores.database.subscribe('signed-out', ({ userId, deviceId }) =>

@@ -78,7 +78,7 @@ export function publicRoutes(
 ): readonly HttpRoute[] {
   const { vkey, vrfPublicKey } = maker
   const { lookupsNeedToken } = config.application
-  const lookups = publicKeyRoutes({ log: published, vrf })
+  const lookups = publicKeyRoutes(published, vrf)
   return [
     ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
     metaRoute({

@@ -154,7 +154,7 @@ async function openLogIn(
 
 /** Throws where a page is damaged, over which LMDB could end the process. */
 function checkPages(path: string, startedAtMs: number, logger: Process['logger']): void {
-  const walk = walkPages(path, { mayGoOn: () => performance.now() - startedAtMs < WALK_MS_MAX })
+  const walk = walkPages(path, () => performance.now() - startedAtMs < WALK_MS_MAX)
   logger.info({ event: 'store-walked', ...walk })
 }
 

@@ -10,8 +10,8 @@ import type {
   StompConnectionMessage,
 } from '../../actors/messages.ts'
 import {
+  type HasEnded,
   type LiveConnections,
-  type PresenceDeps,
   presenceKind,
   tellBadge,
   tellNews,
@@ -20,8 +20,9 @@ import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { userView } from '../api/accounts/user-view.ts'
-import type { CallId, UserId } from '../domain/ids.ts'
-import { type Badge, type BadgeEvent, type Notice, newEventId } from '../domain/messages/notice.ts'
+import type { UserId } from '../domain/ids.ts'
+import { newEventId } from '../domain/ids.ts'
+import type { Badge, BadgeEvent, Notice } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -31,7 +32,7 @@ import type { Ref } from '../runtime/actor.ts'
 import { wholeMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Admit } from '../schema/call.ts'
-import { eventBody } from '../schema/event.ts'
+import { EVENTS } from '../schema/event.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
@@ -85,11 +86,9 @@ export class Signalling {
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind())
     this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
     stores.database.subscribe('inbox-news', ({ userId, deviceId }) =>
-      tellNews({ connections }, this.#users, userId, deviceId),
+      tellNews(connections, this.#users, userId, deviceId),
     )
-    stores.database.subscribe('badge-changed', ({ userId }) =>
-      tellBadge({ connections }, this.#users, userId),
-    )
+    stores.database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, this.#users, userId))
     stores.database.subscribe('session-ended', ({ userId, sessionId }) =>
       this.#revoke(userId, { kind: 'session', sessionId }),
     )
@@ -151,7 +150,7 @@ export class Signalling {
         badge: Badge | undefined,
       ) =>
         formatJson(
-          eventBody(event, {
+          EVENTS[event.kind].body(event, {
             userId,
             deviceId,
             admit,
@@ -176,7 +175,7 @@ export class Signalling {
   #callsOf(): StompCalls {
     const { rooms } = this.#deps.actors
     return {
-      command: (callId, by, said) => askRoom(rooms, BigInt(callId) as CallId, { ...said, by }),
+      command: (...asked) => askRoom(rooms, ...asked),
       subscribe: async (callId, by, subscriber, tag) => {
         const room = rooms(callId)
         await room.ask(reply => ({ kind: 'subscribe', by, subscriber, tag, reply }), ROOM_DEADLINE_MS)
@@ -194,19 +193,17 @@ export function ownActors(
     connections,
     hasEnded,
     devConsole,
-  }: Pick<PresenceDeps, 'connections' | 'hasEnded'> & {
+  }: {
+    readonly connections: LiveConnections
+    readonly hasEnded: HasEnded
     /** Told who comes and goes; absent but in development. */
     readonly devConsole?: Pick<DevConsole, 'onPresence'> | undefined
   },
 ): SpokenTo {
-  const users = presenceKind({
-    connections,
-    hasEnded,
-    onPresence: (userId, deviceId, isOnline) => {
-      devConsole?.onPresence(userId, deviceId, isOnline)
-      const kind = isOnline ? 'device-online' : 'device-offline'
-      rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
-    },
+  const users = presenceKind(connections, hasEnded, (userId, deviceId, isOnline) => {
+    devConsole?.onPresence(userId, deviceId, isOnline)
+    const kind = isOnline ? 'device-online' : 'device-offline'
+    rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
   })
   return {
     users: system.define<PresenceMessage>(users),
@@ -221,7 +218,7 @@ export function actorsOfFront(
   connections: LiveConnections,
   writers: SpokenTo,
 ): SpokenTo {
-  const users = frontPresenceKind({ connections, atWriter: writers.users })
+  const users = frontPresenceKind(connections, writers.users)
   return { ...writers, users: system.define<PresenceMessage>(users) }
 }
 

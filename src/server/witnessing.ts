@@ -29,17 +29,16 @@ export async function startWitnessing(
   }
   const fault = policyFault(policy, keys.signer)
   if (fault !== undefined) throw new ConfigError([fault])
-  const { nowMs, monotonicMs } = world
+  const { nowMs, monotonicMs, random } = world
   const { readHashes } = store
-  const links = policy.witnesses.map(
-    witness => new WitnessLink({ witness, post: ask, readHashes, monotonicMs }),
-  )
+  const links = policy.witnesses.map(witness => new WitnessLink(witness, ask, readHashes, monotonicMs))
   rounds = new WitnessRounds({
     quorum: policy.quorum,
     links,
     keep: head => store.keepShown(head),
     nowMs,
     monotonicMs,
+    random,
     report: event => logger[LEVELS[event.event]](event),
   })
   const head = store.head()!

@@ -132,20 +132,20 @@ export function endHead(res: uWS.HttpResponse, contentLength: number): void {
   res.endWithoutBody()
 }
 
-interface TextOptions {
-  readonly method: string
-  readonly isTls: boolean
-}
-
-function sendNone(res: uWS.HttpResponse, options: TextOptions): void {
+function sendNone(res: uWS.HttpResponse, options: Pick<SendOptions, 'method' | 'isTls'>): void {
   sendText(res, '404 Not Found', 'not in the log\n', options)
 }
 
-function sendBusy(res: uWS.HttpResponse, options: TextOptions): void {
+function sendBusy(res: uWS.HttpResponse, options: Pick<SendOptions, 'method' | 'isTls'>): void {
   sendText(res, '503 Service Unavailable', 'the log cannot be read at the moment\n', options)
 }
 
-function sendText(res: uWS.HttpResponse, status: string, text: string, { method, isTls }: TextOptions): void {
+function sendText(
+  res: uWS.HttpResponse,
+  status: string,
+  text: string,
+  { method, isTls }: Pick<SendOptions, 'method' | 'isTls'>,
+): void {
   res.cork(() => {
     res.writeStatus(status)
     res.writeHeader('Content-Type', 'text/plain; charset=utf-8')

@@ -23,7 +23,7 @@ function makeFront(options: { mailboxMessagesMax?: number } = {}) {
     kindOf<PresenceMessage>((message, _context, id) => void atWriter.push([id, message]), { kind: 'writer' }),
   )
   const connections = new LiveConnections()
-  const users = stage.system.define(frontPresenceKind({ connections, atWriter: presenceAtWriter }))
+  const users = stage.system.define(frontPresenceKind(connections, presenceAtWriter))
   const tell = (message: PresenceMessage) => {
     users(String(ANN)).tellControl(message)
     stage.world.run()
@@ -48,13 +48,13 @@ t.test('the writer hears who comes and goes, and that it need not tell them of n
 
 t.test('news reaches all connections of the device, and no actor where there is none', async t => {
   const { connections, users, attach, told, world, system } = makeFront()
-  tellNews({ connections }, users, ANN, 1n as DeviceId)
+  tellNews(connections, users, ANN, 1n as DeviceId)
   world.run()
   t.equal(system.figures().kinds.presence?.live, 0)
   attach('a', 1n)
   attach('b', 2n)
   attach('c', 1n)
-  tellNews({ connections }, users, ANN, 1n as DeviceId)
+  tellNews(connections, users, ANN, 1n as DeviceId)
   world.run()
   t.same(told, ['a news', 'c news'])
 })

@@ -355,12 +355,12 @@ t.test('while a provider is out, one message tries it and thousands wait', async
     }
   }
   const { opened, written, transactions } = counted()
-  t.ok(triedAtMs.length > 50 && triedAtMs.length < 80, `${triedAtMs.length} requests in an hour`)
+  t.ok(triedAtMs.length > 50 && triedAtMs.length < 100, `${triedAtMs.length} requests in an hour`)
   const pauses = triedAtMs.slice(1).map((atMs, at) => atMs - triedAtMs[at]!)
   t.ok(pauses[0]! < pauses[2]! && pauses[2]! < pauses.at(-1)!, `pauses of ${pauses} ms grow`)
   // Those that were under way come back; then a row is opened for as many probes as it has messages.
   t.ok(opened <= 20, `${opened} rows were opened`)
-  t.ok(written <= 80, `${written} rows were written`)
+  t.ok(written <= 100, `${written} rows were written`)
   t.ok(transactions <= 80, `${transactions} transactions`)
 })
 

@@ -2,13 +2,7 @@
 
 import t from 'tap'
 import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
-import {
-  LiveConnections,
-  type PresenceDeps,
-  presenceKind,
-  tellBadge,
-  tellNews,
-} from '../../actors/presence.ts'
+import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors/presence.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
@@ -28,13 +22,14 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
       { kind: 'stomp-connection', ...options },
     ),
   )
-  const deps: PresenceDeps = {
-    connections: new LiveConnections(),
-    hasEnded: name => ended.has(name),
-    onPresence: (_user, deviceId, isOnline) =>
-      presence.push(`${deviceId} ${isOnline ? 'online' : 'offline'}`),
-  }
-  const users = stage.system.define(presenceKind(deps))
+  const connections = new LiveConnections()
+  const users = stage.system.define(
+    presenceKind(
+      connections,
+      name => ended.has(name),
+      (_user, deviceId, isOnline) => presence.push(`${deviceId} ${isOnline ? 'online' : 'offline'}`),
+    ),
+  )
   const tell = (message: PresenceMessage) => {
     users(String(ANN)).tellControl(message)
     stage.world.run()
@@ -57,7 +52,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
     world: stage.world,
     users,
     connectionOf,
-    connections: deps.connections,
+    connections,
     told,
     presence,
     ended,
@@ -124,25 +119,25 @@ t.test('an eleventh connection ends the oldest', async t => {
 
 t.test('news reaches the device’s own connection alone, and no actor where there is none', async t => {
   const { users, connections, attach, told, world, system } = makeUsers()
-  tellNews({ connections }, users, ANN, 1n as DeviceId)
+  tellNews(connections, users, ANN, 1n as DeviceId)
   world.run()
   t.equal(system.figures().kinds.presence?.live, 0)
   attach('a', 1)
   attach('b', 2)
-  tellNews({ connections }, users, ANN, 2n as DeviceId)
+  tellNews(connections, users, ANN, 2n as DeviceId)
   world.run()
   t.same(told, ['b news'])
 })
 
 t.test('a changed badge reaches every connection of its user and no other actor', async t => {
   const { users, connections, attach, told, world, system } = makeUsers()
-  tellBadge({ connections }, users, ANN)
+  tellBadge(connections, users, ANN)
   world.run()
   t.equal(system.figures().kinds.presence?.live, 0)
   attach('a', 1)
   attach('b', 2)
-  tellBadge({ connections }, users, ANN)
-  tellBadge({ connections }, users, 8n as UserId)
+  tellBadge(connections, users, ANN)
+  tellBadge(connections, users, 8n as UserId)
   world.run()
   t.same(told, ['a badge', 'b badge'])
 })
@@ -159,10 +154,10 @@ t.test('a connection whose process follows the store is told of badges, but not 
   t.same(told.splice(0), ['a attached'])
   t.ok(connections.isConnected(ANN, 1n as DeviceId))
   attach('b', 2)
-  for (const deviceId of [1n, 2n]) tellNews({ connections }, users, ANN, deviceId as DeviceId)
+  for (const deviceId of [1n, 2n]) tellNews(connections, users, ANN, deviceId as DeviceId)
   tell({ kind: 'news', deviceId: 1n as DeviceId })
   t.same(told.splice(0), ['b news'])
-  tellBadge({ connections }, users, ANN)
+  tellBadge(connections, users, ANN)
   world.run()
   t.same(told.splice(0), ['a badge', 'b badge'])
   tell({ kind: 'revoked', revoked: { kind: 'device', deviceId: 1n as DeviceId } })
@@ -172,7 +167,7 @@ t.test('a connection whose process follows the store is told of badges, but not 
 t.test('a full mailbox loses no news', async t => {
   const { users, connections, attach, told, world } = makeUsers()
   attach('a', 1)
-  for (let at = 0; at < 3_000; at++) tellNews({ connections }, users, ANN, 1n as DeviceId)
+  for (let at = 0; at < 3_000; at++) tellNews(connections, users, ANN, 1n as DeviceId)
   world.run()
   t.ok(told.length >= 1_024)
   const full = makeUsers({ mailboxMessagesMax: 0 })

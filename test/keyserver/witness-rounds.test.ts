@@ -93,8 +93,7 @@ const TIMES: WitnessTimes = {
   answerMs: 400,
   startMs: 400,
   patienceMs: 1,
-  retryMs: 5,
-  retryMsMax: 20,
+  backOff: { firstMs: 5, maxMs: 20 },
   heartbeatMs: 60_000,
 }
 
@@ -118,13 +117,13 @@ async function stageWith(
   }
   const links = witnesses.map(
     ({ witness }) =>
-      new WitnessLink({
+      new WitnessLink(
         witness,
-        readHashes: tree.readHashes,
-        monotonicMs: () => performance.now(),
-        post: async (url, body, timeoutMs) =>
+        async (url, body, timeoutMs) =>
           await post({ url, headers: {}, body, timeoutMs, answerBytesMax: 10_240 }),
-      }),
+        tree.readHashes,
+        () => performance.now(),
+      ),
   )
   const [kept, shown, events]: [LogHead[], LogHead[], WitnessEvent[]] = [[], [], []]
   const lost = deferred()
@@ -135,6 +134,7 @@ async function stageWith(
     keep: async head => void kept.push(head),
     nowMs: () => NOW_MS,
     monotonicMs: () => performance.now(),
+    random: Math.random,
     report: event => void events.push(event),
     times: { ...TIMES, ...times },
   })

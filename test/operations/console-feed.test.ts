@@ -2,12 +2,15 @@
 
 import t from 'tap'
 import type { FeedAnswer } from '../../src/operations/console/events.ts'
-import { ConsoleFeed, type ConsoleFeedOptions } from '../../src/operations/console/feed.ts'
+import { ConsoleFeed, type ToldRequests } from '../../src/operations/console/feed.ts'
 import { routeAnswer } from '../support/route-answer.ts'
 
-function openFeed(options: Partial<ConsoleFeedOptions> = {}): ConsoleFeed {
+function openFeed(
+  bounds: ConstructorParameters<typeof ConsoleFeed>[2] = {},
+  requests?: ToldRequests,
+): ConsoleFeed {
   let nowMs = 1_000
-  return new ConsoleFeed({ nowMs: () => nowMs++, ...options })
+  return new ConsoleFeed(() => nowMs++, requests, bounds)
 }
 
 function addCheckpoints(feed: ConsoleFeed, count: number): void {
@@ -141,7 +144,7 @@ t.test('requests are shown beside the events on demand, and wake waiting readers
     },
     rowsAfter,
   }
-  const feed = openFeed({ requests })
+  const feed = openFeed({}, requests)
   addCheckpoints(feed, 1)
   t.match(await ask(feed, 'after=1&requestsAfter=1'), {
     events: [],

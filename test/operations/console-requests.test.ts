@@ -3,7 +3,7 @@
 import t from 'tap'
 import { OPERATIONS } from '../../src/api/operations.ts'
 import { requestReader } from '../../src/api/table/shown-requests.ts'
-import { RequestLog, type RequestLogOptions } from '../../src/operations/console/requests.ts'
+import { RequestLog } from '../../src/operations/console/requests.ts'
 import type { ServedRequest } from '../../src/transport/http-deps.ts'
 
 const reader = requestReader(OPERATIONS)
@@ -24,8 +24,8 @@ const LOGIN: ServedRequest = {
   answer: '{"code":"VALIDATION_FAILED"}',
 }
 
-function open(options: Partial<RequestLogOptions> = {}) {
-  const log = new RequestLog({ nowMs: () => 5_000, ...options })
+function open(bounds: ConstructorParameters<typeof RequestLog>[1] = {}) {
+  const log = new RequestLog(() => 5_000, bounds)
   const route = log.route(reader)
   const detail = async (sequence: number) => {
     const request = { params: [`${sequence}`] } as unknown as Parameters<typeof route.handle>[0]

@@ -3,11 +3,12 @@
 import t from 'tap'
 import { Compile } from 'typebox/schema'
 import { DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
-import type { RoomEntry } from '../../src/domain/calls/call-media.ts'
+import type { RoomEntry } from '../../src/domain/calls/call.ts'
 import type { CallTopicEvent, ParticipantView } from '../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
-import { EVENT_SCHEMAS, type EventType, eventBody } from '../../src/schema/event.ts'
+import { EVENTS as FORMS } from '../../src/schema/event.ts'
+import type { EventType } from '../../src/schema/event-form.ts'
 import { formatJson } from '../../src/schema/json.ts'
 import { unknownMembers } from '../../src/schema/shape.ts'
 
@@ -70,6 +71,21 @@ const PHONE = { deviceId: DEVICE, name: 'a phone', platform: 'ios', publicKeyHas
 type Event = NoticeBody | BadgeState | CallTopicEvent
 
 /** An event of each kind, and the fields that its body has beside those of all. */
+const PROFILE = {
+  userId: USER,
+  displayName: 'Ann',
+  email: undefined,
+  phone: undefined,
+  emailVerified: false,
+  phoneVerified: false,
+  primaryMethodId: 5n,
+  loginMethods: [],
+  device: undefined,
+  badge: BADGE,
+  createdAt: AT,
+  settings: DEFAULT_SETTINGS,
+}
+
 const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
   call_invitation: [
     {
@@ -323,10 +339,13 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
 }
 
 function bodyOf(event: Event): Record<string, unknown> {
-  const user = () => EVENTS.profile_changed[1]
+  const user = () => PROFILE
   const told = { ...event, eventId: 'an-event', sentAtMs: AT_MS }
   return JSON.parse(
-    formatJson(eventBody(told, { userId: USER, deviceId: DEVICE, admit, user, badge: BADGE }), 'string'),
+    formatJson(
+      FORMS[told.kind].body(told, { userId: USER, deviceId: DEVICE, admit, user, badge: BADGE }),
+      'string',
+    ),
   )
 }
 
@@ -334,7 +353,7 @@ for (const [kind, [event, fields]] of Object.entries(EVENTS)) {
   t.test(`${kind} has exactly the fields of its schema`, async t => {
     const body = bodyOf(event)
     t.same(body, { v: 1, type: kind, eventId: 'an-event', sentAt: AT_MS, ...fields })
-    const schema = EVENT_SCHEMAS[kind as EventType]
+    const { schema } = FORMS[kind as EventType]
     t.same(Compile(schema).Errors(body)[1], [])
     t.same(unknownMembers(schema, body), [])
   })

@@ -7,7 +7,7 @@ import {
   type ConnectionListener,
 } from '../../src/app/connection/connection.ts'
 import { webCryptoKeys } from '../../src/app/devices/device-keys.ts'
-import { registerDevice } from '../../src/app/devices/device-registration.ts'
+import { DeviceRegistration } from '../../src/app/devices/device-registration.ts'
 import type { AppSession } from './app-sessions.ts'
 
 type Event = Parameters<ConnectionListener['onEvent']>[0]
@@ -77,5 +77,9 @@ export function openConnection(app: AppSession, options: Partial<ConnectionDeps>
 }
 
 export function register(app: AppSession) {
-  return registerDevice({ ...app, keysOf: webCryptoKeys(app.storage) })
+  return registrationOf(app).register()
+}
+
+export function registrationOf({ server, session, storage }: AppSession): DeviceRegistration {
+  return new DeviceRegistration(server, session, storage, webCryptoKeys(storage))
 }

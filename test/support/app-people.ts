@@ -1,11 +1,10 @@
 /** People with apps of `callsign/app`, whose server can lie to one of them. */
 
 import { KeyExchange } from '../../src/app/calls/key-exchange.ts'
-import { webCryptoKeys } from '../../src/app/devices/device-keys.ts'
-import { registerDevice } from '../../src/app/devices/device-registration.ts'
 import { type KeyEvent, KeyLog, type OnReset } from '../../src/app/devices/key-log.ts'
 import { OwnDeviceList } from '../../src/app/devices/own-device-list.ts'
 import type { AppStorage } from '../../src/app/storage/storage.ts'
+import { registrationOf } from './app-connections.ts'
 import { type AppSession, signIn, startApp } from './app-sessions.ts'
 import type { OpenServer } from './server.ts'
 
@@ -45,7 +44,7 @@ export async function startPerson(
   }
   const app = await startApp(http, { fetch: lyingFetch, ...(kept && { storage: kept }) })
   if (app.session.userId === undefined) await signIn(app, at)
-  const device = await registerDevice({ ...app, keysOf: webCryptoKeys(app.storage) })
+  const device = await registrationOf(app).register()
   const { userId, deviceId } = device
   const events: KeyEvent[] = []
   const log = { vkey, vrfPublicKey, url: http, fetch: lyingFetch }
@@ -56,7 +55,7 @@ export async function startPerson(
     deviceId,
     keyLog,
     exchange: new KeyExchange(keyLog, app.session),
-    ownList: new OwnDeviceList({ ...app, device, keyLog }),
+    ownList: new OwnDeviceList(app.server, app.session, device, keyLog),
     events,
     get lie() {
       return lie

@@ -17,7 +17,7 @@ export async function startApp(
   { storage = memoryStorage(), ...options }: Partial<ServerOptions> & { readonly storage?: AppStorage } = {},
 ): Promise<AppSession> {
   const server = new Server({ url, ...options })
-  return { server, session: await Session.open({ server, storage }), storage }
+  return { server, session: await Session.open(server, storage), storage }
 }
 
 export async function signIn({ session }: AppSession, at = 0) {

@@ -4,13 +4,14 @@
  */
 import { createHash } from 'node:crypto'
 import type { Call, CallDeviceRef, Participant } from '../../src/domain/calls/call.ts'
-import type {
-  CallAccepted,
-  CallActor,
-  CallCommand,
-  CallDecision,
-  CallEffect,
-  CallFacts,
+import {
+  type CallAccepted,
+  type CallActor,
+  type CallCommand,
+  type CallDecision,
+  type CallEffect,
+  type CallFacts,
+  NO_FACTS,
 } from '../../src/domain/calls/call-command.ts'
 import { decide } from '../../src/domain/calls/call-decision.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -20,13 +21,12 @@ export const CALL_ID = 77n as CallId
 
 /** Device `at` of a user, counted from 1. */
 export function deviceOf(user: number, at = 1): CallActor {
-  const deviceId = BigInt(user * 100 + at) as DeviceId
-  return {
-    userId: BigInt(user) as UserId,
-    deviceId,
-    publicKeyHash: `hash of ${deviceId}`,
-    keyAlgorithm: 'P-256',
-  }
+  const device = { userId: BigInt(user) as UserId, deviceId: BigInt(user * 100 + at) as DeviceId }
+  return { ...device, ...keyOf(device) }
+}
+
+function keyOf({ deviceId }: CallDeviceRef): Pick<CallActor, 'publicKeyHash' | 'keyAlgorithm'> {
+  return { publicKeyHash: `hash of ${deviceId}`, keyAlgorithm: 'P-256' }
 }
 
 /** A stand-in for an epoch's key, encrypted for a device. */
@@ -73,6 +73,8 @@ export class CallDriver {
 
   facts(callees: readonly number[], by = 1): CallFacts {
     return {
+      actor: deviceOf(by),
+      displayName: `User ${by}`,
       callees: callees.map(user => ({
         userId: BigInt(user) as UserId,
         displayName: `User ${user}`,
@@ -93,7 +95,6 @@ export class CallDriver {
       kind: 'start',
       by: deviceOf(by),
       callId: CALL_ID,
-      displayName: `User ${by}`,
       calleeIds: callees.map(user => BigInt(user) as UserId),
       encryptedAESKeys: keysFor(callees.flatMap(user => this.devicesOf(user))),
       isVideo: true,
@@ -116,9 +117,10 @@ export class CallDriver {
     return { kind: 'keys', by, epoch, reason, encryptedAESKeys: keysFor(to, epoch) }
   }
 
-  /** The decision that the command would get. */
-  decide(command: UntimedCommand, facts?: CallFacts): CallDecision {
-    return decide(this.kept, { ...command, nowMs: this.nowMs }, facts)
+  /** The decision that the command would get. Its device is registered, by default with a P-256 key. */
+  decide(command: UntimedCommand, facts: CallFacts = NO_FACTS): CallDecision {
+    const actor = 'by' in command ? { ...keyOf(command.by), ...command.by } : undefined
+    return decide(this.kept, { ...command, nowMs: this.nowMs }, { ...facts, actor })
   }
 
   /** Carries it out; it must not be refused. */

@@ -6,7 +6,7 @@
 
 import type { CallTopicEvent } from '../../src/domain/calls/call-notice.ts'
 import type { CallId } from '../../src/domain/ids.ts'
-import { isLiveId, parsePosition } from '../../src/domain/messages/inbox.ts'
+import { isLiveId, parsePosition } from '../../src/domain/messages/inbox-position.ts'
 import { eventText, type Message, noticeIn, ownersOfKeys } from './call-run-ledger.ts'
 import { Link, type LinkOwner, type ServerFrame } from './call-run-link.ts'
 import type { RunPhone } from './call-run-phone.ts'

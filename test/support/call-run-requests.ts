@@ -65,7 +65,6 @@ function drawStart(
     kind: 'start',
     by: phone.actor,
     callId: NO_CALL,
-    displayName: 'the caller',
     isVideo: draw.chance(0.5),
     calleeIds: callees.map(({ userId }) => userId),
     ...(draw.chance(0.5) ? { roomId: 1 + draw.below(2) } : {}),

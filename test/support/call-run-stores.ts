@@ -54,7 +54,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const history = new CallHistoryStore(parts)
   const idempotency = new IdempotencyStore(expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
-  const deviceInbox = new DeviceInbox({ ...parts, inbox, writes: new LocalInboxWrites({ database, inbox }) })
+  const deviceInbox = new DeviceInbox({ ...parts, inbox, writes: new LocalInboxWrites(database, inbox) })
   return {
     database,
     expiries,
@@ -74,7 +74,10 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
     roomCalls: decidedCalls(plantInCalls(bug, storedCalls(calls, memory), draw), memory, watch),
     connectionInbox: plantInInbox(bug, connectionInboxOf(deviceInbox)),
     // Whom one may call is not what these runs are about.
-    accounts: { read: (_: View, userId: UserId) => ({ displayName: `User ${userId}` }) },
+    accounts: {
+      read: (_: View, userId: UserId) => ({ displayName: `User ${userId}` }),
+      displayNameOf: (_: View, userId: UserId) => `User ${userId}`,
+    },
     contacts: { isContact: () => true, blockedAtMs: () => undefined },
   }
 }

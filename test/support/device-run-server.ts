@@ -4,7 +4,7 @@
  */
 
 import type { Call, CallDeviceRef } from '../../src/domain/calls/call.ts'
-import { isOver, participantOf } from '../../src/domain/calls/call.ts'
+import { isOver, isSameDevice, participantOf } from '../../src/domain/calls/call.ts'
 import { withPresence } from '../../src/domain/calls/call-attendance.ts'
 import type {
   CallActor,
@@ -23,7 +23,8 @@ import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { missedInsteadOf } from '../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { recordBody } from '../../src/schema/call.ts'
-import { eventBody, type TopicEvent } from '../../src/schema/event.ts'
+import { EVENTS } from '../../src/schema/event.ts'
+import type { TopicEvent } from '../../src/schema/event-form.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
 
 export interface Message {
@@ -176,7 +177,8 @@ export class DeviceRunServer {
 
   #decide(callId: CallId, command: CallCommand) {
     const before = this.calls.get(callId)
-    const decision = decide(before, command, this.#factsFor(callId, command))
+    const actor = 'by' in command ? this.#actors.find(one => isSameDevice(one, command.by)) : undefined
+    const decision = decide(before, command, { ...this.#factsFor(callId, command), actor })
     if (decision.kind === 'refused') return decision
     const online =
       'by' in command && !command.kind.startsWith('device-')
@@ -216,6 +218,8 @@ export class DeviceRunServer {
     if (command.kind !== 'start' && command.kind !== 'invite') return NO_FACTS
     const { by, calleeIds } = command
     return {
+      ...NO_FACTS,
+      displayName: `user ${by.userId}`,
       callees: calleeIds.map(userId => ({
         userId,
         displayName: `user ${userId}`,
@@ -245,7 +249,7 @@ export class DeviceRunServer {
     const lines = this.#watchers.get(String(event.callId))
     if (lines === undefined || lines.size === 0) return
     const told = { ...event, eventId: `e${++this.#count}`, sentAtMs: this.#clock.nowMs() } as TopicEvent
-    const body = wire(eventBody(told)) as object
+    const body = wire(EVENTS[told.kind].body(told, {})) as object
     for (const line of lines) line.onTopic(String(event.callId), body)
   }
 
@@ -274,12 +278,15 @@ export class DeviceRunServer {
   #send(line: Line, message: Message): void {
     const { deviceId } = line.device
     if (message.expiresAtMs > this.#clock.nowMs())
-      return line.onMessage(message, wire(eventBody(message.notice, { deviceId })) as object)
+      return line.onMessage(
+        message,
+        wire(EVENTS[message.notice.kind].body(message.notice, { deviceId })) as object,
+      )
     const missed = missedInsteadOf(message.notice)
     if (missed === undefined) return this.acknowledge(line.device, message.offset)
     const { eventId, sentAtMs } = message.notice
     const notice = { ...missed, eventId: `${eventId} missed`, sentAtMs } as Notice
-    line.onMessage({ ...message, notice }, wire(eventBody(notice, { deviceId })) as object)
+    line.onMessage({ ...message, notice }, wire(EVENTS[notice.kind].body(notice, { deviceId })) as object)
   }
 }
 
@@ -300,12 +307,11 @@ interface Body {
 
 function requestOf(actor: CallActor, kind: string, callId: CallId, body: Body): CallRequest {
   const { calleeIds, userId, requesterUserId, requesterDeviceId, ...others } = body
-  const isActor = kind === 'start' || kind === 'join' || kind.endsWith('rejoin')
   return {
     kind,
-    by: isActor ? actor : refOf(actor),
+    by: refOf(actor),
     ...others,
-    ...(kind === 'start' && { callId, displayName: `user ${actor.userId}` }),
+    ...(kind === 'start' && { callId }),
     ...(calleeIds && { calleeIds: calleeIds.map(BigInt) }),
     ...(userId && { userId: BigInt(userId) }),
     ...(requesterUserId && { requesterUserId: BigInt(requesterUserId) }),

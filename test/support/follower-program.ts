@@ -27,7 +27,7 @@ export interface Seen {
 const database = LmdbStore.openReadOnly(process.argv[2]!)
 
 function follow(lastChange: number): (change: FollowedChange) => void {
-  const store = new FollowedStore({ database, lastChange })
+  const store = new FollowedStore(database, lastChange)
   const rowCache = new RowCache(store, FOLLOWED_ROWS, row => row?.number ?? 0, ROW_KEYS.length)
   const keyText = (key: Uint8Array) => Buffer.from(key).toString()
   const watchedCache: WatchedCache<string, number> = new WatchedCache(

@@ -64,7 +64,7 @@ const FAULT = 'LMDB_FAULT'
 
 if (process.env[FAULT] !== undefined) {
   const hooks = `export async function resolve(specifier, context, next) {
-    const isStore = specifier === 'lmdb' && context.parentURL?.endsWith('/src/store/engine/database.js')
+    const isStore = specifier === 'lmdb' && context.parentURL?.endsWith('/src/store/engine/lmdb-store.js')
     return isStore ? { url: ${JSON.stringify(import.meta.url)}, shortCircuit: true } : next(specifier, context)
   }`
   register(`data:text/javascript,${encodeURIComponent(hooks)}`)

@@ -91,6 +91,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   simulate: 'the simulator is a client like those of call-story and stomp-calls',
   'simulate-media': PAGE,
   'stomp-clock': 'a clock that is moved in one process alone',
+  'stop-stages': 'its second story has fronts',
   'stomp-slow':
     'measures the memory of one process, and how soon a topic of the development surface tells its sender',
   tampering: STORE,

@@ -6,7 +6,7 @@ import type { LogAppenderMessage } from '../../actors/messages.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { PublishedLog } from '../../src/keyserver/published-log.ts'
-import { type Alongside, registerKey } from '../../src/keyserver/registration.ts'
+import { type Alongside, KeyRegistration } from '../../src/keyserver/registration.ts'
 import { parseEntry } from '../../src/log/entry.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
@@ -34,15 +34,12 @@ export async function openLog(database: LmdbStore, isFrozen = false) {
   })
   const appender: Ref<LogAppenderMessage> = system.define(kind)('log')
   await appender.ask<number>(reply => ({ kind: 'open', reply }), 10_000)
-  const log = {
-    isFrozen,
-    vrf: { hash: async (userId: bigint, deviceId: bigint) => hashOf(`${userId}_${deviceId}`) },
-    append: (key: Omit<Extract<LogAppenderMessage, { kind: 'append' }>, 'kind' | 'reply'>) =>
-      appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), 10_000),
-    onRegistered: () => {},
-  }
+  const vrf = { hash: async (userId: bigint, deviceId: bigint) => hashOf(`${userId}_${deviceId}`) }
+  const registration = new KeyRegistration(isFrozen, vrf, key =>
+    appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), 10_000),
+  )
   const register = (userId: UserId, deviceId: DeviceId, publicKey: string, alongside?: Alongside) =>
-    registerKey(log, userId, deviceId, publicKey, alongside)
+    registration.register({ userId, deviceId, publicKey, alongside })
   return { store, system, register, entries: () => entriesOf(store) }
 }
 

@@ -8,8 +8,9 @@
  * `Note` is what a test says of changes to `onWritten`.
  */
 
-import { type Happening, type HappeningOf, newsNameOf } from '../../src/domain/happening.ts'
+import type { Happening, HappeningOf } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
+import { newsNameOf } from '../../src/store/engine/lmdb-change.ts'
 import type {
   Change,
   Key,

@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { possessionChallenge } from '../../src/domain/accounts/token.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { SignalError } from '../../src/errors.ts'
-import { type PublicKeysDeps, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
+import { type LookedUpLog, type Prover, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
@@ -52,17 +52,15 @@ async function overSocket(
 }
 
 /** A lookup in a log that fails in this way. */
-function lookup(log: Partial<PublicKeysDeps['log']>): Story {
+function lookup(faults: Partial<LookedUpLog>): Story {
   const head = { treeSize: 1, checkpoint: '', rootHash: new Uint8Array(32) }
-  const world = {
-    log: { verifiedHead: () => head, newestKey: () => undefined, ...log },
-    vrf: { cached: () => undefined, prove: fails('OVERLOADED') },
-  } as unknown as PublicKeysDeps
+  const log = { verifiedHead: () => head, newestKey: () => undefined, ...faults } as unknown as LookedUpLog
+  const vrf: Prover = { cached: () => undefined, prove: fails('OVERLOADED') }
   const publicKeyHash = Buffer.alloc(64, 1).toString('base64')
   const body = JSON.stringify({ targets: [{ publicKeyHash }] })
   const headers = { 'content-type': 'application/json' }
   return t =>
-    overSocket(t, { routes: publicKeyRoutes(world) }, url =>
+    overSocket(t, { routes: publicKeyRoutes(log, vrf) }, url =>
       fetch(`${url}/api/get-public-keys`, { method: 'POST', headers, body }),
     )
 }

@@ -44,5 +44,5 @@ export async function signedInApp(url: string, platform: NonNullable<ServerOptio
   const tokens = { accessToken: 'kat_1', refreshToken: 'krt_1', challenge: '' }
   const times = { renewAtMs: never, expiresAtMs: never }
   await storage.put('session', { kind: 'signed-in', userId: '1', ...tokens, ...times })
-  return { server, session: await Session.open({ server, storage }), storage }
+  return { server, session: await Session.open(server, storage), storage }
 }

@@ -9,7 +9,8 @@ import type { Test } from 'tap'
 import { Compile } from 'typebox/schema'
 import WebSocket from 'ws'
 import { LogClient } from '../../src/client/client.ts'
-import { EVENT_SCHEMAS, type EventType } from '../../src/schema/event.ts'
+import { EVENTS } from '../../src/schema/event.ts'
+import type { EventType } from '../../src/schema/event-form.ts'
 import { unknownMembers } from '../../src/schema/shape.ts'
 import type { App } from './app.ts'
 import {
@@ -320,7 +321,7 @@ export async function befriend(one: Phone, other: Phone): Promise<void> {
 
 /** Whether a body is of the form that the AsyncAPI document gives it, and nothing more. */
 export function isAsDocumented(t: Test, { body }: Received): void {
-  const schema = EVENT_SCHEMAS[body.type as EventType]
+  const schema = EVENTS[body.type as EventType]?.schema
   t.same(
     [...Compile(schema).Errors(body)[1], ...unknownMembers(schema, body)],
     [],

@@ -167,7 +167,11 @@ class Auditor {
 
   #invitationsOf(userId: UserId, deviceId: DeviceId): bigint[] {
     const messages = this.#database.view(view =>
-      this.#inbox.after(view, userId, deviceId, 0, Number.POSITIVE_INFINITY, ALL_TIMES),
+      this.#inbox.after(view, userId, deviceId, {
+        offset: 0,
+        limit: Number.POSITIVE_INFINITY,
+        nowMs: ALL_TIMES,
+      }),
     )
     return messages.flatMap(({ item }) => callInvitedTo(item) ?? [])
   }

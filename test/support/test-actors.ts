@@ -16,13 +16,13 @@ import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { StompCalls, StompConnectionDeps, TokenOwner } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
-import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { CallRequest } from '../../src/domain/calls/call-command.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, NoticeBody } from '../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { type ErrorCode, SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { ActorSystem } from '../../src/runtime/system.ts'
-import type { SaidCallCommand } from '../../src/schema/call.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
@@ -116,21 +116,19 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
   })
-  database.subscribe('inbox-news', ({ userId, deviceId }) =>
-    tellNews({ connections }, users, userId, deviceId),
-  )
-  database.subscribe('badge-changed', ({ userId }) => tellBadge({ connections }, users, userId))
+  database.subscribe('inbox-news', ({ userId, deviceId }) => tellNews(connections, users, userId, deviceId))
+  database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, users, userId))
   database.subscribe('session-ended', ({ userId, sessionId }) =>
     users(String(userId)).tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId } }),
   )
   const presence: string[] = []
   const users = system.define(
-    presenceKind({
+    presenceKind(
       connections,
-      hasEnded: () => false,
-      onPresence: (userId, deviceId, isOnline) =>
+      () => false,
+      (userId, deviceId, isOnline) =>
         presence.push(`${userId}.${deviceId} ${isOnline ? 'online' : 'offline'}`),
-    }),
+    ),
   )
   const topics = system.define(devTopicKind())
   const calls = new FakeCalls()
@@ -159,7 +157,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     inbox: new DeviceInbox({
       database,
       inbox,
-      writes: new LocalInboxWrites({ database, inbox }),
+      writes: new LocalInboxWrites(database, inbox),
       nowMs: () => world.nowMs(),
       soon: options.soon ?? (run => world.immediate(run)),
       onFault: error => void faults.push(String(error)),
@@ -265,7 +263,7 @@ export class FakeCalls implements StompCalls {
   /** Code with which commands and subscriptions are refused. */
   refusal: ErrorCode | undefined = undefined
 
-  async command(callId: string, _by: unknown, { kind, ...said }: SaidCallCommand): Promise<void> {
+  async command(callId: CallId, { kind, by: _, ...said }: CallRequest): Promise<void> {
     if (this.refusal !== undefined) throw new SignalError(this.refusal, 'not now')
     this.commands.push(`${callId} ${kind} ${JSON.stringify(said)}`)
   }

@@ -257,7 +257,6 @@ export class TestRooms {
       kind: 'start' as const,
       by,
       callId,
-      displayName: 'the caller',
       roomId,
       isVideo: true,
       calleeIds: callees.map(({ userId }) => userId),
@@ -283,7 +282,9 @@ export class TestRooms {
   /** The device's waiting messages. */
   inboxOf({ userId, deviceId }: Phone): Notice[] {
     const { database, inbox } = this.world
-    const waiting = database.view(view => inbox.after(view, userId, deviceId, 0, 500, this.clock.nowMs()))
+    const waiting = database.view(view =>
+      inbox.after(view, userId, deviceId, { offset: 0, limit: 500, nowMs: this.clock.nowMs() }),
+    )
     return waiting.flatMap(({ item }) => (item.kind === 'notice' ? [item.notice] : []))
   }
 

@@ -228,8 +228,4 @@ function failed({ check, detail, evidence }: Refusal): Step {
   return { name: check, verdict: 'fails', detail, ...(evidence === undefined ? {} : { evidence }) }
 }
 
-const requests = new LogRequests({
-  url: location.origin,
-  fetch: (url, init) => fetch(url, init),
-  timeoutMs: 10_000,
-})
+const requests = new LogRequests(location.origin, (url, init) => fetch(url, init), 10_000)

@@ -146,7 +146,7 @@ export const LOGIN_METHODS: readonly Operation<Deps>[] = [
 ]
 
 /** The methods as the client is shown them, oldest first. */
-export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld): readonly object[] {
+export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld) {
   return methods.map(method => ({
     id: method.id,
     kind: method.kind,

@@ -48,7 +48,7 @@ export const putUser = operationWithBody(PutUserRequest, {
     const displayName = readDisplayName(request.body.displayName)
     const addresses = readAddresses(deps, request)
     if (addresses.length > 0) await requireFreshProof(deps, request)
-    return request.commit(change => changeProfile(change, deps, request, displayName, addresses))
+    return request.commit(change => changeProfile(change, deps, request, { displayName, addresses }))
   },
 })
 
@@ -65,8 +65,7 @@ function changeProfile(
   change: Change,
   deps: Deps,
   request: CheckedPut,
-  displayName: string | undefined,
-  addresses: readonly Address[],
+  { displayName, addresses }: { displayName: string | undefined; addresses: readonly Address[] },
 ): Reply {
   const { userId, deviceId } = request.requester
   const bindings = addresses.flatMap(address => bindingOf(change, deps, request, address) ?? [])

@@ -9,7 +9,7 @@ import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/toke
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../../schema/account.ts'
-import { type SessionStore, sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
+import { sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { signOut } from '../devices/device-removal.ts'
@@ -115,30 +115,31 @@ function rotate(
 async function logout(deps: Deps, request: CheckedLogout): Promise<Reply> {
   if (request.requester === undefined) return { status: 204 }
   const { sessionName, userId, deviceId } = request.requester
-  const sessionId = sessionIdOf(sessionName)
+  const own = { sessionId: sessionIdOf(sessionName), userId, deviceId }
   return request.commit(change => {
-    if (request.body.allDevices === true) endOthers(change, deps, userId, sessionId, deviceId)
-    else if (deviceId !== undefined) endEarlier(change, deps.sessions, userId, deviceId, sessionId)
-    deps.sessions.remove(change, sessionId)
+    if (request.body.allDevices === true) endOthers(change, deps, own)
+    else endEarlier(change, deps, own)
+    deps.sessions.remove(change, own.sessionId)
     // One who has signed in on it again since goes on being rung.
     signOut(change, deps, userId, deviceId)
     return { status: 204 }
   })
 }
 
+/** The session that logs out. */
+interface OwnSession {
+  readonly sessionId: Uint8Array
+  readonly userId: UserId
+  readonly deviceId: DeviceId | undefined
+}
+
 /**
  * Ends sessions that the device had before this one. They are of an app that lost its tokens, as one
  * that was installed anew, and nobody else would end them.
  */
-function endEarlier(
-  change: Change,
-  sessions: SessionStore,
-  userId: UserId,
-  deviceId: DeviceId,
-  sessionId: Uint8Array,
-): void {
+function endEarlier(change: Change, { sessions }: Deps, { sessionId, userId, deviceId }: OwnSession): void {
   const own = sessions.read(change, sessionId)
-  if (!lasts(own)) return
+  if (deviceId === undefined || !lasts(own)) return
   for (const id of sessions.idsOf(change, userId)) {
     const other = sessions.read(change, id)
     const isOfDevice = lasts(other) && other.deviceId === deviceId
@@ -147,18 +148,13 @@ function endEarlier(
 }
 
 /** Their tokens hear why for a while; their devices are told, and then nothing more. */
-function endOthers(
-  change: Change,
-  { sessions, devices, notices }: Deps,
-  userId: UserId,
-  ownSessionId: Uint8Array,
-  ownDeviceId: DeviceId | undefined,
-): void {
+function endOthers(change: Change, { sessions, devices, notices }: Deps, own: OwnSession): void {
+  const { userId } = own
   const reason = 'logged_out_everywhere'
   for (const id of sessions.idsOf(change, userId)) {
-    if (Buffer.compare(id, ownSessionId) !== 0) sessions.revoke(change, id, reason)
+    if (Buffer.compare(id, own.sessionId) !== 0) sessions.revoke(change, id, reason)
   }
-  notices.tell(change, userId, { kind: 'session_revoked', reason }, ownDeviceId)
+  notices.tell(change, userId, { kind: 'session_revoked', reason }, own.deviceId)
   for (const { deviceId } of devices.activeDevicesOf(change, userId))
     devices.forgetPush(change, userId, deviceId)
 }

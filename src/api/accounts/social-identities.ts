@@ -37,14 +37,6 @@ export interface Apple {
   ): Promise<{ readonly subject: string; readonly refreshToken?: string }>
 }
 
-export interface SocialIdentitiesDeps {
-  /** By the name that requests give. */
-  readonly providers: ReadonlyMap<string, Provider>
-  readonly apple: Apple | undefined
-  readonly appleConsents: Pick<AppleConsents, 'seal'>
-  readonly isDevelopment: boolean
-}
-
 /** A request's claim of a social identity. */
 export interface SocialClaim {
   readonly provider?: string | undefined
@@ -54,10 +46,22 @@ export interface SocialClaim {
 }
 
 export class SocialIdentities {
-  readonly #deps: SocialIdentitiesDeps
+  /** By the name that requests give. */
+  readonly #providers: ReadonlyMap<string, Provider>
+  readonly #apple: Apple | undefined
+  readonly #appleConsents: Pick<AppleConsents, 'seal'>
+  readonly #isDevelopment: boolean
 
-  constructor(deps: SocialIdentitiesDeps) {
-    this.#deps = deps
+  constructor(
+    providers: ReadonlyMap<string, Provider>,
+    apple: Apple | undefined,
+    appleConsents: Pick<AppleConsents, 'seal'>,
+    isDevelopment: boolean,
+  ) {
+    this.#providers = providers
+    this.#apple = apple
+    this.#appleConsents = appleConsents
+    this.#isDevelopment = isDevelopment
   }
 
   /**
@@ -71,11 +75,10 @@ export class SocialIdentities {
         'name the provider and send the ID token that it signed',
       )
     }
-    const { apple, providers } = this.#deps
-    if (name === APPLE && apple !== undefined) {
-      return apple.verify(idToken, nonce === undefined ? {} : { rawNonce: nonce })
+    if (name === APPLE && this.#apple !== undefined) {
+      return this.#apple.verify(idToken, nonce === undefined ? {} : { rawNonce: nonce })
     }
-    const provider = providers.get(name)
+    const provider = this.#providers.get(name)
     if (provider === undefined) {
       throw new SignalError('PROVIDER_TOKEN_INVALID', 'tokens of this provider are not accepted')
     }
@@ -91,13 +94,13 @@ export class SocialIdentities {
     const { provider, issuer, subject, email, audience } = token
     const named = email === undefined ? {} : { shown: email }
     const identity = { kind: 'social', provider, issuer, subject, ...named } as const
-    if (provider !== APPLE || this.#deps.apple === undefined) return identity
-    const refreshToken = await this.#exchange(this.#deps.apple, token, authorizationCode)
+    if (provider !== APPLE || this.#apple === undefined) return identity
+    const refreshToken = await this.#exchange(this.#apple, token, authorizationCode)
     if (refreshToken === undefined) return identity
     return {
       ...identity,
       clientId: audience,
-      sealedRefreshToken: this.#deps.appleConsents.seal(refreshToken),
+      sealedRefreshToken: this.#appleConsents.seal(refreshToken),
     }
   }
 
@@ -107,7 +110,7 @@ export class SocialIdentities {
     code: string | undefined,
   ): Promise<string | undefined> {
     if (!apple.canExchange) {
-      if (this.#deps.isDevelopment) return undefined
+      if (this.#isDevelopment) return undefined
       throw new SignalError('PROVIDER_UNAVAILABLE', 'the server has no key to exchange codes of Apple with')
     }
     if (!code)

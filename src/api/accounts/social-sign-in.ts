@@ -29,6 +29,13 @@ export interface SocialSignInClaim extends SocialClaim {
   readonly attempt?: string | undefined
 }
 
+/** An identity that its provider vouches for, and the name that the person wants. */
+interface ProvenIdentity {
+  readonly identity: SocialIdentity
+  readonly token: VerifiedToken
+  readonly displayName: string | undefined
+}
+
 /** The outcome of a token; it is kept for the retry of a request whose reply was lost. */
 type Outcome =
   | { readonly kind: 'signed-in'; readonly reply: object }
@@ -86,7 +93,7 @@ export class SocialSignIn {
       // Looked up again: the token may have been used while Apple was asked.
       const earlier = this.#outcomeBefore(change, token, claim.attempt)
       if (earlier !== undefined) return earlier
-      const outcome = this.#signIn(change, identity, claim.displayName, token, request)
+      const outcome = this.#signIn(change, { identity, token, displayName: claim.displayName }, request)
       const use = { tokenDigest: token.tokenDigest, attempt: claim.attempt }
       identityTokens.keep(change, use, outcome, token.expiresAtMs)
       return outcome
@@ -103,13 +110,7 @@ export class SocialSignIn {
     return use.outcome === undefined ? { kind: 'used' } : (use.outcome as Outcome)
   }
 
-  #signIn(
-    change: Change,
-    identity: SocialIdentity,
-    displayName: string | undefined,
-    token: VerifiedToken,
-    request: SignInRequest,
-  ): Outcome {
+  #signIn(change: Change, { identity, token, displayName }: ProvenIdentity, request: SignInRequest): Outcome {
     const { accounts, signIns } = this.#deps
     const subject = socialIdentifier(identity.issuer, identity.subject)
     const decision = decideSocialSignIn(

@@ -7,7 +7,6 @@
 
 import { profileAddress } from '../../domain/accounts/login-method.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import type { Badge } from '../../domain/messages/notice.ts'
 import { SignalError } from '../../errors.ts'
 import { UserView } from '../../schema/account.ts'
 import { formatJson } from '../../schema/json.ts'
@@ -63,7 +62,7 @@ export function userView(
   { accounts, devices, badgeOf }: Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices'>,
   userId: UserId,
   deviceId: DeviceId | undefined,
-): { readonly badge: Badge; readonly [member: string]: unknown } {
+) {
   const user = accounts.read(view, userId)
   if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
   const { displayName, primaryMethodId, createdAtMs, settings } = user

@@ -6,7 +6,6 @@ import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import {
   CallRecordReply,
-  KeyMembersQuery,
   KeyMembersReply,
   keySetBody,
   ParticipantsReply,
@@ -14,6 +13,7 @@ import {
   participantBody,
   recordBody,
 } from '../../schema/call.ts'
+import { KeyMembersQuery } from '../../schema/call-request.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
 import { type Operation, read, readWithQuery } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'

@@ -3,25 +3,22 @@
  * put to the call's room, which decides; here it is read and the answer written.
  */
 
-import type { CallActor, CallReply, CallRequest } from '../../domain/calls/call-command.ts'
+import type { CallReply, CallRequest } from '../../domain/calls/call-command.ts'
 import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
+import { AcceptedReply, CallRecordReply, RequestRejoinReply, recordBody } from '../../schema/call.ts'
 import {
-  AcceptedReply,
   AcceptRejoinRequest,
-  CallRecordReply,
   DeclineRequest,
   EndCallRequest,
   InviteRequest,
   KeysRequest,
   RemoveRequest,
-  RequestRejoinReply,
   RequestRejoinRequest,
-  recordBody,
   StartCallRequest,
   saidAcceptance,
   saidKeys,
-} from '../../schema/call.ts'
+} from '../../schema/call-request.ts'
 import { formatJson } from '../../schema/json.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { Requester } from '../accounts/authentication.ts'
@@ -34,10 +31,7 @@ import {
   type Reply,
 } from '../table/operation.ts'
 
-type Deps = Pick<
-  ApiDeps,
-  'accounts' | 'admit' | 'askRoom' | 'database' | 'devices' | 'randomBytes' | 'requestRates'
->
+type Deps = Pick<ApiDeps, 'admit' | 'askRoom' | 'randomBytes' | 'requestRates'>
 
 /** The answer to a request that its room has carried out, as it is kept for when the request is repeated. */
 export function keptCallReply(
@@ -86,24 +80,23 @@ const startCall = operationWithBody(StartCallRequest, {
   replies: { 201: CallRecordReply },
   codes: [...ASKED_CODES, ...CALLING_CODES, ...STARTING_CODES],
   isIdempotent: true,
+  isCommittedElsewhere: true,
   bodyBytesMax: KEYS_BODY_BYTES_MAX,
   rates: STARTS,
-  handle: (deps: Deps, { requester, body, askOnce }) => {
+  handle: (deps: Deps, { requester, body, idempotent }) => {
     const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
     const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
-    const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, requester.userId))
     const startRequest: CallRequest = {
       kind: 'start',
-      by: actorOf(deps, requester),
+      by: deviceOf(requester),
       callId,
-      displayName,
       calleeIds: body.calleeIds as UserId[],
       roomId,
       encryptedAESKeys,
       keyMembers,
       isVideo,
     }
-    return askOnce(idempotent => carryOut(deps, callId, startRequest, idempotent))
+    return carryOut(deps, callId, startRequest, idempotent)
   },
 })
 
@@ -116,9 +109,10 @@ const inviteToCall = operationWithBody(InviteRequest, {
   replies: { 200: CallRecordReply },
   codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL', 'EPOCH_CONFLICT'],
   isIdempotent: true,
+  isCommittedElsewhere: true,
   bodyBytesMax: KEYS_BODY_BYTES_MAX,
   rates: [{ name: 'call-invite', by: 'user' }],
-  handle: (deps: Deps, { requester, body, params, askOnce }) => {
+  handle: (deps: Deps, { requester, body, params, idempotent }) => {
     const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
     const callId = readCallId(params[0])
     const inviteRequest: CallRequest = {
@@ -131,7 +125,7 @@ const inviteToCall = operationWithBody(InviteRequest, {
       isVideo,
       epoch,
     }
-    return askOnce(idempotent => carryOut(deps, callId, inviteRequest, idempotent))
+    return carryOut(deps, callId, inviteRequest, idempotent)
   },
 })
 
@@ -143,7 +137,7 @@ const joinCall = operation({
   replies: { 200: CallRecordReply },
   codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
   handle: (deps: Deps, { requester, params }) =>
-    carryOut(deps, readCallId(params[0]), { kind: 'join', by: actorOf(deps, requester) }),
+    carryOut(deps, readCallId(params[0]), { kind: 'join', by: deviceOf(requester) }),
 })
 
 const declineCall = operationWithBody(DeclineRequest, {
@@ -222,7 +216,7 @@ const requestRejoin = operationWithBody(RequestRejoinRequest, {
   codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
   handle: (deps: Deps, { requester, body: { nonce }, params }) => {
     const callId = readCallId(params[0])
-    const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: actorOf(deps, requester), nonce }
+    const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: deviceOf(requester), nonce }
     deps.requestRates?.take('request-rejoin', 'call', `${requester.userId} ${callId}`)
     return carryOut(deps, callId, rejoinRequest)
   },
@@ -253,7 +247,7 @@ const rejoinCall = operation({
   replies: { 200: CallRecordReply },
   codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
   handle: (deps: Deps, { requester, params }) =>
-    carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: actorOf(deps, requester) }),
+    carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: deviceOf(requester) }),
 })
 
 const sendKeys = operationWithBody(KeysRequest, {
@@ -315,12 +309,4 @@ type DeviceRequester = Requester & { readonly deviceId: DeviceId }
 
 function deviceOf({ userId, deviceId }: DeviceRequester) {
   return { userId, deviceId }
-}
-
-/** The device with the hash of its key, as others see it. */
-function actorOf({ database, devices }: Deps, { userId, deviceId }: DeviceRequester): CallActor {
-  const device = database.view(view => devices.active(view, userId, deviceId))
-  if (device === undefined) throw new SignalError('DEVICE_NOT_REGISTERED', 'the device was removed')
-  const { publicKeyHash, keyAlgorithm } = device
-  return { userId, deviceId, publicKeyHash, keyAlgorithm }
 }

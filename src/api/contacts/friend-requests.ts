@@ -144,7 +144,7 @@ async function ask(deps: Deps, request: CheckedAsking, asking: Asking): Promise<
   const command = commandOf(deps, request, receiverId, asking.route)
   if (receiverId === requester.userId) throw new SignalError('SELF_REQUEST', "you can't be your own contact")
   if (token === undefined && !deps.database.view(view => isReachable(view, deps, receiverId))) {
-    return refuseCounted(deps, rate, requester.userId, nowMs, userNotFound())
+    return refuseCounted(deps, rate, { userId: requester.userId, nowMs }, userNotFound())
   }
   return request.commit(change => {
     if (token !== undefined) assertLive(current(change, deps, token), nowMs)
@@ -157,7 +157,7 @@ async function ask(deps: Deps, request: CheckedAsking, asking: Asking): Promise<
     }
     const status = decision.kind === 'created' ? 201 : 200
     const keysShown = contacts.keysShown(change, requester.userId, receiverId, nowMs)
-    return { status, body: viewOf(change, deps, friendRequest, receiverId, keysShown) }
+    return { status, body: viewOf(change, deps, friendRequest, { userId: receiverId, keysShown }) }
   })
 }
 
@@ -181,14 +181,13 @@ function askAddress(
 
 function askKeyOwner(deps: Deps, request: CheckedAsking, publicKeyHash: string): Promise<Reply> {
   const identity = deps.identityOf(Buffer.from(publicKeyHash, 'base64'))
-  const { userId, deviceId } = identity ?? {}
   const isKnown =
-    userId !== undefined &&
-    deps.database.view(view => isKnownDevice(view, deps, request, userId as UserId, deviceId as DeviceId))
+    identity !== undefined && deps.database.view(view => isKnownDevice(view, deps, request, identity))
   if (!isKnown) {
-    return refuseCounted(deps, SEARCHES, request.requester.userId, request.nowMs, userNotFound())
+    const taker = { userId: request.requester.userId, nowMs: request.nowMs }
+    return refuseCounted(deps, SEARCHES, taker, userNotFound())
   }
-  return ask(deps, request, { receiverId: userId as UserId, route: 'id', rate: SEARCHES })
+  return ask(deps, request, { receiverId: identity.userId as UserId, route: 'id', rate: SEARCHES })
 }
 
 /** Also one that was removed, to somebody who is shown it: else they could try whether it was. */
@@ -196,10 +195,10 @@ function isKnownDevice(
   view: View,
   deps: Deps,
   { requester, nowMs }: CheckedAsking,
-  userId: UserId,
-  deviceId: DeviceId,
+  identity: { readonly userId: bigint; readonly deviceId: bigint },
 ): boolean {
   const { devices, contacts } = deps
+  const [userId, deviceId] = [identity.userId as UserId, identity.deviceId as DeviceId]
   if (devices.active(view, userId, deviceId) !== undefined) return true
   const shown = contacts.keysShown(view, requester.userId, userId, nowMs)
   return (
@@ -305,7 +304,7 @@ export const listRequests = readWithQuery(RequestsQuery, {
   handle: (deps: Pick<ApiDeps, 'accounts' | 'contacts'> & Reading, { requester: { userId }, query, nowMs }) =>
     deps.database.view(view => {
       const { direction = 'incoming' } = query
-      const found = deps.contacts.readRequests(view, userId, direction, rangeOf(query), nowMs)
+      const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })
       const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
       const itemOf = (request: FriendRequest) => ({
         requestId: request.requestId,
@@ -367,16 +366,15 @@ function viewOf(
   change: Change,
   deps: Deps,
   { requestId, state, isByToken, createdAtMs }: FriendRequest,
-  otherId: UserId,
-  keysShown: KeysShown | undefined,
+  other: { readonly userId: UserId; readonly keysShown: KeysShown | undefined },
 ): object {
   const isAccepted = state === 'accepted'
   return {
     requestId,
     status: isAccepted ? 'accepted' : 'pending',
-    user: personOf(change, deps, otherId),
+    user: personOf(change, deps, other.userId),
     createdAt: timeText(createdAtMs),
-    ...(isAccepted || isByToken ? keysOf(change, deps, otherId, keysShown) : {}),
+    ...(isAccepted || isByToken ? keysOf(change, deps, other.userId, other.keysShown) : {}),
   }
 }
 

@@ -54,13 +54,11 @@ export async function findShareToken(
 ): Promise<ShareToken> {
   const token = deps.database.view(view => {
     // Also for a token that is one: else an answer would tell it from the others.
-    assertRate(deps, view, UNKNOWN_TOKENS, userId, nowMs)
+    assertRate(deps, view, UNKNOWN_TOKENS, { userId, nowMs })
     const found = deps.shareTokens.find(view, text)
     return found !== undefined && isReachable(view, deps, found.userId) ? found : undefined
   })
-  if (token === undefined) {
-    return refuseCounted(deps, UNKNOWN_TOKENS, userId, nowMs, tokenNotFound())
-  }
+  if (token === undefined) return refuseCounted(deps, UNKNOWN_TOKENS, { userId, nowMs }, tokenNotFound())
   assertLive(token, nowMs)
   return token
 }

@@ -235,7 +235,7 @@ export class DeviceRegistration {
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
     const { begun, pendingOthers } = decision
     // What is pending counts as done; what then fails is not counted, so that an outage uses nothing up.
-    assertRate(this.#deps, view, REGISTRATIONS, userId, nowMs, pendingOthers)
+    assertRate(this.#deps, view, REGISTRATIONS, { userId, nowMs, promised: pendingOthers })
     if (signingKey === undefined && this.#deps.lists.has(view, userId)) throw signingKeyNeeded()
     const deviceId = chosenId ?? begun?.deviceId ?? this.#newDeviceId(view, command)
     assert(begun === undefined || begun.deviceId === deviceId, 'requests with one key take turns')

@@ -6,14 +6,16 @@
 import Type, { type TSchema } from 'typebox'
 import { type NoticeQueue, queueOfNotice } from '../../domain/messages/inbox.ts'
 import type { Notice } from '../../domain/messages/notice.ts'
+import { TOPIC_EVENTS } from '../../schema/call-event.ts'
 import {
   AcceptRejoinRequest,
   DeclineRequest,
   KeysRequest,
   RingingRequest,
   type SaidCallCommand,
-} from '../../schema/call.ts'
-import { EVENT_SCHEMAS, type EventType, SentAt } from '../../schema/event.ts'
+} from '../../schema/call-request.ts'
+import { EVENTS } from '../../schema/event.ts'
+import { type EventType, SentAt } from '../../schema/event-form.ts'
 
 export interface Channel {
   readonly id: string
@@ -79,11 +81,12 @@ function command(name: SaidCallCommand['kind'], id: string, schema: TSchema, sum
 }
 
 function schemasOf(isMeant: (type: EventType) => boolean): Record<string, TSchema> {
-  return Object.fromEntries(Object.entries(EVENT_SCHEMAS).filter(([type]) => isMeant(type as EventType)))
+  const meant = Object.entries(EVENTS).filter(([type]) => isMeant(type as EventType))
+  return Object.fromEntries(meant.map(([type, { schema }]) => [type, schema]))
 }
 
 function isTopicEvent(type: EventType): boolean {
-  return (TOPIC_EVENTS as readonly string[]).includes(type)
+  return type in TOPIC_EVENTS
 }
 
 function errorSchema(problem: TSchema): TSchema {
@@ -102,17 +105,6 @@ const BADGE_IS_LIVE =
   ' `badge` alone is state and live only: told to each SUBSCRIBE, and when no other event carries the change.'
 /** Messages of queues that no inbox keeps. */
 export const LIVE_IN_QUEUES: ReadonlySet<string> = new Set<EventType>(['badge'])
-
-const TOPIC_EVENTS = [
-  'participant_invited',
-  'participant_ringing',
-  'participant_joined',
-  'participant_left',
-  'participant_declined',
-  'media_changed',
-  'host_changed',
-  'call_status',
-] as const satisfies readonly EventType[]
 
 const SENDERS: Readonly<Record<SaidCallCommand['kind'], string>> = {
   ringing: 'A device that is invited',

@@ -1,6 +1,6 @@
 /** One example of every message of the AsyncAPI document; together they are a call of Ann's, and what came before it. */
 
-import type { EventType } from '../../schema/event.ts'
+import type { EventType } from '../../schema/event-form.ts'
 
 /** A message's body by its name in the document. */
 export function exampleOf(name: string): object {

@@ -10,17 +10,12 @@ import { exampleOf } from './asyncapi-examples.ts'
 import { summaryOf } from './asyncapi-summaries.ts'
 import { documentRoute } from './document-route.ts'
 import { DocumentSchemas } from './document-schemas.ts'
-import { PROBLEM } from './openapi.ts'
+import { type OpenApiDeps, PROBLEM } from './openapi.ts'
 
-export interface AsyncApiDeps {
-  /** The software's. */
-  readonly version: string
-  /** Where clients reach the server over HTTP. */
-  readonly serverUrl: string
-}
+type Served = Pick<OpenApiDeps, 'version' | 'serverUrl'>
 
 /** The document, as a value that `JSON.stringify` writes. */
-export function asyncApiDocument({ version, serverUrl }: AsyncApiDeps): object {
+export function asyncApiDocument({ version, serverUrl }: Served): object {
   const schemas = new DocumentSchemas({ isForEvents: true })
   const all = channels(Type.Unsafe<unknown>(schemas.refer('Problem', PROBLEM)))
   const messages = Object.fromEntries(all.flatMap(channel => messagesOf(channel, schemas)))
@@ -48,8 +43,8 @@ export function asyncApiDocument({ version, serverUrl }: AsyncApiDeps): object {
 }
 
 /** `GET /asyncapi.json`. */
-export function asyncApiRoute(deps: () => AsyncApiDeps): HttpRoute {
-  return documentRoute('/asyncapi.json', () => asyncApiDocument(deps()))
+export function asyncApiRoute(served: () => Served): HttpRoute {
+  return documentRoute('/asyncapi.json', () => asyncApiDocument(served()))
 }
 
 function server({ protocol, host, pathname }: URL): object {

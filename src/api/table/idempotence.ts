@@ -73,19 +73,16 @@ export class Idempotence {
     }, nowMs)
   }
 
-  /** `OperationRequest.askOnce`. */
-  async askOnce(
-    ask: (request: IdempotentRequest | undefined) => Promise<Reply>,
-    request: IdempotentRequest | undefined,
-  ): Promise<Reply> {
-    if (request === undefined) return ask(undefined)
+  /** Handles requests of one key one after the other, and none whose reply is kept. */
+  async askOnce(request: IdempotentRequest | undefined, handle: () => Promise<Reply>): Promise<Reply> {
+    if (request === undefined) return handle()
     const name = `${request.scope}\n${request.key}`
     for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
       await earlier
     }
     const kept = this.#deps.database.view(view => this.kept(view, request))
     if (kept !== undefined) return kept
-    const asked = ask(request)
+    const asked = handle()
     const isOver = () => void this.#asking.delete(name)
     this.#asking.set(name, asked.then(isOver, isOver))
     return asked

@@ -15,15 +15,17 @@ export interface LastingRate {
   readonly rates: readonly RateName[]
 }
 
-/** Throws `RATE_LIMITED` while the user has used up one of the rates; what is `promised` counts as taken. */
-export function assertRate(
-  deps: Deps,
-  view: View,
-  { name, rates }: LastingRate,
-  userId: UserId,
-  nowMs: number,
-  promised = 0,
-): void {
+/** A user who takes from a rate at a time. */
+interface Taker {
+  readonly userId: UserId
+  readonly nowMs: number
+  /** How much is promised to them, which counts as taken. */
+  readonly promised?: number
+}
+
+/** Throws `RATE_LIMITED` while the user has used up one of the rates. */
+export function assertRate(deps: Deps, view: View, { name, rates }: LastingRate, taker: Taker): void {
+  const { userId, nowMs, promised = 0 } = taker
   const { rateLimits } = deps
   if (rateLimits === undefined) return
   const left = rates.map(each => ({ ...rateLimits[each], burst: rateLimits[each].burst - promised }))
@@ -41,7 +43,7 @@ export function countRate(deps: Deps, change: Change, { name, rates }: LastingRa
 
 /** Counts one, or throws `RATE_LIMITED`. */
 export function takeRate(deps: Deps, change: Change, rate: LastingRate, userId: UserId): void {
-  assertRate(deps, change, rate, userId, change.nowMs)
+  assertRate(deps, change, rate, { userId, nowMs: change.nowMs })
   countRate(deps, change, rate, userId)
 }
 
@@ -49,8 +51,7 @@ export function takeRate(deps: Deps, change: Change, rate: LastingRate, userId: 
 export async function refuseCounted(
   deps: Deps,
   rate: LastingRate,
-  userId: UserId,
-  nowMs: number,
+  { userId, nowMs }: Taker,
   refusal: SignalError,
 ): Promise<never> {
   await deps.database.change(change => takeRate(deps, change, rate, userId), nowMs)

@@ -59,12 +59,8 @@ export interface OperationRequest<Body, Query, A extends Access> extends ReadReq
    * an `Idempotency-Key`, the reply is kept in the same change, and a repeated request gets the kept one instead.
    */
   commit(write: (change: Change) => Reply): Promise<Reply>
-  /**
-   * The same where somebody else commits. Requests with one `Idempotency-Key` are asked one after the other, and what
-   * has a kept reply is not asked again. `ask` is handed what the reply is to be kept under, in the change of what
-   * it tells of; undefined where the request has no key.
-   */
-  askOnce(ask: (idempotent: IdempotentRequest | undefined) => Promise<Reply>): Promise<Reply>
+  /** Where the operation `isCommittedElsewhere`: what the reply is to be kept under, in the change of what it tells of. */
+  readonly idempotent: IdempotentRequest | undefined
 }
 
 type RequesterOf<A extends Access> = A extends 'public'
@@ -94,6 +90,11 @@ interface OperationRules<A extends Access> {
   readonly rates?: readonly RateRule[]
   /** Whether it honours `Idempotency-Key`. */
   readonly isIdempotent?: boolean
+  /**
+   * Whether another part commits what it does, and keeps the reply. Requests with one `Idempotency-Key` are then handled one
+   * after the other, and what has a kept reply is not handled again.
+   */
+  readonly isCommittedElsewhere?: boolean
   /** Whether it goes by the `Idempotency-Key` itself: at a sign-in there is nobody yet whose replies could be kept. */
   readonly readsIdempotencyKey?: boolean
   /** Whether it goes by `If-Match`. */

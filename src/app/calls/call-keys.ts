@@ -2,6 +2,7 @@
 
 import { sha256 } from '@noble/hashes/sha2.js'
 import { encodeBase64 } from '../../log/base64.ts'
+import { Recent } from '../../recent.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { fingerprintOf, type KeyBinding, makeCallKey } from '../devices/call-key.ts'
 import { hashOfSet } from '../devices/key-members.ts'
@@ -13,7 +14,7 @@ export class CallKeys {
   /** By call, epoch and number: a fingerprint takes thousands of hashes. */
   readonly #epochs = new Map<string, EpochKey>()
   /** By the hash of each key that there ever was: its call, epoch and set. */
-  readonly #uses = new Map<string, string>()
+  readonly #uses = new Recent<string, string>(USES_MAX)
 
   /** 32 random bytes. */
   make(key: number): void {
@@ -38,8 +39,6 @@ export class CallKeys {
     if (before !== undefined && before !== use)
       throw new CallsignError('CALL_KEY_REUSED', 'A key was sent that another epoch of a call has had.')
     this.#uses.set(digest, use)
-    const [oldest] = this.#uses.keys()
-    if (this.#uses.size > USES_MAX) this.#uses.delete(oldest!)
   }
 
   /** A copy, which stays whole when the key is wiped. */

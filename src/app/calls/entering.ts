@@ -245,7 +245,7 @@ function leaveFor(turn: Turn, callId: string, other: string, known?: DeviceCall)
   const operation =
     known?.phase.kind === 'ringing out' ? 'POST call/{callId}/end' : 'POST call/{callId}/leave'
   setStep(turn, callId, 'clearing')
-  turn.request(operation, { for: 'clear', callId, other }, undefined, other)
+  turn.request(operation, { for: 'clear', callId, other }, undefined, { callId: other })
 }
 
 /** Settles the commands that wait for the call. */

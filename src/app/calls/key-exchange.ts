@@ -3,6 +3,7 @@
  * the set of devices that it is sealed for, and who opens it looks at all of them.
  */
 
+import { Recent } from '../../recent.ts'
 import { CallsignError, hasCode } from '../callsign-error.ts'
 import { type KeyBinding, type KeyHolder, openCallKey, sealCallKey } from '../devices/call-key.ts'
 import type { KeyLog, PeerDevice } from '../devices/key-log.ts'
@@ -52,7 +53,7 @@ export class KeyExchange {
   readonly #keyLog: KeyLog
   readonly #session: Session
   /** By call: the devices that the log has proved since this device is in it. */
-  readonly #proved = new Map<string, Map<string, PeerDevice>>()
+  readonly #proved = new Recent<string, Map<string, PeerDevice>>(CALLS_MAX)
 
   constructor(keyLog: KeyLog, session: Session) {
     this.#keyLog = keyLog
@@ -275,10 +276,7 @@ export class KeyExchange {
   #remember(devices: readonly PeerDevice[], { callId }: KeyBinding): void {
     const known = this.#proved.get(callId) ?? new Map<string, PeerDevice>()
     for (const device of devices) known.set(device.name, device)
-    this.#proved.delete(callId)
     this.#proved.set(callId, known)
-    const [oldest] = this.#proved.keys()
-    if (this.#proved.size > CALLS_MAX) this.#proved.delete(oldest!)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Outcomes of acts. */
+/** Outcomes of acts: one table has the next step after each, done or failed. */
 
 import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
@@ -12,7 +12,16 @@ import {
   onNotRemoved,
   onUnheard,
 } from './commands.ts'
-import { GONE, type HeldKey, isCode, UNHEARD, type Waiting } from './device.ts'
+import {
+  GONE,
+  type HeldKey,
+  isCode,
+  type KeySet,
+  type NewKey,
+  type Purpose,
+  UNHEARD,
+  type Waiting,
+} from './device.ts'
 import { close, closeSoon, leaveUnknown, sendLeave } from './ending.ts'
 import {
   onCleared,
@@ -43,216 +52,290 @@ export function onOutcome(turn: Turn, input: Extract<Input, { readonly on: 'done
   const waiting = turn.device.waiting.find(({ act }) => act === input.act)
   if (waiting === undefined) return
   turn.device = { ...turn.device, waiting: turn.device.waiting.filter(one => one !== waiting) }
-  if (input.on === 'done') onDone(turn, waiting, input)
-  else onFailed(turn, waiting, input.failure)
+  const next: Next = NEXT[waiting.for]
+  if (input.on === 'done') next.done(turn, waiting, resultOf(input))
+  else next.failed(turn, waiting, input.failure)
 }
 
-function onDone(turn: Turn, waiting: Waiting, outcome: Outcome): void {
+/** Steps after an act. Methods, since their parameters are narrower in the entry of one purpose: `onOutcome` takes the act's own. */
+interface Next<Own = Waiting> {
+  done(turn: Turn, waiting: Own, result: Result): void
+  failed(turn: Turn, waiting: Own, failure: Failure): void
+}
+
+type WaitingFor<For, Any = Waiting> = Any extends { readonly for: infer Fors }
+  ? For extends Fors
+    ? Any
+    : never
+  : never
+
+/** An outcome, read as each purpose needs it. */
+interface Result {
+  readonly record: CallRecord
+  /** The answer to a request for several calls. */
+  readonly items: readonly CallRecord[]
+  readonly expiresIn: number
+  readonly texts: Readonly<Record<string, string>>
+  readonly text: string | undefined
+  readonly set: KeySet
+  readonly without: readonly string[]
+  readonly sealedAgoMs: number
+  readonly opened: (epoch: number) => HeldKey
+}
+
+function resultOf(outcome: Outcome): Result {
   const { body, key = 0, from, texts = {}, text, keyMembers = '', members = [], without = [] } = outcome
   const { unlisted, sealedAgoMs = 0 } = outcome
-  const record = body as CallRecord
   const set = { keyMembers, members }
   const opened = (epoch: number): HeldKey => ({
     ...{ epoch, key, fromUserId: from?.userId ?? '', ...set },
     ...(unlisted !== undefined && unlisted.length > 0 && { unlisted }),
   })
-  switch (waiting.for) {
-    case 'start: seal':
-      return starting.onStartSealed(turn, waiting.command, texts, set)
-    case 'start':
-      return starting.onStarted(turn, waiting.command, record)
-    case 'crossed: pending': {
-      const { items } = body as { readonly items: readonly CallRecord[] }
-      return starting.onCrossed(turn, waiting.command, waiting.callId, items, waiting.failure)
-    }
-    case 'crossed: open': {
-      const { command, ringing, record } = waiting
-      return starting.onCrossedOpened(turn, command, ringing, record, opened(ringing.epoch))
-    }
-    case 'command':
-      return turn.settle(waiting.command)
-    case 'leave':
-      onLeft(turn, waiting.callId)
-      return turn.settle(waiting.command)
-    case 'end':
-      close(turn, waiting.callId, record.endReason ?? 'hangup')
-      return turn.settle(waiting.command)
-    case 'join: find':
-      return onFound(turn, record, waiting.command)
-    case 'invited: read':
-      return refuseInvited(turn, waiting, ringing.onInvitedRead(turn, record, waiting.text))
-    case 'invited: open': {
-      const refusal =
-        refusalOfSet(turn, waiting.callId, opened(0), waiting.record) ??
-        refusalOfAge(turn, waiting.callId, sealedAgoMs)
-      if (refusal !== undefined) return refuseInvited(turn, waiting, refusal)
-      if (ringing.onInvitedOpened(turn, waiting.callId, waiting.text, opened(0)))
-        onInvitedKey(turn, waiting.callId)
-      return
-    }
-    case 'clear':
-      return onCleared(turn, waiting.callId, waiting.other, record)
-    case 'join':
-    case 'join: read':
-      return onJoined(turn, record)
-    case 'joined: open':
-      return onJoinedOpened(turn, waiting.record, opened(waiting.record.keyEpoch))
-    case 'kept leave':
-      onLeft(turn, waiting.callId)
-      return leaveKept(turn, waiting, leftAfter(waiting))
-    case 'pending':
-      onPending(turn, (body as { readonly items: readonly CallRecord[] }).items, waiting)
-      return settleWhenDone(turn, waiting.command)
-    case 'restore':
-      onRestored(turn, waiting.callId, record, waiting.command)
-      return settleWhenDone(turn, waiting.command)
-    case 'give up':
-      close(turn, waiting.callId, 'key_lost')
-      return settleWhenDone(turn, waiting.command)
-    case 'refresh':
-      onRefreshed(turn, waiting.callId, record, waiting.again)
-      return settleWhenDone(turn, waiting.command)
-    case 'watch':
-      return onWatched(turn, waiting.callId)
-    case 'key update: read':
-      showIfNewer(turn, waiting.callId, record)
-      return openUpdate(turn, waiting.event, waiting.command, record)
-    case 'key update':
-      return onUpdateOpened(turn, waiting, opened(waiting.epoch))
-    case 'keyless: read':
-      if (rejoining.isIn(turn.call(waiting.callId))) rejoining.ask(turn, record)
-      return turn.settle(waiting.command)
-    case 'ask':
-      return rejoining.onAskSent(turn, waiting.callId, body as { readonly expiresIn: number })
-    case 'return':
-      return rejoining.onReturned(turn, record)
-    case 'ask beside':
-      return turn.settle(waiting.command)
-    case 'granted: open':
-      return rejoining.onGrantOpened(turn, waiting.callId, opened(waiting.epoch), waiting.command)
-    case 'come back':
-      return rejoining.onCameBack(turn, record, waiting.key, waiting.command)
-    case 'asked: read':
-      return rejoining.onAskerRead(turn, record, waiting.ask, waiting.command)
-    case 'grant: seal':
-      return rejoining.onGrantSealed(turn, waiting, text)
-    case 'keys: read':
-      return rotation.onRead(turn, waiting, record)
-    case 'keys: seal':
-      return rotation.onSealed(turn, waiting, texts, waiting.set ?? set, without)
-    case 'keys': {
-      const returning = rotation.onSent(turn, waiting)
-      if (returning !== undefined) begin(turn, returning, { kind: 'active' })
-      return
-    }
-    case 'remove':
-      if (waiting.command !== undefined) renewWithout(turn, waiting.callId)
-      return turn.settle(waiting.command)
-    case 'invite: read':
-      return onInviteRead(turn, waiting, record)
-    case 'invite: seal':
-      return onInviteSealed(turn, waiting, texts, set)
-    case 'invite':
-      return onInvited(turn, waiting, record)
-  }
+  const { items, expiresIn } = (body ?? {}) as Pick<Result, 'items' | 'expiresIn'>
+  return { record: body as CallRecord, items, expiresIn, texts, text, set, without, sealedAgoMs, opened }
 }
 
-function onFailed(turn: Turn, waiting: Waiting, failure: Failure): void {
-  switch (waiting.for) {
-    case 'start: seal':
-    case 'start':
-      return starting.onNotStarted(turn, waiting.command, failure)
-    case 'crossed: pending':
-      return starting.onCrossed(turn, waiting.command, waiting.callId, [], waiting.failure)
-    case 'crossed: open':
-      return starting.onCrossedRefused(turn, waiting.command, waiting.ringing, waiting.failure)
-    case 'leave':
+const notStarted: Next<WaitingFor<'start'>>['failed'] = (turn, { command }, failure) =>
+  starting.onNotStarted(turn, command, failure)
+
+const join: Next<WaitingFor<'join'>> = {
+  done: (turn, _waiting, { record }) => onJoined(turn, record),
+  failed: (turn, { callId }, failure) => {
+    const isGone = isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE')
+    if (!isGone || !starting.startsAgain(turn, callId)) onNotJoined(turn, callId, failure)
+  },
+}
+
+/** Each act's outcome by the act's purpose, in the order in which a call goes. */
+const NEXT: { readonly [For in Purpose['for']]: Next<WaitingFor<For>> } = {
+  'start: seal': {
+    done: (turn, { command }, { texts, set }) => starting.onStartSealed(turn, command, texts, set),
+    failed: notStarted,
+  },
+  start: {
+    done: (turn, { command }, { record }) => starting.onStarted(turn, command, record),
+    failed: notStarted,
+  },
+  'crossed: pending': {
+    done: (turn, waiting, { items }) => starting.onCrossed(turn, waiting, items),
+    failed: (turn, waiting) => starting.onCrossed(turn, waiting, []),
+  },
+  'crossed: open': {
+    done: (turn, waiting, { opened }) =>
+      starting.onCrossedOpened(turn, waiting, opened(waiting.ringing.epoch)),
+    failed: (turn, { command, ringing, failure }) =>
+      starting.onCrossedRefused(turn, command, ringing, failure),
+  },
+  command: {
+    done: settle,
+    failed: (turn, waiting, failure) => {
+      if (failure.code === waiting.unless) settle(turn, waiting)
+      else refuse(turn, waiting, failure)
+    },
+  },
+  leave: {
+    done: (turn, waiting) => {
+      onLeft(turn, waiting.callId)
+      settle(turn, waiting)
+    },
+    failed: (turn, waiting, failure) => {
       // It has ended here in any case; where the server knows of no such call any more, it need not be told again.
       if (isCode(failure, ...GONE)) onLeft(turn, waiting.callId)
       else if (isCode(failure, 'NO_ANSWER')) leaveAgain(turn, waiting.callId)
-      return turn.settle(waiting.command)
-    case 'invited: read':
-    case 'invited: open':
-      return refuseInvited(turn, waiting, failure)
-    case 'clear':
-      return onNotCleared(turn, waiting.callId, waiting.other, failure)
-    case 'join':
-    case 'join: read':
-      if (isCode(failure, 'CALL_ENDED', 'CALL_NOT_ACTIVE') && starting.startsAgain(turn, waiting.callId))
-        return
-      return onNotJoined(turn, waiting.callId, failure)
-    case 'joined: open':
-      return onJoinedRefused(turn, waiting.record, failure)
-    case 'kept leave':
-      if (isCode(failure, ...UNHEARD)) return notRestored(turn, waiting.command, failure)
-      onLeft(turn, waiting.callId)
-      return leaveKept(turn, waiting, leftAfter(waiting))
-    case 'pending':
-      return notRestored(turn, waiting.command, failure)
-    case 'restore':
-      if (!isCode(failure, ...GONE)) return notRestored(turn, waiting.command, failure)
-      onRestored(turn, waiting.callId, undefined, waiting.command)
-      return settleWhenDone(turn, waiting.command)
-    case 'give up':
+      settle(turn, waiting)
+    },
+  },
+  end: {
+    done: (turn, waiting, { record }) => {
+      close(turn, waiting.callId, record.endReason ?? 'hangup')
+      settle(turn, waiting)
+    },
+    failed: refuse,
+  },
+  'join: find': {
+    done: (turn, { command }, { record }) => onFound(turn, record, command),
+    failed: refuse,
+  },
+  'invited: read': {
+    done: (turn, waiting, { record }) =>
+      refuseInvited(turn, waiting, ringing.onInvitedRead(turn, record, waiting.text)),
+    failed: refuseInvited,
+  },
+  'invited: open': {
+    done: (turn, waiting, { opened, sealedAgoMs }) => {
+      const { callId, text, record } = waiting
+      const refusal = refusalOfSet(turn, callId, opened(0), record) ?? refusalOfAge(turn, callId, sealedAgoMs)
+      if (refusal !== undefined) return refuseInvited(turn, waiting, refusal)
+      if (ringing.onInvitedOpened(turn, callId, text, opened(0))) onInvitedKey(turn, callId)
+    },
+    failed: refuseInvited,
+  },
+  clear: {
+    done: (turn, { callId, other }, { record }) => onCleared(turn, callId, other, record),
+    failed: (turn, { callId, other }, failure) => onNotCleared(turn, callId, other, failure),
+  },
+  join,
+  'join: read': join,
+  'joined: open': {
+    done: (turn, { record }, { opened }) => onJoinedOpened(turn, record, opened(record.keyEpoch)),
+    failed: (turn, { record }, failure) => onJoinedRefused(turn, record, failure),
+  },
+  'kept leave': {
+    done: goOnLeaving,
+    failed: (turn, waiting, failure) => {
+      if (isCode(failure, ...UNHEARD)) notRestored(turn, waiting.command, failure)
+      else goOnLeaving(turn, waiting)
+    },
+  },
+  pending: {
+    done: (turn, waiting, { items }) => {
+      onPending(turn, items, waiting)
+      settleWhenDone(turn, waiting.command)
+    },
+    failed: (turn, { command }, failure) => notRestored(turn, command, failure),
+  },
+  restore: {
+    done: (turn, { callId, command }, { record }) => {
+      onRestored(turn, callId, record, command)
+      settleWhenDone(turn, command)
+    },
+    failed: (turn, { callId, command }, failure) => {
+      if (!isCode(failure, ...GONE)) return notRestored(turn, command, failure)
+      onRestored(turn, callId, undefined, command)
+      settleWhenDone(turn, command)
+    },
+  },
+  'give up': {
+    done: (turn, { callId, command }) => {
+      close(turn, callId, 'key_lost')
+      settleWhenDone(turn, command)
+    },
+    failed: (turn, { callId, command }, failure) => {
       // A callee may have answered.
-      if (isCode(failure, ...UNHEARD)) sendLeave(turn, waiting.callId)
-      close(turn, waiting.callId, 'key_lost')
-      return failConnected(turn, waiting.command, failure)
-    case 'refresh':
-      onNotRefreshed(turn, waiting.callId, failure, waiting.command)
+      if (isCode(failure, ...UNHEARD)) sendLeave(turn, callId)
+      close(turn, callId, 'key_lost')
+      failConnected(turn, command, failure)
+    },
+  },
+  refresh: {
+    done: (turn, { callId, command, again }, { record }) => {
+      onRefreshed(turn, callId, record, again)
+      settleWhenDone(turn, command)
+    },
+    failed: (turn, { callId, command }, failure) => {
+      onNotRefreshed(turn, callId, failure, command)
       // The shell connects once more.
-      if (waiting.command !== undefined && isCode(failure, ...UNHEARD))
-        return failConnected(turn, waiting.command, failure)
-      return settleWhenDone(turn, waiting.command)
-    case 'watch':
-      return onNotWatched(turn, waiting.callId, failure)
-    case 'key update: read':
-    case 'key update':
-      return onUpdateRefused(turn, waiting, failure)
-    case 'command':
-      if (failure.code === waiting.unless) return turn.settle(waiting.command)
-      return onRefused(turn, waiting, failure)
-    case 'keyless: read':
-      rejoining.onNotRead(turn, waiting.callId, failure)
-      return turn.settle(waiting.command, failure)
-    case 'ask':
-    case 'return':
-      rejoining.onNotBack(turn, waiting.callId, failure)
-      if (waiting.for === 'return') leaveUnheard(turn, waiting.callId, failure)
-      return
-    case 'come back':
-      rejoining.onNotBack(turn, waiting.callId, failure)
-      leaveUnheard(turn, waiting.callId, failure)
+      if (command !== undefined && isCode(failure, ...UNHEARD)) failConnected(turn, command, failure)
+      else settleWhenDone(turn, command)
+    },
+  },
+  watch: {
+    done: (turn, { callId }) => onWatched(turn, callId),
+    failed: (turn, { callId }, failure) => onNotWatched(turn, callId, failure),
+  },
+  'key update: read': {
+    done: (turn, { callId, event, command }, { record }) => {
+      showIfNewer(turn, callId, record)
+      openUpdate(turn, event, command, record)
+    },
+    failed: onUpdateRefused,
+  },
+  'key update': {
+    done: (turn, waiting, { opened }) => onUpdateOpened(turn, waiting, opened(waiting.epoch)),
+    failed: onUpdateRefused,
+  },
+  'keyless: read': {
+    done: (turn, waiting, { record }) => {
+      if (rejoining.isIn(turn.call(waiting.callId))) rejoining.ask(turn, record)
+      settle(turn, waiting)
+    },
+    failed: (turn, { callId, command }, failure) => {
+      rejoining.onNotRead(turn, callId, failure)
+      turn.settle(command, failure)
+    },
+  },
+  ask: {
+    done: (turn, { callId }, { expiresIn }) => rejoining.onAskSent(turn, callId, { expiresIn }),
+    failed: (turn, { callId }, failure) => rejoining.onNotBack(turn, callId, failure),
+  },
+  return: {
+    done: (turn, _waiting, { record }) => rejoining.onReturned(turn, record),
+    failed: notReturned,
+  },
+  'ask beside': { done: settle, failed: refuse },
+  'granted: open': {
+    done: (turn, { callId, epoch, command }, { opened }) =>
+      rejoining.onGrantOpened(turn, callId, opened(epoch), command),
+    failed: refuse,
+  },
+  'come back': {
+    done: (turn, { key, command }, { record }) => rejoining.onCameBack(turn, record, key, command),
+    failed: (turn, waiting, failure) => {
+      notReturned(turn, waiting, failure)
+      const { callId, command } = waiting
       // The server may have it in, and messages of before that are next in the queue.
-      if (isCode(failure, 'NO_ANSWER') && rejoining.isIn(turn.call(waiting.callId)))
-        return void turn.request('GET call/{callId}', {
-          for: 'keyless: read',
-          callId: waiting.callId,
-          ...(waiting.command !== undefined && { command: waiting.command }),
-        })
-      return turn.settle(waiting.command)
-    case 'keys: read':
-    case 'keys: seal':
-    case 'keys':
-      if (rotation.onNotSent(turn, waiting, failure)) rejoining.onNotBack(turn, waiting.callId, failure)
-      if (waiting.for === 'keys' && isCode(failure, ...UNHEARD)) onUnheard(turn, waiting.callId)
-      return
-    case 'remove':
+      if (isCode(failure, 'NO_ANSWER') && rejoining.isIn(turn.call(callId))) {
+        const settles = command !== undefined && { command }
+        turn.request('GET call/{callId}', { for: 'keyless: read', callId, ...settles })
+      } else settle(turn, waiting)
+    },
+  },
+  'asked: read': {
+    done: (turn, { ask, command }, { record }) => rejoining.onAskerRead(turn, record, ask, command),
+    failed: refuse,
+  },
+  'grant: seal': {
+    done: (turn, waiting, { text }) => rejoining.onGrantSealed(turn, waiting, text),
+    failed: refuse,
+  },
+  'keys: read': {
+    done: (turn, waiting, { record }) => rotation.onRead(turn, waiting, record),
+    failed: notSent,
+  },
+  'keys: seal': {
+    done: (turn, waiting, { texts, set, without }) =>
+      rotation.onSealed(turn, { set, ...waiting }, texts, without),
+    failed: notSent,
+  },
+  keys: {
+    done: (turn, waiting) => {
+      const returning = rotation.onSent(turn, waiting)
+      if (returning !== undefined) begin(turn, returning, { kind: 'active' })
+    },
+    failed: (turn, waiting, failure) => {
+      notSent(turn, waiting, failure)
+      if (isCode(failure, ...UNHEARD)) onUnheard(turn, waiting.callId)
+    },
+  },
+  remove: {
+    done: (turn, waiting) => {
+      if (waiting.command !== undefined) renewWithout(turn, waiting.callId)
+      settle(turn, waiting)
+    },
+    failed: (turn, waiting, failure) => {
       if (!waiting.isKnown) onNotRemoved(turn, waiting.callId, waiting.userId)
-      return onRefused(turn, waiting, failure)
-    case 'invite: read':
-    case 'invite: seal':
-    case 'invite':
-      if (isCode(failure, ...rotation.CHANGED) && waiting.triesLeft > 1)
-        return invite(turn, { ...waiting, triesLeft: waiting.triesLeft - 1 })
-      if (waiting.for === 'invite' && isCode(failure, ...UNHEARD)) onUnheard(turn, waiting.callId)
-      return turn.settle(waiting.command, failure)
-    default:
-      return onRefused(turn, waiting, failure)
-  }
+      refuse(turn, waiting, failure)
+    },
+  },
+  'invite: read': {
+    done: (turn, waiting, { record }) => onInviteRead(turn, waiting, record),
+    failed: notInvited,
+  },
+  'invite: seal': {
+    done: (turn, waiting, { texts, set }) => onInviteSealed(turn, waiting, texts, set),
+    failed: notInvited,
+  },
+  invite: {
+    done: (turn, waiting, { record }) => onInvited(turn, waiting, record),
+    failed: notInvited,
+  },
 }
 
-function onRefused(
+function settle(turn: Turn, { command }: { readonly command?: number }): void {
+  turn.settle(command)
+}
+
+function refuse(
   turn: Turn,
   { callId, command }: { readonly callId: string; readonly command?: number },
   failure: Failure,
@@ -263,20 +346,34 @@ function onRefused(
 
 function refuseInvited(
   turn: Turn,
-  { callId, text }: Extract<Waiting, { for: 'invited: read' | 'invited: open' }>,
+  { callId, text }: WaitingFor<'invited: read' | 'invited: open'>,
   failure: Failure | undefined,
 ): void {
   if (failure !== undefined && ringing.onInvitedRefused(turn, callId, text, failure))
     onInvitedKey(turn, callId, failure)
 }
 
-/** Those that were to be left after this one. */
-function leftAfter({ callId, kept }: Extract<Waiting, { for: 'kept leave' }>): readonly string[] {
+/** On with those that were to be left after this one. */
+function goOnLeaving(turn: Turn, waiting: WaitingFor<'kept leave'>): void {
+  const { callId, kept } = waiting
   const { leaving = [] } = kept
-  return leaving.slice(leaving.indexOf(callId) + 1)
+  onLeft(turn, callId)
+  leaveKept(turn, waiting, leaving.slice(leaving.indexOf(callId) + 1))
 }
 
-/** It has ended here meanwhile, and the server may have let this device in. */
-function leaveUnheard(turn: Turn, callId: string, failure: Failure): void {
+/** The call may have ended here meanwhile, and the server have let this device in. */
+function notReturned(turn: Turn, { callId }: { readonly callId: string }, failure: Failure): void {
+  rejoining.onNotBack(turn, callId, failure)
   if (turn.call(callId) === undefined && isCode(failure, ...UNHEARD)) leaveUnknown(turn, callId)
+}
+
+function notSent(turn: Turn, sending: NewKey, failure: Failure): void {
+  if (rotation.onNotSent(turn, sending, failure)) rejoining.onNotBack(turn, sending.callId, failure)
+}
+
+function notInvited(turn: Turn, waiting: WaitingFor<'invite'>, failure: Failure): void {
+  if (isCode(failure, ...rotation.CHANGED) && waiting.triesLeft > 1)
+    return invite(turn, { ...waiting, triesLeft: waiting.triesLeft - 1 })
+  if (waiting.for === 'invite' && isCode(failure, ...UNHEARD)) onUnheard(turn, waiting.callId)
+  turn.settle(waiting.command, failure)
 }

@@ -48,14 +48,14 @@ export function onNotRead(turn: Turn, callId: string, failure: Failure): void {
 /** Without a key it is asked for again after the next connection, and after a while. */
 export function askAgain(turn: Turn, callId: string): void {
   if (!setAsk(turn, callId, { kind: 'asking' })) return
-  turn.request('POST call/{callId}/request-rejoin', { for: 'ask', callId }, ...noncedBy(turn, callId))
+  turn.request('POST call/{callId}/request-rejoin', { for: 'ask', callId }, undefined, noncedBy(turn, callId))
 }
 
 /** An ask that is repeated has the nonce that it had. */
-function noncedBy(turn: Turn, callId: string): [undefined, string, number] {
+function noncedBy(turn: Turn, callId: string): { readonly nonce: number } {
   const nonce = turn.call(callId)?.nonce ?? turn.number()
   turn.change(callId, { nonce })
-  return [undefined, callId, nonce]
+  return { nonce }
 }
 
 export function onAskSent(turn: Turn, callId: string, { expiresIn }: { readonly expiresIn: number }): void {
@@ -141,7 +141,8 @@ export function grant(turn: Turn, callId: string, ask: KeyAsk, command: number):
     return turn.settle(command)
   }
   const purpose = { for: 'grant: seal', callId, ask, command, epoch } as const
-  turn.seal(key, { userId, deviceId, publicKeyHash, keyMembers }, { callId, epoch }, purpose, nonce)
+  const use = { callId, epoch, ...(nonce !== undefined && { nonce }) }
+  turn.seal(key, { userId, deviceId, publicKeyHash, keyMembers }, use, purpose)
 }
 
 export function onGrantSealed(turn: Turn, sealed: GrantSealed, text: string | undefined): void {
@@ -168,7 +169,7 @@ export function askBeside(turn: Turn, callId: string, command: number | undefine
   turn.change(callId, { key: { ...call.key, kind: 'asked' } })
   const nonced = noncedBy(turn, callId)
   const purpose = { for: 'ask beside', callId, ...(command !== undefined && { command }) } as const
-  turn.request('POST call/{callId}/request-rejoin', purpose, ...nonced)
+  turn.request('POST call/{callId}/request-rejoin', purpose, undefined, nonced)
 }
 
 /** The call goes on with a key that this device was not given. */

@@ -123,19 +123,18 @@ export function onRead(turn: Turn, sending: NewKey, record: CallRecord): void {
 
 export function onSealed(
   turn: Turn,
-  sending: NewKey,
+  sending: NewKey & { readonly set: KeySet },
   texts: Readonly<Record<string, string>>,
-  set: KeySet,
   unproved: readonly string[],
 ): void {
-  const { callId, reason, epoch, record } = sending
+  const { callId, reason, epoch, record, set } = sending
   if (turn.call(callId) === undefined) return turn.settle(sending.command, HAS_ENDED)
   const without =
     reason === 'emergency' ? [] : withoutIn(record!, receiversIn(turn, callId, record!), unproved)
   const { keyMembers } = set
   const left = without.length > 0 && { without }
   const body = { epoch, reason, keyMembers, encryptedAESKeys: texts, ...left }
-  turn.request('POST call/{callId}/keys', { ...sending, for: 'keys', set, without }, body)
+  turn.request('POST call/{callId}/keys', { ...sending, for: 'keys', without }, body)
 }
 
 /** Gives the record with which this device returns into the call by the key, if it does: also where it still asks for one. */

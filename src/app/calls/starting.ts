@@ -10,6 +10,7 @@ import {
   isAsking,
   isCode,
   type KeySet,
+  type Purpose,
   type Ringing,
   type Start,
   UNHEARD,
@@ -120,10 +121,8 @@ export function onNotStarted(turn: Turn, command: number, failure: Failure): voi
 /** The callee's call is the one call: it is joined unasked if its key comes from that very person, and it is of these two. */
 export function onCrossed(
   turn: Turn,
-  command: number,
-  callId: string,
+  { command, callId, failure }: CrossedPending,
   items: readonly CallRecord[],
-  failure: Failure,
 ): void {
   const own = find(turn, command)
   if (own === undefined) return
@@ -144,13 +143,7 @@ export function onCrossed(
   turn.open(ringing.text, senders, opening, { for: 'crossed: open', command, ringing, record, failure })
 }
 
-export function onCrossedOpened(
-  turn: Turn,
-  command: number,
-  ringing: Ringing,
-  record: CallRecord,
-  key: HeldKey,
-): void {
+export function onCrossedOpened(turn: Turn, { command, ringing, record }: CrossedOpen, key: HeldKey): void {
   const { callId, text, epoch, untilMs } = ringing
   const refusal = refusalOfSet(turn, callId, key, record)
   if (refusal !== undefined) return onCrossedRefused(turn, command, ringing, refusal)
@@ -238,6 +231,8 @@ function replace(turn: Turn, start: Start): void {
   turn.device = { ...turn.device, starts }
 }
 
+type CrossedPending = Extract<Purpose, { readonly for: 'crossed: pending' }>
+type CrossedOpen = Extract<Purpose, { readonly for: 'crossed: open' }>
 type Begun = Pick<Start, 'command' | 'callId' | 'userIds' | 'options'>
 
 const OTHER_CALL: Failure = {

@@ -82,12 +82,12 @@ export class Turn {
       this.act({ do: 'settle', command, ...(callId && { callId }), ...(error && { error }) })
   }
 
+  /** About the call of the purpose, unless `callId` is another one. */
   request(
     operation: OperationName,
     purpose: Purpose,
     body?: unknown,
-    callId?: string,
-    nonce?: number,
+    { callId, nonce }: { readonly callId?: string; readonly nonce?: number } = {},
   ): number {
     const act = this.wait(purpose)
     const about = callId ?? ('callId' in purpose ? purpose.callId : undefined)
@@ -106,9 +106,8 @@ export class Turn {
     this.act({ do: 'open', act: this.wait(purpose), key: this.number(), text, from, callId, epoch, ...rest })
   }
 
-  seal(key: number, to: Receivers, { callId, epoch }: Use, purpose: Purpose, nonce?: string): void {
-    const asked = nonce === undefined ? {} : { nonce }
-    this.act({ do: 'seal', act: this.wait(purpose), key, to, callId, epoch, ...asked })
+  seal(key: number, to: Receivers, use: Sealing, purpose: Purpose): void {
+    this.act({ do: 'seal', act: this.wait(purpose), key, to, ...use })
   }
 
   makeKey(): number {
@@ -137,4 +136,9 @@ function isSame(one: Kept, other: Kept): boolean {
 
 interface Opening extends Use, SetHints {
   readonly nonce?: number
+}
+
+/** With the nonce of the device that asked for the key. */
+interface Sealing extends Use {
+  readonly nonce?: string
 }

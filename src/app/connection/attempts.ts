@@ -1,5 +1,6 @@
 /** Attempts to connect: the lead of tabs, the token, the socket, what its close means, and the pause before the next one. */
 
+import { fullJitterMs } from '../../back-off.ts'
 import type { Failure } from '../callsign-error.ts'
 import type { Closed, Confirmed } from './input.ts'
 import { connectedIn, socketIn } from './phase.ts'
@@ -180,9 +181,9 @@ function askToken(step: Step, failures?: number): void {
   step.act({ do: 'token', act })
 }
 
-/** Full jitter: devices that lost their connections together come back one by one. */
+/** Devices that lost their connections together come back one by one. */
 function pause(step: Step, retryAfterMs: number, failures = step.connection.failures): void {
-  const jitterMs = Math.floor(step.random * Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** failures))
+  const jitterMs = Math.floor(fullJitterMs(BACK_OFF, failures, () => step.random))
   step.enter({ kind: 'pausing', untilMs: step.nowMs + Math.max(jitterMs, retryAfterMs) }, failures)
 }
 
@@ -206,5 +207,4 @@ const FAULT_CODES: readonly number[] = [1002, 1007, 1008, 1009]
 const OVER_REASONS: readonly string[] = ['token_missing', 'token_invalid', 'session_revoked']
 /** A connection that lasted longer was a good one. */
 const STEADY_MS = 5_000
-/** The bound of the first pause is two seconds; each failure doubles it. */
-const [PAUSE_MS, PAUSE_MS_MAX] = [1_000, 60_000]
+const BACK_OFF = { firstMs: 2_000, maxMs: 60_000 }

@@ -11,13 +11,6 @@ import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { DeviceKeys, DeviceKeysOf } from './device-keys.ts'
 import { listedDevice, signedList } from './signed-list.ts'
 
-export interface RegistrationDeps {
-  readonly server: Server
-  readonly session: Session
-  readonly storage: AppStorage
-  readonly keysOf: DeviceKeysOf
-}
-
 /** Facts about the device that the app may send at each start. */
 export type DeviceDetails = Pick<BodyOf<'POST register_device'>, 'deviceInfo' | 'push'>
 
@@ -29,44 +22,71 @@ export interface RegisteredDevice {
   readonly keys: DeviceKeys
 }
 
-/**
- * Registers the keys of the user who is signed in; the same keys again are the same device. Call it at each start
- * and after each sign-in. Rejects with `DEVICE_KEYS_LOST` where the keys of the device that was registered are gone.
- */
-export async function registerDevice(
-  deps: RegistrationDeps,
-  details: DeviceDetails = {},
-): Promise<RegisteredDevice> {
-  const { storage } = deps
-  const { userId, keys, known } = await readDevice(deps)
-  // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
-  const deviceList = known === undefined ? await firstListOf(deps, userId, keys) : undefined
-  const { deviceId, publicKeyHash } = await register(deps, keys, details, deviceList)
-  const device: KnownDevice = { publicKey: keys.publicKey, deviceId, publicKeyHash }
-  await writeStored(storage, deviceKey(userId), device)
-  await writeStored(storage, firstListKey(userId), null)
-  return { userId, deviceId, publicKeyHash, keys }
-}
+/** Registration of the keys of the user who is signed in. */
+export class DeviceRegistration {
+  readonly #server: Server
+  readonly #session: Session
+  readonly #storage: AppStorage
+  readonly #keysOf: DeviceKeysOf
 
-/**
- * The user's device as it was registered last, without asking the server. Undefined where it was not. Rejects with
- * `DEVICE_KEYS_LOST`.
- */
-export async function knownDevice(deps: RegistrationDeps): Promise<RegisteredDevice | undefined> {
-  const { userId, keys, known } = await readDevice(deps)
-  return known && { userId, deviceId: known.deviceId, publicKeyHash: known.publicKeyHash, keys }
-}
-
-async function readDevice({ session, storage, keysOf }: RegistrationDeps) {
-  const { userId } = session
-  if (userId === undefined) throw new CallsignError('SIGNED_OUT', 'You are signed out.')
-  const known = await readStored<KnownDevice>(storage, deviceKey(userId), isKnownDevice)
-  const keys = await keysOf(userId)
-  if (known !== undefined && known.publicKey !== keys.publicKey) {
-    const sentence = 'The keys of this device are gone from its storage. Start over as a new device.'
-    throw new CallsignError('DEVICE_KEYS_LOST', sentence, { members: { key: deviceKey(userId) } })
+  constructor(server: Server, session: Session, storage: AppStorage, keysOf: DeviceKeysOf) {
+    this.#server = server
+    this.#session = session
+    this.#storage = storage
+    this.#keysOf = keysOf
   }
-  return { userId, keys, known }
+
+  /**
+   * Registers the user's keys; the same keys again are the same device. Call it at each start and after each sign-in.
+   * Rejects with `DEVICE_KEYS_LOST` where the keys of the device that was registered are gone.
+   */
+  async register(details: DeviceDetails = {}): Promise<RegisteredDevice> {
+    const { userId, keys, known } = await this.#read()
+    // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
+    const deviceList = known === undefined ? await this.#firstListOf(userId, keys) : undefined
+    const { deviceId, publicKeyHash } = await register(this.#session, keys, details, deviceList)
+    const device: KnownDevice = { publicKey: keys.publicKey, deviceId, publicKeyHash }
+    await writeStored(this.#storage, deviceKey(userId), device)
+    await writeStored(this.#storage, firstListKey(userId), null)
+    return { userId, deviceId, publicKeyHash, keys }
+  }
+
+  /**
+   * The user's device as it was registered last, without asking the server. Undefined where it was not. Rejects with
+   * `DEVICE_KEYS_LOST`.
+   */
+  async known(): Promise<RegisteredDevice | undefined> {
+    const { userId, keys, known } = await this.#read()
+    return known && { userId, deviceId: known.deviceId, publicKeyHash: known.publicKeyHash, keys }
+  }
+
+  async #read() {
+    const { userId } = this.#session
+    if (userId === undefined) throw new CallsignError('SIGNED_OUT', 'You are signed out.')
+    const known = await readStored<KnownDevice>(this.#storage, deviceKey(userId), isKnownDevice)
+    const keys = await this.#keysOf(userId)
+    if (known !== undefined && known.publicKey !== keys.publicKey) {
+      const sentence = 'The keys of this device are gone from its storage. Start over as a new device.'
+      throw new CallsignError('DEVICE_KEYS_LOST', sentence, { members: { key: deviceKey(userId) } })
+    }
+    return { userId, keys, known }
+  }
+
+  /** Base64 of the list, undefined where the user has one or has other devices. */
+  async #firstListOf(userId: string, keys: DeviceKeys): Promise<string | undefined> {
+    const { users } = await this.#session.request('GET user/publicKeys', undefined)
+    const own = users.find(user => user.userId === userId)
+    if (own === undefined || own.deviceList !== undefined) return undefined
+    if (own.devices.some(({ publicKey }) => publicKey !== keys.publicKey)) return undefined
+    const kept = await readStored<FirstList>(this.#storage, firstListKey(userId), isFirstList)
+    if (kept?.publicKey === keys.publicKey) return kept.list
+    const deviceId = own.devices[0]?.deviceId ?? randomId()
+    const device = listedDevice({ deviceId, publicKey: keys.publicKey, signingKey: keys.signingKey })
+    const list = await signedList({ userId, deviceId, keys }, [device], this.#server.nowMs())
+    const first: FirstList = { publicKey: keys.publicKey, list }
+    await writeStored(this.#storage, firstListKey(userId), first)
+    return list
+  }
 }
 
 /** The device that this storage was last registered as. */
@@ -83,7 +103,7 @@ interface FirstList {
 }
 
 async function register(
-  { session }: RegistrationDeps,
+  session: Session,
   keys: DeviceKeys,
   details: DeviceDetails,
   deviceList: string | undefined,
@@ -100,26 +120,6 @@ async function register(
     // Another device of the user has been faster.
     return session.request('POST register_device', body)
   }
-}
-
-/** Base64 of the list, undefined where the user has one or has other devices. */
-async function firstListOf(
-  { server, session, storage }: RegistrationDeps,
-  userId: string,
-  keys: DeviceKeys,
-): Promise<string | undefined> {
-  const { users } = await session.request('GET user/publicKeys', undefined)
-  const own = users.find(user => user.userId === userId)
-  if (own === undefined || own.deviceList !== undefined) return undefined
-  if (own.devices.some(({ publicKey }) => publicKey !== keys.publicKey)) return undefined
-  const kept = await readStored<FirstList>(storage, firstListKey(userId), isFirstList)
-  if (kept?.publicKey === keys.publicKey) return kept.list
-  const deviceId = own.devices[0]?.deviceId ?? randomId()
-  const device = listedDevice({ deviceId, publicKey: keys.publicKey, signingKey: keys.signingKey })
-  const list = await signedList({ userId, deviceId, keys }, [device], server.nowMs())
-  const first: FirstList = { publicKey: keys.publicKey, list }
-  await writeStored(storage, firstListKey(userId), first)
-  return list
 }
 
 function isListRefused(error: unknown): boolean {

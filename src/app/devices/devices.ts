@@ -2,19 +2,10 @@
 
 import type { OwnKeysReport } from '../../client/client.ts'
 import type { BodyOf, ReplyOf } from '../session/operations.ts'
-import type { Server } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
-import type { RegisteredDevice } from './device-registration.ts'
+import type { QueueEvent } from '../wire.ts'
 import type { KeyLog } from './key-log.ts'
-import { OwnDeviceList, type OwnListState, type WaitingDevice } from './own-device-list.ts'
-
-export interface DevicesDeps {
-  readonly server: Server
-  readonly session: Session
-  readonly keyLog: KeyLog
-  readonly device: RegisteredDevice
-  readonly onChanged: () => void
-}
+import type { OwnDeviceList, OwnListState, WaitingDevice } from './own-device-list.ts'
 
 export class Devices {
   readonly #session: Session
@@ -23,11 +14,11 @@ export class Devices {
   readonly #onChanged: () => void
   #state: OwnListState | undefined
 
-  constructor(deps: DevicesDeps) {
-    this.#session = deps.session
-    this.#keyLog = deps.keyLog
-    this.#list = new OwnDeviceList(deps)
-    this.#onChanged = deps.onChanged
+  constructor(session: Session, keyLog: KeyLog, list: OwnDeviceList, onChanged: () => void) {
+    this.#session = session
+    this.#keyLog = keyLog
+    this.#list = list
+    this.#onChanged = onChanged
   }
 
   /** Where this device stands; undefined until that was read. */
@@ -72,8 +63,20 @@ export class Devices {
     this.#take(await this.#list.load())
   }
 
+  /** A message of the queue, which may say that the devices have changed. */
+  async onMessage({ type }: QueueEvent): Promise<void> {
+    if (CHANGES.includes(type)) await this.load()
+  }
+
   #take(state: OwnListState): void {
     this.#state = state
     this.#onChanged()
   }
 }
+
+const CHANGES: readonly string[] = [
+  'device_added',
+  'device_removed',
+  'device_list_changed',
+  'device_list_reset',
+]

@@ -12,13 +12,6 @@ import type { KeyLog, OwnUser } from './key-log.ts'
 import { listedDevice, type OwnDeviceKeys, signedList } from './signed-list.ts'
 import { spokenCode } from './spoken-code.ts'
 
-export interface OwnDeviceListDeps {
-  readonly server: Server
-  readonly session: Session
-  readonly device: RegisteredDevice
-  readonly keyLog: KeyLog
-}
-
 /**
  * - `none`: the user has several devices and no list. `startOver` makes one
  * - `waiting`: a device of the list has to approve this one, which shows `code`
@@ -40,16 +33,22 @@ export interface WaitingDevice extends OwnDeviceKeys {
  * the server refuses `PUT user/device-list`.
  */
 export class OwnDeviceList {
-  readonly #deps: OwnDeviceListDeps
+  readonly #server: Server
+  readonly #session: Session
+  readonly #device: RegisteredDevice
+  readonly #keyLog: KeyLog
   #lastTurn: Promise<unknown> = Promise.resolve()
 
-  constructor(deps: OwnDeviceListDeps) {
-    this.#deps = deps
+  constructor(server: Server, session: Session, device: RegisteredDevice, keyLog: KeyLog) {
+    this.#server = server
+    this.#session = session
+    this.#device = device
+    this.#keyLog = keyLog
   }
 
   /** Does what needs no question. Call it at each start, and when the user's devices or list have changed. */
   load(): Promise<OwnListState> {
-    const { deviceId } = this.#deps.device
+    const { deviceId } = this.#device
     return this.#change(({ user, list }) => {
       if (list === undefined)
         return user.devices.every(device => device.deviceId === deviceId) ? [this.#own] : undefined
@@ -64,7 +63,7 @@ export class OwnDeviceList {
   approve(device: WaitingDevice): Promise<OwnListState> {
     return this.#change(({ list }) => {
       const devices = list?.devices ?? []
-      if (!isOn(devices, this.#deps.device.deviceId) || isOn(devices, device.deviceId)) return undefined
+      if (!isOn(devices, this.#device.deviceId) || isOn(devices, device.deviceId)) return undefined
       return [...devices, listedDevice(device)]
     })
   }
@@ -74,7 +73,7 @@ export class OwnDeviceList {
    * `STEP_UP_REQUIRED` unless the user has just signed in.
    */
   startOver(): Promise<OwnListState> {
-    const { deviceId } = this.#deps.device
+    const { deviceId } = this.#device
     return this.#change(({ list }) => {
       const isAlone = list?.seq === 0 && list.devices.length === 1 && isOn(list.devices, deviceId)
       return isAlone ? undefined : [this.#own]
@@ -82,7 +81,7 @@ export class OwnDeviceList {
   }
 
   get #own(): ListedDevice {
-    const { deviceId, keys } = this.#deps.device
+    const { deviceId, keys } = this.#device
     return listedDevice({ deviceId, publicKey: keys.publicKey, signingKey: keys.signingKey })
   }
 
@@ -96,7 +95,7 @@ export class OwnDeviceList {
   ): Promise<OwnListState> {
     const turn = this.#lastTurn.then(async () => {
       for (let left = TRIES; ; left--) {
-        const own = await this.#deps.keyLog.ownUser()
+        const own = await this.#keyLog.ownUser()
         const devices = next(own)
         if (devices === undefined) return this.#stateOf(own)
         await this.#put(own, devices, isReset).catch(error => {
@@ -109,22 +108,21 @@ export class OwnDeviceList {
   }
 
   async #put({ user, list }: OwnUser, devices: readonly ListedDevice[], isReset: boolean): Promise<void> {
-    const { server, session, device } = this.#deps
     const previous = isReset ? undefined : user.deviceList
     // A list is younger than the one before, whatever the clocks say.
-    const createdAtMs = Math.max(server.nowMs(), (list?.createdAtMs ?? 0) + 1)
-    const body = { list: await signedList(device, devices, createdAtMs, previous) }
+    const createdAtMs = Math.max(this.#server.nowMs(), (list?.createdAtMs ?? 0) + 1)
+    const body = { list: await signedList(this.#device, devices, createdAtMs, previous) }
     const headers: Record<string, string> = list === undefined ? {} : { 'if-match': `"${list.seq}"` }
-    await session.request('PUT user/device-list', body, {}, headers)
+    await this.#session.request('PUT user/device-list', body, {}, headers)
   }
 
   async #stateOf({ user, list }: OwnUser): Promise<OwnListState> {
-    const { session, device } = this.#deps
+    const device = this.#device
     if (list === undefined) return { kind: 'none' }
     const { publicKey, signingKey } = device.keys
     if (!isOn(list.devices, device.deviceId)) return { kind: 'waiting', code: codeOf(publicKey, signingKey) }
     const left = user.devices.filter(({ deviceId }) => !isOn(list.devices, deviceId))
-    const { items } = left.length > 0 ? await session.request('GET devices', undefined) : { items: [] }
+    const { items } = left.length > 0 ? await this.#session.request('GET devices', undefined) : { items: [] }
     const waiting = left.flatMap(({ deviceId, publicKey, signingKey }) => {
       // Without a signing key it can't be on a list.
       if (signingKey === undefined) return []

@@ -7,14 +7,9 @@ import type { Call } from '../calls/call.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import type { FrameFailure } from './frame-cryptor.ts'
-import {
-  GatewayMedia,
-  type GatewayMediaOptions,
-  type MediaEvents,
-  type MediaParticipant,
-  type MediaState,
-  type MediaStatistics,
-} from './gateway-media.ts'
+import { GatewayMedia, type GatewayMediaOptions, type MediaEvents, type MediaState } from './gateway-media.ts'
+import type { MediaParticipant } from './media-participants.ts'
+import type { MediaStatistics } from './media-statistics.ts'
 import type { StreamName } from './publisher.ts'
 
 /** The answer to `me.relay()`. */

@@ -3,22 +3,15 @@
  * through lost networks and restarts of the gateway, until `leave`.
  */
 
+import { backOffMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
-import type { FrameFailure } from './frame-cryptor.ts'
 import { FrameWorker } from './frame-worker.ts'
-import { type HandleEvent, JanusSession, type PublisherData } from './janus-session.ts'
-import {
-  type PeerDeps,
-  Publisher,
-  parseDescription,
-  STREAMS,
-  type StreamName,
-  sendingTrack,
-  type VideoCodec,
-} from './publisher.ts'
+import { type HandleEvent, type JanusHandle, JanusSession, type PublisherData } from './janus-session.ts'
+import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
+import { type MediaStatistics, readStatistics } from './media-statistics.ts'
+import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
-import type { TrackCounts } from './worker.ts'
 
 export interface GatewayMediaOptions {
   readonly callId: string
@@ -45,39 +38,6 @@ export interface Admission {
 }
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
-
-export interface RemoteStream {
-  readonly track: MediaStreamTrack
-  /** As the member says it. */
-  readonly isOn: boolean
-}
-
-export interface MediaParticipant {
-  /** The gateway's name for what this device of theirs sends, another one after each reconnection. */
-  readonly feed: string
-  /** Whose the server says the feed is. Undefined for one that it does not know, or not yet: show no name with it. */
-  readonly userId: string | undefined
-  readonly microphone?: RemoteStream
-  readonly camera?: RemoteStream
-  readonly screen?: RemoteStream
-  /** Why frames can't be opened, ten in a row. */
-  readonly undecryptable?: FrameFailure
-}
-
-export interface ParticipantStatistics {
-  /** Frames that were opened, by stream. */
-  readonly opened: Readonly<Partial<Record<StreamName, number>>>
-  /** Frames that were not, by reason. */
-  readonly failed: Readonly<Partial<Record<FrameFailure, number>>>
-  /** Loudness, 0 to 1. */
-  readonly level: number
-}
-
-export interface MediaStatistics {
-  readonly own: { readonly sealed: number; readonly notSealed: number; readonly level: number }
-  /** By feed. */
-  readonly participants: ReadonlyMap<string, ParticipantStatistics>
-}
 
 export interface MediaEvents {
   /** One has come, or has changed. */
@@ -111,15 +71,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #epochs = new Set<number>()
   #epoch: number | undefined
   readonly #small = new Set<string>()
-  readonly #undecryptable = new Map<string, FrameFailure>()
-  #userOfFeed: ReadonlyMap<string, string> = new Map()
   #state: MediaState = 'off'
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
   #attempts: AbortController | undefined
   #stay: Stay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
-  #participants: ReadonlyMap<string, MediaParticipant> = new Map()
+  readonly #participants = new MediaParticipants((change, participant) => this.emit(change, participant))
   #watchdog: ReturnType<typeof setInterval> | undefined
   #mended = 0
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
@@ -131,8 +89,9 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#options = options
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
       if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
-      if (report.kind === 'decryptable') this.#undecryptable.delete(report.track)
-      else this.#undecryptable.set(report.track, report.reason)
+      const { undecryptable } = this.#participants
+      if (report.kind === 'decryptable') undecryptable.delete(report.track)
+      else undecryptable.set(report.track, report.reason)
       this.#show()
     })
   }
@@ -147,7 +106,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   get participants(): readonly MediaParticipant[] {
-    return [...this.#participants.values()]
+    return this.#participants.all
   }
 
   /** Frames of this epoch can be opened from now on. */
@@ -171,7 +130,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   /** Whose each feed is, by user id: never the gateway's word. */
   vouch(userOfFeed: ReadonlyMap<string, string>): void {
-    this.#userOfFeed = userOfFeed
+    this.#participants.userOfFeed = userOfFeed
     this.#show()
   }
 
@@ -220,23 +179,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   async statistics(): Promise<MediaStatistics> {
     const stay = this.#stay
-    const counts = await this.#frames.counts()
-    const received = (await stay?.subscriber.received()) ?? new Map()
-    const own = STREAMS.map(name => counts.get(sendingTrack(name)))
-    const participants = new Map<string, ParticipantStatistics>()
-    for (const [track, { feed, name }] of stay?.subscriber.tracks ?? []) {
-      const before = participants.get(feed)
-      const level = name === 'microphone' ? (received.get(track)?.level ?? 0) : (before?.level ?? 0)
-      participants.set(feed, withCounts(before, name, counts.get(track), level))
-    }
-    return {
-      own: {
-        sealed: own.reduce((sum, one) => sum + (one?.passed ?? 0), 0),
-        notSealed: own.reduce((sum, one) => sum + (one?.failed['not-sealed'] ?? 0), 0),
-        level: (await stay?.publisher.level()) ?? 0,
-      },
-      participants,
-    }
+    return readStatistics(await this.#frames.counts(), stay)
   }
 
   /** How often a transform that the browser had lost was laid anew. */
@@ -248,7 +191,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const attempts = new AbortController()
     this.#attempts = attempts
     this.#endStay()
-    for (let pauseMs = PAUSE_MS; !attempts.signal.aborted; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    for (let failures = 1; !attempts.signal.aborted; failures++) {
       try {
         await this.#enter(attempts.signal)
         return
@@ -257,13 +200,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         this.#endStay()
         this.#report(error)
         this.#setState('reconnecting')
-        await pause(pauseMs, attempts.signal)
+        await pause(backOffMs(BACK_OFF, failures, Math.random), attempts.signal)
       }
     }
   }
 
   async #enter(signal: AbortSignal): Promise<void> {
-    const { url, roomId, roomToken, pluginToken } = this.#admission!
+    const { roomId, roomToken } = this.#admission!
     const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
     const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
     if (signal.aborted) return
@@ -275,15 +218,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const again = (error?: unknown) => {
       if (!signal.aborted) this.#lose(error)
     }
-    const session = new JanusSession({
-      url,
-      pluginToken,
-      onSocket: state => {
-        this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
-        if (state === 'back') void this.#catchUp().catch(again)
-      },
-      onLost: again,
-    })
+    const onSocket = (state: 'lost' | 'back') => {
+      this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
+      if (state === 'back') void this.#catchUp().catch(again)
+    }
+    const session = new JanusSession(this.#admission!, onSocket, again)
     signal.addEventListener('abort', () => session.destroy())
     // Else the other members would see a ghost for as long as a lost session is kept.
     globalThis.addEventListener('pagehide', () => session.destroy(), { signal })
@@ -296,21 +235,16 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       const display = crypto.randomUUID()
       const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display })
       const handle = await session.attach(callId, event => subscriber.onEvent(event))
-      const subscriber: Subscriber = new Subscriber({
-        ...this.#peerDeps(again, configuration),
-        handle,
+      const openOn = (handle: JanusHandle) =>
+        openPeer(handle, this.#frames, configuration, this.#onConnectionState(again))
+      const subscriber: Subscriber = new Subscriber(openOn(handle), {
         join: () => ({ room: roomId, token: this.#admission!.roomToken, private_id: joined.data.private_id }),
         small: this.#small,
         onTracks: () => this.#show(),
         onError: again,
       })
-      const publisher = new Publisher({
-        ...this.#peerDeps(again, configuration),
-        handle: own,
-        codec: this.#options.codec ?? 'vp8',
-        simulcast: this.#options.simulcast ?? false,
-        tracks: this.#tracks,
-      })
+      const { codec = 'vp8', simulcast = false } = this.#options
+      const publisher = new Publisher(openOn(own), this.#tracks, codec, simulcast)
       const feeds = async () => {
         const { data } = await own.message({ request: 'listparticipants', room: roomId })
         const sending = (data.participants ?? []).filter(one => one.publisher && one.id !== joined.data.id)
@@ -334,23 +268,20 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     }, WATCH_MS)
   }
 
-  #peerDeps(again: () => void, configuration: RTCConfiguration): Omit<PeerDeps, 'handle'> {
+  /** Watches one connection. */
+  #onConnectionState(again: () => void): (state: RTCPeerConnectionState) => void {
     let timer: ReturnType<typeof setTimeout> | undefined
-    return {
-      frames: this.#frames,
-      configuration,
-      onConnectionState: state => {
-        clearTimeout(timer)
-        if (state === 'failed') again()
-        if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
-        if (state === 'connected') this.#connectingMs = CONNECTING_MS
-        if (state === 'connecting') {
-          timer = setTimeout(() => {
-            this.#connectingMs = Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
-            again()
-          }, this.#connectingMs)
-        }
-      },
+    return state => {
+      clearTimeout(timer)
+      if (state === 'failed') again()
+      if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
+      if (state === 'connected') this.#connectingMs = CONNECTING_MS
+      if (state === 'connecting') {
+        timer = setTimeout(() => {
+          this.#connectingMs = Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
+          again()
+        }, this.#connectingMs)
+      }
     }
   }
 
@@ -374,35 +305,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#show()
   }
 
-  /** Tells what has changed of the participants. */
   #show(): void {
-    const before = this.#participants
-    const now = [...this.#publishers].map(([feed, publisher]) => this.#participantOf(feed, publisher))
-    this.#participants = new Map(now.map(participant => [participant.feed, participant]))
-    for (const participant of now) {
-      if (!isSame(before.get(participant.feed), participant)) this.emit('participant', participant)
-    }
-    for (const [feed, participant] of before)
-      if (!this.#participants.has(feed)) this.emit('gone', participant)
-  }
-
-  #participantOf(feed: string, { streams = [] }: PublisherData): MediaParticipant {
-    const subscriber = this.#stay?.subscriber
-    const remote = streams.flatMap(({ type, description }) => {
-      const name = parseDescription(description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
-      const track = subscriber?.track(feed, name)
-      const isOn = parseDescription(description)?.isOn ?? true
-      return track === undefined ? [] : [[name, { track, isOn }] as const]
-    })
-    const failing = [...(subscriber?.tracks ?? [])].find(
-      ([track, place]) => place.feed === feed && this.#undecryptable.has(track),
-    )
-    return {
-      feed,
-      userId: this.#userOfFeed.get(feed),
-      ...Object.fromEntries(remote),
-      ...(failing && { undecryptable: this.#undecryptable.get(failing[0])! }),
-    }
+    this.#participants.show(this.#publishers, this.#stay?.subscriber)
   }
 
   /** The gateway keeps no events for a socket that is lost: where members came or went, this device joins anew. */
@@ -465,7 +369,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     stay?.publisher.close()
     stay?.subscriber.close()
     this.#publishers = new Map()
-    this.#undecryptable.clear()
+    this.#participants.undecryptable.clear()
     this.#show()
   }
 
@@ -485,26 +389,6 @@ function newWorker(): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
 }
 
-function withCounts(
-  before: ParticipantStatistics | undefined,
-  name: StreamName,
-  counts: TrackCounts | undefined,
-  level: number,
-): ParticipantStatistics {
-  const failed: Partial<Record<string, number>> = { ...before?.failed }
-  for (const [reason, count] of Object.entries(counts?.failed ?? {})) {
-    failed[reason] = (failed[reason] ?? 0) + count
-  }
-  return { opened: { ...before?.opened, [name]: counts?.passed ?? 0 }, failed, level }
-}
-
-function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
-  const isSameStream = (name: StreamName) =>
-    one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
-  const isSamePerson = one?.userId === other.userId && one?.undecryptable === other.undecryptable
-  return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
-}
-
 function pause(forMs: number, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const timer = setTimeout(resolve, forMs)
@@ -515,8 +399,7 @@ function pause(forMs: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-const PAUSE_MS = 250
-const PAUSE_MAX_MS = 5_000
+const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 /** A connection that has been away for so long is made anew. */
 const DISCONNECTED_MS = 4_000
 /** As is one that never came to be. */

@@ -3,17 +3,8 @@
  * events. A lost socket is replaced, and the session claimed again, while its media goes on.
  */
 
+import { backOffMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
-
-export interface JanusSessionDeps {
-  readonly url: string
-  /** Signed by the server: names the device. */
-  readonly pluginToken: string
-  /** The socket was lost, and is back. Media goes on meanwhile. */
-  readonly onSocket: (state: 'lost' | 'back') => void
-  /** The session has ended on the gateway, or can't be claimed in time. */
-  readonly onLost: () => void
-}
 
 export type Jsep = RTCSessionDescriptionInit & { readonly e2ee?: boolean }
 
@@ -79,7 +70,9 @@ interface Waiting {
 }
 
 export class JanusSession {
-  readonly #deps: JanusSessionDeps
+  readonly #url: string
+  readonly #onSocket: (state: 'lost' | 'back') => void
+  readonly #onLost: () => void
   #pluginToken: string
   readonly #waiting = new Map<string, Waiting>()
   readonly #handles = new Map<number, JanusHandle>()
@@ -90,9 +83,19 @@ export class JanusSession {
   #isClaiming = false
   #isOver = false
 
-  constructor(deps: JanusSessionDeps) {
-    this.#deps = deps
-    this.#pluginToken = deps.pluginToken
+  /**
+   * The server has signed the token, which names the device. `onSocket` hears that the socket was lost, and is back: media goes
+   * on meanwhile. `onLost`: the session has ended on the gateway, or can't be claimed in time.
+   */
+  constructor(
+    { url, pluginToken }: { readonly url: string; readonly pluginToken: string },
+    onSocket: (state: 'lost' | 'back') => void,
+    onLost: () => void,
+  ) {
+    this.#url = url
+    this.#pluginToken = pluginToken
+    this.#onSocket = onSocket
+    this.#onLost = onLost
   }
 
   /** Every request has a token of its own: the gateway takes a newer one in a session that goes on. */
@@ -128,7 +131,7 @@ export class JanusSession {
   }
 
   async #connect(): Promise<void> {
-    const socket = new WebSocket(this.#deps.url, 'janus-protocol')
+    const socket = new WebSocket(this.#url, 'janus-protocol')
     this.#socket = socket
     socket.onmessage = ({ data }) => this.#onMessage(JSON.parse(data))
     const timer = setTimeout(() => socket.close(), ANSWER_MS)
@@ -194,24 +197,24 @@ export class JanusSession {
     for (const transaction of [...this.#waiting.keys()]) this.#take(transaction)?.reject(unanswered())
     if (this.#isOver || this.#isClaiming || this.#id === undefined) return
     this.#isClaiming = true
-    this.#deps.onSocket('lost')
+    this.#onSocket('lost')
     void this.#claim()
   }
 
   /** Until the gateway has given it up. */
   async #claim(): Promise<void> {
     const until = performance.now() + RECLAIM_MS
-    for (let pauseMs = PAUSE_MS; performance.now() < until; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    for (let failures = 1; performance.now() < until; failures++) {
       try {
         await this.#connect()
         await this.#request({ janus: 'claim' })
         this.#isClaiming = false
-        return this.#deps.onSocket('back')
+        return this.#onSocket('back')
       } catch (error) {
         if (this.#isOver) return this.#socket?.close()
         if ((error as CallsignError).code === 'MEDIA_REFUSED') break
         this.#closeQuietly()
-        await new Promise(resolve => setTimeout(resolve, pauseMs))
+        await new Promise(resolve => setTimeout(resolve, backOffMs(BACK_OFF, failures, Math.random)))
         if (this.#isOver) return
       }
     }
@@ -222,7 +225,7 @@ export class JanusSession {
     if (this.#isOver) return
     this.#end()
     this.#closeQuietly()
-    this.#deps.onLost()
+    this.#onLost()
   }
 
   #closeQuietly(): void {
@@ -279,5 +282,4 @@ const ANSWER_MS = 10_000
 const KEEPALIVE_MS = 30_000
 /** As long as deploy/janus has the gateway wait. */
 const RECLAIM_MS = 15_000
-const PAUSE_MS = 250
-const PAUSE_MAX_MS = 2_000
+const BACK_OFF = { firstMs: 250, maxMs: 2_000 }

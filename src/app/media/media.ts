@@ -13,10 +13,8 @@ export {
   GatewayMedia,
   type GatewayMediaOptions,
   type MediaEvents,
-  type MediaParticipant,
   type MediaState,
-  type MediaStatistics,
-  type ParticipantStatistics,
-  type RemoteStream,
 } from './gateway-media.ts'
+export type { MediaParticipant, RemoteStream } from './media-participants.ts'
+export type { MediaStatistics, ParticipantStatistics } from './media-statistics.ts'
 export type { StreamName, VideoCodec } from './publisher.ts'

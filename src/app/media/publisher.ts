@@ -10,35 +10,34 @@ export type StreamName = 'microphone' | 'camera' | 'screen'
 
 export type VideoCodec = 'vp8' | 'h264'
 
-export interface PeerDeps {
+/** One connection to the gateway, which its handle negotiates; all that it carries passes the worker. */
+export interface Peer {
   readonly handle: JanusHandle
+  readonly connection: RTCPeerConnection
   readonly frames: FrameWorker
-  readonly configuration: RTCConfiguration
-  readonly onConnectionState: (state: RTCPeerConnectionState) => void
-}
-
-export interface PublisherDeps extends PeerDeps {
-  readonly codec: VideoCodec
-  readonly simulcast: boolean
-  /** Those that are on. */
-  readonly tracks: ReadonlyMap<StreamName, MediaStreamTrack>
 }
 
 export class Publisher {
-  readonly #deps: PublisherDeps
-  readonly #connection: RTCPeerConnection
+  readonly #peer: Peer
+  readonly #tracks: ReadonlyMap<StreamName, MediaStreamTrack>
   readonly #senders: ReadonlyMap<StreamName, RTCRtpSender>
 
-  constructor(deps: PublisherDeps) {
-    this.#deps = deps
-    this.#connection = openConnection(deps)
-    this.#senders = new Map(STREAMS.map(name => [name, this.#addSender(name)]))
+  /** Sends the tracks that are on; the camera in two sizes if `simulcast`. */
+  constructor(
+    peer: Peer,
+    tracks: ReadonlyMap<StreamName, MediaStreamTrack>,
+    codec: VideoCodec,
+    simulcast: boolean,
+  ) {
+    this.#peer = peer
+    this.#tracks = tracks
+    const layers = simulcast && codec === 'vp8' ? LAYERS : []
+    this.#senders = new Map(STREAMS.map(name => [name, this.#addSender(name, codec, layers)]))
   }
 
   async publish(): Promise<void> {
-    const { handle, tracks } = this.#deps
-    const connection = this.#connection
-    for (const [name, track] of tracks) await this.#senders.get(name)?.replaceTrack(track)
+    const { handle, connection } = this.#peer
+    for (const [name, track] of this.#tracks) await this.#senders.get(name)?.replaceTrack(track)
     await connection.setLocalDescription(await connection.createOffer())
     const { sdp = '' } = connection.localDescription!
     const publish = { request: 'publish', ...this.#descriptions() }
@@ -53,7 +52,7 @@ export class Publisher {
 
   /** Tells the other members which streams are on. */
   async describe(): Promise<void> {
-    await this.#deps.handle.message({ request: 'configure', ...this.#descriptions() })
+    await this.#peer.handle.message({ request: 'configure', ...this.#descriptions() })
   }
 
   /** Lays the transform anew on a stream from which no frame has come to the worker. */
@@ -71,14 +70,14 @@ export class Publisher {
   }
 
   close(): void {
-    this.#connection.close()
+    this.#peer.connection.close()
   }
 
-  #addSender(name: StreamName): RTCRtpSender {
-    const { frames, codec, simulcast } = this.#deps
+  #addSender(name: StreamName, codec: VideoCodec, layers: RTCRtpEncodingParameters[]): RTCRtpSender {
+    const { connection, frames } = this.#peer
     const kind = name === 'microphone' ? 'audio' : 'video'
-    const sendEncodings = simulcast && codec === 'vp8' && name === 'camera' ? LAYERS : []
-    const transceiver = this.#connection.addTransceiver(kind, { direction: 'sendonly', sendEncodings })
+    const sendEncodings = name === 'camera' ? layers : []
+    const transceiver = connection.addTransceiver(kind, { direction: 'sendonly', sendEncodings })
     if (kind === 'video') transceiver.setCodecPreferences(codecsFor(codec))
     frames.startTrack(sendingTrack(name), kind === 'audio' ? 'opus' : codec)
     this.#attach(name, transceiver.sender)
@@ -86,11 +85,11 @@ export class Publisher {
   }
 
   #attach(name: StreamName, sender: RTCRtpSender): void {
-    this.#deps.frames.attach(sender, { direction: 'send', track: sendingTrack(name) })
+    this.#peer.frames.attach(sender, { direction: 'send', track: sendingTrack(name) })
   }
 
   #descriptions() {
-    const isOn = (name: StreamName) => this.#deps.tracks.get(name)?.enabled === true
+    const isOn = (name: StreamName) => this.#tracks.get(name)?.enabled === true
     const descriptions = STREAMS.map((name, mid) => ({
       mid: String(mid),
       description: isOn(name) ? name : `${name} off`,
@@ -99,11 +98,16 @@ export class Publisher {
   }
 }
 
-export function openConnection({ handle, configuration, onConnectionState }: PeerDeps): RTCPeerConnection {
+export function openPeer(
+  handle: JanusHandle,
+  frames: FrameWorker,
+  configuration: RTCConfiguration,
+  onState: (state: RTCPeerConnectionState) => void,
+): Peer {
   const connection = new RTCPeerConnection(configuration)
   connection.onicecandidate = ({ candidate }) => handle.trickle(candidate)
-  connection.onconnectionstatechange = () => onConnectionState(connection.connectionState)
-  return connection
+  connection.onconnectionstatechange = () => onState(connection.connectionState)
+  return { handle, connection, frames }
 }
 
 /** Undefined for a description that this SDK does not make. */

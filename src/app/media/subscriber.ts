@@ -6,9 +6,9 @@
 import { hasCode } from '../callsign-error.ts'
 import type { HandleEvent, PublishedStream, PublisherData, SubscribedStream } from './janus-session.ts'
 import type { FrameFormat } from './media-frame.ts'
-import { openConnection, type PeerDeps, parseDescription, type StreamName } from './publisher.ts'
+import { type Peer, parseDescription, type StreamName } from './publisher.ts'
 
-export interface SubscriberDeps extends PeerDeps {
+export interface SubscriberDeps {
   /** Members for the request that joins. */
   readonly join: () => object
   /** Feeds whose camera is wanted small, where there is a choice. */
@@ -31,8 +31,8 @@ interface StreamOfFeed {
 }
 
 export class Subscriber {
+  readonly #peer: Peer
   readonly #deps: SubscriberDeps
-  readonly #connection: RTCPeerConnection
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
   /** By mid, which the gateway uses again for another feed. */
   readonly #places = new Map<string, Place>()
@@ -47,9 +47,9 @@ export class Subscriber {
   #updates: Promise<void> = Promise.resolve()
   #answers: Promise<void> = Promise.resolve()
 
-  constructor(deps: SubscriberDeps) {
+  constructor(peer: Peer, deps: SubscriberDeps) {
+    this.#peer = peer
     this.#deps = deps
-    this.#connection = openConnection(deps)
   }
 
   /** Receives all that these publish, and nothing else. */
@@ -72,11 +72,11 @@ export class Subscriber {
     const { streams = [] } = data
     this.#answers = this.#answers
       .then(async () => {
-        await this.#connection.setRemoteDescription(jsep)
+        await this.#peer.connection.setRemoteDescription(jsep)
         this.#place(streams)
-        await this.#connection.setLocalDescription()
-        const { sdp = '' } = this.#connection.localDescription!
-        await this.#deps.handle.message({ request: 'start' }, { type: 'answer', sdp, e2ee: true })
+        await this.#peer.connection.setLocalDescription()
+        const { sdp = '' } = this.#peer.connection.localDescription!
+        await this.#peer.handle.message({ request: 'start' }, { type: 'answer', sdp, e2ee: true })
       })
       .catch(this.#deps.onError)
   }
@@ -98,7 +98,7 @@ export class Subscriber {
 
   /** By the worker's names: packets that came, and loudness, 0 to 1. */
   async received(): Promise<ReadonlyMap<string, { readonly packets: number; readonly level: number }>> {
-    const reports = [...(await this.#connection.getStats()).values()]
+    const reports = [...(await this.#peer.connection.getStats()).values()]
     const inbound = reports.filter(({ type }) => type === 'inbound-rtp')
     return new Map(
       inbound.map(({ mid, packetsReceived, audioLevel }) => [
@@ -140,22 +140,23 @@ export class Subscriber {
   }
 
   #configure(mid: string, substream: number): void {
-    const { handle, onError } = this.#deps
+    const { handle } = this.#peer
+    const { onError } = this.#deps
     handle.message({ request: 'configure', streams: [{ mid, substream }] }).catch(onError)
   }
 
   /** Lays the transform anew on a track whose frames do not come to the worker. */
   mend(track: string): void {
     const place = this.#places.get(track)
-    if (place !== undefined) this.#deps.frames.attach(place.receiver, { direction: 'receive', track })
+    if (place !== undefined) this.#peer.frames.attach(place.receiver, { direction: 'receive', track })
   }
 
   close(): void {
-    this.#connection.close()
+    this.#peer.connection.close()
   }
 
   async #update(): Promise<void> {
-    const { handle, join } = this.#deps
+    const { handle } = this.#peer
     const wanted = new Map<string, StreamOfFeed>(
       [...this.#publishers.values()].flatMap(({ id, streams = [] }) =>
         streams.map(({ mid }) => [`${id} ${mid}`, { feed: id, mid }] as const),
@@ -166,7 +167,7 @@ export class Subscriber {
     const unsubscribe = [...held].filter(([name]) => !wanted.has(name)).map(([, stream]) => stream)
     if (!this.#hasJoined) {
       if (subscribe.length === 0) return
-      await handle.message({ ...join(), request: 'join', ptype: 'subscriber', streams: subscribe })
+      await handle.message({ ...this.#deps.join(), request: 'join', ptype: 'subscriber', streams: subscribe })
       this.#hasJoined = true
     } else if (subscribe.length > 0 || unsubscribe.length > 0) {
       const changes = {
@@ -196,18 +197,20 @@ export class Subscriber {
   }
 
   #placeStream({ mid, type, feed_id, feed_mid }: SubscribedStream): void {
-    const receiver = this.#connection.getTransceivers().find(transceiver => transceiver.mid === mid)?.receiver
+    const receiver = this.#peer.connection
+      .getTransceivers()
+      .find(transceiver => transceiver.mid === mid)?.receiver
     if (receiver === undefined) return
     const [track, feed] = [receivingTrack(mid), String(feed_id)]
     if (!this.#attached.has(receiver)) {
       this.#attached.add(receiver)
-      this.#deps.frames.attach(receiver, { direction: 'receive', track })
+      this.#peer.frames.attach(receiver, { direction: 'receive', track })
     }
     const published = this.#publishers.get(feed)?.streams?.find(stream => stream.mid === feed_mid)
     const name = nameOf(published, type)
     const before = this.#places.get(track)
     if (before?.feed !== feed || before.name !== name) {
-      this.#deps.frames.startTrack(track, type === 'audio' ? 'opus' : formatOf(published?.codec))
+      this.#peer.frames.startTrack(track, type === 'audio' ? 'opus' : formatOf(published?.codec))
     }
     this.#places.set(track, { receiver, track: receiver.track, feed, name })
     if (before !== undefined && before.feed !== feed) this.#substreams.delete(mid)

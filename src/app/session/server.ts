@@ -3,6 +3,7 @@
  * the server's clock.
  */
 
+import { fullJitterMs } from '../../back-off.ts'
 import { CallsignError, errorOf } from '../callsign-error.ts'
 import { ID_MEMBERS } from '../wire.ts'
 import {
@@ -104,7 +105,7 @@ export class Server {
     if (retryAfterS !== undefined) {
       return retryAfterS > RETRY_AFTER_MAX_S ? undefined : 1000 * (retryAfterS + random())
     }
-    return random() * Math.min(WAIT_MAX_MS, WAIT_MS * 2 ** attempt)
+    return fullJitterMs(BACK_OFF, attempt + 1, random)
   }
 
   async #attempt(
@@ -193,8 +194,8 @@ const PLATFORM: Platform = {
 const INVALID = Symbol('invalid')
 const ATTEMPTS_MAX = 6
 const ANSWER_WITHIN_MS = 15_000
-/** Bounds of the first wait and of all further ones, without `Retry-After`. */
-const [WAIT_MS, WAIT_MAX_MS] = [500, 10_000]
+/** Without `Retry-After`. */
+const BACK_OFF = { firstMs: 500, maxMs: 10_000 }
 /** An app says so to its user rather than wait longer. */
 const RETRY_AFTER_MAX_S = 20
 /** `Date` counts whole seconds, and the answer has been on its way. */

@@ -5,11 +5,6 @@ import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './operations.ts'
 import type { Server } from './server.ts'
 
-export interface SessionDeps {
-  readonly server: Server
-  readonly storage: AppStorage
-}
-
 /** After a sign-out the refresh token stays, so that strangers can't use up the codes of this app's user. */
 type Kept = SignedInState | { readonly kind: 'signed-out'; readonly refreshToken: string }
 
@@ -33,15 +28,15 @@ export class Session {
   #isLeaving = false
   #refreshing: Promise<void> | undefined
 
-  private constructor({ server, storage }: SessionDeps, kept: Kept | undefined) {
+  private constructor(server: Server, storage: AppStorage, kept: Kept | undefined) {
     this.#server = server
     this.#storage = storage
     this.#kept = kept
   }
 
   /** Goes on with the session in the storage, if there is one. Rejects with `STORAGE_CORRUPT` or `STORAGE_FAILED`. */
-  static async open(deps: SessionDeps): Promise<Session> {
-    return new Session(deps, await readKept(deps.storage))
+  static async open(server: Server, storage: AppStorage): Promise<Session> {
+    return new Session(server, storage, await readKept(storage))
   }
 
   /** The user who is signed in. */

@@ -1,6 +1,7 @@
-/** Codes that are sent to the user, asked for and sent back. */
+/** By what a user signs in: codes that are sent to them, asked for and sent back, and the address of the session. */
 
 import { type CallsignError, hasCode } from '../callsign-error.ts'
+import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { Challenge } from '../wire.ts'
 import type { Session } from './session.ts'
 
@@ -37,3 +38,34 @@ export async function confirmed<Reply>(
     }
   }
 }
+
+/** Whether the user's session was begun by this address, or this provider. */
+export async function isSignedInBy(
+  storage: AppStorage,
+  userId: string | undefined,
+  address: string,
+): Promise<boolean> {
+  const kept = await readStored<Address>(storage, ADDRESS, isAddress)
+  return kept !== undefined && kept.userId === userId && kept.address === normalized(address)
+}
+
+/** Notes how the user's session was begun. */
+export async function keepAddress(storage: AppStorage, userId: string, address: string): Promise<void> {
+  await writeStored(storage, ADDRESS, { userId, address: normalized(address) })
+}
+
+/** By whom, and how, the session was begun. */
+interface Address {
+  readonly userId: string
+  readonly address: string
+}
+
+function isAddress({ userId, address }: Readonly<Record<string, unknown>>): boolean {
+  return typeof userId === 'string' && typeof address === 'string'
+}
+
+function normalized(address: string): string {
+  return address.trim().toLowerCase()
+}
+
+const ADDRESS = 'address'

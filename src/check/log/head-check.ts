@@ -29,15 +29,8 @@ export function refusalOfStore(raw: RawLog): string | undefined {
 
 /** The key to verify with: the given one, else the one in the maker record when that is whole. */
 export function checkMaker(raw: RawLog, known: KnownKeys, findings: Findings): VerifierKey | undefined {
-  const fault = (detail: string) =>
-    findings.report({
-      check: 'maker',
-      table: LOG_TABLES.maker,
-      key: 'maker',
-      detail,
-      isDerived: false,
-    })
-  checkKeys(raw, 'maker', LOG_TABLES.maker, 'maker', findings)
+  const fault = (detail: string) => findings.report({ ...MAKER, detail, isDerived: false })
+  checkKeys(raw, MAKER, findings)
   const maker = decoded(raw, LOG_TABLES.maker, 'maker')
   const refusal = refusalOfStore(raw)
   if (maker === undefined) fault('record is missing or can’t be decoded')
@@ -56,6 +49,8 @@ export function checkMaker(raw: RawLog, known: KnownKeys, findings: Findings): V
 
 /** The signed checkpoint as it is stored. */
 export interface StoredHead {
+  /** The log's key, by which it was verified. */
+  readonly verifier: VerifierKey | undefined
   /** The size that the record says beside the note. */
   readonly recordedSize: unknown
   /** The note's checkpoint, when it is a note at all. */
@@ -68,6 +63,7 @@ export function readHead(raw: RawLog, verifier: VerifierKey | undefined): Stored
   const head = decoded(raw, LOG_TABLES.head, 'head')
   const note = typeof head?.checkpoint === 'string' ? head.checkpoint : ''
   return {
+    verifier,
     recordedSize: head?.treeSize,
     claimed: attempt(() => parseCheckpoint(note.slice(0, note.lastIndexOf('\n\n') + 1))),
     verified: verifier && attempt(() => openCheckpoint(note, verifier)),
@@ -77,30 +73,15 @@ export function readHead(raw: RawLog, verifier: VerifierKey | undefined): Stored
 /** Reports where the stored checkpoint is not the one of that tree. */
 export function judgeHead(
   raw: RawLog,
-  { recordedSize, claimed, verified }: StoredHead,
+  { verifier, recordedSize, claimed, verified }: StoredHead,
   tree: { readonly treeSize: number; readonly rootHash: Hash | undefined },
-  verifier: VerifierKey | undefined,
   findings: Findings,
 ): void {
   const fault = (detail: string, offset?: number) =>
-    findings.report({
-      check: 'checkpoint',
-      table: LOG_TABLES.head,
-      key: 'head',
-      ...(offset === undefined ? {} : { offset }),
-      detail,
-      isDerived: false,
-    })
-  checkKeys(raw, 'checkpoint', LOG_TABLES.head, 'head', findings)
+    findings.report({ ...HEAD, ...(offset === undefined ? {} : { offset }), detail, isDerived: false })
+  checkKeys(raw, HEAD, findings)
   const shown = shownFault(raw, verifier, claimed)
-  if (shown !== undefined)
-    findings.report({
-      check: 'checkpoint',
-      table: LOG_TABLES.head,
-      key: SHOWN,
-      detail: shown,
-      isDerived: false,
-    })
+  if (shown !== undefined) findings.report({ ...HEAD, key: SHOWN, detail: shown, isDerived: false })
   const value = raw.recordBytes(LOG_TABLES.head, 'head')
   if (value === undefined) return fault('record is missing')
   const wrong = firstWrongByte(Buffer.from(value), tree, verifier)
@@ -183,16 +164,11 @@ function firstWrongByte(
   return start + at
 }
 
-function checkKeys(
-  raw: RawLog,
-  check: 'maker' | 'checkpoint',
-  table: RecordName,
-  only: string,
-  findings: Findings,
-): void {
-  for (const key of raw.recordKeys(table)) {
-    if (key === only || (table === LOG_TABLES.head && key === SHOWN)) continue
-    findings.report({ check, table, key, detail: 'no such record belongs here', isDerived: false })
+/** Reports every other record of its table. */
+function checkKeys(raw: RawLog, record: typeof MAKER | typeof HEAD, findings: Findings): void {
+  for (const key of raw.recordKeys(record.table)) {
+    if (key === record.key || (record === HEAD && key === SHOWN)) continue
+    findings.report({ ...record, key, detail: 'no such record belongs here', isDerived: false })
   }
 }
 
@@ -216,3 +192,5 @@ function attempt<Value>(read: () => Value): Value | undefined {
 
 /** The base64 of key id and Ed25519 signature. */
 const SIGNATURE_CHARS = 92
+const MAKER = { check: 'maker', table: LOG_TABLES.maker, key: 'maker' } as const
+const HEAD = { check: 'checkpoint', table: LOG_TABLES.head, key: 'head' } as const

@@ -18,7 +18,7 @@ import { VRF_HASH_BYTES } from '../../log/entry.ts'
 import { equalHashes } from '../../log/hash.ts'
 import { indexKey } from '../../store/engine/keys.ts'
 import type { EntryBlock, HashRange } from './entry-block.ts'
-import type { Findings } from './fault.ts'
+import type { Fault, Findings } from './fault.ts'
 import type { LeafSet, NewestKeys } from './newest-keys.ts'
 import type { RawLog } from './raw-log.ts'
 
@@ -30,12 +30,13 @@ export function checkIdentityBlocks(raw: RawLog, treeSize: number, findings: Fin
     const length = raw.identityBlock(block)?.length
     if (length === wanted) continue
     const detail = length === undefined ? 'block is missing' : `block has ${length} bytes, not ${wanted}`
-    const offset = length === undefined ? undefined : Math.min(length, wanted)
-    report(findings, `${block}`, offset, detail)
+    const offset = length === undefined ? {} : { offset: Math.min(length, wanted) }
+    report(findings, { key: `${block}`, ...offset, detail, isDerived: false })
   }
   for (const key of raw.keys(LOG_TABLES.identities)) {
     const isBlock = Buffer.compare(key, indexKey(0)) >= 0 && key.length === 6 && numberOf(key) < blocks
-    if (!isBlock) report(findings, nameOf(key), undefined, 'the tree has no such block')
+    if (isBlock) continue
+    report(findings, { key: nameOf(key), detail: 'the tree has no such block', isDerived: false })
   }
 }
 
@@ -108,8 +109,8 @@ export class IdentityCheck {
       const detail = isPrevious
         ? `the entry before ${index} under its VRF hash is ${expected.previousIndex ?? 'none'}, not ${previousIndex ?? 'none'}`
         : `entry ${index} has ${expected.earlierKeys} before it under its VRF hash, not ${earlierKeys}`
-      const derivedFrom = isPrevious ? PREVIOUS_AT : EARLIER_KEYS_AT
-      this.#report(index, record, { ...record, ...expected }, derivedFrom, detail, true)
+      const from = isPrevious ? PREVIOUS_AT : EARLIER_KEYS_AT
+      this.#report(index, record, { ...record, ...expected }, { from, detail, isDerived: true })
       this.#findings.correct({ kind: 'identity', index, ...expected })
     }
     if (expected.previousIndex !== undefined) this.#checkDevice(index, record, expected.previousIndex)
@@ -122,7 +123,7 @@ export class IdentityCheck {
     if (earlier.userId === record.userId && earlier.deviceId === record.deviceId) return
     const { userId, deviceId } = earlier
     const detail = `entries ${previousIndex} and ${index} have one VRF hash, but not one user and device`
-    this.#report(index, record, { ...record, userId, deviceId }, 0, detail, false)
+    this.#report(index, record, { ...record, userId, deviceId }, { from: 0, detail, isDerived: false })
   }
 
   /** The fault is at the first byte, from `from` in the record on, in which it differs from `expected`. */
@@ -130,15 +131,13 @@ export class IdentityCheck {
     index: number,
     record: LoggedIdentity,
     expected: LoggedIdentity,
-    from: number,
-    detail: string,
-    isDerived: boolean,
+    { from, ...fault }: Pick<Fault, 'detail' | 'isDerived'> & { readonly from: number },
   ): void {
     const [stored, wanted] = [bytesOf(record), bytesOf(expected)]
     let at = from
     while (at < RECORD_BYTES && stored[at] === wanted[at]) at++
     const offset = (index % BLOCK_RECORDS) * RECORD_BYTES + at
-    report(this.#findings, `${Math.floor(index / BLOCK_RECORDS)}`, offset, detail, isDerived)
+    report(this.#findings, { key: `${Math.floor(index / BLOCK_RECORDS)}`, offset, ...fault })
   }
 }
 
@@ -203,21 +202,8 @@ export class VrfSample {
   }
 }
 
-function report(
-  findings: Findings,
-  key: string,
-  offset: number | undefined,
-  detail: string,
-  isDerived = false,
-): void {
-  findings.report({
-    check: 'identities',
-    table: LOG_TABLES.identities,
-    key,
-    ...(offset === undefined ? {} : { offset }),
-    detail,
-    isDerived,
-  })
+function report(findings: Findings, fault: Omit<Fault, 'check' | 'table'>): void {
+  findings.report({ check: 'identities', table: LOG_TABLES.identities, ...fault })
 }
 
 function bytesOf(record: LoggedIdentity): Uint8Array {

@@ -53,6 +53,13 @@ export async function checkLog(raw: RawLog, options: LogCheckOptions = {}): Prom
   return new LogCheck(raw, options).run()
 }
 
+/** Parts of the check that look at whole blocks. */
+interface FullReading {
+  readonly tree: TreeCheck
+  readonly unsound: LeafSet
+  readonly sample: VrfSample | undefined
+}
+
 class LogCheck {
   readonly #raw: RawLog
   readonly #options: LogCheckOptions
@@ -86,7 +93,7 @@ class LogCheck {
       newest.clear()
       const identities = new IdentityCheck(raw, newest, unsound, findings)
       await this.#eachBlock(treeSize, pass / ranges.length, 1 / ranges.length, index => {
-        if (pass === 0) this.#readFully(index, treeSize, tree, unsound, sample)
+        if (pass === 0) this.#readFully(index, treeSize, { tree, unsound, sample })
         else this.#block.readRange(raw, index, treeSize, range)
         identities.addBlock(this.#block, range)
       })
@@ -95,7 +102,7 @@ class LogCheck {
     lookup.finish()
 
     const rootHash = tree.finish()
-    judgeHead(raw, head, { treeSize, rootHash }, verifier, findings)
+    judgeHead(raw, head, { treeSize, rootHash }, findings)
     return {
       treeSize,
       rootHash: rootHash === undefined ? '' : encodeBase64(rootHash),
@@ -104,13 +111,7 @@ class LogCheck {
     }
   }
 
-  #readFully(
-    index: number,
-    treeSize: number,
-    tree: TreeCheck,
-    unsound: LeafSet,
-    sample: VrfSample | undefined,
-  ): void {
+  #readFully(index: number, treeSize: number, { tree, unsound, sample }: FullReading): void {
     const block = this.#block
     block.read(this.#raw, index, treeSize, this.#findings)
     tree.addBlock(block)

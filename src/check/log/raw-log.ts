@@ -5,12 +5,9 @@
 
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { indexKey, tileKey } from '../../store/engine/keys.ts'
-import {
-  type LmdbStore,
-  recordEncoder,
-  type Snapshot,
-  type StoredTable,
-} from '../../store/engine/lmdb-store.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
+import { recordEncoder } from '../../store/engine/open-tables.ts'
+import type { Snapshot, StoredTable } from '../../store/engine/snapshot.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 /** Tables of rows under binary keys. */

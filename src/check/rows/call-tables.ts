@@ -1,6 +1,5 @@
 /** Calls, live and ended, and what their people remember of them. */
 
-import { isUnseenMissed } from '../../domain/calls/call-history.ts'
 import {
   CALL_HISTORY_SHAPES,
   FIGURES_SHAPES,
@@ -85,7 +84,7 @@ function figuresOf(rows: StoredRows, user: Uint8Array): Figures | undefined {
   for (const { value } of rows.rows('call-history', user)) {
     if (value === UNREADABLE) return undefined
     count++
-    if (isUnseenMissed(value as StoredHistoryRow)) missed++
+    if (!(value as StoredHistoryRow).seen) missed++
   }
   return { count, missed }
 }

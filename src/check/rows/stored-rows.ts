@@ -9,12 +9,9 @@ import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
 import { indexKey } from '../../store/engine/keys.ts'
-import {
-  type LmdbStore,
-  recordEncoder,
-  type Snapshot,
-  type StoredTable,
-} from '../../store/engine/lmdb-store.ts'
+import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
+import { recordEncoder } from '../../store/engine/open-tables.ts'
+import type { Snapshot, StoredTable } from '../../store/engine/snapshot.ts'
 import type { TableForm } from './form.ts'
 
 /** The value of a row that can't be decoded, or is not of its form. */

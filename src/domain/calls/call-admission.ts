@@ -3,6 +3,7 @@
 import {
   type Call,
   type CallDeviceRef,
+  entryOf,
   isOver,
   isSameDevice,
   joinedDevices,
@@ -11,9 +12,9 @@ import {
   participantOf,
   withParticipant,
 } from './call.ts'
-import { type CallChange, changed } from './call-command.ts'
-import { entryOf } from './call-media.ts'
-import { type DeviceEffect, mediaReadyNotice } from './call-notice.ts'
+import type { CallChange } from './call-command.ts'
+import { mediaReadyNotice } from './call-effect.ts'
+import type { DeviceEffect } from './call-notice.ts'
 import { keyMapName } from './key-map.ts'
 import { memberNames } from './key-members.ts'
 
@@ -34,14 +35,14 @@ export function withAdmitted(
     if (answered.some(other => isSameDevice(other, device))) continue
     told.push(mediaReadyNotice(call, entryOf(call, device), nowMs))
   }
-  return changed(next, told)
+  return { kind: 'changed', call: next, told }
 }
 
 /** A feed is one device's: an earlier device's claim to it ends. */
 export function withFeeds(call: Call, device: CallDeviceRef, feedIds: readonly number[]): CallChange {
   const known = joinedOn(call, device)?.attendance?.feedIds ?? []
   const isKnown = known.length === feedIds.length && feedIds.every((feed, at) => feed === known[at])
-  if (isOver(call) || joinedOn(call, device) === undefined || isKnown) return changed(call)
+  if (isOver(call) || joinedOn(call, device) === undefined || isKnown) return { kind: 'changed', call }
   const next = joinedDevices(call).reduce((before, other) => {
     const isIt = isSameDevice(other, device)
     const { feedIds: others = [], ...attendance } = joinedOn(before, other)!.attendance!
@@ -50,7 +51,7 @@ export function withFeeds(call: Call, device: CallDeviceRef, feedIds: readonly n
       ? withParticipant(before, other.userId, { attendance: { ...attendance, feedIds: theirs } })
       : before
   }, call)
-  return changed(next)
+  return { kind: 'changed', call: next }
 }
 
 /**
@@ -76,7 +77,7 @@ export function withoutRoom(call: Call): CallChange {
     if (admittedAtMs === undefined && feedIds === undefined) continue
     next = withParticipant(next, userId, { attendance: others })
   }
-  return changed(next)
+  return { kind: 'changed', call: next }
 }
 
 /** Tokens are good for half an hour at least. */

@@ -25,7 +25,6 @@ import {
   type CallActor,
   type CallCommand,
   type CallOutcome,
-  changed,
   type DeclineReason,
   refused,
 } from './call-command.ts'
@@ -49,7 +48,7 @@ export function attendedCall(
 ): CallOutcome {
   const { userId, deviceId } = by
   const isIn = isJoined(participant)
-  if (isIn && participant.attendance?.deviceId === deviceId) return changed(call)
+  if (isIn && participant.attendance?.deviceId === deviceId) return { kind: 'changed', call }
   const isCounted = isIn || isPending(participant)
   if (!isCounted && attendeesOf(call) >= CALL_SIZE_MAX) {
     return refused('CALL_FULL', `the call has ${CALL_SIZE_MAX} people`)
@@ -60,7 +59,7 @@ export function attendedCall(
     devices: participant.devices.filter(device => device.deviceId !== deviceId),
     ...(isIn ? {} : { joinedAtMs: nowMs, leftAtMs: undefined }),
   })
-  return changed(attended)
+  return { kind: 'changed', call: attended }
 }
 
 /** The device rings, and the caller may see that it does. */
@@ -106,14 +105,19 @@ export function endedCall(
   by: CallDeviceRef,
   nowMs: number,
 ): CallOutcome {
-  if (isOver(call)) return changed(call)
+  if (isOver(call)) return { kind: 'changed', call }
   const { userId } = participant
-  if (call.status === 'ringing' && userId === call.initiatorId) return changed(cancelled(call, userId, nowMs))
+  if (call.status === 'ringing' && userId === call.initiatorId)
+    return { kind: 'changed', call: cancelled(call, userId, nowMs) }
   if (userId !== call.hostUserId && !isTwoPerson(call)) {
     return refused('NOT_HOST', 'only the host ends a call of more than two')
   }
-  if (call.status === 'ringing') return changed(declinedCall(call, participant, by, 'declined'))
-  return changed(ended(call, { status: 'ended', endReason: 'hangup', endedBy: userId }, nowMs))
+  if (call.status === 'ringing')
+    return { kind: 'changed', call: declinedCall(call, participant, by, 'declined') }
+  return {
+    kind: 'changed',
+    call: ended(call, { status: 'ended', endReason: 'hangup', endedBy: userId }, nowMs),
+  }
 }
 
 type RemoveCommand = Extract<CallCommand, { kind: 'remove' }>
@@ -131,11 +135,14 @@ export function withRemoved(
   }
   const participant = participantOf(call, userId)
   if (participant === undefined) return refused('USER_NOT_FOUND', 'nobody of that id has a part in the call')
-  if (participant.state === 'removed') return changed(call)
+  if (participant.state === 'removed') return { kind: 'changed', call }
   const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
   const removed = departed(call, participant, 'removed', nowMs)
   const without = withParticipant({ ...call, rejoinAsks }, userId, removed)
-  return changed(participant.attendance === undefined ? without : withOtherRoom(without, freeRoomId))
+  return {
+    kind: 'changed',
+    call: participant.attendance === undefined ? without : withOtherRoom(without, freeRoomId),
+  }
 }
 
 /** A device that is no device of its user's any more: out of the call, and rung no more. */

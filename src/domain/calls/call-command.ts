@@ -15,10 +15,9 @@ export type SentKeyMap = Readonly<Record<string, string>>
 export type CallCommand =
   | {
       readonly kind: 'start'
-      readonly by: CallActor
+      readonly by: CallDeviceRef
       readonly nowMs: number
       readonly callId: CallId
-      readonly displayName: string
       readonly roomId?: number | undefined
       readonly calleeIds: readonly UserId[]
       readonly encryptedAESKeys: SentKeyMap
@@ -39,10 +38,10 @@ export type CallCommand =
       /** The epoch of the sealed key; undefined where the client does not say. */
       readonly epoch?: number | undefined
     }
-  | { readonly kind: 'join' | 'rejoin'; readonly by: CallActor; readonly nowMs: number }
+  | { readonly kind: 'join' | 'rejoin'; readonly by: CallDeviceRef; readonly nowMs: number }
   | {
       readonly kind: 'request-rejoin'
-      readonly by: CallActor
+      readonly by: CallDeviceRef
       readonly nowMs: number
       /** Base64, for the answers to name. */
       readonly nonce?: string | undefined
@@ -141,8 +140,12 @@ export interface CallActor extends CallDeviceRef {
 
 export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
-/** Facts outside the call. `start`, `invite`, `remove`, `join` and `rejoin` need some; see `NO_FACTS`. */
+/** Facts outside the call. `start`, `invite`, `remove`, `join`, `request-rejoin` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
+  /** With `start`, `join`, `request-rejoin` and `rejoin`: the acting device; undefined after its removal. */
+  readonly actor: CallActor | undefined
+  /** The acting user's name, with `start`. */
+  readonly displayName: string
   /** One for each of `calleeIds` that is an account; a missing one may not be called. */
   readonly callees: readonly CalleeFacts[]
   /** The acting user's active devices. */
@@ -171,6 +174,8 @@ export interface CalleeFacts {
 }
 
 export const NO_FACTS: CallFacts = {
+  actor: undefined,
+  displayName: '',
   callees: [],
   ownDevices: [],
   otherCallId: undefined,
@@ -213,11 +218,9 @@ export interface CallChange {
   readonly kind: 'changed'
   /** The very call that was handed in when nothing happens. */
   readonly call: Call
-  readonly told: readonly DeviceEffect[]
-}
-
-export function changed(call: Call, told: readonly DeviceEffect[] = []): CallChange {
-  return { kind: 'changed', call, told }
+  readonly told?: readonly DeviceEffect[] | undefined
+  /** Another call, which ends in the same change. */
+  readonly ended?: ChangedCall | undefined
 }
 
 export type CallEffect =

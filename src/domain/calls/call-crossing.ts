@@ -16,11 +16,24 @@ import { withDeadlinesPassed } from './call-deadline.ts'
 import { effectsOf } from './call-effect.ts'
 import { ended } from './call-settlement.ts'
 
+/** The callee's call, at its end: its caller is gone. */
+interface Overtaken {
+  readonly kind: 'overtaken'
+  readonly ended: ChangedCall
+}
+
+/** What a start meets of its callee's own; undefined where nothing of that rings. */
+export function crossingOf(command: StartCommand, facts: CallFacts): CallRefused | Overtaken | undefined {
+  const { nowMs } = command
+  const crossed = crossedCall(command, facts)
+  if (crossed === undefined) return undefined
+  // Its caller is there to be answered.
+  if (hasCaller(crossed, nowMs)) return callCrossed(crossed.callId)
+  return { kind: 'overtaken', ended: withoutCaller(crossed, nowMs) }
+}
+
 /** The one callee's own call to the starter alone, which still rings. */
-export function crossedCall(
-  { by, calleeIds, nowMs }: StartCommand,
-  { callsBetween }: CallFacts,
-): Call | undefined {
+function crossedCall({ by, calleeIds, nowMs }: StartCommand, { callsBetween }: CallFacts): Call | undefined {
   if (calleeIds.length !== 1) return undefined
   return callsBetween.find(call => {
     const isTheirs = call.initiatorId === calleeIds[0] && isTwoPerson(call)
@@ -30,13 +43,7 @@ export function crossedCall(
   })
 }
 
-/** Refuses the start while the other one's caller is there to be answered. */
-export function refusalOfCrossing(crossed: Call | undefined, nowMs: number): CallRefused | undefined {
-  return crossed !== undefined && hasCaller(crossed, nowMs) ? callCrossed(crossed.callId) : undefined
-}
-
-/** The call at its end, as its caller is gone. */
-export function withoutCaller(call: Call, nowMs: number): ChangedCall {
+function withoutCaller(call: Call, nowMs: number): ChangedCall {
   const next = nextVersionOf(call)
   const over = ended(next, { status: 'cancelled', endReason: 'caller_lost' }, nowMs)
   return { call: over, effects: effectsOf(next, over, undefined, nowMs) }

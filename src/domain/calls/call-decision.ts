@@ -39,13 +39,11 @@ import {
   type CallOutcome,
   type CallRefused,
   type CallReply,
-  changed,
   type DeviceCommand,
   NO_FACTS,
   refused,
   type StartCommand,
 } from './call-command.ts'
-import { crossedCall, withoutCaller } from './call-crossing.ts'
 import { limitAtMs, withDeadlinesPassed } from './call-deadline.ts'
 import { effectsOf } from './call-effect.ts'
 import { isMadeBy, startedCall, withInvited } from './call-invitation.ts'
@@ -63,6 +61,8 @@ export function decide(
   facts: CallFacts = NO_FACTS,
 ): CallDecision {
   if (command.kind === 'start') return decideStart(call, command, facts)
+  // Its removal, which puts a device out of its calls, may have overtaken what it asked for before.
+  if (COMING.has(command.kind) && facts.actor === undefined) return deviceRemoved()
   if (call === undefined) return notFound()
   const next = nextVersionOf(call)
   const changedCall = (after: Call) => (after === next ? call : after)
@@ -75,7 +75,7 @@ export function decide(
   if (isOccurrence(command)) {
     const outcome = outcomeOfOccurrence(present, command)
     const after = settled(outcome.call, command.nowMs)
-    const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs), ...outcome.told]
+    const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs), ...(outcome.told ?? [])]
     return { kind: 'accepted', call: changedCall(after), effects, reply: DONE }
   }
   const participant = memberOf(present, command.by.userId)
@@ -85,7 +85,7 @@ export function decide(
   const outcome = outcomeOf(present, participant, command, facts)
   if (outcome.kind === 'refused') return outcome
   const after = settled(outcome.call, command.nowMs)
-  const effects = [...due, ...effectsOf(present, after, command.by, command.nowMs), ...outcome.told]
+  const effects = [...due, ...effectsOf(present, after, command.by, command.nowMs), ...(outcome.told ?? [])]
   // A sign of life alone makes no version: a room may forget it.
   const kept = withRequest(changedCall(after), command.by, command.nowMs)
   return { kind: 'accepted', call: kept, effects, reply: replyTo(present, kept, command) }
@@ -103,9 +103,9 @@ function isOccurrence(command: CallCommand): command is Occurrence {
 function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
   switch (command.kind) {
     case 'inviter-blocked':
-      return changed(withoutInvitation(call, command.userId, command.inviterId))
+      return { kind: 'changed', call: withoutInvitation(call, command.userId, command.inviterId) }
     case 'account-ended':
-      return changed(withoutInvitation(call, command.userId, undefined))
+      return { kind: 'changed', call: withoutInvitation(call, command.userId, undefined) }
     case 'media-admitted':
       return withAdmitted(call, command.devices, command.answered, command.nowMs)
     case 'media-feeds':
@@ -116,15 +116,22 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
 }
 
 function decideStart(call: Call | undefined, command: StartCommand, facts: CallFacts): CallDecision {
+  const { actor } = facts
+  if (actor === undefined) return deviceRemoved()
   if (call !== undefined && !isMadeBy(call, command)) return callIdTaken()
-  const crossed = call === undefined ? crossedCall(command, facts) : undefined
-  const outcome = call === undefined ? startedCall(command, facts, crossed) : changed(call)
+  const outcome =
+    call === undefined ? startedCall(command, facts, actor) : ({ kind: 'changed', call } as const)
   if (outcome.kind === 'refused') return outcome
-  const started = outcome.call
+  const { call: started, ended } = outcome
   const effects = effectsOf(call, started, command.by, command.nowMs)
   const record = recordOf(started, command.by)
-  const ended = crossed && { ended: withoutCaller(crossed, command.nowMs) }
-  return { kind: 'accepted', call: started, effects, reply: { kind: 'record', record }, ...ended }
+  return {
+    kind: 'accepted',
+    call: started,
+    effects,
+    reply: { kind: 'record', record },
+    ...(ended && { ended }),
+  }
 }
 
 /** Why the user may not act in this way at all, whatever the details. */
@@ -155,37 +162,38 @@ function outcomeOf(
     case 'invite':
       return withInvited(call, command, facts, limitAtMs(call))
     case 'join':
-      return refusalOfBusyDevice(call, command.by, facts) ?? joinedCall(call, participant, command.by, nowMs)
+      return refusalOfBusyDevice(call, by, facts) ?? joinedCall(call, participant, facts.actor!, nowMs)
     case 'ringing':
-      return changed(rungCall(call, participant))
+      return { kind: 'changed', call: rungCall(call, participant) }
     case 'decline':
-      return changed(declinedCall(call, participant, by, command.reason ?? 'declined'))
+      return { kind: 'changed', call: declinedCall(call, participant, by, command.reason ?? 'declined') }
     case 'leave':
-      return changed(leftCall(call, participant, by, nowMs))
+      return { kind: 'changed', call: leftCall(call, participant, by, nowMs) }
     case 'end':
       return endedCall(call, participant, by, nowMs)
     case 'remove':
       return withRemoved(call, command, facts.freeRoomId)
     case 'request-rejoin':
-      return withAsk(call, participant, command)
+      return withAsk(call, participant, command, facts.actor!)
     case 'accept-rejoin':
       return withAnswer(call, command)
     case 'rejoin':
-      return (
-        refusalOfBusyDevice(call, command.by, facts) ?? rejoinedCall(call, participant, command.by, nowMs)
-      )
+      return refusalOfBusyDevice(call, by, facts) ?? rejoinedCall(call, participant, facts.actor!, nowMs)
     case 'keys':
       return withKeys(call, command, limitAtMs(call))
     case 'device-online':
-      return changed(withPresence(call, by, true, nowMs))
+      return { kind: 'changed', call: withPresence(call, by, true, nowMs) }
     case 'device-offline':
-      return changed(withPresence(call, by, false, nowMs))
+      return { kind: 'changed', call: withPresence(call, by, false, nowMs) }
     case 'device-signed-out':
-      return changed(joinedOn(call, by) === undefined ? call : leftCall(call, participant, by, nowMs))
+      return {
+        kind: 'changed',
+        call: joinedOn(call, by) === undefined ? call : leftCall(call, participant, by, nowMs),
+      }
     case 'device-removed':
-      return changed(withoutDevice(call, participant, by, nowMs))
+      return { kind: 'changed', call: withoutDevice(call, participant, by, nowMs) }
     case 'device-seen':
-      return changed(call)
+      return { kind: 'changed', call }
   }
 }
 
@@ -244,6 +252,10 @@ function callIdTaken(): CallRefused {
   return refused('CALL_ID_TAKEN', 'a call has this id, or had it: start with another one')
 }
 
+function deviceRemoved(): CallRefused {
+  return refused('DEVICE_NOT_REGISTERED', 'the device was removed')
+}
+
 function removedByHost(): CallRefused {
   return refused('NOT_PARTICIPANT', 'the host removed you from the call')
 }
@@ -252,6 +264,8 @@ function callEnded(status: CallStatus): CallRefused {
   return refused('CALL_ENDED', `the call is over: ${status}`)
 }
 
+/** Commands that bring a device into the call, or to its key. */
+const COMING: ReadonlySet<CallCommand['kind']> = new Set(['join', 'request-rejoin', 'rejoin'])
 const OCCURRENCES: ReadonlySet<CallCommand['kind']> = new Set([
   'inviter-blocked',
   'account-ended',

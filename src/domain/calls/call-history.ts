@@ -22,13 +22,8 @@ export interface CallHistoryRow {
   readonly endedAtMs: number | undefined
   /** Milliseconds that this user spent in it, once they have left it for good. */
   readonly talkedMs: number | undefined
-  /** False for a call that they missed, until they have looked. */
+  /** False for a call that they missed, until they have looked: it counts in the badge. */
   readonly seen: boolean
-}
-
-/** Whether the row counts in the badge. */
-export function isUnseenMissed({ status, seen }: Pick<CallHistoryRow, 'status' | 'seen'>): boolean {
-  return status === 'missed' && !seen
 }
 
 /** The participant's history row at present; undefined before they answer. */

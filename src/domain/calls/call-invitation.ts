@@ -20,17 +20,18 @@ import {
 } from './call.ts'
 import {
   alreadyInCall,
+  type CallActor,
+  type CallChange,
   type CallCommand,
   type CalleeFacts,
   type CallFacts,
   type CallOutcome,
   type CallRefused,
-  changed,
   refused,
   type SentKeyMap,
   type StartCommand,
 } from './call-command.ts'
-import { refusalOfCrossing } from './call-crossing.ts'
+import { crossingOf } from './call-crossing.ts'
 import {
   type CheckedKeys,
   isRepeated,
@@ -44,21 +45,22 @@ import { readKeyMembers } from './key-members.ts'
 
 export type InviteCommand = Extract<CallCommand, { kind: 'invite' }>
 
-/** The call that a start makes, its initiator in it and everybody else invited; `crossed` is the callee's own. */
-export function startedCall(command: StartCommand, facts: CallFacts, crossed: Call | undefined): CallOutcome {
-  const { by, nowMs, callId, displayName, isVideo, roomId } = command
+/** The call that a start makes, its initiator in it and everybody else invited. */
+export function startedCall(command: StartCommand, facts: CallFacts, actor: CallActor): CallOutcome {
+  const { by, nowMs, callId, isVideo, roomId } = command
+  const { displayName } = facts
   const refusal = refusalOfCallees(command, facts)
   if (refusal !== undefined) return refusal
   if (facts.otherCallId !== undefined) return alreadyInCall(facts.otherCallId)
-  const crossing = refusalOfCrossing(crossed, nowMs)
-  if (crossing !== undefined) return crossing
+  const crossing = crossingOf(command, facts)
+  if (crossing?.kind === 'refused') return crossing
   const called = calledPeople(command, facts)
   if (called.kind === 'refused') return called
   if (roomId !== undefined && facts.isRoomInUse) {
     return refused('ROOM_IN_USE', `room ${roomId} belongs to another call`)
   }
   const { deviceId } = by
-  const attendance = newAttendance(by, nowMs)
+  const attendance = newAttendance(actor, nowMs)
   const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }
   const initiator: Participant = {
     ...newParticipant({ userId: by.userId, displayName, isWithheld: false }, invitation, called.ownDevices),
@@ -67,7 +69,7 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
     joinedAtMs: nowMs,
   }
   const invited = called.callees.map(callee => newParticipant(callee, invitation, callee.devices))
-  return changed({
+  const call: Call = {
     callId,
     version: 1,
     isVideo,
@@ -89,7 +91,8 @@ export function startedCall(command: StartCommand, facts: CallFacts, crossed: Ca
     epochKeys: undefined,
     keySets: called.members === undefined ? [] : [{ epoch: 1, members: called.members }],
     quiet: undefined,
-  })
+  }
+  return { kind: 'changed', call, ended: crossing?.ended }
 }
 
 /** Whether it is the start of this call, by the same device and with the same body. */
@@ -112,7 +115,7 @@ export function withInvited(
   const { by, nowMs, keyMembers } = command
   const newEpoch = keyMembers === undefined ? undefined : newEpochOf(command, keyMembers)
   if (newEpoch?.kind === 'refused') return newEpoch
-  if (newEpoch !== undefined && isRepeated(call, newEpoch, newEpoch.digest)) return changed(call)
+  if (newEpoch !== undefined && isRepeated(call, newEpoch, newEpoch.digest)) return { kind: 'changed', call }
   const refusal =
     refusalOfInviter(call, command) ?? refusalOfSaidEpoch(call, command) ?? refusalOfCallees(command, facts)
   if (refusal !== undefined) return refusal
@@ -120,9 +123,9 @@ export function withInvited(
   if (called.kind === 'refused') return called
   const barred = refusalOfInvited(call, by.userId, called.callees)
   if (barred !== undefined) return barred
-  const keyed =
+  const keyed: CallChange =
     newEpoch === undefined
-      ? changed(call)
+      ? { kind: 'changed', call }
       : withSentKeys(call, {
           ...newEpoch,
           slices: called.slices,
@@ -137,7 +140,7 @@ export function withInvited(
     isOnGoing: call.status === 'active',
   }
   const invited = called.callees.reduce((next, callee) => withCallee(next, callee, invitation), keyed.call)
-  return changed(withOwnDevices(invited, by.userId, called.ownDevices), keyed.told)
+  return { kind: 'changed', call: withOwnDevices(invited, by.userId, called.ownDevices), told: keyed.told }
 }
 
 /** An invitation that makes an epoch, as it is known when it comes again. */

@@ -25,10 +25,10 @@ import {
   type CallCommand,
   type CallOutcome,
   type CallRefused,
-  changed,
   refused,
 } from './call-command.ts'
-import { type KeyedNotice, type KeySlice, type KeysReason, keyedNotice, plainNotice } from './call-notice.ts'
+import { keyedNotice, plainNotice } from './call-effect.ts'
+import type { KeyedNotice, KeySlice, KeysReason } from './call-notice.ts'
 import { digestOfKeys, keyMapName, readKeyMap, refusalOfDevices, refusalOfKey } from './key-map.ts'
 import {
   changesOfMembers,
@@ -47,11 +47,16 @@ export type KeysCommand = Extract<CallCommand, { kind: 'keys' }>
  * Asks every other device in the call for the key, the user's own among them. An open ask with the same nonce is not
  * repeated; one with another nonce takes its place.
  */
-export function withAsk(call: Call, participant: Participant, { by, nonce, nowMs }: AskCommand): CallOutcome {
+export function withAsk(
+  call: Call,
+  participant: Participant,
+  { nonce, nowMs }: AskCommand,
+  by: CallActor,
+): CallOutcome {
   const refusal = refusalWhenRinging(call)
   if (refusal !== undefined) return refusal
   const open = openAskOf(call, by, nowMs)
-  if (open !== undefined && open.nonce === nonce) return changed(call)
+  if (open !== undefined && open.nonce === nonce) return { kind: 'changed', call }
   const { userId, deviceId, publicKeyHash } = by
   const others = joinedDevices(call).filter(device => !isSameDevice(device, by))
   if (others.length === 0)
@@ -70,7 +75,7 @@ export function withAsk(call: Call, participant: Participant, { by, nonce, nowMs
     ...(nonce !== undefined && { nonce }),
   }
   const told = others.map(device => plainNotice(device, notice, expiresAtMs))
-  return changed({ ...call, rejoinAsks: [...asksBut(call, by), ask] }, told)
+  return { kind: 'changed', call: { ...call, rejoinAsks: [...asksBut(call, by), ask] }, told }
 }
 
 /** The device's ask as long as answers to it count. */
@@ -97,7 +102,8 @@ export function withAnswer(call: Call, command: AnswerCommand): CallOutcome {
   const requester = { userId: requesterUserId, deviceId: requesterDeviceId }
   const ask = openAskOf(call, requester, nowMs)
   const hasAnswered = ask?.answeredBy.some(device => isSameDevice(device, by)) ?? false
-  if (ask === undefined || hasAnswered || ask.answeredBy.length >= ANSWERS_MAX) return changed(call)
+  if (ask === undefined || hasAnswered || ask.answeredBy.length >= ANSWERS_MAX)
+    return { kind: 'changed', call }
   const { userId, deviceId } = by
   const answered = { ...ask, answeredBy: [...ask.answeredBy, { userId, deviceId }] }
   const notice = {
@@ -109,7 +115,11 @@ export function withAnswer(call: Call, command: AnswerCommand): CallOutcome {
     fromDeviceId: deviceId,
   }
   const told = keyedNotice({ ...requester, encryptedAESKey }, notice, ask.askedAtMs + ASK_KEPT_MS)
-  return changed({ ...call, rejoinAsks: [...asksBut(call, requester), answered] }, [told])
+  return {
+    kind: 'changed',
+    call: { ...call, rejoinAsks: [...asksBut(call, requester), answered] },
+    told: [told],
+  }
 }
 
 /**
@@ -131,7 +141,9 @@ export function rejoinedCall(
   const attended = attendedCall(call, participant, by, nowMs)
   if (attended.kind === 'refused') return attended
   const rejoinAsks = asksBut(call, by)
-  return rejoinAsks.length === call.rejoinAsks.length ? attended : changed({ ...attended.call, rejoinAsks })
+  return rejoinAsks.length === call.rejoinAsks.length
+    ? attended
+    : { kind: 'changed', call: { ...attended.call, rejoinAsks } }
 }
 
 /** The call without the asks whose device may not rejoin on them any more. */
@@ -147,7 +159,7 @@ export function askEndsAtMs({ askedAtMs }: RejoinAsk): number {
 export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): CallOutcome {
   const { by, epoch, reason, encryptedAESKeys, keyMembers = '', without = [] } = command
   const digest = digestOfKeys(encryptedAESKeys, [reason, keyMembers, without.join()])
-  if (isRepeated(call, command, digest)) return changed(call)
+  if (isRepeated(call, command, digest)) return { kind: 'changed', call }
   const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfEpoch(call, command)
   if (refusal !== undefined) return refusal
   const read = readKeyMap(encryptedAESKeys)
@@ -181,7 +193,7 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
   if (!isNewEpoch) return keyed
   const missing = { kind: 'key_missing' as const, callId: call.callId, version: call.version, epoch }
   const leftOut = others.filter(isLeftOut).map(device => plainNotice(device, missing, endsAtMs))
-  return changed(keyed.call, [...keyed.told, ...leftOut])
+  return { kind: 'changed', call: keyed.call, told: [...(keyed.told ?? []), ...leftOut] }
 }
 
 /** Keys of one epoch, checked. */
@@ -222,7 +234,11 @@ export function withSentKeys(call: Call, keys: CheckedKeys): CallChange {
   const epochKeys = isNewEpoch ? lastKeys : call.epochKeys
   const keySets =
     members === undefined ? call.keySets : [{ epoch, members }, ...call.keySets].slice(0, KEY_SETS_MAX)
-  return changed({ ...call, participants, keyEpoch: epoch, lastKeys, epochKeys, keySets }, told)
+  return {
+    kind: 'changed',
+    call: { ...call, participants, keyEpoch: epoch, lastKeys, epochKeys, keySets },
+    told,
+  }
 }
 
 /** Members of `key_update` that tell of the epoch's set. */

@@ -1,14 +1,10 @@
 /**
  * Messages to devices about a call (contract 7.3). Notices are kept for one device until delivered; topic events go
  * to the call's subscribers at that moment.
- *
- * A key leaves the domain in `keyedNotice` alone, which takes the addressee from the slice itself: a notice with
- * another device's key can't be written.
  */
 
 import type { CallId, DeviceId, UserId } from '../ids.ts'
-import type { Call, CallDeviceRef, CallEndReason, CallStatus, ParticipantState } from './call.ts'
-import type { RoomEntry } from './call-media.ts'
+import type { CallEndReason, CallStatus, ParticipantState } from './call.ts'
 
 /** A call's key encrypted for one device. */
 export interface KeySlice {
@@ -187,39 +183,3 @@ export interface DeviceEffect {
   /** With `call_cancelled`: the user has missed the call, and gets the push of a missed call. */
   readonly isMissed?: true | undefined
 }
-
-/** To the device that the entry is for. */
-export function mediaReadyNotice(
-  { callId, version }: Call,
-  { roomId, device }: RoomEntry,
-  nowMs: number,
-): DeviceEffect {
-  const notice = { kind: 'media_ready' as const, callId, version, roomId }
-  return { kind: 'device', ...device, notice, expiresAtMs: nowMs + READY_MS, replaces: undefined }
-}
-
-/** Without an end the inbox's own time applies. */
-export function plainNotice(
-  { userId, deviceId }: CallDeviceRef,
-  notice: PlainCallNotice,
-  expiresAtMs?: number,
-): DeviceEffect {
-  return { kind: 'device', userId, deviceId, notice, expiresAtMs, replaces: undefined }
-}
-
-/** The notice with a slice, to the device whose slice it is. */
-export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: number): DeviceEffect {
-  const { userId, deviceId, encryptedAESKey } = slice
-  return {
-    kind: 'device',
-    userId,
-    deviceId,
-    // In this order: V8 takes ten times as long to add a member to what was spread (`invitations` in `bench/`).
-    notice: { encryptedAESKey, ...notice },
-    expiresAtMs,
-    replaces: undefined,
-  }
-}
-
-/** A device that was away for longer reads the call's record. */
-const READY_MS = 3_600_000

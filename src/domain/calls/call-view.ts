@@ -7,17 +7,19 @@ import {
   type CallDeviceRef,
   type CallEndReason,
   type CallStatus,
+  entryOf,
   isJoined,
   isOver,
   isPending,
+  joinedOn,
   KEY_ROTATION_S,
   type KeySet,
   memberOf,
   type Participant,
   participantOf,
   RING_S,
+  type RoomEntry,
 } from './call.ts'
-import { type CallMedia, mediaOf } from './call-media.ts'
 import type { ParticipantView } from './call-notice.ts'
 
 export interface CallRecord {
@@ -47,6 +49,13 @@ export interface CallRecord {
   readonly keyFromDeviceId: DeviceId | undefined
   /** The kept sets, for a device that reads the call or comes into it; undefined in other replies. */
   readonly keySets: readonly KeySet[] | undefined
+}
+
+/** The call's room at the media gateway as one reader of the call may see it. */
+export interface CallMedia {
+  readonly isReady: boolean
+  /** Set when the reader's device is in the call and the room lets it in. */
+  readonly entry: RoomEntry | undefined
 }
 
 /** The call as a user's device sees it, without a key. */
@@ -103,6 +112,22 @@ export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | u
   const participant = memberOf(call, device.userId)
   if (participant === undefined || isOver(call) || !isPending(participant)) return undefined
   return recordWithOwnKey(call, device)
+}
+
+/**
+ * The gateway is driven outside and may be slow or away; the call only notes which of the devices that are in it the room
+ * lets in by now.
+ */
+export function mediaOf(call: Call, device: CallDeviceRef): CallMedia {
+  const own = joinedOn(call, device)
+  if (own === undefined) return { isReady: call.participants.some(isAdmitted), entry: undefined }
+  return isAdmitted(own)
+    ? { isReady: true, entry: entryOf(call, device) }
+    : { isReady: false, entry: undefined }
+}
+
+function isAdmitted(participant: Participant): boolean {
+  return isJoined(participant) && participant.attendance?.admittedAtMs !== undefined
 }
 
 export function participantView(call: Call, participant: Participant): ParticipantView {

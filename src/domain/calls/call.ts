@@ -171,6 +171,12 @@ export interface CallDeviceRef {
   readonly deviceId: DeviceId
 }
 
+/** A device's entry to the call's room at the media gateway. Its tokens follow from these members and the time. */
+export interface RoomEntry {
+  readonly roomId: number
+  readonly device: CallDeviceRef
+}
+
 export interface Quiet {
   readonly kind: 'empty' | 'alone'
   readonly sinceMs: number
@@ -223,6 +229,10 @@ export function joinedDevices(call: Call): CallDeviceRef[] {
   return call.participants
     .filter(isJoined)
     .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
+}
+
+export function entryOf({ roomId }: Call, { userId, deviceId }: CallDeviceRef): RoomEntry {
+  return { roomId, device: { userId, deviceId } }
 }
 
 /** The participant, unless they are not to know of the call. */

@@ -62,7 +62,7 @@ export function changesOfMembers(before: Uint8Array, after: Uint8Array): MemberC
   let [oldAt, at] = [COUNT_BYTES, COUNT_BYTES]
   while (oldAt < old.length || at < present.length) {
     const order = orderOf(old, oldAt, present, at)
-    const isSame = order === 0 && compare(old, oldAt, present, at, ENTRY_BYTES) === 0
+    const isSame = order === 0 && isSameEntry(old, oldAt, present, at)
     if (!isSame && order <= 0) removed.push(nameAt(old, oldAt))
     if (!isSame && order >= 0) added.push(present.subarray(at, at + ENTRY_BYTES))
     if (order <= 0) oldAt += ENTRY_BYTES
@@ -75,7 +75,7 @@ export function changesOfMembers(before: Uint8Array, after: Uint8Array): MemberC
 function orderOf(old: Buffer, oldAt: number, present: Buffer, at: number): number {
   if (oldAt >= old.length) return 1
   if (at >= present.length) return -1
-  return compare(old, oldAt, present, at, NAME_BYTES)
+  return compareNames(old, oldAt, present, at)
 }
 
 function faultOfForm(set: Buffer): MemberFault | undefined {
@@ -83,7 +83,7 @@ function faultOfForm(set: Buffer): MemberFault | undefined {
   const isOfLength = count >= 1 && count <= MEMBERS_MAX && set.length === COUNT_BYTES + count * ENTRY_BYTES
   if (!isOfLength) return WRONG_LENGTH
   for (let at = COUNT_BYTES + ENTRY_BYTES; at < set.length; at += ENTRY_BYTES) {
-    if (compare(set, at - ENTRY_BYTES, set, at, NAME_BYTES) >= 0) return WRONG_ORDER
+    if (compareNames(set, at - ENTRY_BYTES, set, at) >= 0) return WRONG_ORDER
   }
   return undefined
 }
@@ -102,8 +102,12 @@ function nameAt(set: Buffer, at: number): string {
   return `${set.readBigUInt64BE(at)}_${set.readBigUInt64BE(at + 8)}`
 }
 
-function compare(one: Buffer, oneAt: number, other: Buffer, otherAt: number, length: number): number {
-  return one.compare(other, otherAt, otherAt + length, oneAt, oneAt + length)
+function compareNames(one: Buffer, oneAt: number, other: Buffer, otherAt: number): number {
+  return one.compare(other, otherAt, otherAt + NAME_BYTES, oneAt, oneAt + NAME_BYTES)
+}
+
+function isSameEntry(one: Buffer, oneAt: number, other: Buffer, otherAt: number): boolean {
+  return one.compare(other, otherAt, otherAt + ENTRY_BYTES, oneAt, oneAt + ENTRY_BYTES) === 0
 }
 
 /** The same memory. */

@@ -1,6 +1,5 @@
 /**
- * What waits for a device (contract 7.1): in which queue a subscription finds it, how long it is kept, and the
- * positions that message-ids are made of.
+ * What waits for a device (contract 7.1): in which queue a subscription finds it, and how long it is kept.
  */
 
 import type { CallId } from '../ids.ts'
@@ -15,12 +14,6 @@ export type InboxItem =
       readonly headers: readonly (readonly [name: string, value: string])[]
       readonly body: Uint8Array
     }
-
-/** A place in an inbox. Offsets begin with 1 and only grow; an inbox that was erased begins anew in another epoch. */
-export interface InboxPosition {
-  readonly epoch: number
-  readonly offset: number
-}
 
 export type NoticeQueue = 'calls' | 'contacts' | 'account'
 
@@ -43,31 +36,6 @@ export function missedInsteadOf(notice: Notice): NoticeBody | undefined {
   if (notice.kind !== 'call_invitation') return undefined
   const { callId, version, callerId, callerName, isVideo, expiresAtMs } = notice
   return { kind: 'call_missed', callId, version, callerId, callerName, isVideo, atMs: expiresAtMs }
-}
-
-/** `<epoch>-<offset>`: of `0-9`, `a-z` and `-`, so that no version of STOMP has to escape it. */
-export function formatPosition({ epoch, offset }: InboxPosition): string {
-  return `${epoch.toString(36)}-${offset}`
-}
-
-/**
- * `<epoch>-<offset>-<eventId>`: names a live message on a queue. The position is the preceding stored message's, so
- * that a client may acknowledge it and pass it as `since`.
- */
-export function formatLiveId(before: InboxPosition, eventId: string): string {
-  return `${formatPosition(before)}-${eventId}`
-}
-
-export function isLiveId(text: string): boolean {
-  return LIVE_FORM.test(text)
-}
-
-/** The position that a message-id names or, of a live one, follows; undefined for a text that no inbox ever gave out. */
-export function parsePosition(text: string): InboxPosition | undefined {
-  const [, epochText, offsetText] = POSITION_FORM.exec(text) ?? []
-  if (epochText === undefined || offsetText === undefined) return undefined
-  const epoch = Number.parseInt(epochText, 36)
-  return epoch <= EPOCH_MAX ? { epoch, offset: Number(offsetText) } : undefined
 }
 
 /** Messages of one device; beyond it the oldest goes (contract 7.1). */
@@ -100,8 +68,3 @@ const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   profile_changed: 'account',
   badge: 'account',
 }
-
-/** An epoch has 32 bits, an offset less than 2^48, whose digits a double holds exactly. */
-const POSITION_FORM = /^(0|[1-9a-z][0-9a-z]{0,6})-(0|[1-9][0-9]{0,13})(?:-[\w-]{22})?$/
-const LIVE_FORM = /^[0-9a-z]+-[0-9]+-[\w-]{22}$/
-const EPOCH_MAX = 2 ** 32 - 1

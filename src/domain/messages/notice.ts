@@ -77,16 +77,6 @@ export function isSameBadge(one: Badge, other: Badge): boolean {
   return one.friendRequests === other.friendRequests && one.missedCalls === other.missedCalls
 }
 
-/** Whether the notice's body says the badge, as it is when a device reads it. */
-export function carriesBadge({ kind }: Notice): boolean {
-  return kind === 'call_cancelled' || kind === 'call_missed'
-}
-
-/** An id of no other event: 22 base64url characters. `randomBytes` gives that many bytes of a cryptographic generator. */
-export function newEventId(randomBytes: (length: number) => Uint8Array): string {
-  return Buffer.from(randomBytes(EVENT_ID_BYTES)).toString('base64url')
-}
-
 /** Those that are pushed to devices, whether connected or not (contract 6); those of calls have rules of their own. */
 export function isPushed(notice: NoticeBody): boolean {
   switch (notice.kind) {
@@ -102,6 +92,3 @@ export function isPushed(notice: NoticeBody): boolean {
       return false
   }
 }
-
-/** As many as a UUID has, which APNs wants of each push. */
-const EVENT_ID_BYTES = 16

@@ -15,7 +15,8 @@ import type { World } from '../../runtime/clock.ts'
 import type { Port } from '../../runtime/port.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { Codec, type RemoteReply } from './codec.ts'
-import { FrameReader, frameHead } from './frames.ts'
+import { FrameWriter } from './frame-writer.ts'
+import { FrameReader } from './frames.ts'
 
 /** The other process, by its own words. */
 export interface Peer {
@@ -64,25 +65,19 @@ export class Link implements Port {
   readonly #options: LinkOptions
   readonly #codec: Codec
   readonly #reader: FrameReader
+  readonly #writer: FrameWriter
   readonly #waitingBytesMax: number
   #silenceMsMax: number
   readonly #stopTicking: () => void
   /** Asks that wait for the other end, by number. */
   readonly #asks = new Map<number, PendingAsk<never>>()
   #lastNumber = 0
-  /** The next frame so far. */
-  #parts: Buffer[] = []
-  #partsBytes = 0
-  #isFlushing = false
-  /** Set while the frame waits for what may not wait. */
-  #stopWaiting: (() => void) | undefined
   /** Told to several actors in a row, it is written once. */
   #told: Told | undefined
   #peer: Peer | undefined
   #isClosed = false
   #heardAtMs: number
   #tickedAtMs: number
-  #isQuiet = true
   /** Whether a promise of `onMessage` is waited for. */
   #isHolding = false
   /** Entries that came meanwhile. */
@@ -106,6 +101,7 @@ export class Link implements Port {
       localRef: (kind, id) => this.#served(kind, id),
     })
     this.#reader = new FrameReader(FRAME_BYTES_MAX, frame => this.#onFrame(frame))
+    this.#writer = new FrameWriter(socket, world, () => this.#writeTold())
     this.#heardAtMs = this.#tickedAtMs = world.monotonicMs()
     socket.on('data', (chunk: Buffer) => this.#onBytes(chunk))
     socket.on('error', error => this.#lose('failed', `the connection failed: ${messageOf(error)}`))
@@ -124,7 +120,7 @@ export class Link implements Port {
     }
     this.#writeTold()
     this.#told = { kind, ids: [id], message, instead }
-    this.#flushSoon()
+    this.#writer.flushSoon()
     return true
   }
 
@@ -143,7 +139,7 @@ export class Link implements Port {
   sendSoon(message: unknown): void {
     if (this.#isClosed) return
     this.#writeTold()
-    this.#pack([MESSAGE, message], () => this.#flushLater())
+    this.#pack([MESSAGE, message], () => this.#writer.flushLater())
   }
 
   ask(kind: string, id: string, ask: PendingAsk<never>, deadlineMs: number): boolean {
@@ -158,7 +154,7 @@ export class Link implements Port {
   /** Sends the messages told so far and ends the connection. Refuses asks under way. */
   close(): void {
     if (this.#isClosed) return
-    this.#flush()
+    this.#writer.flush()
     this.#end(new SignalError('STORE_UNAVAILABLE', 'the link to the other process is closed'))
     this.#options.socket.end()
   }
@@ -173,11 +169,7 @@ export class Link implements Port {
   }
 
   get #hasRoom(): boolean {
-    return !this.#isClosed && this.#waitingBytes <= this.#waitingBytesMax
-  }
-
-  get #waitingBytes(): number {
-    return this.#options.socket.writableLength + this.#partsBytes
+    return !this.#isClosed && this.#writer.waitingBytes <= this.#waitingBytesMax
   }
 
   #write(entry: readonly unknown[]): void {
@@ -192,7 +184,7 @@ export class Link implements Port {
     this.#pack(instead === undefined ? [TELL, kind, ids, message] : [TELL, kind, ids, message, instead])
   }
 
-  #pack(entry: readonly unknown[], schedule = () => this.#flushSoon()): void {
+  #pack(entry: readonly unknown[], schedule = () => this.#writer.flushSoon()): void {
     try {
       this.#add(this.#codec.pack(entry), schedule)
     } catch (error) {
@@ -202,48 +194,15 @@ export class Link implements Port {
   }
 
   #add(part: Buffer, schedule: () => void): void {
-    schedule()
-    this.#parts.push(part)
-    this.#partsBytes += part.length
     // Control messages have a bound, too: an end that does not read is given up.
-    if (this.#waitingBytes > this.#waitingBytesMax + CONTROL_BYTES_MAX)
-      this.#lose('failed', 'the other process is too slow')
-    else if (this.#partsBytes >= FRAME_BYTES_FULL) this.#flush()
-  }
-
-  #flushSoon(): void {
-    if (this.#isFlushing) return
-    this.#isFlushing = true
-    this.#options.world.immediate(() => this.#flush())
-  }
-
-  #flushLater(): void {
-    if (this.#isFlushing || this.#stopWaiting !== undefined) return
-    this.#stopWaiting = this.#options.world.every(PATIENCE_MS, () => this.#flush())
-  }
-
-  #flush(): void {
-    this.#isFlushing = false
-    this.#stopWaiting?.()
-    this.#stopWaiting = undefined
-    if (this.#isClosed) return
-    this.#writeTold()
-    if (this.#parts.length > 0) this.#send()
-  }
-
-  /** Sends the next frame as far as it is. */
-  #send(): void {
-    // One buffer: most parts have a few dozen octets, and a write of many buffers costs more than to copy them.
-    this.#options.socket.write(Buffer.concat([frameHead(this.#partsBytes), ...this.#parts]))
-    this.#parts = []
-    this.#partsBytes = 0
-    this.#isQuiet = false
+    if (this.#writer.waitingBytes + part.length > this.#waitingBytesMax + CONTROL_BYTES_MAX)
+      return this.#lose('failed', 'the other process is too slow')
+    schedule()
+    this.#writer.add(part)
   }
 
   #onTick(): void {
-    // Mostly an empty frame; what waits for the end of the turn goes along.
-    if (this.#isQuiet) this.#send()
-    this.#isQuiet = true
+    this.#writer.beat()
     const { world } = this.#options
     const nowMs = world.monotonicMs()
     // After a pause of this process itself, what the other end said may still wait to be read.
@@ -279,7 +238,7 @@ export class Link implements Port {
     this.#options.socket.pause()
     until.then(
       () => this.#goOn(),
-      (error: unknown) => this.#lose('failed', `what was message can not be heeded: ${messageOf(error)}`),
+      (error: unknown) => this.#lose('failed', `a message can not be handled: ${messageOf(error)}`),
     )
   }
 
@@ -403,8 +362,7 @@ export class Link implements Port {
   #end(reason: SignalError): void {
     this.#isClosed = true
     this.#stopTicking()
-    this.#stopWaiting?.()
-    this.#parts = []
+    this.#writer.close()
     this.#told = undefined
     for (const ask of [...this.#asks.values()]) ask.discard(reason)
   }
@@ -438,13 +396,9 @@ const ANSWER = 3
 const REFUSAL = 4
 const MESSAGE = 5
 const FRAME_BYTES_MAX = 64 * 1_048_576
-/** A frame this long is sent before the turn ends. */
-const FRAME_BYTES_FULL = 1_048_576
 const WAITING_BYTES_MAX = 16 * 1_048_576
 const CONTROL_BYTES_MAX = 32 * 1_048_576
 const DEADLINE_MS_MAX = 600_000
-/** How long what may wait does. */
-const PATIENCE_MS = 10
 const BEAT_MS = 500
 const SILENCE_MS = 2_000
 /** Before the peer's first frame: on crowded cores a program takes seconds to load. */

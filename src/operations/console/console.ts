@@ -29,12 +29,6 @@ import { RequestLog, type RequestReader } from './requests.ts'
 import { type Reset, resetRoute } from './reset.ts'
 import { Simulator, type SimulatorProgram } from './simulator.ts'
 
-export interface DevConsoleDeps {
-  readonly nowMs: () => number
-  /** Shows codes to who has started the server. */
-  readonly print: (line: string) => void
-}
-
 /** Facts the console reads from other parts on demand. */
 export interface ConsoleSources extends GuardOptions {
   /** Where devices reach the media gateway, if there is one. */
@@ -58,9 +52,10 @@ export class DevConsole {
   readonly #live: LiveView
   readonly #simulator = new Simulator()
 
-  constructor({ nowMs, print }: DevConsoleDeps) {
-    this.#requests = new RequestLog({ nowMs })
-    this.feed = new ConsoleFeed({ nowMs, requests: this.#requests })
+  /** `print` shows codes to who has started the server. */
+  constructor(nowMs: () => number, print: (line: string) => void) {
+    this.#requests = new RequestLog(nowMs)
+    this.feed = new ConsoleFeed(nowMs, this.#requests)
     this.#deliveries = new Deliveries(nowMs, print)
     this.#live = new LiveView(nowMs)
   }

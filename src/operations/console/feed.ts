@@ -9,19 +9,6 @@ import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 import type { ConsoleFact } from './events.ts'
 import { jsonAnswer } from './page-route.ts'
 
-export interface ConsoleFeedOptions {
-  readonly nowMs: () => number
-  /** Told beside the events. */
-  readonly requests?: ToldRequests
-  /** How long an answer waits for something to tell. */
-  readonly waitMs?: number
-  readonly eventsMax?: number
-  /** Sum over all events, as sent. */
-  readonly charsMax?: number
-  /** Requests that may wait at once; the next gets a request to come back. */
-  readonly waitersMax?: number
-}
-
 /** Requests by their numbers: the newest one's, and the JSON of those after one. */
 export interface ToldRequests {
   readonly sequence: number
@@ -32,10 +19,7 @@ export class ConsoleFeed {
   readonly startedAtMs: number
   readonly #nowMs: () => number
   readonly #requests: ToldRequests | undefined
-  readonly #waitMs: number
-  readonly #eventsMax: number
-  readonly #charsMax: number
-  readonly #waitersMax: number
+  readonly #bounds: typeof BOUNDS
   /** JSON, oldest first; the newest has `#sequence`. */
   #texts: string[] = []
   /** Events at the front of `#texts` that are forgotten. */
@@ -45,14 +29,12 @@ export class ConsoleFeed {
   readonly #waiters = new Set<() => void>()
   #isClosed = false
 
-  constructor(options: ConsoleFeedOptions) {
-    this.#nowMs = options.nowMs
-    this.#requests = options.requests
-    this.#waitMs = options.waitMs ?? WAIT_MS
-    this.#eventsMax = options.eventsMax ?? EVENTS_MAX
-    this.#charsMax = options.charsMax ?? CHARS_MAX
-    this.#waitersMax = options.waitersMax ?? WAITERS_MAX
-    this.startedAtMs = options.nowMs()
+  /** Tells requests, if there are any, beside the events. */
+  constructor(nowMs: () => number, requests?: ToldRequests, bounds: Partial<typeof BOUNDS> = {}) {
+    this.#nowMs = nowMs
+    this.#requests = requests
+    this.#bounds = { ...BOUNDS, ...bounds }
+    this.startedAtMs = nowMs()
   }
 
   /** The newest event's number; 0 before the first. */
@@ -117,8 +99,8 @@ export class ConsoleFeed {
   /** Resolves with true at the next event or request, and with false when there was none for as long as one waits. */
   async #somethingNew(): Promise<boolean> {
     if (this.#isClosed) return false
-    if (this.#waiters.size >= this.#waitersMax) {
-      throw new SignalError('OVERLOADED', `${this.#waitersMax} others wait for the feed`)
+    if (this.#waiters.size >= this.#bounds.waitersMax) {
+      throw new SignalError('OVERLOADED', `${this.#bounds.waitersMax} others wait for the feed`)
     }
     return new Promise<boolean>(resolve => {
       const end = (isNew: boolean): void => {
@@ -127,7 +109,7 @@ export class ConsoleFeed {
         resolve(isNew && !this.#isClosed)
       }
       const wake = () => end(true)
-      const timer = setTimeout(end, this.#waitMs, false).unref()
+      const timer = setTimeout(end, this.#bounds.waitMs, false).unref()
       this.#waiters.add(wake)
     })
   }
@@ -141,13 +123,16 @@ export class ConsoleFeed {
   }
 
   #forgetOldest(): void {
-    while (this.size.events > this.#eventsMax || (this.#chars > this.#charsMax && this.size.events > 1)) {
+    while (
+      this.size.events > this.#bounds.eventsMax ||
+      (this.#chars > this.#bounds.charsMax && this.size.events > 1)
+    ) {
       this.#chars -= this.#texts[this.#forgotten]!.length
       this.#texts[this.#forgotten] = ''
       this.#forgotten += 1
     }
     // Shifting a long array for each event would cost more than the event.
-    if (this.#forgotten <= this.#eventsMax) return
+    if (this.#forgotten <= this.#bounds.eventsMax) return
     this.#texts = this.#texts.slice(this.#forgotten)
     this.#forgotten = 0
   }
@@ -169,11 +154,13 @@ function numberIn(query: string, name: string): number | undefined {
   return Number(text)
 }
 
-/** Below the time after which proxies and browsers give up on an answer. */
-const WAIT_MS = 20_000
-const EVENTS_MAX = 2_000
-/** Bounds what large calls and pushes add up to. */
-const CHARS_MAX = 8_000_000
+const BOUNDS = {
+  /** How long an answer waits for something to tell: below the time after which proxies and browsers give up on it. */
+  waitMs: 20_000,
+  eventsMax: 2_000,
+  /** Sum over all events, as sent: large calls and pushes add up. */
+  charsMax: 8_000_000,
+  /** Requests that may wait at once; the next gets a request to come back. A browser has six connections to a server. */
+  waitersMax: 64,
+}
 const EVENTS_PER_ANSWER_MAX = 500
-/** A browser has six connections to a server. */
-const WAITERS_MAX = 64

@@ -1,5 +1,6 @@
 /** Connected devices and live calls, as far as the console has heard. */
 
+import { Recent } from '../../recent.ts'
 import type { DecidedCall } from './facts.ts'
 
 export interface ConnectedDevice {
@@ -12,8 +13,10 @@ export class LiveView {
   readonly #nowMs: () => number
   /** By device, the last that came last. */
   readonly #devices = new Map<bigint, ConnectedDevice>()
-  /** The last that changed last. */
-  readonly #calls = new Map<bigint, DecidedCall>()
+  /**
+   * The last that changed last. A call of a room that was given up ends without a word; such ones must not add up.
+   */
+  readonly #calls = new Recent<bigint, DecidedCall>(CALLS_KEPT_MAX)
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
@@ -36,8 +39,6 @@ export class LiveView {
       endedAtMs,
       participants: participants.map(({ userId, displayName, state }) => ({ userId, displayName, state })),
     })
-    // A call of a room that was given up ends without a word; such ones must not add up.
-    if (this.#calls.size > CALLS_KEPT_MAX) this.#calls.delete(this.#calls.keys().next().value!)
   }
 
   /** The newest of each, newest first, and how many there are in all. */

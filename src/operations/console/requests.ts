@@ -4,6 +4,7 @@
  */
 
 import { SignalError } from '../../errors.ts'
+import { Recent } from '../../recent.ts'
 import type { ServedRequest, ShownRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { RequestDetail, RequestRow } from './events.ts'
@@ -19,13 +20,6 @@ export interface RequestReader {
   readonly unknownFieldsOf: (method: string, route: string, body: Uint8Array) => readonly string[]
 }
 
-export interface RequestLogOptions {
-  readonly nowMs: () => number
-  readonly rowsMax?: number
-  /** Sum over all bodies. */
-  readonly bytesMax?: number
-}
-
 type Requester = NonNullable<ShownRequest['requester']>
 
 interface Kept extends Omit<ShownRequest, 'body' | 'answer'> {
@@ -38,21 +32,19 @@ interface Kept extends Omit<ShownRequest, 'body' | 'answer'> {
 
 export class RequestLog {
   readonly #nowMs: () => number
-  readonly #rowsMax: number
-  readonly #bytesMax: number
+  readonly #bounds: typeof BOUNDS
   /** Oldest first. */
   #kept: Kept[] = []
   /** Bytes of the kept bodies, which belong to the newest requests. */
   #bytes = 0
   #sequence = 0
   /** By request id, of requests that are not answered yet. */
-  readonly #requesters = new Map<string, Requester>()
+  readonly #requesters = new Recent<string, Requester>(REQUESTERS_MAX)
   #reader: RequestReader | undefined
 
-  constructor({ nowMs, rowsMax = ROWS_MAX, bytesMax = BYTES_MAX }: RequestLogOptions) {
+  constructor(nowMs: () => number, bounds: Partial<typeof BOUNDS> = {}) {
     this.#nowMs = nowMs
-    this.#rowsMax = rowsMax
-    this.#bytesMax = bytesMax
+    this.#bounds = { ...BOUNDS, ...bounds }
   }
 
   /** The newest row's number; 0 before the first. */
@@ -68,8 +60,6 @@ export class RequestLog {
   /** The request's token was good; its answer comes to `add` or `put`. */
   readonly noteRequester = ({ requestId }: { readonly requestId: string }, requester: Requester): void => {
     this.#requesters.set(requestId, requester)
-    if (this.#requesters.size <= REQUESTERS_MAX) return
-    for (const oldest of this.#requesters.keys()) return void this.#requesters.delete(oldest)
   }
 
   /** Returns false for requests of the console and other pages of a development server, which are many, and ours. */
@@ -99,8 +89,8 @@ export class RequestLog {
     this.#requesters.delete(requestId)
     this.#kept.push(kept)
     this.#bytes += bytesOf(kept)
-    if (this.#kept.length > this.#rowsMax) this.#bytes -= bytesOf(this.#kept.shift()!)
-    if (this.#bytes > this.#bytesMax) this.#forgetBodies()
+    if (this.#kept.length > this.#bounds.rowsMax) this.#bytes -= bytesOf(this.#kept.shift()!)
+    if (this.#bytes > this.#bounds.bytesMax) this.#forgetBodies()
   }
 
   /** The kept requests, which are forgotten by it. */
@@ -138,7 +128,7 @@ export class RequestLog {
       this.#bytes -= bytesOf(kept)
       kept.body = undefined
       kept.answer = undefined
-      if (this.#bytes <= this.#bytesMax) return
+      if (this.#bytes <= this.#bounds.bytesMax) return
     }
   }
 }
@@ -200,8 +190,8 @@ function shown(
 }
 
 const OWN_PAGES = /^\/(?:dev|docs)(?:\/|$)|^\/$/
-const ROWS_MAX = 300
-const BYTES_MAX = 4_000_000
+/** `bytesMax` is the sum over all bodies. */
+const BOUNDS = { rowsMax: 300, bytesMax: 4_000_000 }
 /** More than are answered at the same time. */
 const REQUESTERS_MAX = 1_000
 /** Limit for one body. */

@@ -29,7 +29,7 @@ export class Following {
 
   constructor({ config, world, onFault }: Process, parent: Link, { lastChange, head }: Welcome) {
     this.#database = LmdbStore.openReadOnly(config.dataFolder)
-    this.store = new FollowedStore({ database: this.#database, lastChange, newsOf: inboxNewsOf, onFault })
+    this.store = new FollowedStore(this.#database, lastChange, inboxNewsOf, onFault)
     const logStore = new LogStore(this.store)
     const keys = readKeys(config)
     const published = new PublishedLog(logStore, keys.signer)

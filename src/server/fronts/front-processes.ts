@@ -10,6 +10,7 @@ import { Socket } from 'node:net'
 import { extname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { backOffMs } from '../../back-off.ts'
 import type { Logger } from '../../operations/log.ts'
 import type { World } from '../../runtime/clock.ts'
 
@@ -29,7 +30,7 @@ export interface FrontProcessesDeps {
   readonly onStarted: (socket: Duplex, name: string) => FrontHandle
   /** Called when the process of a front has ended. */
   readonly onEnded?: () => void
-  readonly world: Pick<World, 'monotonicMs' | 'every'>
+  readonly world: Pick<World, 'monotonicMs' | 'every' | 'random'>
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** Path of what a front runs. */
   readonly program?: string
@@ -40,8 +41,8 @@ interface Front {
   readonly child: ChildProcess
   readonly handle: FrontHandle | undefined
   readonly startedAtMs: number
-  /** How long it would wait for its next start, if it ended soon. */
-  readonly pauseMs: number
+  /** How many processes of this name ended soon, one after the other, before this one. */
+  readonly failures: number
 }
 
 export class FrontProcesses {
@@ -54,7 +55,7 @@ export class FrontProcesses {
 
   constructor(deps: FrontProcessesDeps) {
     this.#deps = deps
-    for (let number = 1; number <= deps.count; number++) this.#start(`front-${number}`, PAUSE_MS_MIN)
+    for (let number = 1; number <= deps.count; number++) this.#start(`front-${number}`, 0)
   }
 
   get figures(): { readonly ready: number; readonly restarts: number } {
@@ -76,7 +77,7 @@ export class FrontProcesses {
     cancel()
   }
 
-  #start(name: string, pauseMs: number): void {
+  #start(name: string, failures: number): void {
     const { program = PROGRAM, args = [], onStarted, world, logger } = this.#deps
     const child = spawn(process.execPath, [...process.execArgv, program, name, ...args], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
@@ -86,13 +87,13 @@ export class FrontProcesses {
     if (pid === undefined) {
       child.once('error', err => {
         logger.warn({ event: 'front-not-started', front: name, err })
-        this.#startLater(name, pauseMs)
+        this.#startLater(name, failures + 1)
       })
       return
     }
     logger.info({ event: 'front-started', front: name, pid })
     const socket = child.stdio[FRONT_FD] as Socket
-    const front: Front = { name, child, handle: onStarted(socket, name), startedAtMs, pauseMs }
+    const front: Front = { name, child, handle: onStarted(socket, name), startedAtMs, failures }
     this.#running.add(front)
     // A front that has lost the writer ends by itself, unless it hangs; then it would still be given connections.
     let cancelKill = () => {}
@@ -115,15 +116,17 @@ export class FrontProcesses {
     if (this.#isStopping) return logger.info(line)
     logger.warn(line)
     const wasSteady = world.monotonicMs() - startedAtMs >= STEADY_MS
-    this.#startLater(name, wasSteady ? PAUSE_MS_MIN : front.pauseMs)
+    this.#startLater(name, wasSteady ? 1 : front.failures + 1)
   }
 
-  #startLater(name: string, pauseMs: number): void {
+  #startLater(name: string, failures: number): void {
     if (this.#isStopping) return
+    const { world } = this.#deps
+    const pauseMs = backOffMs(BACK_OFF, failures, () => world.random())
     const cancel = this.#after(pauseMs, () => {
       this.#cancelStarts.delete(cancel)
       this.#restarts++
-      this.#start(name, Math.min(2 * pauseMs, PAUSE_MS_MAX))
+      this.#start(name, failures)
     })
     this.#cancelStarts.add(cancel)
   }
@@ -162,8 +165,7 @@ const PROGRAM = fileURLToPath(new URL(`../../front${extname(import.meta.filename
 /** Where a front finds the connection. */
 const FRONT_FD = 3
 const WRITERS_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const PAUSE_MS_MIN = 250
-const PAUSE_MS_MAX = 10_000
+const BACK_OFF = { firstMs: 250, maxMs: 10_000 }
 /** After so long without an end, the next one counts as the first. */
 const STEADY_MS = 60_000
 const LOST_MS = 1_000

@@ -131,7 +131,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
       signalling.onWriterLost(connections)
     },
   })
-  const requests = config.isDevelopment ? new RequestLog(world) : undefined
+  const requests = config.isDevelopment ? new RequestLog(world.nowMs) : undefined
   const reads = openReads({ ...shared, ...(requests && { onRequester: requests.noteRequester }) })
   const served = { ...reads, authentication: shared.authentication, signalling }
   const own = publicRoutes(context, log, served, publicUrl)
@@ -146,11 +146,11 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   observeConnections(metrics, connections, newcomers)
   const front = new Front({ context, system, parent, following, news, signalling, connections, http })
   system.define(
-    frontKind({
-      metrics: () => metrics.text(),
-      renewCertificate: files => http.renewCertificate(files),
-      stop: () => void front.stop().catch(fatal),
-    }),
+    frontKind(
+      () => metrics.text(),
+      files => http.renewCertificate(files),
+      () => void front.stop().catch(fatal),
+    ),
   )
   front.listen(welcome.port).catch(fatal)
   return front

@@ -10,6 +10,7 @@ import type { PostgresLedger } from '../../store/postgres/ledger.ts'
 import type { StoredRow } from '../../store/postgres/snapshot.ts'
 import type { WriterState } from '../../store/postgres/writer-row.ts'
 import { decodeRows } from '../../store/postgres/written-rows.ts'
+import { Watermark } from '../../watermark.ts'
 import { openCopy } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { ConfigError } from '../settings/config.ts'
@@ -83,13 +84,14 @@ export interface CopyDeps {
 export class CopyFollower {
   readonly #deps: CopyDeps
   readonly #follower: Follower
-  /** Resolve when the copy has come this far. */
-  #waiting: { readonly number: number; readonly resolve: () => void }[] = []
+  /** Number of the last change that the copy has. */
+  readonly #applied: Watermark
 
   constructor(deps: CopyDeps) {
     const { ledger, database, context, onWriter, onCurrent } = deps
     this.#deps = deps
     const { number, epoch } = database.copyState!
+    this.#applied = new Watermark(database.lastChange)
     this.#follower = ledger.follow({
       after: { number, epoch },
       onChanges: async changes => {
@@ -123,8 +125,7 @@ export class CopyFollower {
 
   /** Resolves when the copy has this change. */
   reached(number: number): Promise<void> {
-    if (this.#deps.database.lastChange >= number) return Promise.resolve()
-    return new Promise(resolve => this.#waiting.push({ number, resolve }))
+    return this.#applied.wait(number)
   }
 
   close(): Promise<void> {
@@ -133,9 +134,7 @@ export class CopyFollower {
 
   #onApplied(): void {
     const { database, onApplied } = this.#deps
-    const reached = this.#waiting.filter(({ number }) => number <= database.lastChange)
-    this.#waiting = this.#waiting.filter(each => !reached.includes(each))
-    for (const { resolve } of reached) resolve()
+    this.#applied.reach(database.lastChange)
     onApplied()
   }
 

@@ -46,8 +46,7 @@ export class Process {
     this.say = say
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
     this.#origins = new OriginLog(logger, this.world.monotonicMs)
-    this.devConsole =
-      config.isDevelopment && !isFront ? new DevConsole({ nowMs: this.world.nowMs, print: say }) : undefined
+    this.devConsole = config.isDevelopment && !isFront ? new DevConsole(this.world.nowMs, say) : undefined
     observeProcess(this.metrics)
     if (isFront) this.metrics.leaveOutWriters()
     else {

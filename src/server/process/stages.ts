@@ -1,7 +1,7 @@
 /** The stages of a stop, in one order for every role of a process. A part says what ends in which stage. */
 
 /** Each stage needs what ends in later ones: an answer needs the actors, these need the log, and that needs the store. */
-const STOP_STAGES = [
+export const STOP_STAGES = [
   /** No client connects any more. */
   'listening',
   /** Fronts end. Their clients connect elsewhere. */

@@ -61,28 +61,7 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
   )
   return {
     idsAs: reader.oneOf('CALLSIGN_JSON_IDS', ['string', 'number'], 'string'),
-    lifetimes: {
-      accessS: reader.integer('CALLSIGN_AUTH_ACCESS_SECONDS', {
-        usual: 3_600,
-        min: 60,
-        max: DAY_S,
-        unit: 'seconds',
-      }),
-      refreshS: reader.integer('CALLSIGN_AUTH_REFRESH_SECONDS', {
-        usual: 60 * DAY_S,
-        usualText: '5184000, 60 days',
-        min: 3_600,
-        max: YEAR_S,
-        unit: 'seconds',
-      }),
-      sessionS: reader.integer('CALLSIGN_AUTH_SESSION_SECONDS', {
-        usual: YEAR_S,
-        usualText: '31536000, 365 days',
-        min: 3_600,
-        max: 10 * YEAR_S,
-        unit: 'seconds',
-      }),
-    },
+    lifetimes: lifetimes(reader),
     stepUpS: reader.integer('CALLSIGN_AUTH_STEP_UP_SECONDS', {
       usual: 0,
       min: 0,
@@ -137,6 +116,31 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
         return { packageName, fingerprint }
       }),
     lookupsNeedToken: reader.flag('CALLSIGN_KT_REQUIRE_AUTH', '1'),
+  }
+}
+
+function lifetimes(reader: EnvironmentReader): TokenLifetimes {
+  return {
+    accessS: reader.integer('CALLSIGN_AUTH_ACCESS_SECONDS', {
+      usual: 3_600,
+      min: 60,
+      max: DAY_S,
+      unit: 'seconds',
+    }),
+    refreshS: reader.integer('CALLSIGN_AUTH_REFRESH_SECONDS', {
+      usual: 60 * DAY_S,
+      usualText: '5184000, 60 days',
+      min: 3_600,
+      max: YEAR_S,
+      unit: 'seconds',
+    }),
+    sessionS: reader.integer('CALLSIGN_AUTH_SESSION_SECONDS', {
+      usual: YEAR_S,
+      usualText: '31536000, 365 days',
+      min: 3_600,
+      max: 10 * YEAR_S,
+      unit: 'seconds',
+    }),
   }
 }
 

@@ -8,18 +8,11 @@ import { join, resolve } from 'node:path'
 import type { Rates } from '../../domain/rates.ts'
 import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
 import { EnvironmentReader, type Listener, PORTS, type Setting } from './environment.ts'
+import { type GrpcAccess, readGrpcAccess } from './grpc-settings.ts'
 import { type LogKeys, type PublicKeys, readKeySettings } from './key-settings.ts'
 import { type NodeConfig, readNodeSettings } from './node-settings.ts'
 import { readRates } from './rate-settings.ts'
-import {
-  hasCertificates,
-  isAddressRange,
-  isInside,
-  isKeyPair,
-  isOrigin,
-  isPin,
-  isSha256,
-} from './setting-forms.ts'
+import { isAddressRange, isInside, isKeyPair, isOrigin, isSha256 } from './setting-forms.ts'
 import { readSettingsFile } from './settings-file.ts'
 import { readWitnessSettings, type WitnessConfig } from './witness-settings.ts'
 
@@ -46,15 +39,7 @@ export interface Config {
     /** Such as `ios/1.4.0`; platforms that are not named are served in any version. */
     readonly minClientVersions: readonly string[]
   }
-  readonly grpc: Listener & {
-    readonly token?: string
-    readonly tls?: {
-      readonly certificate: Buffer
-      readonly key: Buffer
-      readonly clientAuthority?: Buffer
-      readonly clientPins: readonly string[]
-    }
-  }
+  readonly grpc: Listener & GrpcAccess
   readonly admin: Listener
   /** Absent: the server is one machine. */
   readonly node?: NodeConfig
@@ -149,7 +134,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     dataFolder,
     developmentJanus: reader.oneOf('CALLSIGN_DEV_JANUS', ['auto', 'off'], 'auto'),
     http: { ...http, ...httpAccess(reader) },
-    grpc: { ...grpc, ...grpcAccess(reader) },
+    grpc: { ...grpc, ...readGrpcAccess(reader) },
     admin,
     fronts: reader.integer('CALLSIGN_FRONTS', {
       usual: isDevelopment ? 0 : Math.min(availableParallelism() - 1, USUAL_FRONTS_MAX),
@@ -282,43 +267,6 @@ function keysAndWitnesses(
   const keys = readKeySettings(reader, isDevelopment)
   const witnesses = readWitnessSettings(reader, keys.keys)
   return { ...keys, ...(witnesses && { witnesses }) }
-}
-
-function grpcAccess(reader: EnvironmentReader): Pick<Config['grpc'], 'token' | 'tls'> {
-  const token = reader.secret('CALLSIGN_GRPC_TOKEN')
-  const certificate = reader.file('CALLSIGN_GRPC_TLS_CERT')
-  const key = reader.file('CALLSIGN_GRPC_TLS_KEY')
-  const clientAuthority = reader.file('CALLSIGN_GRPC_TLS_CLIENT_CA')
-  const clientPins = reader.list(
-    'CALLSIGN_GRPC_TLS_CLIENT_PINS',
-    isPin,
-    'SHA-256 hashes of client keys in base64, as `callsign pin` prints them',
-  )
-  if ((certificate === undefined) !== (key === undefined)) {
-    reader.problems.push('CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are set together or not at all')
-  }
-  if (certificate !== undefined && key !== undefined && !isKeyPair(certificate, key)) {
-    reader.problems.push(
-      'CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are not a certificate and its key (PEM)',
-    )
-  }
-  if (clientAuthority !== undefined && !hasCertificates(clientAuthority)) {
-    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_CA names a file without a certificate (PEM)')
-  }
-  if (reader.text('CALLSIGN_GRPC_TLS_CLIENT_PINS') !== undefined && clientPins.length === 0) {
-    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_PINS holds no pin')
-  }
-  if (clientAuthority !== undefined && certificate === undefined) {
-    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_CA needs CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY')
-  }
-  if (clientPins.length > 0 && clientAuthority === undefined) {
-    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_PINS needs CALLSIGN_GRPC_TLS_CLIENT_CA')
-  }
-  const tls =
-    certificate === undefined || key === undefined
-      ? undefined
-      : { certificate, key, clientPins, ...(clientAuthority === undefined ? {} : { clientAuthority }) }
-  return { ...(token === undefined ? {} : { token }), ...(tls === undefined ? {} : { tls }) }
 }
 
 /** A phone would find nothing there. */

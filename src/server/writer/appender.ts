@@ -4,13 +4,12 @@ import { logAppenderKind } from '../../../actors/log-appender.ts'
 import type { LogAppenderMessage } from '../../../actors/messages.ts'
 import { SignalError } from '../../errors.ts'
 import type { FrontLinks } from '../../fronts/front-links.ts'
-import { type RegistrationDeps, registerKey } from '../../keyserver/registration.ts'
+import { type Alongside, KeyRegistration, type LoggedKeyRequest } from '../../keyserver/registration.ts'
 import type { WitnessRounds } from '../../keyserver/witness-rounds.ts'
 import { APPEND_DEADLINE_MS } from '../../limits.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
-import type { Register } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 
@@ -62,31 +61,25 @@ export async function startAppender(
   return logAppender
 }
 
-export function registrationOf(
-  context: Process,
-  { vrf }: OpenedLog,
-  logAppender: Ref<LogAppenderMessage>,
-): Register {
+export function registrationOf(context: Process, { vrf }: OpenedLog, logAppender: Ref<LogAppenderMessage>) {
   const { config, metrics, logger } = context
-  const registration: RegistrationDeps = {
-    isFrozen: config.log.isFrozen,
-    vrf,
-    append: key =>
-      logAppender
-        .ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS)
-        .catch(error => {
-          const isLate = error instanceof SignalError && error.code === 'DEADLINE_EXCEEDED'
-          if (!isLate || config.log.witnesses === undefined) throw error
-          throw new SignalError('LOG_UNAVAILABLE', 'the log’s witnesses did not answer in time', {
-            cause: error,
-          })
-        }),
-    onRegistered: index => {
-      metrics.registrations.inc()
-      logger.info({ event: 'registered', index })
-    },
+  const append = async (key: LoggedKeyRequest) => {
+    const index = await logAppender
+      .ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS)
+      .catch(error => {
+        const isLate = error instanceof SignalError && error.code === 'DEADLINE_EXCEEDED'
+        if (!isLate || config.log.witnesses === undefined) throw error
+        throw new SignalError('LOG_UNAVAILABLE', 'the log’s witnesses did not answer in time', {
+          cause: error,
+        })
+      })
+    metrics.registrations.inc()
+    logger.info({ event: 'registered', index })
+    return index
   }
-  return (...key) => registerKey(registration, ...key)
+  const registration = new KeyRegistration(config.log.isFrozen, vrf, append)
+  return (userId: bigint, deviceId: bigint, publicKey: string, alongside?: Alongside) =>
+    registration.register({ userId, deviceId, publicKey, alongside })
 }
 
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */

@@ -2,6 +2,7 @@
 
 import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
+import type { ApiDeps } from '../../api/deps.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import { lasts } from '../../domain/accounts/session.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
@@ -10,7 +11,7 @@ import type { Newcomers } from '../../transport/newcomers.ts'
 import { isOnLanOnly } from '../addresses.ts'
 import { openStores, type Stores } from '../application-stores.ts'
 import { CallRooms } from '../call-rooms.ts'
-import type { Register, StartedApplication } from '../listeners.ts'
+import type { StartedApplication } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
@@ -24,7 +25,7 @@ import { type Application, openApplication } from './writes.ts'
 
 interface ApplicationDeps {
   readonly publicUrl: () => string
-  readonly register: Register
+  readonly register: ApiDeps['register']
   readonly newcomers: Newcomers
 }
 

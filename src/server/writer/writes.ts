@@ -176,10 +176,18 @@ function openAccounts(serving: WriterServing, senders: Senders) {
   const base = { ...serving, ...stores }
   // In development what has no sender is shown instead.
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
-  const smsBudget = new SmsBudget({ ...base, budgets: config.smsBudgets, onStopped: serving.onSmsStopped })
+  const smsBudget = new SmsBudget(stores.database, stores.expiries, config.smsBudgets, serving.onSmsStopped)
   const budget = rateLimits === undefined ? {} : { smsBudget }
-  const letters = new AccountLetters({ ...base, ...budget, isTestIdentifier: key => testCodes.has(key) })
+  const letters = new AccountLetters(
+    stores.accounts,
+    stores.outbox,
+    key => testCodes.has(key),
+    budget.smsBudget,
+  )
   const appleConsents = new AppleConsents(base)
+  const providers = config.providers.map(
+    options => [options.name, new IdentityProvider(options, serving)] as const,
+  )
   const erasers = [
     stores.devices,
     stores.deviceLists,
@@ -199,14 +207,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
       appleConsents,
       erasers: erasers.map(store => (change, userId) => store.eraseOf(change, userId)),
     }),
-    identities: new SocialIdentities({
-      providers: new Map(
-        config.providers.map(options => [options.name, new IdentityProvider(options, serving)]),
-      ),
-      apple: senders.apple,
-      appleConsents,
-      isDevelopment,
-    }),
+    identities: new SocialIdentities(new Map(providers), senders.apple, appleConsents, isDevelopment),
     identityTokens: new IdentityTokenStore(base),
   }
 }

@@ -11,25 +11,29 @@ import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { SmsBudget } from './sms-budget.ts'
 
-export interface AccountLettersDeps {
-  readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
-  readonly outbox: Pick<OutboxStore, 'add'>
-  /** Identifiers of reviewers and tests (contract 2.2): nothing is sent to them. */
-  readonly isTestIdentifier: (key: string) => boolean
-  /** Left out where the rates of contract 8 are switched off. */
-  readonly smsBudget?: Pick<SmsBudget, 'takeLetter'>
-}
-
 export class AccountLetters {
-  readonly #deps: AccountLettersDeps
+  readonly #accounts: Pick<AccountStore, 'read' | 'methodsOf'>
+  readonly #outbox: Pick<OutboxStore, 'add'>
+  /** Identifiers of reviewers and tests (contract 2.2): nothing is sent to them. */
+  readonly #isTestIdentifier: (key: string) => boolean
+  /** Left out where the rates of contract 8 are switched off. */
+  readonly #smsBudget: Pick<SmsBudget, 'takeLetter'> | undefined
 
-  constructor(deps: AccountLettersDeps) {
-    this.#deps = deps
+  constructor(
+    accounts: Pick<AccountStore, 'read' | 'methodsOf'>,
+    outbox: Pick<OutboxStore, 'add'>,
+    isTestIdentifier: (key: string) => boolean,
+    smsBudget?: Pick<SmsBudget, 'takeLetter'>,
+  ) {
+    this.#accounts = accounts
+    this.#outbox = outbox
+    this.#isTestIdentifier = isTestIdentifier
+    this.#smsBudget = smsBudget
   }
 
   /** To every address that the user has now, but one. */
   tellAll(change: Change, userId: UserId, letter: Letter, exceptMethodId?: MethodId): void {
-    for (const method of this.#deps.accounts.methodsOf(change, userId)) {
+    for (const method of this.#accounts.methodsOf(change, userId)) {
       if (method.kind !== 'social' && method.id !== exceptMethodId) this.tell(change, userId, method, letter)
     }
   }
@@ -41,14 +45,14 @@ export class AccountLetters {
     { kind, key }: Pick<AddressMethod, 'kind' | 'key'>,
     letter: Letter,
   ): void {
-    const { accounts, outbox, isTestIdentifier, smsBudget } = this.#deps
-    if (isTestIdentifier(key)) return
+    if (this.#isTestIdentifier(key)) return
     // Else whoever changes the primary method to and fro has as many messages paid for as they like. The user's other
     // addresses and devices are told all the same.
-    if (kind === 'phone' && smsBudget?.takeLetter(change) === false) return
+    if (kind === 'phone' && this.#smsBudget?.takeLetter(change) === false) return
     const channel = kind === 'email' ? 'mail' : 'sms'
-    const language = accounts.read(change, userId)?.acceptLanguage ?? ''
-    outbox.add(change, { channel, to: key, language, letter, expiresAtMs: change.nowMs + SENT_WITHIN_MS })
+    const language = this.#accounts.read(change, userId)?.acceptLanguage ?? ''
+    const expiresAtMs = change.nowMs + SENT_WITHIN_MS
+    this.#outbox.add(change, { channel, to: key, language, letter, expiresAtMs })
   }
 }
 

@@ -121,12 +121,13 @@ interface Sending {
   readonly asker: Asker
   /** Empty where the number is stopped and has no account. */
   readonly recipient: Address | undefined
-  /** Whether it counts against the budget of short messages. */
-  readonly isPaid: boolean
+  /** Stops messages to numbers like this one. Meanwhile none counts against their budget. */
+  readonly stop: SmsStop | undefined
 }
 
-/** An attempt at a code: how the account knows the person, and where the code was asked for. */
+/** An attempt at a code: what was typed, how the account knows the person, and where the code was asked for. */
 interface Trying {
+  readonly otp: string
   readonly trier: Trier
   readonly asker: Asker
   readonly network: string
@@ -163,13 +164,13 @@ export class ChallengeStore {
     const challenge: Challenge = { id, tries: 0, purpose, address, network, language, ...known }
     const stop = this.#sender.stopOf(change, challenge)
     const recipient = this.#sender.recipientOf(change, address, stop)
-    const sending = { challenge, asker, recipient, isPaid: stop === undefined }
+    const sending = { challenge, asker, recipient, stop }
     const shared = decision.kind === 'share' ? decision.code : this.#send(change, sending, last)
     const { code, displaced } = addChallenge(shared, challenge)
     if (displaced !== undefined) this.#codes.removeChallenge(change, displaced.id)
     this.#codes.addChallenge(change, id, key)
     this.#codes.put(change, key, code)
-    return this.#reply(change, code, challenge, asker, stop, nowMs)
+    return this.#reply(change, code, sending)
   }
 
   /**
@@ -196,13 +197,13 @@ export class ChallengeStore {
     const recipient = isByMail
       ? this.#mailRecipient(change, challenge, asker, nowMs)
       : this.#sender.recipientOf(change, address, stop)
-    const sending = { challenge, asker, recipient, isPaid: stop === undefined }
+    const sending = { challenge, asker, recipient, stop }
     const sent =
       decision.kind === 'again'
         ? this.#sendAgain(change, sending, code, decision)
         : this.#send(change, sending, code)
     this.#codes.put(change, key, sent)
-    const reply = this.#reply(change, sent, challenge, asker, stop, nowMs)
+    const reply = this.#reply(change, sent, sending)
     return isByMail ? { ...reply, channel: 'email', sentTo: MASK } : reply
   }
 
@@ -216,8 +217,8 @@ export class ChallengeStore {
     const { id, purpose, address, language, network } = found.challenge
     const confirmed = { kind: 'confirmed', purpose, address, language } as const
     const trier = { kind: 'holder', challengeId: id } as const
-    const trying = { trier, asker: askerOf(found.challenge), network }
-    return this.#try(change, found, trying, otp, confirmed)
+    const trying = { otp, trier, asker: askerOf(found.challenge), network }
+    return this.#try(change, found, trying, confirmed)
   }
 
   /**
@@ -234,14 +235,13 @@ export class ChallengeStore {
     const waitMs = missingForChallenge(this.#counts.read(change, address), asker, nowMs)
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     const confirmed = { kind: 'confirmed', purpose: purposeByAddress(code), address, language: '' } as const
-    return this.#try(change, { key, code }, { trier, asker, network }, otp, confirmed)
+    return this.#try(change, { key, code }, { otp, trier, asker, network }, confirmed)
   }
 
   #try(
     change: Change,
     { key, code }: FoundCode,
-    { trier, asker, network }: Trying,
-    otp: string,
+    { otp, trier, asker, network }: Trying,
     confirmed: Confirmed,
   ): Confirmation {
     const { nowMs } = change
@@ -321,11 +321,11 @@ export class ChallengeStore {
 
   /** Sends a code in the place of the last one, and counts that; the caller keeps it. */
   #send(change: Change, sending: Sending, last: Code | undefined): Code {
-    const { challenge, asker, recipient, isPaid } = sending
+    const { challenge, asker, recipient, stop } = sending
     const { address } = challenge
     const code = replaceCode(last, this.#sender.send(change, challenge, recipient), asker, change.nowMs)
     // Counted while it is stopped, messages to accounts would make the stop longer and so give them away.
-    if (isPaid) this.#sender.countSent(change, challenge)
+    if (stop === undefined) this.#sender.countSent(change, challenge)
     if (this.#sender.isTest(address)) return { ...code, sendCount: 1 }
     this.#countSend(change, address, asker)
     if (recipient === undefined || recipient.key === address.key) return code
@@ -337,15 +337,15 @@ export class ChallengeStore {
   /** Sends the living code again. The cooldown bounds how often, so that the counts need not know. */
   #sendAgain(
     change: Change,
-    { challenge, asker, recipient, isPaid }: Sending,
+    { challenge, asker, recipient, stop }: Sending,
     code: Code,
     { sealed, waitMs }: { readonly sealed: Uint8Array; readonly waitMs: number },
   ): Code {
     const otp = this.#sender.open(sealed)
     if (otp === undefined) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
     const expiresAtMs = code.sentAtMs + CODE_LIFETIME_MS
-    this.#sender.sendAgain(change, challenge, recipient, { otp, expiresAtMs })
-    if (isPaid) this.#sender.countSent(change, challenge)
+    this.#sender.sendOtp(change, challenge, recipient, { otp, expiresAtMs })
+    if (stop === undefined) this.#sender.countSent(change, challenge)
     return repeatCode(code, asker, change.nowMs)
   }
 
@@ -365,15 +365,9 @@ export class ChallengeStore {
     this.#counts.put(change, address, countSend(this.#counts.read(change, address), asker, change.nowMs))
   }
 
-  #reply(
-    view: View,
-    code: Code,
-    { id, address }: Challenge,
-    asker: Asker,
-    stop: SmsStop | undefined,
-    nowMs: number,
-  ): ChallengeReply {
-    const state = { code, counts: this.#counts.read(view, address), asker }
+  #reply(change: Change, code: Code, { challenge: { id, address }, asker, stop }: Sending): ChallengeReply {
+    const { nowMs } = change
+    const state = { code, counts: this.#counts.read(change, address), asker }
     const reply = {
       challengeId: Buffer.from(id).toString('base64url'),
       channel: CHANNEL_OF[address.kind],

@@ -10,7 +10,7 @@ import { type AddressMethod, identifierOf } from '../../domain/accounts/account.
 import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../../domain/accounts/challenge.ts'
 import { CODE_ID_BYTES, hashOtp, newOtp } from '../../domain/accounts/one-time-code.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
-import type { Letter } from '../../domain/messages/outbox-message.ts'
+import type { Letter, OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
 import type { Change, View } from '../engine/store.ts'
@@ -18,6 +18,8 @@ import type { OutboxStore } from '../messages/outbox-store.ts'
 import { Sealed } from '../tables/sealed.ts'
 import type { AccountStore } from './account-store.ts'
 import type { PaidMessage, SmsBudget } from './sms-budget.ts'
+
+type LetterMessage = Extract<OutboxMessage, { readonly letter: Letter }>
 
 /** Whose message it is, and who asks for it. */
 type Asked = Pick<Challenge, 'address' | 'network'>
@@ -88,7 +90,7 @@ export class CodeSender {
     const { randomBytes, secrets, testCodes } = this.#deps
     const otp = testCodes.get(challenge.address.key) ?? newOtp(randomBytes)
     const codeId = randomBytes(CODE_ID_BYTES)
-    this.#writeCode(change, challenge, recipient, otp, change.nowMs + CODE_LIFETIME_MS)
+    this.sendOtp(change, challenge, recipient, { otp, expiresAtMs: change.nowMs + CODE_LIFETIME_MS })
     const sealed = this.#sealed.seal(Buffer.from(otp))
     return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp), sealed }
   }
@@ -99,14 +101,20 @@ export class CodeSender {
     return otp === undefined ? undefined : Buffer.from(otp).toString()
   }
 
-  /** Sends a code again that is good until then. */
-  sendAgain(
+  /** Sends a code that is good until then. */
+  sendOtp(
     change: Change,
-    challenge: Challenge,
+    { purpose, language }: Challenge,
     recipient: Address | undefined,
     { otp, expiresAtMs }: { readonly otp: string; readonly expiresAtMs: number },
   ): void {
-    this.#writeCode(change, challenge, recipient, otp, expiresAtMs)
+    if (recipient === undefined) return
+    const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
+    const lifetimeS = Math.ceil((expiresAtMs - change.nowMs) / MINUTE_MS) * 60
+    const letter: Letter = isTaken
+      ? { kind: 'address-tried' }
+      : { kind: 'otp', otp, lifetimeS, binds: purpose.kind === 'bind' }
+    this.#write(change, recipient, { language, letter, expiresAtMs })
   }
 
   /** Counts a message against the budget. */
@@ -125,35 +133,17 @@ export class CodeSender {
    */
   tellStopped(change: Change, address: Address): void {
     if (this.#isCharged(address) && this.#deps.smsBudget?.takeLetter(change) === false) return
-    this.#write(change, address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS)
-  }
-
-  #writeCode(
-    change: Change,
-    { purpose, language }: Challenge,
-    recipient: Address | undefined,
-    otp: string,
-    expiresAtMs: number,
-  ): void {
-    const { nowMs } = change
-    if (recipient === undefined) return
-    const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
-    const lifetimeS = Math.ceil((expiresAtMs - nowMs) / MINUTE_MS) * 60
-    const letter: Letter = isTaken
-      ? { kind: 'address-tried' }
-      : { kind: 'otp', otp, lifetimeS, binds: purpose.kind === 'bind' }
-    this.#write(change, recipient, language, letter, expiresAtMs - nowMs)
+    const expiresAtMs = change.nowMs + STOPPED_TOLD_WITHIN_MS
+    this.#write(change, address, { language: '', letter: { kind: 'codes-stopped' }, expiresAtMs })
   }
 
   #isCharged(address: Address): boolean {
     return address.kind === 'phone' && !this.isTest(address)
   }
 
-  #write(change: Change, address: Address, language: string, letter: Letter, withinMs: number): void {
+  #write(change: Change, address: Address, message: Omit<LetterMessage, 'channel' | 'to'>): void {
     if (this.isTest(address)) return
-    const channel = CHANNEL_OF[address.kind]
-    const message = { channel, to: address.key, language, letter, expiresAtMs: change.nowMs + withinMs }
-    this.#deps.outbox.add(change, message)
+    this.#deps.outbox.add(change, { channel: CHANNEL_OF[address.kind], to: address.key, ...message })
   }
 }
 

@@ -22,13 +22,6 @@ import { type Change, recordTable, type View } from '../engine/store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { SessionStore } from './session-store.ts'
 
-export interface KnownSignInsDeps {
-  readonly expiries: Expiries
-  readonly accounts: Pick<AccountStore, 'ownerOf'>
-  readonly sessions: Pick<SessionStore, 'read'>
-  readonly secrets: Pick<Secrets, 'refreshToken' | 'knownSignIn'>
-}
-
 /** By what a request for a code may be known. */
 export interface AskerTraits {
   readonly network: string
@@ -37,19 +30,31 @@ export interface AskerTraits {
 }
 
 export class KnownSignInStore {
-  readonly #deps: KnownSignInsDeps
+  readonly #expiries: Expiries
+  readonly #accounts: Pick<AccountStore, 'ownerOf'>
+  readonly #sessions: Pick<SessionStore, 'read'>
+  readonly #secrets: Pick<Secrets, 'refreshToken' | 'knownSignIn'>
 
-  constructor(deps: KnownSignInsDeps) {
-    this.#deps = deps
-    deps.expiries.define(EXPIRY.knownSignIn, (change, key) => this.#expire(change, key))
+  constructor(
+    expiries: Expiries,
+    accounts: Pick<AccountStore, 'ownerOf'>,
+    sessions: Pick<SessionStore, 'read'>,
+    secrets: Pick<Secrets, 'refreshToken' | 'knownSignIn'>,
+  ) {
+    this.#expiries = expiries
+    this.#accounts = accounts
+    this.#sessions = sessions
+    this.#secrets = secrets
+    expiries.define(EXPIRY.knownSignIn, (change, key) => this.#expire(change, key))
   }
 
   /** How the account of the address knows the one who asks for a code to it. */
   askerOf(view: View, address: Address, { network, refreshToken }: AskerTraits, nowMs: number): Asker {
     // Without an account it is the same work, so that the time of an answer does not tell who is here.
-    const userId = this.#deps.accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
+    const userId = this.#accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
     const known = this.#read(view, userId)
-    if (refreshToken !== undefined && this.#isToken(view, userId, known, refreshToken, nowMs)) return 'token'
+    if (refreshToken !== undefined && this.#isToken(view, { userId, known }, refreshToken, nowMs))
+      return 'token'
     const isHome = isKnown(known.networks, this.#digest(userId, 'network', network), nowMs)
     return isHome ? 'network' : 'stranger'
   }
@@ -68,7 +73,7 @@ export class KnownSignInStore {
       sessions: noted(before.sessions, sessionDigest, nowMs),
     }
     if (!change.has(KNOWN_SIGN_INS, key))
-      this.#deps.expiries.add(change, EXPIRY.knownSignIn, knownEndMs(after), key)
+      this.#expiries.add(change, EXPIRY.knownSignIn, knownEndMs(after), key)
     change.put(KNOWN_SIGN_INS, key, after)
   }
 
@@ -82,20 +87,22 @@ export class KnownSignInStore {
   }
 
   /** A session may be over: an app that was signed out holds its last token still. One that was taken back is not known. */
-  #isToken(view: View, userId: UserId, known: KnownSignIns, text: string, nowMs: number): boolean {
-    const { secrets, sessions } = this.#deps
-    const token = parseRefreshToken(secrets.refreshToken, text)
+  #isToken(
+    view: View,
+    { userId, known }: { readonly userId: UserId; readonly known: KnownSignIns },
+    text: string,
+    nowMs: number,
+  ): boolean {
+    const token = parseRefreshToken(this.#secrets.refreshToken, text)
     if (token === undefined) return false
-    const session = sessions.read(view, token.sessionId)
+    const session = this.#sessions.read(view, token.sessionId)
     if (session !== undefined) return session.userId === userId && lasts(session)
     return isKnown(known.sessions, this.#digest(userId, 'session', token.sessionId), nowMs)
   }
 
   /** For one user alone: that two users share a network does not show. */
   #digest(userId: UserId, kind: string, place: string | Uint8Array): Uint8Array {
-    const hmac = createHmac('sha256', this.#deps.secrets.knownSignIn)
-      .update(`${kind} ${userId} `)
-      .update(place)
+    const hmac = createHmac('sha256', this.#secrets.knownSignIn).update(`${kind} ${userId} `).update(place)
     return hmac.digest().subarray(0, DIGEST_BYTES)
   }
 

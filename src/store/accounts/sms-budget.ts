@@ -24,14 +24,6 @@ import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { type Change, recordTable, type Store, textKeyTable, type View } from '../engine/store.ts'
 
-export interface SmsBudgetDeps {
-  readonly database: Pick<Store, 'subscribe'>
-  readonly expiries: Expiries
-  readonly budgets: SmsBudgets
-  /** Told of each stop once. */
-  readonly onStopped: (stop: SmsStop) => void
-}
-
 /** A message that is to be paid for: to whom, and who asks for it. */
 export interface PaidMessage {
   /** E.164. */
@@ -40,25 +32,31 @@ export interface PaidMessage {
 }
 
 export class SmsBudget {
-  readonly #deps: SmsBudgetDeps
+  readonly #expiries: Expiries
+  readonly #budgets: SmsBudgets
+  /** Told of each stop once. */
+  readonly #onStopped: (stop: SmsStop) => void
   /** Until when each scope's names are known to be stopped. */
   readonly #stoppedUntilMs = new BoundedCache<string, number>(STOPS_KEPT_MAX)
 
-  constructor(deps: SmsBudgetDeps) {
-    this.#deps = deps
-    deps.expiries.define(EXPIRY.smsTally, (change, key) => this.#expire(change, key))
-    deps.database.subscribe('sms-refused', ({ stop }) => this.#tellOf(stop))
+  constructor(
+    database: Pick<Store, 'subscribe'>,
+    expiries: Expiries,
+    budgets: SmsBudgets,
+    onStopped: (stop: SmsStop) => void,
+  ) {
+    this.#expiries = expiries
+    this.#budgets = budgets
+    this.#onStopped = onStopped
+    expiries.define(EXPIRY.smsTally, (change, key) => this.#expire(change, key))
+    database.subscribe('sms-refused', ({ stop }) => this.#tellOf(stop))
   }
 
   /** The stop that keeps the message from being sent; undefined when there is none. */
   stopOf(change: Change, message: PaidMessage): SmsStop | undefined {
     const { nowMs } = change
     for (const [scope, name] of countersOf(message)) {
-      const waitMs = missingForTally(
-        this.#read(change, scope, name),
-        ruleOf(scope, this.#deps.budgets),
-        nowMs,
-      )
+      const waitMs = missingForTally(this.#read(change, scope, name), ruleOf(scope, this.#budgets), nowMs)
       if (waitMs === 0) continue
       const stop = { scope, name, metAtMs: nowMs, untilMs: nowMs + waitMs }
       change.happened({ kind: 'sms-refused', stop })
@@ -83,7 +81,7 @@ export class SmsBudget {
   takeLetter(change: Change): boolean {
     const { nowMs } = change
     const tally = this.#read(change, 'all', '')
-    if (missingForTally(tally, ruleOf('all', this.#deps.budgets), nowMs) > 0) return false
+    if (missingForTally(tally, ruleOf('all', this.#budgets), nowMs) > 0) return false
     this.#put(change, 'all', '', tallyMade(tally, nowMs))
     return true
   }
@@ -105,8 +103,7 @@ export class SmsBudget {
       return
     }
     const key = tallyKey(scope, name)
-    if (!change.has(SMS_TALLIES, key))
-      this.#deps.expiries.add(change, EXPIRY.smsTally, tallyEndMs(tally), key)
+    if (!change.has(SMS_TALLIES, key)) this.#expiries.add(change, EXPIRY.smsTally, tallyEndMs(tally), key)
     change.put(SMS_TALLIES, key, tally)
   }
 
@@ -121,7 +118,7 @@ export class SmsBudget {
     const key = `${stop.scope} ${stop.name}`
     const known = this.#stoppedUntilMs.get(key) ?? 0
     this.#stoppedUntilMs.set(key, stop.untilMs)
-    if (known <= stop.metAtMs) this.#deps.onStopped(stop)
+    if (known <= stop.metAtMs) this.#onStopped(stop)
   }
 }
 

@@ -1,9 +1,17 @@
 /** Facts that the rules of calling need beyond the call: the people, their devices, which rooms are free. */
 
 import { takesCallsFromStrangers } from '../../domain/accounts/account.ts'
-import type { CalleeFacts, CallFacts } from '../../domain/calls/call-command.ts'
+import type { CallDeviceRef } from '../../domain/calls/call.ts'
+import {
+  type CallActor,
+  type CalleeFacts,
+  type CallFacts,
+  type CallRequest,
+  NO_FACTS,
+} from '../../domain/calls/call-command.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
-import { type CallId, type DeviceId, newId, type UserId } from '../../domain/ids.ts'
+import type { Device } from '../../domain/devices/device.ts'
+import { type CallId, newId, type UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceListStore } from '../devices/device-list-store.ts'
@@ -12,21 +20,12 @@ import type { Store, View } from '../engine/store.ts'
 
 export interface CallFactsDeps {
   readonly database: Pick<Store, 'view'>
-  readonly accounts: Pick<AccountStore, 'read'>
-  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf' | 'devicesAt'>
+  readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
   readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
-  readonly index: Pick<LiveCalls, 'otherCallOf' | 'callInRoom' | 'callsBetween'>
+  readonly index: Pick<LiveCalls, 'otherCallOf' | 'otherCallWith' | 'callInRoom' | 'callsBetween'>
   readonly randomBytes: (length: number) => Uint8Array
-}
-
-/** A user who calls people, in this call. */
-export interface Calling {
-  readonly callId: CallId
-  readonly callerId: UserId
-  readonly calleeIds: readonly UserId[]
-  /** The room that was named. */
-  readonly roomId: number | undefined
 }
 
 export class CallFactsReader {
@@ -36,26 +35,73 @@ export class CallFactsReader {
     this.#deps = deps
   }
 
-  /** As of now, by what is durable and by what the rooms have decided. */
-  read(calling: Calling): CallFacts {
-    const { callId, callerId, calleeIds, roomId } = calling
-    const { database, devices, index } = this.#deps
-    const inRoom = roomId === undefined ? undefined : index.callInRoom(roomId)
-    return database.view(view => ({
-      callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#deps, callerId, calleeId) ?? []),
-      ownDevices: devices.activeDevicesOf(view, callerId).map(({ deviceId }) => deviceId),
-      callsBetween: calleeIds.flatMap(calleeId => index.callsBetween(callerId, calleeId)),
-      otherCallId: index.otherCallOf(callerId, callId),
-      isRoomInUse: inRoom !== undefined && inRoom !== callId,
-      freeRoomId: freeRoomId(this.#deps),
-    }))
+  /** All that the decision on the request needs, as of now: by what is durable and by what the rooms have decided. */
+  read(request: CallRequest, callId: CallId): CallFacts {
+    const { by } = request
+    switch (request.kind) {
+      case 'start':
+      case 'invite':
+        return { ...this.#liveFacts(request, callId), ...this.#peopleFacts(request) }
+      case 'remove':
+        return { ...NO_FACTS, freeRoomId: this.#freeRoomId() }
+      case 'request-rejoin':
+        return { ...NO_FACTS, actor: this.#actorOf(by) }
+      case 'join':
+      case 'rejoin': {
+        const otherCallId = this.#deps.index.otherCallWith(by.userId, by.deviceId, callId)
+        return { ...NO_FACTS, actor: this.#actorOf(by), otherCallId }
+      }
+      default:
+        return NO_FACTS
+    }
   }
 
-  /** Whether the device is one of its user's at this moment. */
-  isRegistered(userId: UserId, deviceId: DeviceId): boolean {
-    const { database, devices } = this.#deps
-    return database.view(view => devices.active(view, userId, deviceId)) !== undefined
+  #peopleFacts({ by, calleeIds }: CallingRequest): Pick<CallFacts, PeopleFact> {
+    const { database, accounts, devices } = this.#deps
+    return database.view(view => {
+      const own = devices.activeDevicesOf(view, by.userId)
+      return {
+        actor: actorAmong(own, by),
+        ownDevices: own.map(({ deviceId }) => deviceId),
+        displayName: accounts.displayNameOf(view, by.userId),
+        callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#deps, by.userId, calleeId) ?? []),
+      }
+    })
   }
+
+  #liveFacts({ by, calleeIds, roomId }: CallingRequest, callId: CallId): Omit<CallFacts, PeopleFact> {
+    const { index } = this.#deps
+    const inRoom = roomId === undefined ? undefined : index.callInRoom(roomId)
+    return {
+      callsBetween: calleeIds.flatMap(calleeId => index.callsBetween(by.userId, calleeId)),
+      otherCallId: index.otherCallOf(by.userId, callId),
+      isRoomInUse: inRoom !== undefined && inRoom !== callId,
+      freeRoomId: this.#freeRoomId(),
+    }
+  }
+
+  #actorOf(by: CallDeviceRef): CallActor | undefined {
+    const { database, devices } = this.#deps
+    return database.view(view => actorAmong(devices.activeDevicesOf(view, by.userId), by))
+  }
+
+  #freeRoomId(): number {
+    for (;;) {
+      const roomId = Number(newId(this.#deps.randomBytes))
+      if (this.#deps.index.callInRoom(roomId) === undefined) return roomId
+    }
+  }
+}
+
+/** A request of a user who calls people. */
+type CallingRequest = Extract<CallRequest, { readonly calleeIds: unknown }>
+type PeopleFact = 'actor' | 'ownDevices' | 'displayName' | 'callees'
+
+function actorAmong(devices: readonly Device[], { userId, deviceId }: CallDeviceRef): CallActor | undefined {
+  const device = devices.find(each => each.deviceId === deviceId)
+  if (device === undefined) return undefined
+  const { publicKeyHash, keyAlgorithm } = device
+  return { userId, deviceId, publicKeyHash, keyAlgorithm }
 }
 
 function calleeFacts(
@@ -81,12 +127,5 @@ function calleeFacts(
     isWithheld: blockedAtMs !== undefined,
     deviceIds: shown.map(({ deviceId }) => deviceId).filter(id => deviceList?.deviceIds.includes(id) ?? true),
     ...(deviceList && { deviceList: { seq: deviceList.seq, deviceIds: deviceList.deviceIds } }),
-  }
-}
-
-function freeRoomId({ index, randomBytes }: CallFactsDeps): number {
-  for (;;) {
-    const roomId = Number(newId(randomBytes))
-    if (index.callInRoom(roomId) === undefined) return roomId
   }
 }

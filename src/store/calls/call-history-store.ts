@@ -4,7 +4,7 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
+import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
 import type { PersonName } from '../../domain/calls/call-notice.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { lastOf } from '../../last-of.ts'
@@ -24,6 +24,12 @@ export interface CallHistoryPlace {
 /** As it is stored: its people packed, once for all rows of a call. */
 export interface StoredHistoryRow extends Omit<CallHistoryRow, 'people'> {
   readonly people: Uint8Array
+}
+
+/** A row in the place of another, which may be another call's. */
+interface Replacement {
+  readonly before: StoredHistoryRow | undefined
+  readonly after: CallHistoryRow | undefined
 }
 
 /** The counts of a user's rows. */
@@ -75,7 +81,7 @@ export class CallHistoryStore {
     const known = figures.count === 0 ? undefined : change.get(CALL_HISTORY, key)
     // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
     const before = known ?? this.#replacedFor(change, userId, row, figures)
-    this.#change(change, userId, before, row, figures)
+    this.#change(change, userId, { before, after: row }, figures)
   }
 
   /** The user has looked at their missed calls. */
@@ -92,7 +98,7 @@ export class CallHistoryStore {
   /** False when the user has no row of this call. */
   remove(change: Change, userId: UserId, callId: bigint): boolean {
     const row = this.#find(change, userId, callId)
-    if (row !== undefined) this.#change(change, userId, row, undefined)
+    if (row !== undefined) this.#change(change, userId, { before: row, after: undefined })
     return row !== undefined
   }
 
@@ -129,7 +135,7 @@ export class CallHistoryStore {
     for (const row of this.#oldest(change, userId, ROWS_MAX)) {
       const endsAtMs = row.createdAtMs + KEPT_MS
       if (change.nowMs < endsAtMs) return endsAtMs
-      this.#change(change, userId, row, undefined)
+      this.#change(change, userId, { before: row, after: undefined })
     }
     return undefined
   }
@@ -138,22 +144,21 @@ export class CallHistoryStore {
   #change(
     change: Change,
     userId: UserId,
-    before: StoredHistoryRow | undefined,
-    after: CallHistoryRow | undefined,
+    replacement: Replacement,
     figures = this.#figuresOf(change, userId),
   ): void {
+    const { before, after } = replacement
     if (before !== undefined && before.callId !== after?.callId) {
       change.remove(CALL_HISTORY, rowKey(userId, placeOf(before)))
     }
     if (after !== undefined) change.put(CALL_HISTORY, rowKey(userId, placeOf(after)), storedRow(after))
-    this.#countChange(change, userId, before, after, figures)
+    this.#countChange(change, userId, replacement, figures)
   }
 
   #countChange(
     change: Change,
     userId: UserId,
-    before: StoredHistoryRow | undefined,
-    after: CallHistoryRow | undefined,
+    { before, after }: Replacement,
     { count, missed }: Figures,
   ): void {
     const more = Number(after !== undefined) - Number(before !== undefined)
@@ -184,7 +189,7 @@ export class CallHistoryStore {
     const unseen: StoredHistoryRow[] = []
     for (const { value } of view.range(CALL_HISTORY, { start, end, reverse: true })) {
       if (unseen.length === count) break
-      if (isUnseenMissed(value)) unseen.push(value)
+      if (!value.seen) unseen.push(value)
     }
     return unseen
   }
@@ -217,8 +222,8 @@ function listedRow(row: StoredHistoryRow): CallHistoryRow {
   return { ...row, people: decode(row.people) }
 }
 
-function countOfMissed(row: Pick<CallHistoryRow, 'status' | 'seen'> | undefined): number {
-  return row !== undefined && isUnseenMissed(row) ? 1 : 0
+function countOfMissed(row: Pick<CallHistoryRow, 'seen'> | undefined): number {
+  return row === undefined || row.seen ? 0 : 1
 }
 
 function placeOf({ createdAtMs, callId }: Pick<CallHistoryRow, 'createdAtMs' | 'callId'>): CallHistoryPlace {

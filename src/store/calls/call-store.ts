@@ -13,7 +13,7 @@ import type { CallId, UserId } from '../../domain/ids.ts'
 import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { idInKey, idsKey } from '../engine/keys.ts'
+import { callInKey, idsKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
@@ -165,10 +165,6 @@ function assertBegins(change: Change, callId: CallId, expected: Uint8Array | und
   const row = change.get(CALLS, idsKey(callId))
   if (row !== undefined && Buffer.compare(row.subarray(0, IV_BYTES), expected) === 0) return
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
-}
-
-function callInKey(key: Uint8Array): CallId {
-  return idInKey(key, 0) as CallId
 }
 
 const CALLS = recordTable<Uint8Array>('calls')

@@ -11,46 +11,46 @@ import type { Change, View } from '../engine/store.ts'
 import type { DeferredTasks } from '../tables/deferred-tasks.ts'
 import type { ContactStore } from './contact-store.ts'
 
-export interface AddressSearchesDeps {
-  readonly deferredTasks: DeferredTasks
-  readonly accounts: Pick<AccountStore, 'read' | 'ownerOf'>
-  readonly contacts: Pick<ContactStore, 'decideRequest' | 'request'>
-}
-
 export class AddressSearches {
-  readonly #deps: AddressSearchesDeps
+  readonly #deferredTasks: DeferredTasks
+  readonly #accounts: Pick<AccountStore, 'read' | 'ownerOf'>
+  readonly #contacts: Pick<ContactStore, 'decideRequest' | 'request'>
 
-  constructor(deps: AddressSearchesDeps) {
-    this.#deps = deps
-    deps.deferredTasks.define('search', (change, search) => this.#run(change, search))
+  constructor(
+    deferredTasks: DeferredTasks,
+    accounts: Pick<AccountStore, 'read' | 'ownerOf'>,
+    contacts: Pick<ContactStore, 'decideRequest' | 'request'>,
+  ) {
+    this.#deferredTasks = deferredTasks
+    this.#accounts = accounts
+    this.#contacts = contacts
+    deferredTasks.define('search', (change, search) => this.#run(change, search))
   }
 
   leave(change: Change, search: Omit<SearchTask, 'kind'>): void {
-    this.#deps.deferredTasks.leave(change, { kind: 'search', ...search })
+    this.#deferredTasks.leave(change, { kind: 'search', ...search })
   }
 
   /** Limits that only somebody found would run into are kept silent, too. */
   #run(change: Change, { requestId, senderId, address, message }: SearchTask): void {
-    const { contacts } = this.#deps
     const receiverId = this.#discoverableAt(change, address)
     if (receiverId === undefined || receiverId === senderId || !this.#isHere(change, senderId)) return
     const command = { requestId, senderId, receiverId, route: 'address', message } as const
-    const decision = contacts.decideRequest(change, command, change.nowMs)
-    if (decision.kind !== 'refused') contacts.request(change, command, decision)
+    const decision = this.#contacts.decideRequest(change, command, change.nowMs)
+    if (decision.kind !== 'refused') this.#contacts.request(change, command, decision)
   }
 
   /** The user who has proven this address and can be found by it. */
   #discoverableAt(view: View, { kind, key }: SearchTask['address']): UserId | undefined {
-    const { accounts } = this.#deps
-    const userId = accounts.ownerOf(view, addressIdentifier(kind, key))?.userId
-    const user = userId === undefined ? undefined : accounts.read(view, userId)
+    const userId = this.#accounts.ownerOf(view, addressIdentifier(kind, key))?.userId
+    const user = userId === undefined ? undefined : this.#accounts.read(view, userId)
     if (userId === undefined || user === undefined || user.erasesAtMs !== undefined) return undefined
     const { discoverableByEmail, discoverableByPhone } = user.settings
     return (kind === 'email' ? discoverableByEmail : discoverableByPhone) ? userId : undefined
   }
 
   #isHere(view: View, userId: UserId): boolean {
-    const user = this.#deps.accounts.read(view, userId)
+    const user = this.#accounts.read(view, userId)
     return user !== undefined && user.erasesAtMs === undefined
   }
 }

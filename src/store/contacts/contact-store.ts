@@ -36,7 +36,7 @@ import { type Change, recordTable, type View } from '../engine/store.ts'
 import type { DeferredTasks } from '../tables/deferred-tasks.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { type IdLists, LIST, type ListEntry, type ListRange } from '../tables/id-lists.ts'
-import { FriendRequestTable } from './friend-request-table.ts'
+import { FriendRequestTable, type OpenRange } from './friend-request-table.ts'
 
 export interface ContactStoreDeps extends StoreDeps {
   readonly deferredTasks: Pick<DeferredTasks, 'define' | 'leave'>
@@ -69,7 +69,7 @@ export class ContactStore {
     this.#deps = deps
     this.#lists = lists
     const onExpired = (change: Change, request: FriendRequest) => this.#tellGone(change, request)
-    this.#requests = new FriendRequestTable({ ...deps, onExpired })
+    this.#requests = new FriendRequestTable(deps, lists, onExpired)
     deferredTasks.define('request_made', (change, { requestId }) => this.#onMade(change, requestId))
     deferredTasks.define('request_gone', (change, request) => this.#onGone(change, request))
   }
@@ -143,10 +143,9 @@ export class ContactStore {
     view: View,
     userId: UserId,
     direction: 'incoming' | 'outgoing',
-    range: ListRange,
-    nowMs: number,
+    range: OpenRange,
   ): FriendRequest[] {
-    return this.#requests.readOpen(view, userId, direction, range, nowMs)
+    return this.#requests.readOpen(view, userId, direction, range)
   }
 
   /** The open request that the receiver has got from the sender. */

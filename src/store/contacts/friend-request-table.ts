@@ -35,19 +35,23 @@ interface Direction {
   readonly quietUntilMs?: number
 }
 
-interface FriendRequestDeps extends StoreDeps {
-  readonly lists: IdLists
-  /** Told of a request that expires, as it was before. */
-  readonly onExpired: (change: Change, request: FriendRequest) => void
+/** A part of the requests that are open at `nowMs`. */
+export interface OpenRange extends Omit<ListRange, 'sinceMs'> {
+  readonly nowMs: number
 }
 
 export class FriendRequestTable {
-  readonly #deps: FriendRequestDeps
+  readonly #deps: StoreDeps
+  readonly #lists: IdLists
+  readonly #onExpired: (change: Change, request: FriendRequest) => void
   readonly #messages: Sealed
   readonly #asked: WatchedCache<UserId, boolean>
 
-  constructor(deps: FriendRequestDeps) {
+  /** `onExpired` hears of each request that expires. */
+  constructor(deps: StoreDeps, lists: IdLists, onExpired: (change: Change, request: FriendRequest) => void) {
     this.#deps = deps
+    this.#lists = lists
+    this.#onExpired = onExpired
     this.#messages = new Sealed(deps.secrets, deps.randomBytes, 'friend-request')
     this.#asked = new WatchedCache(deps.database, [{ name: 'id-lists' }], userInKey, PEOPLE_KEPT_MAX)
     deps.expiries.define(EXPIRY.friendRequest, (change, key) => this.#expire(change, key))
@@ -73,15 +77,15 @@ export class FriendRequestTable {
 
   countIncoming(view: View, userId: UserId, nowMs: number): number {
     if (!this.#isAsked(view, userId)) return 0
-    return this.#deps.lists.count(view, userId, LIST.incoming, oldestOpenMs(nowMs))
+    return this.#lists.count(view, userId, LIST.incoming, oldestOpenMs(nowMs))
   }
 
   countOutgoing(view: View, userId: UserId, nowMs: number): number {
-    return this.#deps.lists.count(view, userId, LIST.outgoing, oldestOpenMs(nowMs))
+    return this.#lists.count(view, userId, LIST.outgoing, oldestOpenMs(nowMs))
   }
 
   countUnshown(view: View, userId: UserId, nowMs: number): number {
-    return this.#deps.lists.count(view, userId, LIST.unshown, oldestOpenMs(nowMs))
+    return this.#lists.count(view, userId, LIST.unshown, oldestOpenMs(nowMs))
   }
 
   /** Requests that the user knows to be open, newest first. */
@@ -89,19 +93,16 @@ export class FriendRequestTable {
     view: View,
     userId: UserId,
     direction: 'incoming' | 'outgoing',
-    range: Omit<ListRange, 'sinceMs'>,
-    nowMs: number,
+    { nowMs, ...range }: OpenRange,
   ): FriendRequest[] {
-    const entries = this.#deps.lists.read(view, userId, LIST[direction], {
-      ...range,
-      sinceMs: oldestOpenMs(nowMs),
-    })
+    const open = { ...range, sinceMs: oldestOpenMs(nowMs) }
+    const entries = this.#lists.read(view, userId, LIST[direction], open)
     return entries.flatMap(({ id }) => this.read(view, id) ?? [])
   }
 
   /** Whether anything is among the user's incoming requests, also what is over by time alone: every badge asks. */
   #isAsked(view: View, userId: UserId): boolean {
-    return this.#asked.of(userId, () => this.#deps.lists.count(view, userId, LIST.incoming) > 0)
+    return this.#asked.of(userId, () => this.#lists.count(view, userId, LIST.incoming) > 0)
   }
 
   /** A new request, or the new state of one. */
@@ -111,8 +112,7 @@ export class FriendRequestTable {
     if (before === undefined) {
       this.#deps.expiries.add(change, EXPIRY.friendRequest, request.createdAtMs + REQUEST_OPEN_MS, key)
     } else this.#unlist(change, before)
-    for (const [ownerId, list] of listsOf(request))
-      this.#deps.lists.add(change, ownerId, list, entryOf(request))
+    for (const [ownerId, list] of listsOf(request)) this.#lists.add(change, ownerId, list, entryOf(request))
     this.#putDirection(change, request)
   }
 
@@ -131,7 +131,7 @@ export class FriendRequestTable {
   /** Removes every request of the user, and returns those that somebody had in their list. */
   eraseOf(change: Change, userId: UserId): FriendRequest[] {
     const lists = [LIST.incoming, LIST.outgoing, LIST.unshown, LIST.closedRequests]
-    const entries = lists.flatMap(list => this.#deps.lists.all(change, userId, list))
+    const entries = lists.flatMap(list => this.#lists.all(change, userId, list))
     const requests = entries.flatMap(({ id }) => this.read(change, id) ?? [])
     for (const request of requests) {
       this.#remove(change, request)
@@ -164,7 +164,7 @@ export class FriendRequestTable {
 
   #unlist(change: Change, request: FriendRequest): void {
     for (const [ownerId, list] of listsOf(request))
-      this.#deps.lists.remove(change, ownerId, list, entryOf(request))
+      this.#lists.remove(change, ownerId, list, entryOf(request))
   }
 
   #expire(change: Change, key: Uint8Array): number | undefined {
@@ -174,7 +174,7 @@ export class FriendRequestTable {
     const over = expired(request, nowMs)
     if (over !== undefined) {
       this.put(change, over, request)
-      this.#deps.onExpired(change, request)
+      this.#onExpired(change, request)
     }
     const endsAtMs = forgottenAtMs(over ?? request)
     if (nowMs < endsAtMs) return endsAtMs

@@ -34,18 +34,16 @@ export type ShareTokenTerms = Pick<
   'userId' | 'tokenId' | 'label' | 'createdAtMs' | 'expiresAtMs' | 'usesMax'
 >
 
-export interface ShareTokenDeps {
-  readonly expiries: Expiries
-  readonly lists: IdLists
-  readonly secrets: Pick<Secrets, 'shareToken'>
-}
-
 export class ShareTokenStore {
-  readonly #deps: ShareTokenDeps
+  readonly #expiries: Expiries
+  readonly #lists: IdLists
+  readonly #secrets: Pick<Secrets, 'shareToken'>
 
-  constructor(deps: ShareTokenDeps) {
-    this.#deps = deps
-    deps.expiries.define(EXPIRY.shareToken, (change, key) => this.#expire(change, key))
+  constructor(expiries: Expiries, lists: IdLists, secrets: Pick<Secrets, 'shareToken'>) {
+    this.#expiries = expiries
+    this.#lists = lists
+    this.#secrets = secrets
+    expiries.define(EXPIRY.shareToken, (change, key) => this.#expire(change, key))
   }
 
   /** The user's token of that id, also an expired one. */
@@ -68,7 +66,7 @@ export class ShareTokenStore {
 
   /** The user's live tokens, newest first. */
   readLive(view: View, userId: UserId, range: ListRange, nowMs: number): ShareToken[] {
-    const entries = this.#deps.lists.read(view, userId, LIST.shareTokens, range)
+    const entries = this.#lists.read(view, userId, LIST.shareTokens, range)
     return entries
       .flatMap(({ id }) => this.read(view, userId, id) ?? [])
       .filter(token => isLive(token, nowMs))
@@ -82,8 +80,8 @@ export class ShareTokenStore {
     const key = keyOf(token)
     change.put(SHARE_TOKENS, key, token)
     change.put(TOKENS_BY_HASH, token.hash, key)
-    this.#deps.lists.add(change, token.userId, LIST.shareTokens, entryOf(token))
-    this.#deps.expiries.add(change, EXPIRY.shareToken, token.expiresAtMs, key)
+    this.#lists.add(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#expiries.add(change, EXPIRY.shareToken, token.expiresAtMs, key)
     return { token, text }
   }
 
@@ -105,22 +103,22 @@ export class ShareTokenStore {
   }
 
   #bytesOf(userId: UserId, tokenId: bigint): Uint8Array {
-    const mac = createHmac('sha256', this.#deps.secrets.shareToken).update(idsKey(userId, tokenId)).digest()
+    const mac = createHmac('sha256', this.#secrets.shareToken).update(idsKey(userId, tokenId)).digest()
     return mac.subarray(0, SHARE_TOKEN_BYTES)
   }
 
   #end(change: Change, token: ShareToken): void {
     const over = { ...token, overAtMs: change.nowMs }
     change.put(SHARE_TOKENS, keyOf(token), over)
-    this.#deps.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
-    this.#deps.expiries.add(change, EXPIRY.shareToken, forgottenAtMs(over), keyOf(token))
+    this.#lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#expiries.add(change, EXPIRY.shareToken, forgottenAtMs(over), keyOf(token))
   }
 
   #expire(change: Change, key: Uint8Array): number | undefined {
     const { nowMs } = change
     const token = change.get(SHARE_TOKENS, idsKey(idInKey(key, 0), idInKey(key, 1)))
     if (token === undefined || isLive(token, nowMs)) return undefined
-    this.#deps.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
     if (nowMs < forgottenAtMs(token)) return forgottenAtMs(token)
     this.#remove(change, token)
     return undefined
@@ -129,10 +127,10 @@ export class ShareTokenStore {
   #remove(change: Change, token: ShareToken): void {
     change.remove(SHARE_TOKENS, keyOf(token))
     change.remove(TOKENS_BY_HASH, token.hash)
-    this.#deps.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
     // Their keys name the user, for up to a year.
     for (const endsAtMs of [token.expiresAtMs, forgottenAtMs(token)]) {
-      this.#deps.expiries.remove(change, EXPIRY.shareToken, endsAtMs, keyOf(token))
+      this.#expiries.remove(change, EXPIRY.shareToken, endsAtMs, keyOf(token))
     }
   }
 }

@@ -6,6 +6,7 @@
  */
 
 import { assert, SignalError } from '../../errors.ts'
+import { Watermark } from '../../watermark.ts'
 import { readChangedRows } from './changed-rows.ts'
 import { nameOfKey } from './keys.ts'
 import type { LmdbStore } from './lmdb-store.ts'
@@ -21,30 +22,29 @@ import type {
 } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 
-export interface FollowedStoreDeps {
-  readonly database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>
-  /** The last change that was durable when the writer began to tell. No row was kept before. */
-  readonly lastChange: number
-  /** Returns the news for subscribers in a row of this table and key that has changed. */
-  readonly newsOf?: (table: string, key: Uint8Array) => Happening | undefined
-  /** Called with a subscriber's error; all the rest still hear. */
-  readonly onFault?: (error: unknown) => void
-}
+type NewsOf = (table: string, key: Uint8Array) => Happening | undefined
 
 export class FollowedStore implements Store {
-  readonly #database: FollowedStoreDeps['database']
+  readonly #database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>
   /** By table name. */
   readonly #watchers = new Map<string, RowWatcher[]>()
-  /** By the change that they wait for. */
-  readonly #waiting = new Map<number, (() => void)[]>()
-  readonly #newsOf: NonNullable<FollowedStoreDeps['newsOf']>
+  readonly #newsOf: NewsOf
   readonly #onFault: (error: unknown) => void
   readonly #subscribers = new Subscribers()
-  #lastChange: number
+  readonly #applied: Watermark
 
-  constructor({ database, lastChange, newsOf = () => undefined, onFault = rethrow }: FollowedStoreDeps) {
+  /**
+   * `lastChange` was the last durable one when the writer began to tell. `newsOf` returns the news for subscribers in a row
+   * that has changed. `onFault` is called with a subscriber's error; all the rest still hear.
+   */
+  constructor(
+    database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>,
+    lastChange: number,
+    newsOf: NewsOf = () => undefined,
+    onFault: (error: unknown) => void = rethrow,
+  ) {
     this.#database = database
-    this.#lastChange = lastChange
+    this.#applied = new Watermark(lastChange)
     this.#newsOf = newsOf
     this.#onFault = onFault
     // A table that is opened later ends the view in which that happens.
@@ -53,14 +53,14 @@ export class FollowedStore implements Store {
 
   /** The number of the change that was applied last. */
   get lastChange(): number {
-    return this.#lastChange
+    return this.#applied.reached
   }
 
   /** Later views see the change, what is kept of its rows is dropped, and subscribers hear what the rows say. */
   apply({ number, rows }: FollowedChange): void {
-    assert(number === this.#lastChange + 1, 'a follower hears of each change, in order')
+    assert(number === this.lastChange + 1, 'a follower hears of each change, in order')
     this.#database.refresh()
-    this.#lastChange = number
+    this.#applied.reach(number)
     const news = new Map<string, Happening>()
     readChangedRows(rows, (table, key) => {
       for (const watcher of this.#watchers.get(table) ?? NONE) watcher.onReplaced(key)
@@ -69,20 +69,11 @@ export class FollowedStore implements Store {
       if (happening !== undefined) news.set(table + nameOfKey(key), happening)
     })
     this.#subscribers.tell([...news.values()], this.#onFault)
-    const waiting = this.#waiting.get(number)
-    if (waiting === undefined) return
-    this.#waiting.delete(number)
-    for (const resolve of waiting) resolve()
   }
 
   /** Resolves once the change of this number is applied. Its caller's process ends with the writer. */
   applied(number: number): Promise<void> {
-    if (number <= this.#lastChange) return Promise.resolve()
-    return new Promise(resolve => {
-      const waiting = this.#waiting.get(number)
-      if (waiting === undefined) this.#waiting.set(number, [resolve])
-      else waiting.push(resolve)
-    })
+    return this.#applied.wait(number)
   }
 
   change<Result>(_write: (change: Change) => Result): Promise<Result> {

@@ -1,7 +1,7 @@
 /** Binary table keys: fixed-width big-endian numbers, so that LMDB's byte order is the numbers' order. */
 
 import { hash } from 'node:crypto'
-import type { UserId } from '../../domain/ids.ts'
+import type { CallId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 
 /** A leaf, tile or block index in 6 bytes; covers every index below 2^48. */
@@ -40,6 +40,11 @@ export function idInKey(key: Uint8Array, at: number): bigint {
 /** The user whom a row belongs to: the first id of its key. */
 export function userInKey(key: Uint8Array): UserId {
   return idInKey(key, 0) as UserId
+}
+
+/** The call that a row is of, likewise. */
+export function callInKey(key: Uint8Array): CallId {
+  return idInKey(key, 0) as CallId
 }
 
 /** A moment in 6 bytes, milliseconds since 1970: rows under it sort by time. */

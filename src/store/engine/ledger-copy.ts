@@ -4,6 +4,7 @@ import { ABORT, type Database as LmdbTable, type RootDatabase, TransactionFlags 
 import type { WrittenRow } from './change-ledger.ts'
 import { bufferOf } from './lmdb-change.ts'
 import { writing } from './lmdb-writes.ts'
+import type { OpenTables } from './open-tables.ts'
 import { textKeyTable } from './store.ts'
 
 /** How far a copy of a ledger has come. */
@@ -18,31 +19,22 @@ export interface CopyState {
 export const COPY_STATE = textKeyTable<CopyState>('copy-state')
 export const STATE_KEY = 'state'
 
-/** Its one table of bytes, by name, keys as LMDB has them. */
-export type RawTableOf = (name: string) => LmdbTable<Uint8Array, Uint8Array>
-
 export class LedgerCopy {
   /** Whether what is written may be in the kernel's memory alone. */
   isUnsynced = false
   readonly #environment: RootDatabase
-  readonly #rawTable: RawTableOf
-  readonly #statesTable: () => LmdbTable<unknown, string>
-  /** Those that were written so far. */
-  readonly #tables = new Map<string, ReturnType<RawTableOf>>()
+  readonly #tables: OpenTables
+  /** Those that were written so far: their rows as LMDB has them. */
+  readonly #written = new Map<string, LmdbTable<Uint8Array, Uint8Array>>()
 
-  constructor(
-    environment: RootDatabase,
-    rawTable: RawTableOf,
-    statesTable: () => LmdbTable<unknown, string>,
-  ) {
+  constructor(environment: RootDatabase, tables: OpenTables) {
     this.#environment = environment
-    this.#rawTable = rawTable
-    this.#statesTable = statesTable
+    this.#tables = tables
   }
 
   /** Resolves when that is durable. */
   async forget(): Promise<void> {
-    await this.#statesTable().remove(STATE_KEY)
+    await this.#states.remove(STATE_KEY)
   }
 
   /**
@@ -50,10 +42,10 @@ export class LedgerCopy {
    * nothing of it is there.
    */
   async write(rows: readonly WrittenRow[], state: CopyState): Promise<void> {
-    const tables = this.#tables
+    const tables = this.#written
     // A table can't be opened within the transaction.
-    for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#rawTable(table))
-    const states = this.#statesTable()
+    for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#tables.raw(table))
+    const states = this.#states
     let fault: unknown
     const writeAll = () => {
       for (const { table, key, value } of rows) {
@@ -78,6 +70,11 @@ export class LedgerCopy {
     )
     await writing(transaction)
     if (fault !== undefined) throw fault
+  }
+
+  /** Opened late: a damaged store that is opened for reading could end the process. */
+  get #states(): LmdbTable<unknown, string> {
+    return this.#tables.open(COPY_STATE)?.lmdb as LmdbTable<unknown, string>
   }
 }
 

@@ -8,7 +8,7 @@
  */
 
 import { asBinary, type Database as LmdbTable } from 'lmdb'
-import { type Happening, newsNameOf } from '../../domain/happening.ts'
+import type { Happening } from '../../domain/happening.ts'
 import { assert } from '../../errors.ts'
 import type { WrittenRow } from './change-ledger.ts'
 import type { Change, Key, KeyRange, Row, RowWatcher, Table, View, WatchedRow } from './store.ts'
@@ -317,4 +317,16 @@ function encoderOf(lmdb: LmdbTable<unknown, Key>): { encode(value: unknown): Uin
 /** The same octets, as lmdb-js takes them. */
 export function bufferOf(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
+/** The same for happenings of which a change says one, however many there are: their subscribers look anyway. */
+export function newsNameOf(happening: Happening): string | undefined {
+  switch (happening.kind) {
+    case 'inbox-news':
+      return `inbox ${happening.deviceId}`
+    case 'badge-changed':
+      return `badge ${happening.userId}`
+    default:
+      return undefined
+  }
 }

@@ -1,15 +1,14 @@
 /**
- * One LMDB environment in the data directory, with named tables. Nothing else in the project opens LMDB.
+ * One LMDB environment in the data directory, with named tables. Nothing outside this folder uses LMDB.
  *
  * Durability: with `overlappingSync: false` a commit's promise resolves after its fdatasync, so what rests on it may
  * be told as soon as it resolves. Writes go through `change` only, in the order of the calls.
  */
 
-import { mkdirSync, rmSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
-import { Encoder } from 'msgpackr'
-import { assert, type ErrorCode, messageOf, SignalError } from '../../errors.ts'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { open, type RootDatabase } from 'lmdb'
+import { assert, messageOf, SignalError } from '../../errors.ts'
 import {
   type ChangeLedger,
   type LedgerChange,
@@ -20,29 +19,32 @@ import {
 import { formatChangedRows } from './changed-rows.ts'
 import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
-import { rangeOf } from './keys.ts'
+import { lockFolder } from './folder-lock.ts'
 import { COPY_STATE, type CopyState, LedgerCopy, STATE_KEY } from './ledger-copy.ts'
-import { LmdbChange, LmdbView, type OpenTable, type StoreFigures } from './lmdb-change.ts'
-import {
-  type Change,
-  DESCRIBED_TABLES,
-  type FollowedChange,
-  type Happening,
-  type HappeningOf,
-  type Key,
-  type Row,
-  type RowWatcher,
-  type Store,
-  type Table,
-  type View,
-  type WatchedRow,
+import { LmdbChange, LmdbView, type OpenTableOf, type StoreFigures } from './lmdb-change.ts'
+import { OpenTables } from './open-tables.ts'
+import { Snapshot, type StoredTable } from './snapshot.ts'
+import type {
+  Change,
+  FollowedChange,
+  Happening,
+  HappeningOf,
+  RowWatcher,
+  Store,
+  Table,
+  View,
+  WatchedRow,
 } from './store.ts'
-import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
+import { assertReadable, assertWhole, assertWritable } from './store-files.ts'
 import { Subscribers } from './subscribers.ts'
-import { markUnsynced, mayHaveLostWrites, readBootId, syncMarked, syncNow } from './unsynced-mark.ts'
-
-/** A table with its rows as they are stored. */
-export type StoredTable = Pick<LmdbTable<Uint8Array, Key>, 'get' | 'getKeys' | 'getRange' | 'getStats'>
+import {
+  assertSynced,
+  markUnsynced,
+  mayHaveLostWrites,
+  readBootId,
+  syncMarked,
+  syncStore,
+} from './unsynced-mark.ts'
 
 interface Writer {
   readonly lock: RootDatabase
@@ -77,13 +79,10 @@ export class LmdbStore implements Store {
   readonly #changes: CommitQueue
   readonly #folder: string
   readonly #lock: RootDatabase | undefined
-  readonly #nowMs: () => number
   readonly #onFault: (error: unknown) => void
   /** Whether nobody else on the machine can look into its folder; not looked at where it is opened for reading only. */
   readonly isClosedToOthers: boolean
-  readonly #openTables = new Map<Table<never, never>, OpenTable>()
-  /** By table name: one table may have several descriptions. */
-  readonly #watchers = new Map<string, RowWatcher[]>()
+  readonly #tables: OpenTables
   readonly #subscribers = new Subscribers()
   readonly #followers = new Set<(change: FollowedChange) => void>()
   readonly #figures: StoreFigures = { commits: 0, puts: 0, removes: 0, reads: 0 }
@@ -93,44 +92,27 @@ export class LmdbStore implements Store {
   #ledger: ChangeLedger | undefined
   #lastChange = 0
 
-  private constructor(
-    environment: RootDatabase,
-    folder: string,
-    {
-      nowMs = Date.now,
-      onBroken = () => undefined,
-      onFault = rethrow,
-      hasLedger = false,
-      rehearse,
-    }: StoreOptions,
-    writer?: Writer,
-  ) {
+  private constructor(environment: RootDatabase, folder: string, options: StoreOptions, writer?: Writer) {
+    const { nowMs = Date.now, onBroken = () => undefined, onFault = rethrow } = options
+    const { hasLedger = false, rehearse } = options
     this.#environment = environment
     this.#folder = folder
     this.#lock = writer?.lock
-    this.#nowMs = nowMs
     this.#onFault = onFault
     this.isClosedToOthers = writer?.isClosed ?? true
-    const openTable = (table: Table<never, never>) => this.#openTable(table)
+    this.#tables = new OpenTables(environment)
+    const openTable: OpenTableOf = table => this.#tables.open(table)
     this.#view = new LmdbView(openTable, this.#figures)
     if (writer !== undefined) this.openTables()
-    this.#copies = new LedgerCopy(
-      environment,
-      name => this.#rawTable(name),
-      // Not yet: a damaged store that is opened for reading could end the process.
-      () => this.#openTable(COPY_STATE)?.lmdb as LmdbTable<unknown, string>,
-    )
+    this.#copies = new LedgerCopy(environment, this.#tables)
     if (hasLedger) this.#lastChange = this.copyState?.number ?? 0
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,
-      begin: (atMs, ahead, hasUndo) =>
-        new LmdbChange(openTable, this.#figures, {
-          nowMs: atMs ?? this.#nowMs(),
-          number: this.#lastChange + ahead + 1,
-          hasUndo,
-          hasLedger,
-        }),
+      begin: (atMs = nowMs(), ahead, hasUndo) => {
+        const number = this.#lastChange + ahead + 1
+        return new LmdbChange(openTable, this.#figures, { nowMs: atMs, number, hasUndo, hasLedger })
+      },
       ledger: hasLedger ? changes => this.#writeToLedger(changes) : undefined,
       onCommitted: () => {
         this.#figures.commits += 1
@@ -194,7 +176,7 @@ export class LmdbStore implements Store {
 
   /** Opens every table that is described by now, so far as it is there. */
   openTables(): void {
-    for (const table of DESCRIBED_TABLES) this.#openTable(table)
+    this.#tables.openAll()
   }
 
   /** Later views see what another process has made durable by now. */
@@ -240,20 +222,12 @@ export class LmdbStore implements Store {
   }
 
   watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): void {
-    this.#watchersOf(name).push(watcher)
+    this.#tables.watchersOf(name).push(watcher)
   }
 
   /** The rows of a table as they are stored, whatever they are, for what checks or counts them. */
   storedRows(name: string, keys: 'bytes' | 'text' = 'bytes'): StoredTable {
-    return this.#rawTable(name, keys)
-  }
-
-  #rawTable<RowKey extends Key>(
-    name: string,
-    keys: 'bytes' | 'text' = 'bytes',
-  ): LmdbTable<Uint8Array, RowKey> {
-    const keyEncoding = keys === 'bytes' ? { keyEncoding: 'binary' as const } : {}
-    return this.#environment.openDB<Uint8Array, RowKey>(name, { encoding: 'binary', ...keyEncoding })
+    return this.#tables.raw(name, keys)
   }
 
   change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result> {
@@ -340,7 +314,7 @@ export class LmdbStore implements Store {
     for (const { number, rows } of changes) {
       this.#lastChange = number
       for (const { table, key } of rows) {
-        for (const watcher of this.#watchers.get(table) ?? NONE) watcher.onReplaced(key)
+        for (const watcher of this.#tables.watchersOf(table)) watcher.onReplaced(key)
       }
       this.#tellFollowers(number, rows)
     }
@@ -415,33 +389,9 @@ export class LmdbStore implements Store {
     }
   }
 
-  #openTable(table: Table<never, never>): OpenTable | undefined {
-    const known = this.#openTables.get(table)
-    if (known !== undefined) return known
-    const { name, codec, keys, shapes } = table
-    const isRecord = codec === 'record'
-    // lmdb-js takes an encoder, though its types do not say so.
-    const lmdb = this.#environment.openDB<unknown, Key>(name, {
-      ...(isRecord && keys === 'bytes' ? { encoder: recordEncoder(shapes) } : {}),
-      ...(keys === 'text' ? { encoding: isRecord ? 'msgpack' : 'binary' } : {}),
-      ...(keys === 'bytes' ? { keyEncoding: 'binary' } : {}),
-      ...(keys === 'bytes' && !isRecord ? { encoding: 'binary' } : {}),
-    }) as LmdbTable<unknown, Key> | undefined
-    if (lmdb === undefined) return undefined
-    const opened = { name, lmdb, watchers: this.#watchersOf(name) }
-    this.#openTables.set(table, opened)
-    return opened
-  }
-
-  #watchersOf(table: string): RowWatcher[] {
-    const watchers = this.#watchers.get(table) ?? []
-    this.#watchers.set(table, watchers)
-    return watchers
-  }
-
   /** Removes every row of a table in one change; resolves when that is durable. */
   async clear(table: Table<never, never>): Promise<void> {
-    await this.change(() => void this.#openTable(table)?.lmdb.clearAsync())
+    await this.change(() => void this.#tables.open(table)?.lmdb.clearAsync())
   }
 
   /** Resolves when the changes that were asked for so far have ended. */
@@ -458,122 +408,7 @@ export class LmdbStore implements Store {
   }
 }
 
-/** Writes and reads the records of a `table` of these shapes. */
-export function recordEncoder(shapes: readonly (readonly string[])[] = []): Encoder {
-  return new Encoder({
-    copyBuffers: true,
-    // Marked so, they are what they were again after a record that brings names of its own under the same position.
-    structures: shapes.map(shape => Object.assign([...shape], { isShared: true })),
-    maxSharedStructures: shapes.length,
-  })
-}
-
-/** As long as it is not ended, writers can't use again what it still sees, and the file grows. */
-export class Snapshot {
-  readonly #transaction: Transaction
-
-  constructor(transaction: Transaction) {
-    this.#transaction = transaction
-  }
-
-  /** A copy of the value. */
-  read(table: StoredTable, key: Key): Uint8Array | undefined {
-    return table.get(key, { transaction: this.#transaction })
-  }
-
-  keys(table: StoredTable): Iterable<Key> {
-    return table.getKeys({ transaction: this.#transaction })
-  }
-
-  /** Keys and copies of values, in order: all of them, or those whose key begins with `prefix`. */
-  rows(table: StoredTable, prefix?: Uint8Array): Iterable<Row<Uint8Array, Key>> {
-    const range = prefix === undefined ? {} : rangeOf(prefix)
-    return table.getRange({ ...range, transaction: this.#transaction })
-  }
-
-  end(): void {
-    this.#transaction.done()
-  }
-}
-
-/**
- * A process that was killed in a commit leaves what it wrote visible, but perhaps not yet durable; whoever opens the
- * store tells others what it reads there. And a new file is found after a power cut only if the folders on the way to it
- * are durable, of which `firstMade` is the topmost new one.
- */
-function syncStore(folder: string, firstMade: string | undefined): void {
-  const topmost = firstMade === undefined ? folder : dirname(firstMade)
-  syncMarked(folder)
-  syncNow(folder)
-  for (let path = folder; path !== topmost; ) {
-    path = dirname(path)
-    syncNow(path)
-  }
-}
-
-/** Throws where the machine has stopped while the store was written without syncs. */
-function assertSynced(folder: string): void {
-  if (!mayHaveLostWrites(folder)) return
-  throw new SignalError(
-    'STORE_UNAVAILABLE',
-    `the store in ${folder} is a node's copy, and the machine stopped before it was on disk: remove ${join(folder, 'store')}, and the node's next start fills it anew`,
-  )
-}
-
-/**
- * The lock is a reader slot in an LMDB environment of its own: the kernel frees it when its process ends in any way,
- * so it can't go stale. Two processes that start together see each other and both refuse.
- */
-function lockFolder(folder: string): RootDatabase {
-  const path = join(folder, 'lock')
-  const advice = `nothing is kept there: remove ${path} while no server runs`
-  assertWhole(join(path, 'data.mdb'), 'STORE_UNAVAILABLE', advice)
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  const lock = open({ path, overlappingSync: false })
-  lock.readerCheck()
-  lock.get('held')
-  const holders = lock.readerList().matchAll(/^\s*(\d+)\s/gm)
-  for (const [, pid] of holders) {
-    if (pid === String(process.pid)) continue
-    void lock.close()
-    throw new SignalError('STORE_UNAVAILABLE', `data directory ${folder} is in use by process ${pid}`)
-  }
-  return lock
-}
-
-/** Runs `act` while no other process uses the data directory. Throws `STORE_UNAVAILABLE` where one does. */
-export async function withFolderLock(folder: string, act: () => Promise<void>): Promise<void> {
-  const lock = lockFolder(folder)
-  try {
-    await act()
-  } finally {
-    await lock.close()
-  }
-}
-
-/**
- * LMDB ends the process over a file without its two first pages, which it writes as it makes one, and over one where they are
- * something else. Choice: it is refused, not made anew, because a log that begins again by itself would be another log under
- * the same key. `damaged` is the code for a file that was never or is no longer LMDB's.
- */
-function assertWhole(path: string, damaged: ErrorCode, advice: string): void {
-  const bytes = statSync(path, { throwIfNoEntry: false })?.size
-  if (bytes === undefined) return
-  if (bytes < STORE_BYTES_MIN) {
-    throw new SignalError(
-      'STORE_UNAVAILABLE',
-      `${path} has ${bytes} bytes, fewer than an empty store: its making was cut short, or it was damaged; ${advice}`,
-    )
-  }
-  if (!hasMetaPages(path)) {
-    throw new SignalError(damaged, `${path} does not begin as a store does: it was damaged; ${advice}`)
-  }
-}
-
-const NONE: readonly RowWatcher[] = []
 const MEND_STORE = 'if nothing was ever in it, remove it, else restore a backup'
-/** Two pages. */
-const STORE_BYTES_MIN = 8_192
 /** Room for tables to come. */
 const TABLES_MAX = 64
 

@@ -8,22 +8,20 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SignalError } from '../../errors.ts'
 
-export interface PageWalkOptions {
-  /** Asked every few pages: whether there is time to go on. */
-  readonly mayGoOn?: () => boolean
-}
-
 export interface PageWalk {
   readonly pages: number
   /** Whether all of it was walked. */
   readonly isWhole: boolean
 }
 
-/** Throws `CHECKPOINT_INVALID` with a sentence that names the first damaged page. */
-export function walkPages(path: string, options: PageWalkOptions = {}): PageWalk {
+/**
+ * Throws `CHECKPOINT_INVALID` with a sentence that names the first damaged page. `mayGoOn` is asked every few pages: whether
+ * there is time.
+ */
+export function walkPages(path: string, mayGoOn = () => true): PageWalk {
   const descriptor = openSync(path, 'r')
   try {
-    return new Walk(descriptor, path, options).run()
+    return new Walk(descriptor, path, mayGoOn).run()
   } finally {
     closeSync(descriptor)
   }
@@ -64,7 +62,7 @@ class Walk {
   #pages = 0
   #hasTime = true
 
-  constructor(descriptor: number, path: string, { mayGoOn = () => true }: PageWalkOptions) {
+  constructor(descriptor: number, path: string, mayGoOn: () => boolean) {
     this.#descriptor = descriptor
     this.#path = path
     this.#mayGoOn = mayGoOn

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeDurably, writeDurably } from './durable-file.ts'
-import { withFolderLock } from './lmdb-store.ts'
+import { withFolderLock } from './folder-lock.ts'
 
 /** Resolves when the marker is durable: nothing that the directory holds comes back. */
 export function markForReset(dataFolder: string): Promise<void> {

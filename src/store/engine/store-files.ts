@@ -2,7 +2,7 @@
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf, SignalError } from '../../errors.ts'
+import { type ErrorCode, messageOf, SignalError } from '../../errors.ts'
 
 /** The file with everything in it. */
 export function storeFile(dataFolder: string): string {
@@ -33,8 +33,27 @@ export function assertReadable(dataFolder: string): void {
   throw new SignalError('STORE_UNAVAILABLE', `there is no store in ${dataFolder}`)
 }
 
+/**
+ * LMDB ends the process over a file without its two first pages, which it writes as it makes one, and over one where they are
+ * something else. Choice: it is refused, not made anew, because a log that begins again by itself would be another log under
+ * the same key. `damaged` is the code for a file that was never or is no longer LMDB's.
+ */
+export function assertWhole(path: string, damaged: ErrorCode, advice: string): void {
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size
+  if (bytes === undefined) return
+  if (bytes < STORE_BYTES_MIN) {
+    throw new SignalError(
+      'STORE_UNAVAILABLE',
+      `${path} has ${bytes} bytes, fewer than an empty store: its making was cut short, or it was damaged; ${advice}`,
+    )
+  }
+  if (!hasMetaPages(path)) {
+    throw new SignalError(damaged, `${path} does not begin as a store does: it was damaged; ${advice}`)
+  }
+}
+
 /** Whether the file begins as LMDB begins each that it makes: with two meta pages, in the form of version 2. */
-export function hasMetaPages(path: string): boolean {
+function hasMetaPages(path: string): boolean {
   const descriptor = openSync(path, 'r')
   try {
     const page = Buffer.alloc(META_BYTES)
@@ -57,6 +76,8 @@ function isThere(path: string): boolean {
 }
 
 const DATA_FILE = 'store/data.mdb'
+/** Two pages. */
+const STORE_BYTES_MIN = 8_192
 /** `MDB_page` with `MDB_meta` after it, in mdb.c. */
 const FLAGS_AT = 18
 const MAGIC_AT = 24

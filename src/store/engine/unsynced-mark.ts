@@ -6,6 +6,7 @@
 
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { SignalError } from '../../errors.ts'
 
 /** Undefined where the system has none. */
 export function readBootId(): string | undefined {
@@ -26,6 +27,15 @@ export function mayHaveLostWrites(dataFolder: string): boolean {
     return (error as NodeJS.ErrnoException).code !== 'ENOENT'
   }
   return marked.trim() !== readBootId()
+}
+
+/** Throws where the machine has stopped while the store was written without syncs. */
+export function assertSynced(folder: string): void {
+  if (!mayHaveLostWrites(folder)) return
+  throw new SignalError(
+    'STORE_UNAVAILABLE',
+    `the store in ${folder} is a node's copy, and the machine stopped before it was on disk: remove ${join(folder, 'store')}, and the node's next start fills it anew`,
+  )
 }
 
 /** The mark is on disk before the first write that is not. */
@@ -50,8 +60,23 @@ export function syncMarked(dataFolder: string): void {
   syncNow(dirname(path))
 }
 
+/**
+ * A process that was killed in a commit leaves what it wrote visible, but perhaps not yet durable; whoever opens the
+ * store tells others what it reads there. And a new file is found after a power cut only if the folders on the way to it
+ * are durable, of which `firstMade` is the topmost new one.
+ */
+export function syncStore(folder: string, firstMade: string | undefined): void {
+  const topmost = firstMade === undefined ? folder : dirname(firstMade)
+  syncMarked(folder)
+  syncNow(folder)
+  for (let path = folder; path !== topmost; ) {
+    path = dirname(path)
+    syncNow(path)
+  }
+}
+
 /** Returns when the bytes of a file, or the names in a folder, survive a power cut. */
-export function syncNow(path: string): void {
+function syncNow(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
     fsyncSync(descriptor)

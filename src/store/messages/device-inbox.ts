@@ -67,7 +67,7 @@ export class DeviceInbox {
   /** Messages behind `offset` whose time is not over, in order, at most `limit`. */
   after(userId: UserId, deviceId: DeviceId, offset: number, limit: number): readonly InboxMessage[] {
     const { database, inbox, nowMs } = this.#deps
-    return database.view(view => inbox.after(view, userId, deviceId, offset, limit, nowMs()))
+    return database.view(view => inbox.after(view, userId, deviceId, { offset, limit, nowMs: nowMs() }))
   }
 
   /** Whether a message that may still be there is about to go. */

@@ -1,7 +1,5 @@
 /** The records of inboxes: a head for each device, which holds what came last, and a row for each older message. */
 
-import type { GroupPlace } from './message-groups.ts'
-
 /** The record of an inbox as a whole. */
 export interface InboxHead {
   /** 32 random bits; 0 for an inbox that nothing was put into yet. */
@@ -24,6 +22,14 @@ export interface Head extends Omit<InboxHead, 'count'> {
   readonly rows: number
   /** The rest, in order. Some may be settled already: settling leaves the head as it is. */
   readonly entries: readonly Entry[]
+}
+
+/** A message's place among the groups. */
+export interface GroupPlace {
+  /** 16 bytes: key of the row. */
+  readonly group: Uint8Array
+  /** Which of the row's messages. */
+  readonly at: number
 }
 
 /** A message and its place. */

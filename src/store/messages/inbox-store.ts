@@ -7,6 +7,7 @@
  */
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { newEventId } from '../../domain/ids.ts'
 import {
   callInvitedTo,
   INBOX_KEPT_MS,
@@ -15,7 +16,6 @@ import {
   missedInsteadOf,
   queueOf,
 } from '../../domain/messages/inbox.ts'
-import { newEventId } from '../../domain/messages/notice.ts'
 import { assert } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf, userInKey } from '../engine/keys.ts'
@@ -26,12 +26,13 @@ import {
   ENTRY_SHAPES,
   type Entry,
   endOf,
+  type GroupPlace,
   HEAD_SHAPES,
   type Head,
   type InboxHead,
   rowKey,
 } from './inbox-records.ts'
-import { type GroupPlace, MessageGroups } from './message-groups.ts'
+import { MessageGroups } from './message-groups.ts'
 
 export interface InboxMessage {
   readonly offset: number
@@ -41,6 +42,14 @@ export interface InboxMessage {
   /** When it was put here, milliseconds since 1970. */
   readonly atMs: number
   readonly expiresAtMs: number
+}
+
+/** At most `limit` messages behind `offset` as they wait at `nowMs`; of one queue, if it is given. */
+export interface InboxRange {
+  readonly offset: number
+  readonly limit: number
+  readonly nowMs: number
+  readonly queue?: string | undefined
 }
 
 export interface InboxEntry {
@@ -84,15 +93,12 @@ export class InboxStore {
     return { epoch, nextOffset, lostOffset, count, ...(delivered && { delivered }) }
   }
 
-  /** Messages behind `offset` whose time is not over, in order, at most `limit`; of one queue, if it is given. */
+  /** Messages whose time is not over, in order. */
   after(
     view: View,
     userId: UserId,
     deviceId: DeviceId,
-    offset: number,
-    limit: number,
-    nowMs: number,
-    queue?: string,
+    { offset, limit, nowMs, queue }: InboxRange,
   ): InboxMessage[] {
     const device = idsKey(userId, deviceId)
     const head = this.#read(view, device)
@@ -123,8 +129,9 @@ export class InboxStore {
     const rung = this.#withdraw(change, known, callId ?? replaces) ?? known
     const head = this.#makeRoom(change, device, this.#withoutSettled(change, rung))
     const offset = head.nextOffset
-    const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
-    const entry = entryOf(offset, queueOf(item), times, callId, this.#groups.add(change, item))
+    const endsAtMs = Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS)
+    const message = { offset, queue: queueOf(item), atMs: nowMs, expiresAtMs: endsAtMs }
+    const entry = entryOf(message, callId, this.#groups.add(change, item))
     const looksAtMs = Math.min(head.looksAtMs, endOf(entry))
     if (looksAtMs < head.looksAtMs) this.#moveLook(change, device, head.looksAtMs, looksAtMs)
     const next = { ...head, nextOffset: offset + 1, looksAtMs, entries: [...head.entries, entry] }
@@ -356,9 +363,7 @@ export class InboxStore {
 
 /** In the order of their shapes. */
 function entryOf(
-  offset: number,
-  queue: string,
-  { atMs, expiresAtMs }: Pick<Entry, 'atMs' | 'expiresAtMs'>,
+  { offset, queue, atMs, expiresAtMs }: Omit<InboxMessage, 'item'>,
   callId: bigint | undefined,
   { group, at }: GroupPlace,
 ): Entry {

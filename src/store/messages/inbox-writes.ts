@@ -37,22 +37,22 @@ export interface InboxWrites {
   markDelivered(userId: UserId, deviceId: DeviceId, delivered: DeliveredMarks): Promise<void>
 }
 
-export interface LocalInboxWritesDeps {
-  readonly database: Pick<Store, 'change'>
-  readonly inbox: Pick<InboxStore, 'append' | 'settle' | 'markDelivered'>
-}
-
 /** For the process that writes. */
 export class LocalInboxWrites implements InboxWrites {
-  readonly #deps: LocalInboxWritesDeps
+  readonly #database: Pick<Store, 'change'>
+  readonly #inbox: Pick<InboxStore, 'append' | 'settle' | 'markDelivered'>
 
-  constructor(deps: LocalInboxWritesDeps) {
-    this.#deps = deps
+  constructor(
+    database: Pick<Store, 'change'>,
+    inbox: Pick<InboxStore, 'append' | 'settle' | 'markDelivered'>,
+  ) {
+    this.#database = database
+    this.#inbox = inbox
   }
 
   settle(settled: readonly SettledOffsets[], sent?: SentItems): Promise<void> {
-    const { database, inbox } = this.#deps
-    return database.change(change => {
+    const inbox = this.#inbox
+    return this.#database.change(change => {
       for (const { userId, deviceId, offsets } of settled) inbox.settle(change, userId, deviceId, offsets)
       if (sent === undefined) return
       for (const item of sent.items) inbox.append(change, sent.userId, sent.deviceId, { item })
@@ -60,7 +60,6 @@ export class LocalInboxWrites implements InboxWrites {
   }
 
   markDelivered(userId: UserId, deviceId: DeviceId, delivered: DeliveredMarks): Promise<void> {
-    const { database, inbox } = this.#deps
-    return database.change(change => inbox.markDelivered(change, userId, deviceId, delivered))
+    return this.#database.change(change => this.#inbox.markDelivered(change, userId, deviceId, delivered))
   }
 }

@@ -16,14 +16,7 @@ import { RowCache } from '../engine/row-cache.ts'
 import { bytesTable, type Change, isChange, type View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { Sealed } from '../tables/sealed.ts'
-
-/** Where a message is. */
-export interface GroupPlace {
-  /** 16 bytes: key of the row. */
-  readonly group: Uint8Array
-  /** Which of the row's messages. */
-  readonly at: number
-}
+import type { GroupPlace } from './inbox-records.ts'
 
 /** The messages of a change so far. */
 interface OpenGroup {

@@ -6,8 +6,9 @@
 import type { CallNoticeBody } from '../../domain/calls/call-notice.ts'
 import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { newEventId } from '../../domain/ids.ts'
 import type { InboxItem } from '../../domain/messages/inbox.ts'
-import { isPushed, type Notice, type NoticeBody, newEventId } from '../../domain/messages/notice.ts'
+import { isPushed, type Notice, type NoticeBody } from '../../domain/messages/notice.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Change } from '../engine/store.ts'
 import type { InboxStore } from './inbox-store.ts'
@@ -49,7 +50,7 @@ export class Notices {
     for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
       if (device.deviceId === exceptDeviceId) continue
       this.#deps.inbox.append(change, userId, device.deviceId, { item: { kind: 'notice', notice } })
-      this.#push(change, userId, device, notice, pushedUntilMs)
+      this.#push(change, { userId, device }, notice, pushedUntilMs)
     }
   }
 
@@ -67,24 +68,20 @@ export class Notices {
     const item = this.#itemOf(change, body)
     const told = item.notice
     inbox.append(change, userId, deviceId, { item, expiresAtMs, replaces: replaced })
-    this.#push(change, userId, device, told, this.#callPushedUntilMs(notice, nowMs))
+    const to = { userId, device }
+    this.#push(change, to, told, this.#callPushedUntilMs(notice, nowMs))
     if (body.kind !== 'call_cancelled' || !isMissed || device.push === undefined) return
-    this.#push(
-      change,
-      userId,
-      device,
-      this.#noticeOf({ ...body, kind: 'call_missed' }, nowMs),
-      nowMs + PUSHED_WITHIN_MS,
-    )
+    const missed = this.#noticeOf({ ...body, kind: 'call_missed' }, nowMs)
+    this.#push(change, to, missed, nowMs + PUSHED_WITHIN_MS)
   }
 
   #push(
     change: Change,
-    userId: UserId,
-    { deviceId, push }: Device,
+    { userId, device }: Addressee,
     notice: Notice,
     expiresAtMs: number | undefined,
   ): void {
+    const { deviceId, push } = device
     if (push === undefined || expiresAtMs === undefined) return
     const provider = isOfApple(push) ? 'apns' : 'fcm'
     const message = { channel: 'push', userId, deviceId, notice, expiresAtMs, provider } as const
@@ -130,6 +127,11 @@ export class Notices {
     // In this order: V8 takes ten times as long to add members to what was spread (`invitations` in `bench/`).
     return { eventId, sentAtMs: nowMs, ...body }
   }
+}
+
+interface Addressee {
+  readonly userId: UserId
+  readonly device: Device
 }
 
 type NoticeItem = Extract<InboxItem, { readonly kind: 'notice' }>

@@ -49,7 +49,7 @@ export class OutboxStore {
     rows.set(lane, row)
     change.atEnd(() => {
       if (rows.get(lane) === row) rows.delete(lane)
-      this.#put(change, lane, nowMs, row.messages, 0)
+      this.#put(change, lane, row, 0)
     })
   }
 
@@ -70,8 +70,8 @@ export class OutboxStore {
     return this.#store.change(change => {
       for (const { key, tries, postponed } of rows) {
         change.remove(OUTBOX, key)
-        for (const [untilMs, messages] of byTime(postponed))
-          this.#put(change, lane, untilMs, messages, tries + 1)
+        for (const [dueMs, messages] of byTime(postponed))
+          this.#put(change, lane, { dueMs, messages }, tries + 1)
       }
     })
   }
@@ -84,7 +84,7 @@ export class OutboxStore {
     })
   }
 
-  #put(change: Change, lane: Lane, dueMs: number, messages: readonly OutboxMessage[], tries: number): void {
+  #put(change: Change, lane: Lane, { dueMs, messages }: RowToCome, tries: number): void {
     const key = this.#newKey(change, lane, dueMs)
     change.put(OUTBOX, key, { sealed: this.#sealed.seal(encode(messages)), tries })
     const firstKeys = change.local<FirstKeys>(this, () => new Map())
@@ -113,7 +113,7 @@ function nextCount(change: Change): number {
   return change.number * CHANGE_ROWS_MAX + rows.count++
 }
 
-function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, readonly OutboxMessage[]> {
+function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, OutboxMessage[]> {
   const times = new Map<number, OutboxMessage[]>()
   for (const { untilMs, message } of postponed) {
     const messages = times.get(untilMs)

@@ -7,11 +7,12 @@
  */
 
 import { setTimeout } from 'node:timers/promises'
+import { backOffMs } from '../../back-off.ts'
 import { assert, SignalError } from '../../errors.ts'
 import { bytesArray } from './array-value.ts'
 import type { Connection, ConnectionDeps, Statement } from './connection.ts'
 import { type FinalOutcome, LeaseLost } from './failure.ts'
-import { backOffMs, Reconnecting } from './reconnecting.ts'
+import { BACK_OFF, Reconnecting } from './reconnecting.ts'
 import { type Claimed, claimRow } from './writer-row.ts'
 
 export interface FencedWritesDeps {
@@ -122,7 +123,7 @@ export class FencedWrites {
     // A lease that is renewed while its writes fail, as on a full disk, is given up.
     const givesUpAtMs = this.#deps.monotonicMs() + 2 * this.#deps.leaseMs
     let isUnknown = false
-    for (let failures = 0; ; failures++) {
+    for (let failures = 1; ; failures++) {
       if (this.#lostBy !== undefined && !isUnknown) throw new LeaseLost(this.#lostBy, 'not written')
       try {
         const connection = await this.#reconnecting.get()
@@ -136,7 +137,7 @@ export class FencedWrites {
         if (!isUnavailable(error)) throw error
         if (this.#isOver(givesUpAtMs)) throw this.#lost(error.message, isUnknown ? 'unknown' : 'not written')
       }
-      await setTimeout(backOffMs(failures, this.#deps.random))
+      await setTimeout(backOffMs(BACK_OFF, failures, this.#deps.random))
     }
   }
 

@@ -4,10 +4,11 @@
  */
 
 import { setTimeout } from 'node:timers/promises'
+import { backOffMs } from '../../back-off.ts'
 import { SignalError } from '../../errors.ts'
 import { type LedgerChange, type Position, readChanges } from './changes.ts'
 import type { Connection, ConnectionDeps } from './connection.ts'
-import { backOffMs, Reconnecting } from './reconnecting.ts'
+import { BACK_OFF, Reconnecting } from './reconnecting.ts'
 import { readWriterAnd, type WriterState } from './writer-row.ts'
 
 export interface Following {
@@ -106,7 +107,7 @@ export class Follower {
       const read = await this.#read()
       if (this.#isClosed) break
       failures = read.kind === 'failed' ? failures + 1 : 0
-      if (read.kind === 'failed') await setTimeout(backOffMs(failures, this.#deps.random))
+      if (read.kind === 'failed') await setTimeout(backOffMs(BACK_OFF, failures, this.#deps.random))
       if (read.kind === 'gap') {
         await this.#reconnecting.close()
         return { kind: 'startAnew', reason: read.reason }

@@ -1,4 +1,4 @@
-/** One connection, opened anew where the one before has ended, and how long to wait between attempts. */
+/** One connection, opened anew where the one before has ended. */
 
 import { SignalError } from '../../errors.ts'
 import { Connection, type ConnectionDeps } from './connection.ts'
@@ -50,10 +50,5 @@ export class Reconnecting {
   }
 }
 
-/** The pause before the attempt after so many that failed. `random` keeps nodes from coming in step. */
-export function backOffMs(failures: number, random: () => number): number {
-  return Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** failures) * (0.5 + random() / 2)
-}
-
-const BACK_OFF_MS = 50
-const BACK_OFF_MS_MAX = 1_000
+/** Between attempts, which their callers make. */
+export const BACK_OFF = { firstMs: 50, maxMs: 1_000 }

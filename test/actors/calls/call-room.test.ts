@@ -31,7 +31,7 @@ t.test(
           callId,
           roomId: 4711,
           callerId: ann.userId,
-          callerName: 'the caller',
+          callerName: 'Ann',
           isVideo: true,
           isOnGoing: false,
           encryptedAESKey: keyFor(phone),

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { mediaRoomKind } from '../../../actors/calls/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../../actors/messages.ts'
-import type { RoomEntry } from '../../../src/domain/calls/call-media.ts'
+import type { RoomEntry } from '../../../src/domain/calls/call.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import {
   GatewayError,
@@ -164,29 +164,33 @@ t.test('a device that left and came back before it was put out is told that it i
   t.same(takeSteps(), ['open 1+2', 'admit 3'], 'and it is let in still')
 })
 
-t.test('a step that fails is taken again after 1, 2, 4 and at last every 30 seconds', async t => {
-  const { world, wants, fails, done, takeSteps, takeTold, failed } = openRoom()
-  wants(1)
-  takeSteps()
-  for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
-    fails('timeout')
-    wants(1, 2)
-    world.advance(pauseMs - 100)
-    t.same(takeSteps(), [], `not within ${pauseMs} ms, whoever comes`)
-    world.advance(200)
-    t.same(takeSteps(), ['open 1+2'])
-  }
-  t.same(takeTold(), [])
-  t.equal(failed.length, 7)
-  t.equal(failed[0], '77 open')
-  done()
-  t.same(takeTold(), ['media-admitted 1+2'])
-  wants(1, 2, 3)
-  fails('network')
-  takeSteps()
-  world.advance(1_100)
-  t.same(takeSteps(), ['admit 3'], 'after a success the pauses begin anew')
-})
+t.test(
+  'a step that fails is taken again after 1, 2, 4 and at last every 30 seconds, or some of that sooner',
+  async t => {
+    const { world, wants, fails, done, takeSteps, takeTold, failed } = openRoom()
+    wants(1)
+    takeSteps()
+    for (const boundMs of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
+      const pauseMs = boundMs * (0.5 + world.random() / 2)
+      fails('timeout')
+      wants(1, 2)
+      world.advance(pauseMs - 100)
+      t.same(takeSteps(), [], `not within ${pauseMs} ms, whoever comes`)
+      world.advance(200)
+      t.same(takeSteps(), ['open 1+2'])
+    }
+    t.same(takeTold(), [])
+    t.equal(failed.length, 7)
+    t.equal(failed[0], '77 open')
+    done()
+    t.same(takeTold(), ['media-admitted 1+2'])
+    wants(1, 2, 3)
+    fails('network')
+    takeSteps()
+    world.advance(1_100)
+    t.same(takeSteps(), ['admit 3'], 'after a success the pauses begin anew')
+  },
+)
 
 t.test('a room that the gateway has lost is made again at once', async t => {
   const { wants, done, fails, takeSteps, takeTold } = openRoom()

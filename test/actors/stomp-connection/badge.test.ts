@@ -35,7 +35,9 @@ function said(frames: readonly ClientFrame[]): (string | number)[] {
 /** Kinds of what the device's inbox holds. */
 function kept(actors: TestActors, { userId, deviceId }: Person): string[] {
   return actors.database
-    .view(view => actors.inbox.after(view, userId, deviceId, 0, 1_000, actors.world.nowMs()))
+    .view(view =>
+      actors.inbox.after(view, userId, deviceId, { offset: 0, limit: 1_000, nowMs: actors.world.nowMs() }),
+    )
     .map(({ item }) => (item.kind === 'dev' ? item.queue : item.notice.kind))
 }
 

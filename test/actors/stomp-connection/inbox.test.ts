@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
-import { formatPosition } from '../../../src/domain/messages/inbox.ts'
+import { formatPosition } from '../../../src/domain/messages/inbox-position.ts'
 import { SignalError } from '../../../src/errors.ts'
 import type { MemoryClient } from '../../support/memory-client.ts'
 import type { ClientFrame } from '../../support/naive-client.ts'
@@ -36,7 +36,9 @@ function ack(peer: MemoryClient, messageId: string, more = ''): void {
 /** The device's remaining messages. */
 function waiting(actors: TestActors, { userId, deviceId }: Person): string[] {
   return actors.database
-    .view(view => actors.inbox.after(view, userId, deviceId, 0, 1_000, actors.world.nowMs()))
+    .view(view =>
+      actors.inbox.after(view, userId, deviceId, { offset: 0, limit: 1_000, nowMs: actors.world.nowMs() }),
+    )
     .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
 }
 

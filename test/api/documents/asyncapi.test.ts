@@ -8,8 +8,8 @@ import { Compile } from 'typebox/schema'
 import { asyncApiDocument, asyncApiRoute } from '../../../src/api/documents/asyncapi.ts'
 import { queueOfNotice } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
-import { parseCallCommand } from '../../../src/schema/call.ts'
-import { EVENT_SCHEMAS } from '../../../src/schema/event.ts'
+import { parseCallCommand } from '../../../src/schema/call-request.ts'
+import { EVENTS } from '../../../src/schema/event.ts'
 import { type CallCommandName, parseDestination } from '../../../src/stomp/destination.ts'
 import { HttpServer } from '../../../src/transport/http.ts'
 import { runProgram } from '../../support/programs.ts'
@@ -52,7 +52,7 @@ const DEVICE_CHANNELS = ['calls', 'contacts', 'account', 'callTopic']
 
 t.test('every message to devices is in one place of the document', async t => {
   const told = DEVICE_CHANNELS.flatMap(namesIn)
-  t.same(told.sort(), Object.keys(EVENT_SCHEMAS).sort())
+  t.same(told.sort(), Object.keys(EVENTS).sort())
   for (const queue of ['calls', 'contacts', 'account']) {
     const kinds = namesIn(queue) as Notice['kind'][]
     t.ok(kinds.length > 2)
@@ -92,7 +92,7 @@ t.test('every example is of the form that its message has', async t => {
       [],
       `${name} has no member more`,
     )
-    if (name in EVENT_SCHEMAS) t.equal(payload.type, name)
+    if (name in EVENTS) t.equal(payload.type, name)
   }
 })
 
@@ -102,7 +102,7 @@ t.test(
     const { schemas } = document.components
     for (const { name, payload } of Object.values(messages)) {
       t.match(payload.$ref, /^#\/components\/schemas\/\w+(?:Event|Command)$/)
-      if (name in EVENT_SCHEMAS) t.match(schemaOf(messages[name]!), { properties: { type: { const: name } } })
+      if (name in EVENTS) t.match(schemaOf(messages[name]!), { properties: { type: { const: name } } })
     }
     const used = new Set(JSON.stringify(document).match(/(?<=#\/components\/schemas\/)\w+/g))
     t.same(Object.keys(schemas).sort(), [...used].sort(), 'none is missing, none is of HTTP alone')

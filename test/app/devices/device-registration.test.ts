@@ -6,10 +6,11 @@ import t, { type Test } from 'tap'
 
 import { CallsignError } from '../../../src/app/callsign-error.ts'
 import { webCryptoKeys } from '../../../src/app/devices/device-keys.ts'
-import { type DeviceDetails, registerDevice } from '../../../src/app/devices/device-registration.ts'
+import type { DeviceDetails } from '../../../src/app/devices/device-registration.ts'
 import { fileStorage } from '../../../src/app/storage/file-storage.ts'
 import { type AppStorage, memoryStorage } from '../../../src/app/storage/storage.ts'
 import { judgeDeviceList, parseDeviceList } from '../../../src/log/device-list.ts'
+import { registrationOf } from '../../support/app-connections.ts'
 import { type AppSession, platformOf, rejectionOf, signIn, startApp } from '../../support/app-sessions.ts'
 import { settingsFor } from '../../support/call-people.ts'
 import { CuttingProxy } from '../../support/cutting-proxy.ts'
@@ -23,7 +24,7 @@ async function open(t: Test) {
 }
 
 function register(app: AppSession, details?: DeviceDetails) {
-  return registerDevice({ ...app, keysOf: webCryptoKeys(app.storage) }, details)
+  return registrationOf(app).register(details)
 }
 
 async function ownKeys({ session }: AppSession) {

@@ -2,17 +2,17 @@
 
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-
 import { webCryptoKeys } from '../../../src/app/devices/device-keys.ts'
-import type { KeyEvent } from '../../../src/app/devices/key-log.ts'
+import type { KeyEvent, KeyLog } from '../../../src/app/devices/key-log.ts'
 import {
   OwnDeviceList,
-  type OwnDeviceListDeps,
   type OwnListState,
   type WaitingDevice,
 } from '../../../src/app/devices/own-device-list.ts'
 import { listedDevice, signedList } from '../../../src/app/devices/signed-list.ts'
 import type { ReplyOf } from '../../../src/app/session/operations.ts'
+import type { Server } from '../../../src/app/session/server.ts'
+import type { Session } from '../../../src/app/session/session.ts'
 import { memoryStorage } from '../../../src/app/storage/storage.ts'
 import { parseDeviceList } from '../../../src/log/device-list.ts'
 import { newPublicKey } from '../../support/app.ts'
@@ -85,17 +85,14 @@ t.test('a list is younger than the one before, also on a device whose clock is b
   const user = { userId: '1', devices: [{ deviceId: '11' }], deviceList }
   const ownUser = async () =>
     signed === undefined ? { user, list } : { user, list: parseDeviceList(Buffer.from(signed, 'base64')) }
-  const deps = {
-    device,
-    keyLog: { ownUser },
-    server: { nowMs: () => createdAtMs - 60_000 },
-    session: {
-      async request(_: string, body: { readonly list: string }) {
-        signed = body.list
-      },
+  const server = { nowMs: () => createdAtMs - 60_000 } as Server
+  const session = {
+    async request(_: string, body: { readonly list: string }) {
+      signed = body.list
     },
-  }
-  t.same(await new OwnDeviceList(deps as unknown as OwnDeviceListDeps).load(), ALONE)
+  } as unknown as Session
+  const keyLog = { ownUser } as unknown as KeyLog
+  t.same(await new OwnDeviceList(server, session, device, keyLog).load(), ALONE)
   t.match(parseDeviceList(Buffer.from(signed!, 'base64')), { seq: 1, createdAtMs: createdAtMs + 1 })
 })
 

@@ -125,7 +125,8 @@ async function runTests(): Promise<void> {
       }
       sockets.at(-1).close()
     }`)
-    await bob.until(`media.state === 'reconnecting'`)
+    // It may be back before the state is looked at.
+    await bob.until(`events.some(([name, state]) => name === 'state' && state === 'reconnecting')`)
     await bob.until(`media.state === 'connected'`)
     await ann.receives(1, 3)
     t.equal(await ann.evaluate(feeds), before, 'it is the same session')

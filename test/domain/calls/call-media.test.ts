@@ -1,8 +1,7 @@
 /** Which devices the room at the media gateway lets in, as the call notes it. */
 
 import t from 'tap'
-import { mediaOf } from '../../../src/domain/calls/call-media.ts'
-import { recordOf } from '../../../src/domain/calls/call-view.ts'
+import { mediaOf, recordOf } from '../../../src/domain/calls/call-view.ts'
 import { CallDriver, deviceOf, inWords } from '../../support/call-driver.ts'
 import { membersOf } from '../../support/key-members.ts'
 

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { type Call, isOver } from '../../../src/domain/calls/call.ts'
-import type { CallAccepted, CallDecision } from '../../../src/domain/calls/call-command.ts'
+import { type CallAccepted, type CallDecision, NO_FACTS } from '../../../src/domain/calls/call-command.ts'
 import { decide } from '../../../src/domain/calls/call-decision.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { CallDriver, deviceOf, keyFor, type UntimedCommand } from '../../support/call-driver.ts'
@@ -215,7 +215,7 @@ t.test('of a call that one has no part in, or that is none, nothing is said', as
     commands.map(([, command]) => wordOf(driver.call, 9, command(driver, 9))),
     commands.map(() => 'CALL_NOT_FOUND'),
   )
-  const none = decide(undefined, { kind: 'join', by: HOST, nowMs: 0 })
+  const none = decide(undefined, { kind: 'join', by: HOST, nowMs: 0 }, { ...NO_FACTS, actor: HOST })
   t.same(none, driver.decide({ kind: 'join', by: deviceOf(9) }))
   t.match(driver.decide({ kind: 'device-online', by: deviceOf(9) }), { kind: 'accepted', effects: [] })
 })

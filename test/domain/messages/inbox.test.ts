@@ -1,15 +1,13 @@
 /** Positions in an inbox as texts, and the queues of what is in it. */
 
 import t from 'tap'
+import { type InboxItem, missedInsteadOf, queueOf } from '../../../src/domain/messages/inbox.ts'
 import {
   formatLiveId,
   formatPosition,
-  type InboxItem,
   isLiveId,
-  missedInsteadOf,
   parsePosition,
-  queueOf,
-} from '../../../src/domain/messages/inbox.ts'
+} from '../../../src/domain/messages/inbox-position.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 
 const EPOCH_MAX = 2 ** 32 - 1

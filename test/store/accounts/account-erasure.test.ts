@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000
 function open(t: Test, erasers: readonly EraseOf[] = []) {
   const world = openWorld(t.testdir())
   t.after(() => world.database.close())
-  const letters = new AccountLetters({ ...world, isTestIdentifier: () => false })
+  const letters = new AccountLetters(world.accounts, world.outbox, () => false)
   const appleConsents = new AppleConsents(world)
   const parts = { ...world, letters, appleConsents }
   const erasure = new AccountErasure({ ...parts, erasers })

@@ -14,12 +14,13 @@ async function openStage(t: Test, dailyMax = 1_000) {
   const world = openWorld(t.testdir())
   t.teardown(() => world.database.close())
   const { database } = world
-  const smsBudget = new SmsBudget({
-    ...world,
-    budgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: dailyMax },
-    onStopped: () => undefined,
-  })
-  const letters = new AccountLetters({ ...world, smsBudget, isTestIdentifier: key => key === '+15550100' })
+  const smsBudget = new SmsBudget(
+    database,
+    world.expiries,
+    { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: dailyMax },
+    () => undefined,
+  )
+  const letters = new AccountLetters(world.accounts, world.outbox, key => key === '+15550100', smsBudget)
   const { userId } = await newUser(world, 'Ann', 'ann@example.org')
   await database.change(change => {
     for (const [at, key] of PHONES.entries()) {

@@ -9,7 +9,7 @@ import { storedTable } from '../../support/stored-table.ts'
 function open(t: Test) {
   const world = openWorld(t.testdir())
   t.after(() => world.database.close())
-  const letters = new AccountLetters({ ...world, isTestIdentifier: key => key === '+15550100' })
+  const letters = new AccountLetters(world.accounts, world.outbox, key => key === '+15550100')
   const appleConsents = new AppleConsents(world)
   return { world, appleConsents, methods: new LoginMethods({ ...world, letters, appleConsents }) }
 }

@@ -38,11 +38,12 @@ async function openStage(t: Test, address = MAIL) {
     },
   }
   const stops: SmsStop[] = []
-  const smsBudget = new SmsBudget({
-    ...world,
-    budgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
-    onStopped: stop => stops.push(stop),
-  })
+  const smsBudget = new SmsBudget(
+    world.database,
+    world.expiries,
+    { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
+    stop => stops.push(stop),
+  )
   const parts = { ...world, outbox, smsBudget, canSend: () => true, testCodes: new Map<string, string>() }
   const challenges = new ChallengeStore(parts)
   // The app was signed out: of its session there is only what the account remembers.

@@ -41,12 +41,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
   const sent: OutboxMessage[] = []
   const accounts = new AccountStore(database)
   const expiries = new Expiries(database)
-  const smsBudget = new SmsBudget({
-    database,
-    expiries,
-    budgets: { ...BUDGETS, ...budgets },
-    onStopped: stop => stops.push(stop),
-  })
+  const smsBudget = new SmsBudget(database, expiries, { ...BUDGETS, ...budgets }, stop => stops.push(stop))
   const challenges = new ChallengeStore({
     guessWatch: { missingMs: () => 0, count: () => undefined },
     knownSignIns: { askerOf: () => 'stranger' },
@@ -301,12 +296,7 @@ t.test('a stop of codes is announced by SMS as long as the budget of the day las
     outbox: { add: (_, message) => void ('to' in message && told.push(message.to)) },
     canSend: () => true,
     testCodes: new Map(),
-    smsBudget: new SmsBudget({
-      database,
-      expiries: new Expiries(database),
-      budgets: { ...BUDGETS, daily: 2 },
-      onStopped: () => undefined,
-    }),
+    smsBudget: new SmsBudget(database, new Expiries(database), { ...BUDGETS, daily: 2 }, () => undefined),
   })
   const mail: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
   const addresses = [0, 1, 2, 3].map(at => numberIn(0, at))

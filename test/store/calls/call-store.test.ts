@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Call, Participant } from '../../../src/domain/calls/call.ts'
 import type { CallEffect } from '../../../src/domain/calls/call-command.ts'
+import { keyedNotice } from '../../../src/domain/calls/call-effect.ts'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
-import { keyedNotice } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
@@ -149,7 +149,9 @@ async function callee(world: TestWorld) {
   const { deviceId } = await newDevice(world, userId)
   const kinds = () =>
     world.database
-      .view(view => world.inbox.after(view, userId, deviceId, 0, 100, world.nowMs()))
+      .view(view =>
+        world.inbox.after(view, userId, deviceId, { offset: 0, limit: 100, nowMs: world.nowMs() }),
+      )
       .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.queue))
   return { userId, deviceId, kinds }
 }

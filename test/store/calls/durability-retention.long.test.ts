@@ -7,7 +7,12 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Call } from '../../../src/domain/calls/call.ts'
-import type { CallActor, CallCommand, CallFacts } from '../../../src/domain/calls/call-command.ts'
+import {
+  type CallActor,
+  type CallCommand,
+  type CallFacts,
+  NO_FACTS,
+} from '../../../src/domain/calls/call-command.ts'
 import { decide } from '../../../src/domain/calls/call-decision.ts'
 import { type CallId, newId, type UserId } from '../../../src/domain/ids.ts'
 import type { CallStore, KeptReply } from '../../../src/store/calls/call-store.ts'
@@ -85,7 +90,6 @@ class BusyPair {
       by: caller,
       nowMs: nowMs(),
       callId,
-      displayName: 'Ann',
       isVideo: true,
       calleeIds: [callee.userId],
       encryptedAESKeys: Object.fromEntries(keys),
@@ -94,7 +98,8 @@ class BusyPair {
     const ringing = await this.#run(undefined, start, this.#facts(), { request, reply: '{"status":201}' })
     if (kind === 0) return void this.#run(ringing, { kind: 'end', by: caller, nowMs: nowMs() })
     if (kind === 1) return void this.#run(ringing, { kind: 'decline', by: callee, nowMs: nowMs() })
-    const active = await this.#run(ringing, { kind: 'join', by: callee, nowMs: nowMs() })
+    const joining = { ...NO_FACTS, actor: callee }
+    const active = await this.#run(ringing, { kind: 'join', by: callee, nowMs: nowMs() }, joining)
     await this.#run(active, { kind: 'end', by: caller, nowMs: nowMs() })
   }
 
@@ -114,6 +119,8 @@ class BusyPair {
     const [caller, callee, asleep] = this.#devices as [CallActor, CallActor, CallActor]
     const deviceIds = [callee.deviceId, asleep.deviceId]
     return {
+      actor: caller,
+      displayName: 'Ann',
       callees: [
         {
           userId: callee.userId as UserId,
@@ -135,7 +142,9 @@ class BusyPair {
   async #fetch(): Promise<void> {
     const { database, inbox, nowMs } = this.world
     for (const { userId, deviceId } of this.#devices.slice(0, 2)) {
-      const waiting = database.view(view => inbox.after(view, userId, deviceId, 0, SWEPT_AT_ONCE, nowMs()))
+      const waiting = database.view(view =>
+        inbox.after(view, userId, deviceId, { offset: 0, limit: SWEPT_AT_ONCE, nowMs: nowMs() }),
+      )
       const offsets = waiting.map(({ offset }) => offset)
       if (offsets.length > 0) await database.change(change => inbox.settle(change, userId, deviceId, offsets))
     }

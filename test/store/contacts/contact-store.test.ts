@@ -59,12 +59,14 @@ function ask(
 }
 
 function incomingOf(view: View, { contacts, world }: Contacts, userId: UserId): UserId[] {
-  return contacts.readRequests(view, userId, 'incoming', ALL, world.nowMs()).map(({ senderId }) => senderId)
+  return contacts
+    .readRequests(view, userId, 'incoming', { ...ALL, nowMs: world.nowMs() })
+    .map(({ senderId }) => senderId)
 }
 
 function outgoingOf(view: View, { contacts, world }: Contacts, userId: UserId): UserId[] {
   return contacts
-    .readRequests(view, userId, 'outgoing', ALL, world.nowMs())
+    .readRequests(view, userId, 'outgoing', { ...ALL, nowMs: world.nowMs() })
     .map(({ receiverId }) => receiverId)
 }
 
@@ -139,7 +141,7 @@ function commandsOf(ids: readonly UserId[]): Record<string, Step> {
     accept: answering('accept'),
     decline: answering('decline'),
     cancel: (change, { contacts, world }, model, one, other) => {
-      const outgoing = contacts.readRequests(change, ids[one]!, 'outgoing', ALL, world.nowMs())
+      const outgoing = contacts.readRequests(change, ids[one]!, 'outgoing', { ...ALL, nowMs: world.nowMs() })
       const request = outgoing.find(({ receiverId }) => receiverId === ids[other])
       const isDone =
         request !== undefined && contacts.cancel(change, request.requestId, ids[one]!).kind === 'closed'
@@ -286,7 +288,10 @@ t.test('a quiet period lasts seven days, also when the declined request is cance
   /** Whether a request that is made now, and taken back, is heard of. */
   const arrives = () =>
     stage.change(change => {
-      for (const { requestId } of contacts.readRequests(change, a, 'outgoing', ALL, world.nowMs())) {
+      for (const { requestId } of contacts.readRequests(change, a, 'outgoing', {
+        ...ALL,
+        nowMs: world.nowMs(),
+      })) {
         contacts.cancel(change, requestId, a)
       }
       ask(change, stage, a, b, 'id')
@@ -304,7 +309,10 @@ t.test('a quiet period outlasts the end of an earlier request', async t => {
   const { world, contacts } = stage
   const [a, b] = userIds(2) as [UserId, UserId]
   const cancelAll = (change: Change) => {
-    for (const { requestId } of contacts.readRequests(change, a, 'outgoing', ALL, world.nowMs())) {
+    for (const { requestId } of contacts.readRequests(change, a, 'outgoing', {
+      ...ALL,
+      nowMs: world.nowMs(),
+    })) {
       contacts.cancel(change, requestId, a)
     }
   }
@@ -447,7 +455,7 @@ t.test(
     await stage.send('POST /app/api/friend-request/by-id', { token: ann!.token, body })
     const messages = ({ contacts, world }: Contacts) =>
       world.database
-        .view(view => contacts.readRequests(view, bob!.userId, 'incoming', ALL, world.nowMs()))
+        .view(view => contacts.readRequests(view, bob!.userId, 'incoming', { ...ALL, nowMs: world.nowMs() }))
         .map(({ message }) => message)
     t.same(messages(stage), [body.message])
     await stage.world.database.close()

@@ -20,7 +20,7 @@ function openTokens(t: Test, folder = t.testdir(), secret = 7) {
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
-  const tokens = new ShareTokenStore({ expiries, lists: new IdLists(), secrets })
+  const tokens = new ShareTokenStore(expiries, new IdLists(), secrets)
   const create = (id: bigint, changes: object = {}) => {
     const terms = { userId: ANN, tokenId: id as TokenId, createdAtMs: NOW, expiresAtMs: NOW + 7 * DAY_MS }
     return database.change(change => tokens.create(change, { ...terms, usesMax: 3, ...changes }))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { formatChangedRows } from '../../../src/store/engine/changed-rows.ts'
-import { FollowedStore, type FollowedStoreDeps } from '../../../src/store/engine/followed-store.ts'
+import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
 import { type Change, type Happening, recordTable, type View } from '../../../src/store/engine/store.ts'
@@ -21,20 +21,21 @@ const KEY = Buffer.from('a')
 const NO_ROWS = formatChangedRows([])
 
 /** A follower of a writer that has one row, whose views stay as they are until they are refreshed. */
-function openFollower(lastChange = 0, options: Pick<FollowedStoreDeps, 'newsOf' | 'onFault'> = {}) {
+function openFollower(
+  lastChange = 0,
+  newsOf?: ConstructorParameters<typeof FollowedStore>[2],
+  onFault?: (error: unknown) => void,
+) {
   let [row, seen] = [0, 0]
   const view = { get: () => seen } as unknown as View
-  const store = new FollowedStore({
-    database: {
-      view: read => read(view),
-      refresh: () => {
-        seen = row
-      },
-      openTables: () => undefined,
+  const database: ConstructorParameters<typeof FollowedStore>[0] = {
+    view: read => read(view),
+    refresh: () => {
+      seen = row
     },
-    lastChange,
-    ...options,
-  })
+    openTables: () => undefined,
+  }
+  const store = new FollowedStore(database, lastChange, newsOf, onFault)
   return {
     store,
     write: (value: number) => {
@@ -65,10 +66,11 @@ t.test('subscribers hear once of each news in a change, and find it in their vie
     deviceId: deviceId as DeviceId,
   })
   const faults: unknown[] = []
-  const { store, write } = openFollower(0, {
-    newsOf: (table, key) => (table === ROWS.name ? news(BigInt(key[0]!)) : undefined),
-    onFault: error => faults.push(error),
-  })
+  const { store, write } = openFollower(
+    0,
+    (table, key) => (table === ROWS.name ? news(BigInt(key[0]!)) : undefined),
+    error => faults.push(error),
+  )
   const rowCache = new RowCache(store, ROWS, row => row ?? null, 10)
   const read = () => store.view(view => rowCache.of(view, KEY))
   const heard: unknown[] = []

@@ -28,7 +28,7 @@ function open(t: Test) {
   const soon = (run: () => void) => void due.push(run)
   const faults: unknown[] = []
   const onFault = (error: unknown) => void faults.push(error)
-  const local = new LocalInboxWrites({ database, inbox: store })
+  const local = new LocalInboxWrites(database, store)
   // As another process has them written: all that goes through is data.
   const writes: InboxWrites = {
     settle: (...asked) => local.settle(...structuredClone(asked)),

@@ -4,13 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { newsNameOf } from '../../../src/domain/happening.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { InboxItem } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { newsNameOf } from '../../../src/store/engine/lmdb-change.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
@@ -51,7 +51,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   }
   const head = (device = PHONE) => database.view(view => inbox.head(view, ANN, device))
   const after = (device: DeviceId, offset: number, limit: number, nowMs: number, queue?: string) =>
-    database.view(view => inbox.after(view, ANN, device, offset, limit, nowMs, queue))
+    database.view(view => inbox.after(view, ANN, device, { offset, limit, nowMs, queue }))
   const rowCount = (table: string) => database.rowCount(database.storedRows(table))
   const assertConsistent = () => database.view(view => inbox.assertConsistent(view))
   return { database, inbox, news, folder, sweep, head, after, rowCount, assertConsistent }
@@ -103,7 +103,9 @@ function invite({ database, inbox }: House, callId: number, nowMs: number) {
 
 /** Labels of what a device is shown. */
 function shown({ database, inbox }: House, nowMs = 0, device = PHONE, userId = ANN): string[] {
-  const messages = database.view(view => inbox.after(view, userId, device, 0, 1_000, nowMs))
+  const messages = database.view(view =>
+    inbox.after(view, userId, device, { offset: 0, limit: 1_000, nowMs }),
+  )
   return messages.map(({ item }) => labelOf(item))
 }
 

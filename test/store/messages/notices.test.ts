@@ -23,7 +23,7 @@ async function open(t: Test) {
   const nowMs = world.nowMs()
   const inboxOf = ({ deviceId }: Device): Notice[] =>
     world.database
-      .view(view => world.inbox.after(view, userId, deviceId, 0, 100, nowMs))
+      .view(view => world.inbox.after(view, userId, deviceId, { offset: 0, limit: 100, nowMs }))
       .flatMap(({ item }) => (item.kind === 'notice' ? item.notice : []))
   const pushed = async () => {
     const sent = await world.takeSent()
@@ -245,6 +245,8 @@ t.test('a notice that ends is not shown after its time', async t => {
   }
   await tellDevice(phone, body, { expiresAtMs: nowMs + 30_000 })
   const count = (atMs: number) =>
-    world.database.view(view => world.inbox.after(view, userId, phone.deviceId, 0, 10, atMs)).length
+    world.database.view(view =>
+      world.inbox.after(view, userId, phone.deviceId, { offset: 0, limit: 10, nowMs: atMs }),
+    ).length
   t.same([count(nowMs + 29_999), count(nowMs + 30_000)], [1, 0])
 })

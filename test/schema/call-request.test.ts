@@ -1,7 +1,7 @@
 /** Devices' commands to `/app/call/...`, read like their HTTP twins. */
 
 import t from 'tap'
-import { parseCallCommand } from '../../src/schema/call.ts'
+import { parseCallCommand } from '../../src/schema/call-request.ts'
 
 function parse(kind: Parameters<typeof parseCallCommand>[0], body: string) {
   return parseCallCommand(kind, Buffer.from(body))

@@ -1,0 +1,82 @@
+/** The members who send into the room, as the app sees them. Tells each change once. */
+
+import type { FrameFailure } from './frame-cryptor.ts'
+import type { PublisherData } from './janus-session.ts'
+import { parseDescription, STREAMS, type StreamName } from './publisher.ts'
+import type { Subscriber } from './subscriber.ts'
+
+export interface RemoteStream {
+  readonly track: MediaStreamTrack
+  /** As the member says it. */
+  readonly isOn: boolean
+}
+
+export interface MediaParticipant {
+  /** The gateway's name for what this device of theirs sends, another one after each reconnection. */
+  readonly feed: string
+  /** Whose the server says the feed is. Undefined for one that it does not know, or not yet: show no name with it. */
+  readonly userId: string | undefined
+  readonly microphone?: RemoteStream
+  readonly camera?: RemoteStream
+  readonly screen?: RemoteStream
+  /** Why frames can't be opened, ten in a row. */
+  readonly undecryptable?: FrameFailure
+}
+
+export class MediaParticipants {
+  /** Whose each feed is, by user id: never the gateway's word. */
+  userOfFeed: ReadonlyMap<string, string> = new Map()
+  /** Why frames of a track can't be opened. */
+  readonly undecryptable = new Map<string, FrameFailure>()
+  readonly #tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void
+  #shown: ReadonlyMap<string, MediaParticipant> = new Map()
+
+  /** `tell` hears of each who has come, has changed, or is gone. */
+  constructor(tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void) {
+    this.#tell = tell
+  }
+
+  get all(): readonly MediaParticipant[] {
+    return [...this.#shown.values()]
+  }
+
+  /** Tells what has changed, now that these publish and their tracks are the subscriber's. */
+  show(publishers: ReadonlyMap<string, PublisherData>, subscriber: Subscriber | undefined): void {
+    const before = this.#shown
+    const now = [...publishers].map(([feed, publisher]) => this.#participantOf(feed, publisher, subscriber))
+    this.#shown = new Map(now.map(participant => [participant.feed, participant]))
+    for (const participant of now) {
+      if (!isSame(before.get(participant.feed), participant)) this.#tell('participant', participant)
+    }
+    for (const [feed, participant] of before) if (!this.#shown.has(feed)) this.#tell('gone', participant)
+  }
+
+  #participantOf(
+    feed: string,
+    { streams = [] }: PublisherData,
+    subscriber: Subscriber | undefined,
+  ): MediaParticipant {
+    const remote = streams.flatMap(({ type, description }) => {
+      const name = parseDescription(description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
+      const track = subscriber?.track(feed, name)
+      const isOn = parseDescription(description)?.isOn ?? true
+      return track === undefined ? [] : [[name, { track, isOn }] as const]
+    })
+    const failing = [...(subscriber?.tracks ?? [])].find(
+      ([track, place]) => place.feed === feed && this.undecryptable.has(track),
+    )
+    return {
+      feed,
+      userId: this.userOfFeed.get(feed),
+      ...Object.fromEntries(remote),
+      ...(failing && { undecryptable: this.undecryptable.get(failing[0])! }),
+    }
+  }
+}
+
+function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
+  const isSameStream = (name: StreamName) =>
+    one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
+  const isSamePerson = one?.userId === other.userId && one?.undecryptable === other.undecryptable
+  return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
+}

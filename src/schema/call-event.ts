@@ -1,0 +1,375 @@
+/** Events of calls: those that a device gets for itself, and those of a live call's topic. */
+
+import Type from 'typebox'
+import type {
+  CallNoticeBody,
+  CallTopicEvent,
+  MediaReadyNotice,
+  PersonName,
+} from '../domain/calls/call-notice.ts'
+import { lastOf } from '../last-of.ts'
+import { Badge } from './account.ts'
+import {
+  CallMediaView,
+  CallParticipant,
+  CallStatusText,
+  CallVersion,
+  EncryptedKey,
+  EndReasonText,
+  KeysReasonText,
+  mediaBody,
+  participantBody,
+  RoomId,
+} from './call.ts'
+import { type EventForm, type EventReader, eventForm, VERSION as v } from './event-form.ts'
+import { SharedJson } from './json.ts'
+import { oneOf } from './one-of.ts'
+import { Time, timeText } from './time.ts'
+import { Uint64Text } from './uint64.ts'
+
+/** An invitation that has ended, or a call that moved to another device. */
+const OVER = {
+  callId: Uint64Text,
+  version: CallVersion,
+  callerId: Uint64Text,
+  callerName: Type.String(),
+  isVideo: Type.Boolean(),
+  at: Time,
+}
+
+function unansweredForm(kind: 'call_cancelled' | 'call_missed', summary: string): EventForm {
+  return eventForm(kind, summary, { ...OVER, badge: Badge }, (event, { badge }) => {
+    const { kind: type, eventId, sentAtMs: sentAt } = event
+    const { callId, version, callerId, callerName, isVideo, atMs } = event
+    return {
+      v,
+      type,
+      eventId,
+      sentAt,
+      callId,
+      version,
+      callerId,
+      callerName,
+      isVideo,
+      at: timeText(atMs),
+      badge,
+    }
+  })
+}
+
+export const CALL_NOTICES = {
+  call_invitation: eventForm(
+    'call_invitation',
+    'Somebody calls: ring until `expiresAt`. It has the key of the call for this device alone',
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      callerId: Uint64Text,
+      callerName: Type.String(),
+      encryptedAESKey: EncryptedKey,
+      roomId: RoomId,
+      isVideo: Type.Boolean(),
+      isOnGoing: Type.Boolean({ description: 'Whether it is an invitation into an active call' }),
+      deviceId: Type.Optional({ ...Uint64Text, description: 'The device that is invited' }),
+      expiresAt: Time,
+      participants: Type.Array(Type.Object({ userId: Uint64Text, displayName: Type.String() })),
+      keyEpoch: Type.Integer(),
+      keyFromUserId: { ...Uint64Text, description: 'Who sealed the key' },
+      keyFromDeviceId: { ...Uint64Text, description: 'The device that sealed it' },
+    },
+    (event, { deviceId }) => {
+      const { kind: type, eventId, sentAtMs: sentAt, callId, version, callerId, callerName } = event
+      const { encryptedAESKey, roomId, isVideo, isOnGoing, keyEpoch, keyFromUserId, keyFromDeviceId } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        callerId,
+        callerName,
+        encryptedAESKey,
+        roomId,
+        isVideo,
+        isOnGoing,
+        deviceId,
+        expiresAt: timeText(event.expiresAtMs),
+        participants: participantsBody(event.participants),
+        keyEpoch,
+        keyFromUserId,
+        keyFromDeviceId,
+      }
+    },
+  ),
+  call_cancelled: unansweredForm(
+    'call_cancelled',
+    'The invitation was withdrawn, or the call is over: stop ringing',
+  ),
+  call_missed: unansweredForm('call_missed', 'Nobody of this user answered in time: stop ringing'),
+  call_answered_elsewhere: eventForm(
+    'call_answered_elsewhere',
+    'Another device of the user answered or declined, as `reason` says: stop ringing',
+    { ...OVER, reason: oneOf(['answered', 'declined', 'busy'], 'How the other device answered') },
+    event => {
+      const { kind: type, eventId, sentAtMs: sentAt } = event
+      const { callId, version, callerId, callerName, isVideo, atMs, reason } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        callerId,
+        callerName,
+        isVideo,
+        at: timeText(atMs),
+        reason,
+      }
+    },
+  ),
+  call_moved: eventForm(
+    'call_moved',
+    'Another device of the user took the call over: close media and keep quiet',
+    OVER,
+    event => {
+      const { kind: type, eventId, sentAtMs: sentAt } = event
+      const { callId, version, callerId, callerName, isVideo, atMs } = event
+      return { v, type, eventId, sentAt, callId, version, callerId, callerName, isVideo, at: timeText(atMs) }
+    },
+  ),
+  call_ended: eventForm(
+    'call_ended',
+    'The call is over: close media, wipe the key',
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      status: CallStatusText,
+      endReason: EndReasonText,
+      endedBy: Type.Optional({ ...Uint64Text, description: 'Left out when nobody ended it' }),
+      endedAt: Time,
+    },
+    event => {
+      const { kind: type, eventId, sentAtMs: sentAt } = event
+      const { callId, version, status, endReason, endedBy, endedAtMs } = event
+      const endedAt = timeText(endedAtMs)
+      return { v, type, eventId, sentAt, callId, version, status, endReason, endedBy, endedAt }
+    },
+  ),
+  participant_request_rejoin: eventForm(
+    'participant_request_rejoin',
+    'A device that lost the key asks for it: verify it, seal the key for it',
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      userId: Uint64Text,
+      deviceId: Uint64Text,
+      displayName: Type.String(),
+      publicKeyHash: Type.String({ description: "The log's hash of the key to encrypt for" }),
+      expiresAt: Time,
+      nonce: Type.Optional(Type.String({ description: 'As the device sent it' })),
+    },
+    event => {
+      const { kind: type, eventId, sentAtMs: sentAt } = event
+      const { callId, version, userId, deviceId, displayName, publicKeyHash, expiresAtMs, nonce } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        userId,
+        deviceId,
+        displayName,
+        publicKeyHash,
+        expiresAt: timeText(expiresAtMs),
+        nonce,
+      }
+    },
+  ),
+  participant_accept_rejoin: eventForm(
+    'participant_accept_rejoin',
+    'The key that this device asked for: open it, then `rejoin`',
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      encryptedAESKey: EncryptedKey,
+      keyEpoch: Type.Integer(),
+      fromUserId: Uint64Text,
+      fromDeviceId: Uint64Text,
+    },
+    event => {
+      const { kind: type, eventId, sentAtMs: sentAt } = event
+      const { callId, version, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        encryptedAESKey,
+        keyEpoch,
+        fromUserId,
+        fromDeviceId,
+      }
+    },
+  ),
+  key_update: eventForm(
+    'key_update',
+    'A new key of the call, or the present one again',
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      epoch: Type.Integer(),
+      reason: KeysReasonText,
+      encryptedAESKey: EncryptedKey,
+      fromUserId: Uint64Text,
+      fromDeviceId: Uint64Text,
+      setHash: Type.Optional(
+        Type.String({
+          description:
+            'Base64 of SHA-256 of `callsign call members v1`, a line feed and the octets of the `keyMembers`; where the epoch has some',
+        }),
+      ),
+      added: Type.Optional(
+        Type.String({
+          description:
+            'Base64 of the entries that the set of the epoch before lacks, 48 octets each; with a new epoch after one with a set',
+        }),
+      ),
+      removed: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'Devices whose entries only the set before has, as `<userId>_<deviceId>`; likewise',
+        }),
+      ),
+    },
+    event => {
+      const { kind: type, eventId, sentAtMs: sentAt, callId, version, epoch, reason } = event
+      const { encryptedAESKey, fromUserId, fromDeviceId, setHash, added, removed } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        epoch,
+        reason,
+        encryptedAESKey,
+        fromUserId,
+        fromDeviceId,
+        setHash,
+        added,
+        removed,
+      }
+    },
+  ),
+  key_missing: eventForm(
+    'key_missing',
+    'This device gets no key of the epoch: ask for it with `request-rejoin`',
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      epoch: Type.Integer({ description: 'Whose key this device does not get' }),
+    },
+    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, epoch }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      callId,
+      version,
+      epoch,
+    }),
+  ),
+  media_ready: eventForm(
+    'media_ready',
+    'The room at the media gateway lets this device in, or does so again: join it. After a removal it may be another room',
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      roomId: { ...RoomId, description: "The call's room from this version on" },
+      media: CallMediaView,
+    },
+    (event, reader) => {
+      const { kind: type, eventId, sentAtMs: sentAt, callId, version, roomId } = event
+      return { v, type, eventId, sentAt, callId, version, roomId, media: readyMedia(event, reader) }
+    },
+  ),
+} satisfies Record<CallNoticeBody['kind'], EventForm>
+
+/** Events of a call's topic, live only. */
+export const TOPIC_EVENTS = {
+  participant_invited: participantForm('participant_invited', 'Somebody was asked into the call'),
+  participant_ringing: participantForm('participant_ringing', 'A device of theirs rings'),
+  participant_joined: participantForm('participant_joined', 'Somebody came in, or came back'),
+  participant_left: participantForm('participant_left', 'Somebody left, was lost, or was removed'),
+  participant_declined: participantForm(
+    'participant_declined',
+    'Somebody declined, is busy, or did not answer in time',
+  ),
+  media_changed: participantForm('media_changed', 'Somebody’s feeds at the media gateway are others'),
+  host_changed: eventForm(
+    'host_changed',
+    'Another is host, and makes the next key',
+    { callId: Uint64Text, version: CallVersion, hostUserId: Uint64Text },
+    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, hostUserId }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      callId,
+      version,
+      hostUserId,
+    }),
+  ),
+  call_status: eventForm(
+    'call_status',
+    'The call as a whole changed its status',
+    { callId: Uint64Text, version: CallVersion, status: CallStatusText },
+    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, status }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      callId,
+      version,
+      status,
+    }),
+  ),
+} satisfies Record<CallTopicEvent['kind'], EventForm>
+
+function participantForm(
+  kind: Extract<CallTopicEvent, { readonly participant: object }>['kind'],
+  summary: string,
+): EventForm {
+  return eventForm(
+    kind,
+    summary,
+    { callId: Uint64Text, version: CallVersion, participant: CallParticipant },
+    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, participant }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      callId,
+      version,
+      participant: participantBody(participant),
+    }),
+  )
+}
+
+function readyMedia({ roomId }: MediaReadyNotice, { userId, deviceId, admit }: EventReader) {
+  const isKnown = userId !== undefined && deviceId !== undefined
+  const entry = isKnown ? { roomId, device: { userId, deviceId } } : undefined
+  return mediaBody({ isReady: true, entry }, admit)
+}
+
+/** A call that rings on many devices has the same one for all, and it is the longest part. */
+const participantsBody = lastOf(
+  (participants: readonly PersonName[]) =>
+    new SharedJson(participants.map(({ userId, displayName }) => ({ userId, displayName }))),
+)

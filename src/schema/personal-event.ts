@@ -1,0 +1,153 @@
+/** Events of contacts, devices, sessions and the user. */
+
+import Type from 'typebox'
+import type { BadgeState, PersonalNoticeBody } from '../domain/messages/notice.ts'
+import { assert } from '../errors.ts'
+import { Badge, UserView } from './account.ts'
+import { type EventForm, type EventReader, eventForm, VERSION as v } from './event-form.ts'
+import { oneOf } from './one-of.ts'
+import { Time, timeText } from './time.ts'
+import { Uint64Text } from './uint64.ts'
+
+function contactForm(kind: 'contact_added' | 'contact_removed', summary: string): EventForm {
+  return eventForm(
+    kind,
+    summary,
+    { userId: Uint64Text, displayName: Type.String() },
+    ({ kind: type, eventId, sentAtMs: sentAt, userId, displayName }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      userId,
+      displayName,
+    }),
+  )
+}
+
+function deviceForm(
+  kind: 'device_added' | 'device_removed' | 'device_list_changed' | 'device_list_reset',
+  summary: string,
+): EventForm {
+  return eventForm(
+    kind,
+    summary,
+    { deviceId: Uint64Text, name: Type.String(), platform: Type.String(), publicKeyHash: Type.String() },
+    ({ kind: type, eventId, sentAtMs: sentAt, deviceId, name, platform, publicKeyHash }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      deviceId,
+      name,
+      platform,
+      publicKeyHash,
+    }),
+  )
+}
+
+export const PERSONAL_EVENTS = {
+  friend_request: eventForm(
+    'friend_request',
+    'Somebody asks to be a contact',
+    {
+      requestId: Uint64Text,
+      userId: Uint64Text,
+      displayName: Type.String(),
+      message: Type.Optional(Type.String()),
+      createdAt: Time,
+    },
+    ({ kind: type, eventId, sentAtMs: sentAt, requestId, userId, displayName, message, createdAtMs }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      requestId,
+      userId,
+      displayName,
+      message,
+      createdAt: timeText(createdAtMs),
+    }),
+  ),
+  friend_request_cancelled: eventForm(
+    'friend_request_cancelled',
+    'The request was taken back',
+    { requestId: Uint64Text, userId: Uint64Text },
+    ({ kind: type, eventId, sentAtMs: sentAt, requestId, userId }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      requestId,
+      userId,
+    }),
+  ),
+  contact_added: contactForm('contact_added', 'The two are contacts now'),
+  contact_removed: contactForm('contact_removed', 'The two are contacts no more'),
+  device_added: deviceForm(
+    'device_added',
+    'Another device signed in as this user: show it. Once the user agrees, sign a device list that names it too',
+  ),
+  device_removed: deviceForm('device_removed', 'A device of this user was removed'),
+  device_list_changed: deviceForm(
+    'device_list_changed',
+    'The user has another device list, which this device signed: fetch and judge it',
+  ),
+  device_list_reset: deviceForm(
+    'device_list_reset',
+    'The user started over with a device list that this device signed and no listed one: show it as an alarm',
+  ),
+  device_push_lost: eventForm(
+    'device_push_lost',
+    'Another device took over the push tokens of this one, which calls do not wake any more: show it',
+    {
+      deviceId: { ...Uint64Text, description: 'The device that is pushed to no more' },
+      name: Type.String(),
+      platform: Type.String(),
+      tokens: Type.Array(oneOf(['apnsToken', 'apnsVoipToken', 'fcmToken']), {
+        description: 'What another device has sent as its own',
+      }),
+    },
+    ({ kind: type, eventId, sentAtMs: sentAt, deviceId, name, platform, tokens }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      deviceId,
+      name,
+      platform,
+      tokens,
+    }),
+  ),
+  session_revoked: eventForm(
+    'session_revoked',
+    'Sessions of this user were ended, and why',
+    { reason: Type.String() },
+    ({ kind: type, eventId, sentAtMs: sentAt, reason }) => ({ v, type, eventId, sentAt, reason }),
+  ),
+  profile_changed: eventForm(
+    'profile_changed',
+    'The profile as it is now',
+    UserView.properties,
+    ({ kind: type, eventId, sentAtMs: sentAt }, reader) => ({ v, type, eventId, sentAt, ...userOf(reader) }),
+  ),
+  badge: eventForm(
+    'badge',
+    'What the badge of the app should say: live only, told on SUBSCRIBE and when it changes',
+    Badge.properties,
+    ({ kind: type, eventId, sentAtMs: sentAt, badge: { total, friendRequests, missedCalls } }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      total,
+      friendRequests,
+      missedCalls,
+    }),
+  ),
+} satisfies Record<(PersonalNoticeBody | BadgeState)['kind'], EventForm>
+
+function userOf({ user }: EventReader) {
+  assert(user !== undefined, 'a changed profile is written for its user')
+  return user()
+}
