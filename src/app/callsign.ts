@@ -1,6 +1,6 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
-import { backOffMs } from '../back-off.ts'
+import { fullJitterMs } from '../back-off.ts'
 import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
@@ -21,7 +21,7 @@ import { Devices } from './devices/devices.ts'
 import type { KeyEvent, OnReset } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
-import { invitationIn, isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
+import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
 import { Account } from './session/account.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
 import { Profile } from './session/profile.ts'
@@ -248,16 +248,10 @@ export class Callsign extends Emitter<CallsignEvents> {
     const active = this.#active
     if (active === undefined || isOfOtherDevice(members, active.device.deviceId)) return { show: 'nothing' }
     const { eventId = '' } = members
-    const { connection, calls } = active
-    connection.connect()
+    active.connection.connect()
     const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
     this.#pushesSeen.set(eventId, true)
-    if (action.show === 'ringing') {
-      const invitation = invitationIn(members)
-      if (invitation !== undefined) calls.onInvitation(invitation)
-    } else if (action.show === 'stop-ringing') {
-      calls.onCancelled(action.callId, action.reason === 'ended' ? 'unknown' : action.reason)
-    }
+    active.calls.onPush(action, members)
     return action
   }
 
@@ -405,7 +399,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return
       }
-      await platform.wait(backOffMs(READ_AGAIN, failures, platform.random))
+      await platform.wait(fullJitterMs(READ_AGAIN, failures, platform.random))
     }
   }
 

@@ -7,6 +7,7 @@ import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { CallsignError, type Failure, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { KeyBinding } from '../devices/call-key.ts'
+import { invitationIn, type PushAction, type PushMembers } from '../push.ts'
 import { randomId } from '../random-id.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'
@@ -14,7 +15,7 @@ import type { Session } from '../session/session.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { CallTopicEvent, ListCallHistoryReply, QueueEvent } from '../wire.ts'
 import type { Act, Receivers } from './act.ts'
-import type { Call, CallEnding, EpochKey, InviteOptions } from './call.ts'
+import type { Call, EpochKey, InviteOptions } from './call.ts'
 import { CallKeys } from './call-keys.ts'
 import type { Device, DeviceCall, Kept, Opened } from './device.ts'
 import { decide, newDevice, nextDeadlineMs } from './device-call.ts'
@@ -22,7 +23,6 @@ import type { CallCommand, Input } from './input.ts'
 import type { KeyExchange, SealedKeys } from './key-exchange.ts'
 import { leavingOut, type OnLeftOut } from './leaving-out.ts'
 import { type CallShell, LiveCall } from './live-call.ts'
-import type { Invitation } from './ringing.ts'
 
 export interface CallsDeps {
   readonly server: Server
@@ -142,13 +142,13 @@ export class Calls implements CallShell {
     })
   }
 
-  onInvitation(invitation: Invitation): void {
-    this.#take({ on: 'invited', invitation })
-  }
-
-  /** Told by push. */
-  onCancelled(callId: string, reason: CallEnding): void {
-    this.#take({ on: 'cancelled', callId, reason })
+  /** A push of this device's was judged. */
+  onPush(action: PushAction, members: PushMembers): void {
+    const invitation = action.show === 'ringing' ? invitationIn(members) : undefined
+    if (invitation !== undefined) this.#take({ on: 'invited', invitation })
+    if (action.show !== 'stop-ringing') return
+    const { callId, reason } = action
+    this.#take({ on: 'cancelled', callId, reason: reason === 'ended' ? 'unknown' : reason })
   }
 
   history(params: { readonly limit?: number; readonly cursor?: string } = {}): Promise<ListCallHistoryReply> {
