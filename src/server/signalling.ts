@@ -37,7 +37,7 @@ import { formatJson, type IdForm } from '../schema/json.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
 import type { Stores } from './application-stores.ts'
-import { askRoom, type CallRooms, ROOM_DEADLINE_MS } from './call-rooms.ts'
+import { type CallRooms, ROOM_DEADLINE_MS } from './call-rooms.ts'
 
 /** The presence of a user, by decimal id. */
 type PresenceOf = (userId: string) => Ref<PresenceMessage>
@@ -46,7 +46,7 @@ type PresenceOf = (userId: string) => Ref<PresenceMessage>
 export interface SpokenTo {
   readonly users: PresenceOf
   readonly topics: (name: string) => Ref<DevTopicMessage>
-  readonly rooms: CallRooms['of']
+  readonly rooms: Pick<CallRooms, 'of' | 'ask'>
 }
 
 export interface SignallingDeps {
@@ -175,12 +175,12 @@ export class Signalling {
   #callsOf(): StompCalls {
     const { rooms } = this.#deps.actors
     return {
-      command: (...asked) => askRoom(rooms, ...asked),
+      command: rooms.ask,
       subscribe: async (callId, by, subscriber, tag) => {
-        const room = rooms(callId)
+        const room = rooms.of(callId)
         await room.ask(reply => ({ kind: 'subscribe', by, subscriber, tag, reply }), ROOM_DEADLINE_MS)
       },
-      unsubscribe: (callId, connectionId) => leaveTopic(rooms(callId), connectionId),
+      unsubscribe: (callId, connectionId) => leaveTopic(rooms.of(callId), connectionId),
     }
   }
 }
@@ -188,7 +188,7 @@ export class Signalling {
 /** Those of the writer in the writer itself. */
 export function ownActors(
   system: Pick<ActorSystem, 'define'>,
-  rooms: Pick<CallRooms, 'of' | 'tellCallsOf'>,
+  rooms: Pick<CallRooms, 'of' | 'ask' | 'tellCallsOf'>,
   {
     connections,
     hasEnded,
@@ -208,7 +208,7 @@ export function ownActors(
   return {
     users: system.define<PresenceMessage>(users),
     topics: system.define<DevTopicMessage>(devTopicKind()),
-    rooms: rooms.of,
+    rooms,
   }
 }
 

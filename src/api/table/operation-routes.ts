@@ -8,7 +8,6 @@ import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
 import { unknownMembers } from '../../schema/shape.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
-
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'

@@ -15,6 +15,7 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 import type { InboxWrites } from '../../store/messages/inbox-writes.ts'
 import type { ServedRequest } from '../../transport/http-deps.ts'
+import { askRoom } from '../call-rooms.ts'
 import type { SpokenTo } from '../signalling.ts'
 import { REQUEST_DEADLINE_MS } from './front-routes.ts'
 
@@ -38,10 +39,11 @@ export class RemoteWriter {
       <Message>(kind: string) =>
       (id: string) =>
         system.remoteRef<Message>(this.port, kind, id)
+    const rooms = actor<CallRoomMessage>('call-room')
     this.actors = {
       users: actor<PresenceMessage>('presence'),
       topics: actor<DevTopicMessage>('dev-topic'),
-      rooms: actor<CallRoomMessage>('call-room'),
+      rooms: { of: rooms, ask: (...asked) => askRoom(rooms, ...asked) },
     }
     this.desk = actor<FrontDeskMessage>('front-desk')(front)
     this.inboxWrites = writesAt(this.desk)

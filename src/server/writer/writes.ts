@@ -185,6 +185,9 @@ function openAccounts(serving: WriterServing, senders: Senders) {
     budget.smsBudget,
   )
   const appleConsents = new AppleConsents(base)
+  const providers = config.providers.map(
+    options => [options.name, new IdentityProvider(options, serving)] as const,
+  )
   const erasers = [
     stores.devices,
     stores.deviceLists,
@@ -204,12 +207,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
       appleConsents,
       erasers: erasers.map(store => (change, userId) => store.eraseOf(change, userId)),
     }),
-    identities: new SocialIdentities(
-      new Map(config.providers.map(options => [options.name, new IdentityProvider(options, serving)])),
-      senders.apple,
-      appleConsents,
-      isDevelopment,
-    ),
+    identities: new SocialIdentities(new Map(providers), senders.apple, appleConsents, isDevelopment),
     identityTokens: new IdentityTokenStore(base),
   }
 }
