@@ -11,7 +11,6 @@ import type { Newcomers } from '../../transport/newcomers.ts'
 import { isOnLanOnly } from '../addresses.ts'
 import { openStores, type Stores } from '../application-stores.ts'
 import { CallRooms } from '../call-rooms.ts'
-import type { StartedApplication } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
@@ -22,6 +21,14 @@ import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
 import { startUpkeep } from './upkeep.ts'
 import { type Application, openApplication } from './writes.ts'
+
+export interface StartedApplication extends Application {
+  readonly stores: Stores
+  readonly rooms: CallRooms
+  readonly liveConnections: LiveConnections
+  readonly authentication: Authentication
+  readonly signalling: Signalling
+}
 
 interface ApplicationDeps {
   readonly publicUrl: () => string
