@@ -405,7 +405,7 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #readUser(account: Account): Promise<void> {
     const profile = this.#profile
-    // Else the user has signed out meanwhile.
+    // Else the user has signed out.
     if ((await profile.read(account)) && this.#profile === profile) this.#changed()
   }
 

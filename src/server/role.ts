@@ -1,4 +1,4 @@
-/** The roles of a process. A role has a member for each thing that it can do, and none for the rest. */
+/** The roles of a process. A role has a member for each of its abilities, and none for the rest. */
 
 import type { Link } from '../fronts/link/link.ts'
 import type { WriterLink } from '../fronts/writer-link.ts'

@@ -1,4 +1,4 @@
-/** A server from its settings to its stop. It builds every part and joins them, and holds no rule. */
+/** A server from its settings to its stop. Builds and joins every part, and holds no rule. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffle } from '../domain/shuffle.ts'
@@ -55,7 +55,7 @@ interface Machine {
   readonly newcomers: Newcomers
   readonly connections: OpenConnections
   readonly ofConsole: readonly HttpRoute[]
-  /** All that is answered over HTTP but files of the log. */
+  /** Every HTTP route but the log's files. */
   readonly routes: readonly HttpRoute[]
 }
 
@@ -119,7 +119,7 @@ async function startWithFronts(machine: Machine): Promise<ServerInRole> {
     ...{ context, system, database, addresses },
     head: () => published.head,
     routes: ofConsole,
-    // On one machine the store is never old.
+    // On one machine the store is always current.
     onPoll: () => undefined,
   }
   const fronts = new Fronts(deps, { kind: 'here', desks })
@@ -136,7 +136,7 @@ async function startWithFronts(machine: Machine): Promise<ServerInRole> {
   )
 }
 
-/** All servers but that of the public port. */
+/** All servers but the public port's. */
 function innerServers(
   { context, writer, connections }: Machine,
   frontsMetrics: () => readonly ProcessMetrics[] | Promise<readonly ProcessMetrics[]>,

@@ -1,6 +1,6 @@
 /**
- * The calls of this device: those that ring, and the one that it is in. `device-call.ts` decides; this carries out its acts
- * one after the other, and gives it what comes of them.
+ * The calls of this device: those that ring, and the one that it is in. `device-call.ts` decides; this carries out its
+ * acts one after the other, and reports their outcomes.
  */
 
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
@@ -61,7 +61,7 @@ export class Calls implements CallShell {
   readonly #commands = new Map<number, Command>()
   #commandCount = 0
   readonly #unwatches = new Map<string, () => void>()
-  /** Inputs that came while another one was carried out. */
+  /** Inputs that came during another input. */
   readonly #inputs: Input[] = []
   #isBusy = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -115,7 +115,7 @@ export class Calls implements CallShell {
     return phase.kind === 'ended' ? [] : key.held.map(held => this.#keys.epochKey(callId, held))
   }
 
-  /** After each connection: what rings, and the call that this device was in. */
+  /** After each connection: ringing calls, and the call that this device was in. */
   async onConnected(): Promise<void> {
     const kept = await this.#newestKept()
     const connection = this.#deps.connection.connectedAtMs ?? 0

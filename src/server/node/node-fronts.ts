@@ -1,4 +1,7 @@
-/** The fronts of a node: started when its copy may be shown, stopped when that may be old, and told where the writer is. */
+/**
+ * A node's fronts. Starts them when its copy may be shown, stops them when the copy may be old, and tells them where
+ * the writer is.
+ */
 
 import { isSamePlace } from '../../fronts/messages.ts'
 import { LogStore } from '../../keyserver/log-store.ts'
@@ -70,7 +73,7 @@ export class NodeFronts {
     this.#fronts?.current(atMs)
   }
 
-  /** Says whether the copy may be shown. */
+  /** Shows the copy, or stops showing it. */
   mayServe(isFresh: boolean): void {
     const { context, addresses } = this.#deps
     if (this.#state.kind === 'none' && isFresh && addresses.areOpen && this.#head() !== undefined) {
@@ -92,7 +95,7 @@ export class NodeFronts {
     await this.#fronts?.renewCertificate(files)
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when all fronts have ended. */
   async stop(): Promise<void> {
     const state = this.#state
     this.#state = { kind: 'over' }

@@ -1,6 +1,6 @@
 /**
  * One node of several, from its settings to its stop. It keeps a copy of the ledger, has its fronts answer from that, and is
- * the writer while it holds the lease. A node that has lost the lease ends: another one goes on from what the ledger has.
+ * the writer while it holds the lease. A node that has lost the lease ends: another node goes on from the ledger.
  */
 
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
@@ -238,7 +238,7 @@ export class Node implements RunningServer {
     })
   }
 
-  /** For registrations that come to this node while another one writes. */
+  /** For registrations that come to this node while another node writes. */
   #openLink(): WriterLink {
     const { world, logger, fatal } = this.#context
     const isStarting = () => this.#context.phase === 'starting'
@@ -250,7 +250,7 @@ export class Node implements RunningServer {
       tls: this.#node.tls,
       world,
       logger,
-      // The writer answers when all nodes show what it has registered.
+      // The writer answers when all nodes show the key that it has registered.
       onMessage: () => undefined,
       onLost: () => undefined,
       onOtherForm({ message }) {
@@ -273,7 +273,7 @@ export class Node implements RunningServer {
     )
   }
 
-  /** While the node holds it the copy is what the ledger is. */
+  /** While the node holds it, the copy equals the ledger. */
   get #lease(): LeaseKeeper | undefined {
     const role = this.#role
     return role.kind === 'acquiring' || role.kind === 'writing node' ? role.lease : undefined
@@ -290,7 +290,7 @@ export class Node implements RunningServer {
     else this.#look()
   }
 
-  /** A copy that may be old is not shown: it would honour sessions that are revoked by now. */
+  /** The node doesn't show a copy that may be old: it would honour revoked sessions. */
   #look(): void {
     const nowMs = this.#context.world.monotonicMs()
     const lease = this.#lease
@@ -314,7 +314,7 @@ export class Node implements RunningServer {
     }
   }
 
-  /** How long the ledger has not answered this node. */
+  /** How long the ledger has been silent to this node. */
   #silentMs(): number {
     if (this.#lease !== undefined) return 0
     const { heardAtMs } = this.#follower ?? {}
@@ -359,7 +359,7 @@ function partsOf(role: NodeRole): readonly Stops[] {
   }
 }
 
-/** The newest of what is offered. */
+/** The newest item offered. */
 class News<Item> {
   #newest: Item | undefined
   #taken: ((item: Item) => void) | undefined
@@ -371,7 +371,7 @@ class News<Item> {
     this.#taken = undefined
   }
 
-  /** Resolves with the newest item that was not taken yet. */
+  /** Resolves with the newest item not yet taken. */
   next(): Promise<Item> {
     const item = this.#newest
     this.#newest = undefined

@@ -17,13 +17,13 @@ export interface RunningServer {
   announce(): void
   /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */
   renewCertificates(read: () => Config): Promise<void>
-  /** Resolves when what was asked is answered and everything is closed; asked again, with the first one. */
+  /** Resolves when open requests are answered and everything is closed; a second call resolves with the first. */
   stop(reason: string): Promise<void>
 }
 
 export interface StartDeps {
   readonly logger: Logger
-  /** Prints beside the log what is for a person: codes in development, ports that were taken. */
+  /** Prints lines for a person beside the log: codes in development, ports that were taken. */
   readonly say: (text: string) => void
   readonly knownCheckpoint: string | undefined
   /** Called when the data directory is marked to begin anew, in development. */

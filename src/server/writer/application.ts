@@ -1,4 +1,4 @@
-/** The application of the writer: opened, mended where the last process left something unfinished, and set going. */
+/** The application of the writer: opens it, finishes the last process's work, and sets it going. */
 
 import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
@@ -36,7 +36,7 @@ interface ApplicationDeps {
   readonly newcomers: Newcomers
 }
 
-/** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
+/** Opens the application API, finishes the last process's work, and starts its outbox. */
 export async function startApplication(
   context: Process,
   log: OpenedLog,
@@ -64,7 +64,7 @@ export async function startApplication(
   }
 }
 
-/** What actors of calls, connections and people stand on. */
+/** The parts under actors of calls, connections and people. */
 type Live = ReturnType<typeof openLive>
 
 function openLive(

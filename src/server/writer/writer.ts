@@ -1,4 +1,7 @@
-/** The parts that only the writer has: the log appender, the rooms, the outbox, and all else that changes the store. */
+/**
+ * The parts that only the writer has: the log appender, the rooms, the outbox, and everything else that changes the
+ * store.
+ */
 
 import { FrontLinks } from '../../fronts/front-links.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
@@ -15,9 +18,9 @@ import { type StartedApplication, startApplication } from './application.ts'
 export interface Writer {
   readonly log: OpenedLog
   readonly application: StartedApplication
-  /** Those that show what this process writes. */
+  /** The fronts that show this process's changes. */
   readonly fronts: FrontLinks
-  /** Registers a key; every front shows it when that resolves. */
+  /** Registers a key; resolves when every front shows it. */
   readonly register: Register
   readonly stops: Stops
 }
@@ -29,7 +32,7 @@ export interface WriterDeps {
   readonly record: ((head: LogHead) => Promise<void>) | undefined
 }
 
-/** Starts what changes anything: from here on this process is the writer. */
+/** Starts every part that changes the store: this process is then the writer. */
 export async function startWriter(
   context: Process,
   system: ActorSystem,
