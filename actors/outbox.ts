@@ -125,7 +125,7 @@ class Outbox implements Actor<OutboxCommand> {
 
   #outageAfter({ afterMs = 0 }: Retry): Outage {
     const failures = (this.#outage?.failures ?? 0) + 1
-    const pauseMs = backOffMs(PROBES, failures, () => this.#context.random())
+    const pauseMs = backOffMs(PROBES, failures, this.#context.random())
     const probeAtMs = this.#context.nowMs() + Math.min(Math.max(pauseMs, afterMs), PAUSE_MS_MAX)
     return { failures, probeAtMs }
   }

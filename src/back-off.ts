@@ -6,14 +6,14 @@ export interface BackOff {
   readonly maxMs: number
 }
 
-/** The pause after so many failures in a row: half to all of the bound. `random` returns [0, 1). */
-export function backOffMs(backOff: BackOff, failures: number, random: () => number): number {
-  return boundMs(backOff, failures) * (0.5 + random() / 2)
+/** The pause after this many failures in a row: from half of the bound to the whole. `random` is at least 0, less than 1. */
+export function backOffMs(backOff: BackOff, failures: number, random: number): number {
+  return boundMs(backOff, failures) * (0.5 + random / 2)
 }
 
-/** The same from zero, for clients: thousands may lose one server at once. */
-export function fullJitterMs(backOff: BackOff, failures: number, random: () => number): number {
-  return boundMs(backOff, failures) * random()
+/** The same from zero, for clients: thousands may lose one server together. */
+export function fullJitterMs(backOff: BackOff, failures: number, random: number): number {
+  return boundMs(backOff, failures) * random
 }
 
 function boundMs({ firstMs, maxMs }: BackOff, failures: number): number {

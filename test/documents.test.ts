@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
+import { withTableList } from '../scripts/support/table-list.ts'
 import { listSettings } from '../src/server/settings/config.ts'
 import { runProgram, skipWithout } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
@@ -167,4 +168,10 @@ t.test('a link that leads nowhere, or to no heading, is found', async t => {
     [...anchorsOf("# A call's key\n## Two, 2\n## Two, 2\n```\n# no\n```\n")],
     ['a-calls-key', 'two-2', 'two-2-1'],
   )
+})
+
+t.test('the list of tables is printed from their descriptions', async t => {
+  const house = read('docs/house.md')
+  t.match(house, /\| `users` \| user \| .* \| `erasure` \|/)
+  t.equal(house, withTableList(house), 'run `node dist/scripts/support/write-table-list.js`')
 })

@@ -165,7 +165,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     this.#failures++
     // The sweep closes rooms of calls that have ended.
     if (this.#wanted?.isOver && this.#failures >= CLOSINGS_MAX) return this.#context.stop()
-    const pauseMs = backOffMs(BACK_OFF, this.#failures, () => this.#context.random())
+    const pauseMs = backOffMs(BACK_OFF, this.#failures, this.#context.random())
     this.#context.startTimer(RETRY, pauseMs, { kind: 'retry' })
   }
 

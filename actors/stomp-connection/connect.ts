@@ -16,7 +16,7 @@ import {
 } from '../../src/stomp/frame.ts'
 import { type HeartBeat, negotiateHeartBeat } from '../../src/stomp/heart-beat.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
-import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
+import type { InboxHead } from '../../src/store/messages/message-tables.ts'
 import type { ConnectedDevice, StompConnectionDeps, TokenOwner } from './deps.ts'
 import { ConnectionRefusal, protocolRefusal, rateRefusal } from './refusal.ts'
 import type { ConnectionState } from './state.ts'

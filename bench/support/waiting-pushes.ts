@@ -6,7 +6,7 @@ import { newEventId } from '../../src/domain/ids.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { developmentKeys } from '../../src/server/development/development-keys.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
-import { OUTBOX } from '../../src/store/messages/outbox-queue.ts'
+import { OUTBOX } from '../../src/store/messages/message-tables.ts'
 import { OutboxStore } from '../../src/store/messages/outbox-store.ts'
 import type { Person, PushProvider } from './people.ts'
 

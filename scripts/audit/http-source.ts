@@ -96,7 +96,7 @@ export class HttpSource {
       if (outcome.kind === 'missing') return undefined
       if (outcome.kind === 'body') return this.#decoded(path, outcome, bytesMax)
       const firstMs = this.#limits.backOffMs
-      const pauseMs = backOffMs({ firstMs, maxMs: 16 * firstMs }, retries + 1, Math.random)
+      const pauseMs = backOffMs({ firstMs, maxMs: 16 * firstMs }, retries + 1, Math.random())
       // A server that asks for no pause gets one all the same, and auditors that were refused together come back apart.
       const waitMs = (outcome.waitMs ?? 0) + pauseMs
       const isOver = outcome.isLost && retries >= this.#limits.connectionRetriesMax

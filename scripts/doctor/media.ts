@@ -10,8 +10,8 @@ import type { Duplex } from 'node:stream'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { GatewayError } from '../../src/media/gateway.ts'
 import { JanusAdmin, membersOf } from '../../src/media/janus-admin.ts'
+import type { JanusSettings } from '../../src/media/janus-settings.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
-import type { JanusSettings } from '../../src/server/settings/janus-settings.ts'
 import { type Check, type Finding, fails, off, ok, reasonOf } from './finding.ts'
 
 export const checkMedia: Check = async ({ config }) => {

@@ -151,7 +151,7 @@ export class Phone {
         if (init?.signal?.aborted || this.#world.stop.aborted) throw error
       }
       // Phones that got no answer together ask one by one.
-      await sleep(fullJitterMs(BACK_OFF, failures, Math.random))
+      await sleep(fullJitterMs(BACK_OFF, failures, Math.random()))
     }
   }
 }

@@ -9,20 +9,27 @@ import { parseAddCheckpoint } from '../../src/log/add-checkpoint.ts'
 import { type Checkpoint, parseCheckpoint } from '../../src/log/checkpoint.ts'
 import { verifyConsistency } from '../../src/log/consistency.ts'
 import { cosignatureLine } from '../../src/log/cosignature.ts'
-import { EMPTY_ROOT, type Hash } from '../../src/log/hash.ts'
+import { EMPTY_ROOT, HASH_BYTES, type Hash } from '../../src/log/hash.ts'
 import { formatSignature, type OpenedNote, openNote, type SignerKey } from '../../src/log/note.ts'
-import { type Store, textKeyTable } from '../../src/store/engine/store.ts'
+import { bytes, count, object, type RowOf, text } from '../../src/store/engine/row-form.ts'
+import type { Store } from '../../src/store/engine/store.ts'
+import { textKeyTable } from '../../src/store/engine/table.ts'
 import type { WitnessedLogs } from './log-list.ts'
 
-/** The newest cosigned checkpoint of each log, by its origin. */
-const COSIGNED = textKeyTable<Cosigned>('cosigned')
-
-interface Cosigned {
-  readonly treeSize: number
-  readonly rootHash: Hash
-  /** The checkpoint with the signatures of the log and of the witness. */
-  readonly note: string
-}
+const COSIGNED = textKeyTable(
+  'cosigned',
+  'origin',
+  object({
+    treeSize: count,
+    rootHash: bytes(HASH_BYTES),
+    /** The checkpoint with the signatures of the log and of the witness. */
+    note: text,
+  }),
+  {
+    holds: 'the newest cosigned checkpoint',
+  },
+)
+type Cosigned = RowOf<typeof COSIGNED.row>
 
 export type WitnessAnswer =
   /** Signature lines of the witness. */

@@ -34,10 +34,15 @@ import type { HttpRequest } from '../transport/route.ts'
 import type { AddressReader } from './accounts/addresses.ts'
 import type { Authentication, AuthenticationDeps, Requester } from './accounts/authentication.ts'
 import type { SocialIdentities } from './accounts/social-identities.ts'
+import type { RequestRates } from './table/request-rates.ts'
+
+/** The store as a read is given it: nothing can be changed. */
+export interface Reading {
+  readonly database: Pick<Store, 'view'>
+}
 
 /** Besides what authentication is given: secrets, lifetimes and the clock. */
 export interface ApiDeps extends AuthenticationDeps {
-  readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Answers then name the members of a request that the operation does not know. */
   readonly isDevelopment: boolean
@@ -50,6 +55,8 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly stepUpSeconds: number
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
+  /** The counts of this process; undefined likewise. */
+  readonly requestRates: RequestRates | undefined
   /** Undefined where none is configured. */
   readonly relay: TurnRelay | undefined
 

@@ -1,22 +1,19 @@
 /** Counts the writer's messages that a front has handled, and answers each `barrier` with that count. */
 
-import type { MessageToFront } from './messages.ts'
+import type { Link } from './link/link.ts'
+import type { MessageToFront, MessageToWriter } from './messages.ts'
 
 export class Acknowledgements {
-  readonly #tell: (count: number) => void
   #count = 0
 
-  constructor(tell: (count: number) => void) {
-    this.#tell = tell
-  }
-
-  /** Later messages wait for the promise that `handle` returns. */
+  /** Messages behind it wait for the promise that `handle` returns. */
   of(
     message: MessageToFront,
+    writer: Pick<Link, 'send'>,
     handle: (message: Exclude<MessageToFront, { kind: 'barrier' }>) => Promise<void> | undefined,
   ): Promise<void> | undefined {
     if (message.kind === 'barrier') {
-      this.#tell(this.#count)
+      writer.send({ kind: 'acknowledged', count: this.#count } satisfies MessageToWriter)
       return undefined
     }
     const until = handle(message)

@@ -7,11 +7,13 @@ import type { World } from '../runtime/clock.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { Link, type LinkLost, type LinkOptions } from './link/link.ts'
 import { connectToNode, type NodePlace, type NodeTls } from './link/node-sockets.ts'
-import { isSamePlace, type MessageToFront, type MessageToWriter, type WriterPlace } from './messages.ts'
-import { WriterPort } from './writer-port.ts'
+import { isSamePlace, type MessageToFront, type WriterPlace } from './messages.ts'
+import type { WriterPort } from './writer-port.ts'
 
 export interface WriterLinkDeps {
-  /** In a front: the link to its parent process. */
+  /** Actors send over it, whichever link is in use. */
+  readonly port: WriterPort
+  /** In a front: to the process that has started it. */
   readonly parent?: Link
   /** The front's name for the writer, unique in the cluster. */
   readonly self: LinkOptions['self']
@@ -29,7 +31,7 @@ export interface WriterLinkDeps {
 }
 
 export class WriterLink {
-  readonly port = new WriterPort()
+  readonly port: WriterPort
   readonly #deps: WriterLinkDeps
   /** The link in use. */
   #link: Link | undefined
@@ -40,6 +42,7 @@ export class WriterLink {
   #turn = 0
 
   constructor(deps: WriterLinkDeps) {
+    this.port = deps.port
     this.#deps = deps
   }
 
@@ -59,11 +62,6 @@ export class WriterLink {
     return this.#link !== undefined && this.#link === this.#far
   }
 
-  /** As a link's `send`, but it may wait some milliseconds for the next message. */
-  sendSoon(message: MessageToWriter): void {
-    this.#link?.sendSoon(message)
-  }
-
   async #connect(place: NodePlace, turn: number, failures = 0): Promise<void> {
     const { tls, logger } = this.#deps
     let socket: Socket
@@ -80,20 +78,15 @@ export class WriterLink {
 
   #connectLater(place: NodePlace, turn: number, failures: number): void {
     const { world } = this.#deps
-    const cancel = world.every(
-      backOffMs(BACK_OFF, failures, () => world.random()),
-      () => {
-        cancel()
-        if (turn === this.#turn) void this.#connect(place, turn, failures)
-      },
-    )
+    const cancel = world.every(backOffMs(BACK_OFF, failures, world.random()), () => {
+      cancel()
+      if (turn === this.#turn) void this.#connect(place, turn, failures)
+    })
   }
 
   #open(socket: Socket, place: NodePlace, turn: number): void {
     const { self, system, serves, world, logger, onMessage, onOtherForm } = this.#deps
-    const acknowledgements = new Acknowledgements(count =>
-      link.send({ kind: 'acknowledged', count } satisfies MessageToWriter),
-    )
+    const acknowledgements = new Acknowledgements()
     const link: Link = new Link({
       socket,
       self,
@@ -104,7 +97,7 @@ export class WriterLink {
         logger.info({ event: 'writer-reached', ...place })
         this.#use(link)
       },
-      onMessage: message => acknowledgements.of(message as MessageToFront, onMessage),
+      onMessage: (message, writer) => acknowledgements.of(message as MessageToFront, writer, onMessage),
       onLost: reason => {
         logger.warn({ event: 'writer-lost', ...place, reason: reason.message })
         const isOther = reason.by === 'other form'

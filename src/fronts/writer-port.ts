@@ -6,6 +6,7 @@
 import type { PendingAsk } from '../runtime/ask.ts'
 import type { Port } from '../runtime/port.ts'
 import type { Link } from './link/link.ts'
+import type { MessageToWriter } from './messages.ts'
 
 interface Attached {
   readonly userId: string
@@ -23,6 +24,11 @@ export class WriterPort implements Port {
     this.#link = link
     if (link === undefined) return
     for (const { userId, message } of this.#attached.values()) link.tellControl(PRESENCE, userId, message)
+  }
+
+  /** To the writer, if there is one; it may wait some milliseconds for what goes there next. */
+  sendSoon(message: MessageToWriter): void {
+    this.#link?.sendSoon(message)
   }
 
   tell(kind: string, id: string, message: unknown, instead?: unknown): boolean {

@@ -7,7 +7,8 @@
 
 import { assert } from '../errors.ts'
 import { indexKey } from '../store/engine/keys.ts'
-import type { Store, Table } from '../store/engine/store.ts'
+import type { Store } from '../store/engine/store.ts'
+import type { Table } from '../store/engine/table.ts'
 
 export interface LoggedIdentity {
   readonly userId: bigint

@@ -17,8 +17,11 @@ import type { VerifierKey } from '../log/note.ts'
 import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
 import type { Node } from '../log/tree.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import { KIND, NUMBER } from '../store/engine/key-parts.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
-import { bytesTable, type Change, type Store, textKeyTable, type View } from '../store/engine/store.ts'
+import { bytes, count, object, type RowOf, text } from '../store/engine/row-form.ts'
+import type { Change, Store, View } from '../store/engine/store.ts'
+import { bytesTable, textKeyTable } from '../store/engine/table.ts'
 import { isOfLmdb } from '../store/engine/write-failure.ts'
 import { IdentityTable, type LoggedIdentity, type PendingWrites } from './identity-table.ts'
 import { LookupIndex } from './lookup-index.ts'
@@ -35,23 +38,37 @@ export const LOG_TABLES = {
   lookup: 'log-lookup',
 } as const
 
-export const TILES = bytesTable(LOG_TABLES.tiles)
-export const BUNDLES = bytesTable(LOG_TABLES.bundles)
-export const IDENTITIES = bytesTable(LOG_TABLES.identities)
-export const LOOKUP = bytesTable(LOG_TABLES.lookup)
-export const HEAD = textKeyTable<LogHead>(LOG_TABLES.head)
-export const MAKER = textKeyTable<LogMaker>(LOG_TABLES.maker)
+export const TILES = bytesTable(LOG_TABLES.tiles, { level: KIND, index: NUMBER }, bytes(), {
+  holds: 'up to 256 hashes',
+})
+export const BUNDLES = bytesTable(LOG_TABLES.bundles, { index: NUMBER }, bytes(), {
+  holds: 'up to 256 entries',
+})
+export const IDENTITIES = bytesTable(LOG_TABLES.identities, { block: NUMBER }, bytes(), {
+  holds: 'user and device of each entry of a block',
+})
+export const LOOKUP = bytesTable(LOG_TABLES.lookup, { node: NUMBER }, bytes(), {
+  holds: 'a node of the index by VRF hash',
+})
+const LOG_HEAD = object({ treeSize: count, checkpoint: text })
+export const HEAD = textKeyTable(LOG_TABLES.head, '`head` or `shown`', LOG_HEAD, {
+  holds: 'the signed checkpoint, and the one that was shown last',
+})
+
+/** Origin and key that the store was made with; others must not write to it. */
+export type LogMaker = RowOf<typeof LOG_MAKER>
+const LOG_MAKER = object({
+  /** `STORE_FORM` of the program that made it. */
+  storeForm: count,
+  vkey: text,
+  vrfPublicKey: text,
+})
+export const MAKER = textKeyTable(LOG_TABLES.maker, '`maker`', LOG_MAKER, {
+  holds: 'origin and keys that the store was made with',
+})
 
 /** The key of the head that was shown last, beside `head`, where witnesses cosign. */
 export const SHOWN = 'shown'
-
-/** Origin and key that the store was made with; others must not write to it. */
-export interface LogMaker {
-  /** `STORE_FORM` of the program that made it. */
-  readonly storeForm: number
-  readonly vkey: string
-  readonly vrfPublicKey: string
-}
 
 /** The log's own signed checkpoint. Throws `CHECKPOINT_INVALID` with the reason when it is not of this log and size. */
 export function openHead(head: LogHead, verifier: VerifierKey): Checkpoint {

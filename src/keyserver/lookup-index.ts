@@ -21,7 +21,8 @@ import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import { VRF_HASH_BYTES } from '../log/entry.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { indexKey } from '../store/engine/keys.ts'
-import type { Store, Table, View } from '../store/engine/store.ts'
+import type { Store, View } from '../store/engine/store.ts'
+import type { Table } from '../store/engine/table.ts'
 import type { PendingWrites } from './identity-table.ts'
 
 /**

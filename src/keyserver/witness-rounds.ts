@@ -178,7 +178,7 @@ export class WitnessRounds {
       failures = (await this.#round()) ? 0 : failures + 1
       if (failures === 0) continue
       if (this.#hasConflict || this.#isClosed) return
-      await this.#pause(backOffMs(this.#times.backOff, failures, this.#deps.random))
+      await this.#pause(backOffMs(this.#times.backOff, failures, this.#deps.random()))
     }
   }
 

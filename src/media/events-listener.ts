@@ -7,31 +7,27 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-
-export interface EventsListenerOptions {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly password: string
-  /** Gets the posted JSON, parsed. */
-  readonly take: (events: unknown) => void
-  /** Told of each request, for the metrics. */
-  readonly onAnswered: (status: number) => void
-}
+import type { JanusEventsSettings } from './janus-settings.ts'
 
 export interface EventsListener {
   readonly port: number
   readonly close: () => void
 }
 
-/** Rejects when the address can not be listened on. */
-export async function listenForEvents(options: EventsListenerOptions): Promise<EventsListener> {
-  const { host, port, onAnswered } = options
-  const expected = digestOf(`Basic ${Buffer.from(`${options.user}:${options.password}`).toString('base64')}`)
+/**
+ * `take` gets what was posted, parsed; `onAnswered` hears of each request, for the metrics. Rejects when the address can not
+ * be listened on.
+ */
+export async function listenForEvents(
+  { host, port, user, password }: JanusEventsSettings,
+  take: (events: unknown) => void,
+  onAnswered: (status: number) => void,
+): Promise<EventsListener> {
+  const expected = digestOf(`Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
   const server: Server = createServer(
     { requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX, maxHeaderSize: HEADER_BYTES_MAX },
     (request, response) => {
-      answer(request, expected, options.take).then(
+      answer(request, expected, take).then(
         status => {
           onAnswered(status)
           // The rest of a body that is not wanted is not read.

@@ -5,26 +5,25 @@
 
 import { randomUUID } from 'node:crypto'
 import { GatewayError } from './gateway.ts'
+import type { JanusSettings } from './janus-settings.ts'
 import { VIDEO_ROOM } from './room-tokens.ts'
 
-export interface JanusAdminOptions {
-  /** Such as `http://127.0.0.1:7088/admin`. */
-  readonly adminUrl: string
-  readonly adminSecret: string
-  readonly timeoutMs?: number
-  /** Told of each request, for the metrics; `outcome` is `ok` or a `GatewayFailure`. */
-  readonly onRequest?: (outcome: string, ms: number) => void
-}
+type AdminSettings = Pick<JanusSettings, 'adminUrl' | 'adminSecret'>
+
+/** Hears of each request, for the metrics; `outcome` is `ok` or a `GatewayFailure`. */
+export type OnRequest = (outcome: string, ms: number) => void
 
 export type Members = Readonly<Record<string, unknown>>
 
 export class JanusAdmin {
-  readonly #options: JanusAdminOptions
+  readonly #settings: AdminSettings
+  readonly #onRequest: OnRequest | undefined
   readonly #waiting: (() => void)[] = []
   #underWay = 0
 
-  constructor(options: JanusAdminOptions) {
-    this.#options = options
+  constructor(settings: AdminSettings, onRequest?: OnRequest) {
+    this.#settings = settings
+    this.#onRequest = onRequest
   }
 
   /** The answer's members. */
@@ -53,7 +52,7 @@ export class JanusAdmin {
   async #timed(body: Members): Promise<Members> {
     await this.#turn()
     const startedAtMs = performance.now()
-    const note = (outcome: string) => this.#options.onRequest?.(outcome, performance.now() - startedAtMs)
+    const note = (outcome: string) => this.#onRequest?.(outcome, performance.now() - startedAtMs)
     try {
       const answer = await this.#post(body)
       note('ok')
@@ -76,8 +75,8 @@ export class JanusAdmin {
   }
 
   async #post(body: Members): Promise<Members> {
-    const { adminUrl, adminSecret, timeoutMs = TIMEOUT_MS } = this.#options
-    const signal = AbortSignal.timeout(timeoutMs)
+    const { adminUrl, adminSecret } = this.#settings
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
     let text: string
     try {
       const answer = await fetch(adminUrl, {

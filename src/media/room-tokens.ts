@@ -12,27 +12,22 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { RoomEntry } from '../domain/calls/call.ts'
 import { type DeviceId, parseUint64, type UserId } from '../domain/ids.ts'
-
-export interface RoomTokensOptions {
-  readonly tokenSecret: string
-  /** Where clients reach the gateway. */
-  readonly clientUrl: string
-}
+import type { JanusSettings } from './janus-settings.ts'
 
 export type TokenDevice = RoomEntry['device']
 
 export class RoomTokens {
-  readonly #options: RoomTokensOptions
+  readonly #settings: Pick<JanusSettings, 'tokenSecret' | 'clientUrl'>
   readonly #nowMs: () => number
 
-  constructor(options: RoomTokensOptions, nowMs = () => Date.now()) {
-    this.#options = options
+  constructor(settings: Pick<JanusSettings, 'tokenSecret' | 'clientUrl'>, nowMs = () => Date.now()) {
+    this.#settings = settings
     this.#nowMs = nowMs
   }
 
   /** Returns what a device needs to enter its room. */
   readonly admit = (entry: RoomEntry) => ({
-    url: this.#options.clientUrl,
+    url: this.#settings.clientUrl,
     roomToken: this.#roomToken(entry, this.#endS(0)),
     pluginToken: this.#signed(`${this.#endS(0)},janus,${VIDEO_ROOM},${deviceText(entry.device)}`),
   })
@@ -69,7 +64,7 @@ export class RoomTokens {
   }
 
   #signed(text: string): string {
-    return `${text}:${createHmac('sha1', this.#options.tokenSecret).update(text).digest('base64')}`
+    return `${text}:${createHmac('sha1', this.#settings.tokenSecret).update(text).digest('base64')}`
   }
 }
 

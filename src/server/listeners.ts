@@ -1,12 +1,12 @@
 /** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
 
 import { join } from 'node:path'
-import type { LiveConnections } from '../../actors/presence.ts'
 import type { Authentication } from '../api/accounts/authentication.ts'
 import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
 import { metaRoute } from '../api/documents/meta.ts'
 import { openApiRoute } from '../api/documents/openapi.ts'
+import { OPERATIONS } from '../api/operations.ts'
 import { Admission } from '../api/table/admission.ts'
 import { requestReader } from '../api/table/shown-requests.ts'
 import { chooseLanguage } from '../delivery/texts.ts'
@@ -15,14 +15,13 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import { messageOf } from '../errors.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
 import { publicKeyRoutes } from '../keyserver/lookups.ts'
-import type { Registration } from '../keyserver/registration.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
-import { GrpcServer } from '../transport/grpc.ts'
+import { GrpcServer, type Register } from '../transport/grpc.ts'
 import { HttpServer } from '../transport/http.ts'
 import type { ServedRequest } from '../transport/http-deps.ts'
 import type { Newcomers } from '../transport/newcomers.ts'
@@ -30,32 +29,22 @@ import type { OpenConnections } from '../transport/open-connections.ts'
 import { statusOf } from '../transport/problem.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import { StompTcpServer } from '../transport/stomp-tcp.ts'
-import type { Application } from './application.ts'
-import type { Stores } from './application-stores.ts'
-import type { CallRooms } from './call-rooms.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process/process.ts'
 import { VERSION } from './process/version.ts'
+import type { Reads } from './reads.ts'
 import { type Config, ConfigError } from './settings/config.ts'
 import type { Signalling } from './signalling.ts'
-
-export interface StartedApplication extends Application {
-  readonly stores: Stores
-  readonly rooms: CallRooms
-  readonly liveConnections: LiveConnections
-  readonly authentication: Authentication
-  readonly signalling: Signalling
-}
-
-export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
+import type { StartedApplication } from './writer/application.ts'
 
 /** The log as a process serves it. */
 export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'vrf'>
 
-export type ServedApplication = Pick<
-  StartedApplication,
-  'operations' | 'authentication' | 'features' | 'loginMethods' | 'routes' | 'signalling'
->
+/** The part of the API that a process answers by itself. */
+export interface ServedApplication extends Reads {
+  readonly authentication: Authentication
+  readonly signalling: Signalling
+}
 
 export interface ConsoleDeps {
   readonly publicUrl: () => string
@@ -70,7 +59,7 @@ export interface ConsoleDeps {
 export function publicRoutes(
   { config, world }: Process,
   { keys, maker, published, vrf }: ServedLog,
-  { operations, authentication, features, loginMethods, routes }: ServedApplication,
+  { authentication, features, loginMethods, routes }: ServedApplication,
   publicUrl: () => string,
 ): readonly HttpRoute[] {
   const { vkey, vrfPublicKey } = maker
@@ -94,7 +83,7 @@ export function publicRoutes(
       },
     }),
     openApiRoute(() => ({
-      operations,
+      operations: OPERATIONS,
       lookupsNeedToken,
       version: VERSION,
       serverUrl: publicUrl(),
@@ -162,7 +151,7 @@ export function consoleRoutes(
 function consoleSources(
   { config }: Process,
   { keys, maker, database, published }: OpenedLog,
-  { stores, operations }: StartedApplication,
+  { stores }: StartedApplication,
   { publicUrl, localUrl, figures, onReset }: ConsoleDeps,
 ): ConsoleSources {
   const { vkey, vrfPublicKey } = maker
@@ -173,7 +162,7 @@ function consoleSources(
     mediaUrl: config.application.janus?.clientUrl,
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
-    requests: requestReader([...operations, ...plainOperations(config.application.lookupsNeedToken)]),
+    requests: requestReader([...OPERATIONS, ...plainOperations(config.application.lookupsNeedToken)]),
     log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
     displayNameOf: userId => database.view(view => stores.accounts.displayNameOf(view, userId as UserId)),
     waitingFor: (userId, deviceId) =>

@@ -42,17 +42,18 @@ import { type CallRooms, ROOM_DEADLINE_MS } from './call-rooms.ts'
 /** The presence of a user, by decimal id. */
 type PresenceOf = (userId: string) => Ref<PresenceMessage>
 
+/** The actors that connections speak to. */
+export interface SpokenTo {
+  readonly users: PresenceOf
+  readonly topics: (name: string) => Ref<DevTopicMessage>
+  readonly rooms: Pick<CallRooms, 'of' | 'ask'>
+}
+
 export interface SignallingDeps {
   readonly system: Pick<ActorSystem, 'define'>
   readonly stores: Pick<Stores, 'database' | 'deviceInbox' | 'accounts' | 'devices' | 'badgeOf' | 'userViews'>
-  readonly rooms: Pick<CallRooms, 'of' | 'ask' | 'tellCallsOf'>
-  /** In a front: the writer's actors of users and of topics. */
-  readonly atWriter?: {
-    readonly users: PresenceOf
-    readonly topics: (name: string) => Ref<DevTopicMessage>
-  }
+  readonly actors: SpokenTo
   readonly connections: LiveConnections
-  readonly hasEnded: HasEnded
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
   readonly runConnect: RunConnect
@@ -66,8 +67,6 @@ export interface SignallingDeps {
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   readonly metrics: Pick<Metrics, 'stompEndings'>
-  /** Told who comes and goes; absent but in development. */
-  readonly devConsole?: Pick<DevConsole, 'onPresence'> | undefined
   /** Told of a fault of ours, with the connection that met it. */
   readonly onFault: (error: unknown, connectionId: string) => void
 }
@@ -81,11 +80,10 @@ export class Signalling {
   #isDraining = false
 
   constructor(deps: SignallingDeps) {
-    const { system, stores, connections, atWriter } = deps
+    const { system, stores, connections, actors } = deps
     this.#deps = deps
-    this.#users = atWriter === undefined ? this.#defineUsers() : this.#defineUsersHere(atWriter.users)
-    const topics = atWriter?.topics ?? system.define<DevTopicMessage>(devTopicKind())
-    this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(topics))
+    this.#users = actors.users
+    this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind())
     this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
     stores.database.subscribe('inbox-news', ({ userId, deviceId }) =>
       tellNews(connections, this.#users, userId, deviceId),
@@ -124,28 +122,12 @@ export class Signalling {
     for (const { id } of connections) this.#stompConnections(id).tellControl({ kind: 'writer-lost' })
   }
 
-  #defineUsersHere(atWriter: PresenceOf): PresenceOf {
-    const { system, connections } = this.#deps
-    return system.define<PresenceMessage>(frontPresenceKind(connections, atWriter))
-  }
-
-  #defineUsers(): PresenceOf {
-    const { system, rooms, connections, hasEnded, devConsole } = this.#deps
-    return system.define<PresenceMessage>(
-      presenceKind(connections, hasEnded, (userId, deviceId, isOnline) => {
-        devConsole?.onPresence(userId, deviceId, isOnline)
-        const kind = isOnline ? 'device-online' : 'device-offline'
-        rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
-      }),
-    )
-  }
-
   #revoke(userId: UserId, revoked: Revoked): void {
     // Also when nobody is known to be there: who has just signed in may be on the way to it.
     this.#users(String(userId)).tellControl({ kind: 'revoked', revoked })
   }
 
-  #connectionKind(topics: (name: string) => Ref<DevTopicMessage>) {
+  #connectionKind() {
     const { version, isDevelopment, rateLimits, idsAs, admit, metrics, stores, authenticate, onFault } =
       this.#deps
     // V8 keeps whole numbers in place; each fraction would be an object, for each connection and frame.
@@ -179,7 +161,7 @@ export class Signalling {
         ),
       calls: this.#callsOf(),
       users: this.#users,
-      topics,
+      topics: this.#deps.actors.topics,
       problemOf,
       onFault,
       onEnded: reason => metrics.stompEndings.inc({ reason }),
@@ -191,7 +173,7 @@ export class Signalling {
   readonly #newEventId = (): string => newEventId(this.#deps.randomBytes)
 
   #callsOf(): StompCalls {
-    const { rooms } = this.#deps
+    const { rooms } = this.#deps.actors
     return {
       command: rooms.ask,
       subscribe: async (callId, by, subscriber, tag) => {
@@ -201,6 +183,43 @@ export class Signalling {
       unsubscribe: (callId, connectionId) => leaveTopic(rooms.of(callId), connectionId),
     }
   }
+}
+
+/** Those of the writer in the writer itself. */
+export function ownActors(
+  system: Pick<ActorSystem, 'define'>,
+  rooms: Pick<CallRooms, 'of' | 'ask' | 'tellCallsOf'>,
+  {
+    connections,
+    hasEnded,
+    devConsole,
+  }: {
+    readonly connections: LiveConnections
+    readonly hasEnded: HasEnded
+    /** Shows who comes and goes; absent but in development. */
+    readonly devConsole?: Pick<DevConsole, 'onPresence'> | undefined
+  },
+): SpokenTo {
+  const users = presenceKind(connections, hasEnded, (userId, deviceId, isOnline) => {
+    devConsole?.onPresence(userId, deviceId, isOnline)
+    const kind = isOnline ? 'device-online' : 'device-offline'
+    rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
+  })
+  return {
+    users: system.define<PresenceMessage>(users),
+    topics: system.define<DevTopicMessage>(devTopicKind()),
+    rooms,
+  }
+}
+
+/** In a front those of the writer; the front's own tell its connections the news that it finds by itself. */
+export function actorsOfFront(
+  system: Pick<ActorSystem, 'define'>,
+  connections: LiveConnections,
+  writers: SpokenTo,
+): SpokenTo {
+  const users = frontPresenceKind(connections, writers.users)
+  return { ...writers, users: system.define<PresenceMessage>(users) }
 }
 
 const DRAIN_STEPS = 20

@@ -132,7 +132,7 @@ export class HttpServer {
       return new Exchange(res, req, method, path, this.#shared).start(req, bodyHeaders)
     }
     const waitSeconds = this.#deps.admit?.(this.#shared.addresses.of(res, req), 'log-files') ?? 0
-    if (waitSeconds === 0) serveFile(res, req, method, path, files)
+    if (waitSeconds === 0) serveFile(res, req, files)
     else this.#exchange(res, req).refuseFile(waitSeconds)
   }
 

@@ -18,14 +18,9 @@ export interface FileSite {
 }
 
 /** Answers a request for a file: `find` says which one, if any. */
-export function serveFile(
-  res: uWS.HttpResponse,
-  req: uWS.HttpRequest,
-  method: string,
-  path: string,
-  site: FileSite,
-): void {
+export function serveFile(res: uWS.HttpResponse, req: uWS.HttpRequest, site: FileSite): void {
   const { isTls } = site
+  const [method, path] = [req.getCaseSensitiveMethod(), req.getUrl()]
   if (method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== '') return sendPreflight(res, isTls)
   if (method !== 'GET' && method !== 'HEAD')
     return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n', { method: 'GET', isTls })

@@ -5,7 +5,7 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { credentialsOperations } from '../../src/api/calls/credentials.ts'
+import { getCredentials } from '../../src/api/calls/credentials.ts'
 import { parseTurnUrl, type TurnRelay, turnAddresses } from '../../src/domain/calls/turn.ts'
 import { newUser, openWorld, sender } from '../support/application.ts'
 import { relayMessages, skipWithoutCoturn, startCoturn, startPeer } from '../support/coturn.ts'
@@ -25,7 +25,7 @@ async function open(t: Test, known: readonly string[]) {
   )
   async function credentialsBy(secrets: TurnRelay['secrets']) {
     const relay = { secrets, addresses: turnAddresses(plain!, tls!), lifetimeS: LIFETIME_S }
-    const send = sender(world, credentialsOperations({ relay }))
+    const send = sender({ ...world, relay }, [getCredentials])
     const { status, body } = await send('GET /credentials', await newUser(world))
     t.equal(status, 200)
     return { username: String(body.turnUsername), password: String(body.turnPassword) }

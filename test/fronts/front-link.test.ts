@@ -13,7 +13,8 @@ function open() {
   const sent: MessageToFront[] = []
   const send = (message: unknown) => void sent.push(message as MessageToFront)
   const front = new FrontLink({ send, sendSoon: send })
-  const acknowledgements = new Acknowledgements(count => front.onAcknowledged(count))
+  const acknowledgements = new Acknowledgements()
+  const writer = { send: (message: unknown) => front.onAcknowledged((message as { count: number }).count) }
   let released = 0
   return {
     front,
@@ -24,7 +25,7 @@ function open() {
     /** Has the front handle all messages sent so far; returns their kinds. */
     handle(until?: Promise<void>) {
       return sent.splice(0).map(said => {
-        void acknowledgements.of(said, () => until)
+        void acknowledgements.of(said, writer, () => until)
         return said.kind
       })
     },

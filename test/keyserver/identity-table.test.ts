@@ -7,10 +7,10 @@ import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { IdentityTable, type LoggedIdentity } from '../../src/keyserver/identity-table.ts'
 import { indexKey } from '../../src/store/engine/keys.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
-import { bytesTable } from '../../src/store/engine/store.ts'
+import { plainBytesTable } from '../support/plain-tables.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
-const BLOCKS = bytesTable('identities')
+const BLOCKS = plainBytesTable('identities')
 const BLOCK_RECORDS = 170
 const UINT64_MAX = 2n ** 64n - 1n
 

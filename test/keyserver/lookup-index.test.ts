@@ -7,12 +7,12 @@ import t, { type Test } from 'tap'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
-import { bytesTable } from '../../src/store/engine/store.ts'
+import { plainBytesTable } from '../support/plain-tables.ts'
 import { runsOf, seedOf } from '../support/seed.ts'
 import { long, sized } from '../support/size.ts'
 import { SeededRandom } from '../support/world.ts'
 
-const NODES = bytesTable('lookup')
+const NODES = plainBytesTable('lookup')
 /** Small nodes and quick turns, so that a short log has all that a long one has. */
 const SMALL = { nodeRowsMax: 6, entriesPerStep: 4 }
 

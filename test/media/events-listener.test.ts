@@ -10,14 +10,11 @@ const GOOD = `Basic ${Buffer.from('janus:secret').toString('base64')}`
 async function open(t: Test) {
   const taken: unknown[] = []
   const statuses: number[] = []
-  const listener = await listenForEvents({
-    host: '127.0.0.1',
-    port: 0,
-    user: 'janus',
-    password: 'secret',
-    take: events => void taken.push(events),
-    onAnswered: status => void statuses.push(status),
-  })
+  const listener = await listenForEvents(
+    { host: '127.0.0.1', port: 0, user: 'janus', password: 'secret' },
+    events => void taken.push(events),
+    status => void statuses.push(status),
+  )
   t.teardown(() => listener.close())
   const { port } = listener
   const post = async (body: string, authorization = GOOD, method = 'POST') => {

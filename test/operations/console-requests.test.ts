@@ -1,13 +1,12 @@
 /** The requests that the console shows: what each row says, that bodies come without secrets, and that none of it grows. */
 
 import t from 'tap'
+import { OPERATIONS } from '../../src/api/operations.ts'
 import { requestReader } from '../../src/api/table/shown-requests.ts'
 import { RequestLog } from '../../src/operations/console/requests.ts'
 import type { ServedRequest } from '../../src/transport/http-deps.ts'
-import { openTestApi } from '../support/test-api.ts'
 
-const { operations } = (await openTestApi(t)).application
-const reader = requestReader(operations)
+const reader = requestReader(OPERATIONS)
 
 const LOGIN: ServedRequest = {
   requestId: 'request-1',

@@ -9,7 +9,7 @@ import type { ActorKind } from '../../src/runtime/actor.ts'
 import type { ActorSystem } from '../../src/runtime/system.ts'
 import type { Stores } from '../../src/server/application-stores.ts'
 import type { CallRooms } from '../../src/server/call-rooms.ts'
-import { Signalling } from '../../src/server/signalling.ts'
+import { ownActors, Signalling } from '../../src/server/signalling.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
 import { MemoryStore } from '../support/memory-store.ts'
@@ -60,15 +60,16 @@ function openSignalling(t: Test) {
   const define = (kind: ActorKind<never>) => (kind.kind === 'stomp-connection' ? refs : system.define(kind))
   const connections = new LiveConnections()
   const store = new MemoryStore()
+  const seam = { define } as unknown as ActorSystem
+  const rooms = { tellCallsOf: () => undefined } as unknown as CallRooms
   const signalling = new Signalling({
-    system: { define } as unknown as ActorSystem,
+    system: seam,
     stores: { database: store } as unknown as Stores,
-    rooms: { tellCallsOf: () => undefined } as unknown as CallRooms,
+    actors: ownActors(seam, rooms, { connections, hasEnded: () => false }),
     connections,
     authenticate() {
       throw new Error('no test here signs in')
     },
-    hasEnded: () => false,
     runConnect: connect => connect(),
     isDevelopment: false,
     rateLimits: undefined,

@@ -4,8 +4,9 @@
  */
 
 import { Authentication } from '../../src/api/accounts/authentication.ts'
-import type { Operation } from '../../src/api/table/operation.ts'
+import type { Operation, OperationForm } from '../../src/api/table/operation.ts'
 import { operationRoutes } from '../../src/api/table/operation-routes.ts'
+import { RequestRates } from '../../src/api/table/request-rates.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
 import type { Session } from '../../src/domain/accounts/session.ts'
 import type { Device } from '../../src/domain/devices/device.ts'
@@ -62,6 +63,8 @@ export function worldOf(
     },
   })
   const { expiries, outbox } = stores
+  const monotonicMs = rehearsals.clock(() => clock.monotonicMs())
+  const rateLimits = rates === true ? USUAL_RATES : rates || undefined
   const news: (readonly [UserId, DeviceId])[] = []
   database.subscribe('inbox-news', ({ userId, deviceId }) => news.push([userId, deviceId]))
   return {
@@ -74,8 +77,9 @@ export function worldOf(
     authentication: new Authentication({ ...stores, nowMs }),
     randomBytes: (length: number): Uint8Array => randomBytes(length),
     nowMs,
-    monotonicMs: rehearsals.clock(() => clock.monotonicMs()),
-    rateLimits: rates === true ? USUAL_RATES : rates || undefined,
+    monotonicMs,
+    rateLimits,
+    requestRates: rateLimits && new RequestRates(rateLimits, monotonicMs),
     idsAs: 'string' as const,
     isDevelopment: true,
     publicUrl: () => 'https://callsign.example',
@@ -137,12 +141,15 @@ export interface TestRequest {
  */
 export type Send = (methodAndPath: string, request?: TestRequest) => Promise<TestAnswer>
 
-export function sender(world: Parameters<typeof operationRoutes>[1], operations: readonly Operation[]): Send {
-  return routeSender(operationRoutes(operations, world).routes, operations)
+export function sender<World extends Parameters<typeof operationRoutes>[1]>(
+  world: World,
+  operations: readonly Operation<NoInfer<World>>[],
+): Send {
+  return routeSender(operationRoutes(operations, world), operations)
 }
 
 /** As `sender`, by routes that are there. */
-export function routeSender(routes: readonly HttpRoute[], operations: readonly Operation[]): Send {
+export function routeSender(routes: readonly HttpRoute[], operations: readonly OperationForm[]): Send {
   const router = new Router(routes)
   const documented = new DocumentedAnswers(operations)
   const send: Send = async (methodAndPath, { token, body, headers = {}, address = [127, 0, 0, 1] } = {}) => {

@@ -15,7 +15,7 @@ import type { ActorKind } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import type { Stores } from '../../src/server/application-stores.ts'
 import { CallRooms } from '../../src/server/call-rooms.ts'
-import { Signalling } from '../../src/server/signalling.ts'
+import { ownActors, Signalling } from '../../src/server/signalling.ts'
 import type { IdempotentRequest } from '../../src/store/tables/idempotency-store.ts'
 import { type PlantedBug, plantInContext, plantInIndex, plantInStore } from './call-bugs.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
@@ -86,9 +86,8 @@ export class RunServer {
     )
     this.signalling = new Signalling({
       ...shared,
-      rooms: this.rooms,
+      actors: ownActors(this.system, this.rooms, { connections, hasEnded: () => false }),
       connections,
-      hasEnded: () => false,
       authenticate: authorization => this.#requesterOf(authorization),
       runConnect: connect => connect(),
     })

@@ -5,7 +5,8 @@
 
 import { createHash } from 'node:crypto'
 import { indexKey, textKey } from '../../src/store/engine/keys.ts'
-import { bytesTable, recordTable, type Store, textKeyTable, type View } from '../../src/store/engine/store.ts'
+import type { Store, View } from '../../src/store/engine/store.ts'
+import { plainBytesTable, plainTable, plainTextKeyTable } from './plain-tables.ts'
 
 export class CountedStore {
   readonly #store: Store
@@ -66,7 +67,7 @@ function bytesOf(step: number): Buffer {
   return Buffer.alloc(1 + (digest.readUInt16BE() % 9_000), digest)
 }
 
-const COUNTS = textKeyTable<number>('counts')
-const VALUES = bytesTable('values')
-const NAMES = recordTable<number>('names')
+const COUNTS = plainTextKeyTable<number>('counts')
+const VALUES = plainBytesTable('values')
+const NAMES = plainTable<number>('names')
 const STEPS_KEPT = 40

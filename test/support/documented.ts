@@ -6,8 +6,8 @@
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/schema'
 import { PROBLEM } from '../../src/api/documents/openapi.ts'
-import type { Operation } from '../../src/api/table/operation.ts'
-import { codesOf, type OperationForm } from '../../src/api/table/refusals.ts'
+import type { OperationForm } from '../../src/api/table/operation.ts'
+import { codesOf } from '../../src/api/table/refusals.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { unknownMembers } from '../../src/schema/shape.ts'
 import { statusOf } from '../../src/transport/problem.ts'
@@ -38,7 +38,7 @@ export class DocumentedAnswers {
   }
 
   #replyFault({ replies }: OperationForm, status: number, body: unknown): string | undefined {
-    const schema = replies[status as keyof Operation['replies']]
+    const schema = replies[status as keyof OperationForm['replies']]
     if (schema === undefined) return 'no reply of this status'
     if (schema === null) return body === undefined ? undefined : 'this status has no body'
     const [, [fault]] = this.#validatorOf(schema).Errors(body)

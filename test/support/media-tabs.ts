@@ -45,14 +45,11 @@ async function vouchInTabs(t: Test, { janus, tabs, userOfFeed }: MediaHouse): Pr
       for (const tab of tabs) tab.vouch(userOfFeed).catch(() => undefined)
     },
   })
-  const listener = await listenForEvents({
-    host: '127.0.0.1',
-    port: janus.eventsPort,
-    user: EVENTS_USER,
-    password,
-    take: posted => events.take(posted),
-    onAnswered: () => undefined,
-  })
+  const listener = await listenForEvents(
+    { host: '127.0.0.1', port: janus.eventsPort, user: EVENTS_USER, password },
+    posted => events.take(posted),
+    () => undefined,
+  )
   t.teardown(() => listener.close())
 }
 

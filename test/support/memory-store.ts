@@ -11,17 +11,9 @@
 import type { Happening, HappeningOf } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import { newsNameOf } from '../../src/store/engine/lmdb-change.ts'
-import type {
-  Change,
-  Key,
-  KeyRange,
-  Row,
-  RowWatcher,
-  Store,
-  Table,
-  View,
-} from '../../src/store/engine/store.ts'
+import type { Change, KeyRange, Row, RowWatcher, Store, View } from '../../src/store/engine/store.ts'
 import { Subscribers } from '../../src/store/engine/subscribers.ts'
+import type { Key, Table } from '../../src/store/engine/table.ts'
 
 interface EarlierRow {
   readonly rows: SortedRows

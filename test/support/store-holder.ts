@@ -5,7 +5,7 @@
 
 import { createInterface } from 'node:readline'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
-import { textKeyTable } from '../../src/store/engine/store.ts'
+import { plainTextKeyTable } from './plain-tables.ts'
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 process.stdout.write('loaded\n')
@@ -18,7 +18,7 @@ try {
   process.exit(0)
 }
 process.stdout.write('open\n')
-const COUNTERS = textKeyTable<number>('counter')
+const COUNTERS = plainTextKeyTable<number>('counter')
 let isOver = false
 void lines.next().then(() => {
   isOver = true

@@ -1,6 +1,6 @@
 /** Tables by their names, with rows as they are stored. */
 
-import type { Key, Table } from '../../src/store/engine/store.ts'
+import type { Key, Table } from '../../src/store/engine/table.ts'
 
 export function storedTable<RowKey extends Key = Uint8Array>(
   name: string,

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
 import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../../src/api/accounts/authentication.ts'
+import { OPERATIONS } from '../../src/api/operations.ts'
 import type { KeysShown } from '../../src/domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
@@ -15,11 +16,11 @@ import type { DevConsole } from '../../src/operations/console/console.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { type Application, openApplication } from '../../src/server/application.ts'
 import type { Stores } from '../../src/server/application-stores.ts'
 import { CallRooms } from '../../src/server/call-rooms.ts'
 import type { ApplicationConfig } from '../../src/server/settings/application-config.ts'
-import { Signalling } from '../../src/server/signalling.ts'
+import { ownActors, Signalling } from '../../src/server/signalling.ts'
+import { type Application, openApplication } from '../../src/server/writer/writes.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { openWorld, routeSender, type Send, type TestWorld } from './application.ts'
 import { IdentityStandIns } from './identity-stand-ins.ts'
@@ -27,7 +28,7 @@ import { RegistrationLog } from './registration-log.ts'
 import { type SignInRequests, signInRequests } from './sign-in-requests.ts'
 import { storedTable } from './stored-table.ts'
 
-const CONFIG: ApplicationConfig = {
+export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
   stepUpS: 0,
@@ -121,7 +122,7 @@ export async function openTestApi(t: Test, options: TestApiOptions = {}): Promis
     await world.database.close()
   }
   t.teardown(close)
-  const send = routeSender(parts.application.routes, parts.application.operations)
+  const send = routeSender(parts.application.routes, OPERATIONS)
   return {
     world,
     ...parts,
@@ -159,10 +160,9 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
   const authentication = new Authentication({ ...stores, nowMs: world.nowMs, onSeen: rooms.onSeen })
   const signalling = new Signalling({
     ...shared,
-    rooms,
+    actors: ownActors(system, rooms, { connections, hasEnded: () => false, devConsole }),
     connections,
     authenticate: authorization => authentication.requesterOf(authorization),
-    hasEnded: () => false,
     runConnect: connect => connect(),
     version: '0.0.0',
     onFault: error => t.fail(`a fault: ${error}`),
@@ -178,7 +178,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     askRoom: rooms.ask,
     callIndex: rooms.index,
     config: {
-      ...CONFIG,
+      ...TEST_CONFIG,
       ...(options.identities && identities.config(options.identities === 'with Apple key')),
       ...(options.identities && !isDevelopment && SENDERS),
       ...options.config,

@@ -6,9 +6,9 @@
 import type { Test } from 'tap'
 import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
-import { callHistoryOperations } from '../../src/api/calls/call-history.ts'
-import { callViewOperations } from '../../src/api/calls/call-views.ts'
-import { callOperations, keptCallReply } from '../../src/api/calls/calls.ts'
+import { CALL_HISTORY } from '../../src/api/calls/call-history.ts'
+import { CALL_VIEWS } from '../../src/api/calls/call-views.ts'
+import { CALLS, keptCallReply } from '../../src/api/calls/calls.ts'
 import type { Call } from '../../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
@@ -79,7 +79,6 @@ export class TestRooms {
   readonly connected = new Set<string>()
   /** How many of the next writes of rooms fail. */
   writesToFail = 0
-  readonly operations
   readonly #t: Test
   readonly #actors: TestActors
   readonly #folder: string
@@ -137,8 +136,7 @@ export class TestRooms {
       askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>
         this.askOf(callId, request, idempotent),
     }
-    this.operations = [...callViewOperations(api), ...callHistoryOperations(api), ...callOperations(api)]
-    this.#send = sender(world, this.operations)
+    this.#send = sender(api, [...CALL_VIEWS, ...CALL_HISTORY, ...CALLS])
     resumeCalls(calls.live(), index, this.#room)
   }
 

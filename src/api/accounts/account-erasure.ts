@@ -4,37 +4,33 @@ import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
 import { timeText } from '../../schema/time.ts'
 import type { ApiDeps } from '../deps.ts'
 import { tellSignedOut } from '../devices/device-removal.ts'
-import { type Operation, operationWithBody } from '../table/operation.ts'
+import { operationWithBody } from '../table/operation.ts'
 import { PROFILE_RATE } from './login-methods.ts'
 import { requireFreshProof } from './step-up.ts'
 
-export function accountErasureOperations(
-  deps: Pick<
-    ApiDeps,
-    'challenges' | 'database' | 'devices' | 'erasure' | 'loginMethods' | 'sessions' | 'stepUpSeconds'
-  >,
-): readonly Operation[] {
-  return [
-    operationWithBody(DeleteUserRequest, {
-      id: 'deleteUser',
-      method: 'DELETE',
-      path: '/app/api/user',
-      tag: 'user',
-      summary: 'Have the account erased in seven days, unless its user signs in again before',
-      access: 'session',
-      replies: { 202: DeleteUserReply },
-      codes: ['STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
-      rates: [PROFILE_RATE],
-      async handle(request) {
-        await requireFreshProof(deps, request)
-        const { userId, deviceId } = request.requester
-        return request.commit(change => {
-          const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
-          tellSignedOut(change, deps, userId)
-          change.happened({ kind: 'account-ended', userId })
-          return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
-        })
-      },
-    }),
-  ]
-}
+type Deps = Pick<
+  ApiDeps,
+  'challenges' | 'database' | 'devices' | 'erasure' | 'loginMethods' | 'sessions' | 'stepUpSeconds'
+>
+
+export const deleteUser = operationWithBody(DeleteUserRequest, {
+  id: 'deleteUser',
+  method: 'DELETE',
+  path: '/app/api/user',
+  tag: 'user',
+  summary: 'Have the account erased in seven days, unless its user signs in again before',
+  access: 'session',
+  replies: { 202: DeleteUserReply },
+  codes: ['STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
+  rates: [PROFILE_RATE],
+  handle: async (deps: Deps, request) => {
+    await requireFreshProof(deps, request)
+    const { userId, deviceId } = request.requester
+    return request.commit(change => {
+      const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
+      tellSignedOut(change, deps, userId)
+      change.happened({ kind: 'account-ended', userId })
+      return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
+    })
+  },
+})

@@ -20,10 +20,11 @@ import {
   SetPrimaryRequest,
 } from '../../schema/login-method.ts'
 import { timeText } from '../../schema/time.ts'
-import type { ChangeRequest, LoginMethods } from '../../store/accounts/login-methods.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import { type ChangeRequest, methodsHeld } from '../../store/accounts/login-methods.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { View } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
 import {
   type Operation,
   type OperationRequest,
@@ -32,6 +33,7 @@ import {
   pathId,
   type RateRule,
   type Reply,
+  read,
 } from '../table/operation.ts'
 import { assertLasts, type Requester } from './authentication.ts'
 import { tokenUsed } from './social-identities.ts'
@@ -39,6 +41,7 @@ import { requireFreshProof } from './step-up.ts'
 
 type Deps = Pick<
   ApiDeps,
+  | 'accounts'
   | 'addresses'
   | 'challenges'
   | 'database'
@@ -51,101 +54,96 @@ type Deps = Pick<
 
 type CheckedAdd = OperationRequest<Static<typeof AddLoginMethodRequest>, undefined, 'session'>
 
-export function loginMethodOperations(deps: Deps): readonly Operation[] {
-  return [listMethods(deps), addMethod(deps), setPrimary(deps), removeMethod(deps)]
-}
+/** Shared by all changes of a profile (contract 8). */
+export const PROFILE_RATE: RateRule = { name: 'profile', by: 'user' }
 
-function listMethods({ database, loginMethods }: Deps): Operation {
-  return operation({
-    id: 'listLoginMethods',
-    method: 'GET',
-    path: '/app/api/user/login-methods',
-    tag: 'user',
-    summary: 'How the user signs in; there are never more than a page',
-    access: 'session',
-    replies: { 200: LoginMethodList },
-    codes: [],
-    handle: ({ requester }) => ({
-      status: 200,
-      body: database.view(view => listOf(view, loginMethods, requester.userId)),
-    }),
-  })
-}
+export const listLoginMethods = read({
+  id: 'listLoginMethods',
+  method: 'GET',
+  path: '/app/api/user/login-methods',
+  tag: 'user',
+  summary: 'How the user signs in; there are never more than a page',
+  access: 'session',
+  replies: { 200: LoginMethodList },
+  codes: [],
+  handle: ({ accounts, database }: Pick<ApiDeps, 'accounts'> & Reading, { requester }) => ({
+    status: 200,
+    body: database.view(view => listOf(view, accounts, requester.userId)),
+  }),
+})
 
-function addMethod(deps: Deps): Operation {
-  return operationWithBody(AddLoginMethodRequest, {
-    id: 'addLoginMethod',
-    method: 'POST',
-    path: '/app/api/user/login-methods',
-    tag: 'user',
-    summary: 'Add an address, once its code is confirmed, or an identity at a provider',
-    access: 'session',
-    replies: { 201: LoginMethodView, 202: Challenge },
-    codes: [
-      'METHOD_EXISTS',
-      'LOGIN_METHOD_LIMIT',
-      'STEP_UP_REQUIRED',
-      'BLOCKED_COUNTRY',
-      'DELIVERY_UNAVAILABLE',
-      'PROVIDER_TOKEN_REQUIRED',
-      'PROVIDER_TOKEN_INVALID',
-      'PROVIDER_UNAVAILABLE',
-      'AUTH_CODE_INVALID',
-      'ACCOUNT_EXISTS',
-    ],
-    rates: [PROFILE_RATE],
-    handle: request =>
-      request.body.kind === 'social'
-        ? addSocial(deps, request)
-        : addAddress(deps, request, request.body.kind),
-  })
-}
+const addMethod = operationWithBody(AddLoginMethodRequest, {
+  id: 'addLoginMethod',
+  method: 'POST',
+  path: '/app/api/user/login-methods',
+  tag: 'user',
+  summary: 'Add an address, once its code is confirmed, or an identity at a provider',
+  access: 'session',
+  replies: { 201: LoginMethodView, 202: Challenge },
+  codes: [
+    'METHOD_EXISTS',
+    'LOGIN_METHOD_LIMIT',
+    'STEP_UP_REQUIRED',
+    'BLOCKED_COUNTRY',
+    'DELIVERY_UNAVAILABLE',
+    'PROVIDER_TOKEN_REQUIRED',
+    'PROVIDER_TOKEN_INVALID',
+    'PROVIDER_UNAVAILABLE',
+    'AUTH_CODE_INVALID',
+    'ACCOUNT_EXISTS',
+  ],
+  rates: [PROFILE_RATE],
+  handle: (deps: Deps, request) =>
+    request.body.kind === 'social' ? addSocial(deps, request) : addAddress(deps, request, request.body.kind),
+})
 
-function setPrimary(deps: Deps): Operation {
-  const { loginMethods } = deps
-  return operationWithBody(SetPrimaryRequest, {
-    id: 'setPrimaryLoginMethod',
-    method: 'PUT',
-    path: '/app/api/user/login-methods/primary',
-    tag: 'user',
-    summary: 'Make a login method the primary one',
-    access: 'session',
-    replies: { 200: LoginMethodList },
-    codes: ['LOGIN_METHOD_NOT_FOUND', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
-    rates: [PROFILE_RATE],
-    async handle(request) {
-      await requireFreshProof(deps, request)
-      return request.commit(change => {
-        loginMethods.makePrimary(change, changeRequestOf(request), request.body.id)
-        return { status: 200, body: listOf(change, loginMethods, request.requester.userId) }
-      })
-    },
-  })
-}
+const setPrimary = operationWithBody(SetPrimaryRequest, {
+  id: 'setPrimaryLoginMethod',
+  method: 'PUT',
+  path: '/app/api/user/login-methods/primary',
+  tag: 'user',
+  summary: 'Make a login method the primary one',
+  access: 'session',
+  replies: { 200: LoginMethodList },
+  codes: ['LOGIN_METHOD_NOT_FOUND', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
+  rates: [PROFILE_RATE],
+  handle: async (deps: Deps, request) => {
+    await requireFreshProof(deps, request)
+    return request.commit(change => {
+      deps.loginMethods.makePrimary(change, changeRequestOf(request), request.body.id)
+      return { status: 200, body: listOf(change, deps.accounts, request.requester.userId) }
+    })
+  },
+})
 
-function removeMethod(deps: Deps): Operation {
-  return operation({
-    id: 'removeLoginMethod',
-    method: 'DELETE',
-    path: '/app/api/user/login-methods/{id}',
-    tag: 'user',
-    summary: 'Remove a login method',
-    access: 'session',
-    replies: { 204: null },
-    codes: ['LOGIN_METHOD_NOT_FOUND', 'LAST_LOGIN_METHOD', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
-    rates: [PROFILE_RATE],
-    async handle(request) {
-      const methodId = pathId(request.params)
-      if (methodId === undefined)
-        throw new SignalError('LOGIN_METHOD_NOT_FOUND', 'there is no such login method')
-      await requireFreshProof(deps, request)
-      return request.commit(change => {
-        deps.loginMethods.remove(change, changeRequestOf(request), methodId)
-        return { status: 204 }
-      })
-    },
-  })
-}
+const removeMethod = operation({
+  id: 'removeLoginMethod',
+  method: 'DELETE',
+  path: '/app/api/user/login-methods/{id}',
+  tag: 'user',
+  summary: 'Remove a login method',
+  access: 'session',
+  replies: { 204: null },
+  codes: ['LOGIN_METHOD_NOT_FOUND', 'LAST_LOGIN_METHOD', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
+  rates: [PROFILE_RATE],
+  handle: async (deps: Deps, request) => {
+    const methodId = pathId(request.params)
+    if (methodId === undefined)
+      throw new SignalError('LOGIN_METHOD_NOT_FOUND', 'there is no such login method')
+    await requireFreshProof(deps, request)
+    return request.commit(change => {
+      deps.loginMethods.remove(change, changeRequestOf(request), methodId)
+      return { status: 204 }
+    })
+  },
+})
+
+export const LOGIN_METHODS: readonly Operation<Deps>[] = [
+  listLoginMethods,
+  addMethod,
+  setPrimary,
+  removeMethod,
+]
 
 /** The methods as the client is shown them, oldest first. */
 export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld) {
@@ -172,12 +170,8 @@ export function refusalOfMethod({ code }: Pick<MethodRefusal, 'code'>): SignalEr
   return new SignalError(code, SENTENCES[code] ?? 'it can not be a login method')
 }
 
-function listOf(
-  view: View,
-  loginMethods: LoginMethods,
-  userId: UserId,
-): { readonly items: readonly object[] } {
-  return { items: loginMethodViews(loginMethods.held(view, userId)) }
+function listOf(view: View, accounts: AccountStore, userId: UserId): { readonly items: readonly object[] } {
+  return { items: loginMethodViews(methodsHeld(view, accounts, userId)) }
 }
 
 function changeRequestOf({ requester }: { readonly requester: Requester }): ChangeRequest {
@@ -220,8 +214,6 @@ async function addSocial(deps: Deps, request: CheckedAdd): Promise<Reply> {
   })
 }
 
-/** Shared by all changes of a profile (contract 8). */
-export const PROFILE_RATE: RateRule = { name: 'profile', by: 'user' }
 const SENTENCES: Partial<Record<ErrorCode, string>> = {
   METHOD_EXISTS: 'it is one of the login methods already',
   LOGIN_METHOD_LIMIT: 'there are as many login methods of this kind as an account can have',

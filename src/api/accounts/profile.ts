@@ -13,7 +13,7 @@ import { ChangedUser, PutUserRequest } from '../../schema/profile.ts'
 import type { ChallengeRequest } from '../../store/accounts/challenge-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Operation, type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
+import { type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
 import { PROFILE_RATE } from './login-methods.ts'
 import { requireFreshProof } from './step-up.ts'
@@ -34,29 +34,23 @@ type Deps = Pick<
 
 type CheckedPut = OperationRequest<Static<typeof PutUserRequest>, undefined, 'session'>
 
-export function profileOperations(deps: Deps): readonly Operation[] {
-  return [putUser(deps)]
-}
-
-function putUser(deps: Deps): Operation {
-  return operationWithBody(PutUserRequest, {
-    id: 'putUser',
-    method: 'PUT',
-    path: '/app/api/user',
-    tag: 'user',
-    summary: 'Change name and settings at once, addresses once their codes are confirmed',
-    access: 'session',
-    replies: { 200: ChangedUser, 202: ChangedUser },
-    codes: ['METHOD_EXISTS', 'STEP_UP_REQUIRED', 'BLOCKED_COUNTRY', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
-    rates: [PROFILE_RATE],
-    async handle(request) {
-      const displayName = readDisplayName(request.body.displayName)
-      const addresses = readAddresses(deps, request)
-      if (addresses.length > 0) await requireFreshProof(deps, request)
-      return request.commit(change => changeProfile(change, deps, request, { displayName, addresses }))
-    },
-  })
-}
+export const putUser = operationWithBody(PutUserRequest, {
+  id: 'putUser',
+  method: 'PUT',
+  path: '/app/api/user',
+  tag: 'user',
+  summary: 'Change name and settings at once, addresses once their codes are confirmed',
+  access: 'session',
+  replies: { 200: ChangedUser, 202: ChangedUser },
+  codes: ['METHOD_EXISTS', 'STEP_UP_REQUIRED', 'BLOCKED_COUNTRY', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
+  rates: [PROFILE_RATE],
+  handle: async (deps: Deps, request) => {
+    const displayName = readDisplayName(request.body.displayName)
+    const addresses = readAddresses(deps, request)
+    if (addresses.length > 0) await requireFreshProof(deps, request)
+    return request.commit(change => changeProfile(change, deps, request, { displayName, addresses }))
+  },
+})
 
 function readAddresses({ addresses }: Deps, { body }: CheckedPut): readonly Address[] {
   const { email, phone, country } = body

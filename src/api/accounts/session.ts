@@ -7,9 +7,7 @@ import type { Static } from 'typebox'
 import { decideRefresh, lasts, type RefreshDecision } from '../../domain/accounts/session.ts'
 import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
-import { RATE_KEYS_MAX } from '../../limits.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../../schema/account.ts'
 import { sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
 import type { Change } from '../../store/engine/store.ts'
@@ -22,7 +20,6 @@ import {
   type RateRule,
   type Reply,
 } from '../table/operation.ts'
-import { rateLimited } from '../table/operation-routes.ts'
 
 type Deps = Pick<
   ApiDeps,
@@ -31,10 +28,9 @@ type Deps = Pick<
   | 'devices'
   | 'knownSignIns'
   | 'lifetimes'
-  | 'monotonicMs'
   | 'notices'
   | 'onTokenReused'
-  | 'rateLimits'
+  | 'requestRates'
   | 'secrets'
   | 'sessions'
 >
@@ -42,46 +38,40 @@ type Deps = Pick<
 type CheckedRefresh = OperationRequest<Static<typeof RefreshTokenRequest>, undefined, 'public'>
 type CheckedLogout = OperationRequest<Static<typeof LogoutRequest>, undefined, 'ended'>
 
-export function sessionOperations(deps: Deps): readonly Operation[] {
-  const perSession =
-    deps.rateLimits && new TokenBuckets(deps.rateLimits['refresh-token-session'], RATE_KEYS_MAX)
-  return [
-    operationWithBody(RefreshTokenRequest, {
-      id: 'refreshToken',
-      method: 'POST',
-      path: '/app/api/refresh-token',
-      tag: 'sign-in',
-      summary: 'A new pair of tokens for the last one',
-      access: 'public',
-      replies: { 200: TokenPair },
-      codes: ['REFRESH_TOKEN_INVALID', 'REFRESH_TOKEN_REUSED'],
-      rates: [REFRESH_RATE],
-      handle: request => refresh(deps, perSession, request),
-    }),
-    operationWithBody(LogoutRequest, {
-      id: 'logout',
-      method: 'POST',
-      path: '/app/api/logout',
-      tag: 'sign-in',
-      summary: 'Ends the session; its device leaves the call it is in, and nothing is pushed to it any more',
-      access: 'ended',
-      isBodyOptional: true,
-      replies: { 204: null },
-      codes: [],
-      handle: request => logout(deps, request),
-    }),
-  ]
-}
+const REFRESH_RATE: RateRule = { name: 'refresh-token', by: 'address' }
 
-async function refresh(
-  deps: Deps,
-  perSession: TokenBuckets | undefined,
-  request: CheckedRefresh,
-): Promise<Reply> {
+export const SESSIONS: readonly Operation<Deps>[] = [
+  operationWithBody(RefreshTokenRequest, {
+    id: 'refreshToken',
+    method: 'POST',
+    path: '/app/api/refresh-token',
+    tag: 'sign-in',
+    summary: 'A new pair of tokens for the last one',
+    access: 'public',
+    replies: { 200: TokenPair },
+    codes: ['REFRESH_TOKEN_INVALID', 'REFRESH_TOKEN_REUSED'],
+    rates: [REFRESH_RATE],
+    handle: (deps: Deps, request) => refresh(deps, request),
+  }),
+  operationWithBody(LogoutRequest, {
+    id: 'logout',
+    method: 'POST',
+    path: '/app/api/logout',
+    tag: 'sign-in',
+    summary: 'Ends the session; its device leaves the call it is in, and nothing is pushed to it any more',
+    access: 'ended',
+    isBodyOptional: true,
+    replies: { 204: null },
+    codes: [],
+    handle: (deps: Deps, request) => logout(deps, request),
+  }),
+]
+
+async function refresh(deps: Deps, request: CheckedRefresh): Promise<Reply> {
   // Garbage is refused before it costs a look into the store.
   const token = parseRefreshToken(deps.secrets.refreshToken, request.body.refreshToken)
   if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
-  if (perSession !== undefined) takeToken(perSession, token, deps.monotonicMs())
+  deps.requestRates?.take('refresh-token-session', 'session', sessionName(token.sessionId))
   const decision = await deps.database.change(change => rotate(change, deps, token, request), request.nowMs)
   switch (decision.kind) {
     case 'rotate':
@@ -120,11 +110,6 @@ function rotate(
     signOut(change, deps, userId, deviceId)
   }
   return decision
-}
-
-function takeToken(perSession: TokenBuckets, { sessionId }: RefreshToken, nowMs: number): void {
-  const missingMs = perSession.take(sessionName(sessionId), nowMs)
-  if (missingMs > 0) throw rateLimited(missingMs, 'session', perSession.rate)
 }
 
 async function logout(deps: Deps, request: CheckedLogout): Promise<Reply> {
@@ -179,4 +164,3 @@ function refusal(code: ErrorCode): SignalError {
 }
 
 const REUSED = 'refresh_token_reused'
-const REFRESH_RATE: RateRule = { name: 'refresh-token', by: 'address' }

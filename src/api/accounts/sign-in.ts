@@ -18,7 +18,8 @@ import {
   VerifyLoginRequest,
 } from '../../schema/account.ts'
 import { invalidMember } from '../../schema/check.ts'
-import type { AccountStore, MethodOwner } from '../../store/accounts/account-store.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import type { MethodOwner } from '../../store/accounts/account-tables.ts'
 import {
   type Confirmation,
   type Confirmed,
@@ -38,7 +39,10 @@ import { readDisplayName } from './addresses.ts'
 import type { SignInRequest, SignIns } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
-type Deps = Pick<ApiDeps, 'accounts' | 'addresses' | 'challenges' | 'database' | 'loginMethods'> & {
+export type SignInDeps = Pick<
+  ApiDeps,
+  'accounts' | 'addresses' | 'challenges' | 'database' | 'loginMethods'
+> & {
   readonly signIns: SignIns
   /** Signs in by what an identity provider says. */
   readonly social: Pick<SocialSignIn, 'signIn'>
@@ -48,53 +52,72 @@ type CheckedLogin = OperationRequest<Static<typeof LoginRequest>, undefined, 'pu
 type CheckedResend = OperationRequest<Static<typeof ResendOtpRequest>, undefined, 'public'>
 type VerifyBody = Static<typeof VerifyLoginRequest>
 
-export function signInOperations(deps: Deps): readonly Operation[] {
-  return [
-    operationWithBody(LoginRequest, {
-      id: 'login',
-      method: 'POST',
-      path: '/app/api/login',
-      tag: 'sign-in',
-      summary: 'Signs in or up: sends a code to an address, or takes the ID token of a provider',
-      access: 'public',
-      replies: { 200: LoginReply },
-      codes: [...BEGIN_CODES, ...SOCIAL_CODES],
-      rates: LOGIN_RATES,
-      readsIdempotencyKey: true,
-      handle: request => login(deps, request),
-    }),
-    operationWithBody(ResendOtpRequest, {
-      id: 'resendOtp',
-      method: 'POST',
-      path: '/app/api/resend-otp',
-      tag: 'sign-in',
-      summary: 'Sends another code in the place of the last one',
-      access: 'public',
-      replies: { 200: LoginChallenge },
-      codes: ['CHALLENGE_GONE', 'OTP_COOLDOWN', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
-      rates: LOGIN_RATES,
-      handle: request => resend(deps, request),
-    }),
-    operationWithBody(VerifyLoginRequest, {
-      id: 'verifyLogin',
-      method: 'POST',
-      path: '/app/api/verify-login',
-      tag: 'sign-in',
-      summary: 'Takes the code and signs in',
-      access: 'public',
-      replies: { 200: SignedIn },
-      codes: VERIFY_LOGIN_CODES,
-      rates: [VERIFY_RATE],
-      handle: request => verifyLogin(deps, request.body, request),
-    }),
-  ]
-}
+/** Shared by `login` and `resend-otp` (contract 8). */
+const LOGIN_RATES: readonly RateRule[] = [
+  { name: 'login', by: 'address' },
+  { name: 'login-day', by: 'address' },
+]
+/** Shared by `verify-login` and `verify` (contract 8). */
+export const VERIFY_RATE: RateRule = { name: 'verify', by: 'address' }
+const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED'] as const
+/** Refusals of `verifyLogin` beyond a malformed body. */
+export const VERIFY_LOGIN_CODES = [
+  'OTP_INVALID',
+  'OTP_EXPIRED',
+  'CHALLENGE_GONE',
+  'RATE_LIMITED',
+  'BLOCKED_COUNTRY',
+] as const
+
+export const SIGN_IN: readonly Operation<SignInDeps>[] = [
+  operationWithBody(LoginRequest, {
+    id: 'login',
+    method: 'POST',
+    path: '/app/api/login',
+    tag: 'sign-in',
+    summary: 'Signs in or up: sends a code to an address, or takes the ID token of a provider',
+    access: 'public',
+    replies: { 200: LoginReply },
+    codes: [...BEGIN_CODES, ...SOCIAL_CODES],
+    rates: LOGIN_RATES,
+    readsIdempotencyKey: true,
+    handle: (deps: SignInDeps, request) => login(deps, request),
+  }),
+  operationWithBody(ResendOtpRequest, {
+    id: 'resendOtp',
+    method: 'POST',
+    path: '/app/api/resend-otp',
+    tag: 'sign-in',
+    summary: 'Sends another code in the place of the last one',
+    access: 'public',
+    replies: { 200: LoginChallenge },
+    codes: ['CHALLENGE_GONE', 'OTP_COOLDOWN', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
+    rates: LOGIN_RATES,
+    handle: (deps: SignInDeps, request) => resend(deps, request),
+  }),
+  operationWithBody(VerifyLoginRequest, {
+    id: 'verifyLogin',
+    method: 'POST',
+    path: '/app/api/verify-login',
+    tag: 'sign-in',
+    summary: 'Takes the code and signs in',
+    access: 'public',
+    replies: { 200: SignedIn },
+    codes: VERIFY_LOGIN_CODES,
+    rates: [VERIFY_RATE],
+    handle: (deps: SignInDeps, request) => verifyLogin(deps, request.body, request),
+  }),
+]
 
 /**
  * Signs in by a code: `verify-login`, and `verify` without a session. Rejects with `OTP_INVALID`, `OTP_EXPIRED`,
  * `CHALLENGE_GONE`, `RATE_LIMITED`, `VALIDATION_FAILED`, `BLOCKED_COUNTRY`.
  */
-export async function verifyLogin(deps: Deps, body: VerifyBody, request: SignInRequest): Promise<Reply> {
+export async function verifyLogin(
+  deps: SignInDeps,
+  body: VerifyBody,
+  request: SignInRequest,
+): Promise<Reply> {
   const attempt = readAttempt(deps, body, request.network)
   // One change: a code that was accepted is never without the session that it opened.
   const outcome = await deps.database.change(change => {
@@ -105,7 +128,7 @@ export async function verifyLogin(deps: Deps, body: VerifyBody, request: SignInR
   return { status: 200, body: outcome.reply }
 }
 
-function login(deps: Deps, request: CheckedLogin): Promise<Reply> {
+function login(deps: SignInDeps, request: CheckedLogin): Promise<Reply> {
   const { body, network, acceptLanguage } = request
   if (body.verified === true) {
     return deps.social.signIn({ ...body, attempt: request.idempotencyKey }, request)
@@ -121,7 +144,7 @@ function login(deps: Deps, request: CheckedLogin): Promise<Reply> {
   }))
 }
 
-function resend({ challenges }: Deps, { body, network, commit }: CheckedResend): Promise<Reply> {
+function resend({ challenges }: SignInDeps, { body, network, commit }: CheckedResend): Promise<Reply> {
   return commit(change => ({
     status: 200,
     body: { verified: false, ...challenges.resend(change, { ...body, network }) },
@@ -130,7 +153,7 @@ function resend({ challenges }: Deps, { body, network, commit }: CheckedResend):
 
 /** The attempt to make in the change: a challenge, or a login of the address that is named instead. */
 function readAttempt(
-  { challenges, addresses }: Deps,
+  { challenges, addresses }: SignInDeps,
   body: VerifyBody,
   network: string,
 ): (change: Change) => Confirmation {
@@ -151,7 +174,7 @@ function isLogin({ kind }: ChallengePurpose): boolean {
 /** After a code was accepted: to whom the address belongs is looked up now, not when it was asked for. */
 function signIn(
   change: Change,
-  deps: Deps,
+  deps: SignInDeps,
   { purpose, address, language }: Confirmed,
   request: SignInRequest,
 ): { readonly kind: 'signed-in'; readonly reply: object } | RefusedAttempt {
@@ -195,20 +218,3 @@ function noteSignIn(
     accounts.put(change, owner.userId, { ...user, acceptLanguage })
   return owner.userId
 }
-
-/** Shared by `login` and `resend-otp` (contract 8). */
-const LOGIN_RATES: readonly RateRule[] = [
-  { name: 'login', by: 'address' },
-  { name: 'login-day', by: 'address' },
-]
-/** Shared by `verify-login` and `verify` (contract 8). */
-export const VERIFY_RATE: RateRule = { name: 'verify', by: 'address' }
-const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED'] as const
-/** Refusals of `verifyLogin` beyond a malformed body. */
-export const VERIFY_LOGIN_CODES = [
-  'OTP_INVALID',
-  'OTP_EXPIRED',
-  'CHALLENGE_GONE',
-  'RATE_LIMITED',
-  'BLOCKED_COUNTRY',
-] as const

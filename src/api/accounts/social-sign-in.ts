@@ -10,11 +10,11 @@ import { decideSocialSignIn, nameOfNewcomer } from '../../domain/accounts/social
 import { SignalError } from '../../errors.ts'
 import { SignedIn } from '../../schema/account.ts'
 import { PlatformLoginRequest } from '../../schema/profile.ts'
-import type { MethodOwner } from '../../store/accounts/account-store.ts'
+import type { MethodOwner } from '../../store/accounts/account-tables.ts'
 import type { ChallengeReply } from '../../store/accounts/challenge-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Operation, operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
+import { operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
 import type { SignInRequest, SignIns } from './sign-ins.ts'
 import { APPLE, type SocialClaim, tokenUsed, type VerifiedToken } from './social-identities.ts'
@@ -153,29 +153,36 @@ export class SocialSignIn {
   }
 }
 
-export function platformLoginOperations(socialSignIn: Pick<SocialSignIn, 'signIn'>): readonly Operation[] {
-  return [
-    operationWithBody(PlatformLoginRequest, {
-      id: 'platformLogin',
-      method: 'POST',
-      path: '/app/api/platform-login',
-      tag: 'sign-in',
-      summary: 'Sign in with Apple, or with another provider of the platform',
-      access: 'public',
-      replies: { 200: SignedIn },
-      codes: SOCIAL_CODES,
-      rates: [SOCIAL_RATE],
-      readsIdempotencyKey: true,
-      handle(request) {
-        const { platform = APPLE, nonce, displayName, ...sent } = request.body
-        const idToken = sent.identityToken ?? sent.idToken
-        const authorizationCode = sent.authorizationCode ?? sent.authCode
-        const claim = { provider: platform, idToken, nonce, authorizationCode }
-        return socialSignIn.signIn({ ...claim, displayName, attempt: request.idempotencyKey }, request)
-      },
-    }),
-  ]
-}
+/** Refusals of signing in by a provider. */
+export const SOCIAL_CODES = [
+  'PROVIDER_TOKEN_REQUIRED',
+  'PROVIDER_TOKEN_INVALID',
+  'PROVIDER_UNAVAILABLE',
+  'AUTH_CODE_INVALID',
+  'ACCOUNT_EXISTS',
+  'DELIVERY_UNAVAILABLE',
+] as const
+const SOCIAL_RATE: RateRule = { name: 'social', by: 'address' }
+
+export const platformLogin = operationWithBody(PlatformLoginRequest, {
+  id: 'platformLogin',
+  method: 'POST',
+  path: '/app/api/platform-login',
+  tag: 'sign-in',
+  summary: 'Sign in with Apple, or with another provider of the platform',
+  access: 'public',
+  replies: { 200: SignedIn },
+  codes: SOCIAL_CODES,
+  rates: [SOCIAL_RATE],
+  readsIdempotencyKey: true,
+  handle: ({ social }: { readonly social: Pick<SocialSignIn, 'signIn'> }, request) => {
+    const { platform = APPLE, nonce, displayName, ...sent } = request.body
+    const idToken = sent.identityToken ?? sent.idToken
+    const authorizationCode = sent.authorizationCode ?? sent.authCode
+    const claim = { provider: platform, idToken, nonce, authorizationCode }
+    return social.signIn({ ...claim, displayName, attempt: request.idempotencyKey }, request)
+  },
+})
 
 /** The address belongs to an account here: a code sent there proves that both are one person. */
 function accountExists(challenge: ChallengeReply): SignalError {
@@ -187,14 +194,3 @@ function accountExists(challenge: ChallengeReply): SignalError {
     },
   )
 }
-
-/** Error codes of signing in by a provider. */
-export const SOCIAL_CODES = [
-  'PROVIDER_TOKEN_REQUIRED',
-  'PROVIDER_TOKEN_INVALID',
-  'PROVIDER_UNAVAILABLE',
-  'AUTH_CODE_INVALID',
-  'ACCOUNT_EXISTS',
-  'DELIVERY_UNAVAILABLE',
-] as const
-const SOCIAL_RATE: RateRule = { name: 'social', by: 'address' }

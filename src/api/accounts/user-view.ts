@@ -12,8 +12,8 @@ import { UserView } from '../../schema/account.ts'
 import { formatJson } from '../../schema/json.ts'
 import { timeText } from '../../schema/time.ts'
 import type { View } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
-import { type Operation, operation } from '../table/operation.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
+import { read } from '../table/operation.ts'
 import { loginMethodViews } from './login-methods.ts'
 
 /** The tables that a view is made of; each has a user's id at the beginning of its keys. */
@@ -25,26 +25,22 @@ export const USER_VIEW_TABLES = [
   { name: 'call-history-figures' },
 ]
 
-type Deps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'database' | 'devices' | 'idsAs' | 'userViews'>
+type Deps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices' | 'idsAs' | 'userViews'> & Reading
 
-export function userOperations(deps: Deps): readonly Operation[] {
-  return [
-    operation({
-      id: 'getUser',
-      method: 'GET',
-      path: '/app/api/user',
-      tag: 'user',
-      summary: 'The user who is signed in',
-      access: 'session',
-      replies: { 200: UserView },
-      codes: ['USER_NOT_FOUND'],
-      handle: ({ requester }) => ({
-        status: 200,
-        body: viewBytes(deps, requester.userId, requester.deviceId),
-      }),
-    }),
-  ]
-}
+export const getUser = read({
+  id: 'getUser',
+  method: 'GET',
+  path: '/app/api/user',
+  tag: 'user',
+  summary: 'The user who is signed in',
+  access: 'session',
+  replies: { 200: UserView },
+  codes: ['USER_NOT_FOUND'],
+  handle: (deps: Deps, { requester }) => ({
+    status: 200,
+    body: viewBytes(deps, requester.userId, requester.deviceId),
+  }),
+})
 
 function viewBytes(deps: Deps, userId: UserId, deviceId: DeviceId | undefined): Uint8Array {
   const { database, userViews, idsAs } = deps

@@ -15,19 +15,13 @@ import { type Confirmed, type RefusedAttempt, refusalOf } from '../../store/acco
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Operation, type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
+import { type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
 import type { Requester } from './authentication.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
-import { VERIFY_LOGIN_CODES, VERIFY_RATE } from './sign-in.ts'
-import type { SignInRequest } from './sign-ins.ts'
+import { type SignInDeps, VERIFY_LOGIN_CODES, VERIFY_RATE, verifyLogin } from './sign-in.ts'
 import { userView } from './user-view.ts'
 
-type Deps = Pick<
-  ApiDeps,
-  'accounts' | 'badgeOf' | 'challenges' | 'database' | 'devices' | 'loginMethods' | 'sessions'
-> & {
-  readonly verifyLogin: (body: VerifyBody, request: SignInRequest) => Promise<Reply>
-}
+type Deps = Pick<ApiDeps, 'badgeOf' | 'devices' | 'sessions'> & SignInDeps
 
 type VerifyBody = Static<typeof VerifyLoginRequest>
 type CheckedVerify = Pick<OperationRequest<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
@@ -35,25 +29,21 @@ type CheckedVerify = Pick<OperationRequest<VerifyBody, undefined, 'optional'>, '
 /** The outcome of an attempt; refusals were counted, so they are thrown after the change, not in it. */
 type Outcome = RefusedAttempt | MethodRefusal | { readonly kind: 'done'; readonly body: object }
 
-export function verifyOperations(deps: Deps): readonly Operation[] {
-  return [
-    operationWithBody(VerifyLoginRequest, {
-      id: 'verify',
-      method: 'POST',
-      path: '/app/api/verify',
-      tag: 'user',
-      summary: 'Confirm a new address, or who one is; without a session, sign in',
-      access: 'optional',
-      replies: { 200: Type.Union([VerifyReply, SignedIn]) },
-      codes: [...VERIFY_LOGIN_CODES, 'LOGIN_METHOD_LIMIT'],
-      rates: [VERIFY_RATE],
-      handle: request =>
-        request.requester === undefined
-          ? deps.verifyLogin(request.body, request)
-          : verify(deps, request, request.requester),
-    }),
-  ]
-}
+export const verifyChallenge = operationWithBody(VerifyLoginRequest, {
+  id: 'verify',
+  method: 'POST',
+  path: '/app/api/verify',
+  tag: 'user',
+  summary: 'Confirm a new address, or who one is; without a session, sign in',
+  access: 'optional',
+  replies: { 200: Type.Union([VerifyReply, SignedIn]) },
+  codes: [...VERIFY_LOGIN_CODES, 'LOGIN_METHOD_LIMIT'],
+  rates: [VERIFY_RATE],
+  handle: (deps: Deps, request) =>
+    request.requester === undefined
+      ? verifyLogin(deps, request.body, request)
+      : verify(deps, request, request.requester),
+})
 
 async function verify(deps: Deps, { body, nowMs }: CheckedVerify, requester: Requester): Promise<Reply> {
   const { challengeId, otp = body.code } = body

@@ -3,90 +3,88 @@
 import { type CallHistoryRow, peersIn } from '../../domain/calls/call-history.ts'
 import { HistoryPage, historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
-import type { ApiDeps } from '../deps.ts'
-import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
+import { type Operation, operation, readWithQuery } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
 type Deps = Pick<ApiDeps, 'database' | 'history'>
 
-export function callHistoryOperations(deps: Deps): readonly Operation[] {
-  return [listHistory(deps), markHistorySeen(deps), forgetCall(deps), forgetHistory(deps)]
-}
-
-function listHistory({ database, history }: Deps): Operation {
-  return operationWithQuery(PageQuery, {
-    ...HISTORY,
-    id: 'listCallHistory',
-    method: 'GET',
-    path: PATH,
-    summary: 'Your calls of the last 90 days, newest first',
-    replies: { 200: HistoryPage },
-    codes: [],
-    handle: ({ requester: { userId }, query, nowMs }) => {
-      const { limit, after } = rangeOf(query)
-      const found = database.view(view => history.list(view, userId, { limit, after }, nowMs))
-      const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
-      return {
-        status: 200,
-        body: pageOf(query, found, entryOf, row => historyBody(row, peersIn(row, userId))),
-      }
-    },
-  })
-}
-
-function markHistorySeen({ history }: Deps): Operation {
-  return operation({
-    ...HISTORY,
-    id: 'markCallHistorySeen',
-    method: 'POST',
-    path: `${PATH}/seen`,
-    summary: 'You have looked at your missed calls: they count in the badge no more',
-    replies: { 204: null },
-    codes: [],
-    handle: ({ requester: { userId }, commit }) =>
-      commit(change => {
-        history.markSeen(change, userId)
-        return { status: 204 }
-      }),
-  })
-}
-
-function forgetCall({ history }: Deps): Operation {
-  return operation({
-    ...HISTORY,
-    id: 'forgetCall',
-    method: 'DELETE',
-    path: `${PATH}/{callId}`,
-    summary: 'Forget one call',
-    replies: { 204: null },
-    codes: ['CALL_NOT_FOUND'],
-    handle: ({ requester: { userId }, params, commit }) => {
-      const callId = readCallId(params[0])
-      return commit(change => {
-        if (!history.remove(change, userId, callId)) throw callNotFound()
-        return { status: 204 }
-      })
-    },
-  })
-}
-
-function forgetHistory({ history }: Deps): Operation {
-  return operation({
-    ...HISTORY,
-    id: 'forgetCallHistory',
-    method: 'DELETE',
-    path: PATH,
-    summary: 'Forget all calls',
-    replies: { 204: null },
-    codes: [],
-    handle: ({ requester: { userId }, commit }) =>
-      commit(change => {
-        history.removeAll(change, userId)
-        return { status: 204 }
-      }),
-  })
-}
-
 const PATH = '/app/api/call/history'
 const HISTORY = { tag: 'calls', access: 'session' } as const
+
+export const listCallHistory = readWithQuery(PageQuery, {
+  ...HISTORY,
+  id: 'listCallHistory',
+  method: 'GET',
+  path: PATH,
+  summary: 'Your calls of the last 90 days, newest first',
+  replies: { 200: HistoryPage },
+  codes: [],
+  handle: (
+    { database, history }: Pick<ApiDeps, 'history'> & Reading,
+    { requester: { userId }, query, nowMs },
+  ) => {
+    const { limit, after } = rangeOf(query)
+    const found = database.view(view => history.list(view, userId, { limit, after }, nowMs))
+    const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
+    return {
+      status: 200,
+      body: pageOf(query, found, entryOf, row => historyBody(row, peersIn(row, userId))),
+    }
+  },
+})
+
+const markHistorySeen = operation({
+  ...HISTORY,
+  id: 'markCallHistorySeen',
+  method: 'POST',
+  path: `${PATH}/seen`,
+  summary: 'You have looked at your missed calls: they count in the badge no more',
+  replies: { 204: null },
+  codes: [],
+  handle: ({ history }: Deps, { requester: { userId }, commit }) =>
+    commit(change => {
+      history.markSeen(change, userId)
+      return { status: 204 }
+    }),
+})
+
+const forgetCall = operation({
+  ...HISTORY,
+  id: 'forgetCall',
+  method: 'DELETE',
+  path: `${PATH}/{callId}`,
+  summary: 'Forget one call',
+  replies: { 204: null },
+  codes: ['CALL_NOT_FOUND'],
+  handle: ({ history }: Deps, { requester: { userId }, params, commit }) => {
+    const callId = readCallId(params[0])
+    return commit(change => {
+      if (!history.remove(change, userId, callId)) throw callNotFound()
+      return { status: 204 }
+    })
+  },
+})
+
+const forgetHistory = operation({
+  ...HISTORY,
+  id: 'forgetCallHistory',
+  method: 'DELETE',
+  path: PATH,
+  summary: 'Forget all calls',
+  replies: { 204: null },
+  codes: [],
+  handle: ({ history }: Deps, { requester: { userId }, commit }) =>
+    commit(change => {
+      history.removeAll(change, userId)
+      return { status: 204 }
+    }),
+})
+
+export const CALL_HISTORY: readonly Operation<Deps>[] = [
+  listCallHistory,
+  markHistorySeen,
+  forgetCall,
+  forgetHistory,
+]

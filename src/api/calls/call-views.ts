@@ -14,85 +14,85 @@ import {
   recordBody,
 } from '../../schema/call.ts'
 import { KeyMembersQuery } from '../../schema/call-request.ts'
-import type { ApiDeps } from '../deps.ts'
-import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
+import { type Operation, read, readWithQuery } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-type Deps = Pick<ApiDeps, 'admit' | 'callIndex' | 'calls' | 'database'>
+type Deps = Pick<ApiDeps, 'admit' | 'calls'> & Reading
 
-export function callViewOperations(deps: Deps): readonly Operation[] {
-  return [getCall(deps), getParticipants(deps), getKeyMembers(deps), getPendingCalls(deps)]
-}
+const VIEW = { method: 'GET', tag: 'calls', access: 'device' } as const
 
-function getCall(deps: Deps): Operation {
-  return operation({
-    ...VIEW,
-    id: 'getCall',
-    path: '/app/api/call/{callId}',
-    summary: 'A live call that you have a part in',
-    replies: { 200: CallRecordReply },
-    codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
-    handle: ({ requester, params }) => {
-      const call = readLiveCall(deps, params[0], requester.userId)
-      return { status: 200, body: recordBody(recordWithKeySets(call, requester), deps.admit) }
-    },
-  })
-}
+export const getCall = read({
+  ...VIEW,
+  id: 'getCall',
+  path: '/app/api/call/{callId}',
+  summary: 'A live call that you have a part in',
+  replies: { 200: CallRecordReply },
+  codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
+  handle: (deps: Deps, { requester, params }) => {
+    const call = readLiveCall(deps, params[0], requester.userId)
+    return { status: 200, body: recordBody(recordWithKeySets(call, requester), deps.admit) }
+  },
+})
 
-function getParticipants(deps: Deps): Operation {
-  return operation({
-    ...VIEW,
-    id: 'getParticipants',
-    path: '/app/api/call/{callId}/participants',
-    summary: 'Who is in the call, was, or is invited',
-    replies: { 200: ParticipantsReply },
-    codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
-    handle: ({ requester, params }) => {
-      const call = readLiveCall(deps, params[0], requester.userId)
-      const participants = recordOf(call, requester).participants.map(participantBody)
-      const { callId, version, keyEpoch } = call
-      return { status: 200, body: { callId, version, keyEpoch, participants } }
-    },
-  })
-}
+export const getParticipants = read({
+  ...VIEW,
+  id: 'getParticipants',
+  path: '/app/api/call/{callId}/participants',
+  summary: 'Who is in the call, was, or is invited',
+  replies: { 200: ParticipantsReply },
+  codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
+  handle: (deps: Deps, { requester, params }) => {
+    const call = readLiveCall(deps, params[0], requester.userId)
+    const participants = recordOf(call, requester).participants.map(participantBody)
+    const { callId, version, keyEpoch } = call
+    return { status: 200, body: { callId, version, keyEpoch, participants } }
+  },
+})
 
-function getKeyMembers(deps: Deps): Operation {
-  return operationWithQuery(KeyMembersQuery, {
-    ...VIEW,
-    id: 'getKeyMembers',
-    path: '/app/api/call/{callId}/key-members',
-    summary: 'The devices that the key of an epoch was sealed for, as its sealer said; of the newest two',
-    replies: { 200: KeyMembersReply },
-    codes: ['CALL_NOT_FOUND', 'CALL_ENDED', 'KEY_MEMBERS_NOT_FOUND'],
-    handle: ({ requester, query: { epoch }, params }) => {
-      const call = readLiveCall(deps, params[0], requester.userId)
-      const set = keySetOf(call, epoch)
-      if (set === undefined) {
-        throw new SignalError('KEY_MEMBERS_NOT_FOUND', `no set of devices is kept of epoch ${epoch}`)
-      }
-      return { status: 200, body: { callId: call.callId, ...keySetBody(set) } }
-    },
-  })
-}
+export const getKeyMembers = readWithQuery(KeyMembersQuery, {
+  ...VIEW,
+  id: 'getKeyMembers',
+  path: '/app/api/call/{callId}/key-members',
+  summary: 'The devices that the key of an epoch was sealed for, as its sealer said; of the newest two',
+  replies: { 200: KeyMembersReply },
+  codes: ['CALL_NOT_FOUND', 'CALL_ENDED', 'KEY_MEMBERS_NOT_FOUND'],
+  handle: (deps: Deps, { requester, query: { epoch }, params }) => {
+    const call = readLiveCall(deps, params[0], requester.userId)
+    const set = keySetOf(call, epoch)
+    if (set === undefined) {
+      throw new SignalError('KEY_MEMBERS_NOT_FOUND', `no set of devices is kept of epoch ${epoch}`)
+    }
+    return { status: 200, body: { callId: call.callId, ...keySetBody(set) } }
+  },
+})
 
-function getPendingCalls({ admit, database, calls, callIndex }: Deps): Operation {
-  return operation({
-    ...VIEW,
-    id: 'getPendingCalls',
-    path: '/app/api/call/pending',
-    summary: 'Invitations that you have not answered, newest first, each with the key for this device',
-    replies: { 200: PendingReply },
-    codes: [],
-    handle: ({ requester: { userId, deviceId } }) => {
-      const mine = database.view(view =>
-        callIndex.callsOf(userId).flatMap(callId => calls.read(view, callId) ?? []),
-      )
-      const newestFirst = mine.sort((a, b) => invitedAtMs(b, userId) - invitedAtMs(a, userId))
-      const records = newestFirst.flatMap(call => pendingRecord(call, { userId, deviceId }) ?? [])
-      return { status: 200, body: { items: records.map(record => recordBody(record, admit)) } }
-    },
-  })
-}
+const getPendingCalls = read({
+  ...VIEW,
+  id: 'getPendingCalls',
+  path: '/app/api/call/pending',
+  summary: 'Invitations that you have not answered, newest first, each with the key for this device',
+  replies: { 200: PendingReply },
+  codes: [],
+  handle: (
+    { admit, database, calls, callIndex }: Deps & Pick<ApiDeps, 'callIndex'>,
+    { requester: { userId, deviceId } },
+  ) => {
+    const mine = database.view(view =>
+      callIndex.callsOf(userId).flatMap(callId => calls.read(view, callId) ?? []),
+    )
+    const newestFirst = mine.sort((a, b) => invitedAtMs(b, userId) - invitedAtMs(a, userId))
+    const records = newestFirst.flatMap(call => pendingRecord(call, { userId, deviceId }) ?? [])
+    return { status: 200, body: { items: records.map(record => recordBody(record, admit)) } }
+  },
+})
+
+export const CALL_VIEWS: readonly Operation<Deps & Pick<ApiDeps, 'callIndex'>>[] = [
+  getCall,
+  getParticipants,
+  getKeyMembers,
+  getPendingCalls,
+]
 
 /** Throws `CALL_NOT_FOUND`, or `CALL_ENDED` to those who had a part in it. */
 function readLiveCall({ database, calls }: Deps, text: string | undefined, userId: UserId): Call {
@@ -106,5 +106,3 @@ function readLiveCall({ database, calls }: Deps, text: string | undefined, userI
 function invitedAtMs(call: Call, userId: UserId): number {
   return participantOf(call, userId)?.invitedAtMs ?? 0
 }
-
-const VIEW = { method: 'GET', tag: 'calls', access: 'device' } as const

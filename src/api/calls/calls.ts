@@ -5,9 +5,7 @@
 
 import type { CallReply, CallRequest } from '../../domain/calls/call-command.ts'
 import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../../domain/ids.ts'
-import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
-import { RATE_KEYS_MAX } from '../../limits.ts'
 import { AcceptedReply, CallRecordReply, RequestRejoinReply, recordBody } from '../../schema/call.ts'
 import {
   AcceptRejoinRequest,
@@ -32,25 +30,8 @@ import {
   type RateRule,
   type Reply,
 } from '../table/operation.ts'
-import { rateLimited } from '../table/operation-routes.ts'
 
-type Deps = Pick<ApiDeps, 'admit' | 'askRoom' | 'monotonicMs' | 'randomBytes' | 'rateLimits'>
-
-export function callOperations(deps: Deps): readonly Operation[] {
-  return [
-    startCall(deps),
-    inviteToCall(deps),
-    joinCall(deps),
-    declineCall(deps),
-    leaveCall(deps),
-    ...endCall(deps),
-    removeFromCall(deps),
-    requestRejoin(deps),
-    acceptRejoin(deps),
-    rejoinCall(deps),
-    sendKeys(deps),
-  ]
-}
+type Deps = Pick<ApiDeps, 'admit' | 'askRoom' | 'randomBytes' | 'requestRates'>
 
 /** The answer to a request that its room has carried out, as it is kept for when the request is repeated. */
 export function keptCallReply(
@@ -73,230 +54,236 @@ export function callNotFound(): SignalError {
   return new SignalError('CALL_NOT_FOUND', 'no call of that id has you in it')
 }
 
-function startCall(deps: Deps): Operation {
-  return operationWithBody(StartCallRequest, {
-    ...COMMAND,
-    id: 'startCall',
-    path: '/app/api/call/start',
-    deprecatedAliases: [{ path: '/group-calls/start', since: OLD_PATHS_SINCE }],
-    summary: 'Call contacts: each of their devices gets its own key',
-    replies: { 201: CallRecordReply },
-    codes: [...ASKED_CODES, ...CALLING_CODES, ...STARTING_CODES],
-    isIdempotent: true,
-    isCommittedElsewhere: true,
-    bodyBytesMax: KEYS_BODY_BYTES_MAX,
-    rates: STARTS,
-    handle: ({ requester, body, idempotent }) => {
-      const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
-      const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
-      const startRequest: CallRequest = {
-        kind: 'start',
-        by: deviceOf(requester),
-        callId,
-        calleeIds: body.calleeIds as UserId[],
-        roomId,
-        encryptedAESKeys,
-        keyMembers,
-        isVideo,
-      }
-      return carryOut(deps, callId, startRequest, idempotent)
-    },
-  })
-}
+const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const
+/** Refusals of any command to a room. */
+const ASKED_CODES = ['OVERLOADED'] as const
+const KNOWN_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT'] as const
+const STARTING_CODES = ['ROOM_IN_USE', 'ALREADY_IN_CALL', 'CALL_CROSSED', 'CALL_ID_TAKEN'] as const
+/** Refusals of a device that comes into a call. */
+const COMING_CODES = ['ALREADY_IN_CALL', 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'] as const
+const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'] as const
+/** Keys of 1,024 bytes for 320 devices (contract 8). */
+const KEYS_BODY_BYTES_MAX = 512 * 1024
+/** The older forms are deprecated since there is another: 2026-01-01. */
+const OLD_PATHS_SINCE = 1_767_225_600
+const STARTS: readonly RateRule[] = [
+  { name: 'call-start', by: 'user' },
+  { name: 'call-start-day', by: 'user' },
+]
 
-function inviteToCall(deps: Deps): Operation {
-  return operationWithBody(InviteRequest, {
-    ...COMMAND,
-    id: 'inviteToCall',
-    path: '/app/api/call/{callId}/invite',
-    deprecatedAliases: [{ path: '/group-calls/{callId}/invite', since: OLD_PATHS_SINCE }],
-    summary: 'Invite contacts into a call that you are in',
-    replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL', 'EPOCH_CONFLICT'],
-    isIdempotent: true,
-    isCommittedElsewhere: true,
-    bodyBytesMax: KEYS_BODY_BYTES_MAX,
-    rates: [{ name: 'call-invite', by: 'user' }],
-    handle: ({ requester, body, params, idempotent }) => {
-      const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
-      const callId = readCallId(params[0])
-      const inviteRequest: CallRequest = {
-        kind: 'invite',
-        by: deviceOf(requester),
-        calleeIds: body.calleeIds as UserId[],
-        roomId,
-        encryptedAESKeys,
-        keyMembers,
-        isVideo,
-        epoch,
-      }
-      return carryOut(deps, callId, inviteRequest, idempotent)
-    },
-  })
-}
+const startCall = operationWithBody(StartCallRequest, {
+  ...COMMAND,
+  id: 'startCall',
+  path: '/app/api/call/start',
+  deprecatedAliases: [{ path: '/group-calls/start', since: OLD_PATHS_SINCE }],
+  summary: 'Call contacts: each of their devices gets its own key',
+  replies: { 201: CallRecordReply },
+  codes: [...ASKED_CODES, ...CALLING_CODES, ...STARTING_CODES],
+  isIdempotent: true,
+  isCommittedElsewhere: true,
+  bodyBytesMax: KEYS_BODY_BYTES_MAX,
+  rates: STARTS,
+  handle: (deps: Deps, { requester, body, idempotent }) => {
+    const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
+    const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
+    const startRequest: CallRequest = {
+      kind: 'start',
+      by: deviceOf(requester),
+      callId,
+      calleeIds: body.calleeIds as UserId[],
+      roomId,
+      encryptedAESKeys,
+      keyMembers,
+      isVideo,
+    }
+    return carryOut(deps, callId, startRequest, idempotent)
+  },
+})
 
-function joinCall(deps: Deps): Operation {
-  return operation({
-    ...COMMAND,
-    id: 'joinCall',
-    path: '/app/api/call/{callId}/join',
-    summary: 'Answer an invitation, with the key for this device; from a second device: move the call there',
-    replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
-    handle: ({ requester, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'join', by: deviceOf(requester) }),
-  })
-}
+const inviteToCall = operationWithBody(InviteRequest, {
+  ...COMMAND,
+  id: 'inviteToCall',
+  path: '/app/api/call/{callId}/invite',
+  deprecatedAliases: [{ path: '/group-calls/{callId}/invite', since: OLD_PATHS_SINCE }],
+  summary: 'Invite contacts into a call that you are in',
+  replies: { 200: CallRecordReply },
+  codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL', 'EPOCH_CONFLICT'],
+  isIdempotent: true,
+  isCommittedElsewhere: true,
+  bodyBytesMax: KEYS_BODY_BYTES_MAX,
+  rates: [{ name: 'call-invite', by: 'user' }],
+  handle: (deps: Deps, { requester, body, params, idempotent }) => {
+    const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
+    const callId = readCallId(params[0])
+    const inviteRequest: CallRequest = {
+      kind: 'invite',
+      by: deviceOf(requester),
+      calleeIds: body.calleeIds as UserId[],
+      roomId,
+      encryptedAESKeys,
+      keyMembers,
+      isVideo,
+      epoch,
+    }
+    return carryOut(deps, callId, inviteRequest, idempotent)
+  },
+})
 
-function declineCall(deps: Deps): Operation {
-  return operationWithBody(DeclineRequest, {
-    ...COMMAND,
-    id: 'declineCall',
-    path: '/app/api/call/{callId}/decline',
-    summary: 'Turn an invitation down, on all devices',
-    isBodyOptional: true,
-    replies: { 204: null },
-    codes: [...ASKED_CODES, ...KNOWN_CODES],
-    handle: ({ requester, body, params }) =>
-      carryOut(deps, readCallId(params[0]), {
-        kind: 'decline',
-        by: deviceOf(requester),
-        reason: body.reason,
-      }),
-  })
-}
+const joinCall = operation({
+  ...COMMAND,
+  id: 'joinCall',
+  path: '/app/api/call/{callId}/join',
+  summary: 'Answer an invitation, with the key for this device; from a second device: move the call there',
+  replies: { 200: CallRecordReply },
+  codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
+  handle: (deps: Deps, { requester, params }) =>
+    carryOut(deps, readCallId(params[0]), { kind: 'join', by: deviceOf(requester) }),
+})
 
-function leaveCall(deps: Deps): Operation {
-  return operation({
-    ...COMMAND,
-    id: 'leaveCall',
-    path: '/app/api/call/{callId}/leave',
-    summary: 'Leave the call; it goes on without you',
-    replies: { 204: null },
-    codes: [...ASKED_CODES, 'CALL_NOT_FOUND'],
-    handle: ({ requester, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'leave', by: deviceOf(requester) }),
-  })
-}
-
-/** Ends a call that the body names, or the path. */
-function endCall(deps: Deps): readonly Operation[] {
-  const rules = {
-    ...COMMAND,
-    replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST'] as const,
-  }
-  const end = (requester: DeviceRequester, callId: CallId) =>
-    carryOut(deps, callId, { kind: 'end', by: deviceOf(requester) })
-  return [
-    operationWithBody(EndCallRequest, {
-      ...rules,
-      id: 'endCall',
-      path: '/app/api/call/end',
-      summary: 'End the call for everybody: the host, or either of two',
-      handle: ({ requester, body }) => end(requester, body.callId as CallId),
+const declineCall = operationWithBody(DeclineRequest, {
+  ...COMMAND,
+  id: 'declineCall',
+  path: '/app/api/call/{callId}/decline',
+  summary: 'Turn an invitation down, on all devices',
+  isBodyOptional: true,
+  replies: { 204: null },
+  codes: [...ASKED_CODES, ...KNOWN_CODES],
+  handle: (deps: Deps, { requester, body, params }) =>
+    carryOut(deps, readCallId(params[0]), {
+      kind: 'decline',
+      by: deviceOf(requester),
+      reason: body.reason,
     }),
-    operation({
-      ...rules,
-      id: 'endCallAt',
-      path: '/app/api/call/{callId}/end',
-      summary: 'End the call for everybody, named by the path',
-      handle: ({ requester, params }) => end(requester, readCallId(params[0])),
+})
+
+const leaveCall = operation({
+  ...COMMAND,
+  id: 'leaveCall',
+  path: '/app/api/call/{callId}/leave',
+  summary: 'Leave the call; it goes on without you',
+  replies: { 204: null },
+  codes: [...ASKED_CODES, 'CALL_NOT_FOUND'],
+  handle: (deps: Deps, { requester, params }) =>
+    carryOut(deps, readCallId(params[0]), { kind: 'leave', by: deviceOf(requester) }),
+})
+
+const END = {
+  ...COMMAND,
+  replies: { 200: CallRecordReply },
+  codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST'],
+} as const
+
+const endCall = operationWithBody(EndCallRequest, {
+  ...END,
+  id: 'endCall',
+  path: '/app/api/call/end',
+  summary: 'End the call for everybody: the host, or either of two',
+  handle: (deps: Deps, { requester, body }) =>
+    carryOut(deps, body.callId as CallId, { kind: 'end', by: deviceOf(requester) }),
+})
+
+const endCallAt = operation({
+  ...END,
+  id: 'endCallAt',
+  path: '/app/api/call/{callId}/end',
+  summary: 'End the call for everybody, named by the path',
+  handle: (deps: Deps, { requester, params }) =>
+    carryOut(deps, readCallId(params[0]), { kind: 'end', by: deviceOf(requester) }),
+})
+
+const removeFromCall = operationWithBody(RemoveRequest, {
+  ...COMMAND,
+  id: 'removeFromCall',
+  path: '/app/api/call/{callId}/remove',
+  summary: 'Take somebody out of the call, who may not come back by themselves; for the host',
+  replies: { 204: null },
+  codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST', 'USER_NOT_FOUND'],
+  handle: (deps: Deps, { requester, body, params }) =>
+    carryOut(deps, readCallId(params[0]), {
+      kind: 'remove',
+      by: deviceOf(requester),
+      userId: body.userId as UserId,
     }),
-  ]
-}
+})
 
-function removeFromCall(deps: Deps): Operation {
-  return operationWithBody(RemoveRequest, {
-    ...COMMAND,
-    id: 'removeFromCall',
-    path: '/app/api/call/{callId}/remove',
-    summary: 'Take somebody out of the call, who may not come back by themselves; for the host',
-    replies: { 204: null },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST', 'USER_NOT_FOUND'],
-    handle: ({ requester, body, params }) =>
-      carryOut(deps, readCallId(params[0]), {
-        kind: 'remove',
-        by: deviceOf(requester),
-        userId: body.userId as UserId,
-      }),
-  })
-}
+const requestRejoin = operationWithBody(RequestRejoinRequest, {
+  ...COMMAND,
+  id: 'requestRejoin',
+  path: '/app/api/call/{callId}/request-rejoin',
+  summary: 'Ask everybody in the call for its key',
+  isBodyOptional: true,
+  replies: { 202: RequestRejoinReply },
+  codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
+  handle: (deps: Deps, { requester, body: { nonce }, params }) => {
+    const callId = readCallId(params[0])
+    const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: deviceOf(requester), nonce }
+    deps.requestRates?.take('request-rejoin', 'call', `${requester.userId} ${callId}`)
+    return carryOut(deps, callId, rejoinRequest)
+  },
+})
 
-function requestRejoin(deps: Deps): Operation {
-  const rate = deps.rateLimits?.['request-rejoin']
-  const asks = rate && new TokenBuckets(rate, RATE_KEYS_MAX)
-  return operationWithBody(RequestRejoinRequest, {
-    ...COMMAND,
-    id: 'requestRejoin',
-    path: '/app/api/call/{callId}/request-rejoin',
-    summary: 'Ask everybody in the call for its key',
-    isBodyOptional: true,
-    replies: { 202: RequestRejoinReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
-    handle: ({ requester, body: { nonce }, params }) => {
-      const callId = readCallId(params[0])
-      const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: deviceOf(requester), nonce }
-      const missingMs = asks?.take(`${requester.userId} ${callId}`, deps.monotonicMs()) ?? 0
-      if (rate !== undefined && missingMs > 0) throw rateLimited(missingMs, 'call', rate)
-      return carryOut(deps, callId, rejoinRequest)
-    },
-  })
-}
+const acceptRejoin = operationWithBody(AcceptRejoinRequest, {
+  ...COMMAND,
+  id: 'acceptRejoin',
+  path: '/app/api/call/{callId}/accept-rejoin',
+  summary: 'Give the key to a device that has asked for it',
+  replies: { 202: AcceptedReply },
+  codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'EPOCH_CONFLICT', 'PLAINTEXT_KEY_SUSPECTED'],
+  handle: (deps: Deps, { requester, body, params }) => {
+    const acceptance: CallRequest = {
+      kind: 'accept-rejoin',
+      by: deviceOf(requester),
+      ...saidAcceptance(body),
+    }
+    return carryOut(deps, readCallId(params[0]), acceptance)
+  },
+})
 
-function acceptRejoin(deps: Deps): Operation {
-  return operationWithBody(AcceptRejoinRequest, {
-    ...COMMAND,
-    id: 'acceptRejoin',
-    path: '/app/api/call/{callId}/accept-rejoin',
-    summary: 'Give the key to a device that has asked for it',
-    replies: { 202: AcceptedReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'EPOCH_CONFLICT', 'PLAINTEXT_KEY_SUSPECTED'],
-    handle: ({ requester, body, params }) => {
-      const acceptance: CallRequest = {
-        kind: 'accept-rejoin',
-        by: deviceOf(requester),
-        ...saidAcceptance(body),
-      }
-      return carryOut(deps, readCallId(params[0]), acceptance)
-    },
-  })
-}
+const rejoinCall = operation({
+  ...COMMAND,
+  id: 'rejoinCall',
+  path: '/app/api/call/{callId}/rejoin',
+  summary: 'Come back into the call, once the key is there',
+  replies: { 200: CallRecordReply },
+  codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
+  handle: (deps: Deps, { requester, params }) =>
+    carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: deviceOf(requester) }),
+})
 
-function rejoinCall(deps: Deps): Operation {
-  return operation({
-    ...COMMAND,
-    id: 'rejoinCall',
-    path: '/app/api/call/{callId}/rejoin',
-    summary: 'Come back into the call, once the key is there',
-    replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
-    handle: ({ requester, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: deviceOf(requester) }),
-  })
-}
+const sendKeys = operationWithBody(KeysRequest, {
+  ...COMMAND,
+  id: 'sendKeys',
+  path: '/app/api/call/{callId}/keys',
+  summary: 'Give every device in the call a new key (the host), or the present one again (anybody in it)',
+  replies: { 202: AcceptedReply },
+  codes: [
+    ...ASKED_CODES,
+    ...KNOWN_CODES,
+    'NOT_HOST',
+    'CALL_NOT_ACTIVE',
+    'EPOCH_CONFLICT',
+    'DEVICE_LIST_MISMATCH',
+    'PLAINTEXT_KEY_SUSPECTED',
+  ] as ErrorCode[],
+  bodyBytesMax: KEYS_BODY_BYTES_MAX,
+  handle: (deps: Deps, { requester, body, params }) =>
+    carryOut(deps, readCallId(params[0]), { kind: 'keys', by: deviceOf(requester), ...saidKeys(body) }),
+})
 
-function sendKeys(deps: Deps): Operation {
-  return operationWithBody(KeysRequest, {
-    ...COMMAND,
-    id: 'sendKeys',
-    path: '/app/api/call/{callId}/keys',
-    summary: 'Give every device in the call a new key (the host), or the present one again (anybody in it)',
-    replies: { 202: AcceptedReply },
-    codes: [
-      ...ASKED_CODES,
-      ...KNOWN_CODES,
-      'NOT_HOST',
-      'CALL_NOT_ACTIVE',
-      'EPOCH_CONFLICT',
-      'DEVICE_LIST_MISMATCH',
-      'PLAINTEXT_KEY_SUSPECTED',
-    ] as ErrorCode[],
-    bodyBytesMax: KEYS_BODY_BYTES_MAX,
-    handle: ({ requester, body, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'keys', by: deviceOf(requester), ...saidKeys(body) }),
-  })
-}
+export const CALLS: readonly Operation<Deps>[] = [
+  startCall,
+  inviteToCall,
+  joinCall,
+  declineCall,
+  leaveCall,
+  endCall,
+  endCallAt,
+  removeFromCall,
+  requestRejoin,
+  acceptRejoin,
+  rejoinCall,
+  sendKeys,
+]
 
 async function carryOut(
   { askRoom, admit }: Deps,
@@ -323,20 +310,3 @@ type DeviceRequester = Requester & { readonly deviceId: DeviceId }
 function deviceOf({ userId, deviceId }: DeviceRequester) {
   return { userId, deviceId }
 }
-
-const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const
-/** Refusals of any command to a room. */
-const ASKED_CODES = ['OVERLOADED'] as const
-const KNOWN_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT'] as const
-const STARTING_CODES = ['ROOM_IN_USE', 'ALREADY_IN_CALL', 'CALL_CROSSED', 'CALL_ID_TAKEN'] as const
-/** Refusals of a device that comes into a call. */
-const COMING_CODES = ['ALREADY_IN_CALL', 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'] as const
-const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'] as const
-/** Keys of 1,024 bytes for 320 devices (contract 8). */
-const KEYS_BODY_BYTES_MAX = 512 * 1024
-/** The older forms are deprecated since there is another: 2026-01-01. */
-const OLD_PATHS_SINCE = 1_767_225_600
-const STARTS: readonly RateRule[] = [
-  { name: 'call-start', by: 'user' },
-  { name: 'call-start-day', by: 'user' },
-]

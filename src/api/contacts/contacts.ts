@@ -7,100 +7,91 @@ import { BlockPage, ContactPage, UserIdRequest } from '../../schema/contact.ts'
 import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
 import type { Change } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
 import {
   type Operation,
   type OperationRequest,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
+  type Reply,
+  readWithQuery,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, personOf, userNotFound } from './people.ts'
 
-type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'database' | 'devices'>
+type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'devices'> & Reading
 
-export function contactOperations(deps: Deps): readonly Operation[] {
-  return [listContacts(deps), removeContact(deps), blockUser(deps), ...unblockUser(deps), listBlocks(deps)]
-}
-
-function listContacts(deps: Deps): Operation {
-  return operationWithQuery(PageQuery, {
-    id: 'listContacts',
-    method: 'GET',
-    path: '/app/api/friend',
-    tag: 'contacts',
-    summary: 'The contacts, newest first',
-    access: 'session',
-    replies: { 200: ContactPage },
-    codes: [],
-    handle: ({ requester: { userId }, query }) =>
-      deps.database.view(view => {
-        const found = deps.contacts.readContacts(view, userId, rangeOf(query))
-        // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
-        const itemOf = ({ id, atMs }: (typeof found)[number]) => {
-          const { userId, displayName } = personOf(view, deps, id as UserId)
-          return {
-            userId,
-            displayName,
-            since: timeText(atMs),
-            devices: deps.devices.countActive(view, userId),
-          }
+export const listContacts = readWithQuery(PageQuery, {
+  id: 'listContacts',
+  method: 'GET',
+  path: '/app/api/friend',
+  tag: 'contacts',
+  summary: 'The contacts, newest first',
+  access: 'session',
+  replies: { 200: ContactPage },
+  codes: [],
+  handle: (deps: Deps, { requester: { userId }, query }) =>
+    deps.database.view(view => {
+      const found = deps.contacts.readContacts(view, userId, rangeOf(query))
+      // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
+      const itemOf = ({ id, atMs }: (typeof found)[number]) => {
+        const { userId, displayName } = personOf(view, deps, id as UserId)
+        return {
+          userId,
+          displayName,
+          since: timeText(atMs),
+          devices: deps.devices.countActive(view, userId),
         }
-        return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
-      }),
-  })
-}
+      }
+      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
+    }),
+})
 
-function removeContact({ contacts }: Deps): Operation {
-  return operation({
-    id: 'removeContact',
-    method: 'DELETE',
-    path: '/app/api/friend/{userId}',
-    tag: 'contacts',
-    summary: 'Remove a contact, for both sides',
-    access: 'session',
-    replies: { 204: null },
-    codes: ['USER_NOT_FOUND'],
-    handle: ({ requester: { userId }, params, commit }) => {
-      const otherId = pathId<UserId>(params)
-      if (otherId === undefined) throw userNotFound()
-      return commit(change => {
-        if (!contacts.unlink(change, userId, otherId)) throw userNotFound()
-        return { status: 204 }
-      })
-    },
-  })
-}
+const removeContact = operation({
+  id: 'removeContact',
+  method: 'DELETE',
+  path: '/app/api/friend/{userId}',
+  tag: 'contacts',
+  summary: 'Remove a contact, for both sides',
+  access: 'session',
+  replies: { 204: null },
+  codes: ['USER_NOT_FOUND'],
+  handle: ({ contacts }: Deps, { requester: { userId }, params, commit }) => {
+    const otherId = pathId<UserId>(params)
+    if (otherId === undefined) throw userNotFound()
+    return commit(change => {
+      if (!contacts.unlink(change, userId, otherId)) throw userNotFound()
+      return { status: 204 }
+    })
+  },
+})
 
-function blockUser(deps: Deps): Operation {
-  return operationWithBody(UserIdRequest, {
-    id: 'blockUser',
-    method: 'POST',
-    path: '/app/api/block',
-    tag: 'contacts',
-    summary:
-      'Block a user, who does not hear of it; contact and requests between the two end, and a call of theirs that rings',
-    access: 'session',
-    replies: { 204: null },
-    codes: ['USER_NOT_FOUND', 'SELF_REQUEST', 'BLOCK_LIMIT'],
-    // Unused ids are refused: this must not be a faster way to try them than asking is.
-    rates: [{ name: 'block', by: 'user' }],
-    handle: ({ requester: { userId }, body, commit }) => {
-      const otherId = body.userId as UserId
-      if (otherId === userId) throw new SignalError('SELF_REQUEST', 'nobody blocks themselves')
-      return commit(change => {
-        if (!isVisible(change, deps, userId, otherId)) throw userNotFound()
-        if (!deps.contacts.block(change, userId, otherId)) {
-          throw new SignalError('BLOCK_LIMIT', `nobody blocks more than ${BLOCKS_MAX} users`)
-        }
-        change.happened({ kind: 'blocked', userId, otherId })
-        return { status: 204 }
-      })
-    },
-  })
-}
+const blockUser = operationWithBody(UserIdRequest, {
+  id: 'blockUser',
+  method: 'POST',
+  path: '/app/api/block',
+  tag: 'contacts',
+  summary:
+    'Block a user, who does not hear of it; contact and requests between the two end, and a call of theirs that rings',
+  access: 'session',
+  replies: { 204: null },
+  codes: ['USER_NOT_FOUND', 'SELF_REQUEST', 'BLOCK_LIMIT'],
+  // Unused ids are refused: this must not be a faster way to try them than asking is.
+  rates: [{ name: 'block', by: 'user' }],
+  handle: (deps: Deps, { requester: { userId }, body, commit }) => {
+    const otherId = body.userId as UserId
+    if (otherId === userId) throw new SignalError('SELF_REQUEST', 'nobody blocks themselves')
+    return commit(change => {
+      if (!isVisible(change, deps, userId, otherId)) throw userNotFound()
+      if (!deps.contacts.block(change, userId, otherId)) {
+        throw new SignalError('BLOCK_LIMIT', `nobody blocks more than ${BLOCKS_MAX} users`)
+      }
+      change.happened({ kind: 'blocked', userId, otherId })
+      return { status: 204 }
+    })
+  },
+})
 
 /** Also those who wait for their account to be erased, where the user has to do with them already. */
 function isVisible(change: Change, deps: Deps, userId: UserId, otherId: UserId): boolean {
@@ -112,58 +103,69 @@ function isVisible(change: Change, deps: Deps, userId: UserId, otherId: UserId):
   )
 }
 
-/** Unblocks a user that the body names, or the path, for clients and proxies that have no body with DELETE. */
-function unblockUser({ contacts }: Deps): readonly Operation[] {
-  const rules = {
-    method: 'DELETE',
-    tag: 'contacts',
-    access: 'session',
-    replies: { 204: null },
-    codes: [],
-  } as const
-  const unblock = ({ requester, commit }: Unblocking, otherId: bigint | undefined) =>
-    commit(change => {
-      if (otherId !== undefined) contacts.unblock(change, requester.userId, otherId)
-      return { status: 204 }
-    })
-  return [
-    operationWithBody(UserIdRequest, {
-      ...rules,
-      id: 'unblockUser',
-      path: '/app/api/block',
-      summary: 'Unblock a user; requests that the block kept away stay away',
-      handle: request => unblock(request, request.body.userId),
-    }),
-    operation({
-      ...rules,
-      id: 'unblockUserAt',
-      path: '/app/api/block/{userId}',
-      summary: 'Unblock a user, named by the path',
-      handle: request => unblock(request, pathId(request.params)),
-    }),
-  ]
-}
+const UNBLOCK = {
+  method: 'DELETE',
+  tag: 'contacts',
+  access: 'session',
+  replies: { 204: null },
+  codes: [],
+} as const
+
+const unblockUser = operationWithBody(UserIdRequest, {
+  ...UNBLOCK,
+  id: 'unblockUser',
+  path: '/app/api/block',
+  summary: 'Unblock a user; requests that the block kept away stay away',
+  handle: (deps: Deps, request) => unblock(deps, request, request.body.userId),
+})
+
+/** For clients and proxies that have no body with DELETE. */
+const unblockUserAt = operation({
+  ...UNBLOCK,
+  id: 'unblockUserAt',
+  path: '/app/api/block/{userId}',
+  summary: 'Unblock a user, named by the path',
+  handle: (deps: Deps, request) => unblock(deps, request, pathId(request.params)),
+})
 
 type Unblocking = Pick<OperationRequest<unknown, undefined, 'session'>, 'requester' | 'commit'>
 
-function listBlocks(deps: Deps): Operation {
-  return operationWithQuery(PageQuery, {
-    id: 'listBlocks',
-    method: 'GET',
-    path: '/app/api/block',
-    tag: 'contacts',
-    summary: 'Those whom the user has blocked, newest first',
-    access: 'session',
-    replies: { 200: BlockPage },
-    codes: [],
-    handle: ({ requester: { userId }, query }) =>
-      deps.database.view(view => {
-        const found = deps.contacts.readBlocks(view, userId, rangeOf(query))
-        const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
-          ...personOf(view, deps, id as UserId),
-          since: timeText(atMs),
-        })
-        return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
-      }),
+function unblock(
+  { contacts }: Deps,
+  { requester, commit }: Unblocking,
+  otherId: bigint | undefined,
+): Promise<Reply> {
+  return commit(change => {
+    if (otherId !== undefined) contacts.unblock(change, requester.userId, otherId)
+    return { status: 204 }
   })
 }
+
+export const listBlocks = readWithQuery(PageQuery, {
+  id: 'listBlocks',
+  method: 'GET',
+  path: '/app/api/block',
+  tag: 'contacts',
+  summary: 'Those whom the user has blocked, newest first',
+  access: 'session',
+  replies: { 200: BlockPage },
+  codes: [],
+  handle: (deps: Deps, { requester: { userId }, query }) =>
+    deps.database.view(view => {
+      const found = deps.contacts.readBlocks(view, userId, rangeOf(query))
+      const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
+        ...personOf(view, deps, id as UserId),
+        since: timeText(atMs),
+      })
+      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
+    }),
+})
+
+export const CONTACTS: readonly Operation<Deps>[] = [
+  listContacts,
+  removeContact,
+  blockUser,
+  unblockUser,
+  unblockUserAt,
+  listBlocks,
+]

@@ -30,18 +30,18 @@ import {
 } from '../../schema/contact.ts'
 import { timeText } from '../../schema/time.ts'
 import type { RequestCommand } from '../../store/contacts/contact-store.ts'
-import type { ShareToken } from '../../store/contacts/share-token-store.ts'
+import type { ShareToken } from '../../store/contacts/contact-tables.ts'
 import type { Change, View } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
 import { type LastingRate, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
   type Operation,
   type OperationRequest,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
   type Reply,
+  readWithQuery,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
@@ -63,66 +63,66 @@ type Deps = Pick<
   | 'shareTokens'
 >
 
-export function friendRequestOperations(deps: Deps): readonly Operation[] {
-  return [
-    requestById(deps),
-    requestByToken(deps),
-    requestBySearch(deps),
-    acceptRequest(deps),
-    declineRequest(deps),
-    ...cancelRequest(deps),
-    listRequests(deps),
-  ]
+const ASKING_CODES = [
+  'SELF_REQUEST',
+  'ALREADY_FRIENDS',
+  'USER_BLOCKED',
+  'CONTACT_LIMIT',
+  'PENDING_LIMIT',
+] as const
+const RULES = { method: 'POST', tag: 'contacts', access: 'session', isIdempotent: true } as const
+/** By id and by token together. */
+const REQUESTS: LastingRate = {
+  name: 'friend-request',
+  rates: ['friend-request', 'friend-request-day'],
+}
+const SEARCHES: LastingRate = {
+  name: 'search',
+  rates: ['search', 'search-day'],
 }
 
-function requestById(deps: Deps): Operation {
-  return operationWithBody(RequestByIdRequest, {
-    ...RULES,
-    id: 'requestById',
-    path: '/app/api/friend-request/by-id',
-    summary: 'Ask a user to become a contact; when they have asked already, both are contacts',
-    replies: { 200: RequestReply, 201: RequestReply },
-    codes: ['USER_NOT_FOUND', ...ASKING_CODES],
-    handle: request => {
-      const receiverId = request.body.targetUserId as UserId
-      return ask(deps, request, { receiverId, route: 'id', rate: REQUESTS })
-    },
-  })
-}
+const requestById = operationWithBody(RequestByIdRequest, {
+  ...RULES,
+  id: 'requestById',
+  path: '/app/api/friend-request/by-id',
+  summary: 'Ask a user to become a contact; when they have asked already, both are contacts',
+  replies: { 200: RequestReply, 201: RequestReply },
+  codes: ['USER_NOT_FOUND', ...ASKING_CODES],
+  handle: (deps: Deps, request) => {
+    const receiverId = request.body.targetUserId as UserId
+    return ask(deps, request, { receiverId, route: 'id', rate: REQUESTS })
+  },
+})
 
-function requestByToken(deps: Deps): Operation {
-  return operationWithBody(RequestByTokenRequest, {
-    ...RULES,
-    id: 'requestByToken',
-    path: '/app/api/friend-request/by-token',
-    summary: 'Ask the owner of a share token to become a contact; answers with the keys of their devices',
-    replies: { 200: RequestReply, 201: RequestReply },
-    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', ...ASKING_CODES],
-    handle: async request => {
-      const { requester, body, nowMs } = request
-      const token = await findShareToken(deps, requester.userId, body.token, nowMs)
-      return ask(deps, request, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
-    },
-  })
-}
+const requestByToken = operationWithBody(RequestByTokenRequest, {
+  ...RULES,
+  id: 'requestByToken',
+  path: '/app/api/friend-request/by-token',
+  summary: 'Ask the owner of a share token to become a contact; answers with the keys of their devices',
+  replies: { 200: RequestReply, 201: RequestReply },
+  codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', ...ASKING_CODES],
+  handle: async (deps: Deps, request) => {
+    const { requester, body, nowMs } = request
+    const token = await findShareToken(deps, requester.userId, body.token, nowMs)
+    return ask(deps, request, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
+  },
+})
 
-function requestBySearch(deps: Deps): Operation {
-  return operationWithBody(RequestBySearchRequest, {
-    ...RULES,
-    id: 'requestBySearch',
-    path: '/app/api/friend-request',
-    summary: 'Ask by email or phone, without hearing whether anybody was found, or by the hash of a key',
-    replies: { 200: RequestReply, 201: RequestReply, 202: SubmittedReply },
-    codes: ['USER_NOT_FOUND', 'BLOCKED_COUNTRY', ...ASKING_CODES],
-    handle: request => {
-      const { email, phone, publicKeyHash } = request.body
-      const named = [email, phone, publicKeyHash].filter(text => text !== undefined)
-      if (named.length !== 1) throw fault('', 'has to name one of email, phone and publicKeyHash')
-      if (publicKeyHash === undefined) return askAddress(deps, request)
-      return askKeyOwner(deps, request, publicKeyHash)
-    },
-  })
-}
+const requestBySearch = operationWithBody(RequestBySearchRequest, {
+  ...RULES,
+  id: 'requestBySearch',
+  path: '/app/api/friend-request',
+  summary: 'Ask by email or phone, without hearing whether anybody was found, or by the hash of a key',
+  replies: { 200: RequestReply, 201: RequestReply, 202: SubmittedReply },
+  codes: ['USER_NOT_FOUND', 'BLOCKED_COUNTRY', ...ASKING_CODES],
+  handle: (deps: Deps, request) => {
+    const { email, phone, publicKeyHash } = request.body
+    const named = [email, phone, publicKeyHash].filter(text => text !== undefined)
+    if (named.length !== 1) throw fault('', 'has to name one of email, phone and publicKeyHash')
+    if (publicKeyHash === undefined) return askAddress(deps, request)
+    return askKeyOwner(deps, request, publicKeyHash)
+  },
+})
 
 interface Asking {
   readonly receiverId: UserId
@@ -206,80 +206,78 @@ function isKnownDevice(
   )
 }
 
-function acceptRequest(deps: Deps): Operation {
-  const { contacts } = deps
-  return operationWithBody(IncomingRequest, {
-    ...RULES,
-    id: 'acceptRequest',
-    path: '/app/api/friend-request/accept',
-    summary: 'Accept a request, named by its id or its sender: both are contacts',
-    replies: { 200: AcceptReply },
-    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT'],
-    handle: ({ requester: { userId }, body, nowMs, commit }) =>
-      commit(change => {
-        const sentBy = (senderId: UserId) => contacts.incomingFrom(change, senderId, userId, nowMs)
-        const { senderId } = closedBy(contacts.accept(change, requestIdOf(body, sentBy), userId))
-        const contact = { ...personOf(change, deps, senderId), since: timeText(nowMs) }
-        return { status: 200, body: { contact, ...keysOf(change, deps, senderId) } }
-      }),
-  })
-}
-
-function declineRequest({ contacts }: Deps): Operation {
-  return operationWithBody(IncomingRequest, {
-    ...RULES,
-    id: 'declineRequest',
-    path: '/app/api/friend-request/decline',
-    summary: 'Decline a request, named by its id or its sender, who does not hear of it',
-    replies: { 204: null },
-    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
-    handle: ({ requester: { userId }, body, nowMs, commit }) =>
-      commit(change => {
-        const sentBy = (senderId: UserId) => contacts.incomingFrom(change, senderId, userId, nowMs)
-        closedBy(contacts.decline(change, requestIdOf(body, sentBy), userId))
-        return { status: 204 }
-      }),
-  })
-}
-
-/** Cancels a request that the body names, or the path. */
-function cancelRequest({ contacts }: Deps): readonly Operation[] {
-  const rules = {
-    ...RULES,
-    replies: { 204: null },
-    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
-  } as const
-  const cancel = ({ requester: { userId }, nowMs, commit }: Cancelling, named: NamedRequest) =>
+const acceptRequest = operationWithBody(IncomingRequest, {
+  ...RULES,
+  id: 'acceptRequest',
+  path: '/app/api/friend-request/accept',
+  summary: 'Accept a request, named by its id or its sender: both are contacts',
+  replies: { 200: AcceptReply },
+  codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT'],
+  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) =>
     commit(change => {
-      const sentTo = (receiverId: UserId) => contacts.outgoingTo(change, userId, receiverId, nowMs)
-      closedBy(contacts.cancel(change, requestIdOf(named, sentTo), userId))
+      const sentBy = (senderId: UserId) => deps.contacts.incomingFrom(change, senderId, userId, nowMs)
+      const { senderId } = closedBy(deps.contacts.accept(change, requestIdOf(body, sentBy), userId))
+      const contact = { ...personOf(change, deps, senderId), since: timeText(nowMs) }
+      return { status: 200, body: { contact, ...keysOf(change, deps, senderId) } }
+    }),
+})
+
+const declineRequest = operationWithBody(IncomingRequest, {
+  ...RULES,
+  id: 'declineRequest',
+  path: '/app/api/friend-request/decline',
+  summary: 'Decline a request, named by its id or its sender, who does not hear of it',
+  replies: { 204: null },
+  codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
+  handle: ({ contacts }: Deps, { requester: { userId }, body, nowMs, commit }) =>
+    commit(change => {
+      const sentBy = (senderId: UserId) => contacts.incomingFrom(change, senderId, userId, nowMs)
+      closedBy(contacts.decline(change, requestIdOf(body, sentBy), userId))
       return { status: 204 }
-    })
-  return [
-    operationWithBody(OutgoingRequest, {
-      ...rules,
-      id: 'cancelRequest',
-      path: '/app/api/friend-request/cancel',
-      summary: "Take one's own request back, named by its id or its receiver",
-      handle: request => cancel(request, request.body),
     }),
-    operation({
-      ...rules,
-      id: 'cancelRequestAt',
-      method: 'DELETE',
-      path: '/app/api/friend-request/{requestId}',
-      summary: "Take one's own request back, named by the path",
-      handle: request => {
-        const requestId = pathId(request.params)
-        if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
-        return cancel(request, { requestId })
-      },
-    }),
-  ]
-}
+})
+
+const CANCEL = {
+  ...RULES,
+  replies: { 204: null },
+  codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
+} as const
+
+const cancelRequest = operationWithBody(OutgoingRequest, {
+  ...CANCEL,
+  id: 'cancelRequest',
+  path: '/app/api/friend-request/cancel',
+  summary: "Take one's own request back, named by its id or its receiver",
+  handle: (deps: Deps, request) => cancel(deps, request, request.body),
+})
+
+const cancelRequestAt = operation({
+  ...CANCEL,
+  id: 'cancelRequestAt',
+  method: 'DELETE',
+  path: '/app/api/friend-request/{requestId}',
+  summary: "Take one's own request back, named by the path",
+  handle: (deps: Deps, request) => {
+    const requestId = pathId(request.params)
+    if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
+    return cancel(deps, request, { requestId })
+  },
+})
 
 type Cancelling = Pick<OperationRequest<unknown, undefined, 'session'>, 'requester' | 'nowMs' | 'commit'>
 type NamedRequest = Static<typeof IncomingRequest | typeof OutgoingRequest>
+
+function cancel(
+  { contacts }: Deps,
+  { requester: { userId }, nowMs, commit }: Cancelling,
+  named: NamedRequest,
+): Promise<Reply> {
+  return commit(change => {
+    const sentTo = (receiverId: UserId) => contacts.outgoingTo(change, userId, receiverId, nowMs)
+    closedBy(contacts.cancel(change, requestIdOf(named, sentTo), userId))
+    return { status: 204 }
+  })
+}
 
 /** The id that is given, or that of the request found for the other user. */
 function requestIdOf(
@@ -294,34 +292,43 @@ function requestIdOf(
   return named
 }
 
-function listRequests(deps: Deps): Operation {
-  return operationWithQuery(RequestsQuery, {
-    id: 'listRequests',
-    method: 'GET',
-    path: '/app/api/friend-request',
-    tag: 'contacts',
-    summary: 'Open requests to the user, or by the user, newest first',
-    access: 'session',
-    replies: { 200: RequestPage },
-    codes: [],
-    handle: ({ requester: { userId }, query, nowMs }) =>
-      deps.database.view(view => {
-        const { direction = 'incoming' } = query
-        const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })
-        const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
-        const itemOf = (request: FriendRequest) => ({
-          requestId: request.requestId,
-          direction,
-          status: 'pending',
-          user: personOf(view, deps, direction === 'incoming' ? request.senderId : request.receiverId),
-          message: request.message,
-          createdAt: timeText(request.createdAtMs),
-          expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
-        })
-        return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-      }),
-  })
-}
+export const listRequests = readWithQuery(RequestsQuery, {
+  id: 'listRequests',
+  method: 'GET',
+  path: '/app/api/friend-request',
+  tag: 'contacts',
+  summary: 'Open requests to the user, or by the user, newest first',
+  access: 'session',
+  replies: { 200: RequestPage },
+  codes: [],
+  handle: (deps: Pick<ApiDeps, 'accounts' | 'contacts'> & Reading, { requester: { userId }, query, nowMs }) =>
+    deps.database.view(view => {
+      const { direction = 'incoming' } = query
+      const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })
+      const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
+      const itemOf = (request: FriendRequest) => ({
+        requestId: request.requestId,
+        direction,
+        status: 'pending',
+        user: personOf(view, deps, direction === 'incoming' ? request.senderId : request.receiverId),
+        message: request.message,
+        createdAt: timeText(request.createdAtMs),
+        expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
+      })
+      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
+    }),
+})
+
+export const FRIEND_REQUESTS: readonly Operation<Deps>[] = [
+  requestById,
+  requestByToken,
+  requestBySearch,
+  acceptRequest,
+  declineRequest,
+  cancelRequest,
+  cancelRequestAt,
+  listRequests,
+]
 
 function commandOf(
   { randomBytes }: Deps,
@@ -392,21 +399,4 @@ const SENTENCES: Partial<Record<ErrorCode, string>> = {
   PENDING_LIMIT: `you have ${OUTGOING_MAX} open requests already`,
   REQUEST_NOT_FOUND: 'no such request',
   REQUEST_CLOSED: 'this request is closed',
-}
-const ASKING_CODES = [
-  'SELF_REQUEST',
-  'ALREADY_FRIENDS',
-  'USER_BLOCKED',
-  'CONTACT_LIMIT',
-  'PENDING_LIMIT',
-] as const
-const RULES = { method: 'POST', tag: 'contacts', access: 'session', isIdempotent: true } as const
-/** By id and by token together. */
-const REQUESTS: LastingRate = {
-  name: 'friend-request',
-  rates: ['friend-request', 'friend-request-day'],
-}
-const SEARCHES: LastingRate = {
-  name: 'search',
-  rates: ['search', 'search-day'],
 }

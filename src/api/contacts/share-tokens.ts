@@ -13,17 +13,19 @@ import {
 } from '../../schema/contact.ts'
 import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
-import { isLive, type ShareToken, type ShareTokenStore } from '../../store/contacts/share-token-store.ts'
+import type { ShareToken } from '../../store/contacts/contact-tables.ts'
+import { isLive, type ShareTokenStore } from '../../store/contacts/share-token-store.ts'
 import type { View } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
 import { assertRate, type LastingRate, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
   type Operation,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
   type Reply,
+  read,
+  readWithQuery,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, personOf } from './people.ts'
@@ -40,16 +42,6 @@ type Deps = Pick<
   | 'rates'
   | 'shareTokens'
 >
-
-export function shareTokenOperations(deps: Deps): readonly Operation[] {
-  return [
-    createShareToken(deps),
-    listShareTokens(deps),
-    revokeShareToken(deps),
-    drawShareToken(deps),
-    resolveShareToken(deps),
-  ]
-}
 
 /**
  * The live token of a text. Rejects with `SHARE_TOKEN_NOT_FOUND`, also when its owner is gone, with
@@ -77,125 +69,129 @@ export function assertLive(token: ShareToken, nowMs: number): void {
   if (!isLive(token, nowMs)) throw new SignalError('SHARE_TOKEN_EXPIRED', 'this share token is over')
 }
 
-function createShareToken(deps: Deps): Operation {
-  const { shareTokens, randomBytes } = deps
-  return operationWithBody(CreateShareTokenRequest, {
-    id: 'createShareToken',
-    method: 'POST',
-    path: '/app/api/share-token',
-    tag: 'contacts',
-    summary: 'Make a share token, by which others find the user',
-    access: 'session',
-    replies: { 201: CreateShareTokenReply },
-    codes: ['SHARE_TOKEN_LIMIT'],
-    isIdempotent: true,
-    isBodyOptional: true,
-    handle: ({ requester: { userId }, body, nowMs, commit }) =>
-      commit(change => {
-        const { expiresIn = EXPIRES_IN, maxUses = MAX_USES, label = '' } = body
-        const live = shareTokens.readLive(change, userId, { limit: LIVE_READ_MAX }, nowMs)
-        if (live.length >= SHARE_TOKENS_MAX) {
-          throw new SignalError('SHARE_TOKEN_LIMIT', `nobody has more than ${SHARE_TOKENS_MAX} share tokens`)
-        }
-        takeRate(deps, change, TOKENS_MADE, userId)
-        const { token, text } = shareTokens.create(change, {
-          userId,
-          tokenId: newId(randomBytes) as TokenId,
-          ...(label.trim() === '' ? {} : { label: label.trim() }),
-          createdAtMs: nowMs,
-          expiresAtMs: nowMs + expiresIn * 1000,
-          usesMax: maxUses,
-        })
-        const deepLink = `${deps.deepLinkScheme}://c/${text}`
-        return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(deps, text), deepLink } }
-      }),
-  })
-}
-
-function listShareTokens({ database, shareTokens }: Deps): Operation {
-  return operationWithQuery(PageQuery, {
-    id: 'listShareTokens',
-    method: 'GET',
-    path: '/app/api/share-token',
-    tag: 'contacts',
-    summary: 'The live share tokens, newest first, without the tokens themselves',
-    access: 'session',
-    replies: { 200: ShareTokenPage },
-    codes: [],
-    handle: ({ requester: { userId }, query, nowMs }) => {
-      const found = database.view(view => shareTokens.readLive(view, userId, rangeOf(query), nowMs))
-      const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
-      const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
-      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-    },
-  })
-}
-
-function revokeShareToken({ shareTokens }: Deps): Operation {
-  return operation({
-    id: 'revokeShareToken',
-    method: 'DELETE',
-    path: '/app/api/share-token/{id}',
-    tag: 'contacts',
-    summary: 'Revoke a share token at once',
-    access: 'session',
-    replies: { 204: null },
-    codes: ['SHARE_TOKEN_NOT_FOUND'],
-    handle: ({ requester: { userId }, params, commit }) =>
-      commit(change => {
-        shareTokens.revoke(change, ownToken(change, shareTokens, userId, params))
-        return { status: 204 }
-      }),
-  })
-}
-
-function drawShareToken(deps: Deps): Operation {
-  const { database, shareTokens } = deps
-  return operation({
-    id: 'drawShareToken',
-    method: 'GET',
-    path: '/app/api/share-token/{id}/qr.svg',
-    tag: 'contacts',
-    summary: "The share token's URL as a QR code",
-    access: 'session',
-    replies: { 200: QrImage },
-    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
-    handle: ({ requester: { userId }, params, nowMs }) => {
-      const token = database.view(view => ownToken(view, shareTokens, userId, params))
-      assertLive(token, nowMs)
-      const text = shareTokens.textOf(token)
-      if (text === undefined) {
-        throw new SignalError('SHARE_TOKEN_EXPIRED', 'this share token is of an earlier secret of the server')
+const createShareToken = operationWithBody(CreateShareTokenRequest, {
+  id: 'createShareToken',
+  method: 'POST',
+  path: '/app/api/share-token',
+  tag: 'contacts',
+  summary: 'Make a share token, by which others find the user',
+  access: 'session',
+  replies: { 201: CreateShareTokenReply },
+  codes: ['SHARE_TOKEN_LIMIT'],
+  isIdempotent: true,
+  isBodyOptional: true,
+  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) =>
+    commit(change => {
+      const { shareTokens, randomBytes } = deps
+      const { expiresIn = EXPIRES_IN, maxUses = MAX_USES, label = '' } = body
+      const live = shareTokens.readLive(change, userId, { limit: LIVE_READ_MAX }, nowMs)
+      if (live.length >= SHARE_TOKENS_MAX) {
+        throw new SignalError('SHARE_TOKEN_LIMIT', `nobody has more than ${SHARE_TOKENS_MAX} share tokens`)
       }
-      return svgReply(qrImage(urlOf(deps, text)))
-    },
-  })
-}
-
-function resolveShareToken(deps: Deps): Operation {
-  return operationWithBody(ResolveShareTokenRequest, {
-    id: 'resolveShareToken',
-    method: 'POST',
-    path: '/app/api/share-token/resolve',
-    tag: 'contacts',
-    summary: 'Who is behind a share token: the preview before a request',
-    access: 'session',
-    replies: { 200: ResolveShareTokenReply },
-    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
-    rates: [
-      { name: 'share-token-resolve-address', by: 'address' },
-      { name: 'share-token-resolve', by: 'user' },
-    ],
-    handle: async ({ requester, body, nowMs }) => {
-      const { userId } = await findShareToken(deps, requester.userId, body.token, nowMs)
-      return deps.database.view(view => {
-        const { displayName } = personOf(view, deps, userId)
-        const relation = deps.contacts.relationOf(view, requester.userId, userId, nowMs)
-        return { status: 200, body: { token: body.token, displayName, relation } }
+      takeRate(deps, change, TOKENS_MADE, userId)
+      const { token, text } = shareTokens.create(change, {
+        userId,
+        tokenId: newId(randomBytes) as TokenId,
+        ...(label.trim() === '' ? {} : { label: label.trim() }),
+        createdAtMs: nowMs,
+        expiresAtMs: nowMs + expiresIn * 1000,
+        usesMax: maxUses,
       })
-    },
-  })
-}
+      const deepLink = `${deps.deepLinkScheme}://c/${text}`
+      return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(deps, text), deepLink } }
+    }),
+})
+
+export const listShareTokens = readWithQuery(PageQuery, {
+  id: 'listShareTokens',
+  method: 'GET',
+  path: '/app/api/share-token',
+  tag: 'contacts',
+  summary: 'The live share tokens, newest first, without the tokens themselves',
+  access: 'session',
+  replies: { 200: ShareTokenPage },
+  codes: [],
+  handle: (
+    { database, shareTokens }: Pick<ApiDeps, 'shareTokens'> & Reading,
+    { requester: { userId }, query, nowMs },
+  ) => {
+    const found = database.view(view => shareTokens.readLive(view, userId, rangeOf(query), nowMs))
+    const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
+    const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
+    return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
+  },
+})
+
+const revokeShareToken = operation({
+  id: 'revokeShareToken',
+  method: 'DELETE',
+  path: '/app/api/share-token/{id}',
+  tag: 'contacts',
+  summary: 'Revoke a share token at once',
+  access: 'session',
+  replies: { 204: null },
+  codes: ['SHARE_TOKEN_NOT_FOUND'],
+  handle: ({ shareTokens }: Deps, { requester: { userId }, params, commit }) =>
+    commit(change => {
+      shareTokens.revoke(change, ownToken(change, shareTokens, userId, params))
+      return { status: 204 }
+    }),
+})
+
+export const drawShareToken = read({
+  id: 'drawShareToken',
+  method: 'GET',
+  path: '/app/api/share-token/{id}/qr.svg',
+  tag: 'contacts',
+  summary: "The share token's URL as a QR code",
+  access: 'session',
+  replies: { 200: QrImage },
+  codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
+  handle: (
+    deps: Pick<ApiDeps, 'publicUrl' | 'shareTokens'> & Reading,
+    { requester: { userId }, params, nowMs },
+  ) => {
+    const { database, shareTokens } = deps
+    const token = database.view(view => ownToken(view, shareTokens, userId, params))
+    assertLive(token, nowMs)
+    const text = shareTokens.textOf(token)
+    if (text === undefined) {
+      throw new SignalError('SHARE_TOKEN_EXPIRED', 'this share token is of an earlier secret of the server')
+    }
+    return svgReply(qrImage(urlOf(deps, text)))
+  },
+})
+
+const resolveShareToken = operationWithBody(ResolveShareTokenRequest, {
+  id: 'resolveShareToken',
+  method: 'POST',
+  path: '/app/api/share-token/resolve',
+  tag: 'contacts',
+  summary: 'Who is behind a share token: the preview before a request',
+  access: 'session',
+  replies: { 200: ResolveShareTokenReply },
+  codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
+  rates: [
+    { name: 'share-token-resolve-address', by: 'address' },
+    { name: 'share-token-resolve', by: 'user' },
+  ],
+  handle: async (deps: Deps, { requester, body, nowMs }) => {
+    const { userId } = await findShareToken(deps, requester.userId, body.token, nowMs)
+    return deps.database.view(view => {
+      const { displayName } = personOf(view, deps, userId)
+      const relation = deps.contacts.relationOf(view, requester.userId, userId, nowMs)
+      return { status: 200, body: { token: body.token, displayName, relation } }
+    })
+  },
+})
+
+export const SHARE_TOKENS: readonly Operation<Deps>[] = [
+  createShareToken,
+  listShareTokens,
+  revokeShareToken,
+  drawShareToken,
+  resolveShareToken,
+]
 
 /** Black modules on white as one path of runs, each a module high. */
 export function qrImage(text: string): string {
@@ -251,7 +247,7 @@ function viewOf({ tokenId, label, createdAtMs, expiresAtMs, usesMax, uses }: Sha
   }
 }
 
-function urlOf({ publicUrl }: Deps, text: string): string {
+function urlOf({ publicUrl }: Pick<ApiDeps, 'publicUrl'>, text: string): string {
   return `${publicUrl().replace(/\/$/, '')}/c/${text}`
 }
 

@@ -24,11 +24,11 @@ import {
   type RegisterDeviceRequest,
 } from '../../schema/device.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
-import type { LoggedDeviceList } from '../../store/devices/device-list-store.ts'
+import type { LoggedDeviceList } from '../../store/devices/device-tables.ts'
 import type { View } from '../../store/engine/store.ts'
 import { requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Operation, operationWithBody, operationWithQuery } from '../table/operation.ts'
+import { operationWithBody, readWithQuery } from '../table/operation.ts'
 import type { DeviceLists } from './device-lists.ts'
 import type { RegistrationCommand } from './device-registration.ts'
 
@@ -44,74 +44,75 @@ export function deviceListMembers(
   return { deviceList: encodeBase64(newest.list), deviceListHash, deviceListIndex }
 }
 
-export function putDeviceList(deps: StepUpDeps & { readonly lists: Pick<DeviceLists, 'put'> }): Operation {
-  return operationWithBody(PutDeviceListRequest, {
-    id: 'putDeviceList',
-    method: 'PUT',
-    path: '/app/api/user/device-list',
-    tag: 'devices',
-    summary: "Replace the user's device list by one that follows it, or start over with another first one",
-    access: 'device',
-    replies: { 200: PutDeviceListReply },
-    codes: [
-      'DEVICE_LIST_CONFLICT',
-      'DEVICE_LIMIT',
-      'STEP_UP_REQUIRED',
-      'RATE_LIMITED',
-      'LOG_UNAVAILABLE',
-      'OVERLOADED',
-    ],
-    readsIfMatch: true,
-    handle: async request => {
-      const { requester, body, ifMatch } = request
-      const logged = await deps.lists.put({
-        userId: requester.userId,
-        sessionId: sessionIdOf(requester.sessionName),
-        list: octetsOf('/list', body.list),
-        knownSeq: seqIn(ifMatch),
-        requireFreshProof: () => requireFreshProof(deps, request),
-      })
-      return { status: 200, body: { deviceListSeq: logged.seq, ...entryMembers(logged) } }
-    },
-  })
-}
+export const putDeviceList = operationWithBody(PutDeviceListRequest, {
+  id: 'putDeviceList',
+  method: 'PUT',
+  path: '/app/api/user/device-list',
+  tag: 'devices',
+  summary: "Replace the user's device list by one that follows it, or start over with another first one",
+  access: 'device',
+  replies: { 200: PutDeviceListReply },
+  codes: [
+    'DEVICE_LIST_CONFLICT',
+    'DEVICE_LIMIT',
+    'STEP_UP_REQUIRED',
+    'RATE_LIMITED',
+    'LOG_UNAVAILABLE',
+    'OVERLOADED',
+  ],
+  readsIfMatch: true,
+  handle: async (deps: StepUpDeps & { readonly lists: Pick<DeviceLists, 'put'> }, request) => {
+    const { requester, body, ifMatch } = request
+    const logged = await deps.lists.put({
+      userId: requester.userId,
+      sessionId: sessionIdOf(requester.sessionName),
+      list: octetsOf('/list', body.list),
+      knownSeq: seqIn(ifMatch),
+      requireFreshProof: () => requireFreshProof(deps, request),
+    })
+    return { status: 200, body: { deviceListSeq: logged.seq, ...entryMembers(logged) } }
+  },
+})
 
 /** Lists that a contact missed: those who may read the user's keys may read them. */
-export function deviceLists(
-  deps: Pick<ApiDeps, 'accounts' | 'database' | 'deviceLists' | 'keysShown'> & {
-    readonly countUnavailable: CountUnavailable
+export const readDeviceLists = readWithQuery(DeviceListsQuery, {
+  id: 'readDeviceLists',
+  method: 'GET',
+  path: '/app/api/user/device-lists',
+  tag: 'devices',
+  summary: "A user's device lists from the last one of seq 0 on",
+  access: 'session',
+  replies: { 200: DeviceListsReply },
+  codes: ['USER_NOT_FOUND', 'RATE_LIMITED'],
+  rates: [{ name: 'public-keys', by: 'user' }],
+  handle: (
+    deps: Pick<ApiDeps, 'accounts' | 'database' | 'deviceLists' | 'keysShown' | 'requestRates'>,
+    { requester, query },
+  ) => {
+    const userId = (query.userId ?? requester.userId) as UserId
+    const isOwn = userId === requester.userId
+    const isShown = isOwn || deps.keysShown(requester.userId, userId) !== undefined
+    const lists = deps.database.view(view =>
+      isShown && deps.accounts.read(view, userId) !== undefined
+        ? deps.deviceLists.chain(view, userId, query.after, DEVICE_LISTS_PER_PAGE)
+        : undefined,
+    )
+    if (lists === undefined) {
+      countUnavailable(deps, requester.userId, 1)
+      throw new SignalError('USER_NOT_FOUND', 'no such user, or none whose keys you may read')
+    }
+    return { status: 200, body: { lists: lists.map(encodeBase64) } }
   },
-): Operation {
-  return operationWithQuery(DeviceListsQuery, {
-    id: 'readDeviceLists',
-    method: 'GET',
-    path: '/app/api/user/device-lists',
-    tag: 'devices',
-    summary: "A user's device lists from the last one of seq 0 on",
-    access: 'session',
-    replies: { 200: DeviceListsReply },
-    codes: ['USER_NOT_FOUND', 'RATE_LIMITED'],
-    rates: [{ name: 'public-keys', by: 'user' }],
-    handle: ({ requester, query }) => {
-      const userId = (query.userId ?? requester.userId) as UserId
-      const isOwn = userId === requester.userId
-      const isShown = isOwn || deps.keysShown(requester.userId, userId) !== undefined
-      const lists = deps.database.view(view =>
-        isShown && deps.accounts.read(view, userId) !== undefined
-          ? deps.deviceLists.chain(view, userId, query.after, DEVICE_LISTS_PER_PAGE)
-          : undefined,
-      )
-      if (lists === undefined) {
-        deps.countUnavailable(requester.userId, 1)
-        throw new SignalError('USER_NOT_FOUND', 'no such user, or none whose keys you may read')
-      }
-      return { status: 200, body: { lists: lists.map(encodeBase64) } }
-    },
-  })
-}
+})
 
 /** Throws `RATE_LIMITED` to a user who tries ids: names and keys of people whom strangers may call are behind some. */
-export type CountUnavailable = (asker: UserId, count: number) => void
+export function countUnavailable(
+  { requestRates }: Pick<ApiDeps, 'requestRates'>,
+  asker: UserId,
+  count: number,
+): void {
+  requestRates?.takeMany('public-keys-unavailable', 'user', `${asker}`, count)
+}
 
 /** Throws `VALIDATION_FAILED` for a signing key without possession, and for a list that can't be a device's first one. */
 export function signingMembers(

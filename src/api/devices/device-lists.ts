@@ -27,7 +27,7 @@ import {
 } from '../../log/device-list.ts'
 import { equalHashes } from '../../log/hash.ts'
 import { invalidMember } from '../../schema/check.ts'
-import type { LoggedDeviceList } from '../../store/devices/device-list-store.ts'
+import type { LoggedDeviceList } from '../../store/devices/device-tables.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'

@@ -8,9 +8,7 @@ import { PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import { type Device, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
 import { otherEncodingOf, readPublicKey } from '../../domain/devices/public-key.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { SignalError } from '../../errors.ts'
-import { RATE_KEYS_MAX } from '../../limits.ts'
 import { invalidMember } from '../../schema/check.ts'
 import {
   DeviceInfoBody,
@@ -28,21 +26,21 @@ import type { View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import type { StepUpDeps } from '../accounts/step-up.ts'
 import { shownDevices } from '../contacts/people.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
 import {
   type Operation,
   type OperationRequest,
   operation,
   operationWithBody,
-  operationWithQuery,
   pathId,
+  read,
+  readWithQuery,
 } from '../table/operation.ts'
-import { rateLimited } from '../table/operation-routes.ts'
 import {
-  type CountUnavailable,
+  countUnavailable,
   deviceListMembers,
-  deviceLists,
   putDeviceList,
+  readDeviceLists,
   signingMembers,
 } from './device-list-requests.ts'
 import type { DeviceLists } from './device-lists.ts'
@@ -58,9 +56,8 @@ type Deps = Pick<
   | 'devices'
   | 'inbox'
   | 'keysShown'
-  | 'monotonicMs'
   | 'notices'
-  | 'rateLimits'
+  | 'requestRates'
   | 'secrets'
   | 'sessions'
 > &
@@ -69,43 +66,29 @@ type Deps = Pick<
     readonly registration: Pick<DeviceRegistration, 'register'>
   }
 
-export function deviceOperations(deps: Deps): readonly Operation[] {
-  const shown = { ...deps, countUnavailable: unavailableCounter(deps) }
-  return [
-    registerDevice(deps),
-    putPush(deps),
-    listDevices(deps),
-    removeOne(deps),
-    publicKeys(shown),
-    putDeviceList(deps),
-    deviceLists(shown),
-  ]
-}
-
-function registerDevice({ registration, secrets }: Deps): Operation {
-  return operationWithBody(RegisterDeviceRequest, {
-    id: 'registerDevice',
-    method: 'POST',
-    path: '/app/api/register_device',
-    aliases: ['/app/api/register-device'],
-    tag: 'devices',
-    summary: 'Register a device with its public key, which goes into the log',
-    access: 'session',
-    replies: { 200: RegisterDeviceReply, 201: RegisterDeviceReply },
-    codes: [
-      'KEY_IN_USE',
-      'DEVICE_LIMIT',
-      'DEVICE_LIST_CONFLICT',
-      'DEVICE_NOT_FOUND',
-      'RATE_LIMITED',
-      'LOG_UNAVAILABLE',
-      'OVERLOADED',
-    ],
-    isIdempotent: true,
-    areRepliesOfSession: true,
-    handle: request => registration.register(registrationOf(request, secrets), request),
-  })
-}
+const registerDevice = operationWithBody(RegisterDeviceRequest, {
+  id: 'registerDevice',
+  method: 'POST',
+  path: '/app/api/register_device',
+  aliases: ['/app/api/register-device'],
+  tag: 'devices',
+  summary: 'Register a device with its public key, which goes into the log',
+  access: 'session',
+  replies: { 200: RegisterDeviceReply, 201: RegisterDeviceReply },
+  codes: [
+    'KEY_IN_USE',
+    'DEVICE_LIMIT',
+    'DEVICE_LIST_CONFLICT',
+    'DEVICE_NOT_FOUND',
+    'RATE_LIMITED',
+    'LOG_UNAVAILABLE',
+    'OVERLOADED',
+  ],
+  isIdempotent: true,
+  areRepliesOfSession: true,
+  handle: ({ registration, secrets }: Deps, request) =>
+    registration.register(registrationOf(request, secrets), request),
+})
 
 /** The request as the domain takes it. Throws `VALIDATION_FAILED` for a key of no known form or another algorithm. */
 function registrationOf(
@@ -129,100 +112,96 @@ function registrationOf(
   }
 }
 
-function putPush({ devices, sessions, notices }: Deps): Operation {
-  return operationWithBody(PutPushRequest, {
-    id: 'putPushTokens',
-    method: 'PUT',
-    path: '/app/api/devices/current/push',
-    tag: 'devices',
-    summary: 'Renew the push tokens of this device',
-    access: 'device',
-    replies: { 204: null },
-    codes: ['DEVICE_NOT_FOUND'],
-    handle: ({ requester: { userId, deviceId, sessionName }, body, nowMs, commit }) =>
-      commit(change => {
-        const device = devices.active(change, userId, deviceId)
-        if (device === undefined) throw deviceNotFound()
-        // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
-        assertLasts(sessions.read(change, sessionIdOf(sessionName)))
-        const tokens = pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)
-        tellPushLosses(change, notices, devices.put(change, userId, withPush(device, tokens)), { userId })
-        return { status: 204 }
-      }),
-  })
-}
+const putPush = operationWithBody(PutPushRequest, {
+  id: 'putPushTokens',
+  method: 'PUT',
+  path: '/app/api/devices/current/push',
+  tag: 'devices',
+  summary: 'Renew the push tokens of this device',
+  access: 'device',
+  replies: { 204: null },
+  codes: ['DEVICE_NOT_FOUND'],
+  handle: (
+    { devices, sessions, notices }: Deps,
+    { requester: { userId, deviceId, sessionName }, body, nowMs, commit },
+  ) =>
+    commit(change => {
+      const device = devices.active(change, userId, deviceId)
+      if (device === undefined) throw deviceNotFound()
+      // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
+      assertLasts(sessions.read(change, sessionIdOf(sessionName)))
+      const tokens = pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)
+      tellPushLosses(change, notices, devices.put(change, userId, withPush(device, tokens)), { userId })
+      return { status: 204 }
+    }),
+})
 
-function listDevices({ database, devices }: Deps): Operation {
-  return operation({
-    id: 'listDevices',
-    method: 'GET',
-    path: '/app/api/devices',
-    tag: 'devices',
-    summary: "The user's devices, newest first; there are never more than a page",
-    access: 'session',
-    replies: { 200: DeviceList },
-    codes: [],
-    handle: ({ requester: { userId, deviceId } }) => {
-      const active = database.view(view => devices.activeDevicesOf(view, userId))
-      const newestFirst = active.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-      return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
-    },
-  })
-}
+export const listDevices = read({
+  id: 'listDevices',
+  method: 'GET',
+  path: '/app/api/devices',
+  tag: 'devices',
+  summary: "The user's devices, newest first; there are never more than a page",
+  access: 'session',
+  replies: { 200: DeviceList },
+  codes: [],
+  handle: (
+    { database, devices }: Pick<ApiDeps, 'devices'> & Reading,
+    { requester: { userId, deviceId } },
+  ) => {
+    const active = database.view(view => devices.activeDevicesOf(view, userId))
+    const newestFirst = active.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+    return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
+  },
+})
 
-function removeOne(deps: Deps): Operation {
-  return operation({
-    id: 'removeDevice',
-    method: 'DELETE',
-    path: '/app/api/devices/{deviceId}',
-    tag: 'devices',
-    summary: 'Remove a device and end its sessions; removing the current one is a logout',
-    access: 'session',
-    replies: { 204: null },
-    codes: ['DEVICE_NOT_FOUND'],
-    handle: ({ requester: { userId, sessionName }, params, commit }) => {
-      const deviceId = pathId<DeviceId>(params)
-      if (deviceId === undefined) throw deviceNotFound()
-      const sessionId = sessionIdOf(sessionName)
-      return commit(change => {
-        if (!removeDevice(change, deps, { userId, deviceId, sessionId })) throw deviceNotFound()
-        return { status: 204 }
-      })
-    },
-  })
-}
+const removeOne = operation({
+  id: 'removeDevice',
+  method: 'DELETE',
+  path: '/app/api/devices/{deviceId}',
+  tag: 'devices',
+  summary: 'Remove a device and end its sessions; removing the current one is a logout',
+  access: 'session',
+  replies: { 204: null },
+  codes: ['DEVICE_NOT_FOUND'],
+  handle: (deps: Deps, { requester: { userId, sessionName }, params, commit }) => {
+    const deviceId = pathId<DeviceId>(params)
+    if (deviceId === undefined) throw deviceNotFound()
+    const sessionId = sessionIdOf(sessionName)
+    return commit(change => {
+      if (!removeDevice(change, deps, { userId, deviceId, sessionId })) throw deviceNotFound()
+      return { status: 204 }
+    })
+  },
+})
 
-function publicKeys(deps: Deps & { readonly countUnavailable: CountUnavailable }): Operation {
-  return operationWithQuery(PublicKeysQuery, {
-    id: 'readPublicKeys',
-    method: 'GET',
-    path: '/app/api/user/publicKeys',
-    tag: 'devices',
-    summary: 'The devices and keys of people: oneself, contacts, open requests by token, a common call',
-    access: 'session',
-    replies: { 200: PublicKeysReply },
-    codes: ['RATE_LIMITED'],
-    rates: [{ name: 'public-keys', by: 'user' }],
-    handle: ({ requester: { userId }, query }) => {
-      const asked = new Set((query.userIds ?? [userId]) as UserId[])
-      const found = deps.database.view(view => keysOf(view, deps, userId, asked))
-      deps.countUnavailable(userId, found.unavailable.length)
-      return { status: 200, body: found }
-    },
-  })
-}
+const publicKeys = readWithQuery(PublicKeysQuery, {
+  id: 'readPublicKeys',
+  method: 'GET',
+  path: '/app/api/user/publicKeys',
+  tag: 'devices',
+  summary: 'The devices and keys of people: oneself, contacts, open requests by token, a common call',
+  access: 'session',
+  replies: { 200: PublicKeysReply },
+  codes: ['RATE_LIMITED'],
+  rates: [{ name: 'public-keys', by: 'user' }],
+  handle: (deps: Deps, { requester: { userId }, query }) => {
+    const asked = new Set((query.userIds ?? [userId]) as UserId[])
+    const found = deps.database.view(view => keysOf(view, deps, userId, asked))
+    countUnavailable(deps, userId, found.unavailable.length)
+    return { status: 200, body: found }
+  },
+})
 
-function unavailableCounter({ rateLimits, monotonicMs }: Deps): CountUnavailable {
-  const rate = rateLimits?.['public-keys-unavailable']
-  if (rate === undefined) return () => {}
-  const guesses = new TokenBuckets(rate, RATE_KEYS_MAX)
-  return (asker, count) => {
-    const nowMs = monotonicMs()
-    const missingMs = count === 0 ? 0 : guesses.missingMs(`${asker}`, nowMs)
-    if (missingMs > 0) throw rateLimited(missingMs, 'user', guesses.rate)
-    for (let counted = 0; counted < count; counted++) guesses.count(`${asker}`, nowMs)
-  }
-}
+export const DEVICES: readonly Operation<Deps>[] = [
+  registerDevice,
+  putPush,
+  listDevices,
+  removeOne,
+  publicKeys,
+  putDeviceList,
+  readDeviceLists,
+]
 
 /** An unknown user and one whose keys are not for the asker look the same. */
 function keysOf(

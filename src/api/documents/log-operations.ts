@@ -10,8 +10,7 @@ import {
   GetPublicKeysRequest,
 } from '../../keyserver/bodies.ts'
 import { MetaReply } from '../../schema/meta.ts'
-import { NOTHING_TAKEN } from '../table/operation.ts'
-import type { OperationForm } from '../table/refusals.ts'
+import { NOTHING_TAKEN, type OperationForm } from '../table/operation.ts'
 
 const LOOKUP = {
   ...NOTHING_TAKEN,

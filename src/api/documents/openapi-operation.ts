@@ -6,8 +6,8 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import type { ErrorCode } from '../../errors.ts'
 import { BODY_BYTES_MAX } from '../../limits.ts'
-import type { Operation } from '../table/operation.ts'
-import { codesOf, isVersionChecked, type OperationForm } from '../table/refusals.ts'
+import type { OperationForm } from '../table/operation.ts'
+import { codesOf, isVersionChecked } from '../table/refusals.ts'
 import { type DocumentSchemas, refTo } from './document-schemas.ts'
 
 /** The HTTP status of a code. */
@@ -34,7 +34,7 @@ export function openApiOperation(
 
 /** Such as `RegisterDeviceReply`. Statuses that answer in the same form share a name. */
 function replyName(operation: OperationForm, status: number): string {
-  const form = operation.replies[status as keyof Operation['replies']]
+  const form = operation.replies[status as keyof OperationForm['replies']]
   const [first, ...others] = repliesOf(operation).filter(([, schema]) => schema !== null)
   const isOnlyForm = others.every(([, schema]) => schema === first?.[1])
   return `${capitalized(operation.id)}Reply${isOnlyForm || form === first?.[1] ? '' : status}`

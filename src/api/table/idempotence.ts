@@ -9,19 +9,19 @@ import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
-import type { Operation, Reply } from './operation.ts'
+import type { OperationForm, Reply } from './operation.ts'
 
 type Deps = Pick<ApiDeps, 'database' | 'idempotency'>
 
 export class Idempotence {
-  readonly #operation: Operation
+  readonly #operation: OperationForm
   readonly #deps: Deps
   readonly #bodyText: (body: object | string) => string
   /** Requests that somebody else is asked for now; each resolves when its asking is over. */
   readonly #asking = new Map<string, Promise<void>>()
 
   /** `bodyText` makes the text of a reply's body, as it is to be repeated. */
-  constructor(operation: Operation, deps: Deps, bodyText: (body: object | string) => string) {
+  constructor(operation: OperationForm, deps: Deps, bodyText: (body: object | string) => string) {
     this.#operation = operation
     this.#deps = deps
     this.#bodyText = bodyText

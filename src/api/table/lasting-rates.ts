@@ -5,7 +5,7 @@ import type { RateName } from '../../domain/rates.ts'
 import type { SignalError } from '../../errors.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import { rateLimited } from './operation-routes.ts'
+import { rateLimited } from './request-rates.ts'
 
 type Deps = Pick<ApiDeps, 'database' | 'rateLimits' | 'rates'>
 

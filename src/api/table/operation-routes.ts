@@ -3,20 +3,16 @@
  * same steps for every operation, so that none forgets one.
  */
 
-import type { RateName, Rates } from '../../domain/rates.ts'
-import { TokenBuckets } from '../../domain/token-bucket.ts'
-import { type Quota, SignalError } from '../../errors.ts'
-import { RATE_KEYS_MAX } from '../../limits.ts'
+import { SignalError } from '../../errors.ts'
 import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
 import { unknownMembers } from '../../schema/shape.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
-
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import { Idempotence } from './idempotence.ts'
-import type { Operation, OperationRequest, RateRule, Reply } from './operation.ts'
+import type { Operation, OperationForm, OperationRequest, RateRule, Reply } from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
 
 type Deps = Pick<
@@ -26,53 +22,50 @@ type Deps = Pick<
   | 'idempotency'
   | 'idsAs'
   | 'isDevelopment'
-  | 'monotonicMs'
   | 'nowMs'
   | 'onRequester'
-  | 'rateLimits'
+  | 'requestRates'
 >
 
-/** The routes of the operations, and what has to be called now and then so that counts of the past are forgotten. */
-export function operationRoutes(
-  operations: readonly Operation[],
-  deps: Deps,
-): { readonly routes: readonly HttpRoute[]; readonly sweep: () => void } {
-  const rates = deps.rateLimits && new RateCounter(deps.rateLimits, deps.monotonicMs)
-  const routes = operations.map(operation => {
-    const runner = new OperationRunner(operation, deps, rates)
-    return {
-      method: operation.method,
-      path: operation.path,
-      headers: headersOf(operation),
-      ...(operation.aliases === undefined ? {} : { aliases: operation.aliases }),
-      ...(operation.deprecatedAliases === undefined
-        ? {}
-        : { deprecatedAliases: operation.deprecatedAliases }),
-      ...(operation.bodyBytesMax === undefined ? {} : { bodyBytesMax: operation.bodyBytesMax }),
-      isVersionChecked: isVersionChecked(operation),
-      handle: (request: HttpRequest) => runner.run(request),
-    }
+/** The routes of the operations, for a process that has what they need. */
+export function operationRoutes<Given extends Deps>(
+  operations: readonly Operation<NoInfer<Given>>[],
+  deps: Given,
+): readonly HttpRoute[] {
+  return operations.map(operation => {
+    const runner = new OperationRunner(operation, deps)
+    return { ...routeHead(operation), handle: request => runner.run(request) }
   })
-  return { routes, sweep: () => rates?.sweep() }
 }
 
-function headersOf({ method, readsIfMatch = false }: Operation): readonly string[] {
+/** The operation's route without its handler. */
+export function routeHead(operation: OperationForm): Omit<HttpRoute, 'handle'> {
+  return {
+    method: operation.method,
+    path: operation.path,
+    headers: headersOf(operation),
+    ...(operation.aliases === undefined ? {} : { aliases: operation.aliases }),
+    ...(operation.deprecatedAliases === undefined ? {} : { deprecatedAliases: operation.deprecatedAliases }),
+    ...(operation.bodyBytesMax === undefined ? {} : { bodyBytesMax: operation.bodyBytesMax }),
+    isVersionChecked: isVersionChecked(operation),
+  }
+}
+
+function headersOf({ method, readsIfMatch = false }: OperationForm): readonly string[] {
   if (method === 'GET') return READERS_HEADERS
   return readsIfMatch ? [...HEADERS, 'if-match'] : HEADERS
 }
 
-class OperationRunner {
-  readonly #operation: Operation
-  readonly #deps: Deps
-  readonly #rates: RateCounter | undefined
-  readonly #bodyReader: BodyReader<NonNullable<Operation['bodySchema']>> | undefined
-  readonly #queryReader: QueryReader<NonNullable<Operation['querySchema']>> | undefined
+class OperationRunner<Given extends Deps> {
+  readonly #operation: Operation<Given>
+  readonly #deps: Given
+  readonly #bodyReader: BodyReader<NonNullable<OperationForm['bodySchema']>> | undefined
+  readonly #queryReader: QueryReader<NonNullable<OperationForm['querySchema']>> | undefined
   readonly #idempotence: Idempotence
 
-  constructor(operation: Operation, deps: Deps, rates: RateCounter | undefined) {
+  constructor(operation: Operation<Given>, deps: Given) {
     this.#operation = operation
     this.#deps = deps
-    this.#rates = rates
     this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
     this.#queryReader = operation.querySchema && new QueryReader(operation.querySchema)
     this.#idempotence = new Idempotence(operation, deps, body => this.#bodyText(body))
@@ -80,14 +73,15 @@ class OperationRunner {
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const requester = this.#authenticate(request.header('authorization'))
-    const { isDevelopment, onRequester } = this.#deps
+    const { isDevelopment, onRequester, requestRates } = this.#deps
     if (onRequester !== undefined && requester !== undefined) onRequester(request, requester)
-    if (requester !== undefined) this.#rates?.takeOfAnything(request, requester)
+    // First, so that what it refuses uses up nothing scarcer.
+    if (requester !== undefined) requestRates?.take('authenticated', 'user', `${requester.userId}`)
     // Now, since the body's memory may be gone when the handler comes to its commit.
     const idempotent = this.#idempotence.requestOf(request, requester)
     // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
     const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
-    if (kept === undefined) this.#rates?.take(this.#operation, request, requester)
+    if (kept === undefined) this.#count(request, requester)
     const body = this.#readBody(request)
     const unknownFields = isDevelopment ? this.#unknownFields(body) : ''
     if (kept !== undefined) return this.#answer(kept, unknownFields)
@@ -101,8 +95,8 @@ class OperationRunner {
     const { handle, isCommittedElsewhere } = this.#operation
     const checkedRequest = new CheckedRequest(request, checked, this.#idempotence)
     const reply = isCommittedElsewhere
-      ? this.#idempotence.askOnce(idempotent, async () => handle(checkedRequest))
-      : handle(checkedRequest)
+      ? this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checkedRequest))
+      : handle(this.#deps, checkedRequest)
     return reply instanceof Promise
       ? reply.then(late => this.#answer(late, unknownFields))
       : this.#answer(reply, unknownFields)
@@ -118,6 +112,14 @@ class OperationRunner {
       throw new SignalError('DEVICE_NOT_REGISTERED', 'this needs a device: register one first')
     }
     return requester
+  }
+
+  /** Against the operation's own rates. */
+  #count(request: HttpRequest, requester: Requester | undefined): void {
+    const { rates = [] } = this.#operation
+    for (const { name, by } of rates) {
+      this.#deps.requestRates?.take(name, by, countedKey(by, request, requester))
+    }
   }
 
   #readBody({ body, contentType }: HttpRequest): unknown {
@@ -230,57 +232,17 @@ class CheckedRequest implements OperationRequest<unknown, unknown, 'session'> {
   }
 }
 
-/** Counts requests against the rates of contract 8. */
-class RateCounter {
-  readonly #limits: Rates
-  readonly #monotonicMs: () => number
-  readonly #buckets = new Map<RateName, TokenBuckets>()
-
-  constructor(limits: Rates, monotonicMs: () => number) {
-    this.#limits = limits
-    this.#monotonicMs = monotonicMs
-  }
-
-  /** Throws `RATE_LIMITED` with the seconds to wait. To be called first, so that what it refuses uses up nothing scarcer. */
-  takeOfAnything(request: HttpRequest, requester: Requester): void {
-    this.#take(ANYTHING_AUTHENTICATED, request, requester, this.#monotonicMs())
-  }
-
-  /** The same, for the operation's own. */
-  take({ rates = [] }: Operation, request: HttpRequest, requester: Requester | undefined): void {
-    const nowMs = this.#monotonicMs()
-    for (const rule of rates) this.#take(rule, request, requester, nowMs)
-  }
-
-  sweep(): void {
-    for (const buckets of this.#buckets.values()) buckets.sweep(this.#monotonicMs())
-  }
-
-  #take(rule: RateRule, request: HttpRequest, requester: Requester | undefined, nowMs: number): void {
-    const key =
-      rule.by === 'address'
-        ? request.network
-        : rule.by === 'user'
-          ? String(requester?.userId)
-          : (requester?.sessionName ?? '')
-    let buckets = this.#buckets.get(rule.name)
-    if (buckets === undefined) {
-      buckets = new TokenBuckets(this.#limits[rule.name], RATE_KEYS_MAX)
-      this.#buckets.set(rule.name, buckets)
-    }
-    const missingMs = buckets.take(key, nowMs)
-    if (missingMs > 0) throw rateLimited(missingMs, rule.by, this.#limits[rule.name])
+function countedKey(by: RateRule['by'], request: HttpRequest, requester: Requester | undefined): string {
+  switch (by) {
+    case 'address':
+      return request.network
+    case 'user':
+      return String(requester?.userId)
+    case 'session':
+      return requester?.sessionName ?? ''
   }
 }
 
-/** `scope` says what is counted: the address, the user, the session, the identifier; `quota` how much there is. */
-export function rateLimited(missingMs: number, scope: string, quota: Quota): SignalError {
-  const retryIn = Math.ceil(missingMs / 1000)
-  const members = { retryIn, scope }
-  return new SignalError('RATE_LIMITED', `too many requests, wait ${retryIn} s`, { members, quota })
-}
-
-const ANYTHING_AUTHENTICATED: RateRule = { name: 'authenticated', by: 'user' }
 const HEADERS = ['authorization', 'idempotency-key', 'accept-language', 'user-agent']
 /** Operations that only read look at no other header, and each one that is copied costs a call into uWebSockets. */
 const READERS_HEADERS = ['authorization']

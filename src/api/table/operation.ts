@@ -32,14 +32,21 @@ export interface Reply {
   readonly contentType?: string
 }
 
-/** A request that has passed its checks. */
-export interface OperationRequest<Body, Query, A extends Access> {
+/** A GET that has passed its checks: nothing can be changed by it. */
+export interface ReadRequest<Body, Query, A extends Access> {
   readonly body: Body
   readonly query: Query
   /** The values of the path's `{name}` segments, as sent. */
   readonly params: readonly string[]
   readonly requester: RequesterOf<A>
   readonly requestId: string
+  /** The client's network: its IPv4 address or the /64 of its IPv6 address. */
+  readonly network: string
+  readonly nowMs: number
+}
+
+/** Any other request that has passed its checks. */
+export interface OperationRequest<Body, Query, A extends Access> extends ReadRequest<Body, Query, A> {
   /** The best language for texts to the user: an RFC 4647 range list, empty when none was asked for. */
   readonly acceptLanguage: string
   readonly userAgent: string
@@ -47,9 +54,6 @@ export interface OperationRequest<Body, Query, A extends Access> {
   readonly idempotencyKey: string | undefined
   /** The `If-Match` of an operation that `readsIfMatch`, empty when none was sent. */
   readonly ifMatch: string
-  /** The client's network: its IPv4 address or the /64 of its IPv6 address. */
-  readonly network: string
-  readonly nowMs: number
   /**
    * Runs `write` in one change at `nowMs` and resolves with its reply once that is durable. Where the request has
    * an `Idempotency-Key`, the reply is kept in the same change, and a repeated request gets the kept one instead.
@@ -67,7 +71,7 @@ type RequesterOf<A extends Access> = A extends 'public'
       ? Requester & { readonly deviceId: DeviceId }
       : Requester
 
-export interface OperationRules<Body, Query, A extends Access> {
+interface OperationRules<A extends Access> {
   /** `operationId` of the document, such as `verifyLogin`. */
   readonly id: string
   readonly method: HttpRoute['method']
@@ -101,43 +105,78 @@ export interface OperationRules<Body, Query, A extends Access> {
    */
   readonly areRepliesOfSession?: boolean
   readonly bodyBytesMax?: number
-  readonly handle: (request: OperationRequest<Body, Query, A>) => Reply | Promise<Reply>
 }
 
-/** An operation of any form, as the table holds it. */
-export interface Operation extends Omit<OperationRules<unknown, unknown, Access>, 'handle'> {
+/** Handed the parts of its process, and a request that has passed its checks. */
+type Handle<Deps, Body, Query, A extends Access> = (
+  deps: Deps,
+  request: OperationRequest<Body, Query, A>,
+) => Reply | Promise<Reply>
+
+type HandleRead<Deps, Body, Query, A extends Access> = (
+  deps: Deps,
+  request: ReadRequest<Body, Query, A>,
+) => Reply | Promise<Reply>
+
+interface ReadRules<Deps, Query, A extends Access> extends OperationRules<A> {
+  readonly method: 'GET'
+  readonly handle: HandleRead<Deps, undefined, Query, A>
+}
+
+interface WriteRules<Deps, Body, A extends Access> extends OperationRules<A> {
+  readonly method: Exclude<HttpRoute['method'], 'GET'>
+  readonly handle: Handle<Deps, Body, undefined, A>
+}
+
+/** An operation as documents describe it and routes announce it. */
+export interface OperationForm extends OperationRules<Access> {
   readonly bodySchema: TSchema | undefined
   /** Whether a request without a body is one with no members. */
   readonly isBodyOptional: boolean
   readonly querySchema: TObject | undefined
-  readonly handle: (request: OperationRequest<unknown, unknown, Access>) => Reply | Promise<Reply>
 }
 
-/** An operation that takes neither body nor query. */
-export function operation<A extends Access>(rules: OperationRules<undefined, undefined, A>): Operation {
-  return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Operation['handle'] }
+/** An operation as the table holds it. A process that has no `Deps` can't have it answered. */
+export interface Operation<in Deps> extends OperationForm {
+  readonly handle: Handle<Deps, unknown, unknown, Access>
+}
+
+/** One that only reads. */
+export interface Read<in Deps> extends Operation<Deps> {
+  readonly method: 'GET'
+  readonly handle: HandleRead<Deps, unknown, unknown, Access>
+}
+
+/** A read that takes no query. */
+export function read<Deps, A extends Access>(rules: ReadRules<Deps, undefined, A>): Read<Deps> {
+  return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Read<Deps>['handle'] }
+}
+
+/** A read with a query of this schema. */
+export function readWithQuery<Deps, Schema extends TObject, A extends Access>(
+  querySchema: Schema,
+  rules: ReadRules<Deps, Static<Schema>, A>,
+): Read<Deps> {
+  return { ...rules, ...NOTHING_TAKEN, querySchema, handle: rules.handle as Read<Deps>['handle'] }
+}
+
+/** An operation that takes no body, and is no read. */
+export function operation<Deps, A extends Access>(rules: WriteRules<Deps, undefined, A>): Operation<Deps> {
+  return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Operation<Deps>['handle'] }
 }
 
 /** An operation with a body of this schema. */
-export function operationWithBody<Schema extends TSchema, A extends Access>(
+export function operationWithBody<Deps, Schema extends TSchema, A extends Access>(
   bodySchema: Schema,
-  rules: OperationRules<Static<Schema>, undefined, A> & { readonly isBodyOptional?: boolean },
-): Operation {
+  rules: WriteRules<Deps, Static<Schema>, A> & { readonly isBodyOptional?: boolean },
+): Operation<Deps> {
   return {
     ...NOTHING_TAKEN,
     isBodyOptional: false,
     ...rules,
     bodySchema,
-    handle: rules.handle as Operation['handle'],
+    handle: rules.handle as Operation<Deps>['handle'],
   }
-}
-
-/** An operation with a query of this schema. */
-export function operationWithQuery<Schema extends TObject, A extends Access>(
-  querySchema: Schema,
-  rules: OperationRules<undefined, Static<Schema>, A>,
-): Operation {
-  return { ...rules, ...NOTHING_TAKEN, querySchema, handle: rules.handle as Operation['handle'] }
 }
 
 /** The id in a path that has one; undefined for what is none. */

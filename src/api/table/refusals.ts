@@ -4,10 +4,7 @@
  */
 
 import type { ErrorCode } from '../../errors.ts'
-import type { Access, Operation } from './operation.ts'
-
-/** An operation as documents describe it. */
-export type OperationForm = Omit<Operation, 'handle'>
+import type { Access, OperationForm } from './operation.ts'
 
 /** Every code that an answer of the operation may have, in alphabetical order. */
 export function codesOf(operation: OperationForm): readonly ErrorCode[] {

@@ -3,7 +3,7 @@
 import { parseJson } from '../../schema/lossless.ts'
 import { redactedJson, redactedPath, redactedQuery } from '../../schema/redaction.ts'
 import { unknownMembers } from '../../schema/shape.ts'
-import type { OperationForm } from './refusals.ts'
+import type { OperationForm } from './operation.ts'
 
 /** The members are described in `RequestReader` of the console. */
 export function requestReader(operations: readonly OperationForm[]) {

@@ -7,7 +7,6 @@ import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { CallsignError, type Failure, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { KeyBinding } from '../devices/call-key.ts'
-import { invitationIn, type PushAction, type PushMembers } from '../push.ts'
 import { randomId } from '../random-id.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'
@@ -23,6 +22,7 @@ import type { CallCommand, Input } from './input.ts'
 import type { KeyExchange, SealedKeys } from './key-exchange.ts'
 import { leavingOut, type OnLeftOut } from './leaving-out.ts'
 import { type CallShell, LiveCall } from './live-call.ts'
+import { invitationIn, type PushAction, type PushMembers } from './push.ts'
 
 export interface CallsDeps {
   readonly server: Server

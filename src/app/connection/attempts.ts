@@ -183,7 +183,7 @@ function askToken(step: Step, failures?: number): void {
 
 /** Devices that lost their connections together come back one by one. */
 function pause(step: Step, retryAfterMs: number, failures = step.connection.failures): void {
-  const jitterMs = Math.floor(fullJitterMs(BACK_OFF, failures, () => step.random))
+  const jitterMs = Math.floor(fullJitterMs(BACK_OFF, failures, step.random))
   step.enter({ kind: 'pausing', untilMs: step.nowMs + Math.max(jitterMs, retryAfterMs) }, failures)
 }
 

@@ -3,7 +3,7 @@
  * through lost networks and restarts of the gateway, until `leave`.
  */
 
-import { backOffMs } from '../../back-off.ts'
+import { fullJitterMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
@@ -200,7 +200,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         this.#endStay()
         this.#report(error)
         this.#setState('reconnecting')
-        await pause(backOffMs(BACK_OFF, failures, Math.random), attempts.signal)
+        await pause(fullJitterMs(BACK_OFF, failures, Math.random()), attempts.signal)
       }
     }
   }

@@ -3,7 +3,7 @@
  * events. A lost socket is replaced, and the session claimed again, while its media goes on.
  */
 
-import { backOffMs } from '../../back-off.ts'
+import { fullJitterMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
 
 export type Jsep = RTCSessionDescriptionInit & { readonly e2ee?: boolean }
@@ -214,7 +214,7 @@ export class JanusSession {
         if (this.#isOver) return this.#socket?.close()
         if ((error as CallsignError).code === 'MEDIA_REFUSED') break
         this.#closeQuietly()
-        await new Promise(resolve => setTimeout(resolve, backOffMs(BACK_OFF, failures, Math.random)))
+        await new Promise(resolve => setTimeout(resolve, fullJitterMs(BACK_OFF, failures, Math.random())))
         if (this.#isOver) return
       }
     }

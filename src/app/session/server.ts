@@ -101,11 +101,9 @@ export class Server {
     const isBusy = status === 429 || status === 503
     const isLost = error.code === 'NO_ANSWER' || status === 502 || status === 504
     if (!isBusy && !(isLost && canRepeatLost)) return undefined
-    const { random } = this.platform
-    if (retryAfterS !== undefined) {
-      return retryAfterS > RETRY_AFTER_MAX_S ? undefined : 1000 * (retryAfterS + random())
-    }
-    return fullJitterMs(BACK_OFF, attempt + 1, random)
+    const random = this.platform.random()
+    if (retryAfterS === undefined) return fullJitterMs(BACK_OFF, attempt + 1, random)
+    return retryAfterS > RETRY_AFTER_MAX_S ? undefined : 1000 * (retryAfterS + random)
   }
 
   async #attempt(

@@ -11,7 +11,7 @@ import { TILE_WIDTH } from '../../log/tile.ts'
 import { indexKey } from '../../store/engine/keys.ts'
 import { refusalOfForm } from '../../store/engine/store-form.ts'
 import type { Findings } from './fault.ts'
-import type { RawLog, RecordName } from './raw-log.ts'
+import type { OneRowName, RawLog } from './raw-log.ts'
 
 /** Keys that are known from outside the store. */
 export interface KnownKeys {
@@ -172,8 +172,8 @@ function checkKeys(raw: RawLog, record: typeof MAKER | typeof HEAD, findings: Fi
   }
 }
 
-/** A record's members, of any type; undefined when the value is no record. */
-function decoded(raw: RawLog, table: RecordName, key: string): Readonly<Record<string, unknown>> | undefined {
+/** The members of a record, of whatever kind they are; undefined when it is none. */
+function decoded(raw: RawLog, table: OneRowName, key: string): Readonly<Record<string, unknown>> | undefined {
   const record = attempt(() => raw.record(table, key))
   return typeof record === 'object' && record !== null ? { ...record } : undefined
 }

@@ -6,18 +6,18 @@
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { indexKey, tileKey } from '../../store/engine/keys.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
-import { recordEncoder } from '../../store/engine/open-tables.ts'
+import { rowEncoder } from '../../store/engine/open-tables.ts'
 import type { Snapshot, StoredTable } from '../../store/engine/snapshot.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 /** Tables of rows under binary keys. */
-export type BytesName = Exclude<TableName, RecordName>
-/** Tables with one record. */
-export type RecordName = typeof LOG_TABLES.head | typeof LOG_TABLES.maker
+export type BytesName = Exclude<TableName, OneRowName>
+/** Tables with one row. */
+export type OneRowName = typeof LOG_TABLES.head | typeof LOG_TABLES.maker
 
 export class RawLog {
   readonly #rows: ReadonlyMap<BytesName, StoredTable>
-  readonly #records: ReadonlyMap<RecordName, StoredTable>
+  readonly #records: ReadonlyMap<OneRowName, StoredTable>
   readonly #snapshot: Snapshot
 
   /** `end` releases the moment. */
@@ -31,18 +31,18 @@ export class RawLog {
     this.#snapshot = database.snapshot()
   }
 
-  /** A decoded record, of any type; undefined when it is missing. Throws when it can't be decoded. */
-  record(name: RecordName, key: string): unknown {
+  /** A record decoded: anything at all, or undefined when there is none. Throws when it can't be decoded. */
+  record(name: OneRowName, key: string): unknown {
     const bytes = this.recordBytes(name, key)
-    return bytes && recordEncoder().decode(bytes)
+    return bytes && rowEncoder().decode(bytes)
   }
 
-  recordBytes(name: RecordName, key: string): Uint8Array | undefined {
+  recordBytes(name: OneRowName, key: string): Uint8Array | undefined {
     const table = this.#records.get(name)
     return table === undefined ? undefined : this.#snapshot.read(table, key)
   }
 
-  recordKeys(name: RecordName): Iterable<string> {
+  recordKeys(name: OneRowName): Iterable<string> {
     const table = this.#records.get(name)
     return (table === undefined ? [] : this.#snapshot.keys(table)) as Iterable<string>
   }

@@ -6,18 +6,16 @@
  * skips it. The check has no secret: it only tells whether sealed bytes have the form of sealed bytes.
  */
 
-import { endingKey, TIME_BYTES } from '../../store/engine/expiries.ts'
+import { EXPIRIES, endingKey, TIME_BYTES } from '../../store/engine/expiries.ts'
+import { keyName, lengthsOf } from '../../store/engine/key-parts.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
-import { ACCOUNT_TABLES } from './account-tables.ts'
-import { CALL_TABLES } from './call-tables.ts'
-import { CODE_TABLES } from './code-tables.ts'
-import { CONTACT_TABLES } from './contact-tables.ts'
-import { DEVICE_TABLES } from './device-tables.ts'
+import type { AnyTable, Relation } from '../../store/engine/table.ts'
+import { CHECKED_TABLES } from './checked-tables.ts'
+import { wrongFigures, wrongHead } from './counted-rows.ts'
 import { EndingSet, partsFor } from './endings.ts'
-import { count, flag, oneOf, record } from './form.ts'
-import { MESSAGE_TABLES } from './message-tables.ts'
+import { emptyEntry } from './listed-ids.ts'
+import { brokenChain, strangeList, unloggedKey, unloggedList } from './logged-devices.ts'
 import { StoredRows, UNREADABLE } from './stored-rows.ts'
-import { byBeginning, type TableCheck } from './table-check.ts'
 
 /** A row that is damaged, or that disagrees with another row. */
 export interface RowFault {
@@ -45,39 +43,9 @@ export interface RowReport {
   readonly unread: readonly string[]
 }
 
-/** By name: every table that is not the log's. */
-export const TABLE_CHECKS: Readonly<Record<string, TableCheck>> = {
-  ...ACCOUNT_TABLES,
-  ...DEVICE_TABLES,
-  ...CONTACT_TABLES,
-  ...CALL_TABLES,
-  ...MESSAGE_TABLES,
-  ...CODE_TABLES,
-  expiries: {
-    key: Array.from({ length: 64 }, (_, at) => at + TIME_BYTES + 1),
-    keyAs: key => `kind ${key[TIME_BYTES]}, ${byBeginning(key.subarray(TIME_BYTES + 1))}`,
-    form: oneOf(0),
-    *disagreements(key) {
-      const kind = key[TIME_BYTES]!
-      const length = key.length - TIME_BYTES - 1
-      const owner = OWNERS.get(kind)
-      if (owner === undefined) yield 'nothing ends so'
-      else if (owner.key === 'text' || !owner.key.includes(length))
-        yield 'it names no row that there could be'
-    },
-    remedy: 'the sweep logs a fault for it each minute: restore a backup',
-  },
-  'copy-state': {
-    key: 'text',
-    keyAs: () => 'state',
-    form: record({ number: count, epoch: count, isFilling: flag }),
-    remedy: 'remove the store of this node: it is filled anew from the record',
-  },
-}
-
-/** Throws as reading the store does. */
+/** Throws what reading the store throws. */
 export function checkRows(database: LmdbStore, options: RowCheckOptions = {}): RowReport {
-  const rows = new StoredRows(database, TABLE_CHECKS)
+  const rows = new StoredRows(database, CHECKED_TABLES.values())
   try {
     return new RowCheck(rows, options).run()
   } finally {
@@ -108,7 +76,7 @@ class RowCheck {
     const unread: string[] = []
     // Small tables first: a check that is cut short has then read most of them.
     for (const name of this.#sizes.keys()) {
-      this.#checkTable(name, TABLE_CHECKS[name]!)
+      this.#checkTable(CHECKED_TABLES.get(name)!)
       if (!this.#hasTime) unread.push(name)
     }
     this.#checkEndings()
@@ -116,23 +84,40 @@ class RowCheck {
     return { tables: this.#sizes.size, rows: this.#count, faults: this.#faults, told: this.#told, unread }
   }
 
-  #checkTable(name: string, check: TableCheck): void {
+  #checkTable(table: AnyTable): void {
     if (!this.#hasTime) return
-    for (const { key, value } of this.#rows.rows(name)) {
+    for (const { key, value } of this.#rows.rows(table.name)) {
       this.#count++
-      if (value === UNREADABLE) this.#report(name, check, key, 'the row is not one of its table')
-      else this.#checkRow(name, check, key, value)
+      this.#checkRow(table, key, value)
       if (!this.#step()) return
     }
   }
 
-  #checkRow(name: string, check: TableCheck, key: Buffer, value: unknown): void {
-    const { disagreements, ending } = check
-    for (const what of disagreements?.(key, value, this.#rows) ?? []) this.#report(name, check, key, what)
+  #checkRow(table: AnyTable, key: Buffer, value: unknown): void {
+    if (value === UNREADABLE) return this.#report(table, key, NOT_OF_ITS_TABLE)
+    try {
+      for (const what of this.#disagreements(table, key, value)) this.#report(table, key, what)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      // It has a number that no key has room for.
+      this.#report(table, key, NOT_OF_ITS_TABLE)
+    }
+  }
+
+  *#disagreements(
+    { name, key: parts, description }: AnyTable,
+    key: Buffer,
+    value: unknown,
+  ): Iterable<string> {
+    const { ending, ownKey, relations = [] } = description
+    const own = ownKey?.(key, value)
+    if (own !== undefined && !key.equals(own)) yield `it says that it is ${keyName(parts, Buffer.from(own))}`
+    for (const relation of relations) yield* lackOf(relation, key, value, this.#rows)
+    yield* description.disagreements?.(key, value, this.#rows) ?? []
+    yield* COMPUTED[name]?.(key, value as never, this.#rows) ?? []
     const atMs = ending?.atMs?.(value)
     if (ending === undefined || atMs === undefined) return
-    if (!this.#rows.has('expiries', endingKey(ending.kind, atMs, key)))
-      this.#report(name, check, key, NO_ENDING)
+    if (!this.#rows.has(EXPIRIES.name, endingKey(ending.kind, atMs, key))) yield NO_ENDING
   }
 
   /** Checks that rows have an ending, at any time. */
@@ -144,25 +129,25 @@ class RowCheck {
         endings.add(key)
         if (!this.#step()) return
       }
-      for (const [name, check] of Object.entries(TABLE_CHECKS)) {
-        if (check.ending !== undefined && check.ending.atMs === undefined) {
-          this.#checkEndingsOf(name, check, check.ending.kind, endings)
-        }
+      for (const table of CHECKED_TABLES.values()) {
+        const { ending } = table.description
+        if (ending !== undefined && ending.atMs === undefined)
+          this.#checkEndingsOf(table, ending.kind, endings)
       }
     }
   }
 
-  #checkEndingsOf(name: string, check: TableCheck, kind: number, endings: EndingSet): void {
-    for (const key of this.#rows.keys(name)) {
-      if (endings.lacks(kind, key)) this.#report(name, check, key, NO_ENDING)
+  #checkEndingsOf(table: AnyTable, kind: number, endings: EndingSet): void {
+    for (const key of this.#rows.keys(table.name)) {
+      if (endings.lacks(kind, key)) this.#report(table, key, NO_ENDING)
       if (!this.#step()) return
     }
   }
 
-  #report(table: string, { keyAs, remedy }: TableCheck, key: Buffer, what: string): void {
+  #report({ name, key: parts, description }: AnyTable, key: Buffer, what: string): void {
     this.#faults++
     if (this.#told.length === FAULTS_TOLD_MAX) return
-    this.#told.push({ table, key: keyAs(key), detail: `${what}; ${remedy}` })
+    this.#told.push({ table: name, key: keyName(parts, key), detail: `${what}; ${description.remedy}` })
   }
 
   /** Whether to go on. */
@@ -175,16 +160,51 @@ class RowCheck {
   }
 }
 
+function* lackOf(
+  relation: Relation<unknown>,
+  key: Buffer,
+  value: unknown,
+  rows: StoredRows,
+): Iterable<string> {
+  const under = relation.under(key, value)
+  if (under === undefined) return
+  const tables = [relation.in].flat()
+  const isSo = (other: never) => relation.where!(other, key, value)
+  const isThere = (table: string) =>
+    relation.where === undefined ? rows.has(table, under) : rows.holds(table, under, isSo)
+  if (!tables.some(isThere))
+    yield `${tables.join(' or ')} does not have ${relation.what?.(key, value) ?? 'it'}`
+}
+
+function* misplacedEnding(key: Buffer): Iterable<string> {
+  const lengths = ENDING_KEY_LENGTHS.get(key[TIME_BYTES]!)
+  if (lengths === undefined) return yield 'nothing ends so'
+  const [least, most] = lengths
+  const length = key.length - TIME_BYTES - 1
+  if (length < least || length > most) yield 'it names no row that there could be'
+}
+
+/** By table, beside what descriptions say: rules that compute something from many rows, or from the log. */
+const COMPUTED: Readonly<Record<string, (key: Buffer, value: never, rows: StoredRows) => Iterable<string>>> =
+  {
+    devices: unloggedKey,
+    'devices-removed': unloggedKey,
+    'device-lists': unloggedList,
+    'device-list-chains': brokenChain,
+    'device-lists-pending': strangeList,
+    'id-lists': emptyEntry,
+    'call-history-figures': wrongFigures,
+    'inbox-heads': wrongHead,
+    expiries: misplacedEnding,
+  }
+
+const NOT_OF_ITS_TABLE = 'the row is not one of its table'
 const NO_ENDING = 'expiries has no ending for it, so it stays for ever'
-/** The tables by the kind of their endings. */
-const OWNERS = new Map(
-  Object.values({
-    ...ACCOUNT_TABLES,
-    ...CONTACT_TABLES,
-    ...CALL_TABLES,
-    ...MESSAGE_TABLES,
-    ...CODE_TABLES,
-  }).flatMap(check => (check.ending === undefined ? [] : [[check.ending.kind, check] as const])),
+/** By kind, how long the keys of rows are that end so. */
+const ENDING_KEY_LENGTHS = new Map(
+  [...CHECKED_TABLES.values()].flatMap(({ key, description: { ending } }) =>
+    ending === undefined ? [] : [[ending.kind, lengthsOf(key)] as const],
+  ),
 )
 const FAULTS_TOLD_MAX = 100
 const ROWS_PER_QUESTION = 256

@@ -8,11 +8,13 @@ import { BLOCK_RECORDS, RECORD_BYTES, readRecord } from '../../keyserver/identit
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
+import { lengthsOf } from '../../store/engine/key-parts.ts'
 import { indexKey } from '../../store/engine/keys.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
-import { recordEncoder } from '../../store/engine/open-tables.ts'
+import { rowEncoder } from '../../store/engine/open-tables.ts'
 import type { Snapshot, StoredTable } from '../../store/engine/snapshot.ts'
-import type { TableForm } from './form.ts'
+
+import type { AnyTable, OtherRows } from '../../store/engine/table.ts'
 
 /** The value of a row that can't be decoded, or is not of its form. */
 export const UNREADABLE = Symbol('unreadable')
@@ -24,8 +26,9 @@ export interface StoredRow {
 }
 
 interface OpenTable {
-  readonly check: TableForm
+  readonly table: AnyTable
   readonly rows: StoredTable
+  readonly keyLengths: ReturnType<typeof lengthsOf>
   encoder: Encoder
 }
 
@@ -37,19 +40,19 @@ export interface LoggedKey {
   readonly vrfHash: Uint8Array
 }
 
-export class StoredRows {
+export class StoredRows implements OtherRows {
   readonly #database: LmdbStore
   readonly #tables: ReadonlyMap<string, OpenTable>
   readonly #snapshot: Snapshot
   readonly #bundles: StoredTable | undefined
   readonly #identities: StoredTable | undefined
 
-  /** `end` releases the moment. */
-  constructor(database: LmdbStore, checks: Readonly<Record<string, TableForm>>) {
+  /** `end` lets go of the moment that is read. */
+  constructor(database: LmdbStore, tables: Iterable<AnyTable>) {
     this.#database = database
     const names = new Set(database.tableNames())
-    const known = Object.entries(checks).filter(([name]) => names.has(name))
-    this.#tables = new Map(known.map(([name, check]) => [name, openTable(database, name, check)]))
+    const known = [...tables].filter(({ name }) => names.has(name))
+    this.#tables = new Map(known.map(table => [table.name, openTable(database, table)]))
     const bytesOf = (name: string) => (names.has(name) ? database.storedRows(name) : undefined)
     this.#bundles = bytesOf(LOG_TABLES.bundles)
     this.#identities = bytesOf(LOG_TABLES.identities)
@@ -85,8 +88,8 @@ export class StoredRows {
   }
 
   /**
-   * Whether the row exists and passes `isSo`. True also for an unreadable row, which has a fault of its own, and in a
-   * missing table.
+   * Whether there is such a row and this is so. True where it can't be told: of a row that is unreadable, which is
+   * said of that one, and where there is no such table.
    */
   holds<Value>(name: string, key: Uint8Array, isSo: (value: Value) => boolean): boolean {
     const table = this.#tables.get(name)
@@ -118,22 +121,24 @@ export class StoredRows {
   }
 }
 
-function openTable(database: LmdbStore, name: string, check: TableForm): OpenTable {
-  const rows = database.storedRows(name, check.key === 'text' ? 'text' : 'bytes')
-  return { check, rows, encoder: recordEncoder(check.shapes) }
+function openTable(database: LmdbStore, table: AnyTable): OpenTable {
+  const { name, keys, key, shapes } = table
+  const rows = database.storedRows(name, keys)
+  return { table, rows, keyLengths: lengthsOf(key), encoder: rowEncoder(shapes) }
 }
 
-function decoded(table: OpenTable, key: Uint8Array, bytes: Uint8Array): unknown {
-  const { check } = table
-  if (check.key !== 'text' && !check.key.includes(key.length)) return UNREADABLE
+function decoded(open: OpenTable, key: Uint8Array, bytes: Uint8Array): unknown {
+  const { codec, shapes, row } = open.table
+  const [least, most] = open.keyLengths
+  if (key.length < least || key.length > most) return UNREADABLE
   try {
-    const value: unknown = check.codec === 'bytes' ? bytes : table.encoder.decode(bytes)
-    if (check.form(value)) return value
+    const value: unknown = codec === 'bytes' ? bytes : open.encoder.decode(bytes)
+    if (row.fits(value)) return value
   } catch {
     // Said below.
   }
-  // Broken bytes may have taught the decoder wrong shapes.
-  table.encoder = recordEncoder(check.shapes)
+  // Bytes that are no row may have taught it shapes.
+  open.encoder = rowEncoder(shapes)
   return UNREADABLE
 }
 

@@ -48,7 +48,7 @@ export interface LinkOptions {
    * Hears what the other process sends by `send`, before any later message of it reaches an actor; where a promise is returned,
    * they wait until it has resolved.
    */
-  readonly onMessage?: (message: unknown) => Promise<void> | undefined
+  readonly onMessage?: (message: unknown, link: Link) => Promise<void> | undefined
   /** The answer of an actor of this kind waits for it before it goes to the other process. */
   readonly beforeAnswer?: (kind: string) => Promise<void> | undefined
   /** The other end has said who it is. */
@@ -280,7 +280,7 @@ export class Link implements Port {
   }
 
   #onMessage(message: unknown): void {
-    const until = this.#options.onMessage?.(message)
+    const until = this.#options.onMessage?.(message, this)
     if (until !== undefined) this.#hold(until)
   }
 

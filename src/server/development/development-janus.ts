@@ -12,8 +12,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { JanusAdmin } from '../../media/janus-admin.ts'
 import { JANUS_PROGRAM, janusArguments, writeJanusFiles } from '../../media/janus-files.ts'
+import type { JanusSettings } from '../../media/janus-settings.ts'
 import type { Config } from '../settings/config.ts'
-import type { JanusSettings } from '../settings/janus-settings.ts'
 
 /**
  * The configuration with a gateway, once it answers; the same where there is one already, none is wanted or none can be
@@ -72,8 +72,8 @@ function spawnBound(command: readonly string[], log: number): ChildProcess {
   return spawn(bound[0]!, bound.slice(1), { stdio: ['ignore', log, log] })
 }
 
-async function answers(child: ChildProcess, { adminUrl, adminSecret }: JanusSettings): Promise<boolean> {
-  const admin = new JanusAdmin({ adminUrl, adminSecret })
+async function answers(child: ChildProcess, settings: JanusSettings): Promise<boolean> {
+  const admin = new JanusAdmin(settings)
   const untilMs = performance.now() + START_MS_MAX
   let hasEnded = false
   child.once('error', () => {

@@ -122,7 +122,7 @@ export class FrontProcesses {
   #startLater(name: string, failures: number): void {
     if (this.#isStopping) return
     const { world } = this.#deps
-    const pauseMs = backOffMs(BACK_OFF, failures, () => world.random())
+    const pauseMs = backOffMs(BACK_OFF, failures, world.random())
     const cancel = this.#after(pauseMs, () => {
       this.#cancelStarts.delete(cancel)
       this.#restarts++

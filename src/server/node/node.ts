@@ -8,6 +8,7 @@ import { SignalError } from '../../errors.ts'
 import { NodeServer } from '../../fronts/link/node-sockets.ts'
 import { COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
 import { WriterLink } from '../../fronts/writer-link.ts'
+import { WriterPort } from '../../fronts/writer-port.ts'
 import { type LogMaker, LogStore } from '../../keyserver/log-store.ts'
 import type { Registration } from '../../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../../limits.ts'
@@ -16,18 +17,12 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { PostgresLedger } from '../../store/postgres/ledger.ts'
 import type { LedgerState, WriterState } from '../../store/postgres/writer-row.ts'
-import type { GrpcServer } from '../../transport/grpc.ts'
+import type { GrpcServer, Register } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
 import { Newcomers } from '../../transport/newcomers.ts'
 import { OwnAddresses } from '../addresses.ts'
 import { FrontDesks } from '../fronts/front-desks.ts'
-import {
-  operatorServer,
-  publicRoutes,
-  type Register,
-  registrationServer,
-  renewCertificates,
-} from '../listeners.ts'
+import { operatorServer, publicRoutes, registrationServer, renewCertificates } from '../listeners.ts'
 import { assertMaker, type Keys, makerOf, type OpenedLog, openCopiedLog, readKeys } from '../open-log.ts'
 import { chosenPort, openPort, openPorts } from '../process/listening.ts'
 import { actorSystem, type Process } from '../process/process.ts'
@@ -35,20 +30,20 @@ import type { RunningServer, StartDeps } from '../process/running-server.ts'
 import type { Stops } from '../process/stages.ts'
 import { stopProcess } from '../process/stop-process.ts'
 import { VERSION } from '../process/version.ts'
-import type { FollowingNode, NodeRole, WritingNode } from '../role.ts'
 import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
 import { startWriter } from '../writer/writer.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
+import type { FollowingNode, NodeRole, WritingNode } from './node-role.ts'
 
 /** Resolves when the node serves, as the writer or beside it. Throws as `start`. */
 export async function startNode(
   context: Process,
   node: NodeConfig,
   { say, knownCheckpoint }: Pick<StartDeps, 'say' | 'knownCheckpoint'>,
-): Promise<RunningServer> {
+): Promise<Node> {
   const { world, logger } = context
   const ledger = await PostgresLedger.open({
     url: node.databaseUrl,
@@ -75,7 +70,7 @@ interface NodeDeps {
   readonly knownCheckpoint: string | undefined
 }
 
-class Node implements RunningServer {
+export class Node implements RunningServer {
   readonly #context: Process
   readonly #node: NodeConfig
   readonly #deps: NodeDeps
@@ -248,6 +243,7 @@ class Node implements RunningServer {
     const { world, logger, fatal } = this.#context
     const isStarting = () => this.#context.phase === 'starting'
     return new WriterLink({
+      port: new WriterPort(),
       self: { name: `${this.#node.name}/registrations`, version: VERSION },
       system: this.#system,
       serves: new Map(),

@@ -1,6 +1,7 @@
 /** The end of a process by a fault. */
 
-import { SignalError } from '../../errors.ts'
+import { messageOf, SignalError } from '../../errors.ts'
+import type { Logger } from '../../operations/log.ts'
 import { isLmdbWriting } from '../../store/engine/lmdb-writes.ts'
 import { ConfigError } from '../settings/config.ts'
 
@@ -8,6 +9,14 @@ import { ConfigError } from '../settings/config.ts'
 export function endProcess(): never {
   if (isLmdbWriting()) process.kill(process.pid, 'SIGKILL')
   process.exit(1)
+}
+
+/** Ends a process that can't say what its state is any more. */
+export function endByFault(logger: Logger, error: unknown): never {
+  logger.fatal({ event: 'fatal', err: error })
+  logger.flush()
+  process.stderr.write(`callsign: ${messageOf(error)}\n`)
+  endProcess()
 }
 
 /** One sentence for a fault that an operator can mend; anything else is ours, with its stack. */

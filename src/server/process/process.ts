@@ -1,6 +1,6 @@
 /** Shared by every part of the process: settings, clocks, figures, the version, and how it ends when it must. */
 
-import { messageOf, SignalError } from '../../errors.ts'
+import { SignalError } from '../../errors.ts'
 import { DevConsole } from '../../operations/console/console.ts'
 import { observeHost, observeProcess } from '../../operations/host-figures.ts'
 import type { Logger } from '../../operations/log.ts'
@@ -13,7 +13,7 @@ import { ActorSystem } from '../../runtime/system.ts'
 import { isEchoOfFailedCommit } from '../../store/engine/write-failure.ts'
 import type { RefusedRequest } from '../../transport/http-deps.ts'
 import { type Config, ConfigError } from '../settings/config.ts'
-import { endProcess } from './end-process.ts'
+import { endByFault } from './end-process.ts'
 import { VERSION } from './version.ts'
 
 type Phase =
@@ -61,12 +61,7 @@ export class Process {
   }
 
   /** Ends the process: it can't say what its state is any more. */
-  readonly fatal = (error: unknown): never => {
-    this.logger.fatal({ event: 'fatal', err: error })
-    this.logger.flush()
-    process.stderr.write(`callsign: ${messageOf(error)}\n`)
-    endProcess()
-  }
+  readonly fatal = (error: unknown): never => endByFault(this.logger, error)
 
   readonly #onUnhandled = (error: unknown): void => {
     if (!isEchoOfFailedCommit(error)) this.fatal(error)

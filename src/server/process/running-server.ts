@@ -2,7 +2,6 @@
 
 import type { Addresses } from '../../fronts/messages.ts'
 import type { Logger } from '../../operations/log.ts'
-import type { Role } from '../role.ts'
 import type { Config } from '../settings/config.ts'
 
 /** The addresses of the server, and the keys that verify its log. */
@@ -14,8 +13,6 @@ export interface Ready extends Addresses {
 
 export interface RunningServer {
   readonly ready: Ready
-  /** The process's role at this moment. */
-  readonly role: Role
   /** Says that the server is ready. */
   announce(): void
   /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */

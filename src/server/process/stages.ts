@@ -36,6 +36,11 @@ export const STOP_STAGES = [
 
 export type StopStage = (typeof STOP_STAGES)[number]
 
+/** The role of a process whose parts have all ended. */
+export interface Stopped {
+  readonly kind: 'stopped'
+}
+
 /** How one part of a process ends. Parts that end in the same stage don't need one another. */
 export type Stops = { readonly [Stage in StopStage]?: () => unknown }
 

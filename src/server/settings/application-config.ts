@@ -16,10 +16,11 @@ import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../..
 import { messageOf } from '../../errors.ts'
 import { type AppleOptions, AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from '../../identity/identity-token.ts'
+import type { JanusSettings } from '../../media/janus-settings.ts'
 import { BUNDLE_ID_PATTERN } from '../../schema/device.ts'
 import type { IdForm } from '../../schema/json.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
-import { type JanusSettings, readJanusSettings } from './janus-settings.ts'
+import { readJanusSettings } from './janus-settings.ts'
 
 export interface ApplicationConfig {
   readonly idsAs: IdForm

@@ -1,23 +1,7 @@
 /** Settings of the media gateway. */
 
-import { type EnvironmentReader, type Listener, PORTS } from './environment.ts'
-
-export interface JanusSettings {
-  /** Its Admin API, such as `http://127.0.0.1:7088/admin`. */
-  readonly adminUrl: string
-  readonly adminSecret: string
-  readonly adminKey: string
-  readonly tokenSecret: string
-  /** Where devices connect. */
-  readonly clientUrl: string
-  readonly events?: JanusEventsSettings
-}
-
-/** Where the gateway sends its events, and what it says to be let in. */
-export interface JanusEventsSettings extends Listener {
-  readonly user: string
-  readonly password: string
-}
+import type { JanusEventsSettings, JanusSettings } from '../../media/janus-settings.ts'
+import { type EnvironmentReader, PORTS } from './environment.ts'
 
 /** None of them set: calls have their media without a gateway of ours. */
 export function readJanusSettings(reader: EnvironmentReader): { readonly janus?: JanusSettings } {

@@ -3,23 +3,32 @@
 import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
 import type { ApiDeps } from '../../api/deps.ts'
+import { RequestRates } from '../../api/table/request-rates.ts'
 import { lasts } from '../../domain/accounts/session.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
 import { isOnLanOnly } from '../addresses.ts'
-import { type Application, admitOf, openApplication } from '../application.ts'
 import { openStores, type Stores } from '../application-stores.ts'
 import { CallRooms } from '../call-rooms.ts'
-import type { StartedApplication } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
-import { Signalling } from '../signalling.ts'
+import { admitOf } from '../reads.ts'
+import { ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
 import { startUpkeep } from './upkeep.ts'
+import { type Application, openApplication } from './writes.ts'
+
+export interface StartedApplication extends Application {
+  readonly stores: Stores
+  readonly rooms: CallRooms
+  readonly liveConnections: LiveConnections
+  readonly authentication: Authentication
+  readonly signalling: Signalling
+}
 
 interface ApplicationDeps {
   readonly publicUrl: () => string
@@ -88,9 +97,12 @@ function openLive(
   const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
   const signalling = new Signalling({
     ...shared,
-    rooms,
+    actors: ownActors(system, rooms, {
+      connections: liveConnections,
+      hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
+      devConsole,
+    }),
     connections: liveConnections,
-    hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
     authenticate: authorization => authentication.requesterOf(authorization),
     runConnect: connect => newcomers.run(connect),
     isDevelopment,
@@ -113,8 +125,8 @@ function open(
     isDevelopment: config.isDevelopment,
     relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
     rateLimits: config.rateLimits,
+    requestRates: config.rateLimits && new RequestRates(config.rateLimits, world.monotonicMs),
     nowMs: world.nowMs,
-    monotonicMs: world.monotonicMs,
     randomBytes: pooledRandomBytes,
     publicUrl,
     register,

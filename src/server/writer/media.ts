@@ -10,6 +10,7 @@ import { GatewayError } from '../../media/gateway.ts'
 import { JanusAdmin } from '../../media/janus-admin.ts'
 import { JanusEvents } from '../../media/janus-events.ts'
 import { JanusGateway } from '../../media/janus-gateway.ts'
+import type { JanusSettings } from '../../media/janus-settings.ts'
 import { RoomSweep } from '../../media/room-sweep.ts'
 import { RoomTokens } from '../../media/room-tokens.ts'
 import type { Logger } from '../../operations/log.ts'
@@ -19,7 +20,6 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { CallIndex } from '../../store/calls/call-index.ts'
 import { forEver } from '../process/for-ever.ts'
 import type { Process } from '../process/process.ts'
-import type { JanusSettings } from '../settings/janus-settings.ts'
 
 export interface MediaDeps {
   readonly settings: JanusSettings
@@ -45,10 +45,9 @@ export class Media {
 
   constructor(deps: MediaDeps) {
     const { settings, secrets, system, monotonicMs } = deps
-    const { adminUrl, adminSecret, adminKey } = settings
     const tokens = new RoomTokens(settings)
     this.#deps = deps
-    this.#admin = new JanusAdmin({ adminUrl, adminSecret, onRequest: this.#onRequest })
+    this.#admin = new JanusAdmin(settings, this.#onRequest)
     this.#events = new JanusEvents({
       tokens,
       monotonicMs,
@@ -57,7 +56,7 @@ export class Media {
     })
     this.#gateway = new JanusGateway({
       admin: this.#admin,
-      adminKey,
+      adminKey: settings.adminKey,
       roomKey: secrets.mediaRoom,
       tokens,
       sessionsOf: this.#events.sessionsOf,
@@ -102,11 +101,11 @@ export class Media {
     const { settings, metrics, logger } = this.#deps
     if (settings.events === undefined) return
     try {
-      this.#listener = await listenForEvents({
-        ...settings.events,
-        take: events => this.#events.take(events),
-        onAnswered: status => metrics.mediaEvents.inc({ status: String(status) }),
-      })
+      this.#listener = await listenForEvents(
+        settings.events,
+        events => this.#events.take(events),
+        status => metrics.mediaEvents.inc({ status: String(status) }),
+      )
     } catch (error) {
       const { host, port } = settings.events
       logger.error({ event: 'media-events-not-taken', host, port, ...reasonOf(error) })

@@ -5,8 +5,8 @@ import { outboxKind } from '../../../actors/outbox.ts'
 import { channelOf, LANES } from '../../domain/messages/outbox-message.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { Store } from '../../store/engine/store.ts'
-import type { Application } from '../application.ts'
 import type { Process } from '../process/process.ts'
+import type { Application } from './writes.ts'
 
 export function startOutbox(
   { metrics, logger }: Process,

@@ -1,8 +1,8 @@
 /** The writer's recurring work: ends expired rows, and finishes device lists that the log took late. */
 
-import type { Application } from '../application.ts'
 import { forEver } from '../process/for-ever.ts'
 import type { Process } from '../process/process.ts'
+import type { Application } from './writes.ts'
 
 export function startUpkeep(context: Process, { sweep, expire, lists }: Application): void {
   context.world.every(SWEEP_MS, sweep)

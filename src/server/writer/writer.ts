@@ -6,14 +6,14 @@
 import { FrontLinks } from '../../fronts/front-links.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
+import type { Register } from '../../transport/grpc.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
-import type { Register, StartedApplication } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { startWitnessing } from '../witnessing.ts'
 import { registrationOf, startAppender } from './appender.ts'
-import { startApplication } from './application.ts'
+import { type StartedApplication, startApplication } from './application.ts'
 
 export interface Writer {
   readonly log: OpenedLog

@@ -1,24 +1,19 @@
 /** Users and their sign-in methods; one identifier belongs to one method of one user. */
 
 import { identifierOf, type LoginMethod, type User } from '../../domain/accounts/account.ts'
-import type { MethodId, UserId } from '../../domain/ids.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { idsKey, textKey, userInKey } from '../engine/keys.ts'
-import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
+import type { Change, Store, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
-
-/** Whose an identifier is. */
-export interface MethodOwner {
-  readonly userId: UserId
-  readonly methodId: MethodId
-}
+import { LOGIN_METHOD_OWNERS, LOGIN_METHODS, type MethodOwner, USERS } from './account-tables.ts'
 
 export class AccountStore {
   readonly #displayNames: WatchedCache<UserId, string>
 
   constructor(database: Pick<Store, 'watch'>) {
-    this.#displayNames = new WatchedCache(database, [{ name: 'users' }], userInKey, PEOPLE_KEPT_MAX)
+    this.#displayNames = new WatchedCache(database, [USERS], userInKey, PEOPLE_KEPT_MAX)
   }
 
   read(view: View, userId: UserId): User | undefined {
@@ -75,15 +70,3 @@ export class AccountStore {
     change.remove(USERS, idsKey(userId))
   }
 }
-
-/** Rows of the table `users`. */
-export const USER_SHAPES = [
-  ['displayName', 'createdAtMs', 'settings', 'primaryMethodId', 'acceptLanguage'],
-  ['discoverableByEmail', 'discoverableByPhone', 'callsFromContactsOnly'],
-]
-/** Rows of the table `login-methods`. */
-export const METHOD_SHAPES = [['kind', 'key', 'shown', 'id', 'addedAtMs', 'lastUsedAtMs']]
-const USERS = recordTable<User>('users', USER_SHAPES)
-/** All of a user's in one record: they are few, and read together. */
-const LOGIN_METHODS = recordTable<readonly LoginMethod[]>('login-methods', METHOD_SHAPES)
-const LOGIN_METHOD_OWNERS = recordTable<MethodOwner>('login-method-owners')

@@ -5,7 +5,8 @@ import type { Address } from '../../domain/accounts/challenge.ts'
 import { type CodeCounts, countsEndMs, NO_COUNTS } from '../../domain/accounts/code-counts.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
+import { CODE_COUNTS } from './code-tables.ts'
 
 export class CodeCountTable {
   readonly #expiries: Expiries
@@ -38,4 +39,3 @@ export class CodeCountTable {
 function keyOf({ kind, key }: Address): Uint8Array {
   return textKey(addressIdentifier(kind, key))
 }
-const CODE_COUNTS = recordTable<CodeCounts>('code-counts')

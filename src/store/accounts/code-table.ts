@@ -10,7 +10,8 @@ import {
 } from '../../domain/accounts/challenge.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
+import { CHALLENGES, CODES } from './code-tables.ts'
 
 /** A code as it is stored, and under which key. */
 export interface FoundCode {
@@ -99,7 +100,3 @@ export class CodeTable {
 
 /** 16 bytes; the last character holds two of their bits, and no other spelling is taken. */
 const CHALLENGE_ID_FORM = /^[A-Za-z0-9_-]{21}[AQgw]$/
-/** By `codeName`. */
-const CODES = recordTable<Code>('codes')
-/** The key of the code of each challenge. */
-const CHALLENGES = recordTable<Uint8Array>('challenges')

@@ -4,7 +4,8 @@ import { type CodeTry, guessedForMs, slowedForMs } from '../../domain/accounts/g
 import { NO_TALLY, type Tally, tallyConfirmed, tallyEndMs, tallyMade } from '../../domain/tally.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
+import { CODE_TRIES } from './code-tables.ts'
 
 export class GuessWatch {
   readonly #expiries: Expiries
@@ -62,4 +63,3 @@ function networkKey(network: string): Uint8Array {
 }
 
 const ALL = textKey('all')
-const CODE_TRIES = recordTable<Tally>('code-tries')

@@ -7,15 +7,10 @@
 import { decode, encode } from 'msgpackr'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { Sealed } from '../tables/sealed.ts'
-
-interface Row {
-  /** SHA-256 of the request's `Idempotency-Key`. */
-  readonly attempt?: Uint8Array
-  readonly sealedOutcome?: Uint8Array
-}
+import { IDENTITY_TOKENS } from './account-tables.ts'
 
 /** One use of a token: `attempt` is the request's `Idempotency-Key`, undefined for a request that is not repeated. */
 export interface TokenUse {
@@ -61,4 +56,3 @@ export class IdentityTokenStore {
 
 /** A token that was accepted in its last moment is still on its way here. */
 const UNDER_WAY_MS = 60_000
-const IDENTITY_TOKENS = recordTable<Row>('identity-tokens')

@@ -18,8 +18,9 @@ import type { UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { AccountStore } from './account-store.ts'
+import { KNOWN_SIGN_INS } from './account-tables.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** By what a request for a code may be known. */
@@ -116,4 +117,3 @@ export class KnownSignInStore {
 
 const NOBODY = 0n as UserId
 const DIGEST_BYTES = 16
-const KNOWN_SIGN_INS = recordTable<KnownSignIns>('known-sign-ins')

@@ -39,10 +39,7 @@ export class LoginMethods {
 
   /** The user's methods, oldest first, and the primary. Throws `USER_NOT_FOUND` when the account was erased. */
   held(view: View, userId: UserId): MethodsHeld {
-    const { accounts } = this.#deps
-    const user = accounts.read(view, userId)
-    if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
-    return { methods: accounts.methodsOf(view, userId), primaryMethodId: user.primaryMethodId }
+    return methodsHeld(view, this.#deps.accounts, userId)
   }
 
   /**
@@ -153,6 +150,13 @@ export class LoginMethods {
   #tellDevices(change: Change, { userId, deviceId }: ChangeRequest): void {
     this.#deps.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
   }
+}
+
+/** Throws `USER_NOT_FOUND` when the account was erased. */
+export function methodsHeld(view: View, accounts: AccountStore, userId: UserId): MethodsHeld {
+  const user = accounts.read(view, userId)
+  if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
+  return { methods: accounts.methodsOf(view, userId), primaryMethodId: user.primaryMethodId }
 }
 
 function refusal(code: ErrorCode): SignalError {

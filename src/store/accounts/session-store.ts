@@ -6,8 +6,9 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SESSIONS_KEPT_MAX } from '../../limits.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, rangeOf } from '../engine/keys.ts'
-import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
+import type { Change, Store, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
+import { SESSIONS, SESSIONS_BY_USER } from './account-tables.ts'
 
 export interface SessionTables {
   readonly database: Store
@@ -26,7 +27,7 @@ export class SessionStore {
     this.#database = database
     this.#expiries = expiries
     this.#lifetimes = lifetimes
-    this.#kept = new WatchedCache(database, [{ name: 'sessions' }], sessionName, SESSIONS_KEPT_MAX)
+    this.#kept = new WatchedCache(database, [SESSIONS], sessionName, SESSIONS_KEPT_MAX)
     expiries.define(EXPIRY.session, (change, sessionId) => this.#expire(change, sessionId))
   }
 
@@ -130,19 +131,3 @@ export function sessionIdOf(name: string): Uint8Array {
 }
 
 const USER_BYTES = 8
-const SHAPE = [
-  'userId',
-  'generation',
-  'rotatedAtMs',
-  'isPairUsed',
-  'createdAtMs',
-  'authenticatedAtMs',
-  'lastUsedAtMs',
-  'endsAtMs',
-  'methods',
-  'userAgent',
-]
-/** Rows of the table `sessions`: without a device, and bound to one. */
-export const SESSION_SHAPES = [SHAPE, [...SHAPE, 'deviceId']]
-const SESSIONS = recordTable<Session>('sessions', SESSION_SHAPES)
-const SESSIONS_BY_USER = recordTable<0>('sessions-by-user')

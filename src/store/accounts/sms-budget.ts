@@ -22,7 +22,8 @@ import {
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, type Store, textKeyTable, type View } from '../engine/store.ts'
+import type { Change, Store, View } from '../engine/store.ts'
+import { SMS_DIAL_CODES, SMS_TALLIES } from './code-tables.ts'
 
 /** A message that is to be paid for: to whom, and who asks for it. */
 export interface PaidMessage {
@@ -141,7 +142,3 @@ function tallyKey(scope: SmsScope, name: string): Uint8Array {
 const ALL = 'all'
 /** Stops that are remembered, so that each is reported once; beyond it the one reported longest ago is reported again. */
 const STOPS_KEPT_MAX = 10_000
-/** By range and network. */
-const SMS_TALLIES = recordTable<Tally>('sms-tallies')
-/** By calling code; for all under `ALL`. */
-const SMS_DIAL_CODES = textKeyTable<Tally>('sms-dial-codes')

@@ -11,8 +11,9 @@ import { lastOf } from '../../last-of.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
+import { CALL_HISTORY, FIGURES, type Figures, type StoredHistoryRow } from './call-tables.ts'
 
 /** A place in the list. Its row may be gone by now. */
 export interface CallHistoryPlace {
@@ -21,21 +22,10 @@ export interface CallHistoryPlace {
   readonly id: bigint
 }
 
-/** As it is stored: its people packed, once for all rows of a call. */
-export interface StoredHistoryRow extends Omit<CallHistoryRow, 'people'> {
-  readonly people: Uint8Array
-}
-
 /** A row in the place of another, which may be another call's. */
 interface Replacement {
   readonly before: StoredHistoryRow | undefined
   readonly after: CallHistoryRow | undefined
-}
-
-/** The counts of a user's rows. */
-export interface Figures {
-  readonly count: number
-  readonly missed: number
 }
 
 type CallHistoryStoreDeps = Pick<StoreDeps, 'database' | 'expiries'>
@@ -235,44 +225,14 @@ function rowKey(userId: UserId, { atMs, id }: CallHistoryPlace): Uint8Array {
 }
 
 function callInKey(key: Uint8Array): bigint {
-  return placeInKey(key).id
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(CALL_AT)
 }
 
-/** The call that a key of `call-history` is of. */
-export function placeInKey(key: Uint8Array): CallHistoryPlace {
-  const bytes = Buffer.from(key.buffer, key.byteOffset, key.length)
-  return { atMs: bytes.readUIntBE(TIME_AT, 6), id: bytes.readBigUInt64BE(CALL_AT) }
-}
-
-/** Records of `call-history`. */
-export const CALL_HISTORY_SHAPES = [
-  [
-    'callId',
-    'direction',
-    'status',
-    'isVideo',
-    'isGroup',
-    'createdAtMs',
-    'startedAtMs',
-    'endedAtMs',
-    'talkedMs',
-    'seen',
-    'people',
-  ],
-]
-/** Rows of the table `call-history-figures`. */
-export const FIGURES_SHAPES = [['count', 'missed']]
-/** In a key, behind the user. */
-const TIME_AT = 8
+const NO_ROWS: Figures = { count: 0, missed: 0 }
 /** In a key, behind user and time. */
 const CALL_AT = 14
-const NO_ROWS: Figures = { count: 0, missed: 0 }
 /** Contract 4.6. */
 const ROWS_MAX = 1_000
 const KEPT_MS = 90 * 86_400_000
 const ID_MAX = 2n ** 64n - 1n
 const FIGURES_KEPT_MAX = 8_192
-
-/** By user, time and call. */
-export const CALL_HISTORY = recordTable<StoredHistoryRow>('call-history', CALL_HISTORY_SHAPES)
-const FIGURES = recordTable<Figures>('call-history-figures', FIGURES_SHAPES)

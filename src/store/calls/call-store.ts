@@ -14,7 +14,7 @@ import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { callInKey, idsKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
@@ -22,6 +22,7 @@ import type { StoreDeps } from '../tables/deps.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../tables/idempotency-store.ts'
 import { Sealed } from '../tables/sealed.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
+import { CALLS, CALLS_ENDED } from './call-tables.ts'
 
 export interface CallStoreDeps extends StoreDeps {
   readonly inbox: Pick<InboxStore, 'dropInvitation'>
@@ -47,7 +48,7 @@ export class CallStore {
   constructor(deps: CallStoreDeps) {
     this.#deps = deps
     this.#sealed = new Sealed(deps.secrets, deps.randomBytes, 'call')
-    this.#ringing = new WatchedCache(deps.database, [{ name: 'calls' }], callInKey, RINGING_CALLS_KEPT_MAX)
+    this.#ringing = new WatchedCache(deps.database, [CALLS], callInKey, RINGING_CALLS_KEPT_MAX)
     deps.expiries.define(EXPIRY.endedCall, (change, key) => void change.remove(CALLS_ENDED, key))
   }
 
@@ -167,8 +168,6 @@ function assertBegins(change: Change, callId: CallId, expected: Uint8Array | und
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
 }
 
-const CALLS = recordTable<Uint8Array>('calls')
-const CALLS_ENDED = recordTable<Uint8Array>('calls-ended')
 const ENDED_KEPT_MS = 86_400_000
 /** As many calls as are pushed at a time, and some more. */
 const RINGING_CALLS_KEPT_MAX = 1_024

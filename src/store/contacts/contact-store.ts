@@ -32,10 +32,11 @@ import {
 import type { RequestId, UserId } from '../../domain/ids.ts'
 import type { Badge, NoticeBody } from '../../domain/messages/notice.ts'
 import { idsKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { DeferredTasks } from '../tables/deferred-tasks.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { type IdLists, LIST, type ListEntry, type ListRange } from '../tables/id-lists.ts'
+import { BLOCKS, CONTACTS } from './contact-tables.ts'
 import { FriendRequestTable, type OpenRange } from './friend-request-table.ts'
 
 export interface ContactStoreDeps extends StoreDeps {
@@ -381,8 +382,6 @@ export class ContactStore {
   }
 }
 
-/** Rows of the table `contacts`. */
-export const LINK_SHAPES = [['sinceMs']]
 /** Most are: each idle connection remembers the badge that it was told. */
 const NO_BADGE: Badge = { total: 0, friendRequests: 0, missedCalls: 0 }
 
@@ -392,7 +391,3 @@ function bothWays(one: UserId, other: UserId): readonly (readonly [UserId, UserI
     [other, one],
   ]
 }
-
-const CONTACTS = recordTable<Link>('contacts', LINK_SHAPES)
-/** By blocker and blocked: since when, milliseconds since 1970. */
-const BLOCKS = recordTable<number>('blocks')

@@ -12,28 +12,16 @@ import {
   isOpenToSender,
   REQUEST_OPEN_MS,
 } from '../../domain/contacts/friend-request.ts'
-import type { RequestId, UserId } from '../../domain/ids.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { StoreDeps } from '../tables/deps.ts'
-import { type IdLists, LIST, type List, type ListEntry, type ListRange } from '../tables/id-lists.ts'
+import { type IdLists, LIST, type ListEntry, type ListRange } from '../tables/id-lists.ts'
 import { Sealed } from '../tables/sealed.ts'
-
-interface Row extends Omit<FriendRequest, 'message'> {
-  /** Sealed. */
-  readonly message?: Uint8Array
-}
-
-/** The requests of one user to another. */
-interface Direction {
-  /** The newest request that is open to its sender. */
-  readonly requestId?: RequestId
-  /** Until then requests do not reach the receiver. */
-  readonly quietUntilMs?: number
-}
+import { DIRECTIONS, FRIEND_REQUESTS, listsOf, type StoredRequest } from './contact-tables.ts'
 
 /** A part of the requests that are open at `nowMs`. */
 export interface OpenRange extends Omit<ListRange, 'sinceMs'> {
@@ -140,13 +128,13 @@ export class FriendRequestTable {
     return requests.filter(request => isOpenToReceiver(request, change.nowMs))
   }
 
-  #sealed({ message, ...request }: FriendRequest): Row {
+  #sealed({ message, ...request }: FriendRequest): StoredRequest {
     if (message === undefined) return request
     return { ...request, message: this.#messages.seal(Buffer.from(message)) }
   }
 
   /** Without its message where another secret has sealed it. */
-  #opened({ message, ...request }: Row): FriendRequest {
+  #opened({ message, ...request }: StoredRequest): FriendRequest {
     const plain = message && this.#messages.open(message)
     return plain === undefined ? request : { ...request, message: Buffer.from(plain).toString('utf8') }
   }
@@ -197,17 +185,6 @@ export class FriendRequestTable {
   }
 }
 
-/** Whose lists a request is in. Both keep it to its end, so that what is left of a user is found. */
-export function listsOf(request: Omit<FriendRequest, 'message'>): readonly (readonly [UserId, List])[] {
-  const { senderId, receiverId, state, isShown, isDelivered, closedAtMs } = request
-  const senders = closedAtMs !== undefined ? LIST.closedRequests : isShown ? LIST.outgoing : LIST.unshown
-  const receivers = state === 'pending' && isDelivered ? LIST.incoming : LIST.closedRequests
-  return [
-    [senderId, senders],
-    [receiverId, receivers],
-  ]
-}
-
 function entryOf({ createdAtMs, requestId }: FriendRequest): ListEntry {
   return { atMs: createdAtMs, id: requestId }
 }
@@ -216,6 +193,3 @@ function entryOf({ createdAtMs, requestId }: FriendRequest): ListEntry {
 function oldestOpenMs(nowMs: number): number {
   return nowMs - REQUEST_OPEN_MS + 1
 }
-
-const FRIEND_REQUESTS = recordTable<Row>('friend-requests')
-const DIRECTIONS = recordTable<Direction>('friend-request-directions')

@@ -9,24 +9,9 @@ import type { TokenId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idInKey, idsKey, rangeOf } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import { type IdLists, LIST, type ListRange } from '../tables/id-lists.ts'
-
-export interface ShareToken {
-  readonly userId: UserId
-  readonly tokenId: TokenId
-  readonly label?: string
-  /** The last four characters: enough for its owner to know it by. */
-  readonly lastCharacters: string
-  /** SHA-256 of the token's bytes. */
-  readonly hash: Uint8Array
-  readonly createdAtMs: number
-  readonly expiresAtMs: number
-  readonly usesMax: number
-  readonly uses: number
-  /** When it was revoked or used for the last time. */
-  readonly overAtMs?: number
-}
+import { SHARE_TOKENS, type ShareToken, TOKENS_BY_HASH } from './contact-tables.ts'
 
 /** The owner's terms for a token. */
 export type ShareTokenTerms = Pick<
@@ -158,7 +143,3 @@ function hashOf(bytes: Uint8Array): Buffer {
 
 /** How long an expired token answers that it has expired. */
 const OVER_KEPT_MS = 30 * 86_400_000
-
-const SHARE_TOKENS = recordTable<ShareToken>('share-tokens')
-/** The key of the token that has this hash. */
-const TOKENS_BY_HASH = recordTable<Uint8Array>('share-tokens-by-hash')

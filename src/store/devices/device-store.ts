@@ -16,37 +16,17 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { idInKey, idsKey, rangeOf, textKey, userInKey } from '../engine/keys.ts'
-import { type Change, recordTable, type Store, type Table, type View } from '../engine/store.ts'
+import type { Change, Store, View } from '../engine/store.ts'
+import type { Table } from '../engine/table.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
-
-const KEY_SHAPE = ['deviceId', 'info', 'publicKey', 'keyAlgorithm', 'publicKeyIndex', 'publicKeyHash']
-const TIMES_SHAPE = ['createdAtMs', 'lastSeenAtMs']
-const PUSH_SHAPES = [
-  ['apnsToken', 'bundleId', 'registeredAtMs'],
-  ['fcmToken', 'registeredAtMs'],
-]
-/** With push tokens from the registration on, without, and with some that came later. */
-export const DEVICE_SHAPES = [
-  [...KEY_SHAPE, 'push', ...TIMES_SHAPE],
-  [...KEY_SHAPE, ...TIMES_SHAPE],
-  [...KEY_SHAPE, ...TIMES_SHAPE, 'push'],
-  ...PUSH_SHAPES,
-]
-const PENDING_SHAPE = ['deviceId', 'sessionId', 'info', 'publicKey', 'keyAlgorithm']
-export const PENDING_SHAPES = [
-  [...PENDING_SHAPE, 'push', 'startedAtMs'],
-  [...PENDING_SHAPE, 'startedAtMs'],
-  ...PUSH_SHAPES,
-]
-/** Rows of `device-keys` and `push-tokens`. */
-export const OWNER_SHAPES = [['userId', 'deviceId']]
-
-/** Active devices, at most ten to a user, however many were removed. */
-const DEVICES = recordTable<Device>('devices', DEVICE_SHAPES)
-const REMOVED = recordTable<Device>('devices-removed')
-const PENDING = recordTable<PendingDevice>('devices-pending', PENDING_SHAPES)
-const KEY_OWNERS = recordTable<KeyOwner>('device-keys', OWNER_SHAPES)
-const TOKEN_HOLDERS = recordTable<KeyOwner>('push-tokens', OWNER_SHAPES)
+import {
+  DEVICE_KEYS,
+  DEVICES,
+  DEVICES_PENDING,
+  DEVICES_REMOVED,
+  PUSH_TOKENS,
+  tokenKey,
+} from './device-tables.ts'
 
 export class DeviceStore {
   readonly #store: Store
@@ -62,7 +42,7 @@ export class DeviceStore {
   /** The device, also a removed one. */
   read(view: View, userId: UserId, deviceId: DeviceId): Device | undefined {
     const key = idsKey(userId, deviceId)
-    return view.get(DEVICES, key) ?? view.get(REMOVED, key)
+    return view.get(DEVICES, key) ?? view.get(DEVICES_REMOVED, key)
   }
 
   /** The user's devices that are not removed, by id. */
@@ -72,7 +52,9 @@ export class DeviceStore {
 
   /** The devices that the user had at that time, by id, those removed since among them. */
   devicesAt(view: View, userId: UserId, atMs: number): readonly Device[] {
-    const removed = valuesOf(view, REMOVED, userId).filter(({ removedAtMs = 0 }) => removedAtMs > atMs)
+    const removed = valuesOf(view, DEVICES_REMOVED, userId).filter(
+      ({ removedAtMs = 0 }) => removedAtMs > atMs,
+    )
     return [...this.activeDevicesOf(view, userId), ...removed]
       .filter(({ createdAtMs }) => createdAtMs <= atMs)
       .sort((one, other) => (one.deviceId < other.deviceId ? -1 : 1))
@@ -89,21 +71,21 @@ export class DeviceStore {
 
   /** Whose the key is, also of a device that was removed or is being registered. */
   ownerOfKey(view: View, publicKey: string): KeyOwner | undefined {
-    return view.get(KEY_OWNERS, textKey(publicKey))
+    return view.get(DEVICE_KEYS, textKey(publicKey))
   }
 
   /** The devices that the user is registering. */
   pendingOf(view: View, userId: UserId): PendingDevice[] {
-    return valuesOf(view, PENDING, userId)
+    return valuesOf(view, DEVICES_PENDING, userId)
   }
 
   pendingDevice(view: View, userId: UserId, deviceId: DeviceId): PendingDevice | undefined {
-    return view.get(PENDING, idsKey(userId, deviceId))
+    return view.get(DEVICES_PENDING, idsKey(userId, deviceId))
   }
 
   /** The devices that anyone is registering, or was when the process ended. */
   allPending(view: View): KeyOwner[] {
-    return [...view.keys(PENDING)].map(key => ({
+    return [...view.keys(DEVICES_PENDING)].map(key => ({
       userId: userInKey(key),
       deviceId: idInKey(key, 1) as DeviceId,
     }))
@@ -112,8 +94,8 @@ export class DeviceStore {
   /** A registration begins, or begins anew. The key is the user's from now on. */
   begin(change: Change, userId: UserId, pending: PendingDevice): void {
     const { deviceId, publicKey } = pending
-    change.put(PENDING, idsKey(userId, deviceId), pending)
-    change.put(KEY_OWNERS, textKey(publicKey), { userId, deviceId })
+    change.put(DEVICES_PENDING, idsKey(userId, deviceId), pending)
+    change.put(DEVICE_KEYS, textKey(publicKey), { userId, deviceId })
   }
 
   /** A registration has failed; its key is free again, unless a removed device of the user has it. */
@@ -121,16 +103,16 @@ export class DeviceStore {
     const pending = this.pendingDevice(change, userId, deviceId)
     if (pending === undefined) return
     const { publicKey } = pending
-    change.remove(PENDING, idsKey(userId, deviceId))
+    change.remove(DEVICES_PENDING, idsKey(userId, deviceId))
     this.#freeKey(change, userId, publicKey)
-    const removed = valuesOf(change, REMOVED, userId).find(device => device.publicKey === publicKey)
+    const removed = valuesOf(change, DEVICES_REMOVED, userId).find(device => device.publicKey === publicKey)
     if (removed === undefined || this.ownerOfKey(change, publicKey) !== undefined) return
-    change.put(KEY_OWNERS, textKey(publicKey), { userId, deviceId: removed.deviceId })
+    change.put(DEVICE_KEYS, textKey(publicKey), { userId, deviceId: removed.deviceId })
   }
 
   /** A registration is done, the device is there. Returns as `put`. */
   finish(change: Change, userId: UserId, device: Device): readonly PushLoss[] {
-    change.remove(PENDING, idsKey(userId, device.deviceId))
+    change.remove(DEVICES_PENDING, idsKey(userId, device.deviceId))
     return this.put(change, userId, device)
   }
 
@@ -157,7 +139,10 @@ export class DeviceStore {
     const { push: _, ...kept } = device
     const removed = { ...kept, removedAtMs: change.nowMs }
     change.remove(DEVICES, idsKey(userId, deviceId))
-    change.put(REMOVED, idsKey(userId, deviceId), { ...removed, info: { platform: device.info.platform } })
+    change.put(DEVICES_REMOVED, idsKey(userId, deviceId), {
+      ...removed,
+      info: { platform: device.info.platform },
+    })
     return removed
   }
 
@@ -211,14 +196,14 @@ export class DeviceStore {
   eraseOf(change: Change, userId: UserId): void {
     for (const { deviceId } of this.pendingOf(change, userId)) this.abandon(change, userId, deviceId)
     for (const { deviceId } of this.activeDevicesOf(change, userId)) this.remove(change, userId, deviceId)
-    for (const { deviceId, publicKey } of valuesOf(change, REMOVED, userId)) {
-      change.remove(REMOVED, idsKey(userId, deviceId))
+    for (const { deviceId, publicKey } of valuesOf(change, DEVICES_REMOVED, userId)) {
+      change.remove(DEVICES_REMOVED, idsKey(userId, deviceId))
       this.#freeKey(change, userId, publicKey)
     }
   }
 
   #freeKey(change: Change, userId: UserId, publicKey: string): void {
-    if (this.ownerOfKey(change, publicKey)?.userId === userId) change.remove(KEY_OWNERS, textKey(publicKey))
+    if (this.ownerOfKey(change, publicKey)?.userId === userId) change.remove(DEVICE_KEYS, textKey(publicKey))
   }
 
   /** Every token of a device has a row that names it, and no other device has that token. */
@@ -232,11 +217,11 @@ export class DeviceStore {
     for (const name of PUSH_TOKEN_NAMES) {
       const [old, token] = [before?.[name], after?.[name]]
       if (old === token) continue
-      if (old !== undefined) change.remove(TOKEN_HOLDERS, tokenKey(name, old))
+      if (old !== undefined) change.remove(PUSH_TOKENS, tokenKey(name, old))
       if (token === undefined) continue
-      const holder = change.get(TOKEN_HOLDERS, tokenKey(name, token))
+      const holder = change.get(PUSH_TOKENS, tokenKey(name, token))
       if (holder !== undefined) taken.push({ ...this.#takeToken(change, holder, name), name })
-      change.put(TOKEN_HOLDERS, tokenKey(name, token), owner)
+      change.put(PUSH_TOKENS, tokenKey(name, token), owner)
     }
     return taken
   }
@@ -275,11 +260,6 @@ export function withPush({ push: _, ...device }: Device, push: PushTokens | unde
 
 function valuesOf<Value>(view: View, table: Table<Value>, userId: UserId): Value[] {
   return [...view.range(table, rangeOf(idsKey(userId)))].map(({ value }) => value)
-}
-
-/** Of the table `push-tokens`. */
-export function tokenKey(name: PushTokenName, token: string): Uint8Array {
-  return textKey(`${name} ${token}`)
 }
 
 const TOUCHED_EVERY_MS = 3_600_000

@@ -4,8 +4,11 @@
  */
 
 import { assert } from '../../errors.ts'
+import { KIND, opaque, TIME } from './key-parts.ts'
 import { timeBytes } from './keys.ts'
-import { type Change, recordTable, type Store, type View } from './store.ts'
+import { oneOf } from './row-form.ts'
+import type { Change, Store, View } from './store.ts'
+import { rowTable } from './table.ts'
 import { isOfLmdb } from './write-failure.ts'
 
 /**
@@ -108,9 +111,18 @@ function rethrow(error: unknown): never {
   throw error
 }
 
-const EXPIRIES = recordTable<0>('expiries')
 /** After an ending that failed. */
 const POSTPONED_MS = 60_000
 const NO_TIME = timeBytes(0)
 /** How a key begins: with the time, then the kind. */
-export const TIME_BYTES = 6
+export const TIME_BYTES = TIME.bytes
+
+export const EXPIRIES = rowTable(
+  'expiries',
+  { time: TIME, kind: KIND, 'key of the row': opaque(64, 1) },
+  oneOf(0),
+  {
+    holds: 'nothing: what ends when',
+    remedy: 'the sweep logs a fault for it each minute: restore a backup',
+  },
+)

@@ -10,17 +10,9 @@ import { Watermark } from '../../watermark.ts'
 import { readChangedRows } from './changed-rows.ts'
 import { nameOfKey } from './keys.ts'
 import type { LmdbStore } from './lmdb-store.ts'
-import type {
-  Change,
-  FollowedChange,
-  Happening,
-  HappeningOf,
-  RowWatcher,
-  Store,
-  Table,
-  View,
-} from './store.ts'
+import type { Change, FollowedChange, Happening, HappeningOf, RowWatcher, Store, View } from './store.ts'
 import { Subscribers } from './subscribers.ts'
+import type { Table } from './table.ts'
 
 type NewsOf = (table: string, key: Uint8Array) => Happening | undefined
 

@@ -5,18 +5,23 @@ import type { WrittenRow } from './change-ledger.ts'
 import { bufferOf } from './lmdb-change.ts'
 import { writing } from './lmdb-writes.ts'
 import type { OpenTables } from './open-tables.ts'
-import { textKeyTable } from './store.ts'
+import { count, flag, object, type RowOf } from './row-form.ts'
+import { textKeyTable } from './table.ts'
 
 /** How far a copy of a ledger has come. */
-export interface CopyState {
+export type CopyState = RowOf<typeof COPY_STATE_ROW>
+const COPY_STATE_ROW = object({
   /** The last change's; 0 where there was none. */
-  readonly number: number
-  readonly epoch: number
+  number: count,
+  epoch: count,
   /** Whether rows of a snapshot are still missing. */
-  readonly isFilling: boolean
-}
+  isFilling: flag,
+})
 
-export const COPY_STATE = textKeyTable<CopyState>('copy-state')
+export const COPY_STATE = textKeyTable('copy-state', '`state`', COPY_STATE_ROW, {
+  holds: 'how far it has come',
+  remedy: 'remove the store of this node: it is filled anew from the ledger',
+})
 export const STATE_KEY = 'state'
 
 export class LedgerCopy {

@@ -11,7 +11,8 @@ import { asBinary, type Database as LmdbTable } from 'lmdb'
 import type { Happening } from '../../domain/happening.ts'
 import { assert } from '../../errors.ts'
 import type { WrittenRow } from './change-ledger.ts'
-import type { Change, Key, KeyRange, Row, RowWatcher, Table, View, WatchedRow } from './store.ts'
+import type { Change, KeyRange, Row, RowWatcher, View, WatchedRow } from './store.ts'
+import type { Key, Table } from './table.ts'
 import { isOfLmdb } from './write-failure.ts'
 
 /** A table as LMDB has it open. */

@@ -31,12 +31,12 @@ import type {
   HappeningOf,
   RowWatcher,
   Store,
-  Table,
   View,
   WatchedRow,
 } from './store.ts'
 import { assertReadable, assertWhole, assertWritable } from './store-files.ts'
 import { Subscribers } from './subscribers.ts'
+import type { Table } from './table.ts'
 import {
   assertSynced,
   markUnsynced,

@@ -3,7 +3,8 @@
 import type { Database as LmdbTable, RootDatabase } from 'lmdb'
 import { Encoder } from 'msgpackr'
 import type { OpenTable } from './lmdb-change.ts'
-import { DESCRIBED_TABLES, type Key, type RowWatcher, type Table } from './store.ts'
+import type { RowWatcher } from './store.ts'
+import { DESCRIBED_TABLES, type Key, type Table } from './table.ts'
 
 export class OpenTables {
   readonly #environment: RootDatabase
@@ -25,13 +26,13 @@ export class OpenTables {
     const known = this.#open.get(table)
     if (known !== undefined) return known
     const { name, codec, keys, shapes } = table
-    const isRecord = codec === 'record'
+    const isMsgpack = codec === 'msgpack'
     // lmdb-js takes an encoder, though its types do not say so.
     const lmdb = this.#environment.openDB<unknown, Key>(name, {
-      ...(isRecord && keys === 'bytes' ? { encoder: recordEncoder(shapes) } : {}),
-      ...(keys === 'text' ? { encoding: isRecord ? 'msgpack' : 'binary' } : {}),
+      ...(isMsgpack && keys === 'bytes' ? { encoder: rowEncoder(shapes) } : {}),
+      ...(keys === 'text' ? { encoding: isMsgpack ? 'msgpack' : 'binary' } : {}),
       ...(keys === 'bytes' ? { keyEncoding: 'binary' } : {}),
-      ...(keys === 'bytes' && !isRecord ? { encoding: 'binary' } : {}),
+      ...(keys === 'bytes' && !isMsgpack ? { encoding: 'binary' } : {}),
     }) as LmdbTable<unknown, Key> | undefined
     if (lmdb === undefined) return undefined
     const opened = { name, lmdb, watchers: this.watchersOf(name) }
@@ -52,11 +53,11 @@ export class OpenTables {
   }
 }
 
-/** Writes and reads the records of a `table` of these shapes. */
-export function recordEncoder(shapes: readonly (readonly string[])[] = []): Encoder {
+/** Writes and reads the rows of a `table` of these shapes. */
+export function rowEncoder(shapes: readonly (readonly string[])[] = []): Encoder {
   return new Encoder({
     copyBuffers: true,
-    // Marked so, they are what they were again after a record that brings names of its own under the same position.
+    // Marked so, they are what they were again after a row that brings names of its own under the same position.
     structures: shapes.map(shape => Object.assign([...shape], { isShared: true })),
     maxSharedStructures: shapes.length,
   })

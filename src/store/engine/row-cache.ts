@@ -6,7 +6,8 @@
 import { assert } from '../../errors.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { nameOfKey } from './keys.ts'
-import { isChange, type Store, type Table, type View } from './store.ts'
+import { isChange, type Store, type View } from './store.ts'
+import type { Table } from './table.ts'
 
 /** A row that changes have written and that is not durable yet. */
 interface Unsettled<Kept> {

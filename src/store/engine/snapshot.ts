@@ -2,7 +2,8 @@
 
 import type { Database as LmdbTable, Transaction } from 'lmdb'
 import { rangeOf } from './keys.ts'
-import type { Key, Row } from './store.ts'
+import type { Row } from './store.ts'
+import type { Key } from './table.ts'
 
 /** A table with its rows as they are stored. */
 export type StoredTable = Pick<LmdbTable<Uint8Array, Key>, 'get' | 'getKeys' | 'getRange' | 'getStats'>

@@ -8,55 +8,9 @@
  */
 
 import type { Happening, HappeningOf } from '../../domain/happening.ts'
+import type { Key, Table } from './table.ts'
 
 export type { Happening, HappeningOf }
-
-export type Key = Uint8Array | string
-
-/** A table's name and form. `Value` is the type of its rows. */
-export interface Table<Value, RowKey extends Key = Uint8Array> {
-  readonly name: string
-  /** `record`: msgpack. `bytes`: the row is its bytes. */
-  readonly codec: 'record' | 'bytes'
-  /** `bytes` keys sort as their bytes do. */
-  readonly keys: 'bytes' | 'text'
-  /** See `recordTable`. */
-  readonly shapes: readonly (readonly string[])[]
-  /** For the compiler only. */
-  readonly types?: (value: Value, key: RowKey) => void
-}
-
-/**
- * A table of msgpack records under binary keys.
- *
- * `shapes` are the member names, in order, of records that the table often holds. Those records are stored without their
- * names: a third as long, several times faster to read. Other records are stored with them. Stored records refer to a
- * shape by its position, so a change of shapes raises `STORE_FORM`.
- */
-export function recordTable<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
-  return described({ name, codec: 'record', keys: 'bytes', shapes })
-}
-
-/** A table of a few msgpack records under string keys. */
-export function textKeyTable<Value>(name: string): Table<Value, string> {
-  return described({ name, codec: 'record', keys: 'text', shapes: [] })
-}
-
-/** A table of bytes under binary keys. */
-export function bytesTable(name: string): Table<Uint8Array> {
-  return described({ name, codec: 'bytes', keys: 'bytes', shapes: [] })
-}
-
-/**
- * Every table that the program has described. A store opens them as it is opened itself: a table that a change opens
- * would be closed again where that change fails.
- */
-export const DESCRIBED_TABLES: Table<never, never>[] = []
-
-function described<Value, RowKey extends Key>(table: Table<Value, RowKey>): Table<Value, RowKey> {
-  DESCRIBED_TABLES.push(table)
-  return table
-}
 
 export interface KeyRange<RowKey extends Key = Uint8Array> {
   /** The first key; in reverse the last one. It belongs to the range. */

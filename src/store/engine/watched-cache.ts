@@ -5,7 +5,8 @@
 
 import { assert } from '../../errors.ts'
 import { BoundedCache } from './bounded-cache.ts'
-import type { Store, Table } from './store.ts'
+import type { Store } from './store.ts'
+import type { Table } from './table.ts'
 
 export class WatchedCache<Key, Value> {
   readonly #values: BoundedCache<Key, Value>

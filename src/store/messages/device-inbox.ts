@@ -10,9 +10,9 @@
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import type { Store } from '../engine/store.ts'
-import type { InboxHead } from './inbox-records.ts'
 import type { InboxMessage, InboxStore } from './inbox-store.ts'
 import type { DeliveredMarks, DevelopmentItem, InboxWrites, SentItems } from './inbox-writes.ts'
+import type { InboxHead } from './message-tables.ts'
 
 /** The change that a frame, or a transaction of frames, makes to an inbox. */
 export interface InboxChange {

@@ -20,19 +20,11 @@ import { assert } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import { type Change, type Happening, recordTable, type View } from '../engine/store.ts'
+import type { Change, Happening, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
-import {
-  ENTRY_SHAPES,
-  type Entry,
-  endOf,
-  type GroupPlace,
-  HEAD_SHAPES,
-  type Head,
-  type InboxHead,
-  rowKey,
-} from './inbox-records.ts'
-import { MessageGroups } from './message-groups.ts'
+
+import { type GroupPlace, MessageGroups } from './message-groups.ts'
+import { type Entry, type Head, INBOX, INBOX_HEADS, type InboxHead, rowKey } from './message-tables.ts'
 
 export interface InboxMessage {
   readonly offset: number
@@ -410,6 +402,13 @@ export function inboxNewsOf(table: string, key: Uint8Array): Happening | undefin
   return { kind: 'inbox-news', userId: userInKey(key), deviceId: idInKey(key, 1) as DeviceId }
 }
 
+/** When the sweep ends a message: an invitation some time after it is no longer shown. */
+export function endOf({ expiresAtMs, callId }: Pick<Entry, 'expiresAtMs' | 'callId'>): number {
+  return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
+}
+
+/** A room speaks five seconds after the ring; the rest is for a process that was down for a while. */
+const LAST_WORD_WITHIN_MS = 60_000
 /** Beyond it, the oldest move into rows of their own, all but a few. */
 const ENTRIES_MAX = 16
 const ENTRIES_KEPT = 8
@@ -418,6 +417,3 @@ const LOOKED_THROUGH_AT: ReadonlySet<number> = new Set([4, 8])
 const HEADS_KEPT_MAX = 4_096
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
-
-const INBOX = recordTable<Entry>('inbox', ENTRY_SHAPES)
-export const INBOX_HEADS = recordTable<Head>('inbox-heads', HEAD_SHAPES)

@@ -13,10 +13,13 @@ import type { Notice } from '../../domain/messages/notice.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { nameOfKey, timeBytes } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import { bytesTable, type Change, isChange, type View } from '../engine/store.ts'
+import { type Change, isChange, type View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { Sealed } from '../tables/sealed.ts'
-import type { GroupPlace } from './inbox-records.ts'
+import { type Entry, GROUP_ID_BYTES, GROUP_MESSAGES_MAX, GROUPS, SETTLED } from './message-tables.ts'
+
+/** Where a message is: the key of the row, and which of its messages. */
+export type GroupPlace = Pick<Entry, 'group' | 'at'>
 
 /** The messages of a change so far. */
 interface OpenGroup {
@@ -202,12 +205,7 @@ type Members = Readonly<Record<string, unknown>>
 const PACKR = new Packr({ useRecords: true })
 /** In place of a count. */
 const GONE = 0
-/** To read one, all have to be opened. */
-const GROUP_MESSAGES_MAX = 32
-export const SETTLED_BYTES = GROUP_MESSAGES_MAX / 8
-const NONE_SETTLED: Uint8Array = new Uint8Array(SETTLED_BYTES)
-/** Time, number of the change, random bytes. */
-export const GROUP_ID_BYTES = 16
+const NONE_SETTLED: Uint8Array = new Uint8Array(GROUP_MESSAGES_MAX / 8)
 const NUMBER_AT = 6
 const RANDOM_AT = 12
 /** As many as come within a second; some kilobytes each. */
@@ -216,8 +214,3 @@ const GROUPS_KEPT_MAX = 512
 const COUNTS_KEPT_MAX = 4_096
 /** Owns what a change settles. */
 const SETTLING = {}
-
-/** By id: how many messages, and these, sealed. */
-const GROUPS = bytesTable('inbox-groups')
-/** By id: a bit for each message that its device is done with, where that is some but not all. */
-const SETTLED = bytesTable('inbox-settled')

@@ -10,15 +10,9 @@
 import { decode } from 'msgpackr'
 import type { OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import { nameOfKey } from '../engine/keys.ts'
-import { recordTable, type Store, type View } from '../engine/store.ts'
+import type { Store, View } from '../engine/store.ts'
 import type { Sealed } from '../tables/sealed.ts'
-
-export interface OutboxRow {
-  /** A list of messages. */
-  readonly sealed: Uint8Array
-  /** How often they have been tried. */
-  readonly tries: number
-}
+import { OUTBOX, type OutboxRow } from './message-tables.ts'
 
 export interface WaitingMessage {
   readonly message: OutboxMessage
@@ -162,7 +156,6 @@ export class OutboxQueue {
   }
 }
 
-export const OUTBOX = recordTable<OutboxRow>('outbox')
 /** Makes of a key the least one behind it. */
 const FIRST_BEHIND = Buffer.of(0)
 

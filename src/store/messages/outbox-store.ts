@@ -9,7 +9,8 @@ import type { Secrets } from '../../domain/secrets.ts'
 import { timeBytes } from '../engine/keys.ts'
 import type { Change, Store } from '../engine/store.ts'
 import { Sealed } from '../tables/sealed.ts'
-import { OUTBOX, OutboxQueue, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
+import { OUTBOX } from './message-tables.ts'
+import { OutboxQueue, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
 
 /** Messages of one change that become a row at its end. */
 interface RowToCome {

@@ -137,7 +137,7 @@ export class FencedWrites {
         if (!isUnavailable(error)) throw error
         if (this.#isOver(givesUpAtMs)) throw this.#lost(error.message, isUnknown ? 'unknown' : 'not written')
       }
-      await setTimeout(backOffMs(BACK_OFF, failures, this.#deps.random))
+      await setTimeout(backOffMs(BACK_OFF, failures, this.#deps.random()))
     }
   }
 

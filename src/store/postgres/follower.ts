@@ -107,7 +107,7 @@ export class Follower {
       const read = await this.#read()
       if (this.#isClosed) break
       failures = read.kind === 'failed' ? failures + 1 : 0
-      if (read.kind === 'failed') await setTimeout(backOffMs(BACK_OFF, failures, this.#deps.random))
+      if (read.kind === 'failed') await setTimeout(backOffMs(BACK_OFF, failures, this.#deps.random()))
       if (read.kind === 'gap') {
         await this.#reconnecting.close()
         return { kind: 'startAnew', reason: read.reason }

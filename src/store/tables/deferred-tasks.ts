@@ -10,8 +10,11 @@ import { decode, encode } from 'msgpackr'
 import type { DeferredTask, DeferredTaskOf } from '../../domain/contacts/deferred-task.ts'
 import { assert } from '../../errors.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { NUMBER } from '../engine/key-parts.ts'
 import { indexKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import { sealed } from '../engine/row-form.ts'
+import type { Change, View } from '../engine/store.ts'
+import { rowTable } from '../engine/table.ts'
 import type { StoreDeps } from './deps.ts'
 import { Sealed } from './sealed.ts'
 
@@ -68,4 +71,8 @@ function nextKey(view: View): Uint8Array {
 }
 
 /** In the order in which they were left. */
-const DEFERRED_TASKS = recordTable<Uint8Array>('errands')
+export const DEFERRED_TASKS = rowTable('errands', { number: NUMBER }, sealed, {
+  holds: 'what a request has left to be done, sealed',
+  ending: { kind: EXPIRY.deferredTask },
+  remedy: 'a person may not hear of a request: have it sent again',
+})

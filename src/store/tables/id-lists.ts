@@ -3,10 +3,21 @@
  * keys say everything; a list is counted and paged without reading what the ids stand for.
  */
 
+import { ID, TIME, untold } from '../engine/key-parts.ts'
 import { idsKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import { oneOf } from '../engine/row-form.ts'
+import type { Change, View } from '../engine/store.ts'
+import { rowTable } from '../engine/table.ts'
 
-const KEYS = recordTable<0>('id-lists')
+export const ID_LISTS = rowTable(
+  'id-lists',
+  { owner: ID, list: untold(1), since: untold(TIME.bytes), id: untold(ID.bytes) },
+  oneOf(0),
+  {
+    holds: 'nothing: what is in which list since when',
+    remedy: 'it counts against a limit of the user, and may be shown: restore a backup',
+  },
+)
 
 /** A place in a list. */
 export interface ListEntry {
@@ -25,16 +36,16 @@ export interface ListRange {
 
 export class IdLists {
   add(change: Change, ownerId: bigint, list: List, entry: ListEntry): void {
-    change.put(KEYS, entryKey(ownerId, list, entry), 0)
+    change.put(ID_LISTS, entryKey(ownerId, list, entry), 0)
   }
 
   remove(change: Change, ownerId: bigint, list: List, entry: ListEntry): void {
-    change.remove(KEYS, entryKey(ownerId, list, entry))
+    change.remove(ID_LISTS, entryKey(ownerId, list, entry))
   }
 
   /** How many entries there are of that time and later. */
   count(view: View, ownerId: bigint, list: List, sinceMs = 0): number {
-    return view.count(KEYS, {
+    return view.count(ID_LISTS, {
       start: timeKey(ownerId, list, sinceMs),
       end: endOf(ownerId, list),
     })
@@ -45,7 +56,7 @@ export class IdLists {
     // Read backwards, the start belongs to the range: it may be the entry itself, and one more makes up for it.
     const start = after === undefined ? endOf(ownerId, list) : entryKey(ownerId, list, after)
     const end = timeKey(ownerId, list, sinceMs)
-    const keys = view.keys(KEYS, { start, end, reverse: true, limit: limit + 1 })
+    const keys = view.keys(ID_LISTS, { start, end, reverse: true, limit: limit + 1 })
     const entries = [...keys].map(entryOf)
     const isBehind = ({ atMs, id }: ListEntry) => atMs !== after?.atMs || id !== after.id
     return entries.filter(isBehind).slice(0, limit)
@@ -54,7 +65,7 @@ export class IdLists {
   /** All entries of a list, oldest first. */
   all(view: View, ownerId: bigint, list: List): ListEntry[] {
     const range = { start: timeKey(ownerId, list, 0), end: endOf(ownerId, list) }
-    return [...view.keys(KEYS, range)].map(entryOf)
+    return [...view.keys(ID_LISTS, range)].map(entryOf)
   }
 }
 

@@ -4,15 +4,12 @@ import { createHash } from 'node:crypto'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { HASH } from '../engine/key-parts.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import { bytes, object, sealed } from '../engine/row-form.ts'
+import type { Change, View } from '../engine/store.ts'
+import { rowTable } from '../engine/table.ts'
 import { Sealed } from './sealed.ts'
-
-interface Row {
-  /** `hashOf` the request. */
-  readonly bodyHash: Uint8Array
-  readonly sealedReply: Uint8Array
-}
 
 export interface IdempotentRequest {
   /** Who asks for what: operation, user, and the session where the reply is its alone. */
@@ -65,5 +62,13 @@ function hashOf({ body }: IdempotentRequest): Uint8Array {
   return createHash('sha256').update(body).digest()
 }
 
-const IDEMPOTENCY = recordTable<Row>('idempotency')
+/** `bodyHash`: `hashOf` the request. */
+const KEPT_REPLY = object({ bodyHash: bytes(32), sealedReply: sealed })
+
+export const IDEMPOTENCY = rowTable('idempotency', { request: HASH }, KEPT_REPLY, {
+  holds: 'the reply to a request that may come again, sealed',
+  ending: { kind: EXPIRY.idempotency },
+  remedy: 'a request that is repeated within a day may be refused, or done twice',
+})
+
 const KEPT_MS = 86_400_000

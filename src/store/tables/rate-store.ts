@@ -1,9 +1,13 @@
 /** Token buckets whose counts survive a restart (contract 8): friend requests, share tokens, registrations. */
 
 import { type BucketRate, fullAtAfter, missingMs } from '../../domain/token-bucket.ts'
+import { COUNTED_ANEW } from '../accounts/code-tables.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { HASH } from '../engine/key-parts.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import { count } from '../engine/row-form.ts'
+import type { Change, View } from '../engine/store.ts'
+import { rowTable } from '../engine/table.ts'
 
 export class RateStore {
   readonly #expiries: Expiries
@@ -21,7 +25,7 @@ export class RateStore {
     nowMs: number,
   ): { readonly missingMs: number; readonly rate: BucketRate } {
     const waits = rates.map((rate, at) => {
-      const fullAtMs = view.get(FULL_AT_MS, rateKey(name, at))
+      const fullAtMs = view.get(RATES, rateKey(name, at))
       return { missingMs: missingMs(rate, believed(rate, fullAtMs, nowMs), nowMs), rate }
     })
     return waits.reduce((one, other) => (other.missingMs > one.missingMs ? other : one))
@@ -32,19 +36,19 @@ export class RateStore {
     const { nowMs } = change
     for (const [at, rate] of rates.entries()) {
       const key = rateKey(name, at)
-      const known = change.get(FULL_AT_MS, key)
+      const known = change.get(RATES, key)
       const fullAtMs = fullAtAfter(rate, believed(rate, known, nowMs), nowMs)
-      change.put(FULL_AT_MS, key, fullAtMs)
+      change.put(RATES, key, fullAtMs)
       if (known === undefined) this.#expiries.add(change, EXPIRY.rate, fullAtMs, key)
     }
   }
 }
 
 function expire(change: Change, key: Uint8Array): number | undefined {
-  const fullAtMs = change.get(FULL_AT_MS, key)
+  const fullAtMs = change.get(RATES, key)
   if (fullAtMs === undefined) return undefined
   if (fullAtMs > change.nowMs) return fullAtMs
-  change.remove(FULL_AT_MS, key)
+  change.remove(RATES, key)
   return undefined
 }
 
@@ -62,5 +66,8 @@ function rateKey(name: string, at: number): Uint8Array {
   return textKey(`${at} ${name}`)
 }
 
-/** When the bucket is full again, milliseconds since 1970. */
-const FULL_AT_MS = recordTable<number>('rates')
+export const RATES = rowTable('rates', { 'rate and name': HASH }, count, {
+  holds: 'when a bucket of a rate is full again',
+  ending: { kind: EXPIRY.rate },
+  remedy: COUNTED_ANEW,
+})

@@ -1,7 +1,7 @@
 /** Credentials for the relay, as a signed-in device asks for them. */
 
 import t, { type Test } from 'tap'
-import { credentialsOperations } from '../../../src/api/calls/credentials.ts'
+import { getCredentials } from '../../../src/api/calls/credentials.ts'
 import { developmentRelay, type TurnRelay } from '../../../src/domain/calls/turn.ts'
 import { newUser, openWorld, sender } from '../../support/application.ts'
 
@@ -19,7 +19,7 @@ const RELAY: TurnRelay = {
 async function open(t: Test, relay: TurnRelay | undefined, options: { rates?: boolean } = {}) {
   const world = openWorld(t.testdir(), Date.UTC(2026, 10, 20, 4, 0, 0, 500), options)
   t.teardown(() => world.database.close())
-  return { world, user: await newUser(world), send: sender(world, credentialsOperations({ relay })) }
+  return { world, user: await newUser(world), send: sender({ ...world, relay }, [getCredentials]) }
 }
 
 t.test('credentials are good for the user and twelve hours, and are not kept on the way', async t => {

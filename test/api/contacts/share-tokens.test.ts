@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import decodeQR from 'qr/decode.js'
 import t from 'tap'
 import { type LandingSettings, landingRoutes } from '../../../src/api/contacts/landing.ts'
-import { qrImage } from '../../../src/api/contacts/share-tokens.ts'
+import { drawShareToken, qrImage } from '../../../src/api/contacts/share-tokens.ts'
 import type { OperationRequest } from '../../../src/api/table/operation.ts'
 import type { HttpAnswer, HttpRequest } from '../../../src/transport/route.ts'
 import type { TestAnswer, TestUser } from '../../support/application.ts'
@@ -185,10 +185,10 @@ t.test('a scanner reads the URL in the picture of a token, which only its owner 
   const api = await openTestApi(t)
   const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
   const { text, id } = await shareTokenOf(api, ann)
-  const draw = api.application.operations.find(operation => operation.id === 'drawShareToken')!
+  const deps = { ...api.stores, publicUrl: api.world.publicUrl }
   const drawn = async ({ userId }: TestUser, tokenId: string) => {
     const request = { params: [tokenId], requester: { userId }, nowMs: api.world.nowMs() }
-    return draw.handle(request as unknown as OperationRequest<unknown, unknown, 'session'>)
+    return drawShareToken.handle(deps, request as unknown as OperationRequest<unknown, unknown, 'session'>)
   }
   const reply = await drawn(ann, id)
   t.match(reply, { status: 200, contentType: 'image/svg+xml' })

@@ -6,11 +6,12 @@ import t from 'tap'
 import Type from 'typebox'
 import { plainOperations } from '../../../src/api/documents/log-operations.ts'
 import { openApiDocument, openApiRoute } from '../../../src/api/documents/openapi.ts'
+import { OPERATIONS } from '../../../src/api/operations.ts'
 import {
-  type Operation,
+  type OperationForm,
   operation,
   operationWithBody,
-  operationWithQuery,
+  readWithQuery,
 } from '../../../src/api/table/operation.ts'
 import { codesOf } from '../../../src/api/table/refusals.ts'
 import { Uint64, Uint64Text } from '../../../src/schema/uint64.ts'
@@ -18,7 +19,6 @@ import { HttpServer } from '../../../src/transport/http.ts'
 import { statusOf } from '../../../src/transport/problem.ts'
 import { DocumentedAnswers } from '../../support/documented.ts'
 import { runProgram } from '../../support/programs.ts'
-import { openTestApi } from '../../support/test-api.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
 
 const rename = operationWithBody(Type.Object({ id: Uint64, name: Type.Optional(Type.String()) }), {
@@ -39,7 +39,7 @@ const ThingsQuery = Type.Object({
   ids: Type.Optional(Type.Array(Uint64)),
 })
 
-const list = operationWithQuery(ThingsQuery, {
+const list = readWithQuery(ThingsQuery, {
   id: 'listThings',
   method: 'GET',
   path: '/app/api/thing',
@@ -66,7 +66,7 @@ const forget = operation({
 const PARTS = { lookupsNeedToken: false, version: '1.2.3', serverUrl: 'https://here', statusOf }
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of any form
-function documentOf(operations: readonly Operation[]): any {
+function documentOf(operations: readonly OperationForm[]): any {
   const document = openApiDocument({ ...PARTS, operations })
   return JSON.parse(JSON.stringify(document))
 }
@@ -88,8 +88,7 @@ t.test('a request is documented by the schema that checks it', async t => {
 })
 
 t.test('schemas have the forms that client generators make types of', async t => {
-  const { operations } = (await openTestApi(t)).application
-  const { paths, components } = documentOf(operations)
+  const { paths, components } = documentOf(OPERATIONS)
   const { schemas } = components
   const { properties } = schemas.StartCallRequest
   t.match(properties.calleeIds.items, { type: 'string', format: 'uint64' })
@@ -210,9 +209,8 @@ t.test('two operations in one place are a defect', async t => {
 })
 
 t.test('every operation has its forms and its codes in the document', async t => {
-  const { operations } = (await openTestApi(t)).application
-  const document = documentOf(operations)
-  for (const operation of operations) {
+  const document = documentOf(OPERATIONS)
+  for (const operation of OPERATIONS) {
     const { id, method, path, bodySchema, replies } = operation
     const object = document.paths[path][method.toLowerCase()]
     t.equal(object.operationId, id)
@@ -224,15 +222,12 @@ t.test('every operation has its forms and its codes in the document', async t =>
     }
     for (const code of codesOf(operation)) t.ok(object.responses[statusOf(code)], `${id}: ${code}`)
   }
-  t.equal(new Set(operations.map(({ id }) => id)).size, operations.length, 'no id twice')
+  t.equal(new Set(OPERATIONS.map(({ id }) => id)).size, OPERATIONS.length, 'no id twice')
 })
 
 t.test('the document of the whole application passes the linter', async t => {
   const file = join(t.testdir(), 'openapi.json')
-  writeFileSync(
-    file,
-    JSON.stringify(documentOf([...(await openTestApi(t)).application.operations, rename, list, forget])),
-  )
+  writeFileSync(file, JSON.stringify(documentOf([...OPERATIONS, rename, list, forget])))
   const { code, stdout, stderr } = await lint(file)
   t.equal(code, 0, stdout + stderr)
 })

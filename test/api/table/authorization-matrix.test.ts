@@ -4,7 +4,8 @@
  */
 
 import t from 'tap'
-import type { Access, Operation } from '../../../src/api/table/operation.ts'
+import { OPERATIONS } from '../../../src/api/operations.ts'
+import type { Access, OperationForm } from '../../../src/api/table/operation.ts'
 import type { DeviceId } from '../../../src/domain/ids.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
 import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.ts'
@@ -130,24 +131,23 @@ function isRefused(access: Access, tokenName: string): boolean {
 const TOKENS_OF_OVER_SESSIONS = ['a token of a revoked session', 'a token of an ended session']
 
 /** Its path, with `{name}` segments filled with an unused id. */
-function placeOf({ method, path }: Operation, id: bigint | string = NOBODY): string {
+function placeOf({ method, path }: OperationForm, id: bigint | string = NOBODY): string {
   return `${method} ${path.replaceAll(/\{\w+\}/g, String(id))}`
 }
 
 /** A request to the operation without a body; after authentication it is refused, or taken. */
-function call({ send }: TestApi, operation: Operation, token: Token): Promise<TestAnswer> {
+function call({ send }: TestApi, operation: OperationForm, token: Token): Promise<TestAnswer> {
   return send(placeOf(operation), token === undefined ? {} : { token })
 }
 
 t.test('the access of each operation is the one that is meant', async t => {
-  const { operations } = (await openTestApi(t)).application
-  t.same(Object.fromEntries(operations.map(({ id, access }) => [id, access])), ACCESS)
+  t.same(Object.fromEntries(OPERATIONS.map(({ id, access }) => [id, access])), ACCESS)
 })
 
 for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
   t.test(`${name} opens nothing, and hurts nothing that is open`, async t => {
     const whole = await openTestApi(t)
-    for (const operation of whole.application.operations) {
+    for (const operation of OPERATIONS) {
       const token = await make(whole)
       const before = tableDigests(whole.world.database)
       const answer = await call(whole, operation, token)
@@ -165,7 +165,7 @@ for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
 
 t.test('a session opens operations of sessions, and without a device none of devices', async t => {
   const whole = await openTestApi(t)
-  for (const operation of whole.application.operations) {
+  for (const operation of OPERATIONS) {
     const { token } = await newUser(whole.world)
     const { body } = await call(whole, operation, token)
     t.notOk(TOKEN_CODES.includes(body?.code), `${operation.id} accepts the session`)
@@ -175,7 +175,7 @@ t.test('a session opens operations of sessions, and without a device none of dev
 
 t.test('a session with a device opens operations of devices', async t => {
   const whole = await openTestApi(t)
-  for (const operation of whole.application.operations) {
+  for (const operation of OPERATIONS) {
     const { deviceToken } = await newUserWithDevice(whole)
     const { body } = await call(whole, operation, deviceToken)
     t.notOk([...TOKEN_CODES, 'DEVICE_NOT_REGISTERED'].includes(body?.code), operation.id)
@@ -183,13 +183,12 @@ t.test('a session with a device opens operations of devices', async t => {
 })
 
 t.test('only sessions are answered with 401', async t => {
-  const { operations } = (await openTestApi(t)).application
-  const withRefresh = operations.filter(({ codes }) => codes.some(code => code.startsWith('REFRESH_TOKEN')))
+  const withRefresh = OPERATIONS.filter(({ codes }) => codes.some(code => code.startsWith('REFRESH_TOKEN')))
   t.same(
     withRefresh.map(({ id }) => id),
     ['refreshToken'],
   )
-  const alone = operations.filter(({ codes }) => codes.some(code => TOKEN_CODES.includes(code)))
+  const alone = OPERATIONS.filter(({ codes }) => codes.some(code => TOKEN_CODES.includes(code)))
   t.same(alone, [], 'no operation has such a code of its own')
 })
 
@@ -304,9 +303,8 @@ const OWNED: Readonly<Record<string, Owned>> = {
   forgetCall: CALL,
 }
 
-t.test('every operation with an id in its path is tried on another user’s', async t => {
-  const { operations } = (await openTestApi(t)).application
-  const withIds = operations.filter(({ path }) => path.includes('{')).map(({ id }) => id)
+t.test('every operation with an id in its path is tried on what is another user’s', async t => {
+  const withIds = OPERATIONS.filter(({ path }) => path.includes('{')).map(({ id }) => id)
   t.same(
     withIds.filter(id => OWNED[id] === undefined),
     [],
@@ -316,7 +314,7 @@ t.test('every operation with an id in its path is tried on another user’s', as
 for (const [id, owned] of Object.entries(OWNED)) {
   t.test(`${id}: another user’s is as if it were not there`, async t => {
     const whole = await openTestApi(t)
-    const operation = whole.application.operations.find(each => each.id === id)!
+    const operation = OPERATIONS.find(each => each.id === id)!
     const owner = await newUser(whole.world)
     const thing = await owned.make(whole, owner)
     const { deviceToken: token } = await newUserWithDevice(whole)

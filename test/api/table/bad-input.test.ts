@@ -6,7 +6,8 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { TSchema } from 'typebox'
-import type { Operation } from '../../../src/api/table/operation.ts'
+import { OPERATIONS } from '../../../src/api/operations.ts'
+import type { OperationForm } from '../../../src/api/table/operation.ts'
 import type { DeviceId } from '../../../src/domain/ids.ts'
 import { BODY_BYTES_MAX } from '../../../src/limits.ts'
 import { isUint64Schema } from '../../../src/schema/uint64.ts'
@@ -16,7 +17,6 @@ import { type Damage, damaged, damages, fitting, formatRaw } from '../../support
 import { seedOf } from '../../support/seed.ts'
 import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.ts'
 
-const OPERATIONS = (await openTestApi(t)).application.operations
 const WITH_BODY = OPERATIONS.filter(({ bodySchema }) => bodySchema !== undefined)
 const WITH_QUERY = OPERATIONS.filter(({ querySchema }) => querySchema !== undefined)
 const WITH_PATH = OPERATIONS.filter(({ path }) => path.includes('{'))
@@ -24,16 +24,16 @@ const WITH_PATH = OPERATIONS.filter(({ path }) => path.includes('{'))
 /** Sends bodies to one operation as a user with a device, who has used the session before. */
 class Sender {
   readonly whole: TestApi
-  readonly #operation: Operation
+  readonly #operation: OperationForm
   readonly #token: string
 
-  constructor(whole: TestApi, operation: Operation, token: string) {
+  constructor(whole: TestApi, operation: OperationForm, token: string) {
     this.whole = whole
     this.#operation = operation
     this.#token = token
   }
 
-  static async open(t: Test, operation: Operation): Promise<Sender> {
+  static async open(t: Test, operation: OperationForm): Promise<Sender> {
     const whole = await openTestApi(t)
     const { userId } = await newUser(whole.world)
     const { deviceId } = await newDevice(whole.world, userId)
@@ -68,7 +68,7 @@ class Sender {
   }
 }
 
-function placeOf({ method, path }: Operation, id = '4503599627370497'): string {
+function placeOf({ method, path }: OperationForm, id = '4503599627370497'): string {
   return `${method} ${path.replaceAll(/\{\w+\}/g, id)}`
 }
 

@@ -11,6 +11,7 @@ import { decode } from 'msgpackr'
 import t from 'tap'
 import type { OutboxCommand } from '../../../actors/messages.ts'
 import { outboxKind, type TooLate } from '../../../actors/outbox.ts'
+import { OPERATIONS } from '../../../src/api/operations.ts'
 import type { DeliveryOutcome, Skipped } from '../../../src/delivery/outcome.ts'
 import type { CallCommand } from '../../../src/domain/calls/call-command.ts'
 import type { DeferredTask } from '../../../src/domain/contacts/deferred-task.ts'
@@ -114,7 +115,6 @@ const whole = await openTestApi(t, {
     void covered.add(`call command ${kind}, ${applied.has(effects) ? 'written' : 'hint'}`),
 })
 const { world, application, stores, system } = whole
-const { operations } = application
 const proven = new ProvenChanges(world)
 const log = await openLog(world.database)
 register = log.register
@@ -178,7 +178,7 @@ function isAskedBy({ sites }: ProvenChange, file: string): boolean {
 /** The body of the answer to a request that succeeds. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of any form
 async function ask(id: string, { params = [], query = '', ...request }: Asking = {}): Promise<any> {
-  const operation = operations.find(each => each.id === id)!
+  const operation = OPERATIONS.find(each => each.id === id)!
   let at = 0
   const path = operation.path.replaceAll(/\{\w+\}/g, () => String(params[at++]))
   let body: unknown
@@ -550,7 +550,7 @@ t.test('a log with witnesses, and one that changes its key', async () => {
 
 t.test('every place is covered', async t => {
   const expected = [
-    ...operations.map(({ id }) => `operation ${id}`),
+    ...OPERATIONS.map(({ id }) => `operation ${id}`),
     ...Object.entries(CALL_COMMANDS).map(([kind, how]) => `call command ${kind}, ${how}`),
     ...Object.keys(EXPIRY)
       .filter(kind => kind !== 'deferredTask')

@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import Type from 'typebox'
-import { type Operation, operation, operationWithBody } from '../../../src/api/table/operation.ts'
+import { type OperationForm, operation, operationWithBody } from '../../../src/api/table/operation.ts'
 import { type Rates, USUAL_RATES } from '../../../src/domain/rates.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { Uint64, Uint64Text } from '../../../src/schema/uint64.ts'
@@ -32,7 +32,9 @@ function open(t: Test, options: { rates?: Rates } = {}): TestWorld {
 /** An operation that counts how often it was executed, and answers with the count. */
 function noteOperation(
   rules: Partial<
-    Pick<Operation, 'isIdempotent' | 'areRepliesOfSession' | 'rates' | 'id' | 'path'> & { access: 'device' }
+    Pick<OperationForm, 'isIdempotent' | 'areRepliesOfSession' | 'rates' | 'id' | 'path'> & {
+      access: 'device'
+    }
   > = {},
 ) {
   const seen = { made: 0 }
@@ -47,7 +49,7 @@ function noteOperation(
     codes: [],
     isIdempotent: true,
     ...rules,
-    handle: async call => {
+    handle: async (_: unknown, call) => {
       const { text } = call.body
       // A handler's possible wait before it writes.
       await Promise.resolve()
@@ -164,7 +166,7 @@ t.test('the kept reply comes before anything that the first request has changed'
     replies: { 204: null },
     codes: ['SHARE_TOKEN_EXPIRED'],
     isIdempotent: true,
-    handle: async call => {
+    handle: async (_: unknown, call) => {
       if (isSpent) throw new SignalError('SHARE_TOKEN_EXPIRED', 'over')
       return call.commit(() => {
         isSpent = true
@@ -208,7 +210,7 @@ t.test('a refusal is not kept: the same key may try again', async t => {
     replies: { 204: null },
     codes: ['USER_NOT_FOUND'],
     isIdempotent: true,
-    handle: call =>
+    handle: (_: unknown, call) =>
       call.commit(() => {
         if (isRefused) throw new SignalError('USER_NOT_FOUND', 'nobody')
         return { status: 204 }
@@ -466,7 +468,7 @@ t.test('an optional body may be missing, an obligatory one may not', async t => 
     replies: { 200: Type.Object({ all: Type.Boolean() }) },
     codes: [],
     isBodyOptional: true,
-    handle: ({ body }) => ({ status: 200, body: { all: body.all ?? false } }),
+    handle: (_: unknown, { body }) => ({ status: 200, body: { all: body.all ?? false } }),
   })
   const { note } = noteOperation()
   const send = sender(world, [optional, note])

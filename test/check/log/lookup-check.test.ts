@@ -11,7 +11,8 @@ import { LeafSet, NewestKeys } from '../../../src/check/log/newest-keys.ts'
 import { LookupIndex } from '../../../src/keyserver/lookup-index.ts'
 import { formatEntry } from '../../../src/log/entry.ts'
 import { indexKey } from '../../../src/store/engine/keys.ts'
-import { bytesTable, type View } from '../../../src/store/engine/store.ts'
+import type { View } from '../../../src/store/engine/store.ts'
+import { plainBytesTable } from '../../support/plain-tables.ts'
 import { formatBundle } from '../../support/tiles.ts'
 
 /** As many as fill a node; all of their hashes begin with 8, the eighth partition to be written down. */
@@ -41,7 +42,7 @@ class LongLog {
     const view = {
       getVolatile: (_: unknown, key: Uint8Array) => this.rows.get(nameOf(key)),
     } as unknown as View
-    const index = new LookupIndex({ view: read => read(view) }, bytesTable('lookup'))
+    const index = new LookupIndex({ view: read => read(view) }, plainBytesTable('lookup'))
     for (let first = 0; first < SIZE; first += 2_048) {
       const pending = index.add(first, this.#hashes.slice(first, first + 2_048))
       for (const { key, value } of pending.writes) this.rows.set(nameOf(key), Buffer.from(value))

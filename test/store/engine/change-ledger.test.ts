@@ -9,15 +9,16 @@ import {
 } from '../../../src/store/engine/change-ledger.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
-import { bytesTable, type Change, recordTable, textKeyTable } from '../../../src/store/engine/store.ts'
+import type { Change } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
+import { plainBytesTable, plainTable, plainTextKeyTable } from '../../support/plain-tables.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { countOf, sized } from '../../support/size.ts'
 
-const RECORDS = recordTable<unknown>('recorded-records', [['a', 'b']])
-const BYTES = bytesTable('recorded-bytes')
-const TEXTS = textKeyTable<number>('recorded-texts')
-const COUNTERS = textKeyTable<number>('recorded-counters')
+const RECORDS = plainTable<unknown>('recorded-records', [['a', 'b']])
+const BYTES = plainBytesTable('recorded-bytes')
+const TEXTS = plainTextKeyTable<number>('recorded-texts')
+const COUNTERS = plainTextKeyTable<number>('recorded-counters')
 const KEYS = Array.from({ length: 8 }, (_, at) => Buffer.from([at, 200 + at]))
 const ROUNDS = countOf('CALLSIGN_RECORD_ROUNDS', { short: 20, long: 60 })
 

@@ -6,11 +6,11 @@ import t, { type Test } from 'tap'
 import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
 import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
-import { recordTable } from '../../../src/store/engine/store.ts'
+import { plainTable } from '../../support/plain-tables.ts'
 import { countOf, sized } from '../../support/size.ts'
 
-const ROWS = recordTable<number>('rows')
-const RECORDS = recordTable<object>('records')
+const ROWS = plainTable<number>('rows')
+const RECORDS = plainTable<object>('records')
 const KIND = EXPIRY.session
 
 function open(t: Test, folder = t.testdir()) {

@@ -9,14 +9,15 @@ import { formatChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
-import { type Change, type Happening, recordTable, type View } from '../../../src/store/engine/store.ts'
+import type { Change, Happening, View } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { FOLLOWED_ROWS, LOGGED_ROWS, ROW_KEYS } from '../../support/followed-rows.ts'
 import type { Seen, ToFollower } from '../../support/follower-program.ts'
+import { plainTable } from '../../support/plain-tables.ts'
 import { spawnBound, startedProgram } from '../../support/programs.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
-const ROWS = recordTable<number>('followed-store-test')
+const ROWS = plainTable<number>('followed-store-test')
 const KEY = Buffer.from('a')
 const NO_ROWS = formatChangedRows([])
 

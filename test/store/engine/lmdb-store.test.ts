@@ -13,26 +13,22 @@ import { SignalError } from '../../../src/errors.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { LmdbChange } from '../../../src/store/engine/lmdb-change.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
-import {
-  bytesTable,
-  type Change,
-  recordTable,
-  type Table,
-  textKeyTable,
-} from '../../../src/store/engine/store.ts'
+import type { Change } from '../../../src/store/engine/store.ts'
+import type { Table } from '../../../src/store/engine/table.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../../src/store/engine/write-failure.ts'
+import { plainBytesTable, plainTable, plainTextKeyTable } from '../../support/plain-tables.ts'
 import { builtProgram, spawnBound } from '../../support/programs.ts'
 
-const NAMES = textKeyTable<number>('names')
-const ROWS = recordTable<unknown>('rows', [['a', 'b']])
-const BYTES = bytesTable('bytes')
+const NAMES = plainTextKeyTable<number>('names')
+const ROWS = plainTable<unknown>('rows', [['a', 'b']])
+const BYTES = plainBytesTable('bytes')
 /** The holder of a store counts there. */
-const COUNTERS = textKeyTable<number>('counter')
-const FEW_SHAPES = recordTable<object>('shaped', [['a', 'b']])
-const MORE_SHAPES = recordTable<object>('shaped', [['a', 'b'], ['c'], ['d']])
-const WATCHED = recordTable<number>('watched')
-const UNWATCHED = recordTable<number>('unwatched')
+const COUNTERS = plainTextKeyTable<number>('counter')
+const FEW_SHAPES = plainTable<object>('shaped', [['a', 'b']])
+const MORE_SHAPES = plainTable<object>('shaped', [['a', 'b'], ['c'], ['d']])
+const WATCHED = plainTable<number>('watched')
+const UNWATCHED = plainTable<number>('unwatched')
 
 function readAll<Value>(database: LmdbStore, table: Table<Value>, keys: readonly Uint8Array[]): unknown[] {
   return database.view(view => keys.map(key => view.get(table, key)))

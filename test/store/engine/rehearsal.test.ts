@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
-import { recordTable } from '../../../src/store/engine/store.ts'
+import { plainTable } from '../../support/plain-tables.ts'
 import { Rehearsals } from '../../support/rehearsal-store.ts'
 
-const ROWS = recordTable<number>('rows')
+const ROWS = plainTable<number>('rows')
 
 t.test(
   'rehearsals accept a change of the state alone, and name the row of one that counts by itself',

@@ -3,10 +3,11 @@
 import t, { type Test } from 'tap'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
-import { type Change, recordTable, type View } from '../../../src/store/engine/store.ts'
+import type { Change, View } from '../../../src/store/engine/store.ts'
+import { plainTable } from '../../support/plain-tables.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
-const ROWS = recordTable<number>('row-cache-test')
+const ROWS = plainTable<number>('row-cache-test')
 const KEYS = ['a', 'b', 'c', 'd'].map(text => Buffer.from(text))
 
 function openCache(t: Test, rowsMax: number) {

@@ -1,8 +1,8 @@
 /** How a push is shown, by the vectors that the Kotlin package is tested by too. */
 
 import t from 'tap'
-import { isOfOtherDevice, judgePush, type PushMembers, pushMembers } from '../../src/app/push.ts'
-import { readVectors } from '../support/vectors.ts'
+import { isOfOtherDevice, judgePush, type PushMembers, pushMembers } from '../../../src/app/calls/push.ts'
+import { readVectors } from '../../support/vectors.ts'
 
 interface Vectors {
   readonly device_id: string

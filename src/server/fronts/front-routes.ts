@@ -1,0 +1,74 @@
+/**
+ * The routes of a front. Reads, lookups and public facts it answers from the store, as soon as that may be read; the writer
+ * answers the rest. A front has no more of a write than its head.
+ */
+
+import type { FrontDeskMessage } from '../../../actors/messages.ts'
+import { WRITES } from '../../api/operations.ts'
+import { routeHead } from '../../api/table/operation-routes.ts'
+import { nameOfRoute, type RouteHead } from '../../fronts/messages.ts'
+import type { ReadLease } from '../../fronts/read-lease.ts'
+import type { Ref } from '../../runtime/actor.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
+
+/** Says when a read may be answered: now, or once the promise resolves. */
+type Gate = Pick<ReadLease, 'mayRead'>
+
+/** `own` are answered here; `others` are routes of the writer besides its operations. */
+export function frontRoutes(
+  own: readonly HttpRoute[],
+  { readLease, shownLog }: Record<'readLease' | 'shownLog', Gate | undefined>,
+  others: readonly RouteHead[],
+  desk: Ref<FrontDeskMessage>,
+): readonly HttpRoute[] {
+  return [
+    ...own.map(route => answeredHere(route, route.isLookup ? shownLog : readLease)),
+    ...[...WRITES.map(routeHead), ...others].map(head => forwarded(head, desk)),
+  ]
+}
+
+/** As soon as a read may be answered. */
+function answeredHere(route: HttpRoute, gate: Gate | undefined): HttpRoute {
+  if (gate === undefined) return route
+  return {
+    ...route,
+    handle(request) {
+      const until = gate.mayRead()
+      if (until === undefined) return route.handle(request)
+      const kept = keptRequest(request)
+      return until.then(() => route.handle(kept))
+    },
+  }
+}
+
+/** It outlives the handler's return. */
+function keptRequest(request: HttpRequest): HttpRequest {
+  const { method, path, params, query, requestId, contentType, network, header, body } = request
+  return { method, path, params, query, requestId, contentType, network, header, body: body.slice() }
+}
+
+/** The writer answers it. */
+function forwarded(head: RouteHead, desk: Ref<FrontDeskMessage>): HttpRoute {
+  const route = nameOfRoute(head)
+  return {
+    ...head,
+    handle: request =>
+      desk.ask<HttpAnswer>(
+        reply => ({ kind: 'request', route, request: dataOf(request, head), reply }),
+        REQUEST_DEADLINE_MS,
+      ),
+  }
+}
+
+function dataOf(request: HttpRequest, { headers = [] }: RouteHead) {
+  const { method, path, params, query, requestId, contentType, network, body } = request
+  const sent: Record<string, string> = {}
+  for (const name of headers) {
+    const value = request.header(name)
+    if (value !== '') sent[name] = value
+  }
+  return { method, path, params, query, requestId, contentType, network, body, headers: sent }
+}
+
+/** The writer refuses sooner what it can't do. */
+export const REQUEST_DEADLINE_MS = 60_000

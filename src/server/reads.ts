@@ -1,0 +1,72 @@
+/** What every process that serves clients answers from the store by itself: reads, public facts, the pages of share links. */
+
+import type { Authentication } from '../api/accounts/authentication.ts'
+import { landingRoutes } from '../api/contacts/landing.ts'
+import type { ApiDeps } from '../api/deps.ts'
+import type { Features } from '../api/documents/meta.ts'
+import { READS } from '../api/operations.ts'
+import { operationRoutes } from '../api/table/operation-routes.ts'
+import type { RequestRates } from '../api/table/request-rates.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import { RoomTokens } from '../media/room-tokens.ts'
+import type { HttpRoute } from '../transport/route.ts'
+import type { Stores } from './application-stores.ts'
+import type { ApplicationConfig } from './settings/application-config.ts'
+
+/** The parts of a process that serves clients from which the application API is made. */
+export interface Serving {
+  readonly config: ApplicationConfig
+  readonly isDevelopment: boolean
+  readonly stores: Stores
+  readonly authentication: Authentication
+  /** Undefined where no rate counts, in development. */
+  readonly requestRates: RequestRates | undefined
+  readonly nowMs: () => number
+  /** The address that clients see; known once the server listens. */
+  readonly publicUrl: () => string
+  /** See `ApiDeps`. */
+  readonly admit?: ApiDeps['admit']
+  /** Told whose request it is; absent but in development. */
+  readonly onRequester?: (
+    request: { readonly requestId: string },
+    requester: { readonly userId: UserId; readonly deviceId?: DeviceId },
+  ) => void
+}
+
+export interface Reads {
+  /** Which outside services are configured, and what one can sign in with. */
+  readonly features: Features
+  readonly loginMethods: readonly string[]
+  readonly routes: readonly HttpRoute[]
+}
+
+export function openReads(serving: Serving): Reads {
+  const { config, isDevelopment, stores } = serving
+  const routes = operationRoutes(READS, { ...serving, ...stores, idsAs: config.idsAs })
+  return {
+    features: featuresOf(config),
+    loginMethods: [
+      ...(config.mail || isDevelopment ? ['email'] : []),
+      ...(config.sms || isDevelopment ? ['phone'] : []),
+      ...(config.apple ? ['apple'] : []),
+      ...config.providers.map(({ name }) => name),
+    ],
+    routes: [...routes, ...landingRoutes({ ...config, isDevelopment })],
+  }
+}
+
+/** What admits devices to the rooms of a gateway, in every process: tokens follow from the settings. */
+export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['admit'] {
+  return janus && new RoomTokens(janus).admit
+}
+
+function featuresOf({ mail, sms, apns, fcm, turn, janus }: ApplicationConfig): Features {
+  return {
+    mail: mail !== undefined,
+    sms: sms !== undefined,
+    apns: apns !== undefined,
+    fcm: fcm !== undefined,
+    turn: turn !== undefined,
+    media: janus === undefined ? 'client' : 'janus',
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * The part of the application API that only the writer has: its operations that change anything, and what leaves by its
+ * outbox. It holds no rule; what it needs of the process (store, clocks, the log, actors) is handed in.
+ */
+
+import { AddressReader } from '../../api/accounts/addresses.ts'
+import { SignIns } from '../../api/accounts/sign-ins.ts'
+import { SocialIdentities } from '../../api/accounts/social-identities.ts'
+import { SocialSignIn } from '../../api/accounts/social-sign-in.ts'
+import type { ApiDeps, AskRoom } from '../../api/deps.ts'
+import { DeviceLists } from '../../api/devices/device-lists.ts'
+import { DeviceRegistration } from '../../api/devices/device-registration.ts'
+import { WRITES, type WriteDeps } from '../../api/operations.ts'
+import { operationRoutes } from '../../api/table/operation-routes.ts'
+import { ApnsSender } from '../../delivery/apns.ts'
+import { Delivery, type Rendered } from '../../delivery/delivery.ts'
+import { FcmSender } from '../../delivery/fcm.ts'
+import { MailSender } from '../../delivery/mail.ts'
+import { SmsSender } from '../../delivery/sms.ts'
+import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
+import type { LiveCalls } from '../../domain/calls/live-calls.ts'
+import { developmentRelay } from '../../domain/calls/turn.ts'
+import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
+import type { UserId } from '../../domain/ids.ts'
+import type { Rates } from '../../domain/rates.ts'
+import { AppleSignIn } from '../../identity/apple.ts'
+import { IdentityProvider } from '../../identity/identity-token.ts'
+import { AccountErasure } from '../../store/accounts/account-erasure.ts'
+import { AccountLetters } from '../../store/accounts/account-letters.ts'
+import { AppleConsents } from '../../store/accounts/apple-consents.ts'
+import { ChallengeStore } from '../../store/accounts/challenge-store.ts'
+import { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
+import { LoginMethods } from '../../store/accounts/login-methods.ts'
+import { SmsBudget } from '../../store/accounts/sms-budget.ts'
+import type { OutboxStore } from '../../store/messages/outbox-store.ts'
+import type { HttpRoute } from '../../transport/route.ts'
+import { openReads, type Reads, type Serving } from '../reads.ts'
+
+export interface WriterServing extends Serving {
+  /** Where devices find a relay on this machine, for development; loopback where it is left out. */
+  readonly relayHost?: string | undefined
+  /** Undefined where no rate counts, in development. */
+  readonly rateLimits: Rates | undefined
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly register: ApiDeps['register']
+  /** Whose key the log has under a VRF hash (64 bytes). */
+  readonly identityOf: ApiDeps['identityOf']
+  /** Puts a request to the room of a call. */
+  readonly askRoom: AskRoom
+  readonly callIndex: LiveCalls
+  /** Shown what leaves; absent but in development. */
+  readonly onRendered?: (rendered: Rendered) => void
+  /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
+  readonly onSmsStopped: (stop: SmsStop) => void
+  readonly onTokenReused: ApiDeps['onTokenReused']
+}
+
+interface Writes {
+  readonly routes: readonly HttpRoute[]
+  readonly outbox: OutboxStore
+  readonly delivery: Delivery
+  readonly registration: DeviceRegistration
+  readonly lists: DeviceLists
+  /** Ends what has come to its end; resolves with how much that was, at most `countMax`. */
+  readonly expire: (countMax: number) => Promise<number>
+  /** Forgets counts of the past. */
+  readonly sweep: () => void
+  readonly close: () => void
+}
+
+/** The whole application API: the writer's. */
+export interface Application extends Reads, Writes {}
+
+export function openApplication(serving: WriterServing): Application {
+  const [reads, writes] = [openReads(serving), openWrites(serving)]
+  return { ...reads, ...writes, routes: [...reads.routes, ...writes.routes] }
+}
+
+function openWrites(serving: WriterServing): Writes {
+  const { stores, nowMs } = serving
+  const senders = openSenders(serving)
+  const deps = operationDeps(serving, senders)
+  return {
+    routes: operationRoutes(WRITES, deps),
+    outbox: stores.outbox,
+    delivery: openDelivery(serving, senders),
+    registration: deps.registration,
+    lists: deps.lists,
+    expire: countMax => stores.expiries.sweep(nowMs(), countMax),
+    sweep: () => serving.requestRates?.sweep(),
+    close: senders.close,
+  }
+}
+
+type Senders = ReturnType<typeof openSenders>
+
+function openSenders({ config, nowMs }: WriterServing) {
+  const mail = config.mail && new MailSender(config.mail)
+  const sms = config.sms && new SmsSender(config.sms)
+  const apns = config.apns && new ApnsSender({ ...config.apns, nowMs })
+  const fcm = config.fcm && new FcmSender({ ...config.fcm, nowMs })
+  const apple = config.apple && new AppleSignIn(config.apple, { nowMs })
+  const close = (): void => {
+    mail?.close()
+    apns?.close()
+    fcm?.close()
+  }
+  const byChannel = {
+    ...(mail && { mail }),
+    ...(sms && { sms }),
+    ...(apns && { apns }),
+    ...(fcm && { fcm }),
+    ...(apple && { apple }),
+  }
+  return { byChannel, apple, close }
+}
+
+function openDelivery(serving: WriterServing, senders: Senders): Delivery {
+  const { config, stores, nowMs, publicUrl, onRendered } = serving
+  const { database, devices } = stores
+  return new Delivery({
+    senders: senders.byChannel,
+    letters: {
+      appName: config.appName,
+      language: config.language,
+      get domain() {
+        return new URL(publicUrl()).hostname
+      },
+      ...(config.smsRetrieverHash === undefined ? {} : { retrieverHash: config.smsRetrieverHash }),
+    },
+    bundleId: config.bundleId,
+    nowMs,
+    deviceOf: (userId, deviceId) =>
+      database
+        .view(view => devices.activeDevicesOf(view, userId))
+        .find(device => device.deviceId === deviceId),
+    badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
+    isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
+    dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
+    setApnsEnvironment: (userId, deviceId, environment) =>
+      devices.setApnsEnvironment(userId, deviceId, environment),
+    ...(onRendered === undefined ? {} : { onRendered }),
+  })
+}
+
+/** The parts that operations stand on, each made once. */
+function operationDeps(serving: WriterServing, senders: Senders): WriteDeps {
+  const { config, stores, isDevelopment, relayHost = '127.0.0.1' } = serving
+  const accounts = openAccounts(serving, senders)
+  const shared: ApiDeps = {
+    ...serving,
+    ...stores,
+    ...accounts,
+    idsAs: config.idsAs,
+    deepLinkScheme: config.deepLinkScheme,
+    stepUpSeconds: config.stepUpS,
+    relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
+    keysShown: (asker, owner) => keysShown(serving, asker, owner),
+  }
+  const signIns = new SignIns(shared)
+  const lists = new DeviceLists(shared)
+  return {
+    ...shared,
+    signIns,
+    social: new SocialSignIn({ ...shared, signIns }),
+    lists,
+    registration: new DeviceRegistration({ ...shared, lists }),
+  }
+}
+
+/** Codes, login methods, identities at providers, and the end of accounts. */
+function openAccounts(serving: WriterServing, senders: Senders) {
+  const { config, stores, isDevelopment, rateLimits } = serving
+  const addresses = new AddressReader(config)
+  const { testCodes } = addresses
+  const base = { ...serving, ...stores }
+  // In development what has no sender is shown instead.
+  const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
+  const smsBudget = new SmsBudget(stores.database, stores.expiries, config.smsBudgets, serving.onSmsStopped)
+  const budget = rateLimits === undefined ? {} : { smsBudget }
+  const letters = new AccountLetters(
+    stores.accounts,
+    stores.outbox,
+    key => testCodes.has(key),
+    budget.smsBudget,
+  )
+  const appleConsents = new AppleConsents(base)
+  const providers = config.providers.map(
+    options => [options.name, new IdentityProvider(options, serving)] as const,
+  )
+  const erasers = [
+    stores.devices,
+    stores.deviceLists,
+    stores.knownSignIns,
+    stores.inbox,
+    stores.history,
+    stores.shareTokens,
+    stores.contacts,
+  ]
+  return {
+    addresses,
+    challenges: new ChallengeStore({ ...base, testCodes, canSend, ...budget }),
+    loginMethods: new LoginMethods({ ...base, letters, appleConsents }),
+    erasure: new AccountErasure({
+      ...base,
+      letters,
+      appleConsents,
+      erasers: erasers.map(store => (change, userId) => store.eraseOf(change, userId)),
+    }),
+    identities: new SocialIdentities(new Map(providers), senders.apple, appleConsents, isDevelopment),
+    identityTokens: new IdentityTokenStore(base),
+  }
+}
+
+function keysShown(
+  { stores, callIndex, nowMs }: WriterServing,
+  asker: UserId,
+  owner: UserId,
+): KeysShown | undefined {
+  if (callIndex.haveInCommon(asker, owner)) return PRESENT_KEYS
+  const { database, contacts, accounts } = stores
+  return database.view(view => contacts.keysShown(view, asker, owner, nowMs(), accounts.read(view, owner)))
+}

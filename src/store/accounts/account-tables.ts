@@ -1,0 +1,168 @@
+/** Tables of accounts, their login methods, and their sessions. */
+
+import { identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
+import type { RevocationReason, Session } from '../../domain/accounts/session.ts'
+import type { DeviceId, MethodId, UserId } from '../../domain/ids.ts'
+import { EXPIRY } from '../engine/expiries.ts'
+import { HASH, ID, opaque, untold } from '../engine/key-parts.ts'
+import { idsKey, textKey, userInKey } from '../engine/keys.ts'
+import {
+  bytes,
+  count,
+  either,
+  flag,
+  id,
+  listOf,
+  object,
+  oneOf,
+  optional,
+  type RowOf,
+  sealed,
+  text,
+  tuple,
+  typed,
+} from '../engine/row-form.ts'
+import { type Relation, rowTable } from '../engine/table.ts'
+
+const SETTINGS = object({ discoverableByEmail: flag, discoverableByPhone: flag, callsFromContactsOnly: flag })
+const USER = object({
+  displayName: text,
+  createdAtMs: count,
+  settings: SETTINGS,
+  primaryMethodId: id<MethodId>(),
+  acceptLanguage: text,
+  erasesAtMs: optional(count),
+})
+
+export const USERS = rowTable('users', { user: ID }, USER, {
+  holds: 'name, settings, primary login method',
+  shapes: [USER.shape(), SETTINGS.shape()],
+  ending: { kind: EXPIRY.erasure, atMs: ({ erasesAtMs }) => erasesAtMs },
+  relations: [
+    {
+      in: 'login-methods',
+      under: key => key,
+      where: (methods: Methods, _, user) => methods.some(({ id }) => id === user.primaryMethodId),
+      what: () => 'the primary login method of the user',
+    },
+  ],
+  remedy: 'the user can’t use the account: restore a backup',
+})
+
+/** The user with whose id a key begins. */
+export const OF_A_USER: Relation<unknown> = {
+  in: 'users',
+  under: key => key.subarray(0, ID.bytes),
+  what: () => 'its user',
+}
+
+type Methods = readonly LoginMethod[]
+const METHOD = { id: id<MethodId>(), addedAtMs: count, lastUsedAtMs: count }
+const ADDRESS_METHOD = object({ kind: oneOf('email', 'phone'), key: text, shown: text, ...METHOD })
+const SOCIAL_METHOD = object({
+  ...METHOD,
+  kind: oneOf('social'),
+  provider: text,
+  issuer: text,
+  subject: text,
+  shown: optional(text),
+  sealedRefreshToken: optional(bytes()),
+  clientId: optional(text),
+})
+const LOGIN_METHOD = either(ADDRESS_METHOD, SOCIAL_METHOD)
+
+/** All of a user's in one row: they are few, and read together. */
+export const LOGIN_METHODS = rowTable('login-methods', { user: ID }, listOf(LOGIN_METHOD), {
+  holds: 'all addresses and identities that the user signs in with',
+  shapes: [ADDRESS_METHOD.shape()],
+  relations: [OF_A_USER],
+  *disagreements(key, methods, rows) {
+    for (const { id, ...method } of methods) {
+      const isTheirs = ({ userId, methodId }: MethodOwner) => userId === userInKey(key) && methodId === id
+      if (!rows.holds('login-method-owners', textKey(identifierOf(method)), isTheirs))
+        yield `login-method-owners does not name the user for login method ${id}`
+    }
+  },
+  remedy: 'the user can’t sign in so: restore a backup',
+})
+
+/** Whose an identifier is. */
+export type MethodOwner = RowOf<typeof METHOD_OWNER>
+const METHOD_OWNER = object({ userId: id<UserId>(), methodId: id<MethodId>() })
+
+export const LOGIN_METHOD_OWNERS = rowTable('login-method-owners', { identifier: HASH }, METHOD_OWNER, {
+  holds: 'whose an address or identity is',
+  relations: [
+    {
+      in: 'login-methods',
+      under: (_, { userId }) => idsKey(userId),
+      where: (methods: Methods, key, { methodId }) =>
+        methods.some(each => each.id === methodId && textKey(identifierOf(each)).equals(key)),
+      what: (_, { userId, methodId }) => `login method ${methodId} of user ${userId} with this identifier`,
+    },
+  ],
+  remedy: 'who signs in so is not found, or can’t register: restore a backup',
+})
+
+/** `attempt`: SHA-256 of the request's `Idempotency-Key`. */
+const TOKEN_USE = object({ attempt: optional(bytes(32)), sealedOutcome: optional(sealed) })
+
+export const IDENTITY_TOKENS = rowTable('identity-tokens', { token: HASH }, TOKEN_USE, {
+  holds: 'that an ID token was used, and what came of it',
+  ending: { kind: EXPIRY.identityToken },
+  remedy: 'an ID token may be accepted twice until it expires',
+})
+
+const SESSION = object({
+  userId: id<UserId>(),
+  generation: count,
+  rotatedAtMs: count,
+  isPairUsed: flag,
+  createdAtMs: count,
+  authenticatedAtMs: count,
+  lastUsedAtMs: count,
+  endsAtMs: count,
+  methods: listOf(text),
+  userAgent: text,
+  deviceId: optional(id<DeviceId>()),
+  revokedBecause: optional(typed<RevocationReason>(text)),
+})
+
+export const SESSIONS = rowTable('sessions', { session: opaque(16) }, SESSION, {
+  holds: 'user, device, generation of tokens, times',
+  shapes: [SESSION.shape(), SESSION.shape('deviceId')],
+  ending: { kind: EXPIRY.session },
+  relations: [
+    { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },
+    { in: 'sessions-by-user', under: (key, { userId }) => Buffer.concat([idsKey(userId), key]) },
+    {
+      in: ['devices', 'devices-removed', 'devices-pending'],
+      under: (_, { userId, deviceId }) => (deviceId === undefined ? undefined : idsKey(userId, deviceId)),
+      what: (_, { userId, deviceId }) => `its device ${userId}/${deviceId}`,
+    },
+  ],
+  remedy: 'its device has to sign in again, and “log out everywhere” may miss it: restore a backup',
+})
+
+export const SESSIONS_BY_USER = rowTable('sessions-by-user', { user: ID, session: untold(16) }, oneOf(0), {
+  holds: 'nothing: its key says which sessions a user has',
+  relations: [
+    {
+      in: 'sessions',
+      under: key => key.subarray(ID.bytes),
+      where: ({ userId }: Session, key) => userId === userInKey(key),
+      what: () => 'the session of the user',
+    },
+  ],
+  remedy: 'it opens nothing: restore a backup if there are others',
+})
+
+const PLACES = listOf(tuple(bytes(), count))
+const KNOWN = object({ networks: PLACES, sessions: PLACES })
+
+export const KNOWN_SIGN_INS = rowTable('known-sign-ins', { user: ID }, KNOWN, {
+  holds: 'networks and sessions that the user is known by',
+  ending: { kind: EXPIRY.knownSignIn },
+  relations: [OF_A_USER],
+  remedy: 'the user counts as a stranger who asks for a code, until the next sign-in',
+})

@@ -1,0 +1,68 @@
+/** Tables of calls, live and ended, and of what their people remember of them. */
+
+import type { CallId } from '../../domain/ids.ts'
+import { OF_A_USER } from '../accounts/account-tables.ts'
+import { EXPIRY } from '../engine/expiries.ts'
+import { ID, TIME, untold } from '../engine/key-parts.ts'
+import { idsKey, timeBytes, userInKey } from '../engine/keys.ts'
+import { bytes, count, flag, id, maybe, object, oneOf, type RowOf, sealed } from '../engine/row-form.ts'
+import { rowTable } from '../engine/table.ts'
+
+export const CALLS = rowTable('calls', { call: ID }, sealed, {
+  holds: 'a live call, sealed',
+  *disagreements(key, _, rows) {
+    if (rows.has('calls-ended', key)) yield 'the call is live, and ended in calls-ended'
+  },
+  remedy: 'a start may refuse it: restore a backup',
+})
+
+export const CALLS_ENDED = rowTable('calls-ended', { call: ID }, sealed, {
+  holds: 'a call that has ended, for a day, sealed',
+  ending: { kind: EXPIRY.endedCall },
+  remedy: 'late requests about the call are refused for a day; there is nothing to do',
+})
+
+/** As it is stored: its people packed, once for all rows of a call. */
+export type StoredHistoryRow = RowOf<typeof HISTORY_ROW>
+const HISTORY_ROW = object({
+  callId: id<CallId>(),
+  direction: oneOf('outgoing', 'incoming'),
+  status: oneOf('active', 'ended', 'missed', 'declined', 'cancelled', 'failed'),
+  isVideo: flag,
+  isGroup: flag,
+  createdAtMs: count,
+  startedAtMs: maybe(count),
+  endedAtMs: maybe(count),
+  talkedMs: maybe(count),
+  seen: flag,
+  people: bytes(),
+})
+const BY_CALL = { user: ID, created: untold(TIME.bytes), call: untold(ID.bytes) }
+
+export const CALL_HISTORY = rowTable('call-history', BY_CALL, HISTORY_ROW, {
+  holds: 'what a user remembers of a call',
+  shapes: [HISTORY_ROW.shape()],
+  ownKey: (key, { createdAtMs, callId }) =>
+    Buffer.concat([key.subarray(0, ID.bytes), timeBytes(createdAtMs), idsKey(callId)]),
+  relations: [
+    { in: 'call-history-figures', under: key => idsKey(userInKey(key)), what: () => 'figures of its user' },
+    {
+      in: 'calls',
+      under: (_, { callId, status }) => (status === 'active' ? idsKey(callId) : undefined),
+      what: (_, { callId }) => `call ${callId}, which goes on by it`,
+    },
+  ],
+  remedy: 'have the user delete the call, or all calls, from the history',
+})
+
+/** The counts of a user's rows. */
+export type Figures = RowOf<typeof FIGURES_ROW>
+const FIGURES_ROW = object({ count, missed: count })
+
+export const FIGURES = rowTable('call-history-figures', { user: ID }, FIGURES_ROW, {
+  holds: 'how many calls the user remembers, and has missed',
+  shapes: [FIGURES_ROW.shape()],
+  ending: { kind: EXPIRY.callHistory },
+  relations: [OF_A_USER],
+  remedy: 'the badge is wrong: have the user delete all calls from the history',
+})

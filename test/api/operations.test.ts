@@ -1,0 +1,76 @@
+/** Which operations every process answers, and that the compiler keeps the rest from those that only read. */
+
+import t from 'tap'
+import type { ApiDeps } from '../../src/api/deps.ts'
+import { OPERATIONS, READS, type ReadDeps, WRITES, type WriteDeps } from '../../src/api/operations.ts'
+import { type Operation, operation, type Read, read } from '../../src/api/table/operation.ts'
+
+const RULES = {
+  id: 'probe',
+  method: 'GET',
+  path: '/app/api/probe',
+  tag: 'user',
+  summary: 'Probe',
+  access: 'session',
+  replies: { 204: null },
+  codes: [],
+} as const
+const DONE = { status: 204 } as const
+
+t.test('each operation is a read or a write, and is there once', async t => {
+  const all = [...READS, ...WRITES].map(({ id }) => id)
+  t.same(all.toSorted(), OPERATIONS.map(({ id }) => id).toSorted())
+  t.equal(new Set(all).size, OPERATIONS.length)
+})
+
+t.test('reads are all GETs but those whose rates or live calls are in one place', async t => {
+  const gets = OPERATIONS.filter(({ method }) => method === 'GET')
+  const elsewhere = gets.filter(({ rates = [], id }) => rates.length > 0 || id === 'getPendingCalls')
+  t.same(
+    elsewhere.map(({ id }) => id),
+    ['readPublicKeys', 'readDeviceLists', 'getCredentials', 'getPendingCalls'],
+  )
+  t.same(
+    READS.map(({ id }) => id).toSorted(),
+    gets
+      .filter(get => !elsewhere.includes(get))
+      .map(({ id }) => id)
+      .toSorted(),
+  )
+})
+
+t.test('what needs the writer is no read by its type', async t => {
+  const looking = read({
+    ...RULES,
+    handle: ({ database }: Pick<ReadDeps, 'database'>) => database.view(() => DONE),
+  })
+  const changing = read({
+    ...RULES,
+    handle: ({ database }: Pick<ApiDeps, 'database'>) => database.change(() => DONE),
+  })
+  const ofLiveCalls = read({
+    ...RULES,
+    handle: ({ callIndex }: Pick<ApiDeps, 'callIndex'>, { requester }) => {
+      callIndex.callsOf(requester.userId)
+      return DONE
+    },
+  })
+  const writing = operation({
+    ...RULES,
+    method: 'POST',
+    handle: (_: unknown, { commit }) => commit(() => DONE),
+  })
+  // @ts-expect-error: the request of a read has no commit
+  const committing = read({ ...RULES, handle: (_: unknown, { commit }) => commit(() => DONE) })
+  const reads: readonly Read<ReadDeps>[] = [
+    looking,
+    // @ts-expect-error: a read is given a store that it can only look at
+    changing,
+    // @ts-expect-error: live calls are the writer's
+    ofLiveCalls,
+    // @ts-expect-error: a POST
+    writing,
+  ]
+  const writes: readonly Operation<WriteDeps>[] = [looking, changing, ofLiveCalls, writing, committing]
+  t.equal(writes.length, reads.length + 1)
+})

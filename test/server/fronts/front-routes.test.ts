@@ -1,0 +1,60 @@
+/** The routes of a front: its own are answered by itself, and those of the writer as long as there is one. */
+
+import t, { type Test } from 'tap'
+import { OPERATIONS, READS, WRITES } from '../../../src/api/operations.ts'
+import { nameOfRoute } from '../../../src/fronts/messages.ts'
+import { frontRoutes } from '../../../src/server/fronts/front-routes.ts'
+import { RemoteWriter } from '../../../src/server/fronts/remote-writer.ts'
+import { openReads } from '../../../src/server/reads.ts'
+import type { HttpRequest } from '../../../src/transport/route.ts'
+import { makeStage } from '../../support/actors.ts'
+import { newUser, openWorld } from '../../support/application.ts'
+import { TEST_CONFIG } from '../../support/test-api.ts'
+
+async function open(t: Test) {
+  const world = openWorld(t.testdir())
+  t.teardown(() => world.database.close())
+  const stage = makeStage()
+  const reads = openReads({ ...world, config: TEST_CONFIG })
+  const { desk } = new RemoteWriter(stage.system, stage.world, 'front-1')
+  const gates = { readLease: undefined, shownLog: { mayRead: () => undefined } }
+  const { token } = await newUser(world)
+  const headers = new Map([['authorization', `Bearer ${token}`]])
+  const request: Omit<HttpRequest, 'method' | 'path'> = {
+    params: ['7'],
+    query: '',
+    requestId: 'a request',
+    contentType: 'application/json',
+    header: name => headers.get(name) ?? '',
+    network: 'a network',
+    body: Buffer.from('{}'),
+  }
+  const routes = frontRoutes(reads.routes, gates, [], desk)
+  const ask = async (name: string) => {
+    const route = routes.find(each => nameOfRoute(each) === name)!
+    return route.handle({ ...request, method: route.method, path: route.path })
+  }
+  return { reads, routes, ask }
+}
+
+t.test('a front has a route for every operation, and of writes no more than their heads', async t => {
+  const { reads, routes } = await open(t)
+  const served = new Set(routes.map(nameOfRoute))
+  t.same(
+    OPERATIONS.map(nameOfRoute).filter(name => !served.has(name)),
+    [],
+  )
+  t.same(Object.keys(reads).toSorted(), ['features', 'loginMethods', 'routes'])
+  // @ts-expect-error: nothing is sent from a front
+  t.equal(reads.delivery, undefined)
+  // @ts-expect-error: no device is registered there
+  t.equal(reads.registration, undefined)
+})
+
+t.test('without a writer a front answers what it reads, and refuses each write', async t => {
+  const { ask } = await open(t)
+  t.match(await ask('GET /app/api/user'), { status: 200 })
+  for (const { id, rates } of READS)
+    t.equal(rates, undefined, `${id} has no rate that is counted in one place`)
+  for (const write of WRITES) await t.rejects(ask(nameOfRoute(write)), { code: 'OVERLOADED' }, write.id)
+})
