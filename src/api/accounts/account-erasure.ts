@@ -1,4 +1,4 @@
-/** The end of an account, by its user's wish (contract 2.10): `src/store/accounts/account-erasure.ts` says what follows. */
+/** The end of an account, by its user's wish (contract 2.10): `src/store/accounts/account-erasure.ts` has its effects. */
 
 import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
 import { timeText } from '../../schema/time.ts'

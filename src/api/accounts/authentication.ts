@@ -143,7 +143,7 @@ export class Authentication {
   }
 }
 
-/** In the change of a request that has waited: throws as its access token would be refused by now. */
+/** In the change of a request that has waited: throws if its access token no longer holds. */
 export function assertLasts(session: Session | undefined): void {
   if (!lasts(session)) throw refusal(session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED')
 }

@@ -200,7 +200,7 @@ async function addSocial(deps: Deps, request: CheckedAdd): Promise<Reply> {
   const token = await identities.verify(request.body)
   const identity = await identities.complete(token, request.body)
   return request.commit(change => {
-    // The provider may have taken long, and its user may have ended the session of a thief meanwhile.
+    // The provider may have taken long: by then the user may have ended a thief's session.
     assertLasts(sessions.read(change, sessionIdOf(request.requester.sessionName)))
     const use = { tokenDigest: token.tokenDigest, attempt: undefined }
     if (identityTokens.find(change, use) !== undefined) throw tokenUsed()

@@ -1,7 +1,7 @@
 /**
- * Signing in by a one-time code (contract 2.2, 2.4): `login` sends one, `resend-otp` another one, `verify-login` takes
- * it. Signing in and signing up are one thing, and every address is answered and sent to alike, so nobody learns who is
- * here. The account of a newcomer is made when the code is accepted, not before.
+ * Signing in by a one-time code (contract 2.2, 2.4): `login` sends one, `resend-otp` sends a new one, `verify-login`
+ * takes it. Signing in and signing up are one thing, and every address is answered and sent to alike, so nobody learns
+ * who is here. The account of a newcomer is made when the code is accepted, not before.
  */
 
 import type { Static } from 'typebox'
@@ -203,7 +203,7 @@ function nameOf(purpose: ChallengePurpose, { key }: Address): string {
   return asked ?? displayNameFromEmail(key)
 }
 
-/** The method was used now, and texts to the user are in this language from now on. */
+/** Notes the use of the method, and the language for texts to the user. */
 function noteSignIn(
   change: Change,
   accounts: AccountStore,

@@ -21,7 +21,7 @@ export interface StepUpRequest {
 }
 
 /**
- * Resolves for a requester whose last proof is fresh. Else rejects with `STEP_UP_REQUIRED`, whose `challenge` is to be
+ * Resolves for a requester with a fresh proof. Else rejects with `STEP_UP_REQUIRED`, whose `challenge` is to be
  * confirmed with `verify`; without one where the user has no address that a code could go to, and has to sign in anew.
  */
 export async function requireFreshProof(deps: StepUpDeps, request: StepUpRequest): Promise<void> {

@@ -43,7 +43,7 @@ export function keptCallReply(
   return JSON.stringify(body === undefined ? { status } : { status, body: formatJson(body, idsAs) })
 }
 
-/** The id of a path. Throws `CALL_NOT_FOUND` for what is none. */
+/** The id of a path. Throws `CALL_NOT_FOUND` for any other text. */
 export function readCallId(text: string | undefined): CallId {
   const callId = parseUint64(text ?? '')
   if (callId === undefined) throw callNotFound()

@@ -196,7 +196,7 @@ export class DeviceLists {
     }
   }
 
-  /** Undefined where the account was erased meanwhile. */
+  /** Undefined where the account has been erased. */
   #finish(
     change: Change,
     userId: UserId,

@@ -104,7 +104,7 @@ export class DeviceRegistration {
   /**
    * Answers 201 with a new device, or 200 with the user's device that has this key, to which the session is bound
    * then too. Rejects with `KEY_IN_USE`, `DEVICE_LIMIT`, `DEVICE_NOT_FOUND` (of `replacesDeviceId`), `RATE_LIMITED`,
-   * as the log refuses, or as an access token of a session that ended meanwhile.
+   * as the log refuses, or as for an access token of an ended session.
    */
   register(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
     const { userId, publicKey, otherEncoding } = command

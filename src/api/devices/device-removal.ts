@@ -1,5 +1,5 @@
 /**
- * The end of a device (contract 2.5), by its user's wish or because another one takes its place; and of its last session,
+ * The end of a device (contract 2.5), by its user's wish or because a new device replaces it; and of its last session,
  * by a logout, a theft of tokens, or the end of the account.
  */
 

@@ -203,7 +203,7 @@ export const DEVICES: readonly Operation<Deps>[] = [
   readDeviceLists,
 ]
 
-/** An unknown user and one whose keys are not for the asker look the same. */
+/** An unknown user looks the same as one who hides keys from the asker. */
 function keysOf(
   view: View,
   deps: Deps,

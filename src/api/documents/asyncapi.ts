@@ -1,5 +1,5 @@
 /**
- * The AsyncAPI 3.0 document of what is said over STOMP, as seen by the server: it sends to queues and topics, and receives
+ * The AsyncAPI 3.0 document of messages over STOMP, as seen by the server: it sends to queues and topics, and receives
  * what devices send to `/app`. Bodies have the schemas that write and check them, in the forms of the OpenAPI document.
  */
 

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { HttpRoute } from '../../transport/route.ts'
 
-/** The document is made when it is first asked for, so that it can say what is known only once the server listens. */
+/** Makes the document at its first request, so that it can name addresses known only once the server listens. */
 export function documentRoute(path: string, make: () => object): HttpRoute {
   let made: { readonly text: string; readonly etag: string } | undefined
   return {

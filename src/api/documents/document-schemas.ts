@@ -145,7 +145,7 @@ function rewritten(form: Members): Members {
   if (texts.length > 0 && texts.every(text => typeof text === 'string')) {
     return { ...others, type: 'string', enum: texts }
   }
-  // Generators for Swift and Kotlin make one type of all the members of an `anyOf`, each of them required.
+  // Generators for Swift and Kotlin make one type of all the members of an `anyOf`, each required.
   if (texts.length > 0) return { ...others, oneOf: anyOf }
   if (typeof patternProperties === 'object' && patternProperties !== null) {
     return { ...others, additionalProperties: Object.values(patternProperties)[0] }

@@ -1,6 +1,6 @@
 /**
- * What the document says of what is served beside the table of operations: `meta` and lookups in the log, which are
- * plain routes, and the log's public files.
+ * The document's part about routes beside the table of operations: `meta` and lookups in the log, which are plain
+ * routes, and the log's public files.
  */
 
 import {

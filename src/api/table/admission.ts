@@ -22,7 +22,7 @@ export class Admission {
   readonly admit = (network: string, scope: AdmissionScope): number =>
     Math.ceil(this.#buckets[scope].take(network, this.#monotonicMs()) / 1000)
 
-  /** To be called now and then: forgets addresses whose buckets are full again. */
+  /** Forgets addresses with buckets that are full again. Call it now and then. */
   sweep(): void {
     for (const buckets of Object.values(this.#buckets)) buckets.sweep(this.#monotonicMs())
   }

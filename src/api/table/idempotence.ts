@@ -73,7 +73,7 @@ export class Idempotence {
     }, nowMs)
   }
 
-  /** Handles requests of one key one after the other, and none whose reply is kept. */
+  /** Handles requests of one key one after the other, and none with a kept reply. */
   async askOnce(request: IdempotentRequest | undefined, handle: () => Promise<Reply>): Promise<Reply> {
     if (request === undefined) return handle()
     const name = `${request.scope}\n${request.key}`

@@ -1,6 +1,6 @@
 /**
- * One HTTP operation as a row of a table: its path, who may call it, what it takes and answers, what can go wrong. The
- * table is what requests are checked against, what the OpenAPI document is made from, and what tests walk through.
+ * One HTTP operation as a row of a table: its path, who may call it, what it takes and answers, what can go wrong.
+ * Requests are checked against the table, the OpenAPI document is made from it, and tests walk through it.
  */
 
 import type { Static, TObject, TSchema } from 'typebox'
@@ -91,8 +91,8 @@ interface OperationRules<A extends Access> {
   /** Whether it honours `Idempotency-Key`. */
   readonly isIdempotent?: boolean
   /**
-   * Whether another part commits what it does, and keeps the reply. Requests with one `Idempotency-Key` are then handled one
-   * after the other, and what has a kept reply is not handled again.
+   * Whether another part commits what it does, and keeps the reply. Requests with one `Idempotency-Key` are then
+   * handled one after the other, and one with a kept reply is not handled again.
    */
   readonly isCommittedElsewhere?: boolean
   /** Whether it goes by the `Idempotency-Key` itself: at a sign-in there is nobody yet whose replies could be kept. */
@@ -179,7 +179,7 @@ export function operationWithBody<Deps, Schema extends TSchema, A extends Access
   }
 }
 
-/** The id in a path that has one; undefined for what is none. */
+/** The id in a path that has one; undefined for any other text. */
 export function pathId<Id extends bigint = bigint>([text = '']: readonly string[]): Id | undefined {
   return parseUint64(text) as Id | undefined
 }

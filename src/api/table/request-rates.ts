@@ -16,7 +16,7 @@ export class RequestRates {
     this.#monotonicMs = monotonicMs
   }
 
-  /** Counts one. Throws `RATE_LIMITED` with the seconds to wait; `scope` names what is counted by. */
+  /** Counts one. Throws `RATE_LIMITED` with the seconds to wait; `scope` names the counted thing. */
   take(name: RateName, scope: string, key: string): void {
     const buckets = this.#of(name)
     const missingMs = buckets.take(key, this.#monotonicMs())
@@ -46,7 +46,7 @@ export class RequestRates {
   }
 }
 
-/** `scope` says what is counted: the address, the user, the session, the identifier; `quota` how much there is. */
+/** `scope` names the counted thing: address, user, session or identifier; `quota` is its limit. */
 export function rateLimited(missingMs: number, scope: string, quota: Quota): SignalError {
   const retryIn = Math.ceil(missingMs / 1000)
   const members = { retryIn, scope }

@@ -1,4 +1,4 @@
-/** The store and the log as a front answers from them: what it has heard of by now, and when it may answer from that. */
+/** The store and the log for a front to answer from: the changes that it has, and when it may answer from them. */
 
 import type { Link } from '../../fronts/link/link.ts'
 import { type MessageToFront, type MessageToWriter, NODE_LOST_MS } from '../../fronts/messages.ts'

@@ -1,5 +1,5 @@
 /**
- * The challenges, their codes, and what is counted for each address (contract 2.2, 2.4). One row per code with its
+ * The challenges, their codes, and the counts for each address (contract 2.2, 2.4). One row per code with its
  * challenges in it, one per challenge that leads to it, one per address. Changes run one after
  * the other, so of two requests at once one sees what the other did: two logins send one code, and five of any number
  * of guesses are compared.
@@ -121,11 +121,11 @@ interface Sending {
   readonly asker: Asker
   /** Empty where the number is stopped and has no account. */
   readonly recipient: Address | undefined
-  /** Stops messages to numbers like this one. Meanwhile none counts against their budget. */
+  /** Stops messages to numbers like this one. None counts against their budget during the stop. */
   readonly stop: SmsStop | undefined
 }
 
-/** An attempt at a code: what was typed, how the account knows the person, and where the code was asked for. */
+/** An attempt at a code: the digits typed, how the account knows the person, and where the code was asked for. */
 interface Trying {
   readonly otp: string
   readonly trier: Trier
@@ -274,7 +274,7 @@ export class ChallengeStore {
     return { kind: 'refused', code: 'OTP_INVALID', attemptsLeft }
   }
 
-  /** Removes the challenges whose codes are stopped, and tells the owner of the address, once. */
+  /** Removes the challenges with stopped codes, and tells the owner of the address, once. */
   #stop(change: Change, { key, code }: FoundCode, stopped: readonly Asker[], address: Address): void {
     const left = stopped.reduce(withoutAsker, withoutDead(code))
     if (left.challenges.length === 0) this.#codes.remove(change, { key, code })
@@ -313,7 +313,7 @@ export class ChallengeStore {
     return this.#deps.knownSignIns.askerOf(view, address, traits, nowMs)
   }
 
-  /** Who holds the challenge of a known asker is that asker, wherever they are by now. */
+  /** The holder of a known asker's challenge is that asker, in whatever network. */
   #askerOfHolder(view: View, challenge: Challenge, traits: AskerTraits, nowMs: number): Asker {
     const before = askerOf(challenge)
     return before === 'stranger' ? this.#askerOf(view, { ...challenge, ...traits }, nowMs) : before

@@ -21,7 +21,7 @@ import type { PaidMessage, SmsBudget } from './sms-budget.ts'
 
 type LetterMessage = Extract<OutboxMessage, { readonly letter: Letter }>
 
-/** Whose message it is, and who asks for it. */
+/** The message's owner, and its asker. */
 type Asked = Pick<Challenge, 'address' | 'network'>
 
 export interface CodeSenderDeps {
@@ -128,8 +128,7 @@ export class CodeSender {
   }
 
   /**
-   * Whoever reads what is sent to the address hears that its codes are stopped; by SMS as long as
-   * the day's budget lasts.
+   * Tells the owner of the address that its codes are stopped; by SMS while the day's budget lasts.
    */
   tellStopped(change: Change, address: Address): void {
     if (this.#isCharged(address) && this.#deps.smsBudget?.takeLetter(change) === false) return

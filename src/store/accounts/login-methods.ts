@@ -1,7 +1,7 @@
 /**
- * Changes to the login methods of a user, each decided and written in one change, and told to all other methods
- * and devices of the user (contract 2.8, 2.9). A limit or an owner is looked up here, when a proof is in, however long
- * ago the change was asked for: meanwhile another session or another account may have been quicker.
+ * Changes to the login methods of a user, each decided and written in one change, and told to all other methods and
+ * devices of the user (contract 2.8, 2.9). Limits and owners are looked up here, when the proof is in, not at the
+ * request: in between, another session or account may have been quicker.
  */
 
 import { type AddressMethod, identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
@@ -24,7 +24,7 @@ export interface LoginMethodsDeps {
   readonly randomBytes: (length: number) => Uint8Array
 }
 
-/** Whose methods are changed, and by which of their devices, which is not told of it. */
+/** The user to change, and the device that asks: it gets no notice. */
 export interface ChangeRequest {
   readonly userId: UserId
   readonly deviceId?: DeviceId | undefined
@@ -43,8 +43,7 @@ export class LoginMethods {
   }
 
   /**
-   * Why the user may not have this method, in the place of another one if one is named; `taken` when another account
-   * has it.
+   * Why the user may not have this method, or have it replace the named one; `taken` when another account has it.
    */
   refusalOf(
     view: View,
@@ -73,7 +72,7 @@ export class LoginMethods {
     return method
   }
 
-  /** Puts a proven address in the place of another one, which keeps its id and is told that it is no longer in force. */
+  /** Replaces an address by a proven one under the same id, and tells the old address that it is no longer in force. */
   replace(change: Change, request: ChangeRequest, old: AddressMethod, address: Address): void {
     const { accounts, letters } = this.#deps
     const { userId } = request
@@ -87,7 +86,7 @@ export class LoginMethods {
 
   /**
    * The code of an address was confirmed: it is added, or replaces the method that it was to replace if that is still
-   * there. Returns why it can't be, with nothing written: `CHALLENGE_GONE` when another account has it by now,
+   * there. Returns why it can't be, with nothing written: `CHALLENGE_GONE` when another account has it,
    * `LOGIN_METHOD_LIMIT`.
    */
   bind(

@@ -36,7 +36,7 @@ export class SessionStore {
     return view.get(SESSIONS, sessionId)
   }
 
-  /** The same by its `sessionName`, where what was read before is kept until it changes (`bench/token-check.ts`). */
+  /** The same by its `sessionName`, from a cache that follows changes (`bench/token-check.ts`). */
   current(name: string): Session | undefined {
     return this.#kept.get(name) ?? this.#readCurrent(name)
   }
@@ -58,7 +58,7 @@ export class SessionStore {
     this.#expiries.add(change, EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
   }
 
-  /** The session from now on. */
+  /** Writes the session. */
   put(change: Change, sessionId: Uint8Array, session: Session): void {
     change.put(SESSIONS, sessionId, session)
   }

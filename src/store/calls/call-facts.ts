@@ -35,7 +35,7 @@ export class CallFactsReader {
     this.#deps = deps
   }
 
-  /** All that the decision on the request needs, as of now: by what is durable and by what the rooms have decided. */
+  /** All that the decision on the request needs, as of now: from durable rows and from the rooms' decisions. */
   read(request: CallRequest, callId: CallId): CallFacts {
     const { by } = request
     switch (request.kind) {

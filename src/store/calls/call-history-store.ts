@@ -15,7 +15,7 @@ import type { Change, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { CALL_HISTORY, FIGURES, type Figures, type StoredHistoryRow } from './call-tables.ts'
 
-/** A place in the list. Its row may be gone by now. */
+/** A place in the list. Its row may be gone. */
 export interface CallHistoryPlace {
   /** When the call was created, milliseconds since 1970. */
   readonly atMs: number
@@ -114,13 +114,13 @@ export class CallHistoryStore {
     { createdAtMs }: CallHistoryRow,
     { count }: Figures,
   ): StoredHistoryRow | undefined {
-    // One ending for each user, when the oldest row ends: rows that are deleted meanwhile leave none behind.
+    // One ending for each user, when the oldest row ends: a row deleted earlier leaves none behind.
     if (count === 0)
       this.#deps.expiries.add(change, EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
     return count < ROWS_MAX ? undefined : this.#oldest(change, userId, 1)[0]
   }
 
-  /** Removes what is older than it may be; returns when the next row is. */
+  /** Removes expired rows; returns when the next one expires. */
   #expire(change: Change, userId: UserId): number | undefined {
     for (const row of this.#oldest(change, userId, ROWS_MAX)) {
       const endsAtMs = row.createdAtMs + KEPT_MS

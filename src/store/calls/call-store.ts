@@ -1,9 +1,9 @@
 /**
- * The live calls. Whatever is done to one is written in one change: the call, what its devices find in their
- * inboxes, what is pushed, what its people remember of it, and the reply that is kept for a repeated request.
+ * The live calls. Each step of a call is one change: the call, its devices' inbox messages, pushes, its people's
+ * histories, and the kept reply for a repeated request.
  *
- * A call is sealed, since it holds the keys that wait for its devices. One that is over has no keys any more; it is kept
- * for a day, so that what is asked of it late or again is answered as before.
+ * A call is sealed, since it holds the keys that wait for its devices. An ended call has no keys any more; it is kept
+ * for a day, so that late and repeated requests get the same answers.
  */
 
 import { decode, encode } from 'msgpackr'
@@ -52,7 +52,7 @@ export class CallStore {
     deps.expiries.define(EXPIRY.endedCall, (change, key) => void change.remove(CALLS_ENDED, key))
   }
 
-  /** As `read`, for the one who decides what becomes of the call: all its writes have ended. */
+  /** As `read`, for the room that decides on the call: all its writes have ended. */
   open(callId: CallId): Call | undefined {
     this.#lastWritten.delete(callId)
     return this.#deps.database.view(view => this.read(view, callId))
@@ -88,7 +88,7 @@ export class CallStore {
   /**
    * Writes what a decision says, and the reply if it is to be kept; resolves when all of it is durable. Rejects with
    * `STORE_UNAVAILABLE` when an earlier write since `open` has failed: the decision rests on it, and the call would
-   * otherwise be there without what was to be told of it.
+   * otherwise exist without its messages.
    */
   async apply(
     { call, effects, ended }: Omit<CallAccepted, 'kind' | 'reply'>,

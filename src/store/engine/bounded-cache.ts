@@ -1,7 +1,7 @@
 /**
- * A map that holds at most so many values of what can be computed or read again. When there is no room, a hand goes round
- * the entries and takes the first that was not asked for since it last came by: as good as dropping what was used longest
- * ago (CLOCK), and a hit costs one look-up.
+ * A map of at most so many values that can be computed or read again. When it is full, a hand goes round the entries
+ * and takes the first one not used since its last round (CLOCK). That is as good as dropping the least recently used,
+ * and a hit costs one look-up.
  *
  * The entries stand in an array beside the map: a map finds its first entry by stepping over all that were removed
  * before it, which took 22 us for each value that was dropped from 65,536.

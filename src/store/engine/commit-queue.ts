@@ -192,7 +192,7 @@ export class CommitQueue {
         } catch (error) {
           if (isOfLmdb(error)) return error
           queued.outcome = { kind: 'thrown', error }
-          // Without the undo log, what follows would run on what is to be taken back.
+          // Without the undo log, later changes would run on writes that will be taken back.
           if (queued.change.mustBeTakenBack) return undefined
         }
       }

@@ -12,7 +12,7 @@ import { rowTable } from './table.ts'
 import { isOfLmdb } from './write-failure.ts'
 
 /**
- * Ends what is under a key whose time has come, or returns the later time, in milliseconds since 1970, at which it ends.
+ * Ends the row under a key that is due, or returns the later time, in milliseconds since 1970, at which it ends.
  */
 export type Expire = (change: Change, key: Uint8Array) => number | undefined
 
@@ -44,7 +44,7 @@ export class Expiries {
   }
 
   /**
-   * Ends up to `countMax` of what is due, in one change; resolves with how many there were. An ending that fails
+   * Ends up to `countMax` due rows, in one change; resolves with how many there were. An ending that fails
    * leaves nothing behind, is tried again a minute later, and keeps no other waiting.
    */
   async sweep(nowMs: number, countMax: number): Promise<number> {
@@ -63,7 +63,7 @@ export class Expiries {
     const { nowMs } = change
     const kind = row[TIME_BYTES]!
     const key = row.subarray(TIME_BYTES + 1)
-    // First, since what ends may have another ending at the same moment.
+    // First, since the row may have another ending at the same moment.
     change.remove(EXPIRIES, row)
     try {
       const expire = this.#kinds.get(kind)

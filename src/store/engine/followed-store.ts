@@ -1,6 +1,6 @@
 /**
- * The store of a process that reads what another one writes: views of its own over the same LMDB environment, opened for
- * reading only. It hears of each durable change by `apply`, in order, as `LmdbStore.follow` tells them.
+ * The store of a process that reads another process's writes: views of its own over the same LMDB environment, opened
+ * for reading only. It hears of each durable change by `apply`, in order, as `LmdbStore.follow` tells them.
  *
  * Between a commit and its `apply` a view may already see the change's rows, while caches still have the ones before.
  */
@@ -48,7 +48,7 @@ export class FollowedStore implements Store {
     return this.#applied.reached
   }
 
-  /** Later views see the change, what is kept of its rows is dropped, and subscribers hear what the rows say. */
+  /** Later views see the change, caches drop its rows, and subscribers hear its happenings. */
   apply({ number, rows }: FollowedChange): void {
     assert(number === this.lastChange + 1, 'a follower hears of each change, in order')
     this.#database.refresh()

@@ -25,7 +25,7 @@ export const COPY_STATE = textKeyTable('copy-state', '`state`', COPY_STATE_ROW, 
 export const STATE_KEY = 'state'
 
 export class LedgerCopy {
-  /** Whether what is written may be in the kernel's memory alone. */
+  /** Whether writes may be in the kernel's memory alone. */
   isUnsynced = false
   readonly #environment: RootDatabase
   readonly #tables: OpenTables

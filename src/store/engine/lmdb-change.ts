@@ -1,6 +1,6 @@
 /**
- * Views and changes of an LMDB environment. LMDB shows a reader what is durable, and the function of a change, which runs
- * in LMDB's transaction, its own writes, so both read alike.
+ * Views and changes of an LMDB environment. LMDB shows a reader durable rows. The function of a change runs in LMDB's
+ * transaction and sees its own writes, so both read alike.
  *
  * Many changes share a transaction. One that throws before it writes leaves nothing to take back. For one that throws later
  * the queue runs all of them again, each with an undo log: writes note the rows' bytes as they were. A log all the time would
@@ -178,7 +178,7 @@ export class LmdbChange extends LmdbView implements Change {
     const hadWritten = this.#hasWritten
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
     const recorded = this.#recorded?.length ?? 0
-    // What owners collected so far must not take in what may be taken back.
+    // Values that owners collected so far must not include writes that may be taken back.
     this.#locals = undefined
     this.#undoable += 1
     try {
@@ -241,7 +241,7 @@ export class LmdbChange extends LmdbView implements Change {
     return this.#hasWritten && this.#undoable === 0
   }
 
-  /** Runs the change's function and its endings; takes back what was written where either throws, if there is an undo log. */
+  /** Runs the change's function and its endings; takes their writes back where either throws, if there is an undo log. */
   run<Result>(write: (change: Change) => Result): Result {
     try {
       const result = write(this)
@@ -270,7 +270,7 @@ export class LmdbChange extends LmdbView implements Change {
     return open
   }
 
-  /** Tells watchers, once, that what was written is durable, or is not to be. */
+  /** Tells watchers, once, that the writes are durable, or never will be. */
   settle(isDurable: boolean): void {
     for (const { watcher, key } of this.#watched) watcher.onSettled(key, isDurable)
   }
@@ -320,7 +320,7 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-/** The same for happenings of which a change says one, however many there are: their subscribers look anyway. */
+/** The same for happenings that a change reports only once, however many there are: their subscribers look anyway. */
 export function newsNameOf(happening: Happening): string | undefined {
   switch (happening.kind) {
     case 'inbox-news':

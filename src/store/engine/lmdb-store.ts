@@ -1,8 +1,8 @@
 /**
  * One LMDB environment in the data directory, with named tables. Nothing outside this folder uses LMDB.
  *
- * Durability: with `overlappingSync: false` a commit's promise resolves after its fdatasync, so what rests on it may
- * be told as soon as it resolves. Writes go through `change` only, in the order of the calls.
+ * Durability: with `overlappingSync: false` a commit's promise resolves after its fdatasync, so its effects may leave
+ * as soon as it resolves. Writes go through `change` only, in the order of the calls.
  */
 
 import { mkdirSync, rmSync } from 'node:fs'
@@ -63,7 +63,7 @@ export interface StoreOptions {
   readonly onFault?: (error: unknown) => void
   /** Looks at the store's file before anything is read from it; what it throws is thrown by `open`. */
   readonly inspect?: (path: string) => void
-  /** Whether its changes have a ledger, of which the store is a copy. */
+  /** Whether its changes have a ledger, and the store is a copy. */
   readonly hasLedger?: boolean
   /**
    * Called where the machine has stopped since `writeUnsynced`: the store may lack any part, and was removed. Without it
@@ -135,7 +135,7 @@ export class LmdbStore implements Store {
     if (!mayHaveLostWrites(folder))
       assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
     const lock = lockFolder(folder)
-    // Only now: no other process makes it anew meanwhile.
+    // Only now: no other process can make it anew.
     if (options.onLost !== undefined && mayHaveLostWrites(folder)) {
       rmSync(join(folder, 'store'), { recursive: true })
       options.onLost()
@@ -174,12 +174,12 @@ export class LmdbStore implements Store {
     return new LmdbStore(environment, folder, {})
   }
 
-  /** Opens every table that is described by now, so far as it is there. */
+  /** Opens every table described so far, if it exists. */
   openTables(): void {
     this.#tables.openAll()
   }
 
-  /** Later views see what another process has made durable by now. */
+  /** Later views see all that another process has made durable. */
   refresh(): void {
     this.#environment.resetReadTxn()
   }
@@ -202,14 +202,14 @@ export class LmdbStore implements Store {
     return (table.getStats() as { readonly entryCount: number }).entryCount
   }
 
-  /** One unchanging view of all tables that are open by now. */
+  /** One unchanging view of all open tables. */
   snapshot(): Snapshot {
     return new Snapshot(this.#environment.useReadTransaction())
   }
 
   /**
    * Writes a copy of one moment's store into the empty folder `to`, without the pages that are free, and resolves when
-   * it is written, though not yet durable. Writers go on meanwhile. Rejects with `STORE_UNAVAILABLE` when it can't be.
+   * it is written, though not yet durable. Writers go on. Rejects with `STORE_UNAVAILABLE` when it can't be.
    */
   async copyTo(to: string): Promise<void> {
     try {
@@ -239,7 +239,7 @@ export class LmdbStore implements Store {
     return read(this.#view)
   }
 
-  /** From now on changes are made, each first in `ledger`, whose last change this store must have. */
+  /** Lets changes be made, each first in `ledger`. This store must have the ledger's last change. */
   useLedger(ledger: ChangeLedger): void {
     this.#ledger = ledger
   }
@@ -250,7 +250,7 @@ export class LmdbStore implements Store {
   }
 
   /**
-   * From now on the copy is written without syncs: what is missing after a crash of the machine is in the ledger. A killed
+   * Writes the copy without syncs: after a crash of the machine, the ledger has the missing changes. A killed
    * process loses nothing. Does nothing on a system without a boot id, since a crash would go unnoticed.
    */
   writeUnsynced(): void {
@@ -267,7 +267,7 @@ export class LmdbStore implements Store {
 
   /**
    * All rows of one moment, but for how far a copy has come: by table, then by key, as their octets compare. Copies.
-   * Tables are those that are there by now.
+   * Tables are those that exist.
    */
   *rowsInOrder(): Iterable<PutRow> {
     const names = this.tableNames().filter(name => name !== COPY_STATE.name)
@@ -300,7 +300,7 @@ export class LmdbStore implements Store {
     return this.#copy([], { number, epoch, isFilling: true })
   }
 
-  /** It is the store of one machine from now on, and no copy any more. */
+  /** Makes it the store of one machine, no longer a copy. */
   async detach(): Promise<void> {
     await this.#copies.forget()
   }
@@ -352,8 +352,9 @@ export class LmdbStore implements Store {
   }
 
   /**
-   * Calls `listener` once for each durable change from now on, in order, before its subscribers hear and its promise
-   * resolves. Returns what ends that. Its rows are those of tables watched here, so a follower watches no others.
+   * Calls `listener` once for each later durable change, in order, before its subscribers hear and its promise
+   * resolves. Returns a function that ends that. Its rows are those of tables watched here, so a follower watches no
+   * others.
    */
   follow(listener: (change: FollowedChange) => void): () => void {
     this.#followers.add(listener)

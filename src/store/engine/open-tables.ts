@@ -16,7 +16,7 @@ export class OpenTables {
     this.#environment = environment
   }
 
-  /** Opens every table that is described by now, so far as it is there. */
+  /** Opens every table described so far, if it exists. */
   openAll(): void {
     for (const table of DESCRIBED_TABLES) this.open(table)
   }

@@ -2,7 +2,7 @@
  * The pages of a store, walked by their bytes and without LMDB, which ends the process over some damaged pages: every
  * page of every table, and the list of free pages, must be what LMDB relies on. What a row holds is not looked at.
  *
- * The file must not change meanwhile, or a reader must keep the pages of the moment from being used again.
+ * The file must not change during the walk, or a reader must keep this moment's pages from being reused.
  */
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
@@ -320,7 +320,7 @@ function treeAt(bytes: Buffer, at: number, table: string): Tree {
   }
 }
 
-/** A number of 64 bits; one that no store has becomes another one that none has. */
+/** A number of 64 bits; an impossible one becomes another impossible one. */
 function numberAt(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32
 }
@@ -351,6 +351,6 @@ const SUB_TREE = 2
 const NO_PAGE = 2 ** 64
 /** `CURSOR_STACK`. */
 const DEPTH_MAX = 32
-/** 16 TiB of pages of 4 KiB: what is above is no number of a page. */
+/** 16 TiB of pages of 4 KiB: any number above is no page's. */
 const PAGES_MAX = 2 ** 32
 const PAGES_PER_QUESTION = 256

@@ -1,4 +1,4 @@
-/** One moment of a store, for what reads all of it. */
+/** One moment of a store, for readers of all of it. */
 
 import type { Database as LmdbTable, Transaction } from 'lmdb'
 import { rangeOf } from './keys.ts'

@@ -90,7 +90,7 @@ export interface FollowedChange {
   readonly rows: Uint8Array
 }
 
-/** Whether what reads may see what is not durable yet. */
+/** Whether the reader may see writes that are not durable yet. */
 export function isChange(view: View): view is Change {
   return 'put' in view
 }
@@ -98,7 +98,7 @@ export function isChange(view: View): view is Change {
 export interface Store {
   /**
    * Runs `write` on the newest state and resolves with its result once that is durable. Changes run in the order of the
-   * calls. When `write` throws, the store stays byte for byte as it was and the promise rejects with what was thrown.
+   * calls. When `write` throws, the store stays byte for byte as it was and the promise rejects with the same error.
    * `atMs` is the change's instant, by default that of the store's clock when `write` runs.
    *
    * Throws STORE_UNAVAILABLE: the write failed; the store is as it was.

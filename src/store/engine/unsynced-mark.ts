@@ -52,7 +52,7 @@ export function syncMarked(dataFolder: string): void {
   try {
     syncNow(join(dirname(path), 'data.mdb'))
   } catch (error) {
-    // The kernel reports a failed write once, and then takes what is in memory for written.
+    // The kernel reports a failed write once, and then takes its memory for written.
     if (existsSync(path)) writeFileSync(path, 'a write failed\n')
     throw error
   }
@@ -62,8 +62,8 @@ export function syncMarked(dataFolder: string): void {
 
 /**
  * A process that was killed in a commit leaves what it wrote visible, but perhaps not yet durable; whoever opens the
- * store tells others what it reads there. And a new file is found after a power cut only if the folders on the way to it
- * are durable, of which `firstMade` is the topmost new one.
+ * store tells others what it reads there. And a new file is found after a power cut only if the folders on the way to
+ * it are durable; `firstMade` is the topmost new one.
  */
 export function syncStore(folder: string, firstMade: string | undefined): void {
   const topmost = firstMade === undefined ? folder : dirname(firstMade)

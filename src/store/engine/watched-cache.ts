@@ -1,6 +1,6 @@
 /**
- * Values made of rows of the store, kept until any of them changes. A change is known by its row, so whoever writes one
- * need not think of what is kept here.
+ * Values made of rows of the store, kept until any of them changes. The cache sees each changed row, so its writer need
+ * not think of the cache.
  */
 
 import { assert } from '../../errors.ts'
@@ -10,7 +10,7 @@ import type { Table } from './table.ts'
 
 export class WatchedCache<Key, Value> {
   readonly #values: BoundedCache<Key, Value>
-  /** How many rows of a value are written and not durable yet; what is read of them now may never be so. */
+  /** How many rows of a value are written and not durable yet; a value read from them now may never hold. */
   readonly #unsettled = new Map<Key, number>()
 
   /** `tables` are what values are made of, `keyOf` tells by the key of a row which value it belongs to. */

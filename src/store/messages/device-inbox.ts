@@ -1,7 +1,6 @@
 /**
- * A device's inbox as its connection uses it: reads at once, writes in changes of their own. It knows what is being
- * written, so that a device that reconnects meanwhile does not get again what it has acknowledged, and is told of what it
- * gets again that it does.
+ * A device's inbox as its connection uses it: reads at once, writes in changes of their own. It knows writes under way.
+ * So a device that reconnects does not get an acknowledged message again, and sees which ones are redelivered.
  *
  * What devices are done with is collected for a moment and settled in one change: ten that ring at once acknowledge at
  * once, and a commit for each took a twentieth of the processor time of a call (`call-start` in `bench/`).
@@ -64,7 +63,7 @@ export class DeviceInbox {
     return { ...head, delivered: furthest(head.delivered, marks) }
   }
 
-  /** Messages behind `offset` whose time is not over, in order, at most `limit`. */
+  /** Unexpired messages behind `offset`, in order, at most `limit`. */
   after(userId: UserId, deviceId: DeviceId, offset: number, limit: number): readonly InboxMessage[] {
     const { database, inbox, nowMs } = this.#deps
     return database.view(view => inbox.after(view, userId, deviceId, { offset, limit, nowMs: nowMs() }))
@@ -91,12 +90,12 @@ export class DeviceInbox {
     if (this.#collected >= SETTLED_AT_ONCE_MAX) this.settleCollected()
   }
 
-  /** Has what was to be settled soon written now. */
+  /** Writes collected acknowledgements now. */
   settleCollected(): void {
     if (this.#batch.size > 0) this.settleNow().catch(this.#deps.onFault)
   }
 
-  /** Resolves when what was to be settled soon is durable, or the store could not write it. */
+  /** Resolves when collected acknowledgements are durable, or the store could not write them. */
   async settleNow(): Promise<void> {
     const batch = this.#batch
     this.#batch = new Map()
@@ -115,7 +114,7 @@ export class DeviceInbox {
     return this.#write(batch, sent.length > 0 ? { userId, deviceId, items: sent } : undefined)
   }
 
-  /** Notes what was given and may be given again, for `head` from now on. Resolves when that is durable. */
+  /** Notes deliveries that may be repeated, for later calls of `head`. Resolves when that is durable. */
   async markDelivered(userId: UserId, deviceId: DeviceId, delivered: DeliveredMarks): Promise<void> {
     const device = nameOf(userId, deviceId)
     const marks = furthest(this.#marking.get(device), delivered)

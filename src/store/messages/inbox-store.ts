@@ -2,8 +2,8 @@
  * The inbox of each device (contract 7.1): what it has to be told, in order, until it has settled it or its time is
  * over. Written in the change of what it tells of, so that neither is there without the other.
  *
- * An invitation whose time is over is not shown any more. The room then has the last word on it, which takes its place;
- * where no word comes the inbox says `call_missed` itself.
+ * An expired invitation is not shown any more. The room's last word then replaces it; without one, the inbox says
+ * `call_missed` itself.
  */
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
@@ -85,7 +85,7 @@ export class InboxStore {
     return { epoch, nextOffset, lostOffset, count, ...(delivered && { delivered }) }
   }
 
-  /** Messages whose time is not over, in order. */
+  /** Unexpired messages, in order. */
   after(
     view: View,
     userId: UserId,
@@ -139,7 +139,7 @@ export class InboxStore {
     if (head === undefined) return
     let { rows } = head
     for (const offset of offsets) {
-      // Its head is not written for that: who writes it next leaves out what is settled.
+      // Its head is not written for that: the next write of the head leaves out settled messages.
       const entry = head.entries.find(entry => entry.offset === offset)
       if (entry !== undefined) this.#groups.settle(change, entry)
       else if (rows > 0 && this.#removeRow(change, device, offset)) rows -= 1
@@ -197,7 +197,7 @@ export class InboxStore {
     }
   }
 
-  /** Fails unless counts, places and endings agree with what is stored. For tests: it reads everything. */
+  /** Fails unless counts, places and endings agree with the rows. For tests: it reads everything. */
   assertConsistent(view: View): void {
     let rows = 0
     const groups = new Set<string>()
@@ -232,7 +232,7 @@ export class InboxStore {
   #look(change: Change, device: Uint8Array): number | undefined {
     const { nowMs } = change
     const head = this.#read(change, device)
-    // One ending stands for the inbox, that of the head; another one is of an inbox that was erased.
+    // One ending stands for the inbox, the head's; any other is left from an erased inbox.
     if (head === undefined || head.looksAtMs >= nowMs + 1) return undefined
     const entries = [...rowsOf(change, device, 0), ...this.#waiting(change, head.entries)]
     const due = entries.filter(entry => nowMs >= endOf(entry))

@@ -4,7 +4,7 @@
  * both away, so that what many devices acknowledge within a moment costs one row and no inbox.
  *
  * They are sealed because they carry call keys and what people write to each other, and a page that LMDB has freed, or a
- * backup, still holds what was deleted long ago.
+ * backup, still holds messages deleted long ago.
  */
 
 import { Packr } from 'msgpackr'

@@ -1,6 +1,6 @@
 /**
- * Tells devices of something, in the change that made it true: each finds it in its inbox, and what is pushed goes
- * to the outbox too, for devices that can be pushed to.
+ * Tells devices of something, in the change that made it true: each finds it in its inbox, and pushes go to the outbox
+ * too, for devices that can be pushed to.
  */
 
 import type { CallNoticeBody } from '../../domain/calls/call-notice.ts'
@@ -124,7 +124,7 @@ export class Notices {
 
   #noticeOf(body: NoticeBody, nowMs: number): Notice {
     const eventId = newEventId(this.#deps.randomBytes)
-    // In this order: V8 takes ten times as long to add members to what was spread (`invitations` in `bench/`).
+    // In this order: V8 takes ten times as long to add members after a spread (`invitations` in `bench/`).
     return { eventId, sentAtMs: nowMs, ...body }
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The waiting messages of one lane, as its sender takes them: oldest first, each once until it is settled. It reads on
- * from the place it has come to, and knows when there is nothing to read: what waits for its time, or is with the
- * sender, costs nothing meanwhile.
+ * from the place it has come to, and knows when there is nothing to read: messages that wait for their time, or are
+ * with the sender, cost nothing.
  *
  * A row holds messages that were written together. It stays until the last of them is settled, so after a crash all of
  * them are sent again.
@@ -19,7 +19,7 @@ export interface WaitingMessage {
   readonly row: TakenRow
 }
 
-/** A row whose messages are with the sender. */
+/** A row with its messages at the sender. */
 export interface TakenRow {
   readonly key: Uint8Array
   /** How often its messages have been tried. */
@@ -47,7 +47,7 @@ export interface OutboxQueueDeps {
   readonly sealed: Pick<Sealed, 'open'>
   /** With which the keys of the lane begin. */
   readonly laneByte: number
-  /** In one change: removes rows, and writes anew what is postponed. */
+  /** In one change: removes rows, and writes postponed messages anew. */
   readonly settle: (rows: readonly TakenRow[]) => Promise<void>
   /** In one change: removes rows that can't be opened. */
   readonly forget: (rows: readonly TakenRow[]) => Promise<void>

@@ -1,5 +1,5 @@
 /**
- * A connection to PostgreSQL: one statement at a time, each with a deadline, in a session whose settings are those that the
+ * A connection to PostgreSQL: one statement at a time, each with a deadline, in a session with the settings that the
  * ledger relies on. After any failure the connection is cut and not used again: an error says nothing about what the
  * server still does with the statement.
  */
@@ -33,7 +33,7 @@ export class Connection {
     this.#client = client
   }
 
-  /** Throws `STORE_UNAVAILABLE`: nothing answers, or what answers is a standby or too old. */
+  /** Throws `STORE_UNAVAILABLE`: nothing answers, or a standby or too old a server does. */
   static async open(deps: ConnectionDeps): Promise<Connection> {
     const connection = new Connection(clientOf(deps))
     try {
@@ -166,10 +166,10 @@ const BYTEA = 17
 const CLOSED = new SignalError('STORE_UNAVAILABLE', 'the connection to PostgreSQL is closed')
 
 /**
- * The server gives up a statement, or a transaction, whose client is gone. A commit that is acknowledged before it is on disk
- * would be lost, so `synchronous_commit` is at least what the server ships with. Plans are made while tables are still
- * empty, and kept: without `enable_seqscan = off` they would read whole tables later. The planner's penalty for that would
- * have every statement compiled, so `jit` is off.
+ * The server gives up a statement, or a transaction, of a client that is gone. A commit that is acknowledged before it
+ * is on disk would be lost, so `synchronous_commit` is at least what the server ships with. Plans are made while tables
+ * are still empty, and kept: without `enable_seqscan = off` they would read whole tables later. The planner's penalty
+ * for that would have every statement compiled, so `jit` is off.
  */
 const SET_UP: Statement = {
   text: `select

@@ -1,6 +1,7 @@
 /**
- * The tail of the order of changes, for a node that does not write. PostgreSQL notifies of what is appended; a poll beside
- * that is the heart-beat, finds what a notification missed, and tells who writes. Connections are replaced as they fail.
+ * The tail of the order of changes, for a node that does not write. PostgreSQL notifies of appended changes; a poll
+ * beside that is the heart-beat, finds what a notification missed, and tells who writes. Connections are replaced as
+ * they fail.
  */
 
 import { setTimeout } from 'node:timers/promises'
@@ -197,7 +198,7 @@ export class Follower {
 
   async #listen(connection: Connection): Promise<void> {
     await connection.run({ text: 'listen callsign' })
-    // The ledger may have changed meanwhile.
+    // The ledger may have changed since.
     this.#pollAtMs = 0
   }
 

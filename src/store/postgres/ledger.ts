@@ -129,8 +129,8 @@ export class PostgresLedger {
   }
 
   /**
-   * From now on no node works on the ledger: its log goes on elsewhere. Throws `LeaseLost`, also where the ledger has
-   * changed since the lease was acquired; `STORE_UNAVAILABLE`: it may have been left.
+   * Retires the ledger: no node works on it any more, and its log goes on elsewhere. Throws `LeaseLost`, also where the
+   * ledger has changed since the lease was acquired; `STORE_UNAVAILABLE`: it may have been left.
    */
   async leave({ epoch, last }: Pick<WriteLease, 'epoch' | 'last'>): Promise<void> {
     const isLeft = await leaveLedger(await this.#control.get(), epoch, last)

@@ -2,8 +2,8 @@
  * The writer's rows, written to PostgreSQL behind its changes: about once a second, coalesced, in one transaction with the
  * number of the change that they are of. So PostgreSQL holds the whole state, and a new node needs few changes.
  *
- * Rows collected in memory are a short cut. After a failure, or too many rows, or a new lease, the rows between what is
- * applied and what is collected are read back from the changes.
+ * Rows collected in memory are a short cut. After a failure, or too many rows, or a new lease, the rows between the
+ * applied and the collected ones are read back from the changes.
  */
 
 import { assert } from '../../errors.ts'
@@ -136,7 +136,7 @@ export class RowsBehind {
     }
   }
 
-  /** An earlier lease writes no rows from now on; a transaction of its that is under way ends before. */
+  /** Bars an earlier lease from writing rows; its transaction under way ends before. */
   async #claim(connection: Connection): Promise<void> {
     const [row] = await connection.run<{ number: number }>(CLAIM_APPLIED, [this.#deps.epoch])
     if (row === undefined) throw this.#lost(connection)

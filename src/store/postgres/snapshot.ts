@@ -1,6 +1,6 @@
 /**
- * All rows as of one change, for a new node. They are read through a cursor in one read-only transaction, so the writer goes on
- * meanwhile, and what is in memory is bounded by two portions.
+ * All rows as of one change, for a new node. They are read through a cursor in one read-only transaction, so the writer
+ * goes on, and memory is bounded by two portions.
  */
 
 import { assert } from '../../errors.ts'

@@ -1,6 +1,6 @@
 /**
  * The lease of the one node that writes. Its epoch comes from `PostgresLedger.acquire` alone: a lease that is lost stays
- * lost, and its holder forgets what is not in the ledger and starts anew as a follower.
+ * lost, and its holder forgets changes that the ledger lacks and starts anew as a follower.
  */
 
 import type { ConnectionDeps } from './connection.ts'
@@ -89,7 +89,8 @@ export class WriteLease {
   }
 
   /**
-   * Puts the log's head where it is `before`. Throws `CHECKPOINT_INVALID`: it is another one; `LeaseLost` as for `append`.
+   * Puts the log's head where it is `before`. Throws `CHECKPOINT_INVALID` for a different head; `LeaseLost` as for
+   * `append`.
    */
   setHead(before: Uint8Array | undefined, next: Uint8Array): Promise<void> {
     return this.#writes.setHead(before, next)

@@ -1,6 +1,6 @@
 /**
  * The one row that says who may append, and the statements on it. PostgreSQL's own clock judges the lease, and each
- * statement that writes names the lease's epoch, so a holder whose lease was taken over changes nothing.
+ * statement that writes names the lease's epoch, so the holder of a lost lease changes nothing.
  */
 
 import { SignalError } from '../../errors.ts'
@@ -90,8 +90,8 @@ export async function releaseLease(connection: Connection, epoch: number): Promi
 }
 
 /**
- * From now on the lease writes by its connection of this number: what an earlier one has sent and what has not been
- * executed yet is refused. So the row that comes back decides what became of it. Undefined where the lease is lost.
+ * Binds the lease to its connection of this number: statements of an earlier one that are not executed yet are refused.
+ * So the returned row decides their outcome. Undefined where the lease is lost.
  */
 export async function claimRow(
   connection: Connection,
