@@ -68,7 +68,7 @@ export interface LogAppenderDeps {
   readonly record?: (head: LogHead) => Promise<void>
   /** Left out: no policy asks for witnesses. */
   readonly witnesses?: {
-    /** Takes a head that is durable and recorded. What the quorum has cosigned comes back as `cosigned`. */
+    /** Takes a head that is durable and recorded. The head with the quorum's cosignatures comes back as `cosigned`. */
     submit(head: LogHead): void
     /** Whether registrations are refused. */
     readonly isQuorumLost: boolean

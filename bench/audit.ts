@@ -1,7 +1,7 @@
 /**
  * How fast a third party audits a whole log from a server on the same machine, and in how much memory: the `audit`
  * command from its start to its exit, with no state, held against SHA-256 alone of the same bytes (one leaf and one
- * inner node per entry). What lies between is fetching, the form of each entry, and comparing every hash of every tile.
+ * inner node per entry). The difference is fetching, the form of each entry, and comparing every hash of every tile.
  */
 
 import { execFile } from 'node:child_process'

@@ -66,7 +66,7 @@ const GROWTH: Row = {
 interface Shape {
   readonly callees: number
   readonly callsPerSecond: number
-  /** All turns are taken of it, of the others one in each round. */
+  /** It gets all turns; each other one gets one turn a round. */
   readonly isMain: boolean
 }
 

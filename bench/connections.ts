@@ -76,7 +76,7 @@ const WARM: Row = {
     'The load was all these connections, then connects and GET user for some seconds; all of it was closed and the garbage collected. What was in use before is used again, so less is added.',
 }
 
-/** Of a thousand the weight is lost in what else the process does. */
+/** The weight of a thousand is lost in the process's other work. */
 const COUNTS = [5_000, 15_000]
 const COUNTS_SMOKE = [40, 200]
 /** A peer's connections are weighed up to so many. */
@@ -84,7 +84,7 @@ const PEER_COUNT_MAX = 5_000
 /** Open already when it is first weighed, so that neither code nor the room that V8 takes to work in counts. */
 const OPEN_BEFORE_SHARE = 0.2
 const DEVICES_EACH = 10
-/** Of each load between two weighings. */
+/** The time for each load between two weighings. */
 const LOAD_SECONDS = 5
 const LOAD_SECONDS_SMOKE = 0.5
 
@@ -101,7 +101,7 @@ async function run(context: BenchmarkContext): Promise<void> {
     collections: context.scale.isSmoke ? 1 : COLLECTIONS,
   }
   for (const round of context.rounds()) {
-    // Of few bare ones the weight is lost in what else a process does, and of many it is the same.
+    // The weight of few bare ones is lost in the process's other work; many weigh the same.
     const most = counts.at(-1)!
     const [bareFresh, limit] = await bareWeights(scales, [ofAll(most), ofLast(most)])
     const { fresh, warm, project } = await serverWeights(context, scales, dataFolder, logins, counts)

@@ -1,7 +1,7 @@
 /**
- * How many messages a second, no two alike, the server delivers: calls are started and ended again, each
- * device of a callee is told of both in a frame of its own, and acknowledges. Held against bare uWebSockets.js that sends
- * as many frames of the same bytes one by one.
+ * How many messages a second, no two alike, the server delivers: calls are started and ended again, each device of a
+ * callee gets a frame of its own for both, and acknowledges. Held against bare uWebSockets.js that sends as many frames
+ * of the same bytes one by one.
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'

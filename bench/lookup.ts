@@ -40,7 +40,7 @@ const COLD: Row = {
 }
 
 const COLD_CONNECTIONS = 256
-/** Threads of the server unless it is told otherwise, and so of the limit. */
+/** The server's default number of threads, and so the limit's. */
 const VRF_THREADS = Math.max(1, availableParallelism() - 1)
 
 export const lookup: Benchmark = { name: 'lookup', run }

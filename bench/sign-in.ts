@@ -180,14 +180,14 @@ class House {
     return this.#post(requests, 201)
   }
 
-  /** What is measured counts for the profile too. */
+  /** Measures the load, and has the profile count the same time. */
   async measure(run: () => Promise<PostLoadFigures>): Promise<MeasuredTurn> {
     const measured = await withUsage(this.server.pid, run)
     this.#windows.push(measured.figure.window)
     return measured
   }
 
-  /** What commits as many rows as the operation leaves in the store; warms the server up by the way. */
+  /** A limit that commits as many rows as the operation leaves in the store. Warms the server up by the way. */
   async limitOf(
     operate: (count: number) => Promise<void>,
     rowsOf: (before: StoreSize, after: StoreSize, count: number) => readonly (readonly RowSize[])[],

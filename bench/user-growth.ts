@@ -1,6 +1,6 @@
 /**
  * Whether the application API slows down as users grow more, each with ten contacts and a device: reading oneself and a
- * page of contacts, asking somebody by their share token, starting, the disk and the memory. Each number of users is held
+ * page of contacts, a request by share token, starting, the disk and the memory. Each number of users is held
  * against the one before it.
  */
 
@@ -125,7 +125,7 @@ async function run(context: BenchmarkContext): Promise<void> {
     const [smaller, larger] = [await OpenTown.open(context, fresh!), await OpenTown.open(context, town)]
     await compare(context, smaller, larger)
     for (const each of [smaller, larger]) await each.end()
-    // Who has been asked costs more to answer: the next comparison begins with a store in which nobody was.
+    // A user with requests costs more to answer: the next comparison begins with a store without any.
     if (town !== towns.at(-1)) fresh = await prefilledTown(context.storesFolder, context.folder, town.users)
   }
 }
@@ -231,7 +231,7 @@ class OpenTown {
     return this.#server.end()
   }
 
-  /** So that the store is in the page cache: some systems drop pages that nobody read lately. */
+  /** So that the store is in the page cache: some systems drop pages without recent reads. */
   async readThrough(): Promise<void> {
     const path = join(this.#town.dataFolder, 'store/data.mdb')
     for await (const _ of createReadStream(path, { highWaterMark: 1 << 20 }));
@@ -254,7 +254,7 @@ class OpenTown {
     return { url, pid, requests: writeRequests(this.#context.folder, name, requests) }
   }
 
-  /** The next people each ask somebody whom nobody of them has asked or knows. */
+  /** The next people each ask a stranger that none of them has asked. */
   ask(): Promise<Asked> {
     const { people } = this.#town
     const requests = Array.from({ length: this.perTurn }, () => {

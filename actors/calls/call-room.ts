@@ -264,7 +264,9 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#deps.console?.onDecided(command, call, effects)
   }
 
-  /** Another call ends only as its room has it: one that is ending anyway, or being built anew, has another version. */
+  /**
+   * Another call ends only by its own room's version: a call that is ending anyway, or being rebuilt, has a newer one.
+   */
   #refusalOfEnding({ ended: other }: CallAccepted): CallRefused | undefined {
     if (other === undefined) return undefined
     const room = this.#roomOf(other)

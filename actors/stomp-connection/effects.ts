@@ -17,7 +17,7 @@ import type { Acknowledgement, Action } from './transactions.ts'
 
 /**
  * Performs a frame's action, or puts it off when `transaction` is given. Then the RECEIPT says that the transaction has
- * the frame; that of the COMMIT says that it is done.
+ * the frame; the COMMIT's own RECEIPT says that it is done.
  */
 export function carryOut(
   connection: ConnectionState,

@@ -47,7 +47,7 @@ export class InboxDelivery {
   #isSettleDue = false
   #isMarkDue = false
 
-  /** What it sends leaves through `peer`, what it settles goes by `order`, its timers are the actor's. */
+  /** Messages leave through `peer`, acknowledgements go by `order`, timers are the actor's. */
   constructor(
     deps: InboxDeliveryDeps,
     device: ConnectedDevice,

@@ -1,4 +1,7 @@
-/** What the handlers of one connection share: its client, its device, its subscriptions, and the order of its effects. */
+/**
+ * The shared state of one connection's handlers: its client, its device, its subscriptions, and the order of its
+ * effects.
+ */
 
 import type { Context } from '../../src/runtime/actor.ts'
 import type { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'

@@ -22,7 +22,7 @@ export interface AppendLimitsProtocol {
 
 export interface LimitFigures {
   readonly entriesPerSecond: number
-  /** Of this process, with LMDB's threads. */
+  /** Processor time of this process, with LMDB's threads. */
   readonly cpuMicrosecondsPerEntry: number
 }
 

@@ -17,7 +17,7 @@ export interface AppendFigures {
   readonly batchSizes: readonly number[]
   readonly storeBytes: number
   readonly residentBytes: number
-  /** Of this process, with LMDB's threads. */
+  /** Processor time of this process, with LMDB's threads. */
   readonly cpuMicrosecondsPerEntry: number
 }
 

@@ -6,7 +6,7 @@
 import type { Machine } from './machine.ts'
 import { rounded } from './statistics.ts'
 
-/** What a row promises: of the project's own figure, or of its ratio to the limit. */
+/** The promise of a row: about the project's own figure, or its ratio to the limit. */
 export interface Goal {
   readonly of: 'ratio' | 'cpuRatio' | 'project'
   readonly is: 'at least' | 'at most'
@@ -43,7 +43,7 @@ export interface Cost {
 export type Parameters = Readonly<Record<string, number | string>>
 
 /**
- * One round of a row. `limit` and `project` are in the row's unit. Of a row about growth the limit is the project's own
+ * One round of a row. `limit` and `project` are in the row's unit. In a row about growth the limit is the project's own
  * figure at the smaller size, which the parameter `than` has; the larger size is the parameter of the same kind.
  */
 export interface Measurement {
@@ -62,7 +62,7 @@ export interface Measurement {
   readonly peers?: Readonly<Record<string, number>>
   /** Rows of the same parameters are one line of the table. */
   readonly parameters: Parameters
-  /** What helps to understand the round: processor time, latencies, batch sizes. */
+  /** Details that explain the round: processor time, latencies, batch sizes. */
   readonly details?: Parameters
 }
 
@@ -122,10 +122,10 @@ export interface BenchmarkContext {
   readonly folder: string
   /** Where CPU profiles go; absent when none are wanted. */
   readonly profilesFolder: string | undefined
-  /** Numbers from 1 on, more of them where neighbours disturb. Each is over when the next is taken. */
+  /** Numbers from 1 on, more of them where neighbours disturb. A round ends when the next begins. */
   rounds(): Iterable<number>
   record(row: Row, round: number, measurement: Measurement): void
-  /** Runs `end` when the benchmark is over, however it ended; the last one handed in runs first. */
+  /** Runs `end` after the benchmark, however it ended; the last one handed in runs first. */
   after(end: () => Promise<void> | void): void
 }
 

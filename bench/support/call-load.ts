@@ -1,6 +1,6 @@
 /**
- * Program: people who call others, and the devices that ring. Callers start a call by HTTP and end it again; each device
- * of a callee has a STOMP connection, is told of both, and acknowledges.
+ * Program: callers, and callees' devices that ring. Callers start a call by HTTP and end it again; each device of a
+ * callee has a STOMP connection, gets both events, and acknowledges.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -37,7 +37,7 @@ export interface CallLoadProtocol {
         /** HTTP connections that are opened before the first call; more where they do not suffice. */
         readonly connections?: number
       }
-    /** Has so many calls at a time: starts each, awaits what its devices are told, ends it, awaits it again. */
+    /** Has so many calls at a time: starts each, awaits its devices' events, ends it, awaits them again. */
     | { readonly kind: 'in-flight'; readonly calls: number; readonly seconds: number }
     /** The frames that a callee's device gets when a call starts and ends. */
     | { readonly kind: 'record' }
@@ -46,7 +46,7 @@ export interface CallLoadProtocol {
 
 /**
  * The project; its sessions over inboxes in memory (`delivery-server.ts`); or bare uWebSockets.js (`call-limit.ts`), to
- * which nobody signs in. The last two are told which devices to ring and what the call's id is.
+ * which no client signs in. The last two get the devices to ring and the call's id from the load.
  */
 export type CallServer = 'project' | 'sessions' | 'bare'
 
@@ -175,10 +175,10 @@ class Street {
   readonly #places: Places
   readonly #server: CallServer
   readonly #idle: Caller[] = []
-  /** For somebody who can call: a server that is too slow keeps them all busy. */
+  /** Waits for a free caller: a server that is too slow keeps them all busy. */
   readonly #waiting: ((caller: Caller) => void)[] = []
   readonly #http: HttpConnection[] = []
-  /** By call and what its devices are told. */
+  /** By call and event. */
   readonly #told = new Map<string, Told>()
   #calls = 0
   #recording: string[] | undefined = undefined
@@ -214,7 +214,7 @@ class Street {
     return { caller, callId, ringingMs: Math.max(lastMs, dueMs) }
   }
 
-  /** Resolves when all devices know that nobody calls any more. */
+  /** Resolves when all devices know that the call has ended. */
   async end({ caller, callId }: Call): Promise<void> {
     const { token, group, devices } = caller
     const lines = this.#linesFor(group, callId)
@@ -377,7 +377,7 @@ const NOTHING: CallLoadFigures = {
 const LOADS = { rate: callAtRate, 'in-flight': callInFlight }
 /** As HPKE makes it of a key with its set, its time and a checkpoint. */
 const SEALED_KEY_BYTES = 262
-/** What a device is told of a call that is over before it answered. */
+/** The event for a call that ends before the device answered. */
 const LAST_WORD = 'call_cancelled'
 const CALL_LASTS_MS = 1_000
 /** Each turn opens its connections anew in it, and an idle server wakes up. */

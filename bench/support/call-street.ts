@@ -24,7 +24,7 @@ export interface StreetPlan {
   readonly groups: number
   readonly callersEach: number
   readonly calleesEach: number
-  /** Of each callee. */
+  /** Devices of each callee. */
   readonly devices: number
 }
 
@@ -47,7 +47,7 @@ interface CalledServer {
 }
 
 interface CalledOptions {
-  /** Of the data, below that of the benchmark. */
+  /** The data folder, below the benchmark's. */
   readonly folder: string
   readonly mode: ServerMode
   /** Another checkout, whose code also fills the store. */
@@ -78,7 +78,7 @@ export function modeBeside(checkout: string | undefined): ServerMode {
   return checkout === undefined || hasProductionServer(checkout) ? 'without-rates' : 'development'
 }
 
-/** The server alone, also that of another checkout. */
+/** The server alone, of this checkout or another. */
 export async function openAlone(
   context: BenchmarkContext,
   plan: StreetPlan,

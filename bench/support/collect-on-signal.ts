@@ -6,7 +6,7 @@
 import { renameSync, writeFileSync } from 'node:fs'
 
 process.on('SIGUSR2', () => {
-  // What the first finds may be held by what only the second one frees.
+  // Objects that the second collection frees may hold garbage of the first.
   globalThis.gc?.()
   globalThis.gc?.()
   const path = process.env.BENCH_MEMORY_FILE ?? ''

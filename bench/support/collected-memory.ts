@@ -1,4 +1,4 @@
-/** What a program's memory is once its garbage is collected: else it is a matter of when V8 collected last. */
+/** A program's memory after a garbage collection: else it depends on when V8 collected last. */
 
 import { readFileSync, rmSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
@@ -11,14 +11,14 @@ export interface Scales {
   readonly collections: number
 }
 
-/** What `process.memoryUsage` says, as far as it matters here. */
+/** The figures of `process.memoryUsage` that matter here. */
 export interface Memory {
   readonly rss: number
   readonly heapUsed: number
   readonly external: number
 }
 
-/** What makes a program collect its garbage when SIGUSR2 comes. */
+/** Arguments that have a program collect its garbage at SIGUSR2. */
 export function collectingArguments(): readonly string[] {
   return ['--expose-gc', '--import', new URL('./collect-on-signal.js', import.meta.url).href]
 }
@@ -28,7 +28,7 @@ export function collectingEnvironment({ path }: Scales): Readonly<Record<string,
   return { BENCH_MEMORY_FILE: path }
 }
 
-/** Of a program that was started with both. After some collections: V8 gives pages back bit by bit. */
+/** The memory of a program started with both, after some collections: V8 gives pages back bit by bit. */
 export async function collectedMemory(pid: number, { path, collections }: Scales): Promise<Memory> {
   for (let times = 0; times < collections; times++) {
     rmSync(path, { force: true })

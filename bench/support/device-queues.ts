@@ -2,7 +2,7 @@
 
 import type { Subscribing } from './stomp-socket.ts'
 
-/** The three queues of one's own device; of a server that knows no devices, three topics that are nobody else's. */
+/** The three queues of one's own device; of a server that knows no devices, three topics for it alone. */
 export type SubscribingTo = 'queues' | 'topics'
 
 export function subscribingsOf(to: SubscribingTo, device: number): readonly Subscribing[] {

@@ -10,7 +10,7 @@ export interface HttpSide {
   readonly url: string
   /** One, or those of all workers. */
   readonly pid: number | readonly number[]
-  /** Where they are not the same as of the others. */
+  /** Requests of this side, where they differ from the rest. */
   readonly requests?: RequestList
 }
 

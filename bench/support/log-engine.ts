@@ -25,7 +25,7 @@ import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { STORE_FORM } from '../../src/store/engine/store-form.ts'
 
-/** What is written beside the log itself. */
+/** The tables written beside the log itself. */
 export type Tables = 'log' | 'all'
 
 export interface AppendedKey {

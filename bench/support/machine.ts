@@ -46,7 +46,7 @@ export function mainThreadMs(pid: number): number {
 export interface ResidentMemory {
   /** All of it, with the pages of files that are mapped. */
   readonly all: number
-  /** Its own: what nobody could read again from a file. */
+  /** Its own memory: pages that no file backs. */
   readonly own: number
 }
 
@@ -76,6 +76,6 @@ function describeCommit(): string {
   }
 }
 
-/** What Linux reports process times in on every common build. */
+/** The unit of process times in Linux, on every common build. */
 const TICKS_PER_SECOND = 100
 const TMPFS_MAGIC = 0x01021994

@@ -6,7 +6,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Processor time that is not ours, from `start` on. Reads Linux's `/proc`; elsewhere it sees nobody. */
+/** Processor time that is not ours, from `start` on. Reads Linux's `/proc`; elsewhere it sees no neighbours. */
 export class Neighbours {
   #startedAt = 0
   #othersAtStart = 0
@@ -16,7 +16,7 @@ export class Neighbours {
     this.#othersAtStart = othersSeconds()
   }
 
-  /** How many cores others kept busy on average since the start. */
+  /** How many cores other programs kept busy on average since the start. */
   coresBusy(): number {
     const seconds = (performance.now() - this.#startedAt) / 1000
     const cores = (othersSeconds() - this.#othersAtStart) / seconds

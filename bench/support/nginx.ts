@@ -13,7 +13,7 @@ import { findPeer, freePort, startPeer } from './peer.ts'
 export interface Nginx {
   /** With its version and how many workers it has. */
   readonly name: string
-  /** Of the workers. */
+  /** Process ids of the workers. */
   readonly pids: readonly number[]
   /** Without a path. */
   readonly url: string

@@ -12,7 +12,7 @@ export interface PeerPackage {
   readonly name: string
   /** Where its program may be. */
   readonly paths: readonly string[]
-  /** Of Debian. */
+  /** The package's name in Debian. */
   readonly aptPackage: string
 }
 
@@ -62,12 +62,12 @@ export async function startPeer(command: PeerCommand): Promise<PeerProcess> {
   process.once('exit', killWithUs)
   let isEnded = false
   const end = async () => {
-    // The number may be another's by now.
+    // The number may belong to another process.
     if (isEnded) return
     isEnded = true
     signalGroup(pid, 'SIGTERM')
     await exited
-    // What does not end with the one that started it.
+    // Processes that outlive their parent.
     signalGroup(pid, 'SIGKILL')
     process.off('exit', killWithUs)
   }
@@ -80,7 +80,7 @@ export async function startPeer(command: PeerCommand): Promise<PeerProcess> {
   return { pid, end }
 }
 
-/** A port of 127.0.0.1 that nobody listens on, for programs that cannot say which one they were given. */
+/** A free port of 127.0.0.1, for programs that cannot say which one they were given. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -110,7 +110,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // Nobody is left in it.
+    // The group is empty.
   }
 }
 

@@ -26,7 +26,7 @@ export interface PostLoadFigures {
   readonly perSecond: number
   /** Milliseconds from request to answer. */
   readonly latency: ReturnType<typeof latencyFigures>
-  /** Of the answers, in the order of the requests. */
+  /** The bodies of answers, in the order of the requests. */
   readonly bodies: readonly string[]
   /** Processor seconds of this client. */
   readonly clientCpuSeconds: number

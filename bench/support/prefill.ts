@@ -26,7 +26,7 @@ import { randomKeys } from './random-keys.ts'
 import { SERVER_LOG_FILE, startServer } from './server.ts'
 
 export interface PrefilledLog {
-  /** A data folder for a development server. Whoever registers into it must work on a copy. */
+  /** A data folder for a development server. Register only into a copy of it. */
   readonly dataFolder: string
   /** Base64 VRF hashes of the devices that can be looked up, in no order of the log. */
   readonly targets: readonly string[]

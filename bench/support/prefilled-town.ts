@@ -32,7 +32,7 @@ export interface PrefilledTown {
   readonly users: number
   /** In no order of the store. */
   readonly people: readonly TownPerson[]
-  /** Of keys and values of all rows, and of the file. */
+  /** The bytes of all rows' keys and values, and of the file. */
   readonly rowBytes: number
   readonly fileBytes: number
 }
@@ -43,7 +43,7 @@ export interface TownPerson {
   readonly shareToken: string
 }
 
-/** What is kept beside a store; access tokens are over by the time they are read again. */
+/** The part kept beside a store; access tokens have expired by the time it is read again. */
 type Kept = Omit<PrefilledTown, 'dataFolder'>
 
 /** A copy in `folder` of the town of that size, from an earlier run when there is one of the same code. */
@@ -130,7 +130,7 @@ function renewed(dataFolder: string, people: readonly TownPerson[]): TownPerson[
 
 const PEOPLE_FILE = 'people.json'
 const PEOPLE_ASKED_MAX = 10_000
-/** Of those who came next; as many came before and have the user for theirs. */
+/** Contacts among the users who came next; as many came before, and have the user among theirs. */
 export const NEIGHBOURS = 5
 const AT_ONCE = 500
 const ACCESS_S = 3_600

@@ -6,7 +6,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** What a program is set up with, asked, and answers; a union where it can be asked several things. */
+/** A program's setup, its requests and its answers; a union where it takes several requests. */
 export interface Protocol {
   readonly setup: unknown
   readonly request: unknown

@@ -1,6 +1,6 @@
 /**
  * Program: stands for APNs (HTTP/2 over TLS) or FCM (without TLS, and with the seller of its tokens) and does the least:
- * answers as many pushes as it is told to, and has the others wait.
+ * answers as many pushes as its parent allows, and has the rest wait.
  */
 
 import { generateKeyPairSync } from 'node:crypto'
@@ -93,7 +93,7 @@ class Sink {
   #answerAllowed(): void {
     while (this.#allowed > 0 && this.#waiting.length > 0) {
       const stream = this.#waiting.shift()!
-      // Of one that went down with its session there is nobody to answer.
+      // A push whose session is closed needs no answer.
       if (stream.destroyed) continue
       stream.respond(ANSWER_HEAD)
       stream.end(ANSWER)

@@ -21,7 +21,7 @@ export interface RabbitMq {
   /** Every client's. */
   readonly login: Login
   collectGarbage(): Promise<void>
-  /** Before the benchmark is over; may be asked again. */
+  /** Call it before the benchmark ends; it may be called again. */
   end(): Promise<void>
 }
 

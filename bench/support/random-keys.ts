@@ -1,4 +1,4 @@
-/** Keys for logs whose entries nobody looks up: random bytes where a VRF hash would be, which look the same. */
+/** Keys for logs without lookups: random bytes where a VRF hash would be, which look the same. */
 
 import { randomBytes, randomFillSync } from 'node:crypto'
 import { VRF_HASH_BYTES } from '../../src/log/entry.ts'

@@ -16,7 +16,7 @@ export interface RateLoadProtocol {
     /** Access tokens of those who read themselves in turn. */
     readonly tokens: readonly string[]
     readonly lookup: { readonly path: string; readonly bodies: readonly string[] }
-    /** Newcomers, each of whom signs in once. */
+    /** Newcomers; each signs in once. */
     readonly codes: Readonly<Record<string, string>>
   }
   readonly request: { readonly perSecond: Readonly<Record<RateKind, number>>; readonly seconds: number }

@@ -1,5 +1,5 @@
 /**
- * Program: a gRPC client that keeps so many Register calls in flight, each of a device nobody has registered.
+ * Program: a gRPC client that keeps so many Register calls in flight, each for a new device.
  * The same client loads the server and the echo it is held against.
  */
 

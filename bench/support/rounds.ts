@@ -2,7 +2,7 @@
 
 import { median } from './statistics.ts'
 
-/** What both measured, a figure for each turn. */
+/** The figures of both sides, one for each turn. */
 export interface Turns<Limit, Project = Limit> {
   readonly limit: readonly Limit[]
   readonly project: readonly Project[]
@@ -26,7 +26,7 @@ export async function interleaved<Limit, Project = Limit>(
   return { limit, project }
 }
 
-/** The same with others beside the two, each by its name. */
+/** The same with more sides beside the two, each by its name. */
 export async function interleavedWith<Figure>(
   round: number,
   turns: number,

@@ -110,7 +110,7 @@ export function readMetric(text: string, name: string): number {
   return Number(value)
 }
 
-/** What makes Node write a CPU profile of a process, or nothing. */
+/** Arguments that have Node write a CPU profile of a process, or none. */
 export function profileArguments(profilesFolder: string | undefined): readonly string[] {
   return profilesFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesFolder}`]
 }

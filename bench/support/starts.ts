@@ -29,7 +29,7 @@ interface Start {
   readonly memory: ResidentMemory
 }
 
-/** Of each size a round has several starts; `counted` is the parameter that sizes are of. */
+/** A round has several starts of each size; `counted` is the parameter that gives the size. */
 export async function measureStarts(
   context: BenchmarkContext,
   rows: StartRows,

@@ -60,7 +60,7 @@ export class StompSocket extends WebSocketClient {
       if (isWhole) this.messages++
       return
     }
-    // What goes on in the next chunk must not be overwritten by it.
+    // The next chunk must not overwrite a frame that continues in it.
     this.#parts.push(isWhole ? octets : Buffer.from(octets))
     if (!isWhole) return
     const parts = this.#parts
@@ -74,7 +74,7 @@ export class StompSocket extends WebSocketClient {
     const before = this.onMessage
     this.onMessage = octets => {
       const came = Buffer.from(octets)
-      // A queue may say how things stand as soon as it is subscribed to, before all others are.
+      // A queue may say how things stand as soon as it is subscribed to, before the other subscriptions.
       if (command === 'RECEIPT' && came.toString('latin1', 0, MESSAGE.length) === MESSAGE) return
       message = came
       this.wake()

@@ -1,8 +1,11 @@
-/** What operations leave in a store: read from the running server's own, so that it is never another operation's. */
+/**
+ * The rows that operations leave in a store, read from the running server's own, so that they are never another
+ * operation's.
+ */
 
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 
-/** What one operation writes to one table. */
+/** One operation's rows in one table. */
 export interface RowSize {
   readonly table: string
   readonly puts: number

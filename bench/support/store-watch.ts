@@ -7,7 +7,7 @@ export class StoreWatch {
   readonly #admin: string
   readonly #counts = new Map<string, number>()
 
-  /** Of the server with this address for operators. */
+  /** `admin`: the server's address for operators. */
   constructor(admin: string) {
     this.#admin = admin
   }

@@ -1,4 +1,4 @@
-/** What the rounds of one row come to: medians, extremes, and whether the goal holds. */
+/** The result of one row's rounds: medians, extremes, and whether the goal holds. */
 
 import type { Cost, Goal, Result, Row } from './benchmark.ts'
 import { median, uncertainty } from './statistics.ts'
@@ -6,7 +6,7 @@ import { median, uncertainty } from './statistics.ts'
 /** Above it a round counts as disturbed. */
 export const NEIGHBOUR_CORES_QUIET = 0.1
 const ROUNDS_MIN = 3
-/** Of two runs that know a figure as well as that, one in twenty is more than a seventh off the other. */
+/** With a figure this certain in two runs, one pair in twenty differs by more than a seventh. */
 const UNCERTAINTY_MAX = 0.1
 
 /** The rounds of one row under the same parameters. */
@@ -14,7 +14,7 @@ export interface Summary {
   /** The same in another run of the same row. */
   readonly key: string
   readonly row: Row
-  /** Of entries, users, connections or receivers, as words; empty for none. */
+  /** The number of entries, users, connections or receivers, as words; empty for none. */
   readonly size: string
   readonly limitName: string
   readonly limit: number

@@ -17,7 +17,7 @@ export interface Tessera {
   /** With its version and when it answers. */
   readonly name: string
   readonly pid: number
-  /** Of gRPC. */
+  /** Its gRPC address. */
   readonly address: string
 }
 

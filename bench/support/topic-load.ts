@@ -1,6 +1,6 @@
 /**
- * Program: clients that all subscribe to one topic; the first sends, so many in flight. Of bare
- * uWebSockets.js, which answers every message with one to every connection, it asks the same without signing in.
+ * Program: clients that all subscribe to one topic; the first sends, so many in flight. It does the same without
+ * signing in to bare uWebSockets.js, which answers every message with one to every connection.
  */
 
 import { serveParent } from './program.ts'
@@ -89,7 +89,7 @@ async function run({ inFlight, seconds }: Asked<'run'>): Promise<TopicLoadFigure
 /** Has the first client send whenever all clients got the messages before. */
 class Pump {
   readonly #inFlight: number
-  /** Of all clients, kept up by what each has read: counting all for every chunk would be most of the work. */
+  /** Frames of all clients, updated by each as it reads: counting all for every chunk would be most of the work. */
   frames = 0
   #sent = 0
   #isStopping = false

@@ -18,7 +18,7 @@ export interface Usage {
   readonly fdatasyncs: number
 }
 
-/** What `run` came to, and its cost to the process, or to all of them. */
+/** The result of `run`, and its cost to the process, or to all of them. */
 export async function withUsage<Figure>(
   pid: number | readonly number[],
   run: () => Promise<Figure>,
@@ -44,7 +44,7 @@ export interface Work {
   readonly operations: number
 }
 
-/** What one operation costs on both sides, beside figures of another kind. */
+/** The cost of one operation on both sides, beside figures of another kind. */
 export function comparedCosts(limit: Work, project: Work) {
   const { costs, ...figures } = costFigures(limit, project)
   return { costs, cpuRatio: figures.limit / figures.project }

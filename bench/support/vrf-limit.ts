@@ -9,7 +9,7 @@ import { sum } from './statistics.ts'
 export interface VrfLimitProtocol {
   readonly setup: Record<string, never>
   readonly request: { readonly threads: number; readonly seconds: number }
-  /** Of all threads, with the proofs made before the count began. */
+  /** The sum of all threads, with the proofs made before the count began. */
   readonly answer: { readonly perSecond: number; readonly proofs: number }
 }
 

@@ -71,7 +71,7 @@ export abstract class WebSocketClient {
   protected fail(error: Error): void {
     if (this.#hasFailed) return
     this.#hasFailed = true
-    // Whoever counts finds out by the count standing still; it is said why.
+    // The count then stands still; the line says why.
     if (this.#wake === undefined) process.stderr.write(`${error.message}\n`)
     else this.#wake(error)
   }

@@ -137,7 +137,7 @@ export class HashIndex {
     }
   }
 
-  /** Of at most 88 characters of base64. */
+  /** The digest of at most 88 characters of base64. */
   #digestOf(hash: Uint8Array | string): Buffer {
     const input = this.#input.subarray(0, SALT_BYTES + hash.length)
     if (typeof hash === 'string') input.write(hash, SALT_BYTES, 'latin1')

@@ -11,7 +11,7 @@ import { build } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 const BUNDLED = join(ROOT, 'dist', 'node_modules')
-/** What is imported of each package: files of the bundle by the subpath that they serve. */
+/** The imports from each package: files of the bundle by the subpath that they serve. */
 const PACKAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   typebox: { '.': 'index', './schema': 'schema' },
   'lossless-json': { '.': 'index' },
