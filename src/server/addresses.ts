@@ -5,7 +5,7 @@ import type { Addresses } from '../fronts/messages.ts'
 import type { HttpServer } from '../transport/http.ts'
 import type { Config } from './settings/config.ts'
 
-/** Where the server is reached. It is known all at once, when every port is open. */
+/** The server's own addresses: all known at once, when every port is open. */
 export class OwnAddresses {
   readonly #config: Config
   #all: Addresses | undefined
@@ -34,19 +34,19 @@ export class OwnAddresses {
   readonly localUrl = (): string => localUrlOf(this.#config, this.all)
 }
 
-/** The address of the public port for programs on this machine: those that stand for all of its own are none of them. */
+/** The address of the public port for programs on this machine; never a wildcard address. */
 function localUrlOf(config: Config, { http }: Addresses): string {
   if (isOnLanOnly(config)) return `${new URL(http).protocol}//${LOOPBACK}:${portIn(http)}`
   return http.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }
 
-/** The address that clients see where no setting says it. */
+/** The address that clients see, where no setting gives it. */
 export function ownUrlOf({ http: { host }, lanAddress }: Config, { http }: Addresses): string {
   if (lanAddress === undefined || !isEveryAddress(host)) return http
   return `${new URL(http).protocol}//${lanAddress}:${portIn(http)}`
 }
 
-/** The same settings, with the ports that were listened on. */
+/** The same settings, with the ports now open. */
 export function listeningAsBefore(config: Config, { http, grpc, admin, stompTcp }: Addresses): Config {
   return {
     ...config,
@@ -63,8 +63,8 @@ export function isOnLanOnly({ isExposed, http: { host } }: Pick<Config, 'isExpos
 }
 
 /**
- * The server where it listens on one address of a network: a browser on this machine, simulators and emulators go on by the
- * address that they always have.
+ * Opens loopback beside one address of a network: browsers on this machine, simulators and emulators keep their usual
+ * address.
  */
 export function alsoOnLoopback(
   config: Pick<Config, 'isExposed' | 'http'>,

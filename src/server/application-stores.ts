@@ -40,7 +40,7 @@ export interface StoresDeps {
   readonly randomBytes: (length: number) => Uint8Array
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
-  /** Where another process writes to inboxes. */
+  /** Set where another process writes to inboxes. */
   readonly inboxWrites?: InboxWrites
   /** Called with the error of work that no caller waits for. */
   readonly onFault: (error: unknown) => void

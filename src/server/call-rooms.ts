@@ -1,4 +1,4 @@
-/** The rooms of calls put together: what they work on, who asks them, and what durable changes have them do. */
+/** The assembly of the rooms of calls: their parts, their callers, and the durable changes that they act on. */
 
 import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
@@ -87,14 +87,14 @@ export class CallRooms {
     )
   }
 
-  /** Has the rooms of live calls go on, as the process starts. */
+  /** Starts the rooms of live calls, as the process starts. */
   resume(): void {
     resumeCalls(this.#stores.calls.live(), this.index, this.of)
   }
 
   readonly ask: AskRoom = (...asked) => askRoom(this.of, ...asked)
 
-  /** A request of the device came: it is there, whether it has a socket or not. */
+  /** Notes a request of the device, which shows that it is there, with or without a socket. */
   readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
     for (const callId of this.index.callsWith(userId, deviceId)) {
       const command: CallRequest = { kind: 'device-seen', by: { userId, deviceId } }
@@ -102,7 +102,7 @@ export class CallRooms {
     }
   }
 
-  /** Ahead of what else waits for the rooms of the user's calls. */
+  /** Goes ahead of other messages for the rooms of the user's calls. */
   tellCallsOf(userId: UserId, command: CallRequest): void {
     this.#tellRoomsOf(userId, { kind: 'command', command })
   }

@@ -55,7 +55,7 @@ export interface ConsoleDeps {
   readonly onReset: () => void
 }
 
-/** Whatever the public port serves but files of the log. */
+/** Every route of the public port but the log's files. */
 export function publicRoutes(
   { config, world }: Process,
   { keys, maker, published, vrf }: ServedLog,
@@ -101,7 +101,7 @@ export interface PublicServerDeps {
   readonly newcomers: Newcomers
   readonly sharesPort?: boolean
   readonly mayReadFiles?: () => Promise<void> | undefined
-  /** Told of every answer; absent but in development. */
+  /** Called with every answer; absent but in development. */
   readonly onServed?: ((served: ServedRequest) => void) | undefined
 }
 
@@ -213,7 +213,7 @@ export function registrationServer(
   })
 }
 
-/** `frontsMetrics` gives the figures of other processes, which stand beside this one's. */
+/** `frontsMetrics` adds the figures of other processes. */
 export function operatorServer(
   context: Process,
   frontsMetrics: () => readonly ProcessMetrics[] | Promise<readonly ProcessMetrics[]>,
@@ -228,7 +228,7 @@ export function operatorServer(
   return new HttpServer({ routes: operatorRoutes(context, metrics), onRefused, onFault })
 }
 
-/** Takes the certificates of what `read` returns; where those are broken, logs that and leaves the ones that are served. */
+/** Takes the certificates that `read` returns. Logs broken ones, and keeps the served ones. */
 export async function renewCertificates(
   { config, logger }: Process,
   http: Pick<HttpServer, 'renewCertificate'>,

@@ -1,4 +1,4 @@
-/** What every process that serves clients answers from the store by itself: reads, public facts, the pages of share links. */
+/** The part of the API that every serving process answers from its store: reads, public facts, the pages of share links. */
 
 import type { Authentication } from '../api/accounts/authentication.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
@@ -13,7 +13,7 @@ import type { HttpRoute } from '../transport/route.ts'
 import type { Stores } from './application-stores.ts'
 import type { ApplicationConfig } from './settings/application-config.ts'
 
-/** The parts of a process that serves clients from which the application API is made. */
+/** The parts of a serving process that the application API is made of. */
 export interface Serving {
   readonly config: ApplicationConfig
   readonly isDevelopment: boolean
@@ -26,7 +26,7 @@ export interface Serving {
   readonly publicUrl: () => string
   /** See `ApiDeps`. */
   readonly admit?: ApiDeps['admit']
-  /** Told whose request it is; absent but in development. */
+  /** Called with each request's user; absent but in development. */
   readonly onRequester?: (
     request: { readonly requestId: string },
     requester: { readonly userId: UserId; readonly deviceId?: DeviceId },
@@ -34,7 +34,7 @@ export interface Serving {
 }
 
 export interface Reads {
-  /** Which outside services are configured, and what one can sign in with. */
+  /** The outside services that are configured, and the ways to sign in. */
   readonly features: Features
   readonly loginMethods: readonly string[]
   readonly routes: readonly HttpRoute[]
@@ -55,7 +55,7 @@ export function openReads(serving: Serving): Reads {
   }
 }
 
-/** What admits devices to the rooms of a gateway, in every process: tokens follow from the settings. */
+/** Admits devices to the rooms of a gateway, in any process: the settings are enough to make tokens. */
 export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['admit'] {
   return janus && new RoomTokens(janus).admit
 }

@@ -1,4 +1,7 @@
-/** STOMP put together: the actors of connections, of users' presence and of topics, and what durable changes tell them. */
+/**
+ * The assembly of STOMP: the actors of connections, of users' presence and of topics, and their news of durable
+ * changes.
+ */
 
 import { devTopicKind } from '../../actors/dev-topic.ts'
 import { frontPresenceKind } from '../../actors/front-presence.ts'
@@ -67,7 +70,7 @@ export interface SignallingDeps {
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   readonly metrics: Pick<Metrics, 'stompEndings'>
-  /** Told of a fault of ours, with the connection that met it. */
+  /** Called with a fault of ours, and the connection that met it. */
   readonly onFault: (error: unknown, connectionId: string) => void
 }
 
@@ -117,13 +120,13 @@ export class Signalling {
     }
   }
 
-  /** In a front: ends those of the connections that had heard from the writer which is lost what the next one doesn't know of. */
+  /** In a front: ends connections that depend on news of the lost writer which the next one doesn't have. */
   onWriterLost(connections: Iterable<Pick<Connection, 'id'>>): void {
     for (const { id } of connections) this.#stompConnections(id).tellControl({ kind: 'writer-lost' })
   }
 
   #revoke(userId: UserId, revoked: Revoked): void {
-    // Also when nobody is known to be there: who has just signed in may be on the way to it.
+    // Also without a known connection: a user who has just signed in may be on the way.
     this.#users(String(userId)).tellControl({ kind: 'revoked', revoked })
   }
 
@@ -185,7 +188,7 @@ export class Signalling {
   }
 }
 
-/** Those of the writer in the writer itself. */
+/** In the writer: its own actors. */
 export function ownActors(
   system: Pick<ActorSystem, 'define'>,
   rooms: Pick<CallRooms, 'of' | 'ask' | 'tellCallsOf'>,
@@ -196,7 +199,7 @@ export function ownActors(
   }: {
     readonly connections: LiveConnections
     readonly hasEnded: HasEnded
-    /** Shows who comes and goes; absent but in development. */
+    /** Shows connections that come and go; absent but in development. */
     readonly devConsole?: Pick<DevConsole, 'onPresence'> | undefined
   },
 ): SpokenTo {
@@ -212,7 +215,7 @@ export function ownActors(
   }
 }
 
-/** In a front those of the writer; the front's own tell its connections the news that it finds by itself. */
+/** In a front: the writer's actors. The front's own actors pass news that it finds itself to its connections. */
 export function actorsOfFront(
   system: Pick<ActorSystem, 'define'>,
   connections: LiveConnections,

@@ -1,4 +1,4 @@
-/** All tables by subject: of a module of tables each that it exports. Those of the log have a check of their own. */
+/** All tables by subject: each module's exported tables. The log's have a check of their own. */
 
 import * as log from '../../keyserver/log-store.ts'
 import * as accounts from '../../store/accounts/account-tables.ts'

@@ -33,7 +33,7 @@ export function* wrongHead(key: Buffer, head: Head, rows: StoredRows): Iterable<
     yield 'a message ends before the sweep looks at it'
 }
 
-/** The rows whose keys begin so; undefined where one is unreadable, which is said of that one. */
+/** The rows with keys that begin so; undefined where one is unreadable, which is a fault of its own. */
 function readableIn<Row>(rows: StoredRows, table: string, prefix: Buffer): Row[] | undefined {
   const found: Row[] = []
   for (const { value } of rows.rows(table, prefix)) {

@@ -1,4 +1,4 @@
-/** Whether what an entry of `id-lists` stands for is there. */
+/** Whether the row that an entry of `id-lists` stands for exists. */
 
 import { listsOf, type ShareToken, type StoredRequest } from '../../store/contacts/contact-tables.ts'
 import { idsKey, userInKey } from '../../store/engine/keys.ts'

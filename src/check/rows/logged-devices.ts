@@ -1,4 +1,4 @@
-/** Devices and device lists, whose keys and hashes have to be those that the log has. */
+/** Devices and device lists: their keys and hashes must equal those in the log. */
 
 import type { Device } from '../../domain/devices/device.ts'
 import { SignalError } from '../../errors.ts'
@@ -54,7 +54,7 @@ export function* strangeList(key: Buffer, { list }: StoredList): Iterable<string
   yield* listIn(key, list)
 }
 
-/** The list of a row, undefined where it is none. */
+/** The list of a row; undefined for other octets. */
 function* listIn(key: Buffer, octets: Uint8Array): Generator<string, DeviceList | undefined> {
   try {
     const list = parseDeviceList(octets)

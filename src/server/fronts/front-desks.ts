@@ -1,6 +1,6 @@
 /**
- * The writer as fronts know it, those of this machine and those of other nodes: the actors that they speak to, and what of a
- * front ends with its link. `FrontLinks` waits for them.
+ * The writer as its fronts know it, on this machine and other nodes: the actors that they send to, and the end of a
+ * front's connections with its link. `FrontLinks` waits for the fronts.
  */
 
 import type { Duplex } from 'node:stream'
@@ -24,9 +24,9 @@ export interface FrontDesksDeps {
   readonly context: Process
   readonly system: ActorSystem
   readonly writer: Writer
-  /** All that the writer would serve itself. */
+  /** All routes that the writer would serve itself. */
   readonly routes: readonly HttpRoute[]
-  /** For how long no other node can change anything; always so on one machine. */
+  /** For how long no other node can write; on one machine, always. */
   readonly leaseLastsMs: () => number
 }
 
@@ -58,7 +58,7 @@ export class FrontDesks {
     }
   }
 
-  /** The checkpoint that is published. */
+  /** The published checkpoint. */
   get head(): LogHead {
     return this.#deps.writer.log.published.head
   }
@@ -73,7 +73,7 @@ export class FrontDesks {
     this.#end(link)
   }
 
-  /** Serves a front of another node, for as long as the connection lasts. */
+  /** Serves a front of another node, until the connection ends. */
   readonly accept = (socket: Duplex): void => {
     const { system, context, writer } = this.#deps
     const { database } = writer.log
@@ -128,7 +128,7 @@ export class FrontDesks {
     }
   }
 
-  /** Before a room's answer leaves, every front shows the change. */
+  /** Holds a room's answer until every front shows the change. */
   readonly beforeAnswer = (kind: string): Promise<void> | undefined =>
     kind === 'call-room' ? this.#deps.writer.fronts.caughtUp() : undefined
 

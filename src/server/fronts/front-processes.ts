@@ -1,7 +1,7 @@
 /**
  * The processes that serve the HTTP port together. The writer, which is their parent, starts them, restarts those that
  * end, and stops them; `src/front.ts` is their program. Each is connected with the writer by a pair of sockets, and
- * what they say to one another over it is `src/fronts/link`.
+ * `src/fronts/link` is the protocol over it.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -32,7 +32,7 @@ export interface FrontProcessesDeps {
   readonly onEnded?: () => void
   readonly world: Pick<World, 'monotonicMs' | 'every' | 'random'>
   readonly logger: Pick<Logger, 'info' | 'warn'>
-  /** Path of what a front runs. */
+  /** Path of a front's program. */
   readonly program?: string
 }
 
@@ -41,14 +41,14 @@ interface Front {
   readonly child: ChildProcess
   readonly handle: FrontHandle | undefined
   readonly startedAtMs: number
-  /** How many processes of this name ended soon, one after the other, before this one. */
+  /** How many processes of this name in a row ended soon before this one. */
   readonly failures: number
 }
 
 export class FrontProcesses {
   readonly #deps: FrontProcessesDeps
   readonly #running = new Set<Front>()
-  /** Take back the starts that are due. */
+  /** They cancel starts that are due. */
   readonly #cancelStarts = new Set<() => void>()
   #restarts = 0
   #isStopping = false
@@ -63,7 +63,7 @@ export class FrontProcesses {
     return { ready: ready.length, restarts: this.#restarts }
   }
 
-  /** Tells all to end and kills the rest at the deadline. Resolves when none is left. */
+  /** Tells all fronts to end and kills the rest at the deadline. Resolves when all have ended. */
   async stop(deadlineMs: number): Promise<void> {
     this.#isStopping = true
     for (const cancel of this.#cancelStarts) cancel()
@@ -95,7 +95,8 @@ export class FrontProcesses {
     const socket = child.stdio[FRONT_FD] as Socket
     const front: Front = { name, child, handle: onStarted(socket, name), startedAtMs, failures }
     this.#running.add(front)
-    // A front that has lost the writer ends by itself, unless it hangs; then it would still be given connections.
+    // A front that has lost the writer ends by itself, unless it hangs: then the kernel would still give it
+    // connections.
     let cancelKill = () => {}
     socket.once('close', () => {
       if (this.#running.has(front)) cancelKill = this.#after(LOST_MS, () => this.#kill(front, 'hangs'))
@@ -146,8 +147,8 @@ export class FrontProcesses {
 }
 
 /**
- * In a front: its connection with the writer. It ends when that does, and leaves to the writer what signals of the
- * terminal or of a supervisor, which reach both, should do.
+ * In a front: its connection with the writer. The front ends with it. Signals of a terminal or supervisor reach both
+ * processes; the front leaves them to the writer.
  */
 export function connectToWriter(onLost = () => {}): Socket {
   for (const signal of WRITERS_SIGNALS) process.on(signal, () => undefined)
@@ -162,10 +163,10 @@ export function connectToWriter(onLost = () => {}): Socket {
 }
 
 const PROGRAM = fileURLToPath(new URL(`../../front${extname(import.meta.filename)}`, import.meta.url))
-/** Where a front finds the connection. */
+/** The file descriptor of the connection in a front. */
 const FRONT_FD = 3
 const WRITERS_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const BACK_OFF = { firstMs: 250, maxMs: 10_000 }
-/** After so long without an end, the next one counts as the first. */
+/** A front that ran this long counts as steady: its end is a first failure. */
 const STEADY_MS = 60_000
 const LOST_MS = 1_000

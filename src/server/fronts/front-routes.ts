@@ -1,6 +1,6 @@
 /**
- * The routes of a front. Reads, lookups and public facts it answers from the store, as soon as that may be read; the writer
- * answers the rest. A front has no more of a write than its head.
+ * The routes of a front. It answers reads, lookups and public facts from the store, as soon as that may be read; the
+ * writer answers the rest. A front knows only the head of a writing route.
  */
 
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
@@ -14,7 +14,7 @@ import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.t
 /** Says when a read may be answered: now, or once the promise resolves. */
 type Gate = Pick<ReadLease, 'mayRead'>
 
-/** `own` are answered here; `others` are routes of the writer besides its operations. */
+/** This front answers `own`; `others` are routes of the writer besides its operations. */
 export function frontRoutes(
   own: readonly HttpRoute[],
   { readLease, shownLog }: Record<'readLease' | 'shownLog', Gate | undefined>,
@@ -27,7 +27,7 @@ export function frontRoutes(
   ]
 }
 
-/** As soon as a read may be answered. */
+/** Answers as soon as a read may be answered. */
 function answeredHere(route: HttpRoute, gate: Gate | undefined): HttpRoute {
   if (gate === undefined) return route
   return {

@@ -48,7 +48,7 @@ import { type ParentMessage, WriterNews } from './writer-news.ts'
 
 type Stage = { readonly kind: 'joining' } | { readonly kind: 'joined'; readonly front: Front }
 
-/** Joins the process at the other end of the socket, its parent, and serves until that stops it or is lost. */
+/** Joins its parent process at the other end of the socket, and serves until the parent stops it or is lost. */
 export function startFront(socket: Duplex, name: string): void {
   const world = realWorld()
   const logger = createLogger('info').child({ front: name })
@@ -68,7 +68,7 @@ export function startFront(socket: Duplex, name: string): void {
     world,
     onMessage: (data, parent) =>
       acknowledgements.of(data as MessageToFront, parent, message => {
-        // At once: the next words are of changes behind this one.
+        // At once: the next messages are of later changes.
         if (message.kind === 'welcome')
           stage = { kind: 'joined', front: openFront({ name, logger, system, parent }, message) }
         else if (stage.kind === 'joined') stage.front.onMessage(message)
@@ -81,7 +81,7 @@ export function startFront(socket: Duplex, name: string): void {
   })
 }
 
-/** The parts of a front that are there before its welcome. */
+/** The parts of a front that exist before its welcome. */
 interface Joining {
   readonly name: string
   readonly logger: Logger
@@ -156,7 +156,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   return front
 }
 
-/** The parts that both its API and its signalling stand on. */
+/** The parts that both its API and its signalling use. */
 function sharedParts(
   { config, world, metrics, onFault }: Process,
   { store, log }: Following,

@@ -1,6 +1,6 @@
 /**
- * The fronts of this machine, as the process that has started them knows them: it tells them what they need to answer reads
- * by themselves, and where the writer is, which may be this process.
+ * The fronts of this machine, for their parent process: it sends them all that they need to answer reads, and the
+ * writer's place, which may be this process.
  */
 
 import type { Duplex } from 'node:stream'
@@ -35,7 +35,7 @@ export interface FrontsDeps {
   readonly context: Process
   readonly system: ActorSystem
   readonly database: LmdbStore
-  /** The log as it is published now. */
+  /** The published head of the log. */
   readonly head: () => LogHead
   /** Routes of the writer beside those that every front has. */
   readonly routes: readonly HttpRoute[]
@@ -55,13 +55,13 @@ export type WriterAt =
 export interface RunningFronts {
   readonly fronts: Fronts
   readonly processes: FrontProcesses
-  /** Resolves when all of them serve; rejects where they don't in time. */
+  /** Resolves when all fronts serve; rejects where they don't in time. */
   readonly serving: Promise<void>
-  /** Resolves when none is left. */
+  /** Resolves when all fronts have ended. */
   stop(): Promise<void>
 }
 
-/** Starts `count` processes that serve the port, and starts again those that end. */
+/** Starts `count` processes that serve the port, and restarts those that end. */
 export function startFronts(fronts: Fronts, { context, database }: FrontsDeps, count: number): RunningFronts {
   const processes = new FrontProcesses({
     count,
@@ -97,7 +97,7 @@ class OpenFront extends FrontLink implements FrontHandle {
 export class Fronts {
   readonly #deps: FrontsDeps
   readonly #open = new Set<OpenFront>()
-  /** Each looks again when one more front serves. */
+  /** Each checks again when one more front serves. */
   readonly #waiting = new Set<() => void>()
   #writer: WriterAt
   #currentAtMs: number | undefined
@@ -173,7 +173,7 @@ export class Fronts {
     }
   }
 
-  /** The store has all that the ledger had then, in the monotonic clock. */
+  /** The store has all changes that the ledger had at this time of the monotonic clock. */
   current(atMs: number): void {
     this.#currentAtMs = atMs
     for (const front of this.#open) this.#sendCurrent(front, atMs)
@@ -184,7 +184,7 @@ export class Fronts {
     for (const front of this.#open) front.send({ kind: 'published', head: this.#deps.head() })
   }
 
-  /** Resolves when all of them give it to new connections. */
+  /** Resolves when all fronts give it to new connections. */
   async renewCertificate(files: TlsFiles): Promise<void> {
     const asked = Array.from(this.#open, ({ self }) =>
       self.ask<'renewed'>(reply => ({ kind: 'renew-certificate', files, reply }), RENEW_MS_MAX),

@@ -1,4 +1,4 @@
-/** The writer as a front speaks to it, wherever it is: the actors there, and what the front has it write. */
+/** The writer as a front sees it, wherever it is: its actors, and the writes that the front asks of it. */
 
 import type {
   CallRoomMessage,
@@ -29,7 +29,7 @@ export class RemoteWriter {
   /** No two users have a device of one id. A text of both ids would cost a tenth of a request. */
   readonly #seenAtMs = new BoundedCache<DeviceId, number>(SEEN_KEPT_MAX)
 
-  /** `front` is this front's name, which no other has in the cluster. */
+  /** `front` is this front's name, unique in the cluster. */
   constructor(
     system: Pick<ActorSystem, 'remoteRef'>,
     world: Pick<World, 'monotonicMs' | 'immediate'>,
@@ -55,7 +55,7 @@ export class RemoteWriter {
     await this.desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX).catch(() => undefined)
   }
 
-  /** Says which devices are there: of each, once in a while is enough. */
+  /** Reports a device as present; once in a while is enough. */
   readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
     const nowMs = this.#world.monotonicMs()
     if (nowMs - (this.#seenAtMs.get(deviceId) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY_MS) return

@@ -1,4 +1,4 @@
-/** What a front hears of the writer: by its parent, and by a link of its own where the writer is on another node. */
+/** A front's news of the writer: from its parent, and over a link of its own where the writer is on another node. */
 
 import { SignalError } from '../../errors.ts'
 import { FAR_FRONT_SERVES, type MessageToFront } from '../../fronts/messages.ts'
@@ -53,7 +53,7 @@ export class WriterNews {
     }
   }
 
-  /** Resolves when the writer has what connections here have settled. */
+  /** Resolves when the writer has the acknowledgements of connections here. */
   settled(): Promise<void> {
     return this.#deviceInbox.settleNow()
   }
@@ -62,7 +62,7 @@ export class WriterNews {
     this.#link.goTo(undefined)
   }
 
-  /** The writer of another node has its changes to here by a way of their own. */
+  /** Another node's writer sends no changes over this link: they come through the ledger. */
   #onFarWriter(message: MessageToFront): Promise<void> | undefined {
     const { store, shownLog, readLease } = this.#following
     switch (message.kind) {

@@ -9,11 +9,11 @@ import type { LeaseKeeper } from './lease-keeper.ts'
 
 export type NodeRole = FollowingNode | AcquiringNode | WritingNode | Stopped
 
-/** Keeps a copy of the ledger, for its fronts to answer from; another node writes. */
+/** Keeps a copy of the ledger, from which its fronts answer; another node writes. */
 export interface FollowingNode {
   readonly kind: 'following node'
   readonly follower: CopyFollower
-  /** To the node that writes. */
+  /** The link to the node that writes. */
   readonly link: WriterLink
 }
 
@@ -22,7 +22,7 @@ export interface AcquiringNode {
   readonly kind: 'acquiring'
   readonly follower: CopyFollower
   readonly link: WriterLink
-  /** Undefined until it is this node's, and the copy has every change before it. */
+  /** Undefined until this node holds it and the copy has every earlier change. */
   readonly lease: LeaseKeeper | undefined
 }
 

@@ -37,13 +37,13 @@ import type { HttpRoute } from '../../transport/route.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
 
 export interface WriterServing extends Serving {
-  /** Where devices find a relay on this machine, for development; loopback where it is left out. */
+  /** The host of a relay on this machine, for development; loopback by default. */
   readonly relayHost?: string | undefined
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
-  /** Whose key the log has under a VRF hash (64 bytes). */
+  /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
@@ -63,7 +63,7 @@ interface Writes {
   readonly lists: DeviceLists
   /** Ends expired rows; resolves with their number, at most `countMax`. */
   readonly expire: (countMax: number) => Promise<number>
-  /** Forgets counts of the past. */
+  /** Forgets old counts. */
   readonly sweep: () => void
   readonly close: () => void
 }
@@ -143,7 +143,7 @@ function openDelivery(serving: WriterServing, senders: Senders): Delivery {
   })
 }
 
-/** The parts that operations stand on, each made once. */
+/** The parts that operations use, each made once. */
 function operationDeps(serving: WriterServing, senders: Senders): WriteDeps {
   const { config, stores, isDevelopment, relayHost = '127.0.0.1' } = serving
   const accounts = openAccounts(serving, senders)

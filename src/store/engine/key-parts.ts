@@ -30,8 +30,7 @@ export function untold(bytes: number): KeyPart {
 }
 
 /**
- * Only three bytes: enough to find the row in its table, too few to tell which of all telephone numbers or addresses
- * was hashed.
+ * Three bytes: enough to find the row in its table, too few to tell which telephone number or address was hashed.
  */
 export function beginningOf(bytes: Uint8Array): string {
   return `${Buffer.from(bytes).toString('hex', 0, 3)}…`

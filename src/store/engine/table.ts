@@ -31,7 +31,7 @@ export interface TableDescription<Value> {
   readonly holds: string
   /** See `Table`. */
   readonly shapes?: readonly (readonly string[])[]
-  /** Its rows have an ending in `expiries`, without which they would stay for ever. */
+  /** The ending of its rows in `expiries`; without one, a row would stay for ever. */
   readonly ending?: Ending<Value>
   /** The key that a row has by its own members. */
   ownKey?(key: Buffer, value: Value): Uint8Array
