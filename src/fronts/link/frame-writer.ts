@@ -13,7 +13,7 @@ export class FrameWriter {
   #parts: Buffer[] = []
   #partsBytes = 0
   #isFlushing = false
-  /** Set while the frame holds only messages that may wait. */
+  /** Set while the frame waits: for `PATIENCE_MS`, or for an urgent message. */
   #stopWaiting: (() => void) | undefined
   #isQuiet = true
   #isClosed = false
