@@ -20,7 +20,7 @@ type State =
   | { readonly kind: 'running'; readonly running: RunningFronts }
   /** The last requests are answered. */
   | { readonly kind: 'ending'; readonly running: RunningFronts; readonly ended: Promise<void> }
-  /** They end, or have ended, and no others start. */
+  /** They end, or have ended, and none starts again. */
   | { readonly kind: 'over'; readonly running: RunningFronts | undefined }
 
 export class NodeFronts {
@@ -108,7 +108,7 @@ export class NodeFronts {
     else if (state.kind === 'ending') await state.ended
   }
 
-  /** Those that end are told of everything until they have ended: reads wait for it. */
+  /** Fronts that end get every message until they have ended: reads wait for it. */
   get #running(): RunningFronts | undefined {
     return this.#state.kind === 'none' ? undefined : this.#state.running
   }
@@ -146,7 +146,7 @@ export class NodeFronts {
     await ended
     if (this.#state.kind !== 'ending') return
     this.#state = { kind: 'none' }
-    // What this node writes is never old, and nobody asks again.
+    // This node's own writes are never old, and no front asks again.
     if (this.#writer.kind === 'here') this.mayServe(true)
   }
 
