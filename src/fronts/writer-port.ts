@@ -26,7 +26,7 @@ export class WriterPort implements Port {
     for (const { userId, message } of this.#attached.values()) link.tellControl(PRESENCE, userId, message)
   }
 
-  /** To the writer, if there is one; it may wait some milliseconds for what goes there next. */
+  /** To the writer, if there is one; it may wait some milliseconds for the next message. */
   sendSoon(message: MessageToWriter): void {
     this.#link?.sendSoon(message)
   }

@@ -1,4 +1,4 @@
-/** The part of the API that every serving process answers from its store: reads, public facts, the pages of share links. */
+/** Reads, public facts and pages of share links: every process that serves clients answers them from the store. */
 
 import type { Authentication } from '../api/accounts/authentication.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
@@ -26,7 +26,7 @@ export interface Serving {
   readonly publicUrl: () => string
   /** See `ApiDeps`. */
   readonly admit?: ApiDeps['admit']
-  /** Called with each request's user; absent but in development. */
+  /** Shows the requester; absent but in development. */
   readonly onRequester?: (
     request: { readonly requestId: string },
     requester: { readonly userId: UserId; readonly deviceId?: DeviceId },
@@ -55,7 +55,7 @@ export function openReads(serving: Serving): Reads {
   }
 }
 
-/** Admits devices to the rooms of a gateway, in any process: the settings are enough to make tokens. */
+/** Admits devices to a gateway's rooms, alike in every process: tokens follow from the settings. */
 export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['admit'] {
   return janus && new RoomTokens(janus).admit
 }

@@ -1,4 +1,4 @@
-/** The store and the log for a front to answer from: the changes that it has, and when it may answer from them. */
+/** The store and the log as a front answers from them: the changes that it applied, and when it may answer from these. */
 
 import type { Link } from '../../fronts/link/link.ts'
 import { type MessageToFront, type MessageToWriter, NODE_LOST_MS } from '../../fronts/messages.ts'

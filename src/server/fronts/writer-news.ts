@@ -1,4 +1,4 @@
-/** A front's news of the writer: from its parent, and over a link of its own where the writer is on another node. */
+/** News of the writer at a front: from its parent, or over a link of its own when the writer is on another node. */
 
 import { SignalError } from '../../errors.ts'
 import { FAR_FRONT_SERVES, type MessageToFront } from '../../fronts/messages.ts'
