@@ -25,7 +25,7 @@ const PAGES = [
 
 /** The folders under the built root whose modules pages may load: `#primitives` is the portable one there. */
 const SERVED_FOLDERS = ['web', 'src/app', 'src/client', 'src/log'] as const
-const SERVED_FILES = ['src/errors.js', 'src/limits.js'] as const
+const SERVED_FILES = ['src/back-off.js', 'src/errors.js', 'src/limits.js', 'src/recent.js'] as const
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
