@@ -53,9 +53,13 @@ export class WriterNews {
     }
   }
 
-  /** Resolves when the writer has what connections here have settled. */
-  settled(): Promise<void> {
-    return this.#deviceInbox.settleNow()
+  /** Resolves when the writer has what connections here have settled, or can't take it: then that is given again. */
+  async settled(): Promise<void> {
+    try {
+      await this.#deviceInbox.settleNow()
+    } catch (error) {
+      if (!(error instanceof SignalError)) throw error
+    }
   }
 
   close(): void {
