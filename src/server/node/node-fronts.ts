@@ -1,4 +1,7 @@
-/** The fronts of a node: started when its copy may be shown, stopped when that may be old, and told where the writer is. */
+/**
+ * A node's fronts. Starts them when its copy may be shown, stops them when the copy may be old, and tells them where
+ * the writer is.
+ */
 
 import { isSamePlace } from '../../fronts/messages.ts'
 import { LogStore } from '../../keyserver/log-store.ts'
@@ -17,7 +20,7 @@ type State =
   | { readonly kind: 'running'; readonly running: RunningFronts }
   /** The last requests are answered. */
   | { readonly kind: 'ending'; readonly running: RunningFronts; readonly ended: Promise<void> }
-  /** They end, or have ended, and no others start. */
+  /** They end, or have ended, and none starts again. */
   | { readonly kind: 'over'; readonly running: RunningFronts | undefined }
 
 export class NodeFronts {
@@ -75,7 +78,7 @@ export class NodeFronts {
     this.#fronts?.current(atMs)
   }
 
-  /** Says whether the copy may be shown. */
+  /** Shows the copy, or stops showing it. */
   mayServe(isFresh: boolean): void {
     const { context, addresses } = this.#deps
     if (this.#state.kind === 'none' && isFresh && addresses.areOpen && this.#head() !== undefined) {
@@ -97,7 +100,7 @@ export class NodeFronts {
     await this.#fronts?.renewCertificate(files)
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when all fronts have ended. */
   async stop(): Promise<void> {
     const state = this.#state
     this.#state = { kind: 'over', running: this.#running }
@@ -105,7 +108,7 @@ export class NodeFronts {
     else if (state.kind === 'ending') await state.ended
   }
 
-  /** Those that end are told of everything until they have ended: reads wait for it. */
+  /** Fronts that end get every message until they have ended: reads wait for it. */
   get #running(): RunningFronts | undefined {
     return this.#state.kind === 'none' ? undefined : this.#state.running
   }
@@ -143,7 +146,7 @@ export class NodeFronts {
     await ended
     if (this.#state.kind !== 'ending') return
     this.#state = { kind: 'none' }
-    // What this node writes is never old, and nobody asks again.
+    // This node's own writes are never old, and no front asks again.
     if (this.#writer.kind === 'here') this.mayServe(true)
   }
 
