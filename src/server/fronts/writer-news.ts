@@ -53,9 +53,13 @@ export class WriterNews {
     }
   }
 
-  /** Resolves when the writer has the acknowledgements of connections here. */
-  settled(): Promise<void> {
-    return this.#deviceInbox.settleNow()
+  /** Resolves when the writer has the acknowledgements of connections here, or can't take them: clients then get the messages again. */
+  async settled(): Promise<void> {
+    try {
+      await this.#deviceInbox.settleNow()
+    } catch (error) {
+      if (!(error instanceof SignalError)) throw error
+    }
   }
 
   close(): void {

@@ -87,7 +87,8 @@ export class Process {
 
   /** The public port takes connections. `isServing` says whether it does at a given moment; left out: always. */
   opened(isServing: () => boolean = () => true): void {
-    this.#phase = { kind: 'open', isServing }
+    // A front may be stopped while it starts.
+    if (this.#phase.kind === 'starting') this.#phase = { kind: 'open', isServing }
   }
 
   stopping(): void {
