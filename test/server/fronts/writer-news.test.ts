@@ -1,4 +1,4 @@
-/** What a front still sends to its writer as it stops. */
+/** The last settlement of a front that stops. */
 
 import t from 'tap'
 import { SignalError } from '../../../src/errors.ts'

@@ -1,4 +1,4 @@
-/** What the fronts of a node are told, and when they start: the processes stand still, their links are real. */
+/** Messages to the fronts of a node, and their starts: the processes stand still, their links are real. */
 
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
@@ -118,7 +118,7 @@ t.test('fronts that end hear of heads and of the age of the copy until they have
   t.equal(started.all.length, 1, 'none start again')
 })
 
-t.test('a node that becomes the writer while its fronts end starts others', async t => {
+t.test('a node that becomes the writer while its fronts end starts new ones', async t => {
   const { fronts, started, desks } = await openNode(t)
   fronts.mayServe(true)
   fronts.mayServe(false)

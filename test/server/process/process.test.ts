@@ -12,7 +12,7 @@ function openProcess(t: Test): Process {
   return context
 }
 
-t.test('a process is ready while its port is open and somebody serves', async t => {
+t.test('a process is ready while its port is open and a front serves', async t => {
   const context = openProcess(t)
   t.equal(context.notReady(), 'starting')
   let isServing = false
