@@ -324,9 +324,8 @@ export class Node implements RunningServer {
   #parts(): readonly Stops[] {
     const { ledger, database } = this.#deps
     const node: Stops = {
-      // A change of role that is under way ends first.
-      listening: () => this.#settled,
-      fronts: () => this.#fronts.stop(),
+      // A change of role that is under way ends beside them: later stages need its parts.
+      fronts: () => Promise.all([this.#settled, this.#fronts.stop()]),
       registrations: () => this.#grpc.close(STOP_DEADLINE_MS / 3),
       actors: () => this.#system.drainAndStop(STOP_DEADLINE_MS / 5),
       sockets: () => {
