@@ -2,11 +2,17 @@
 
 import type { Link } from '../fronts/link/link.ts'
 import type { WriterLink } from '../fronts/writer-link.ts'
+import type { ActorSystem } from '../runtime/system.ts'
 import type { HttpServer } from '../transport/http.ts'
+import type { OpenConnections } from '../transport/open-connections.ts'
+import type { Following } from './fronts/following.ts'
 import type { FrontDesks } from './fronts/front-desks.ts'
 import type { RunningFronts } from './fronts/fronts.ts'
+import type { WriterNews } from './fronts/writer-news.ts'
 import type { CopyFollower } from './node/copy-follower.ts'
 import type { LeaseKeeper } from './node/lease-keeper.ts'
+import type { Process } from './process/process.ts'
+import type { Signalling } from './signalling.ts'
 import type { Writer } from './writer/writer.ts'
 
 export type Role = MachineRole | FrontRole | NodeRole
@@ -35,8 +41,13 @@ export interface WriterOfFronts {
 /** Answers reads from the store of its parent, and forwards the rest to the writer. */
 export interface FrontRole {
   readonly kind: 'front'
+  readonly context: Process
+  readonly system: ActorSystem
   readonly parent: Link
-  readonly writer: WriterLink
+  readonly following: Following
+  readonly news: WriterNews
+  readonly signalling: Signalling
+  readonly connections: OpenConnections
   readonly http: HttpServer
 }
 
