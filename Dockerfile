@@ -1,6 +1,6 @@
-# syntax=docker/dockerfile:1
-# Two stages: one compiles with everything and then takes out what a server does not need; the image is what is left. It runs
-# as a user without rights on a root file system that may be read-only: /data alone is written.
+# syntax=docker/dockerfile:1 Two stages: one compiles with everything and then takes out everything that a server does
+# not need; the rest is the image. It runs as a user without rights on a root file system that may be read-only: /data
+# alone is written.
 #
 #   docker build -t callsign .
 #   docker run --rm callsign keygen --origin kt.example.org/log

@@ -58,7 +58,7 @@ class DevTopic implements Actor<DevTopicMessage> {
     if (!this.#topic.publish(broadcast) && wasQuiet) this.#tellMoreLater()
   }
 
-  /** In the control lane, so that a mailbox full of what is to be published cannot hold it up. */
+  /** In the control lane: a mailbox full of messages to publish must not delay it. */
   #tellMoreLater(): void {
     this.#context.self.tellControl({ kind: 'tell-more' })
   }

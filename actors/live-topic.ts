@@ -95,7 +95,7 @@ export class LiveTopic {
     return this.isQuiet
   }
 
-  /** Drops subscribers whose process is gone: they can't unsubscribe. */
+  /** Drops subscribers of a lost process: they can't unsubscribe. */
   #receiversOfOldest(): TopicSubscriber[] {
     const publishedBefore = this.#publishedCount - this.#waiting.length
     const receivers: TopicSubscriber[] = []

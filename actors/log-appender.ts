@@ -231,10 +231,10 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#scheduleIntegrate()
   }
 
-  /** The message goes behind what is in the mailbox already, so that all of it is in the batch. */
+  /** The message goes behind those in the mailbox, so that the batch holds them all. */
   #scheduleIntegrate(): void {
     if (this.#integrateIsDue || !this.#mayIntegrate) return
-    // A full mailbox refuses it, but then it holds registrations, and each of them comes back here.
+    // A full mailbox refuses it, but it is full of registrations, and each comes back here.
     this.#integrateIsDue = this.#context.self.tell({ kind: 'integrate' }) === 'accepted'
   }
 

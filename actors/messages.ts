@@ -137,7 +137,7 @@ export type StompConnectionMessage =
   /** `unread` has octets again. */
   | { readonly kind: 'bytes' }
   | { readonly kind: 'drained' | 'closed' }
-  /** From now on presence passes on news and badges: the connection looks once for earlier ones. */
+  /** Presence passes on news and badges after this; the connection looks once for earlier ones. */
   | { readonly kind: 'attached' }
   /** The device's inbox has news. */
   | { readonly kind: 'news' }
@@ -236,7 +236,7 @@ export type FrontDeskMessage =
       readonly delivered: Readonly<Record<string, number>>
       readonly reply: Reply<undefined>
     }
-  /** Replies when the front shows what connections at all fronts were given and have acknowledged by now. */
+  /** Replies when the front shows every message given to and acknowledged by connections at all fronts so far. */
   | { readonly kind: 'catch-up'; readonly reply: Reply<undefined> }
   /** In development: the front has answered these. */
   | { readonly kind: 'served'; readonly requests: readonly ShownRequest[] }
@@ -268,7 +268,7 @@ export type LogAppenderMessage =
   /** The quorum has been missing for so long that callers are refused. */
   | { readonly kind: 'quorum-lost' }
 
-/** One registration whose VRF hash is known. Replies with the leaf index. */
+/** One registration and its VRF hash. Replies with the leaf index. */
 export interface LogAppendMessage {
   readonly kind: 'append'
   readonly userId: bigint

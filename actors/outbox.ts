@@ -1,11 +1,11 @@
 /**
- * The outbox of one lane (mail, sms, apns, fcm, apple): sends the messages waiting in the store, some at a time,
- * failed ones again later, and never after their time. The mailbox carries only the word that there is something.
+ * The outbox of one lane (mail, sms, apns, fcm, apple): sends the messages waiting in the store, some at a time. A
+ * failed one is sent again later, never after it has expired. The mailbox only carries wake-ups.
  *
- * A message leaves the store when its outcome is known; a crash before that has it sent again at the next start, with
- * its row's other messages. So a person may get a message twice, but none that was promised is lost.
+ * A message leaves the store when its outcome is known. After a crash before that, the next start sends it again with
+ * its row's other messages. So a person may get a message twice, but no promised message is lost.
  *
- * While a provider is out, one message tries it, again and again with growing pauses. The rest stay where they are.
+ * During a provider's outage one message probes it, with growing pauses. The rest wait.
  */
 
 import { backOffMs } from '../src/back-off.ts'
@@ -19,11 +19,11 @@ import type { OutboxCommand } from './messages.ts'
 export interface OutboxDeps {
   readonly queueOf: (lane: Lane) => Pick<OutboxQueue, 'take' | 'takenCount' | 'settle' | 'nextDueMs'>
   readonly send: (message: OutboxMessage) => Promise<DeliveryOutcome | Skipped>
-  /** Told of each try, for the log and the metrics. */
+  /** Called for each try, for the log and the metrics. */
   readonly onTried: (lane: Lane, outcome: DeliveryOutcome | Skipped | TooLate) => void
 }
 
-/** The message's time was over before it could be sent. */
+/** The message expired before it could be sent. */
 export interface TooLate {
   readonly kind: 'too-late'
 }
@@ -38,11 +38,11 @@ export function outboxKind(deps: OutboxDeps): ActorKind<OutboxCommand> {
   }
 }
 
-/** The provider takes nothing. */
+/** The provider accepts nothing. */
 interface Outage {
-  /** How often in a row it was found so. */
+  /** Failed probes in a row, counting the failure that began it. */
   readonly failures: number
-  /** When the next message tries it. */
+  /** When the next probe is due. */
   readonly probeAtMs: number
 }
 
@@ -51,13 +51,13 @@ class Outbox implements Actor<OutboxCommand> {
   readonly #context: Context<OutboxCommand>
   readonly #lane: Lane
   readonly #queue: ReturnType<OutboxDeps['queueOf']>
-  /** Taken from the queue while the provider was out, and not handed to it yet. */
+  /** Taken from the queue, and not handed to the provider yet. */
   readonly #held: WaitingMessage[] = []
-  /** Outcomes of messages that are not being written yet. */
+  /** Outcomes that no write has taken yet. */
   #settlements: Settlement[] = []
   #isSettling = false
   #outage: Outage | undefined
-  /** The message under way that shows whether the outage has ended. */
+  /** The message under way that probes the provider. */
   #probe: WaitingMessage | undefined
 
   constructor(deps: OutboxDeps, context: Context<OutboxCommand>, lane: Lane) {
@@ -119,7 +119,7 @@ class Outbox implements Actor<OutboxCommand> {
     if (isProbe) this.#probe = undefined
     if (outcome.kind === 'skipped' || outcome.kind === 'too-late') return
     if (outcome.kind !== 'retry' || outcome.isOfMessage) this.#outage = undefined
-    // Many fail at once: the outage is as old as what was sent to find out.
+    // Many messages fail at once; only a failed probe prolongs the outage.
     else if (this.#outage === undefined || isProbe) this.#outage = this.#outageAfter(outcome)
   }
 
@@ -130,7 +130,7 @@ class Outbox implements Actor<OutboxCommand> {
     return { failures, probeAtMs }
   }
 
-  /** Outcomes that come during one write are written together in the next. */
+  /** Outcomes that arrive during a write go together into the next one. */
   #settle(): void {
     if (this.#isSettling || this.#settlements.length === 0) return
     this.#isSettling = true
@@ -142,7 +142,7 @@ class Outbox implements Actor<OutboxCommand> {
     })
   }
 
-  /** When the message is tried again; undefined when it is not, and never after its time. */
+  /** When to try the message again; undefined for never: out of tries, or expired by then. */
   #nextTryMs(
     { message, row }: WaitingMessage,
     outcome: DeliveryOutcome | Skipped | TooLate,
@@ -154,20 +154,20 @@ class Outbox implements Actor<OutboxCommand> {
     return tries >= triesMax || untilMs >= message.expiresAtMs ? undefined : untilMs
   }
 
-  /** Also while messages are under way: an actor whose write failed is built again only for what it was about to do. */
+  /** Runs also while messages are under way: after a failed write, only a pending timer has the actor built again. */
   #startTimer(nowMs: number): void {
     const { nextDueMs, takenCount } = this.#queue
     if (nextDueMs === undefined && takenCount === 0 && !this.#isSettling) return
     const dueMs = this.#held.length > 0 ? nowMs : nextDueMs
     const wakeMs = dueMs && Math.max(dueMs, this.#outage?.probeAtMs ?? 0)
-    // A due message waits for room or for a word of the queue, not for a time.
+    // A message that is due waits for room or a wake-up, not for a time.
     const isToCome = wakeMs !== undefined && wakeMs > nowMs
     const waitMs = isToCome ? Math.min(wakeMs - nowMs, LOOK_AGAIN_MS) : LOOK_AGAIN_MS
     this.#context.startTimer('due', waitMs, { kind: 'wake' })
   }
 }
 
-/** Milliseconds until the next try; what the other side asks for, within bounds, where it asks. */
+/** Milliseconds until the next try: at least the provider's own `afterMs`, within bounds. */
 function pauseAfter(tries: number, afterMs: number | undefined): number {
   const usualMs = PAUSES_MS[Math.min(tries, PAUSES_MS.length) - 1]!
   return Math.min(Math.max(usualMs, afterMs ?? 0), PAUSE_MS_MAX)
@@ -176,11 +176,11 @@ function pauseAfter(tries: number, afterMs: number | undefined): number {
 const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const
 const PAUSE_MS_MAX = 3_600_000
 const LOOK_AGAIN_MS = 60_000
-/** Pauses between tries of a provider that is out. */
+/** Pauses between probes. */
 const PROBES = { firstMs: 1_000, maxMs: 60_000 }
-/** Each is a word that there is something: beyond a few they say nothing new. */
+/** All wake-ups say the same, so a few are enough. */
 const MAILBOX_MESSAGES_MAX = 64
-/** A sender's bound on messages at once; mail is bounded by its pool of connections. */
+/** Messages in flight at a sender; for mail, its pool of connections. */
 const IN_FLIGHT_MAX: Record<Lane, number> = { mail: 5, sms: 16, apns: 128, fcm: 128, apple: 2 }
-/** Contract 6 has a push tried four times; other messages are bounded by their expiry, which takes longer. */
+/** Contract 6: four tries for a push. Other messages expire long before their last try. */
 const TRIES_MAX: Record<Lane, number> = { mail: 1_000, sms: 1_000, apns: 4, fcm: 4, apple: 10_000 }

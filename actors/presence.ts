@@ -1,7 +1,7 @@
 /**
  * Presence of one user (id = the user's id, decimal): the live connections of the user's devices, the newest for each
- * device. Passes news and badges on to them, ends connections whose session or device is gone, and tells calls which
- * devices come and go.
+ * device. Passes news and badges on to them, ends connections of ended sessions and deleted devices, and tells calls
+ * which devices come and go.
  *
  * `LiveConnections` holds the connections beside the actors. So they outlive an actor that failed or was passivated, and
  * any part of the server can ask whether a device is connected.

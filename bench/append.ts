@@ -134,7 +134,7 @@ async function growTo(context: BenchmarkContext, entries: number): Promise<Sized
   return { entries, log, all, limits }
 }
 
-/** The rate of each engine at this size, with the limits measured after each of them. */
+/** The rate of each engine at this size, with the limits measured after each. */
 async function measureSize(
   context: BenchmarkContext,
   { entries, log, all, limits }: SizedLogs,
@@ -225,7 +225,7 @@ function makeFolder(context: BenchmarkContext, name: string): string {
   return folder
 }
 
-/** A log that is smaller than what is appended elsewhere is measured too shortly, and is mostly first pages, for a goal. */
+/** A log much smaller than elsewhere has no goal: its measurement is short, and mostly of first pages. */
 function goalAt({ scale }: BenchmarkContext, row: Row, entries: number): Row {
   const { goal: _goal, ...shown } = row
   return entries < scale.appendedEntries ? shown : row

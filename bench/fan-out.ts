@@ -140,7 +140,7 @@ function summarise(turns: readonly Turn[]) {
     turns,
     operations,
     framesPerSecond: mean(turns.map(({ figure }) => figure.framesPerSecond)),
-    /** How much of its core the client needs: where it is nearly one, the client is what is measured. */
+    /** How much of its core the client needs: where it is nearly one, the figure is the client's. */
     clientCores: rounded(mean(turns.map(({ figure }) => figure.clientCores))),
   }
 }

@@ -117,7 +117,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   await compareFrames(context, withTopics, tokens)
 }
 
-/** A server, whose first process is the writer. */
+/** A server; its first process is the writer. */
 interface Side {
   readonly url: string
   readonly pids: readonly [writer: number, ...fronts: number[]]

@@ -1,5 +1,5 @@
 /**
- * How many messages a second the server gives out of which no two are alike: calls are started and ended again, each
+ * How many messages a second, no two alike, the server delivers: calls are started and ended again, each
  * device of a callee is told of both in a frame of its own, and acknowledges. Held against bare uWebSockets.js that sends
  * as many frames of the same bytes one by one.
  */

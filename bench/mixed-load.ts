@@ -1,6 +1,7 @@
 /**
- * What people wait for when calls, reads, lookups and sign-ins come at fixed rates at once, beside what a thread that only
- * asks to be woken waits for on the same machine meanwhile; and how much of a processor the server needs for all of it.
+ * What people wait for when calls, reads, lookups and sign-ins come at fixed rates at once, beside the delay of a
+ * thread that only asks to be woken, on the same machine at the same time; and the processor time of the server for all
+ * of it.
  */
 
 import { cpSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /**
- * Turns the JSON lines of runs into what is shown: the table and the sentences of `bench/README.md`.
+ * Turns the JSON lines of runs into the table and the sentences of `bench/README.md`.
  *
  *     node dist/bench/report.js FILE [SECOND-FILE] [--publish]
  *

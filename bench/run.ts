@@ -177,7 +177,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
       },
     })
   } finally {
-    // All of them, whatever fails: what is left running would keep this process.
+    // All of them, whatever fails: a child left running would keep this process.
     for (const end of ends.reverse()) {
       await Promise.resolve()
         .then(end)

@@ -103,7 +103,7 @@ async function runRegister(context: BenchmarkContext): Promise<void> {
   await house.end()
 }
 
-/** Begun with the log's batch, then finished: what is pending meanwhile is as large as the device that comes of it. */
+/** Begun with the log's batch, then finished: the pending row is as large as the device's. */
 function rowsOfRegistration(before: StoreSize, after: StoreSize, count: number): readonly RowSize[][] {
   const rows = rowsBetween(before, after, count).filter(({ table }) => !table.startsWith('log-'))
   const logTables = [...after.keys()].filter(table => table.startsWith('log-'))
@@ -226,7 +226,7 @@ class House {
     })
   }
 
-  /** Says where the time of what was measured went, when the server was profiled. */
+  /** Says where the measured time went, when the server was profiled. */
   async end(): Promise<void> {
     const { profilesFolder } = this.#context
     if (profilesFolder === undefined) return
@@ -249,7 +249,7 @@ function newPublicKey(): string {
   return createECDH('prime256v1').generateKeys('base64')
 }
 
-/** Whose a module is, in the words of the table; the first that fits. */
+/** A module's part of the work, in the words of the table; the first that fits. */
 const PARTS: readonly (readonly [part: string, modules: RegExp])[] = [
   [
     'HTTP: reading, writing, routing',

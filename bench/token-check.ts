@@ -1,7 +1,7 @@
 /**
- * What it costs to know who asks: from an `Authorization` header to the session, for tokens that were seen before, whose
- * sessions are kept, and for tokens that were not. Held against the one thing that no check can leave out the first time, the
- * MAC of as many bytes.
+ * What it costs to know who asks: from an `Authorization` header to the session, for tokens seen before, with their
+ * sessions in memory, and for new ones. Held against the one thing that no check can leave out the first time, the MAC
+ * of as many bytes.
  */
 
 import { createHmac, randomBytes } from 'node:crypto'

@@ -231,7 +231,7 @@ class OpenTown {
     return this.#server.end()
   }
 
-  /** So that the store is in the page cache: some systems take back what was not asked for lately. */
+  /** So that the store is in the page cache: some systems drop pages that nobody read lately. */
   async readThrough(): Promise<void> {
     const path = join(this.#town.dataFolder, 'store/data.mdb')
     for await (const _ of createReadStream(path, { highWaterMark: 1 << 20 }));

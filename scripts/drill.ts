@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 
-/** Lets nodes of a staging cluster fail under load, and says in a line each whether what is promised holds: `drill`. */
+/** Lets nodes of a staging cluster fail under load, and says in a line each whether the promises hold: `drill`. */
 
 import { CallsignError } from '../src/app/callsign-error.ts'
 import { ClusterWatch } from './drill/cluster-watch.ts'
@@ -78,7 +78,7 @@ function say(sentence: string): void {
 const RATES =
   'the rates of these users are used up: a test identifier gets five codes an hour and ten devices a day; name other ones'
 const GOODBYE_MS_MAX = 5_000
-/** For what is still to be written. */
+/** For output still to be written. */
 const EXIT_MS = 500
 
 await runCommand({ name: 'drill', usage: USAGE, flags: FLAGS, run: drill })

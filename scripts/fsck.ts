@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Checks the store in a data directory, and repairs what is derived from its entries: `fsck --data-dir DIR`. */
+/** Checks the store in a data directory, and repairs tables derived from its entries: `fsck --data-dir DIR`. */
 
 import { type CheckRequest, checkInProcess } from '../src/check/check-process.ts'
 import { examine, type Line } from './fsck/examination.ts'

@@ -11,7 +11,7 @@ import { CannotBegin, Simulation } from './simulate/simulation.ts'
 import { runCommand } from './support/command.ts'
 
 const SECOND_MS = 1_000
-/** For what is still to be written. */
+/** For output still to be written. */
 const EXIT_MS = 500
 
 await runCommand({

@@ -1,4 +1,4 @@
-/** Pauses between attempts that fail: their bound doubles, and a part is random, so that peers do not come back in step. */
+/** Pauses after failed attempts. Their bound doubles, and a part is random, so that peers don't return in step. */
 
 export interface BackOff {
   /** The bound after the first failure. */

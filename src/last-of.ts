@@ -1,6 +1,6 @@
 /**
- * The same function, which remembers its last argument and result: for what is asked with the same object many times in a
- * row. Departure from a `WeakMap`, whose values outlive the garbage collections of short-lived things.
+ * The same function with its last argument and result remembered, for many calls in a row with one object. Departure
+ * from a `WeakMap`: its values outlive garbage collections of short-lived objects.
  */
 export function lastOf<Argument extends object, Result>(
   compute: (argument: Argument) => Result,

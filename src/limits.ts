@@ -1,7 +1,7 @@
 /**
- * The bounds that more than one part of the server knows, or that hold for the whole process, each with its reason; others
- * stand with what they bound. Units go last in a name. What an operator may tune is in `config.ts`; what is here is part of
- * the product.
+ * The bounds that more than one part of the server knows, or that hold for the whole process, each with its reason;
+ * others stand with the thing they bound. Units go last in a name. `config.ts` has the bounds that an operator may
+ * tune; these are part of the product.
  */
 
 /** The range of ids that the server makes (`domain/ids.ts`), and of call ids that a client chooses. */
@@ -32,11 +32,11 @@ export const APPEND_DEADLINE_MS = 10_000
 
 /** VRF jobs waiting for a worker thread: about a second of work for one thread. */
 export const VRF_JOBS_WAITING_MAX = 8_192
-/** Tiles whose upper interior hashes are kept: 2 kB each, so 8 MB, which covers a million entries. */
+/** Tiles with their upper interior hashes in memory: 2 kB each, so 8 MB, which covers a million entries. */
 export const TILE_INTERIORS_MAX = 4_096
 /** Leaves whose entry and path lines are kept for lookups: two and a half kilobytes each, so 80 MB. */
 export const LOOKUPS_KEPT_MAX = 32_768
-/** Bundles whose gzip form is kept: about 26 kB each, so 26 MB. */
+/** Bundles with their gzip form in memory: about 26 kB each, so 26 MB. */
 export const GZIP_BUNDLES_MAX = 1_024
 /** A gRPC message. A Register with the longest key has 1.1 kB; more is read so that the refusal can name the rule. */
 export const GRPC_MESSAGE_BYTES_MAX = 64 * 1024
@@ -58,9 +58,12 @@ export const FRONT_STOP_MS = STOP_DEADLINE_MS / 2
 export const TOKENS_KEPT_MAX = 65_536
 /** Sessions that were read and have not changed: about 500 bytes each, so 16 MB. */
 export const SESSIONS_KEPT_MAX = 32_768
-/** Users whose own view is kept as it is answered: a device's view has half a kilobyte, so 16 MB or somewhat more. */
+/**
+ * Users with their own view in memory, as it is answered: a device's view has half a kilobyte, so 16 MB or somewhat
+ * more.
+ */
 export const USER_VIEWS_KEPT_MAX = 16_384
-/** Users whose devices were read and have not changed: about a kilobyte each, so 16 MB. */
+/** Users with their unchanged devices in memory: about a kilobyte each, so 16 MB. */
 export const DEVICE_LISTS_KEPT_MAX = 16_384
 /** Device lists in a reply, at most a kilobyte each. */
 export const DEVICE_LISTS_PER_PAGE = 64
@@ -81,11 +84,11 @@ export const FRAME_BYTES_MAX = 256 * 1024
 export const FRAME_BYTES_BEFORE_CONNECT_MAX = 16 * 1024
 /** The heart-beat that we offer both ways, as stompjs does. */
 export const HEART_BEAT_MS = 10_000
-/** Bounds of what may be offered, and of how often we beat: below, phones never sleep; above, routers forget. */
+/** Bounds of a client's offer, and of our own beat: below, phones never sleep; above, routers forget. */
 export const HEART_BEAT_MS_MIN = 1_000
 export const HEART_BEAT_MS_MAX = 60_000
 
-/** From the upgrade to a good CONNECT (contract 7.1), however many octets dribble in meanwhile. */
+/** From the upgrade to a good CONNECT (contract 7.1), however slowly its octets dribble in. */
 export const CONNECT_MS_MAX = 10_000
 /** Subscriptions of one connection (contract 7.1); an app in a call has five. */
 export const SUBSCRIPTIONS_MAX = 64

@@ -1,4 +1,4 @@
-/** A map of what was set last: when it is full, the entry that was set longest ago makes room. */
+/** A bounded map that keeps the entries set last: a full one drops its oldest. */
 export class Recent<Key, Value> extends Map<Key, Value> {
   readonly #sizeMax: number
 
@@ -7,7 +7,7 @@ export class Recent<Key, Value> extends Map<Key, Value> {
     this.#sizeMax = sizeMax
   }
 
-  /** The entry is the newest, also where its key was there before. */
+  /** Makes the entry the newest, also where its key was there before. */
   override set(key: Key, value: Value): this {
     this.delete(key)
     if (this.size === this.#sizeMax) this.delete(this.keys().next().value!)

@@ -1,4 +1,4 @@
-/** A counter that only rises, and those who wait until it reaches a number. */
+/** A counter that only rises, and waits until it reaches a number. */
 
 interface Waiting {
   readonly number: number
@@ -8,7 +8,7 @@ interface Waiting {
 
 export class Watermark {
   #reached: number
-  /** In the order in which they came. */
+  /** Oldest first. */
   #waiting: Waiting[] = []
 
   constructor(reached = 0) {
@@ -23,26 +23,26 @@ export class Watermark {
     return this.#waiting.length > 0
   }
 
-  /** Resolves when the number is reached or given up; at once where it is reached. Rejects as `refuse` says. */
+  /** Resolves when the counter reaches the number or gives it up. Rejects as `refuseBelow` does. */
   wait(number: number): Promise<void> {
     if (number <= this.#reached) return Promise.resolve()
     return new Promise((resolve, reject) => this.#waiting.push({ number, resolve, reject }))
   }
 
-  /** A lower number than before changes nothing. */
+  /** A number lower than before changes nothing. */
   reach(number: number): void {
     this.#reached = Math.max(this.#reached, number)
     this.giveUp(this.#reached)
   }
 
-  /** Resolves for all that wait for this number or a lower one, as if it was reached. Returns whether any did. */
+  /** Ends waits for this number or a lower one, as if the counter had reached it. Returns whether there were any. */
   giveUp(number: number): boolean {
     const released = this.#takeOut(each => each.number <= number)
     for (const { resolve } of released) resolve()
     return released.length > 0
   }
 
-  /** Rejects for all that wait for a number below this one. */
+  /** Rejects waits for a number below this one. */
   refuseBelow(number: number, error: Error): void {
     for (const { reject } of this.#takeOut(each => each.number < number)) reject(error)
   }

@@ -1,15 +1,15 @@
 /**
  * The room of a call, one for each live call, id = its decimal callId: puts everything that is done to the call into one
  * order. Each command is decided on the call as the last one left it, kept in memory, written, and told when it is
- * durable; commands that come meanwhile are decided already.
+ * durable. Commands that arrive before then are decided at once.
  *
  *     command ─> decide ─> call and index in memory, timer ─> one change ─> live events, reply
  *
  * A write that fails drops the room with all that was decided since, and the next one begins with what the store has.
  *
- * Time is the wall clock's as it stood when this process came to know the call, moved on by the monotonic clock: a clock
- * that is set meanwhile neither ends a ring nor prolongs it. A process that starts takes the wall clock anew, so a ring
- * that was under way ends when it was to end.
+ * Time is the wall clock's as it stood when this process came to know the call, moved on by the monotonic clock: a
+ * clock that is set during the call neither ends a ring nor prolongs it. A process that starts takes the wall clock
+ * anew, so a ring that was under way ends when it was to end.
  */
 
 import {
@@ -220,7 +220,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     return this.#call === undefined || this.#call.roomId === roomId
   }
 
-  /** Keeps what was decided, has it written, and tells of it when that is done. */
+  /** Keeps the decision, writes it, and announces it once the write is durable. */
   #carryOut(
     { call, effects, reply: answer, ended: other }: CallAccepted,
     command: CallCommand,
@@ -235,7 +235,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#setTimer()
     const isChanged = call.version !== before?.version || (call !== before && !isHint(command))
     const isWritten = kept !== undefined || isChanged
-    // Also what writes nothing waits for the writes before it, whose outcome it may tell of.
+    // A decision without a write waits for earlier writes, too: it may report their outcome.
     const durable = isWritten
       ? this.#deps.store.apply({ call, effects, ended: other }, command.nowMs, kept)
       : NOTHING_TO_WRITE
@@ -329,7 +329,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   /**
-   * The call as a room finds it. Absence counts from now on: without a room, no device could show that it was there.
+   * The call as a room finds it. Absence counts from here: without a room, no device could show that it was there.
    */
   #recovered(call: Call): Call {
     const nowMs = this.#nowMs()

@@ -57,7 +57,7 @@ export class CallWatchers {
     return this.#topic.tellMore()
   }
 
-  /** Drops watchers whose user has lost the part in the call that they had when they subscribed, and those whose process is gone. */
+  /** Drops watchers of users who lost the part in the call that they had when they subscribed, and watchers of a lost process. */
   #dropOutsiders(call: Call): void {
     for (const [connectionId, userId] of this.#userIds) {
       if (hasPart(call, userId) && this.#topic.has(connectionId)) continue

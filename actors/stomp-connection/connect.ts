@@ -79,9 +79,9 @@ function versionOf(frame: Frame): StompVersion {
 }
 
 /**
- * Whose the credentials of a CONNECT are; those of the upgrade count where it has none. The token says whose they are,
- * so `login`, which many clients can't leave out, may have any value. Throws a code of status 401 for
- * bad ones, a `ConnectionRefusal` for good ones of a session without a device.
+ * The owner of a CONNECT's credentials, or of the upgrade's where CONNECT has none. The token names its owner, so
+ * `login`, which many clients can't leave out, may have any value. Throws a code of status 401 for bad ones, a
+ * `ConnectionRefusal` for good ones of a session without a device.
  */
 function signInWith(
   frame: Frame,

@@ -6,8 +6,8 @@
  *         │                    └─ dismissed, silent, slow ────────────────────────────────────────────> over
  *         └─ refused, too late ───────────────────────────────────────────────────────────────────────> over
  *
- * Each command has its file. They share `state.ts`, `effect-order.ts` (what waits for durability), `inbox-delivery.ts` and
- * `ending.ts`.
+ * Each command has its file. They share `state.ts`, `effect-order.ts` (effects wait for durability),
+ * `inbox-delivery.ts` and `ending.ts`.
  */
 
 import { fullAtAfter, missingMs } from '../../src/domain/token-bucket.ts'
@@ -243,7 +243,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   #onLifeTimer(state: ConnectionState): void {
     const nowMs = this.#deps.monotonicMs()
     if (nowMs >= silentAtMs(this.#heartBeat, this.#heardAtMs)) {
-      // A process that was busy finds the timer due before it has read what lies in the socket since.
+      // After a busy stretch the timer is due before the process has read its socket.
       if (this.#isSilent) return end(state, timeoutRefusal('heart_beat_missed', 'nothing was heard in time'))
       this.#isSilent = true
       return this.#startTimer('life', LAST_LOOK_MS)
@@ -297,7 +297,7 @@ const TIMERS = {
 const NO_BEATS: HeartBeat = { beatEveryMs: 0, silenceMsMax: 0, header: undefined }
 /** Heads that connections share; apps number their subscriptions from zero on. */
 const HEADS_KEPT_MAX = 4_096
-/** A burst of broadcasts, with room for what the client sends meanwhile. */
+/** A burst of broadcasts, with room for the client's own frames. */
 const MAILBOX_MESSAGES_MAX = 4_096
 /** Connections say when a socket has drained that was full, and nothing when it never was. */
 const LOOK_EVERY_MS = 100

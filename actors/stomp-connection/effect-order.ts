@@ -1,5 +1,5 @@
 /**
- * The order of effects: what waits for durability, and RECEIPTs in the order of frames.
+ * The order of effects: they wait for durability, and RECEIPTs go out in the order of frames.
  *
  * A frame's work may take time: a commit, a room's answer. Its RECEIPT leaves when what it did is durable and all earlier
  * work of the connection is done. So does the ERROR for a later frame. Choice: the RECEIPT of a SUBSCRIBE waits for no
@@ -18,7 +18,7 @@ export class EffectOrder {
   readonly #deps: Pick<StompConnectionDeps, 'inbox' | 'onFault'>
   readonly #context: Context<StompConnectionMessage>
   readonly #peer: Peer
-  /** Works whose outcome is unknown. */
+  /** Works without an outcome yet. */
   #underWay = 0
   /** Set while an effect runs: its turn has come. */
   #isReleasing = false

@@ -1,7 +1,8 @@
 /**
- * The effects of SEND, ACK and NACK, at once or at the COMMIT of their transaction: first the commands of calls, which may
- * be refused, in order up to one that is; then everything that touches the inbox, in one change of the store; then
- * what is published. So a refused COMMIT has settled nothing: what it acknowledges comes again on the next connection.
+ * The effects of SEND, ACK and NACK, at once or at the COMMIT of their transaction: first the commands of calls, which
+ * may be refused, in order up to one that is; then everything that touches the inbox, in one change of the store; then
+ * publications. So a refused COMMIT has settled nothing: the messages that it acknowledges come again on the next
+ * connection.
  */
 
 import type { CallId } from '../../src/domain/ids.ts'

@@ -79,9 +79,9 @@ export class InboxDelivery {
   }
 
   /**
-   * Takes a subscription in; `pump` then gives it what waits. `since` is a position the client has seen everything up
-   * to. `isRecovered`: nothing is missing behind it; without a `since` nothing ever is. `isEmpty`: nothing waits in any
-   * queue.
+   * Takes a subscription in; `pump` then gives it the waiting messages. `since` is a position the client has seen
+   * everything up to. `isRecovered`: nothing is missing behind it; without a `since` nothing ever is. `isEmpty`:
+   * nothing waits in any queue.
    */
   add(
     subscription: QueueSubscription,
@@ -113,7 +113,7 @@ export class InboxDelivery {
     for (const seen of this.#waitingUpTo(subscription, offset)) subscription.noteGiven(seen)
   }
 
-  /** Offsets of what waits in the subscription's queue. */
+  /** Offsets of the messages waiting in the subscription's queue. */
   #waitingUpTo({ queue }: QueueSubscription, offset: number): number[] {
     const { userId, deviceId } = this.#device
     const messages = this.#deps.inbox.after(userId, deviceId, 0, INBOX_MESSAGES_MAX)

@@ -17,7 +17,7 @@ export class LiveSubscription {
   readonly mode: AckMode
   /** Unique among the connection's subscriptions, past ones included. */
   readonly tag: number
-  /** Whether the topic has taken it in: what was published before is not for it. */
+  /** Whether the topic has taken it in: earlier publications are not for it. */
   isJoined = false
   /** The receipt to answer once it has. */
   receipt: string | undefined = undefined
@@ -66,7 +66,7 @@ export class QueueSubscription {
   isFull = false
   /** Messages up to here were delivered on an earlier subscription. */
   givenBefore = 0
-  /** Up to here its client has seen what is in the queue, on connections before. */
+  /** Up to here its client has seen the queue on earlier connections. */
   seenBefore = 0
   /** The last offset it was given, and the last that the store knows to have been given. */
   given = 0
@@ -97,7 +97,7 @@ export class QueueSubscription {
     this.given = offset
   }
 
-  /** Takes out what is open: all of it, or what a frame about `offset` covers in this mode. */
+  /** Takes out open offsets: all, or those that a frame about `offset` covers in this mode. */
   takeOpen(offset?: number): number[] {
     if (this.#open === undefined) return []
     if (offset === undefined) return this.#open.splice(0)

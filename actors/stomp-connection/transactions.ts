@@ -39,7 +39,7 @@ export interface Acknowledgement {
 /** The open transactions of one connection; they end with it. A broken rule throws a `ConnectionRefusal`. */
 export class Transactions {
   readonly #open = new Map<string, Action[]>()
-  /** Octets of what is kept in all of them. */
+  /** Octets kept in all of them. */
   #bytes = 0
 
   begin(id: string): void {
@@ -68,7 +68,7 @@ export class Transactions {
     actions.push(action)
   }
 
-  /** Ends a transaction; what was in it is the caller's. */
+  /** Ends a transaction, and hands its actions to the caller. */
   take(id: string): readonly Action[] {
     const actions = this.#actionsOf(id)
     this.#open.delete(id)

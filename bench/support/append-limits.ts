@@ -41,7 +41,7 @@ serveParent<AppendLimitsProtocol>(async ({ folder }) => {
 
 type Table = Database<Uint8Array, Uint8Array>
 
-/** The log's tables as the store has them, and nothing of what fills them. */
+/** The log's tables as the store has them, without the code that fills them. */
 class BareTables {
   readonly #environment: RootDatabase
   readonly #tiles: Table

@@ -36,7 +36,7 @@ serveParent<AutocannonProtocol>(async () => async ({ url, path, connections, pip
     // Each connection asks its own part of the list, so that together they ask each request once in a turn.
     setupClient: client => {
       const first = nextClient++ % Math.min(connections, requests.length)
-      // The client's own `setRequests` refuses with pipelining, for what is under way: nothing is yet.
+      // The client's own `setRequests` refuses with pipelining, for requests under way: there are none yet.
       client.requestIterator.setRequests(requests.filter((_, at) => at % connections === first))
     },
   })
@@ -49,7 +49,7 @@ serveParent<AutocannonProtocol>(async () => async ({ url, path, connections, pip
   }
 })
 
-/** autocannon counts what has come by its last sample. */
+/** autocannon counts answers up to its last sample. */
 const SAMPLES_MIN = 20
 
 function parseRequest(line: string): autocannon.Request {

@@ -21,7 +21,7 @@ export interface Row {
   /** The figure beside it. */
   readonly limit: string
   readonly unit: string
-  /** Absent where the row explains another one. */
+  /** Absent where the row explains another row. */
   readonly goal?: Goal
   /** One sentence. */
   readonly notShown: string
@@ -32,7 +32,10 @@ export interface Cost {
   readonly cpuMicroseconds?: number
   /** Handed to files. */
   readonly writtenBytes?: number
-  /** Dirtied pages of files: each once between two syncs, but Linux counts whole folios, some times what was written. */
+  /**
+   * Dirtied pages of files: each once between two syncs, but Linux counts whole folios, several times the bytes
+   * written.
+   */
   readonly diskBytes?: number
   readonly fdatasyncs?: number
 }

@@ -1,6 +1,6 @@
 /**
- * Program, the limit of calls: bare uWebSockets.js that answers a POST and sends to each device of the group what was
- * recorded, with the id of the call in its place. It knows no rule and keeps nothing.
+ * Program, the limit of calls: bare uWebSockets.js that answers a POST and sends each device of the group the recorded
+ * frame, with the call's id in its place. It knows no rule and keeps nothing.
  */
 
 import uWS from 'uWebSockets.js'

@@ -50,7 +50,7 @@ export interface CallLoadProtocol {
  */
 export type CallServer = 'project' | 'sessions' | 'bare'
 
-/** Callers, and those whom each of them calls. */
+/** Callers, and each caller's callees. */
 export interface CallGroup {
   readonly callers: readonly Person[]
   readonly callees: readonly Person[]
@@ -63,7 +63,7 @@ export interface CallLoadFigures {
   readonly messagesPerSecond: number
   /** Milliseconds from when a call was to start until the last of its devices rang. */
   readonly latency: ReturnType<typeof latencyFigures>
-  /** Milliseconds that the server's main thread spent meanwhile, on this call and all that came before it. */
+  /** Milliseconds that the server's main thread spent until then, on this call and all earlier ones. */
   readonly latencyCpu: ReturnType<typeof latencyFigures>
   /** Processor time of this client. */
   readonly clientCores: number
@@ -280,7 +280,7 @@ class Street {
       const message = octets.toString('latin1')
       this.messages++
       this.#recording?.push(message)
-      // Also of bare uWebSockets.js, whose messages are those that were recorded.
+      // Also of bare uWebSockets.js, which sends the recorded messages.
       device.send(wireFrame(`ACK\nid:${headerOf(message, 'ack')}\n\n\0`))
       this.#onTold(`${headerOf(message, 'type')} ${/"callId":"(\d+)"/.exec(message)?.[1]}`)
     }
@@ -380,7 +380,7 @@ const SEALED_KEY_BYTES = 262
 /** What a device is told of a call that is over before it answered. */
 const LAST_WORD = 'call_cancelled'
 const CALL_LASTS_MS = 1_000
-/** In which each turn opens its connections anew, and a server that was idle meanwhile wakes up. */
+/** Each turn opens its connections anew in it, and an idle server wakes up. */
 const WARM_UP_MS = 300
 const TIMER_LATE_MS = 2
 const RECORDED_WITHIN_MS = 500

@@ -161,7 +161,7 @@ export function workOf(turns: readonly CallTurn[], operation: 'calls' | 'message
   return { turns, operations: sum(turns.map(({ figure }) => figure[operation])) }
 }
 
-/** Makes a data folder with groups of which each caller has each callee for a contact. */
+/** Makes a data folder with groups; in each, every caller has every callee for a contact. */
 export async function settle(
   dataFolder: string,
   { groups, callersEach, calleesEach, devices }: StreetPlan,

@@ -8,7 +8,7 @@ const KEYS = {
   'RSA-2048': ['-newkey', 'rsa:2048'],
 } as const
 
-/** Settings of a server with a new certificate, whose files are written to `folder`. */
+/** Settings of a server with a new certificate. Writes its files to `folder`. */
 export function certificateOf(folder: string, kind: keyof typeof KEYS): Record<string, string> {
   const [certificate, key] = [join(folder, `${kind}.crt`), join(folder, `${kind}.key`)]
   const files = ['-keyout', key, '-out', certificate]

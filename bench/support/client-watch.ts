@@ -18,8 +18,8 @@ export function sayClientBesideLimit(
 }
 
 /**
- * Details of a round: the cores that the client kept busy with each side, and with which of them it was near one, of
- * which it warns once for each `what`.
+ * Details of a round: the cores that the client kept busy with each side, and the sides with nearly a whole core. It
+ * warns of these once for each `what`.
  */
 export function clientDetails(
   what: string,

@@ -37,7 +37,7 @@ serveParent<DeliveryServerProtocol>(async ({ groups }) => {
   return () => port
 })
 
-/** A device with what waits for it. */
+/** A device with its waiting messages. */
 interface Device {
   readonly userId: UserId
   readonly deviceId: DeviceId

@@ -1,6 +1,6 @@
 /**
- * Program: WebSocket clients of which one sends messages, so many in flight, each of which the server answers with one
- * frame to every client. Frames are counted by their bytes, without being looked at.
+ * Program: WebSocket clients. One sends messages, so many in flight; the server answers each with one frame to every
+ * client. Frames are counted by their bytes, without being looked at.
  */
 
 import { once } from 'node:events'

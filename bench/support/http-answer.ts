@@ -6,7 +6,9 @@ export interface RecordedAnswer {
   readonly body: Uint8Array
 }
 
-/** Asks once and keeps what is not made anew by uWebSockets.js for each answer. Throws unless the status is 200. */
+/**
+ * Asks once and keeps the parts that uWebSockets.js doesn't make anew for each answer. Throws unless the status is 200.
+ */
 export async function recordAnswer(url: string, body?: string, token?: string): Promise<RecordedAnswer> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const answer =

@@ -40,7 +40,7 @@ export class HttpConnection {
     return new HttpConnection(socket, new URL(url).host)
   }
 
-  /** The body of the answer. Rejects when the status is another one. */
+  /** The body of the answer. Rejects for any other status. */
   post({ path, body, token, lines = '' }: PostRequest, status: number): Promise<string> {
     const length = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
     return this.#exchange('POST', path, `${bearer(token)}${lines}${length}\r\n${body}`, status)

@@ -2,8 +2,8 @@
  * The log without sockets and VRF: the real log appender actor over the real store, in this process.
  *
  * With `tables: 'log'` the appender writes through a store that has the log's own tables only (bundles, tiles, head),
- * made of the same parts and the same puts as `LogStore.append`: what is left out is the lookup index, the identities
- * and the search for an earlier key of the device.
+ * made of the same parts and the same puts as `LogStore.append`. It leaves out the lookup index, the identities and the
+ * search for an earlier key of the device.
  */
 
 import { statSync } from 'node:fs'

@@ -43,7 +43,7 @@ export interface Person {
 
 /**
  * Makes a data folder for a development server, with people who have so many devices each. Everybody with a place in
- * `contacts` is a contact of all whose places are listed there.
+ * `contacts` is a contact of all others listed there.
  */
 export async function prefillPeople(
   dataFolder: string,

@@ -1,7 +1,7 @@
 /**
  * Logs to look things up in, filled in this process through the log appender and kept between runs. Most entries have
- * random bytes for a VRF hash; a share, spread evenly over the log, belongs to devices whose real hash was computed,
- * and only these can be looked up.
+ * random bytes for a VRF hash; a share, spread evenly over the log, belongs to devices with their real hash, and only
+ * these can be looked up.
  */
 
 import { createHash } from 'node:crypto'
@@ -90,7 +90,7 @@ async function deviceHashes(folder: string, devices: number): Promise<Uint8Array
   }
 }
 
-/** Changes with the code that decides what a store looks like, and with what fills it. */
+/** Changes with the code that shapes a store, and with the code that fills it. */
 export function storeCodeTag(): string {
   const hash = createHash('sha256')
   const source = fileURLToPath(new URL('../../src', import.meta.url))

@@ -116,7 +116,7 @@ async function fill(folder: string, users: number): Promise<void> {
   writeFileSync(join(folder, PEOPLE_FILE), JSON.stringify(kept))
 }
 
-/** The same sessions' tokens, good from now on. */
+/** The same sessions' tokens, with a new lifetime. */
 function renewed(dataFolder: string, people: readonly TownPerson[]): TownPerson[] {
   const { secret } = developmentKeys(dataFolder).keys
   const { accessToken: key } = deriveSecrets(Buffer.from(secret, 'base64'))

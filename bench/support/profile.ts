@@ -24,7 +24,7 @@ export interface ProfiledWindow {
   readonly endUs: number
 }
 
-/** The profiles in a folder, the busiest thread first; of all the time, or of what is within `windows`. */
+/** The profiles in a folder, the busiest thread first; of all the time, or of the time within `windows`. */
 export function readProfiles(folder: string, windows?: readonly ProfiledWindow[]): readonly ThreadProfile[] {
   const files = readdirSync(folder).filter(name => name.endsWith('.cpuprofile'))
   return files
@@ -43,7 +43,7 @@ export function formatProfile({ thread, busySeconds, rows }: ThreadProfile, rows
 
 /**
  * A Markdown table of what each part of the work takes of an operation, over all threads. A part is known by its
- * modules; what is of none is the last row.
+ * modules; the rest is the last row.
  */
 export function formatShares(
   threads: readonly ThreadProfile[],

@@ -69,7 +69,7 @@ export class Program<P extends Protocol> {
   }
 }
 
-/** Runs this process as a program: `open` takes the setup and returns what answers each request. */
+/** Runs this process as a program: `open` takes the setup and returns the handler of requests. */
 export function serveParent<P extends Protocol>(
   open: (setup: P['setup']) => Promise<(request: P['request']) => Promise<P['answer']> | P['answer']>,
 ): void {

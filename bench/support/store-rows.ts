@@ -17,7 +17,7 @@ interface TableSize {
   readonly valueBytes: number
 }
 
-/** Rows and bytes of every table whose keys are bytes. */
+/** Rows and bytes of every table under binary keys. */
 export type StoreSize = ReadonlyMap<string, TableSize>
 
 export async function readStoreSize(dataFolder: string): Promise<StoreSize> {

@@ -1,4 +1,4 @@
-/** Counts what turns do to a server's store: commits, and rows that are put, removed and read. */
+/** Counts the work of turns on a server's store: commits, and rows put, removed and read. */
 
 import type { Parameters } from './benchmark.ts'
 import { rounded } from './statistics.ts'

@@ -21,7 +21,7 @@ export interface StormFigures {
   readonly seconds: number
   /** Milliseconds from the start of the storm until a client is back. */
   readonly back: ReturnType<typeof latencyFigures>
-  /** Connects that failed and were tried again, by what was said of them. */
+  /** Connects that failed and were tried again, by the server's reason. */
   readonly failures: Readonly<Record<string, number>>
   /** Connections that were lost after they were back. */
   readonly lost: number

@@ -1,5 +1,5 @@
 /**
- * Program: clients that are all subscribed to one topic, of which the first sends, so many in flight. Of bare
+ * Program: clients that all subscribe to one topic; the first sends, so many in flight. Of bare
  * uWebSockets.js, which answers every message with one to every connection, it asks the same without signing in.
  */
 
@@ -86,7 +86,7 @@ async function run({ inFlight, seconds }: Asked<'run'>): Promise<TopicLoadFigure
   return { messageBytes: 0, framesPerSecond, frames: pump.frames, clientCores }
 }
 
-/** Has the first client send whenever everybody got what was sent before. */
+/** Has the first client send whenever all clients got the messages before. */
 class Pump {
   readonly #inFlight: number
   /** Of all clients, kept up by what each has read: counting all for every chunk would be most of the work. */

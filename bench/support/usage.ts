@@ -125,7 +125,7 @@ class SyncCounter {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     })
     const [, , , asked, answered] = perf.stdio as unknown as Duplex[]
-    // It ends with the process that it watches, whose end is told by whoever asks that.
+    // It ends with the process that it watches; the caller learns of that process's end elsewhere.
     for (const pipe of [asked!, answered!]) pipe.on('error', () => undefined)
     asked!.write('enable\n')
     await once(answered!, 'data')

@@ -49,7 +49,7 @@ export interface AuditorOptions {
   readonly proofsFile?: string | undefined
   /** Notes and evidence of users. */
   readonly notesFiles?: readonly string[]
-  /** Hashes whose new entries are reported. */
+  /** Hashes to report new entries of. */
   readonly watchFile?: string | undefined
   /** Keeps the index of hashes also without a watch. */
   readonly keepsIndex?: boolean
@@ -444,7 +444,7 @@ export class Auditor implements AuditView {
     this.#pass('state', `size ${head.treeSize} is remembered as the last that holds`)
   }
 
-  /** Runs a check and reports its failure, as another one where `changed` says so. */
+  /** Runs a check and reports its failure, changed by `changed`. */
   async #try(
     work: () => Promise<void>,
     changed: (failure: AuditFailure) => AuditFailure = failure => failure,

@@ -1,10 +1,10 @@
 /**
  * Reads a signed tree to its end and computes it anew: every entry bundle, every hash tile (c2sp.org/tlog-tiles).
  *
- * Files come in the order in which they are needed, several under way at a time. The leaf hashes of a bundle must be
- * what the tile beside it holds; full tiles are hashed upwards, and what comes out must be what the tile above holds;
- * what is left at the right edge makes the root. So the root is computed from the entries, every hash of every tile
- * is compared, and only one tile per level is in memory.
+ * Files come in the order in which they are needed, several under way at a time. The leaf hashes of a bundle must equal
+ * the tile beside it. Full tiles are hashed upwards, and the hash must stand in the tile above; the right edge makes
+ * the root. So the root is computed from the entries, every hash of every tile is compared, and only one tile per level
+ * is in memory.
  */
 
 import type { TreeHead } from '../../src/client/tile-consistency.ts'
@@ -32,7 +32,7 @@ export interface CrawlOptions {
    * `head` computes its root.
    */
   readonly onProgress: (treeSize: number, head: () => TreeHead) => void
-  /** Told of each bundle, whose form was checked, with the index of its first entry. */
+  /** Called with each bundle of a checked form, and the index of its first entry. */
   readonly onBundle?: (firstIndex: number, bundle: Uint8Array) => void
 }
 

@@ -1,7 +1,7 @@
 /**
- * Evidence against a log in one file that needs nothing else to be checked: two notes that the log signed. Where their sizes
- * differ, a consistency proof shows that the larger tree does not begin with the smaller one. A file whose proof is null is
- * pending: the log has not answered with the tiles that decide it.
+ * Evidence against a log in one file that needs nothing else to be checked: two notes that the log signed. Where their
+ * sizes differ, a consistency proof shows that the larger tree does not begin with the smaller one. A file with a null
+ * proof is pending: the log has not answered with the tiles that decide it.
  */
 
 import { messageOf, SignalError } from '../../src/errors.ts'

@@ -41,7 +41,7 @@ export interface FindingFacts {
   readonly proof?: ConsistencyEvidence | null
 }
 
-/** One line of the report. `ok` is false for a log that cheats or is broken, null for what could not be checked. */
+/** One line of the report. `ok` is false for a log that cheats or is broken, null for a check that was not possible. */
 export interface Finding extends FindingFacts {
   readonly check: CheckName
   readonly ok: boolean | null

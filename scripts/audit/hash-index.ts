@@ -65,7 +65,7 @@ export class HashIndex {
     ftruncateSync(this.#file, HEADER_BYTES + size * DIGEST_BYTES)
   }
 
-  /** Appends a bundle whose form was checked; entries that are there already are passed over. */
+  /** Appends a bundle of a checked form; skips entries that are there already. */
   append(firstIndex: number, bundle: Uint8Array): void {
     const digests: Buffer[] = []
     let index = firstIndex

@@ -41,8 +41,8 @@ export class LogReader implements TileReader {
   }
 
   /**
-   * A hash tile or entry bundle of a signed tree. A partial one that is gone is cut from the full one, which the log
-   * may have by now. Throws `AuditFailure` when neither is there, and for a hash tile of another length.
+   * A hash tile or entry bundle of a signed tree. A missing partial one is cut from the full one, which the log may
+   * have instead. Throws `AuditFailure` when neither is there, and for a hash tile of another length.
    */
   async tile(tile: Tile): Promise<Uint8Array> {
     const bytes = await this.#readTile(tile)

@@ -1,4 +1,4 @@
-/** `--watch FILE`: VRF hashes to look after, whose entries are reported as they appear in the log, each once. */
+/** `--watch FILE`: VRF hashes to watch: their entries are reported as they appear in the log, each once. */
 
 import { readFileSync, statSync } from 'node:fs'
 import { messageOf } from '../../src/errors.ts'

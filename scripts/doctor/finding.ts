@@ -3,7 +3,7 @@
 import type { Config } from '../../src/server/settings/config.ts'
 
 export interface Finding {
-  /** Such as `mail`: what was tried. */
+  /** The tested part, such as `mail`. */
   readonly check: string
   /** `off`: not set, and the detail says what to set. */
   readonly state: 'ok' | 'off' | 'fails'

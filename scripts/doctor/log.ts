@@ -29,7 +29,7 @@ export const checkLog: Check = async patient => {
   if (given === undefined) return [fault ?? judgeNoKeys(config.dataFolder)]
   const keys = readKeys(given)
   if (!('signer' in keys)) return [keys]
-  // Before the store: beside a running server what is read later is further on, and the file must not be.
+  // Read before the store: beside a running server a later read is further on, and the file must not be.
   const headNote = readHeadFile(config.log.headFile)
   const store: StoreAnswer | undefined =
     fault === undefined ? await readStore(config.dataFolder) : { kind: 'failed', reason: fault.detail }

@@ -65,7 +65,7 @@ export function formatRequest(
   return { bytes: whole, transactionId }
 }
 
-/** Undefined for what is no answer to that transaction. */
+/** Undefined for any other datagram than an answer to that transaction. */
 export function parseAnswer(bytes: Buffer, transactionId: Buffer): StunAnswer | undefined {
   if (bytes.length < HEADER_BYTES || !bytes.subarray(8, HEADER_BYTES).equals(transactionId)) return undefined
   const isResponse = (bytes.readUInt16BE(0) & 0x0100) !== 0

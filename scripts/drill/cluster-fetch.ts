@@ -123,5 +123,5 @@ const READ_MS_MAX = 5_000
 const REQUEST_MS_MAX = 30_000
 /** A cluster that has not been back for so long is not coming back. */
 const PATIENCE_MS = 120_000
-/** Between attempts: what is measured is the cluster's pause, not the client's. */
+/** Between attempts: the measure is the cluster's pause, not the client's. */
 const PAUSE_MS = 250

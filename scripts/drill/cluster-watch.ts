@@ -97,7 +97,7 @@ export class ClusterWatch {
   }
 }
 
-/** Undefined when it gives no answer in time, or another one than a node does. */
+/** Undefined without an answer in time, or for one that is not a node's. */
 async function askNode({ operatorsUrl }: NodeAddresses): Promise<NodeState | undefined> {
   const atMs = performance.now()
   const signal = AbortSignal.timeout(ANSWER_MS_MAX)

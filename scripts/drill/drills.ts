@@ -128,7 +128,7 @@ export class Drills {
       : fails('return', `${node.name} is not back after ${backWithinMs / 1_000} s: ${watch.describe()}`)
   }
 
-  /** Nodes that have lost their lease meanwhile end, and have to be started again. */
+  /** Nodes that lose their lease in this end, and have to be started again. */
   async *#restartPostgres(): AsyncGenerator<Finding> {
     const { watch, load, settings } = this.#context
     const { commands, backWithinMs } = settings

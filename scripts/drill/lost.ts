@@ -1,4 +1,4 @@
-/** Looks for what was acknowledged: calls, keys and messages, at every node, and one log for all of them. */
+/** Looks for everything acknowledged: calls, keys and messages, at every node, and one log for all of them. */
 
 import type { LogClient, SignedCheckpoint } from '../../src/client/client.ts'
 import type { DrillCall, Load } from './load.ts'
@@ -6,7 +6,7 @@ import { faultOfLookup } from './readers.ts'
 import type { RegisteredKey } from './registrar.ts'
 import type { NodeAddresses } from './settings.ts'
 
-/** A call whose start was acknowledged, as a node answers for it. Undefined when the answer is right. */
+/** The fault in a node's answer about a call with an acknowledged start. Undefined when the answer is right. */
 export function faultOfCall(callId: string, outcome: string, isEnded: boolean): string | undefined {
   const isRight = isEnded ? outcome === '410 CALL_ENDED' : /^200|CALL_ENDED/.test(outcome)
   return isRight ? undefined : `call ${callId} answers ${outcome}, ended: ${isEnded}`
@@ -42,7 +42,7 @@ export async function lostKeys(
   return (await Promise.all(faults)).flat()
 }
 
-/** Messages that do not come, came after their acknowledgement, or are not what was sent. */
+/** Messages that do not come, came after their acknowledgement, or differ from the sent ones. */
 export function lostMessages({ phones, falsified }: Load): string[] {
   return [
     ...phones.flatMap(({ inbox, name }) => inbox.missing.map(each => `${each} does not come to ${name}`)),

@@ -1,6 +1,6 @@
 /**
- * A test user's device in a drill: signed in, with a key in the log, connected to a node, and to another one when that is
- * lost. It acknowledges each message, and its ledger keeps what was promised and what came.
+ * A test user's device in a drill: signed in, with a key in the log, connected to a node, and to another node when that
+ * is lost. It acknowledges each message, and its ledger keeps promised and received messages.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -151,7 +151,7 @@ export class DrillPhone {
     this.#connecting ??= this.#keepConnected()
   }
 
-  /** Loses the connection and connects to its own node: what was not acknowledged comes again. */
+  /** Loses the connection and connects to its own node: unacknowledged messages come again. */
   reconnectAtHome(): void {
     this.#cluster.goHome()
     this.#socket?.abandon()
@@ -231,7 +231,7 @@ export function keyUpdateName(callId: string, epoch: number): string {
 
 const ONCE = new Set(['call_invitation', 'call_ended'])
 const DEVICE_NAME = 'callsign drill'
-/** Between attempts: what is measured is the cluster's pause, not the client's. */
+/** Between attempts: the measure is the cluster's pause, not the client's. */
 const PAUSE_MS = 250
 const ANSWER_MS_MAX = 5_000
 const BEAT_MS = 10_000

@@ -66,7 +66,7 @@ function clientOf({ address, isTls }: GrpcAddress): RegisterClient {
   return new RegisterClient(address, isTls ? credentials.createSsl() : credentials.createInsecure())
 }
 
-/** The status' name: a message may quote what was sent. */
+/** The status' name: a message may quote the request. */
 function statusOf(error: unknown): string {
   const { code } = error as { code?: number }
   return code === undefined ? 'no answer' : (grpc.status[code] ?? `status ${code}`)

@@ -65,7 +65,7 @@ export interface TestIdentifier {
   readonly code: string
 }
 
-/** The operator's commands; undefined for what is done by hand. */
+/** The operator's commands; undefined for steps done by hand. */
 export interface Commands {
   readonly kill: string | undefined
   readonly stop: string | undefined

@@ -1,4 +1,4 @@
-/** A check of the store, line by line, and the repair of what is derived from its entries. */
+/** A check of the store, line by line, and the repair of tables derived from its entries. */
 
 import type { CheckRequest, StoreReport } from '../../src/check/check-process.ts'
 import type { CheckOutcome, LogReport } from '../../src/check/log/fault.ts'

@@ -67,7 +67,7 @@ export class Crowd {
     return this.#calls.size
   }
 
-  /** From now on, until `end`. */
+  /** Starts calls until `end`. */
   start(callsPerSecond: number): void {
     const startMs = performance.now()
     let begun = 0

@@ -95,7 +95,7 @@ export class Member {
     return this.until('the end of a call was not told', isTold)
   }
 
-  /** A connection that is lost meanwhile begins the time anew: what was missed comes on the next one. */
+  /** A lost connection begins the time anew: missed events come on the next one. */
   async until(reason: string, isSo: () => boolean): Promise<void> {
     let isLate = false
     let { connects } = this.phone

@@ -105,7 +105,7 @@ export class Phone {
   /** The battery is empty: without a word, the network and all that was in memory are gone until `connect`. */
   drop({ isForgetful = false } = {}): void {
     const { app, cut } = this.#run
-    // An app whose call was given up while it was away has nothing to go on with.
+    // An app that was away when its call was given up has nothing to resume.
     if (isForgetful) void this.#storage.put(`call.${this.userId}`, null)
     cut.abort()
     this.isOnline = false

@@ -106,7 +106,7 @@ export class Simulation implements PersonObserver {
     if (crowd !== undefined) this.#keep(crowd)
   }
 
-  /** Ends, and gives up what waits for an answer. */
+  /** Ends, and gives up requests that wait for an answer. */
   async close(): Promise<void> {
     await this.end()
     this.#stop.abort()

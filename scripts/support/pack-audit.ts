@@ -48,7 +48,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The names of packages whose modules are in the bundle. */
+/** The names of packages with modules in the bundle. */
 function packagesIn(inputs: readonly string[]): ReadonlySet<string> {
   const names = inputs.map(path => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1])
   return new Set(names.filter(name => name !== undefined))

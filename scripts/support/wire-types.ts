@@ -1,6 +1,6 @@
 /**
- * Types of `callsign/app` for what goes over the wire, and the names of its ids: made from the documents of a running
- * server, so that server, documents and apps have one source.
+ * Types of `callsign/app` for bodies and events on the wire, and the names of their ids: made from the documents of a
+ * running server, so that server, documents and apps have one source.
  */
 
 import { execFileSync } from 'node:child_process'

@@ -18,7 +18,7 @@ import { given, parseOptions, UsageError } from '../support/command.ts'
 
 export type ExitCode = 0 | 1 | 2
 
-/** One line of the account. `ok` is null for what could not be checked. */
+/** One line of the account. `ok` is null for a check that was not possible. */
 export interface Step {
   readonly check: string
   readonly ok: boolean | null
@@ -118,7 +118,7 @@ function contradictionOf(state: CheckpointState, seen: SignedCheckpoint): Step |
   return { check: 'rollback', ok: false, detail, notes: [highest.note, note] }
 }
 
-/** Writes the state unless it knows the checkpoint; says what is known now. */
+/** Writes the state unless it knows the checkpoint; reports the known checkpoint. */
 function remember(file: string, state: CheckpointState | undefined, seen: SignedCheckpoint): string {
   const { origin, treeSize, rootHash, note } = seen
   const known = state === undefined ? undefined : highestCheckpoint(state)

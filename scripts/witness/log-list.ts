@@ -1,6 +1,6 @@
 /**
- * The logs that a witness cosigns for: a policy (c2sp.org/tlog-policy), whose `log` lines count, or a list of the witness
- * network, `logs/v0`, which also names logs whose origin is not the name of their key.
+ * The logs that a witness cosigns for: a policy (c2sp.org/tlog-policy), with its `log` lines, or a list of the witness
+ * network, `logs/v0`. That list also names logs with an origin that differs from their key's name.
  */
 
 import { SignalError } from '../../src/errors.ts'
@@ -52,5 +52,5 @@ function malformed(reason: string): SignalError {
 }
 
 const LIST_START = /^(?:\s*(?:#.*)?\n)*logs\/v0\s*(?:\n|$)/
-/** Queries a day, contacts and what is added later say nothing of keys. */
+/** Queries a day, contacts and later additions say nothing of keys. */
 const OTHER_LINES = /^\s*(?:#.*|logs\/v0|[a-z]+ .*)?\s*$/

@@ -52,7 +52,7 @@ export class Witness {
     this.#deps = deps
   }
 
-  /** Judges the body of an `add-checkpoint`. Resolves when what is answered is durable. */
+  /** Judges the body of an `add-checkpoint`. Resolves when the answer's effects are durable. */
   async addCheckpoint(body: string): Promise<WitnessAnswer> {
     const submitted = this.#open(body)
     if (submitted.kind === 'refused') return submitted
@@ -99,7 +99,7 @@ export class Witness {
   }
 }
 
-/** A checkpoint that its log has signed, and what is said to lead to it. */
+/** A checkpoint that its log has signed, and the claimed proof that leads to it. */
 interface Submitted {
   readonly kind: 'submitted'
   readonly oldSize: number

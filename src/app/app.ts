@@ -12,6 +12,7 @@ export type {
   KeyDevice,
 } from './calls/call.ts'
 export type { StartOptions } from './calls/calls.ts'
+export { callUuid, type PushAction } from './calls/push.ts'
 export { Callsign, type CallsignEvents, type CallsignOptions } from './callsign.ts'
 export {
   CallsignError,
@@ -26,7 +27,6 @@ export type { DeviceDetails } from './devices/device-registration.ts'
 export type { Devices } from './devices/devices.ts'
 export type { KeyEvent } from './devices/key-log.ts'
 export type { OwnListState, WaitingDevice } from './devices/own-device-list.ts'
-export { callUuid, type PushAction } from './push.ts'
 export type { Confirm, Question } from './session/sign-in.ts'
 export { indexedDbStorage } from './storage/indexed-db-storage.ts'
 export { type AppStorage, memoryStorage } from './storage/storage.ts'

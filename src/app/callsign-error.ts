@@ -26,7 +26,7 @@ export type LocalErrorCode =
   | 'KEY_MEMBERS_REFUSED'
   /** The call's key was sent before, for another call, epoch or set of devices. */
   | 'CALL_KEY_REUSED'
-  /** Another key was sent for an epoch whose key is here already. */
+  /** A second key came for an epoch that has one here. */
   | 'CALL_KEY_CHANGED'
   /** The call's key is of an epoch that this device has left behind. */
   | 'CALL_KEY_OLD'
@@ -43,7 +43,7 @@ export type LocalErrorCode =
   /** The server or the key log has named keys that do not hold: nothing is encrypted for them. */
   | 'KEYS_REFUSED'
   /**
-   * A contact's keys are new and nothing known vouches for them. Ask the person in front of the screen, call
+   * A contact's keys are new and nothing known vouches for them. Ask the user, call
    * `contacts.acceptKeys` with `members.userId` and `members.listHash`, and repeat; `members.kind` says what is new.
    */
   | 'KEYS_RESET'

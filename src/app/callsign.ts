@@ -6,6 +6,7 @@ import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
+import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './calls/push.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
 import { Connection } from './connection/connection.ts'
 import type { ConnectionState } from './connection/phase.ts'
@@ -21,7 +22,6 @@ import { Devices } from './devices/devices.ts'
 import type { KeyEvent, OnReset } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
-import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './push.ts'
 import { Account } from './session/account.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
 import { Profile } from './session/profile.ts'
@@ -405,7 +405,7 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #readUser(account: Account): Promise<void> {
     const profile = this.#profile
-    // Else the user has signed out meanwhile.
+    // Else the user has signed out.
     if ((await profile.read(account)) && this.#profile === profile) this.#changed()
   }
 

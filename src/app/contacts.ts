@@ -24,7 +24,7 @@ export interface LinkOwner {
   readonly displayName: string
   /** How this user knows them already. */
   readonly relation: ReplyOf<'POST share-token/resolve'>['relation']
-  /** Whether the link itself names the person, so that no server can put another one in their place. */
+  /** Whether the link itself names the person, so that no server can substitute another person. */
   readonly isNamed: boolean
 }
 
@@ -70,8 +70,8 @@ export class Contacts {
   }
 
   /**
-   * Whom a link leads to, before they are asked. Rejects with `MALFORMED` for what is no link, and for a damaged one or one
-   * of another server before it asks for the name.
+   * Whom a link leads to, before they are asked. Rejects with `MALFORMED` for a text that is no link; for a damaged
+   * link or another server's, before it asks for the name.
    */
   async resolve(link: string): Promise<LinkOwner> {
     const { token, fragment } = partsOf(link)

@@ -20,7 +20,7 @@ export interface CallView extends Pick<Call, (typeof CALL_MEMBERS)[number]> {
 
 export interface LoadedView {
   readonly isLoaded: boolean
-  /** Why the last attempt to load failed; each new connection brings another one. */
+  /** Why the last attempt to load failed; each new connection tries again. */
   readonly error: CallsignError | undefined
   /** Needed after what no event tells this device of, such as a request that it declined. */
   readonly reload: () => Promise<void>
@@ -97,7 +97,7 @@ class Loaded<Lists> {
     this.#view = this.#none
   }
 
-  /** No user is shown what belongs to another. */
+  /** No user sees another user's view. */
   readonly view = () => (this.#me.userId === this.#userId ? this.#view : this.#none)
 
   readonly subscribe = (listener: () => void): (() => void) => {

@@ -1,6 +1,6 @@
 /**
  * Copies of a data directory: made while the server runs, and put back. A copy holds the store and nothing else: no
- * private key, no head file. Both ways every entry of the copy is checked before it counts as one.
+ * private key, no head file. A backup or a restore checks every entry before the copy counts.
  */
 
 import { existsSync } from 'node:fs'
@@ -25,13 +25,13 @@ export interface CopiedLog {
 
 /**
  * Writes a copy of the store below `dataFolder` into the folder `to`, which must be elsewhere, and empty or not there.
- * The server may go on: what it commits after the copy began is not in it. Throws `STORE_UNAVAILABLE` when there is
- * nothing to copy or no place for it, and `CHECKPOINT_INVALID` when the copy is damaged, as then the store is.
+ * The server may keep running: the copy lacks commits made after it began. Throws `STORE_UNAVAILABLE` without a store
+ * to copy or a place for it, `CHECKPOINT_INVALID` for a damaged copy, which means a damaged store.
  *
- *   1. copy    into a folder `unfinished`; a crash in here leaves that, which `restore` does not take
+ *   1. copy    into a folder `unfinished`; a crash leaves that behind, and `restore` refuses it
  *   2. sync    the copy survives a power cut
  *   3. check   every entry, up to the signed root
- *   4. rename  the copy is one
+ *   4. rename  the copy counts
  */
 export async function backUp(dataFolder: string, to: string): Promise<CopiedLog> {
   await assertEmpty(to)
@@ -51,10 +51,10 @@ export async function backUp(dataFolder: string, to: string): Promise<CopiedLog>
 }
 
 /**
- * Puts a copy into `dataFolder`, which must be empty or not there, and leaves the mark that makes the next start ask
- * whether it is the newest one (`roll-back-guard.ts`). Throws as `backUp` does, and leaves nothing behind then.
+ * Puts a copy into `dataFolder`, which must be empty or not there, and leaves a mark: the next start asks whether the
+ * copy is the newest one (`roll-back-guard.ts`). Throws as `backUp` does, and then leaves nothing behind.
  *
- * The mark is there before the store: no crash leaves a restored store without it.
+ * Writes the mark before the store: no crash leaves a restored store without it.
  */
 export async function restore(from: string, dataFolder: string): Promise<CopiedLog> {
   await assertEmpty(dataFolder)
@@ -68,7 +68,7 @@ export async function restore(from: string, dataFolder: string): Promise<CopiedL
     return await finish(unfinished, dataFolder)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
-    // Before its mark, without which it would be served unasked.
+    // The store goes before its mark: without the mark, a server would serve it unasked.
     await rm(join(dataFolder, STORE), { recursive: true, force: true })
     await removeRestoreMarker(dataFolder).catch(() => {})
     throw error
@@ -76,7 +76,7 @@ export async function restore(from: string, dataFolder: string): Promise<CopiedL
 }
 
 async function finish(unfinished: string, folder: string): Promise<CopiedLog> {
-  // LMDB lets others read what it writes, and a backup may have been copied so.
+  // LMDB makes its files readable for all users, and a backup may have kept that.
   await chmod(join(unfinished, STORE, DATA_FILE), 0o600)
   await syncToDisk(join(unfinished, STORE, DATA_FILE))
   const copied = await check(unfinished)
@@ -104,7 +104,7 @@ export async function assertWhole(dataFolder: string, called: string): Promise<L
 
 async function check(dataFolder: string): Promise<CopiedLog> {
   const report = await assertWhole(dataFolder, 'the copy')
-  // Only now: a damaged file could have ended this process.
+  // Opened after the check: a damaged file could have ended this process.
   const database = LmdbStore.openReadOnly(dataFolder)
   try {
     const store = new LogStore(database)
@@ -124,7 +124,7 @@ async function assertEmpty(folder: string): Promise<void> {
   if (names.length > 0) throw new SignalError('STORE_UNAVAILABLE', `${folder} is not empty`)
 }
 
-/** What takes the data directory away would take the copy with it. */
+/** A copy inside the data directory would be lost with it. */
 async function assertOutside(folder: string, dataFolder: string): Promise<void> {
   const isInside = `${await realPathOf(folder)}/`.startsWith(`${await realPathOf(dataFolder)}/`)
   if (!isInside) return
@@ -132,7 +132,7 @@ async function assertOutside(folder: string, dataFolder: string): Promise<void> 
   throw new SignalError('STORE_UNAVAILABLE', reason)
 }
 
-/** Without links, also of what is not there yet. */
+/** The path without links; its last folders need not exist yet. */
 async function realPathOf(path: string): Promise<string> {
   const full = resolve(path)
   return realpath(full).catch(async (error: NodeJS.ErrnoException) => {

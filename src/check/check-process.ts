@@ -1,6 +1,6 @@
 /**
- * Checks a stored log in a process of its own: a file that is damaged or cut short can end the process that reads it
- * through LMDB (SIGBUS, SIGSEGV, a failed assertion), and whoever asked has to be told, not killed.
+ * Checks a stored log in a process of its own: a damaged or truncated file can kill the process that reads it through
+ * LMDB (SIGBUS, SIGSEGV, a failed assertion). The caller survives that, and gets a refusal.
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
@@ -22,7 +22,7 @@ export interface CheckRequest {
 
 export interface StoreReport {
   readonly log: LogReport
-  /** Of the other tables, if they were to be checked. */
+  /** On the other tables; undefined where they were not checked. */
   readonly rows: RowReport | undefined
 }
 
@@ -32,9 +32,9 @@ export type CheckMessage =
   | { readonly kind: 'refusal'; readonly code: ErrorCode; readonly message: string }
 
 /**
- * The report on the store below a data folder, which may be in use. Rejects with `CHECKPOINT_INVALID` when its file is so
- * damaged that the tables can't be read, and with `STORE_UNAVAILABLE` when it can't be checked. `onProgress` hears how
- * much is done, from 0 to 1: of the log, then of the other tables.
+ * The report on the store below a data folder, which may be in use. Rejects with `CHECKPOINT_INVALID` when the file is
+ * too damaged to read its tables, and with `STORE_UNAVAILABLE` when it can't be checked. `onProgress` gets the share
+ * done, from 0 to 1: of the log, then of the other tables.
  */
 export async function checkInProcess(
   request: CheckRequest,
@@ -76,6 +76,8 @@ function refusalOf(
   return { kind: 'refusal', code: 'STORE_UNAVAILABLE', message: `the check was ended (${signal ?? code})` }
 }
 
-/** How LMDB ends a process that follows a broken page: outside the file, outside memory, by its own assertion. */
+/**
+ * How a process ends that follows a broken LMDB page: it reads beyond the file, beyond memory, or fails an assertion.
+ */
 const DAMAGE_SIGNALS = new Set<NodeJS.Signals>(['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGILL'])
 const PROGRAM = new URL(`./check-program${extname(import.meta.filename)}`, import.meta.url)

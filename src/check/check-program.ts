@@ -1,4 +1,4 @@
-/** The process of `check-process.ts`: takes one request, answers how far it is and then with a report or a refusal. */
+/** The process of `check-process.ts`: takes one request, reports progress, then answers with a report or a refusal. */
 
 import { messageOf, SignalError } from '../errors.ts'
 import type { CheckMessage, CheckRequest } from './check-process.ts'

@@ -1,4 +1,4 @@
-/** The check of a store, in the process of whoever asks. */
+/** The check of a store, in the caller's process. */
 
 import { SignalError } from '../errors.ts'
 import { parseVerifierKey } from '../log/note.ts'
@@ -13,14 +13,14 @@ import { checkLog, type LogCheckOptions } from './log/log-check.ts'
 import { RawLog } from './log/raw-log.ts'
 import { checkRows } from './rows/row-check.ts'
 
-/** May end the process where a file is damaged or cut short: a store that nobody knows is for `checkInProcess`. */
+/** A damaged or truncated file may kill the process: check an unknown store by `checkInProcess`. */
 export async function checkStore(
   { dataFolder, vkey, vrf, withRows = false }: CheckRequest,
   onProgress: (done: number) => void = () => {},
 ): Promise<StoreReport> {
   const fastVrf = vrf === undefined ? undefined : await fastVrfOf(parseVrfSecret(vrf.secret))
   const database = LmdbStore.openReadOnly(dataFolder)
-  // Keeps a server from using the pages of this moment again while they are walked.
+  // Keeps a server from reusing this moment's pages during the check.
   const moment = database.snapshot()
   walkPages(storeFile(dataFolder))
   moment.end()

@@ -37,7 +37,7 @@ export function packCallKey(content: CallKeyContent, checkpoint?: SignedCheckpoi
   return bytes
 }
 
-/** Takes apart what was opened. `origin` is the name of the app's log. Throws `MALFORMED` for what is of another form. */
+/** Takes apart the opened octets. `origin` is the name of the app's log. Throws `MALFORMED` for any other form. */
 export function readCallKey(opened: Uint8Array, origin: string): OpenedCallKey {
   const note = opened.length > CONTENT_BYTES ? readCheckpoint(opened.slice(CONTENT_BYTES), origin) : undefined
   const isWhole = opened.length === CONTENT_BYTES || note !== undefined

@@ -1,6 +1,6 @@
 /**
- * The highest checkpoint a client has seen. Holding each new one against it is what makes a rewritten history, a
- * rollback or a second view of the log show.
+ * The highest checkpoint a client has seen. Comparing each new one with it reveals a rewritten history, a rollback or a
+ * second view of the log.
  *
  * A checkpoint that could not be compared, because tiles were refused or wrong, is kept beside it as pending evidence. It
  * is compared with every later one: once the log has grown past it, the tiles of its own tree decide.
@@ -23,7 +23,7 @@ export interface KeptCheckpoint extends SignedCheckpoint {
 }
 
 /**
- * Where an app keeps the highest checkpoint of each log: in what survives a restart, and per installation. Plain JSON
+ * An app's storage for the highest checkpoint of each log: it survives a restart, one for each installation. Plain JSON
  * goes in and comes out; `get` answers undefined or null when there is none.
  */
 export interface CheckpointStore {
@@ -207,5 +207,5 @@ function rollback(highest: SignedCheckpoint, seen: SignedCheckpoint): Refusal {
 const ACCEPTED = { kind: 'accepted' } as const
 const CONSISTENT = { kind: 'consistent' } as const
 const UNANSWERED = { kind: 'unanswered' } as const
-/** Only the log can sign one. When it signs more, the newest are kept: each of them is evidence enough. */
+/** Only the log can sign one. When it signs more, the newest are kept: each is evidence enough. */
 const PENDING_MAX = 16

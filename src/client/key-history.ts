@@ -96,8 +96,8 @@ export function verifyKeyHistory(
 }
 
 /**
- * Holds what is logged in a device's name against the keys it has made, oldest first, the last being the one in use.
- * `given` is the key that lookups return to other users: the newest entry, unless an answer shows otherwise.
+ * Compares the entries logged in a device's name with the keys it has made, oldest first, the last being the one in
+ * use. `given` is the key that lookups return to other users: the newest entry, unless an answer shows otherwise.
  */
 export function compareOwnKeys(
   entries: readonly LoggedKey[],

@@ -22,7 +22,7 @@ export interface PublishedPolicy {
 /** `verifier.name` is the origin of the log. */
 export interface LogKeys {
   readonly verifier: VerifierKey
-  /** A checkpoint is signed by one of them, of which `verifier` is the first. */
+  /** One of them signs a checkpoint; `verifier` is the first. */
   readonly verifiers: readonly VerifierKey[]
   readonly vrfPublicKey: Uint8Array
   /** Whose cosignatures a checkpoint needs, if any. */

@@ -19,8 +19,8 @@ export interface TreeHead {
 export type FetchTile = (tile: Tile) => Promise<Uint8Array>
 
 /**
- * `tiles`: what was fetched does not lead to the new root, so nothing is known of the old tree. `consistency`: it
- * does, and the old tree is not what the new one begins with; the log has rewritten its history.
+ * `tiles`: the fetched tiles do not lead to the new root, so nothing is known of the old tree. `consistency`: they do,
+ * and the new tree does not begin with the old one: the log has rewritten its history.
  */
 export type TileConsistency =
   | { readonly kind: 'consistent' }

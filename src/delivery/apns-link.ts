@@ -128,7 +128,7 @@ export class ApnsLink {
   }
 }
 
-/** A notification whose headers and body are what was asked for; the library's own adds to both. */
+/** A notification with exactly the given headers and body; the library's own class adds to both. */
 class ExactNotification extends apn.Notification {
   readonly #push: ApnsPush
   readonly #body: string
@@ -170,7 +170,7 @@ async function withinDeadline(sending: Sending, deadlineMs: number): Promise<Lin
   }
 }
 
-/** The library reports everything but a 200 as failed; what has no status got no answer. */
+/** The library reports everything but a 200 as failed; without a status, no answer came. */
 function answerOf({ failed: [failure] }: Awaited<Sending>): LinkAnswer {
   if (failure === undefined) return { kind: 'answered', status: 200, reason: '' }
   const { status, response, error } = failure

@@ -4,9 +4,9 @@
  * - The library goes on with a session that has fallen silent, and its own timeout leaves it open
  *   (parse-community/node-apn#202). Here the sockets are ours: a send that fails or has no answer in time takes its
  *   session with it, and is tried once more on a new one.
- * - The library signs a new provider token after every `403 ExpiredProviderToken`, and Apple refuses tokens that
- *   change more than every 20 minutes. A token lives as long as its `Provider`, so providers are what is replaced:
- *   after 50 minutes, and never before 20.
+ * - The library signs a new provider token after every `403 ExpiredProviderToken`, and Apple refuses tokens that change
+ *   more than every 20 minutes. A token lives as long as its `Provider`, so the provider itself is replaced: after 50
+ *   minutes, and never before 20.
  * - A device token of the other environment is the usual cause of `BadDeviceToken`: it is tried there once.
  *
  * Header and reason names: Apple, "Sending notification requests to APNs", "Handling notification responses from
@@ -47,7 +47,7 @@ export class ApnsSender {
 
   /** Throws, with a sentence for the operator, when the key can sign no token. */
   constructor(options: ApnsOptions) {
-    // The library would take what is no PEM for the name of a file, and not before the first push.
+    // The library would take a text that is no PEM for a file's name, and only at the first push.
     if (!isSigningKey(options.key)) throw new Error('the APNs key is not the text of a .p8 file (P-256, PEM)')
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now

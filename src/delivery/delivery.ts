@@ -54,7 +54,7 @@ export interface DeliveryDeps {
     deviceId: DeviceId,
     environment: 'production' | 'development',
   ) => Promise<void>
-  /** Shown what leaves, in its last form; absent but in development. */
+  /** Called with each message in its last form; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
 }
 
@@ -176,7 +176,10 @@ export class Delivery {
     }
   }
 
-  /** To a phone whose VoIP token is gone, by an alert. One that has just registered another is awake and hears of it. */
+  /**
+   * To a phone without its VoIP token, by an alert. A phone that has just registered a new token is awake and
+   * connected.
+   */
   async #pushWithoutVoip(message: PushMessage): Promise<DeliveryOutcome | undefined> {
     const device = this.#addresseeOf(message)
     return device?.push?.apnsVoipToken === undefined ? this.#pushToDevice(message) : undefined
@@ -195,7 +198,7 @@ export class Delivery {
     return outcome
   }
 
-  /** A token that was renewed since is another one. */
+  /** A token that was renewed since stays. */
   #dropToken({ userId, deviceId }: PushMessage, token: PushTokenName, sinceMs: number): Promise<void> {
     return this.#deps.dropToken(userId, deviceId, token, sinceMs)
   }
@@ -226,5 +229,5 @@ function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {
 
 const SENT: DeliveryOutcome = { kind: 'sent' }
 const SKIPPED: Skipped = { kind: 'skipped' }
-/** Once more, after a second (contract 6): what comes later than that comes too late. */
+/** Once more, after a second (contract 6): any later is too late. */
 const VOIP_TRIES_MAX = 2

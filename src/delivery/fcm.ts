@@ -91,7 +91,7 @@ export class FcmSender {
     throw new Error('unreachable: the last try returns')
   }
 
-  /** Ends the session; what is under way ends with `retry`, as what comes later does. */
+  /** Ends the session; requests under way and later ones end with `retry`. */
   close(): void {
     this.#link.close()
   }

@@ -14,12 +14,15 @@ export interface HttpPost {
   readonly timeoutMs: number
   /** A longer answer is cut there. */
   readonly answerBytesMax: number
-  /** The connection is kept for the next one. For what may be sent twice: a server may be just closing a kept one. */
+  /**
+   * Keeps the connection for the next request. Only for requests that may go out twice: the server may just be closing
+   * it.
+   */
   readonly keepsConnection?: boolean
 }
 
 export type PostResult =
-  /** `body` is what had come when the answer ended, failed or grew too long. */
+  /** `body` has the bytes that came before the answer ended, failed or grew too long. */
   | {
       readonly kind: 'answered'
       readonly status: number

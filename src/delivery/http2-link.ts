@@ -38,7 +38,7 @@ export class Http2Link {
     return wentDown ? this.#postOnce(request) : answer
   }
 
-  /** Ends the session; what is under way fails, as what comes later does. */
+  /** Ends the session; requests under way and later ones fail. */
   close(): void {
     this.#isClosed = true
     this.#opened?.session.destroy()
@@ -48,7 +48,7 @@ export class Http2Link {
     if (this.#isClosed) return FAILED
     const opened = this.#open()
     const { session } = opened
-    // Only what is under way keeps the process alive.
+    // Only requests under way keep the process alive.
     if (opened.underWay++ === 0) session.ref()
     const answer = await exchange(session, request)
     if (--opened.underWay === 0 && !session.destroyed) session.unref()

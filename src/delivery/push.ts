@@ -68,7 +68,7 @@ export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | 
   return { token, priority: 'high', ttlSeconds, ...fcmNotification(content), data: fcmData(content.members) }
 }
 
-/** None for what rings or stops ringing: the system shows nothing by itself, and the app, woken at once, does. */
+/** None for pushes that ring or stop ringing: the system shows nothing by itself, and the app, woken at once, does. */
 function fcmNotification(content: PushContent): Pick<FcmPush, 'notification' | 'channelId'> {
   if (content.kind !== 'alert') return {}
   const { locKey, locArgs, thread } = content

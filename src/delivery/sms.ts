@@ -59,7 +59,7 @@ export class SmsSender {
   }
 
   #bodyOf(sms: Sms): string {
-    // In one pass: what stands in the text is never taken for a place of the template.
+    // In one pass: the text itself is never taken for a placeholder.
     return this.#template.replace(PLACES, (_, place: keyof Sms) => this.#escape(sms[place]))
   }
 

@@ -34,7 +34,7 @@ export function newId(randomBytes: (length: number) => Uint8Array): bigint {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const bytes = Uint8Array.from(randomBytes(7))
     assert(bytes.length === 7, 'the generator gave as many bytes as asked')
-    // 53 of the 56 bits; what falls below the range is drawn again, since a remainder would favour some ids.
+    // 53 of the 56 bits; a number below the range is drawn again, since a remainder would favour some ids.
     bytes[0]! &= 0x1f
     const id = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
     if (id >= OWN_ID_MIN) return id

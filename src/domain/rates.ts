@@ -62,7 +62,7 @@ export const RATE_NAMES = Object.keys(USUAL_RATES) as readonly RateName[]
 /** How many times the usual count a rate may be: more would be none. */
 export const RATE_FACTOR_MAX = 100
 
-/** The usual rates with other counts; what is admitted at once grows and shrinks along. */
+/** The usual rates with other counts; bursts grow and shrink along. */
 export function ratesWith(counts: Readonly<Partial<Record<RateName, number>>>): Rates {
   const changed = Object.entries(counts).map(([name, count]) => {
     const usual = USUAL_RATES[name as RateName]

@@ -1,6 +1,6 @@
 /**
  * The keys of the application, each for one use, derived from the operator's one secret (HKDF-SHA256, RFC 5869), and
- * what is kept sealed at rest with one of them (AES-256-GCM).
+ * sealing at rest with one of them (AES-256-GCM).
  */
 
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
@@ -19,7 +19,7 @@ export interface Secrets {
   readonly possession: KeyObject
   /** Keys the secrets of rooms at the media gateway. */
   readonly mediaRoom: KeyObject
-  /** Seals what must be read again: waiting messages, kept replies, refresh tokens of identity providers. */
+  /** Seals data that must be read again: waiting messages, kept replies, refresh tokens of identity providers. */
   readonly seal: KeyObject
 }
 

@@ -1,6 +1,6 @@
 /**
- * In a front, what a client's CONNECT waits for: its device may have had a connection at another front a moment ago, and what
- * that was given, or has acknowledged, has to be known here. The CONNECTs of a moment wait together.
+ * Catch-up of a front, for a client's CONNECT to wait for. The device may have had a connection at another front a
+ * moment ago: this front must know what that one delivered and acknowledged. CONNECTs of one moment wait together.
  */
 
 export class CatchUp {
@@ -8,12 +8,12 @@ export class CatchUp {
   #waiting: (() => void)[] = []
   #isUnderWay = false
 
-  /** `ask` resolves when all that was done elsewhere by then is shown here. */
+  /** `ask` resolves when this front shows all that other fronts did before the call. */
   constructor(ask: () => Promise<unknown>) {
     this.#ask = ask
   }
 
-  /** Runs `connect` after that; also where it could not be asked, for a device can have its inbox without. */
+  /** Runs `connect` after that. Runs it also when `ask` fails: a device can read its inbox without. */
   run(connect: () => void): void {
     this.#waiting.push(connect)
     if (!this.#isUnderWay) void this.#run()

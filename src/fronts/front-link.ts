@@ -8,10 +8,10 @@ export class FrontLink {
   readonly link: Pick<Link, 'send' | 'sendSoon'>
   #sent = 0
   #askedAt = 0
-  /** At the two ticks before, oldest first. */
+  /** Messages sent at the last two ticks, oldest first. */
   #sentAtTicks: readonly [number, number] = [0, 0]
   readonly #acknowledged = new Watermark()
-  /** Up to here it was not waited for any more. */
+  /** The writer has given up waiting for messages up to here. */
   #givenUp = 0
 
   constructor(link: Pick<Link, 'send' | 'sendSoon'>) {
@@ -38,14 +38,14 @@ export class FrontLink {
     this.onAcknowledged(Number.POSITIVE_INFINITY)
   }
 
-  /** Releases all that have waited for two ticks, and some of the third. */
+  /** Releases waits older than two ticks. */
   onTick(): void {
     const [oldest, last] = this.#sentAtTicks
     if (this.#acknowledged.giveUp(oldest)) this.#givenUp = oldest
     this.#sentAtTicks = [last, this.#sent]
   }
 
-  /** It has not acknowledged yet what it was given up on. */
+  /** It still lacks messages that the writer has given up on. */
   get isLate(): boolean {
     return this.#acknowledged.reached < this.#givenUp
   }
@@ -54,7 +54,7 @@ export class FrontLink {
     return this.#acknowledged.isAwaited
   }
 
-  /** Resolves when it has acknowledged all that was sent so far; undefined where it has. */
+  /** Resolves when it has acknowledged all messages sent so far; undefined where it has. */
   caughtUp(): Promise<void> | undefined {
     const count = this.#sent
     if (this.#acknowledged.reached >= count) return undefined

@@ -1,6 +1,6 @@
 /**
- * The fronts of a writer, as it waits for them: those of its machine, which hear of changes from this process, and those of
- * other nodes, which have a copy of the store. A client that is answered finds what it changed at every front.
+ * A writer's fronts, as it waits for them. Fronts of its machine hear of changes from this process; fronts of other
+ * nodes have a copy of the store. A client with an answer finds its change at every front.
  */
 
 import type { LogHead } from '../log/checkpoint.ts'
@@ -49,7 +49,7 @@ export class FrontLinks {
     this.#announceTo(front)
   }
 
-  /** Its link is lost. One that only fell silent is waited for until its copy is too old to be read. */
+  /** The front's link is lost. The writer waits for a silent one until its copy is too old to read. */
   leave(front: FrontLink, isSilent: boolean): void {
     this.#near.delete(front)
     this.#far.delete(front)
@@ -58,11 +58,11 @@ export class FrontLinks {
   }
 
   /**
-   * Resolves when no front shows an older checkpoint any more, or none that counts: reads of the log wait there until this one is
-   * published, which is for the caller to do then.
+   * Resolves when no front in time shows an older checkpoint: reads of the log wait there until this one is published.
+   * The caller publishes it then.
    */
   async announce(head: LogHead): Promise<void> {
-    // Reads wait for as long as a message takes, not for as long as the slowest copy.
+    // Far fronts catch up first: reads then wait for a message, not for the slowest copy.
     await inTime(this.#far)
     this.#coming = head
     for (const front of this.#all()) this.#announceTo(front)
@@ -70,19 +70,19 @@ export class FrontLinks {
   }
 
   /**
-   * Resolves when every front shows all that is durable and published by now: a client that is answered then finds it at any
-   * front. One that hangs is waited for until its copy is too old to be read: two or three seconds.
+   * Resolves when every front shows all that is durable and published: a client with an answer finds it at any front.
+   * Waits for a front that hangs until its copy is too old to read: two or three seconds.
    */
   async caughtUp(): Promise<void> {
     await Promise.all(Array.from(this.#all(), front => front.caughtUp()))
   }
 
-  /** Has each front send what its connections have acknowledged, before it acknowledges what comes next. */
+  /** Has each front report its connections' acknowledgements before it acknowledges the next message. */
   flush(): void {
     for (const front of this.#all()) front.send({ kind: 'flush' })
   }
 
-  /** Resolves when no front of another node reads on the word of this writer, so that another one may follow it. */
+  /** Resolves when no front of another node has a read lease from this writer, so that the next writer may begin. */
   async endReadLeases(): Promise<void> {
     for (const front of this.#far) front.send({ kind: 'read-lease', askedAtMs: undefined })
     await Promise.all(Array.from(this.#far, front => front.caughtUp()))
@@ -100,10 +100,10 @@ export class FrontLinks {
   }
 }
 
-/** As `caughtUp`, but one that hangs is waited for once: each time it would keep the rest from reading the log. */
+/** As `caughtUp`, but waits for a front that hangs only once: each time would keep the rest from reading the log. */
 async function inTime(fronts: Iterable<FrontLink>): Promise<void> {
   await Promise.all(Array.from(fronts, front => (front.isLate ? undefined : front.caughtUp())))
 }
 
-/** Two of them are longer than `COPY_AGE_MS_MAX`. */
+/** Two ticks are longer than `COPY_AGE_MS_MAX`. */
 const LAG_TICK_MS = 1_100

@@ -1,6 +1,6 @@
 /**
- * Messages between the writer and its fronts as processes, and the forms of messages between their actors. A process of ours
- * is at the other end, so the checks cover only what an actor would stumble over.
+ * Messages between the writer and its fronts as processes, and the forms of messages between their actors. The other
+ * end is a process of ours, so the checks cover only members that an actor would trip over.
  */
 
 import type { LogHead } from '../log/checkpoint.ts'
@@ -9,7 +9,7 @@ import type { HttpRoute } from '../transport/route.ts'
 import type { LinkOptions } from './link/link.ts'
 import type { NodePlace } from './link/node-sockets.ts'
 
-/** Where the server listens, as the ready line says it. */
+/** Where the server listens, in the form of the ready line. */
 export interface Addresses {
   readonly http: string
   readonly grpc: string
@@ -17,7 +17,7 @@ export interface Addresses {
   readonly stompTcp?: string
 }
 
-/** The process that has started the front, or one of another node. */
+/** The process that started the front, or the main process of another node. */
 export type WriterPlace = 'here' | NodePlace
 
 export function isSamePlace(one: WriterPlace | undefined, other: WriterPlace | undefined): boolean {
@@ -34,7 +34,7 @@ export function nameOfRoute({ method, path }: Pick<HttpRoute, 'method' | 'path'>
 export type RouteHead = Omit<HttpRoute, 'handle'>
 
 export type MessageToFront =
-  /** Comes first: each change behind `lastChange` follows. */
+  /** The first message: each change after `lastChange` follows. */
   | {
       readonly kind: 'welcome'
       /** The writer's settings, by `serialize` of `node:v8`: they have maps and sets. */
@@ -47,19 +47,19 @@ export type MessageToFront =
       readonly head: LogHead
     }
   | ({ readonly kind: 'changed' } & FollowedChange)
-  /** To a front of another node: the writer had this change when it sent what comes next. */
+  /** To a front of another node: the writer had this change when it sent the next message. */
   | { readonly kind: 'position'; readonly number: number }
-  /** `isComing`: reads of the log wait until the same head comes without it. */
+  /** `isComing`: announced, not yet published. Reads of the log wait until the same head comes without it. */
   | { readonly kind: 'published'; readonly head: LogHead; readonly isComing?: true }
   /** The front acknowledges all messages before this one. */
   | { readonly kind: 'barrier' }
-  /** To a node's fronts: the store has all that the ledger had then, by `machineMs`. */
+  /** To a node's fronts: the store has all changes that the ledger had then, by `machineMs`. */
   | { readonly kind: 'current'; readonly atMs: number }
-  /** To a front of another node, which asked for it then by its own clock; undefined: its lease ends. */
+  /** To a front of another node: when it asked, by its own clock; undefined ends its lease. */
   | { readonly kind: 'read-lease'; readonly askedAtMs: number | undefined }
-  /** The front reports what its connections have acknowledged, before it acknowledges this. */
+  /** The front reports its connections' acknowledgements, before it acknowledges this. */
   | { readonly kind: 'flush' }
-  /** Where the writer is from now on; undefined while there is none. */
+  /** The writer's new place; undefined while there is no writer. */
   | { readonly kind: 'writer'; readonly at: WriterPlace | undefined }
 
 export type MessageToWriter =
@@ -75,7 +75,7 @@ export type MessageToWriter =
   /** A request carried an access token of this generation. */
   | { readonly kind: 'pair-used'; readonly sessionId: Uint8Array; readonly generation: number }
 
-/** The kinds of actors of the writer that fronts speak to. */
+/** The writer's kinds of actors that fronts may send to. */
 export const WRITER_SERVES: LinkOptions['serves'] = new Map([
   [
     'presence',
@@ -123,13 +123,13 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
   ],
 ])
 
-/** The kinds of actors of a front that the writer speaks to. */
+/** A front's kinds of actors that the writer may send to. */
 export const FRONT_SERVES: LinkOptions['serves'] = new Map([
   ['stomp-connection', isMessage],
   ['front', isMessage],
 ])
 
-/** Those of a front that the writer of another node speaks to. */
+/** A front's kinds of actors that another node's writer may send to. */
 export const FAR_FRONT_SERVES: LinkOptions['serves'] = new Map([['stomp-connection', isMessage]])
 
 type Members = Readonly<Record<string, unknown>>
@@ -168,15 +168,15 @@ function isNumber(value: unknown): boolean {
 }
 
 /**
- * The copy of a node may lag, and another node may have become the writer while the process that feeds the copy does not run. A
- * copy of this age is not read any more, and a front without that process ends: both before a lease has run out.
+ * A node's copy may lag, and another node may become the writer while the process that feeds the copy is paused. A
+ * front stops reading a copy of this age, and ends without that process: both before a lease runs out.
  */
 export const COPY_AGE_MS_MAX = 2_000
 export const NODE_LOST_MS = 3_000
 /**
- * From when it was asked for. Shorter than the silence for which a writer gives a link up (`Link`), and than the two ticks for
- * which it waits for a front that hangs: it waits for each front that has a lease.
+ * Counted from the request. Shorter than the silence after which a writer gives a link up (`Link`), and than the two
+ * ticks for which it waits for a front that hangs: it waits for each front with a lease.
  */
 export const READ_LEASE_MS = 1_500
-/** On one machine the end of a process is noticed at once, and one that is only starved of the processor is waited for. */
+/** On one machine a process's end shows at once, so the writer waits for one that is only starved of the processor. */
 export const FRONT_SILENCE_MS_MAX = 30_000

@@ -1,7 +1,7 @@
 /**
- * In a front of a node: whether it may answer from its copy now. It may while it has a read lease: the writer then answers no
- * client before this front shows what that client has changed. Without one, as while there is no writer or the way to it is
- * cut, a read waits until the copy has all that the ledger had when the read came.
+ * In a front of a node: whether it may answer from its copy now. It may while it has a read lease: the writer then
+ * answers no client before this front shows that client's change. Without a lease (no writer, or no way to it), a read
+ * waits until the copy has all that the ledger had when the read came.
  */
 
 import { SignalError } from '../errors.ts'
@@ -13,13 +13,13 @@ export interface ReadLeaseDeps {
   /** The clock in which `current` is given. */
   readonly machineMs: () => number
   readonly world: Pick<World, 'every'>
-  /** Asks for a `current` that is not older than now. */
+  /** Asks for a `current` no older than now. */
   readonly poll: () => void
 }
 
 export class ReadLease {
   readonly #deps: ReadLeaseDeps
-  /** When the copy had all that the ledger had, and reads that wait until it has it later. */
+  /** When the copy last had all that the ledger had, and reads that wait for a later such time. */
   readonly #currentAtMs = new Watermark(Number.NEGATIVE_INFINITY)
   #lastsUntilMs = Number.NEGATIVE_INFINITY
   #stopTicking: (() => void) | undefined
@@ -28,19 +28,19 @@ export class ReadLease {
     this.#deps = deps
   }
 
-  /** The copy has all that the ledger had then. */
+  /** At this time the copy had all that the ledger had. */
   current(atMs: number): void {
     this.#currentAtMs.reach(atMs)
     if (this.#currentAtMs.isAwaited) this.#deps.poll()
     else this.#rest()
   }
 
-  /** The writer has given a lease that was asked for then. */
+  /** The writer has granted a lease requested at this time. */
   given(askedAtMs: number): void {
     this.#lastsUntilMs = askedAtMs + READ_LEASE_MS
   }
 
-  /** The writer is this node, which tells its fronts of each change and of what is current in one order. */
+  /** This node is the writer: it sends its fronts each change, and each `current`, in one order. */
   needsNone(): void {
     this.#lastsUntilMs = Number.POSITIVE_INFINITY
   }

@@ -1,7 +1,7 @@
 /**
- * In a front: which checkpoint it shows, and when it may. No client may see the tree shrink because it asks another front, so
- * before any process shows a new checkpoint every front knows that it comes; then reads of the log wait until it is
- * published. Reads that came earlier left their clients before it was seen anywhere.
+ * In a front: which checkpoint it shows, and when. No client may see the tree shrink by asking another front. So every
+ * front knows of a new checkpoint before any process shows it, and holds reads of the log until it is published.
+ * Earlier reads were answered before any client saw it.
  */
 
 import type { LogHead } from '../log/checkpoint.ts'
@@ -20,7 +20,7 @@ export interface ShownLogDeps {
 
 export class ShownLog {
   readonly #deps: ShownLogDeps
-  /** The store of this machine has at least this one. In a copy it may be there before the writer has published it. */
+  /** The store of this machine has at least this head. A copy may have it before the writer publishes it. */
   #stored: LogHead
   #isWriterHere = false
   #comingSize = 0
@@ -33,7 +33,7 @@ export class ShownLog {
     this.#stored = stored
   }
 
-  /** The writer's place, as the process that has started this front says it. */
+  /** The writer's place, as the front's parent process reports it. */
   goTo(writer: WriterPlace | undefined): void {
     this.#isWriterHere = writer === 'here'
     if (this.#isWriterHere) this.#show(this.#stored)
@@ -51,7 +51,7 @@ export class ShownLog {
     else this.#show(head)
   }
 
-  /** A checkpoint that it has announced may not be published any more. */
+  /** The writer may never publish the checkpoint that it announced. */
   onWriterLost(): void {
     this.#giveUp()
   }
@@ -64,7 +64,7 @@ export class ShownLog {
   }
 
   #mayReadStore(): Promise<void> | undefined {
-    // Without a lease the copy is what counts, and it has all by then that any process may have shown.
+    // Without a lease the copy counts: by then it has every head that any process may have shown.
     return this.#deps.lease?.mayRead()?.then(() => this.#show(this.#stored))
   }
 
@@ -80,7 +80,7 @@ export class ShownLog {
   }
 
   #show(head: LogHead): void {
-    // A copy without a lease may have shown more than the writer to which it has found its way again.
+    // A copy without a lease may have shown more than the writer that it reaches again.
     if (head.treeSize >= this.#shownSize) this.#deps.show(head)
     const size = this.#shownSize
     if (size >= this.#comingSize) this.#endWait()
@@ -99,5 +99,5 @@ export class ShownLog {
   }
 }
 
-/** A writer that announces a checkpoint and can't publish it holds reads up for no longer. It waits for no front this long. */
+/** A writer that announces a checkpoint and can't publish it delays reads no longer. It waits for fronts less than this. */
 const COMING_MS_MAX = 5_000

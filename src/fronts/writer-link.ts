@@ -1,4 +1,4 @@
-/** A front's way to the writer: its parent's link while the parent is the writer, else a link of its own to the node that is. */
+/** A front's way to the writer: its parent's link while the parent is the writer, else a link of its own to the writing node. */
 
 import type { Socket } from 'node:net'
 import { backOffMs } from '../back-off.ts'
@@ -15,30 +15,30 @@ export interface WriterLinkDeps {
   readonly port: WriterPort
   /** In a front: to the process that has started it. */
   readonly parent?: Link
-  /** The front as the writer knows it, by a name that is no other's in the cluster. */
+  /** The front's name for the writer, unique in the cluster. */
   readonly self: LinkOptions['self']
   readonly system: LinkOptions['system']
   readonly serves: LinkOptions['serves']
   readonly tls: NodeTls | undefined
   readonly world: World
   readonly logger: { info(line: object): void; warn(line: object): void }
-  /** Hears what a writer on another node says; what that says next waits for the promise. */
+  /** Called with each message of a writer on another node; the next one waits for the promise. */
   readonly onMessage: (message: MessageToFront) => Promise<void> | undefined
-  /** Asks under way have been refused, and topics of the writer tell nothing more. */
+  /** Asks under way have been refused, and the writer's topics are silent. */
   readonly onLost: () => void
-  /** The writer is of another version, whose messages this one can't read. */
+  /** The writer runs another version, and this one can't read its messages. */
   readonly onOtherForm?: (reason: LinkLost) => void
 }
 
 export class WriterLink {
   readonly port: WriterPort
   readonly #deps: WriterLinkDeps
-  /** The link that is in use. */
+  /** The link in use. */
   #link: Link | undefined
   /** The link to another node, which may not be open yet. */
   #far: Link | undefined
   #place: WriterPlace | undefined
-  /** Counts the places that were named, so that what belongs to an earlier one is left alone. */
+  /** Counts changes of place: work for an earlier place stops. */
   #turn = 0
 
   constructor(deps: WriterLinkDeps) {
@@ -46,7 +46,7 @@ export class WriterLink {
     this.#deps = deps
   }
 
-  /** The writer is there from now on; undefined: nowhere for now. */
+  /** The writer has moved; undefined while there is no writer. */
   goTo(place: WriterPlace | undefined): void {
     if (isSamePlace(place, this.#place)) return
     this.#place = place

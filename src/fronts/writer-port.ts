@@ -1,6 +1,6 @@
 /**
- * The way from a front to the writer, over one link after another as the writer changes. Each writer has to hear which
- * connections there are, so they are kept here and told to the next one.
+ * A front's port to the writer, over one link after another as the writer changes. Each writer needs the list of
+ * connections, so the port keeps them and announces them to the next writer.
  */
 
 import type { PendingAsk } from '../runtime/ask.ts'
@@ -19,14 +19,14 @@ export class WriterPort implements Port {
   readonly #attached = new Map<string, Attached>()
   readonly isClosed = false
 
-  /** From now on messages go over this link; undefined where there is no writer for now. */
+  /** Messages now go over this link; undefined while there is no writer. */
   use(link: Link | undefined): void {
     this.#link = link
     if (link === undefined) return
     for (const { userId, message } of this.#attached.values()) link.tellControl(PRESENCE, userId, message)
   }
 
-  /** To the writer, if there is one; it may wait some milliseconds for what goes there next. */
+  /** To the writer, if there is one; it may wait some milliseconds for the next message. */
   sendSoon(message: MessageToWriter): void {
     this.#link?.sendSoon(message)
   }
@@ -44,7 +44,7 @@ export class WriterPort implements Port {
     return this.#link?.ask(kind, id, ask, deadlineMs) ?? false
   }
 
-  /** Whether the next writer hears of it. */
+  /** Whether the port keeps it for the next writer. */
   #keep(userId: string, message: PresenceNews): boolean {
     switch (message.kind) {
       case 'attached':

@@ -22,7 +22,7 @@ export interface ProviderOptions extends ProviderKeysOptions {
 export interface ProvenIdentity {
   readonly provider: string
   readonly issuer: string
-  /** The account at the issuer: 1 to 255 printable ASCII characters, never given to another one. */
+  /** The account at the issuer: 1 to 255 printable ASCII characters, never given to another account. */
   readonly subject: string
   /** The one of our client ids that the token is meant for. */
   readonly audience: string
@@ -35,7 +35,7 @@ export interface ProvenIdentity {
   /** From this time on no verification accepts the token: its `exp` and the leeway. */
   readonly expiresAtMs: number
   /**
-   * SHA-256 of what was signed, in hexadecimal: by it a replay is known. The whole text would not do, since other
+   * SHA-256 of the signed part, in hexadecimal, to recognise a replay. The whole text would not do, since other
    * signatures over the same claims can be made from an ES256 signature, and written in more than one way.
    */
   readonly tokenDigest: string

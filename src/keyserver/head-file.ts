@@ -3,8 +3,8 @@
  * A data directory that is put back to an older copy is then behind its head file, and the server refuses to sign on
  * from there (`roll-back-guard.ts`).
  *
- * It holds the whole signed note and nothing else. Before each write the file is read and compared with what was left
- * there: a second server that signs on from a copy of the same log meets the notes of the first one and stops.
+ * It holds the whole signed note and nothing else. Before each write the file is read and compared with the last write:
+ * a second server that signs on from a copy of the same log meets the notes of the first one and stops.
  */
 
 import { readFileSync } from 'node:fs'
@@ -64,9 +64,9 @@ export class HeadFile {
   }
 
   /**
-   * Resolves when this head, or a later one, is durable in the file. One write is under way at a time; heads that come
-   * meanwhile share the next one, which writes the last of them. Rejects with `STORE_UNAVAILABLE` when the file can't
-   * be written, and with `CHECKPOINT_INVALID` when someone else has written it. Sizes must not decrease.
+   * Resolves when this head, or a later one, is durable in the file. One write is under way at a time; heads that
+   * arrive during it share the next one, which writes the last of them. Rejects with `STORE_UNAVAILABLE` when the file
+   * can't be written, and with `CHECKPOINT_INVALID` when someone else has written it. Sizes must not decrease.
    */
   record(head: LogHead): Promise<void> {
     assert(head.treeSize >= this.#newestSize, 'a recorded tree never shrinks')

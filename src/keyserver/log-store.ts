@@ -2,7 +2,7 @@
  * The log's tables: entry bundles, hash tiles, identities, the lookup index and the signed checkpoint. One batch is
  * one change, so what a checkpoint covers is durable before anyone can see the checkpoint.
  *
- * Reads see what is committed. Bytes handed out by `...Volatile` methods live in LMDB's read buffer until the next
+ * Reads see committed rows. Bytes handed out by `...Volatile` methods live in LMDB's read buffer until the next
  * read; everything else is the caller's own.
  */
 
@@ -131,7 +131,7 @@ export class LogReader {
   }
 
   /**
-   * The head that was shown last, with its cosignatures: what is durable beyond it waits for witnesses. Without witnesses
+   * The head shown last, with its cosignatures: durable entries beyond it wait for witnesses. Without witnesses
    * it is the last committed one. Throws `CHECKPOINT_INVALID` for another record.
    */
   shownHead(): LogHead | undefined {
@@ -223,9 +223,9 @@ export class LogReader {
   }
 
   /**
-   * Adds entries that are in the bundles and not in the index. Departure from `parseEntry`: of each entry only the
-   * hash is looked at, in memory that is used for each bundle, since what is thrown away of 65,000 entries stays
-   * resident, 20 MB of it (`bench/startup.ts`).
+   * Adds entries that are in the bundles and not in the index. Departure from `parseEntry`: it looks only at each
+   * entry's hash, in memory reused for each bundle. Garbage of 65,000 entries would stay resident, 20 MB of it
+   * (`bench/startup.ts`).
    */
   protected addToLookup(treeSize: number, onAdded: (pending: PendingWrites) => void): void {
     const hashes = Array.from({ length: TILE_WIDTH }, () => Buffer.allocUnsafe(VRF_HASH_BYTES))

@@ -68,7 +68,7 @@ export class LookupIndex {
     return this.#size
   }
 
-  /** The size of the log whose entries are all in here, on disk or in memory. */
+  /** The log size up to which every entry is indexed, on disk or in memory. */
   get coveredSize(): number {
     return Math.max(this.#size, this.#sizeAtLastStep)
   }
@@ -240,7 +240,7 @@ function packRows(waiting: ReadonlyMap<string, number>): Buffer {
   return rows
 }
 
-/** A node's value with `rows` merged in. Of two rows for one hash the new one stays: what comes later is newer. */
+/** A node's value with `rows` merged in. Of two rows for one hash the new one stays: later rows are newer. */
 function mergeRows(node: Buffer | undefined, rows: Buffer): Buffer {
   const nodeLength = node === undefined ? KIND_BYTES : node.length
   const merged = Buffer.allocUnsafe(nodeLength + rows.length)
@@ -343,7 +343,7 @@ export const STATE_ID = 0
 /** The order of steps is part of the layout: another `ENTRIES_PER_STEP` is another version. */
 const LAYOUT_VERSION = 1
 export const ENTRIES_PER_STEP = 256
-/** As many rows as fill four LMDB pages of 4,096 bytes, the first of which begins with a header of 16. */
+/** As many rows as fill four LMDB pages of 4,096 bytes, after a header of 16 in the first. */
 const NODE_ROWS_MAX = Math.floor((4 * 4096 - 16 - KIND_BYTES) / ROW_BYTES)
 /** The deepest id has 45 bits. Uniform hashes never fill a node here; if they did, it would grow past its bound. */
 export const DEPTH_MAX = 10

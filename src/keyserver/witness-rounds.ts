@@ -1,6 +1,7 @@
 /**
  * Witness rounds: a second group commit behind the store's. A round asks all witnesses of the policy at once for the
- * newest durable head, and ends with the first quorum. One is under way at a time; heads that come meanwhile share the next.
+ * newest durable head, and ends with the first quorum. One is under way at a time; heads that arrive during it share
+ * the next.
  *
  * A cosigned checkpoint becomes durable before it is shown, so that a start after a crash never shows less. Without a
  * quorum nothing is shown beyond the last one, and rounds go on. One witness that has cosigned what this log is no extension of

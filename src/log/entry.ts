@@ -1,6 +1,6 @@
 /**
  * The entry of this log, `<vrfHash base64>\n<publicKey base64>\n`: an identity hash bound to a device's public key.
- * The form is fixed for the life of a log; another one needs another origin.
+ * The form is fixed for the life of a log; another form needs another origin.
  */
 import { decodeBase64, encodeBase64, isCanonicalBase64 } from '#primitives'
 import { SignalError } from '../errors.ts'

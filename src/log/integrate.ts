@@ -62,8 +62,8 @@ export class TreeTail {
   }
 
   /**
-   * Appends `entries` in order and returns what must be stored with the new root. After a failed write the tail is
-   * ahead of the store and must be thrown away.
+   * Appends `entries` in order. Returns the tiles and bundles to store, with the new root. After a failed write the
+   * tail is ahead of the store and must be thrown away.
    */
   integrate(entries: readonly Uint8Array[]): Integration {
     const tiles: GrownTile[] = []

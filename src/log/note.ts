@@ -19,14 +19,14 @@ export interface SignerKey extends VerifierKey {
   readonly seed: Uint8Array
 }
 
-/** One signature line: `signature` is what follows the four bytes of the key id. */
+/** One signature line: `signature` has the bytes behind the four of the key id. */
 export interface NoteSignature {
   readonly name: string
   readonly keyId: number
   readonly signature: Uint8Array
 }
 
-/** An opened note. `text` ends in a newline and is what was signed; a key occurs once in `signatures`. */
+/** An opened note. `text` is the signed text and ends in a newline; a key occurs once in `signatures`. */
 export interface OpenedNote {
   readonly text: string
   readonly signatures: readonly NoteSignature[]
@@ -69,7 +69,7 @@ export function formatTypedKey({ name, keyId, publicKey }: VerifierKey, type: nu
 
 /**
  * Reads Go's form of a signing key, `PRIVATE+KEY+name+keyid+base64(type || seed)`. Throws `KEY_INVALID` for any
- * other form or an id that is not the key's; no error names what was in the text.
+ * other form or an id that is not the key's; no error quotes the text.
  */
 export function parseSignerKey(skey: string): SignerKey {
   if (!skey.startsWith(SIGNER_PREFIX)) throw keyInvalid('signer key', 'does not start with PRIVATE+KEY+')

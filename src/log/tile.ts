@@ -41,7 +41,7 @@ export function parseTilePath(path: string): Tile {
   const level = levelAt(path, levelEnd)
   let at = levelEnd + 1
   let index = 0
-  // Groups with an x are followed by another one; the first of them is not zero, or it would not be there.
+  // A further group follows each group with an x; the first is never zero, or it would not be there.
   while (path.charCodeAt(at) === LETTER_X) {
     const group = threeDigitsAt(path, at + 1)
     if (group < 0 || path.charCodeAt(at + 4) !== SLASH || (index === 0 && group === 0)) throw noTilePath(path)

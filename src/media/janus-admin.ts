@@ -1,6 +1,6 @@
 /**
- * The Admin API of Janus over HTTP: requests with a time limit, a bound on those under way and those that wait, and answers
- * that are checked for what is read of them. Neither secrets nor answers get into an error.
+ * The Admin API of Janus over HTTP: requests with a time limit, a bound on those under way and those that wait, and
+ * checks of each answer's members that we read. Neither secrets nor answers get into an error.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -122,7 +122,7 @@ export function membersOf(value: unknown): Members | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined
 }
 
-/** A list from outside; what is none is an empty one. */
+/** A list from outside; any other value counts as an empty one. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }

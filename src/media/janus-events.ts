@@ -1,7 +1,7 @@
 /**
- * What Janus says of its sessions: which device each is of, by the token that it was opened with, and whether it is in a room
- * and sends. Events are hints from outside: they may be lost or made up, so each is checked for what is read of it, what is
- * kept has bounds, and nothing rests on them alone.
+ * What Janus says of its sessions: which device each is of, by the token that it was opened with, and whether it is in
+ * a room and sends. Events are hints from outside: they may be lost or made up, so we check each member that we read,
+ * keep a bounded number, and rest nothing on them alone.
  */
 
 import { Recent } from '../recent.ts'
@@ -13,7 +13,7 @@ export interface JanusEventsDeps {
   readonly monotonicMs: () => number
   /** Janus began anew, without a room or session. */
   readonly onRestarted: () => void
-  /** All that the device sends in the room by now, the newest first. */
+  /** All that the device sends in the room, the newest first. */
   readonly onFeeds: (device: TokenDevice, roomId: number, feedIds: readonly number[]) => void
 }
 
@@ -125,7 +125,7 @@ export class JanusEvents {
   #join(handle: Handle, { room, id }: Members): void {
     if (!isId(room) || !isId(id)) return
     const feed = { roomId: room, feedId: id }
-    // A feed that left, whose farewell was lost.
+    // A feed that left; its farewell was lost.
     this.#unfeed(this.#handleOfFeed.get(nameOfFeed(feed)))
     this.#unfeed(handle)
     handle.feed = feed

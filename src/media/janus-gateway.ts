@@ -56,7 +56,7 @@ export class JanusGateway implements MediaGateway {
     await this.#ask(room, 'allowed', { action: 'remove', allowed: ended })
   }
 
-  /** The list first: a device that is put out must not come back meanwhile. */
+  /** The list first: a device that is put out must not come back at once. */
   readonly remove = async (room: GatewayRoom, entry: RoomEntry): Promise<void> => {
     await this.#ask(room, 'allowed', { action: 'remove', allowed: this.#tokensOf([entry]) })
     await this.#putOut(room, entry.device)

@@ -93,7 +93,7 @@ function warnings({ areKeysNew }: BannerFacts): readonly string[] {
   return lines.length === 0 ? [] : [...lines, '']
 }
 
-/** One for each service that is not there, with the settings that join it and what is done meanwhile. */
+/** One for each service that is not there, with the settings that add it and the substitute used without it. */
 function linesAboutServices(features: BannerFacts['features']): readonly string[] {
   const missing = SERVICES.filter(({ feature }) => !features[feature])
   if (missing.length === 0) return []

@@ -77,7 +77,7 @@ function observeKinds(metrics: Metrics, system: Pick<ActorSystem, 'figures'>): v
   )
 }
 
-/** Counts what is done to the store. */
+/** Counts operations on the store. */
 export function observeStore(
   metrics: Metrics,
   figures: () => {

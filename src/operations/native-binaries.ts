@@ -1,7 +1,7 @@
 /**
  * The native binaries that this version was made with: SHA-256 of each, by platform and Node. They come from npm
  * packages of private persons, not built by this project. A pinned binary can't be exchanged unnoticed; whether it
- * does what its source says, this does not tell. SECURITY.md says how an operator takes another one.
+ * does what its source says, this does not tell. SECURITY.md says how an operator replaces it.
  */
 
 import { createHash } from 'node:crypto'

@@ -21,7 +21,7 @@ function stackOf(error: unknown): readonly string[] {
 
 /** Without what draws on a terminal: a value may quote what a peer sent. */
 function harmless(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are taken out.
   return text.replaceAll(/[\x00-\x1f\x7f-\x9f]/g, ' ')
 }
 

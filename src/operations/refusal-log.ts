@@ -49,7 +49,10 @@ interface Lines {
   leftOut: number
 }
 
-/** Names of members are ours, but some are the peer's own, such as the devices in a map of keys: cut at what is no name. */
+/**
+ * Names of members are ours, but some are the peer's own, such as the devices in a map of keys: cut where the name
+ * ends.
+ */
 function readable(pointer: string): string {
   const names = /^(?:\/[A-Za-z0-9_.~-]{0,41}(?=\/|$))*/.exec(pointer.slice(0, POINTER_CHARS_MAX))?.[0] ?? ''
   return names === pointer ? pointer : `${names}/…`

@@ -47,7 +47,7 @@ export interface ActorKind<Message> {
    * commit or slow work. Left out: it stays until it stops.
    */
   readonly idleMs?: number
-  /** Called when an actor failed too often and is refused from now on, until it has not failed for a minute. */
+  /** Called when an actor failed too often: its messages are refused until a minute passes without a failure. */
   readonly onGivenUp?: (id: string) => void
 }
 
@@ -61,13 +61,13 @@ export interface Context<Message> {
   random(): number
   /**
    * Hands a started write to the runtime. `effects` runs as a turn of this actor, once `durable` has resolved and the
-   * effects of every earlier commit of this actor have run; meanwhile the actor goes on with its messages.
+   * effects of every earlier commit of this actor have run. The actor goes on with its messages until then.
    *
    * If `durable` rejects, no further message is taken; earlier commits are released, then the actor is dropped: its
    * later effects are discarded, its open asks refused with `STORE_UNAVAILABLE`, and the next message builds it again,
    * after all its commits have settled, so that it never reads a store that lacks one of its own writes.
    *
-   * Choice: only what is sent inside `effects` waits for the commit. A `tell` or an answer made in `receive` leaves at
+   * Choice: only messages sent inside `effects` wait for the commit. A `tell` or an answer made in `receive` leaves at
    * once, so whatever reveals the write belongs inside `effects`.
    */
   commit(durable: PromiseLike<unknown>, effects: () => void): void

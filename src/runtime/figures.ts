@@ -121,5 +121,5 @@ export class DeadLetters {
   }
 }
 
-/** Enough to see a pattern on a page; what counts is counted. */
+/** Enough to see a pattern on a page; the counters are complete. */
 const DEAD_LETTER_SAMPLE_MAX = 32

@@ -25,9 +25,9 @@ export interface Host {
   readonly underWay: UnderWay
   readonly refuseAskCycles: boolean
   liveActors: number
-  /** From now on, only turns may send. */
+  /** Set when only turns may send. */
   stopping: boolean
-  /** The actor whose turn it is; undefined between turns. */
+  /** The actor in its turn; undefined between turns. */
   running: Cell | undefined
   /** Addresses of the asks that led to this turn, this actor's last. Undefined when none did or tracing is off. */
   askChain: readonly string[] | undefined
@@ -40,6 +40,6 @@ export interface Host {
   release(cell: Cell): void
   /** Call when work under way has ended. */
   onEnded(): void
-  /** Passes on what was thrown, for the log. */
+  /** Passes on a thrown value, for the log. */
   report(kind: string, id: string, error: unknown): void
 }

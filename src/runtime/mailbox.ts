@@ -59,7 +59,7 @@ export class Mailbox {
     return this.#user.length + (this.#control === undefined ? 0 : this.#control.length)
   }
 
-  /** Slots held in both lanes, for the pool to judge what is worth keeping. */
+  /** Slots held in both lanes, for the pool to judge whether to keep it. */
   get slots(): number {
     return this.#user.slots + (this.#control === undefined ? 0 : this.#control.slots)
   }

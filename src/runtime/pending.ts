@@ -1,6 +1,6 @@
 /**
- * What is under way in one actor object: commits whose effects are held, armed timers, open asks, slow work. As long
- * as there is any of it the actor is not idle; when the actor object ends, it ends with it.
+ * Pending work of one actor object: commits with held effects, armed timers, open asks, slow work. With any of it the
+ * actor is not idle. It ends with the actor object.
  */
 import type { SignalError } from '../errors.ts'
 import type { PendingAsk } from './ask.ts'
@@ -81,7 +81,7 @@ export class Pending {
 
 const NO_TIMERS: readonly ActorTimer[] = []
 
-/** A started write and what may be told once it is durable. */
+/** A started write, and its effects once it is durable. */
 export class HeldCommit {
   readonly effects: () => void
   readonly askChain: readonly string[] | undefined

@@ -1,6 +1,6 @@
 /**
- * The address of an actor of another process. Messages to it keep their order; what happens to them there is counted there.
- * It is told also while the actors of this process are stopped: there is more to write than they knew.
+ * The address of an actor of another process. Messages to it keep their order; the other process counts lost ones.
+ * Sending works also while this process's actors stop: they may still have changes to report.
  */
 import { SignalError } from '../errors.ts'
 import type { Ref, Reply, TellResult } from './actor.ts'

@@ -33,7 +33,7 @@ export class Supervisor {
     const record = this.#recordFailure(kind, id)
     if (kind.definition.onFailure === 'stop-process') {
       this.#giveUp(cell, record, failed)
-      // Never forgotten: what has lost an invariant must not run again in this process.
+      // Never forgotten: an actor that lost an invariant must not run again in this process.
       this.#host.wheel.cancel(record)
       this.#fatal(error)
     } else if (record.count > FAILURES_MAX) {

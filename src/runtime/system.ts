@@ -93,9 +93,9 @@ export class ActorSystem {
   }
 
   /**
-   * Refuses messages from outside, lets the actors finish what is queued, committed, asked and worked on, then stops
-   * them all. Resolves with `finished`, or with `deadline` when that was not done after `deadlineMs`: what still
-   * waited has then become dead letters, and open asks were refused. Armed timers are not waited for.
+   * Refuses messages from outside, lets the actors finish their queues, commits, asks and slow work, then stops them
+   * all. Resolves with `finished`, or with `deadline` when that was not done after `deadlineMs`: what still waited has
+   * then become dead letters, and open asks were refused. Armed timers are not waited for.
    */
   drainAndStop(deadlineMs: number): Promise<'finished' | 'deadline'> {
     if (this.#stopped !== undefined) return this.#stopped

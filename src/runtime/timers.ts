@@ -20,7 +20,7 @@ export abstract class WheelTimer {
   abstract fire(): void
 }
 
-/** A timer that calls a function; for what is rare. */
+/** A timer that calls a function; for rare uses. */
 export class CallbackTimer extends WheelTimer {
   readonly #run: () => void
 
@@ -75,7 +75,7 @@ export class TimerWheel {
     this.#armed -= 1
   }
 
-  /** Fires what has become due: earliest tick first, unless it was not called for a whole round. */
+  /** Fires due timers: earliest tick first, unless it was not called for a whole round. */
   advance(): void {
     const nowTick = Math.floor((this.#monotonicMs() - this.#originMs) / TICK_MS)
     // After a long pause every list is looked at once, which finds all that is due.

@@ -217,8 +217,8 @@ export function mediaBody(
 }
 
 /**
- * A record as `CallRecordReply` has it. Written out, as what follows: what V8 makes of several spreads is a hash table, ten
- * times as slow to make and as large.
+ * A record as `CallRecordReply` has it. Written out, as are the next ones: V8 turns several spreads into a hash table,
+ * ten times as slow to make and as large.
  */
 export function recordBody(record: CallRecord, admit: Admit | undefined) {
   return {

@@ -58,8 +58,9 @@ export type Written<Value> = Value extends readonly (infer Element)[]
 export type WrittenMember<Value> = Written<Value> | SharedJson<Written<Exclude<Value, undefined>>>
 
 /**
- * The JSON of a plain value: objects, arrays, strings, finite numbers, booleans, null, bigints as ids, and what is
- * shared of these. Members that are undefined are left out. Written by hand, since `JSON.stringify` refuses bigints and would quote digits.
+ * The JSON of a plain value: objects, arrays, strings, finite numbers, booleans, null, bigints as ids, and shared texts
+ * of these. Members that are undefined are left out. Written by hand, since `JSON.stringify` refuses bigints and would
+ * quote digits.
  */
 export function formatJson(value: unknown, idsAs: IdForm): string {
   switch (typeof value) {

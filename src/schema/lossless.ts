@@ -46,7 +46,7 @@ function parseNumber(text: string): unknown {
 interface Sketch {
   /** The deepest nesting of brackets. */
   readonly depth: number
-  /** In JSON there is one for each member, whether or not another one replaces it. */
+  /** JSON has one for each member, whether or not a later member replaces it. */
   readonly colons: number
   readonly hasLongNumber: boolean
   readonly hasEscapedName: boolean
@@ -94,7 +94,7 @@ function endOfString(text: string, from: number): number {
   return text.length
 }
 
-/** Members of all objects in a value. A text with more colons than this had a member that another one replaced. */
+/** Members of all objects in a value. A text with more colons than this had a member twice. */
 function memberCount(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   const inner = Object.values(value)

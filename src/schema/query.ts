@@ -19,7 +19,9 @@ export class QueryReader<Schema extends TObject> {
     this.#check = new SchemaCheck(schema, 'the query')
   }
 
-  /** `query` is what follows the question mark. Throws `VALIDATION_FAILED` with a pointer `/<name>` to each fault. */
+  /**
+   * `query` is the text behind the question mark. Throws `VALIDATION_FAILED` with a pointer `/<name>` to each fault.
+   */
   read(query: string): Static<Schema> {
     const members: Record<string, unknown> = {}
     const seen = new Set<string>()

@@ -5,12 +5,12 @@
 
 import { parseJson } from './lossless.ts'
 
-/** The JSON of a body over several lines, without its secrets; undefined for what is no JSON. */
+/** The JSON of a body over several lines, without its secrets; undefined for a body that is no JSON. */
 export function redactedJson(body: Uint8Array): string | undefined {
   try {
     return printed(withoutSecrets(parseJson(body), false), '')
   } catch {
-    // Not a part of it either: what is no JSON has no names by which to tell a secret.
+    // Not a part of it either: without JSON's names, nothing tells which part is a secret.
     return undefined
   }
 }

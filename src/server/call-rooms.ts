@@ -38,7 +38,7 @@ export interface CallRoomsDeps {
   readonly metrics: Pick<Metrics, 'callCommands'>
   /** See `CallRoomDeps`. */
   readonly mediaRoom?: CallRoomDeps['mediaRoom']
-  /** Told what is decided; absent but in development. */
+  /** Called with each decision; absent but in development. */
   readonly devConsole?: Pick<DevConsole, 'onDecided'> | undefined
 }
 

@@ -1,7 +1,6 @@
 /** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
 
 import { join } from 'node:path'
-import type { LiveConnections } from '../../actors/presence.ts'
 import type { Authentication } from '../api/accounts/authentication.ts'
 import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
@@ -16,14 +15,13 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import { messageOf } from '../errors.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
 import { publicKeyRoutes } from '../keyserver/lookups.ts'
-import type { Registration } from '../keyserver/registration.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
-import { GrpcServer } from '../transport/grpc.ts'
+import { GrpcServer, type Register } from '../transport/grpc.ts'
 import { HttpServer } from '../transport/http.ts'
 import type { ServedRequest } from '../transport/http-deps.ts'
 import type { Newcomers } from '../transport/newcomers.ts'
@@ -31,25 +29,13 @@ import type { OpenConnections } from '../transport/open-connections.ts'
 import { statusOf } from '../transport/problem.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import { StompTcpServer } from '../transport/stomp-tcp.ts'
-import type { Stores } from './application-stores.ts'
-import type { CallRooms } from './call-rooms.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process/process.ts'
 import { VERSION } from './process/version.ts'
 import type { Reads } from './reads.ts'
 import { type Config, ConfigError } from './settings/config.ts'
 import type { Signalling } from './signalling.ts'
-import type { Application } from './writer/writes.ts'
-
-export interface StartedApplication extends Application {
-  readonly stores: Stores
-  readonly rooms: CallRooms
-  readonly liveConnections: LiveConnections
-  readonly authentication: Authentication
-  readonly signalling: Signalling
-}
-
-export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
+import type { StartedApplication } from './writer/application.ts'
 
 /** The log as a process serves it. */
 export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'vrf'>

@@ -1,6 +1,6 @@
 /**
  * Opens the store and the log in it: reads the keys, checks that the log is ours to go on with, or makes a new one.
- * Joins parts of `store` and `keyserver`; `start.ts` starts what works on them.
+ * Joins parts of `store` and `keyserver`; `start.ts` starts the parts that use them.
  */
 
 import { getSystemErrorName } from 'node:util'
@@ -56,7 +56,7 @@ export function openCopy(context: Process): Promise<LmdbStore> {
   })
 }
 
-/** Opens the log in the store of a node, which is the writer from now on and has all changes. Throws as `openLog`. */
+/** Opens the log in the store of a node that has become the writer and has all changes. Throws as `openLog`. */
 export function openCopiedLog(
   context: Process,
   database: LmdbStore,
@@ -158,7 +158,7 @@ function checkPages(path: string, startedAtMs: number, logger: Process['logger']
   logger.info({ event: 'store-walked', ...walk })
 }
 
-/** Over a damaged row the server starts, since all else is served: what rests on that row is refused. */
+/** Over a damaged row the server still starts, and refuses only operations that need that row. */
 function checkStoredRows(database: LmdbStore, startedAtMs: number, logger: Process['logger']): void {
   const endsAtMs = Math.min(performance.now() + ROWS_MS_MAX, startedAtMs + WALK_MS_MAX)
   const { told, ...rows } = checkRows(database, { mayGoOn: () => performance.now() < endsAtMs })

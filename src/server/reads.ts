@@ -1,4 +1,4 @@
-/** What every process that serves clients answers from the store by itself: reads, public facts, the pages of share links. */
+/** Reads, public facts and pages of share links: every process that serves clients answers them from the store. */
 
 import type { Authentication } from '../api/accounts/authentication.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
@@ -26,7 +26,7 @@ export interface Serving {
   readonly publicUrl: () => string
   /** See `ApiDeps`. */
   readonly admit?: ApiDeps['admit']
-  /** Told whose request it is; absent but in development. */
+  /** Shows the requester; absent but in development. */
   readonly onRequester?: (
     request: { readonly requestId: string },
     requester: { readonly userId: UserId; readonly deviceId?: DeviceId },
@@ -55,7 +55,7 @@ export function openReads(serving: Serving): Reads {
   }
 }
 
-/** What admits devices to the rooms of a gateway, in every process: tokens follow from the settings. */
+/** Admits devices to a gateway's rooms, alike in every process: tokens follow from the settings. */
 export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['admit'] {
   return janus && new RoomTokens(janus).admit
 }

@@ -1,4 +1,4 @@
-/** A server from its settings to its stop. It builds every part and joins them, and holds no rule. */
+/** A server from its settings to its stop. Builds and joins every part, and holds no rule. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffle } from '../domain/shuffle.ts'
@@ -30,12 +30,12 @@ import type { Ready, RunningServer, StartDeps } from './process/running-server.t
 import type { Stops } from './process/stages.ts'
 import { stopProcess } from './process/stop-process.ts'
 import { VERSION } from './process/version.ts'
-import type { Alone, MachineRole, WriterOfFronts } from './role.ts'
+import type { Alone, MachineRole, ServerInRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
 import { startWriter, type Writer } from './writer/writer.ts'
 
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
-export async function start(config: Config, deps: StartDeps): Promise<RunningServer> {
+export async function start(config: Config, deps: StartDeps): Promise<ServerInRole> {
   if (config.isDevelopment) await finishReset(config.dataFolder)
   const context = new Process(config, deps.logger, deps.say)
   if (config.node !== undefined) {
@@ -55,7 +55,7 @@ interface Machine {
   readonly newcomers: Newcomers
   readonly connections: OpenConnections
   readonly ofConsole: readonly HttpRoute[]
-  /** All that is answered over HTTP but files of the log. */
+  /** Every HTTP route but the log's files. */
   readonly routes: readonly HttpRoute[]
 }
 
@@ -82,7 +82,7 @@ async function openMachine(
   return { context, system, addresses, writer, newcomers, connections, ofConsole, routes }
 }
 
-async function startAlone(machine: Machine): Promise<RunningServer> {
+async function startAlone(machine: Machine): Promise<ServerInRole> {
   const { context, addresses, writer, newcomers, connections, routes } = machine
   const { config, metrics } = context
   const { publicUrl } = addresses
@@ -105,7 +105,7 @@ async function startAlone(machine: Machine): Promise<RunningServer> {
   )
 }
 
-async function startWithFronts(machine: Machine): Promise<RunningServer> {
+async function startWithFronts(machine: Machine): Promise<ServerInRole> {
   const { context, system, addresses, writer, ofConsole, routes } = machine
   const { database, published } = writer.log
   const desks = new FrontDesks({
@@ -119,7 +119,7 @@ async function startWithFronts(machine: Machine): Promise<RunningServer> {
     ...{ context, system, database, addresses },
     head: () => published.head,
     routes: ofConsole,
-    // On one machine the store is never old.
+    // On one machine the store is always current.
     onPoll: () => undefined,
   }
   const fronts = new Fronts(deps, { kind: 'here', desks })
@@ -136,7 +136,7 @@ async function startWithFronts(machine: Machine): Promise<RunningServer> {
   )
 }
 
-/** All servers but that of the public port. */
+/** All servers but the public port's. */
 function innerServers(
   { context, writer, connections }: Machine,
   frontsMetrics: () => readonly ProcessMetrics[] | Promise<readonly ProcessMetrics[]>,
@@ -176,7 +176,7 @@ async function open(
   addresses.opened(await openPorts(ports, { takesNext: config.isDevelopment, say: sayTaken }))
 }
 
-class MachineServer implements RunningServer {
+class MachineServer implements ServerInRole {
   readonly ready: Ready
   readonly renewCertificates: RunningServer['renewCertificates']
   readonly #machine: Machine

@@ -12,8 +12,8 @@ import { ConfigError } from './settings/config.ts'
 import { policyFault } from './settings/witness-settings.ts'
 
 /**
- * Shows what was shown before, and the newest head to the witnesses. Undefined without a policy. Throws `ConfigError` for a
- * policy of another log, and where a witness has cosigned what this log is no extension of.
+ * Shows the head shown before, and the newest head to the witnesses. Undefined without a policy. Throws `ConfigError` for a
+ * policy of another log, and where a witness has cosigned a head that this log doesn't extend.
  */
 export async function startWitnessing(
   { config, world, metrics, logger }: Process,

@@ -8,7 +8,7 @@ import type { StompVersion } from './frame.ts'
 
 /**
  * A name or value as it was before it was escaped; undefined for an escape that the version does not define, also for
- * a backslash at the end. One pass from left to right, so that an escaped backslash never escapes what follows.
+ * a backslash at the end. One pass from left to right, so that an escaped backslash never escapes the next character.
  */
 export function decodeHeader(text: string, version: StompVersion): string | undefined {
   let at = version === '1.0' ? -1 : text.indexOf('\\')

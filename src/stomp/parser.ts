@@ -26,7 +26,7 @@ import { WordTable } from './word-table.ts'
 
 /** Reads the frames of one client. Between frames it holds no memory but its own fields. */
 export class StompParser {
-  /** The rules for what comes next; undefined until a CONNECT has been read, and nothing is unescaped so far. */
+  /** The rules for the next frames; undefined until a CONNECT has been read, and before that nothing is unescaped. */
   version: StompVersion | undefined = undefined
   /** Octets of a frame from command to NUL, exclusive. The owner raises it after CONNECT. */
   frameBytesMax: number = FRAME_BYTES_BEFORE_CONNECT_MAX
@@ -58,7 +58,10 @@ export class StompParser {
     return this.#held.length + this.#linesBytes
   }
 
-  /** Lends a chunk, until `next` returns undefined or the caller gives up reading; what was fed before is read. */
+  /**
+   * Lends a chunk, until `next` returns undefined or the caller gives up reading. Call it once the chunk before has
+   * been read.
+   */
   feed(chunk: Uint8Array): void {
     assert(this.#at === this.#chunk.length, 'a chunk was fed before the last one was read')
     this.#chunk = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
@@ -66,8 +69,8 @@ export class StompParser {
   }
 
   /**
-   * The next frame that is complete; undefined when there is none in what has been fed, and then the chunk is the
-   * caller's again. Throws a `FrameRefusal` for a frame that breaks a rule or a limit, and again whenever it is asked.
+   * The next complete frame; undefined when the octets fed so far have none, and then the chunk is the caller's again.
+   * Throws a `FrameRefusal` for a frame that breaks a rule or a limit, and again whenever it is asked.
    */
   next(): Frame | undefined {
     if (this.#refusal !== undefined) throw this.#refusal
@@ -288,7 +291,7 @@ export class StompParser {
     this.#heldBytes = 0
   }
 
-  /** Keeps [start, end) of the chunk behind what is held, in room for at most `bytesMax`, doubled as it fills. */
+  /** Keeps [start, end) of the chunk behind the octets held, in room for at most `bytesMax`, doubled as it fills. */
   #hold(start: number, end: number, bytesMax: number): void {
     const bytes = this.#heldBytes + end - start
     if (bytes > this.#held.length) {

@@ -1,7 +1,7 @@
 /**
- * Frames to octets (STOMP 1.2, "Augmented BNF"): exact in what is sent. Lines end in LF, names and values are escaped
- * as the receiver's version has it, a body comes with its content-length, and a frame ends in NUL with nothing after
- * it, because one frame is one WebSocket message.
+ * Frames to octets (STOMP 1.2, "Augmented BNF"): exact in every octet sent. Lines end in LF, names and values are
+ * escaped in the receiver's version, a body comes with its content-length, and a frame ends in NUL with nothing
+ * after it, because one frame is one WebSocket message.
  */
 import { isUtf8 } from 'node:buffer'
 import { assert } from '../errors.ts'

@@ -29,7 +29,7 @@ export function readBodyHeaders(req: uWS.HttpRequest, method: string): BodyHeade
   return { contentLength: length, contentType: type, contentEncoding: encoding, fault: faultOfKept() }
 }
 
-/** As `fault`, for a WebSocket upgrade: what follows it are frames. */
+/** As `fault`, for a WebSocket upgrade: frames follow it, no body. */
 export function upgradeFault(req: uWS.HttpRequest): string | undefined {
   const { fault, contentLength } = readBodyHeaders(req, 'GET')
   if (fault !== undefined) return fault

@@ -29,7 +29,7 @@ export interface Connection {
    * most 123 bytes; hard when that takes longer than `LINGER_MS`. May call `onClosed` before it returns.
    */
   end(code: number, reason: string): void
-  /** Ends the connection now; what is unsent is lost. May call `onClosed` before it returns. */
+  /** Ends the connection now; unsent bytes are lost. May call `onClosed` before it returns. */
   close(): void
 }
 
@@ -39,7 +39,7 @@ export interface ConnectionEvents {
   onBytes(bytes: Uint8Array): void
   /**
    * The kernel has taken bytes that it had left at the end of an earlier turn, or some of `BACKLOG_BYTES` and more;
-   * `bufferedBytes` says what is left. Lesser frames that leave with their turn are not told of.
+   * `bufferedBytes` is the rest. Not called for smaller frames that leave with their turn.
    */
   onDrain(): void
   /**

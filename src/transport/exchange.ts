@@ -140,7 +140,7 @@ export class Exchange implements HttpRequest {
     } catch (error) {
       this.#fail(error)
     }
-    // Each of these costs a call into uWebSockets: who has been answered by now is spared them (`bench/user.ts`).
+    // Each of these costs a call into uWebSockets: a request answered by then is spared them (`bench/user.ts`).
     if (!this.#isOver) this.#outlive(req)
     this.#req = undefined
   }

@@ -55,7 +55,7 @@ export interface GrpcWaits {
   readonly requestMs: number
   /** From connecting until the client is asked to connect anew. */
   readonly connectionMs: number
-  /** From there until what is left of the connection is cut. */
+  /** From there until the rest of the connection is cut. */
   readonly graceMs: number
 }
 
@@ -106,7 +106,7 @@ export class GrpcServer {
     })
   }
 
-  /** From now on new connections get this certificate, and callers are judged by this authority; open ones go on. */
+  /** New connections get this certificate, and this authority judges their clients; open ones go on. */
   renewCertificate({ certificate, key, clientAuthority }: Omit<GrpcTls, 'clientPins'>): void {
     // Choice: the method that grpc-js keeps for its own credentials. Those with a provider, which are public and
     // experimental, forget the ciphers at each renewal.
@@ -135,7 +135,7 @@ export class GrpcServer {
     })
   }
 
-  /** Answers a call whose request is not whole in time; what comes of it later reaches no handler. */
+  /** Answers a call whose request is not whole in time; messages that come later reach no handler. */
   #awaitRequest(call: grpc.ServerInterceptingCallInterface, deadlineMs: number): grpc.ServerInterceptingCall {
     const startedAtMs = performance.now()
     let isLate = false

@@ -59,7 +59,7 @@ export class HttpServer {
   }
 
   /**
-   * From now on new connections get the certificate of these files, which have been tried; those that are open go on. Two
+   * New connections get the certificate of these files, which have been tried; open ones go on. Two
    * apps listen on a port at once for a moment: uWebSockets.js can't exchange the certificate of one. Rejects where the port was
    * chosen by the kernel: uWebSockets.js shares only those that it was told.
    */
@@ -73,7 +73,7 @@ export class HttpServer {
       throw error
     }
     this.#apps.push(app)
-    // Let connections made by now in; closing the socket would reset them.
+    // Let pending connections in; closing the socket would reset them.
     await setImmediate()
     for (const { socket } of before) uWS.us_listen_socket_close(socket)
   }

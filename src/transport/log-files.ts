@@ -24,7 +24,7 @@ export function serveFile(res: uWS.HttpResponse, req: uWS.HttpRequest, site: Fil
   if (method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== '') return sendPreflight(res, isTls)
   if (method !== 'GET' && method !== 'HEAD')
     return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n', { method: 'GET', isTls })
-  // One spelling per resource: a path with a query is another one (contract 9).
+  // One spelling per resource: a path with a query is another resource (contract 9).
   const query = req.getQuery()
   if (query !== '' && query !== undefined) return sendNone(res, { method, isTls })
   const asked = {

@@ -1,13 +1,13 @@
 /**
- * Work for clients that are not signed in yet: a new connection's first bytes, with TLS its handshake, and its CONNECT. Each turn
- * of the event loop does a few pieces of it; the rest waits. So turns stay short when thousands of clients come back at
- * once, and those that are connected are served in between. CONNECTs go first: they end what has begun. Networks take turns,
- * so a crowd from one does not keep another waiting.
+ * Work for clients that are not signed in yet: a new connection's first bytes, with TLS its handshake, and its CONNECT.
+ * Each turn of the event loop does a few pieces of it; the rest waits. So turns stay short when thousands of clients
+ * come back at once, and those that are connected are served in between. CONNECTs go first: they complete a connection.
+ * Networks take turns, so a crowd from one does not keep another waiting.
  */
 
 /** A connection that uWebSockets.js has accepted and not read yet. */
 export interface NewConnection {
-  /** From now on its bytes stay in the kernel, and no timeout ends it. */
+  /** Its bytes stay in the kernel until `resume`, and no timeout ends it. */
   pause(): unknown
   resume(): unknown
   /** Once the handler was called the connection must not be touched. A later handler replaces it. */

@@ -147,7 +147,7 @@ export function idSequence(): () => string {
   return () => `${name}-${(++count).toString(36)}`
 }
 
-/** How many files the process may have open, as Linux says; elsewhere what is usual. */
+/** How many files the process may have open, as Linux says; elsewhere a usual number. */
 function openFilesMax(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1')

@@ -54,7 +54,7 @@ function retrySeconds(requestId: string): number {
 }
 
 /**
- * Nothing is left of what is counted, for so many seconds, and how much there is of it in a time
+ * A quota that is used up: for how many seconds, its name, and its size in a time
  * (draft-ietf-httpapi-ratelimit-headers-11: informative).
  */
 function rateHeaders(scope: unknown, retryIn: number, quota: Quota | undefined): [string, string][] {

@@ -1,6 +1,6 @@
 /**
  * What a WebSocket and a TCP connection have in common: the frames of a loop turn are collected and written together,
- * unsent bytes are counted, the end waits for what was sent before it, and nothing happens after the close.
+ * unsent bytes are counted, the end waits for earlier frames, and nothing happens after the close.
  *
  * The end is never made inside `end`. So a session is not called back while it is at work, no other socket is corked
  * at that time, and a close frame is written only when nothing is unsent: uWebSockets drops close frames that find too

@@ -4,7 +4,7 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { SignalError } from '../errors.ts'
 import { type RegisterRequest, RegisterRequestSchema, RegisterResponseSchema } from './kt_service_pb.ts'
 
-/** Throws `MALFORMED` for what is not a RegisterRequest. */
+/** Throws `MALFORMED` for bytes that are no RegisterRequest. */
 export function parseRegisterRequest(bytes: Uint8Array): RegisterRequest {
   try {
     return fromBinary(RegisterRequestSchema, bytes)

@@ -84,7 +84,7 @@ export function networkOf(address: Uint8Array): string {
   return Buffer.from(address.subarray(0, 8)).toString('latin1')
 }
 
-/** Four or 16 bytes; undefined for what is no address. */
+/** Four or 16 bytes; undefined for any other text. */
 export function parseAddress(text: string): Uint8Array | undefined {
   const version = text.includes('%') ? 0 : isIP(text)
   if (version === 0) return undefined

@@ -57,7 +57,7 @@ t.test('a dropped connection hears nothing, however many subscriptions it had', 
   t.equal(topic.subscriberCount, 0)
 })
 
-t.test('a connection whose process is gone is dropped and hears nothing', async t => {
+t.test('a connection of a lost process is dropped and hears nothing', async t => {
   const nodes = linkedNodes()
   const { system, link } = nodes.writer
   const topic = new LiveTopic('x')

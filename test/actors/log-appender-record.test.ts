@@ -1,4 +1,7 @@
-/** The log appender with a head file: what waits for it, a crash on either side of it, and one that can't be written. */
+/**
+ * The log appender with a head file: replies wait for it, crashes on either side of it, and a file that can't be
+ * written.
+ */
 
 import assert from 'node:assert'
 import t from 'tap'
@@ -12,7 +15,7 @@ const NO_ROOM = 28
 /** More than the pause before an actor that was dropped with work under way is built again. */
 const PAUSE_MS = 300
 
-/** A head file whose writes end when the test says so; `recorded` is what is in it. */
+/** A head file with writes that end when the test says so; `recorded` is its content. */
 class HeldHeadFile {
   recorded: LogHead | undefined
   readonly #writes: { head: LogHead; resolve: () => void; reject: (error: Error) => void }[] = []

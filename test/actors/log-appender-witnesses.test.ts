@@ -1,4 +1,4 @@
-/** The log appender with witnesses: what waits for their quorum, and what becomes of it when that is lost. */
+/** The log appender with witnesses: registrations wait for their quorum, and survive its loss. */
 
 import t from 'tap'
 import type { LogHead } from '../../src/log/checkpoint.ts'
@@ -22,7 +22,7 @@ class HeldWitnesses {
 interface Witnessed {
   readonly stage: AppenderStage
   readonly witnesses: HeldWitnesses
-  /** The newest head, or another one that was submitted, is cosigned. */
+  /** The witnesses cosign the newest head, or an earlier submitted one. */
   cosign(at?: number): Promise<void>
   lose(): Promise<void>
 }
@@ -147,7 +147,7 @@ t.test('a start with more than was shown answers and appends nothing until that 
   )
 })
 
-t.test('after a failed commit it goes on from what is durable, shown or not', async t => {
+t.test('after a failed commit it goes on from the durable entries, shown or not', async t => {
   const { stage, witnesses, cosign } = await open(databaseWith(freshKeys(0, 3)))
   const [first, second] = freshKeys(3, 2)
   stage.ask(first!)

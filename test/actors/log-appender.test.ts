@@ -73,7 +73,7 @@ t.test('a key that was replaced is appended anew', async t => {
   t.same(faultsOfStore(stage.store, log), [])
 })
 
-t.test('a device whose hash begins like another one has keys of its own', async t => {
+t.test('two devices with hashes that begin alike have separate keys', async t => {
   const first = deviceOf(0)
   // The lookup index tells hashes apart by 16 bytes.
   const vrfHash = Uint8Array.from(first.vrfHash)
@@ -86,7 +86,7 @@ t.test('a device whose hash begins like another one has keys of its own', async 
   t.match(stage.store.identity(1), { userId: 77n, deviceId: 7n, previousIndex: undefined, earlierKeys: 0 })
 })
 
-t.test('what arrives while a batch is written goes into the next one', async t => {
+t.test('keys that arrive during a write go into the next batch', async t => {
   const stage = new AppenderStage(databaseWith([]))
   for (let round = 0; round < 4; round++) {
     stage.ask(...freshKeys(round * 10, 10))

@@ -128,7 +128,7 @@ t.test('what failed is tried again after pauses that grow, or as long as the oth
   }
 })
 
-t.test('what is refused, or too late, is not tried again', async t => {
+t.test('a message that is refused, or too late, is not tried again', async t => {
   const { sendings, until, add, dueTimes, tried, world } = makeOutbox(t)
   await add(mail('refused@b.example', LATER), mail('late@b.example', world.nowMs()))
   await until(() => sendings.length === 1)
@@ -147,7 +147,7 @@ t.test('a code is not tried again when the next try would come too late', async 
   t.equal(sendings.length, 1)
 })
 
-t.test('what is not to be tried often is tried so often, a second apart', async t => {
+t.test('a message with few tries gets exactly those, a second apart', async t => {
   const { sendings, until, add, world, dueTimes, tried } = makeOutbox(t)
   await add(mail('a@b.example', LATER))
   const retry = { kind: 'retry', reason: 'network', triesMax: 2 } as const
@@ -195,7 +195,7 @@ t.test('one channel that hangs holds up no other', async t => {
   t.equal(sendings.length, 6)
 })
 
-t.test('a restart sends what had no outcome', async t => {
+t.test('a restart sends messages without an outcome', async t => {
   const folder = t.testdir()
   const first = makeOutbox(t, { folder })
   await first.add(mail('a@b.example', LATER), mail('b@b.example', LATER))
@@ -228,7 +228,7 @@ t.test('when the store can not note the outcome the message is sent again, not l
   t.same(tried, ['mail sent', 'mail sent'])
 })
 
-t.test('what waits can not be read in the store’s file', async t => {
+t.test('waiting messages are unreadable in the store’s file', async t => {
   const { add, database, until, dueTimes } = makeOutbox(t)
   await add({
     channel: 'mail',
@@ -396,7 +396,7 @@ t.test('a provider that is out holds up no other', async t => {
   t.same(sendings[0]!.to, 'apns')
 })
 
-t.test('what is wrong with one message holds up no other', async t => {
+t.test('a fault of one message holds up no other', async t => {
   const { sendings, until, add } = makeOutbox(t)
   await add(mail('greylisted@b.example', LATER))
   await until(() => sendings.length === 1)

@@ -115,7 +115,7 @@ function newPages(t: Test, people: number) {
     const context = await browser.newContext()
     t.teardown(() => context.close())
     const page = await context.newPage()
-    // React tells of misuse there, such as of a view that is another one each time.
+    // React reports misuse there, such as a view that is a new object each time.
     page.on('console', message => {
       const text = message.text()
       if (message.type() === 'error' && !text.startsWith('Failed to load resource')) t.fail(text)
@@ -168,7 +168,7 @@ t.test('a device waits, and is approved', { skip: skipWithoutChromium }, async t
   await button(phone, 'Approve').waitFor({ state: 'detached' })
 })
 
-t.test('a user does not see what belongs to the last one', { skip: skipWithoutChromium }, async t => {
+t.test('a user does not see the last user’s data', { skip: skipWithoutChromium }, async t => {
   const open = newPages(t, 2)
   const [ann, bob] = [await open(0), await open(1)]
   await befriend(ann, bob)

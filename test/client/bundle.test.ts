@@ -14,7 +14,7 @@ log.grow(3)
 log.register(1n, 1n)
 log.grow(40)
 
-/** Loads a bundle where there is nothing but the language itself and what is handed in. */
+/** Loads a bundle into a world of only the language itself and `globals`. */
 function load({ code }: Bundle, globals: object): Client {
   const context = createContext(globals)
   runInContext(Buffer.from(code).toString(), context)

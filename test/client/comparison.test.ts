@@ -12,7 +12,7 @@ const checkpoint = { origin, treeSize: log.size, rootHash: toBase64(log.root()),
 const ann = { userId: 2n ** 53n - 1n, listHash: toBase64(new Uint8Array(32).fill(251)) }
 const bob = { userId: 7n, listHash: toBase64(new Uint8Array(32).fill(2)) }
 
-t.test('both people see one code of sixty digits, and another one for any other list', async t => {
+t.test('both people see one code of sixty digits, and a different code for any other list', async t => {
   const code = comparisonCode(ann, bob)
   t.equal(
     code,

@@ -116,7 +116,7 @@ class House {
     return new ContactDevices(this.client, store, this.readLists)
   }
 
-  /** The kind of what is asked about Ann's keys, if anything is. */
+  /** The kind of question about Ann's keys, if there is any. */
   async asks(user: NamedUser) {
     const verdict = await this.contact.verify(user)
     return verdict.kind === 'verified' ? verdict.question?.kind : verdict.kind

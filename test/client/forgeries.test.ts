@@ -49,7 +49,7 @@ function proofUnderIdentity(input: Uint8Array): Uint8Array {
   return proof
 }
 
-/** A store that tells what was put into it last. */
+/** A store that reports the value put into it last. */
 class WatchedStore {
   kept: KeptCheckpoint | undefined
 

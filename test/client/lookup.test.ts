@@ -65,7 +65,7 @@ t.test('ids are taken as bigint and as text, and nothing else is an id', async t
   }
 })
 
-t.test('each check refuses what is wrong at it, and is named', async t => {
+t.test('each check refuses its own fault, and is named', async t => {
   const other = lookups.find(({ claim: { userId } }) => userId !== claim.userId)!
   const hash = Buffer.alloc(32).toString('base64')
   const verifier = parseVerifierKey(published.vkey)

@@ -16,7 +16,7 @@ function head(treeSize: number, { tree } = log): TreeHead {
   return { treeSize, rootHash: tree.root(0, treeSize) }
 }
 
-/** Serves the tiles of a log, keeps what was asked for, and changes what `change` wants changed. */
+/** Serves the tiles of a log, keeps the requests, and alters answers by `change`. */
 function tileServer(change: (bytes: Uint8Array, path: string) => Uint8Array = bytes => bytes, served = log) {
   const asked: string[] = []
   const fetchTile = async (tile: Tile) => {
@@ -41,7 +41,7 @@ t.test('an old tree is found to be the beginning of each newer one', async t => 
   t.same(failed, [])
 })
 
-t.test('an old tree that is another one is inconsistent, not a bad tile', async t => {
+t.test('a different old tree is inconsistent, not a bad tile', async t => {
   const failed: string[] = []
   for (const oldSize of SIZES.filter(size => size > 300)) {
     for (const newSize of SIZES.filter(size => size >= oldSize)) {

@@ -16,7 +16,7 @@ async function start(t: Test): Promise<ApnsStandIn> {
   return apns
 }
 
-/** A sender whose both environments are the stand-in, under two names. */
+/** A sender with the stand-in as both environments, under two names. */
 function senderTo(t: Test, apns: ApnsStandIn, options: Partial<ApnsOptions> = {}): ApnsSender {
   const { key, keyId, teamId, ca, port } = apns
   const hosts = { production: 'localhost', development: '127.0.0.1' }

@@ -226,7 +226,7 @@ t.test('the environment of Apple that knew the token is remembered when it is an
   t.same(environments, ['development'])
 })
 
-t.test('what is shown of a push has the kind of its payload, and the headers as they are sent', async t => {
+t.test('a shown push has the kind of its payload, and the headers as they are sent', async t => {
   const apple = open()
   await apple.tell(
     { kind: 'call_cancelled', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS },

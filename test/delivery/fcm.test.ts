@@ -129,7 +129,7 @@ t.test('a purchase that fails is a retry, and the next send buys anew', async t 
   t.same(await sender.send(PUSH), { kind: 'sent' })
 })
 
-t.test('an account whose key is not an RSA key is refused at the start', async t => {
+t.test('an account without an RSA key is refused at the start', async t => {
   const fcm = await start(t)
   const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
   for (const private_key of ['', 'not a key', ecKey.export({ type: 'pkcs8', format: 'pem' }).toString()]) {

@@ -181,7 +181,7 @@ t.test('a local part that SMTP wants in quotes gets them, and stays the same mai
   t.same(sink.mails[0]!.to, ['".a..b."@example.com'])
 })
 
-t.test('what is more than one address, or none, is refused without a word to the server', async t => {
+t.test('a text with several addresses, or none, is refused without a word to the server', async t => {
   const sink = await start(t)
   const sender = senderTo(t, sink.url)
   const bad = [

@@ -6,7 +6,7 @@ import * as texts from '../../src/delivery/texts.ts'
 
 const LANGUAGES: readonly Language[] = ['en', 'vi', 'de']
 const APP = { appName: 'Callsign' }
-/** The basic alphabet of an SMS (3GPP TS 23.038, 6.2.1), without what takes two places. */
+/** The basic alphabet of an SMS (3GPP TS 23.038, 6.2.1), without characters that take two places. */
 const GSM = /^[@£$¥èéùìòÇ\nØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà]*$/
 
 t.test('the best language is the one that is wanted most', async t => {

@@ -12,13 +12,13 @@ t.test('a version below its platform’s minimum hears the minimum', async t => 
   t.equal(requirement('android/2.0.9 (2000009)'), 'android/2.0.10')
 })
 
-t.test('the minimum and what is newer are served', async t => {
+t.test('the minimum and newer versions are served', async t => {
   for (const recent of ['ios/1.4.0', 'ios/1.4', 'ios/1.4.2 (214)', 'ios/1.10.0', 'ios/2', 'android/2.0.10']) {
     t.equal(requirement(recent), undefined, recent)
   }
 })
 
-t.test('a platform without a minimum and what has another form are served', async t => {
+t.test('a platform without a minimum and a text of another form are served', async t => {
   const others = [
     '',
     'ios',

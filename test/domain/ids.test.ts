@@ -1,4 +1,4 @@
-/** Ids: what is read as a uint64, and what new ids look like. */
+/** Ids: reading a uint64, and the form of new ids. */
 import fc from 'fast-check'
 import t from 'tap'
 import { newId, parseUint64 } from '../../src/domain/ids.ts'

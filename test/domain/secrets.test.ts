@@ -1,4 +1,4 @@
-/** Keys derived for one use each, and what is sealed with one of them. */
+/** Keys derived for one use each, and sealing with one of them. */
 
 import { hkdfSync } from 'node:crypto'
 import fc from 'fast-check'
@@ -33,7 +33,7 @@ t.test('a secret of less than 32 bytes is refused', async t => {
   t.throws(() => deriveSecrets(Buffer.alloc(31)), /32 bytes/)
 })
 
-t.test('what is sealed opens as it was, and shows nothing of it', async t => {
+t.test('sealed bytes open as they were, and show nothing', async t => {
   checkProperty(t, [fc.uint8Array({ maxLength: 200 })], plain => {
     const sealed = seal(KEY, 'test', IV, plain)
     const isHidden = plain.length < 8 || Buffer.from(sealed).indexOf(plain) === -1

@@ -83,7 +83,7 @@ t.test('a chain is served whole and has a pin per certificate, the server’s ow
   t.equal((await pin('--url', server.http)).stdout, expected)
 })
 
-t.test('what has no certificate to pin is exit 2 and a sentence', async t => {
+t.test('a server without a certificate to pin is exit 2 and a sentence', async t => {
   const { http } = await start(t, {})
   const withoutTls = http.replace('http:', 'https:')
   for (const args of [

@@ -128,7 +128,7 @@ function openForMany(dataFolder: string): Promise<OpenServer> {
   return openServer({ dataFolder, environment: environmentForMany() })
 }
 
-t.test('SIGTERM answers what was asked, and what it answered is there after the next start', async t => {
+t.test('SIGTERM answers open requests, and their changes are there after the next start', async t => {
   const dataFolder = t.testdir()
   const server = await startForMany(dataFolder)
   const people = await signInMany(server.http)

@@ -1,5 +1,5 @@
 /**
- * Attacks of a hostile operator, against a real server whose answers are changed on the way: each is refused, or leaves a trail
+ * Attacks of a hostile operator, against a real server with answers changed on the way: each is refused, or leaves a trail
  * that the victim's own app shows at its next check. SECURITY.md has the whole table, with the tests of the rest.
  */
 

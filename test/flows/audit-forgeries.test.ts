@@ -30,7 +30,7 @@ async function auditFiles(t: Test, files: LogFiles): Promise<AuditOutcome> {
   return audit({ url: server.url, stateFile: newStateFile(t) })
 }
 
-/** An audit of the usual log at `size`, then one of what is served next. */
+/** An audit of the usual log at `size`, then one of the files in `next`. */
 async function auditTwice(t: Test, size: number, next: LogFiles) {
   const server = await serveFiles(t, logFilesOf(entriesOf(size)))
   const stateFile = newStateFile(t)

@@ -81,7 +81,7 @@ t.test('a larger or smaller tree there of the same history is fine', async t => 
   }
 })
 
-t.test('a source that is down: 2, and what was checked is remembered', async t => {
+t.test('a source that is down: 2, and checks that passed are remembered', async t => {
   const outcome = await audit({
     url: main.url,
     stateFile: newStateFile(t),

@@ -228,7 +228,7 @@ t.test('Retry-After is waited for, in seconds or as a date', async t => {
 t.test('a Retry-After of no time at all does not have a busy server asked without a pause', async t => {
   const busy = only('checkpoint', response => response.writeHead(503, { 'retry-after': '0' }).end())
   const { requests } = await auditWith(t, busy, { ...IMPATIENT, backOffMs: 100 })
-  // After at least 50, 100 and 200 ms; the next pause would be longer than what is left.
+  // After at least 50, 100 and 200 ms; the next pause would be longer than the rest.
   t.ok(requests.length <= 4, `asked ${requests.length} times`)
 })
 
@@ -274,10 +274,13 @@ t.test('a log can not tell an auditor from a client by the headers of a request'
   )
 })
 
-t.test('bodies are asked for plain from the same machine, and from another one as `fetch` asks', async t => {
-  const acceptedFrom = (url: string) => headersFor(new URL(url))['accept-encoding']
-  for (const url of ['http://127.0.0.1:80/', 'https://localhost/log', 'http://[::1]/'])
-    t.equal(acceptedFrom(url), 'identity', url)
-  t.equal(acceptedFrom('http://kt.example.org/'), 'gzip, deflate')
-  t.equal(acceptedFrom('https://kt.example.org/'), 'br, gzip, deflate')
-})
+t.test(
+  'bodies are requested plain from the same machine, and from other machines as `fetch` does',
+  async t => {
+    const acceptedFrom = (url: string) => headersFor(new URL(url))['accept-encoding']
+    for (const url of ['http://127.0.0.1:80/', 'https://localhost/log', 'http://[::1]/'])
+      t.equal(acceptedFrom(url), 'identity', url)
+    t.equal(acceptedFrom('http://kt.example.org/'), 'gzip, deflate')
+    t.equal(acceptedFrom('https://kt.example.org/'), 'br, gzip, deflate')
+  },
+)

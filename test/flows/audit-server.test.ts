@@ -84,7 +84,7 @@ t.test(
   },
 )
 
-t.test('a server whose data was rolled back is caught, also when it grows past its old size', async t => {
+t.test('a server with rolled-back data is caught, also when it grows past its old size', async t => {
   const folder = t.testdir({ now: {} })
   const data = join(folder, 'now')
   const backup = join(folder, 'backup')

@@ -43,7 +43,7 @@ interface Answered {
   readonly publicKey: string
 }
 
-/** Registers from eight sides until told to stop; keeps what was answered. */
+/** Registers from eight sides until stopped; keeps the answers. */
 function load(server: OpenServer): { answered: Answered[]; stop(): Promise<void> } {
   const client = new RegisterClient(server.grpc)
   const answered: Answered[] = []
@@ -123,7 +123,7 @@ async function makeLogWithOlderBackup(folder: string): Promise<string> {
 const original = t.testdir()
 const vkey = await makeLogWithOlderBackup(original)
 
-/** A copy of what was made once. */
+/** A copy of the fixture, which is made once. */
 function logWithOlderBackup(t: Test) {
   const folder = t.testdir()
   cpSync(original, folder, { recursive: true })
@@ -280,7 +280,7 @@ t.test(
   },
 )
 
-t.test('a log that went on differently is refused by what was signed first', async t => {
+t.test('a log that went on differently is refused by the checkpoint signed first', async t => {
   const { folder, dataFolder, copy, newest, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
   await restoreWithKeys(copy, restored, dataFolder)
@@ -309,7 +309,7 @@ t.test('a restored development log without its keys says which file is missing',
   t.notOk(existsSync(join(restored, KEYS_FILE)), 'no new keys are made')
 })
 
-t.test('what is in the way, missing or damaged is refused with a sentence, and nothing is left', async t => {
+t.test('files in the way, missing or damaged are refused with a sentence, and nothing is left', async t => {
   const { folder, dataFolder, copy } = logWithOlderBackup(t)
   const full = join(folder, 'full')
   mkdirSync(full)

@@ -113,7 +113,7 @@ t.test('a call that is on goes on after kill -9, and keys that were on their way
   await endStory(t, story, ann, bob)
 })
 
-t.test('what was acknowledged, and what was not, is the same for every way to acknowledge', async t => {
+t.test('every way to acknowledge leaves the same messages acknowledged', async t => {
   const story = await rehearse(t)
   const [ann, bob] = await friends(story)
   await ann.connect()

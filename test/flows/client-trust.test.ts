@@ -1,6 +1,6 @@
 /**
- * Device lists in the development client, in headless Chromium: a device is approved on another one, a user starts over, two
- * people compare, and a server that lies gets nothing out of it.
+ * Device lists in the development client, in headless Chromium: a user approves a device on another device, a user
+ * starts over, two people compare, and a server that lies gets nothing out of it.
  */
 
 import type { Browser, Page, Route } from 'playwright-core'

@@ -201,7 +201,7 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   t.match(await page.locator('.steps').innerText(), /the tree of 265 begins with that of 5/)
 })
 
-t.test('a key whose user is not connected is no fault of the log', long({ skip }), async t => {
+t.test('a key of an unconnected user is no fault of the log', long({ skip }), async t => {
   const server = await startDev(t)
   const page = await openConsole(t, server.http)
   const ann = await DevPerson.signIn(server.http, 'Ann')
@@ -321,7 +321,7 @@ t.test('the simulator obeys the panel, which shows its people', long({ skip }), 
   ])
 })
 
-t.test('a refused request shows at once, with what was sent and answered behind it', { skip }, async t => {
+t.test('a refused request shows at once, with both bodies behind it', { skip }, async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   const panel = page.locator('#requests')

@@ -19,7 +19,7 @@ const server = skip ? undefined : await openServer({ dataFolder: t.testdir() })
 const browser = skip ? undefined : await openBrowser(t)
 t.teardown(() => server?.end())
 
-/** A page that fails the test when it asks for what is not the server's. */
+/** A page that fails the test when it requests another server's files. */
 async function open(t: Test, viewport: { readonly width: number; readonly height: number } = DESKTOP) {
   const { http } = server!
   const permissions = ['clipboard-read', 'clipboard-write']
@@ -103,7 +103,7 @@ t.test('a link to a message opens it and goes there, whatever the filter says', 
   t.equal(await page.getByRole('searchbox').inputValue(), '')
 })
 
-t.test('the filter leaves what has all of its words', long({ skip }), async t => {
+t.test('the filter leaves entries with all of its words', long({ skip }), async t => {
   const { page } = await openEvents(t)
   await page.getByRole('searchbox').fill('encryptedAESKey rejoin')
   t.same(await idsOf(page, '.message'), ['calls/participant_accept_rejoin', 'acceptRejoin/acceptRejoin'])

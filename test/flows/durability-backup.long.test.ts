@@ -1,6 +1,6 @@
 /**
  * D7: a backup that is taken while everybody calls, writes and signs up holds all that was acknowledged before it began,
- * and of nothing only one half; what is restored from a backup is what was backed up, row by row; and devices notice that
+ * and of nothing only one half; a restore gives back the backup, row by row; and devices notice that
  * their inboxes have begun anew.
  */
 
@@ -65,7 +65,7 @@ t.test('a backup that finds no room names its folder, and leaves none of it', as
   t.same(readdirSync(to), [])
 })
 
-t.test('a backup under load is whole and complete, and what is restored is what was backed up', async t => {
+t.test('a backup under load is whole and complete, and a restore gives it back', async t => {
   const folder = t.testdir()
   const at = (name: string) => join(folder, name)
   const load = await KillLoad.start(at('data'))

@@ -21,7 +21,7 @@ const PRLIMIT = '/usr/bin/prlimit'
 const FULL_DISK = ['bash', '-c', 'ulimit -S -f 1500; exec "$@"', '-']
 const ENVIRONMENT = { CALLSIGN_STOMP_TCP_PORT: '0', CALLSIGN_LOG_LEVEL: 'fatal', ...settingsFor(4) }
 
-/** Sends until one is refused; resolves with what was acknowledged, in order, and the last refusal. */
+/** Sends until the server refuses; resolves with the acknowledged ones, in order, and the refusal. */
 async function fill(client: SocketClient): Promise<{ acknowledged: string[]; refusal: ClientFrame }> {
   const acknowledged: string[] = []
   let answer: ClientFrame

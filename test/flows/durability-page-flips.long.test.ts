@@ -41,7 +41,7 @@ t.test(`${FLIPS} damaged pages end in a sentence or a clean report, and no serve
   t.ok(found > 0)
 })
 
-/** People, contacts, calls and what waits for devices. */
+/** People, contacts, calls and messages waiting for devices. */
 async function fill(dataFolder: string): Promise<Person[]> {
   const server = await startServer({ dataFolder, environment })
   const people = await meetPeople(server.http, PEOPLE)

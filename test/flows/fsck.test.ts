@@ -137,7 +137,7 @@ t.test('a changed entry is named, and never repaired', async t => {
   t.equal((await examination(dataFolder)).code, 1, 'it is as it was')
 })
 
-t.test('damage to what is derived is named, repaired, and the server goes on', async t => {
+t.test('damage to derived rows is named, repaired, and the server goes on', async t => {
   const dataFolder = loggedFolder(t)
   await damage(dataFolder, async tables => {
     await tables.change(LOG_TABLES.tiles, tileKey(0, 0), 1_000, 1)

@@ -26,7 +26,7 @@ function vkeyOf({ name, keyId, publicKey }: SignerKey): string {
   return `${name}+${keyId.toString(16).padStart(8, '0')}+${toBase64(Uint8Array.of(4, ...publicKey))}`
 }
 
-/** The log, with checkpoints that `witnesses` have cosigned. `change` may change what is answered. */
+/** The log, with checkpoints that `witnesses` have cosigned. `change` may change answers. */
 async function startMirror(
   t: Test,
   http: string,

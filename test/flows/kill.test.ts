@@ -1,7 +1,7 @@
 /**
- * kill -9 at any moment under load: every answered registration is at its index afterwards, every checkpoint ever served
- * is a prefix of the tree, and the head file is whole and never behind what was shown or answered. `CALLSIGN_KILLS` sets
- * the number of kills (3), `CALLSIGN_SEED` replays their moments.
+ * kill -9 at any moment under load: every answered registration is at its index afterwards, every checkpoint ever
+ * served is a prefix of the tree, and the head file is whole and never behind a checkpoint shown or answered.
+ * `CALLSIGN_KILLS` sets the number of kills (3), `CALLSIGN_SEED` replays their moments.
  */
 
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ interface Answered {
 const KILLS = countOf('CALLSIGN_KILLS', { short: 1, long: 3 })
 const IN_FLIGHT = 24
 
-/** Registers until the server dies; keeps what was answered. */
+/** Registers until the server dies; keeps the answers. */
 async function registerUntilKilled(
   server: RunningServer,
   firstUser: number,

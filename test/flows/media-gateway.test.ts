@@ -1,4 +1,4 @@
-/** Calls whose rooms the server makes at a real Janus: who gets in, who is put out, and what happens when Janus fails. */
+/** Calls with rooms that the server makes at a real Janus: who gets in, who is put out, and failures of Janus. */
 
 import { createSecretKey } from 'node:crypto'
 import { once } from 'node:events'
@@ -350,7 +350,7 @@ t.test(
   },
 )
 
-t.test('feeds whose events were lost are found in the sessions', { skip: skipWithoutJanus }, async t => {
+t.test('feeds with lost events are found in the sessions', { skip: skipWithoutJanus }, async t => {
   const janus = await startJanus(t, join(t.testdir(), 'janus'), { sendsEvents: false })
   const { adminKey, adminSecret, tokenSecret } = janus.secrets
   const admin = new JanusAdmin({ adminUrl: janus.adminUrl, adminSecret })

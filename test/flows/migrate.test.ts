@@ -179,7 +179,7 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     t.match(await follower.ended, { kind: 'startAnew' })
   })
 
-  t.test('what must not move is refused, and no message has the password', async t => {
+  t.test('data that must not move is refused, and no message has the password', async t => {
     const folder = copyOf(t, original)
     const url = await postgres.newDatabase()
     const run = (to: string, dataFolder: string) => migrate(to, dataFolder, url)

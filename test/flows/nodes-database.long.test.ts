@@ -1,4 +1,4 @@
-/** Nodes whose PostgreSQL is killed, slow or read-only, and nodes that are cut off from it or from each other. */
+/** Nodes with a killed, slow or read-only PostgreSQL, and nodes cut off from it or from each other. */
 
 import { once } from 'node:events'
 import t, { type Test } from 'tap'

@@ -1,6 +1,6 @@
 /**
- * The checks of the kill test find what is lost: PostgreSQL gives a node changes or rows that are not those that were
- * acknowledged, and each kind of loss is named.
+ * The checks of the kill test find losses: PostgreSQL gives a node other changes or rows than acknowledged, and the
+ * checks name each kind of loss.
  */
 
 import { rmSync } from 'node:fs'

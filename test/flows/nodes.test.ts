@@ -31,7 +31,7 @@ async function startTwo(t: Test) {
   return { postgres, story, two: await startTwoAgain(), startTwoAgain }
 }
 
-/** Tries until it succeeds: a node that takes over refuses meanwhile. */
+/** Tries until it succeeds: a node refuses while it takes over. */
 async function eventually<Result>(act: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {

@@ -94,7 +94,7 @@ t.test('production names everything that is missing, at once', async t => {
   }
 })
 
-t.test('what is unsafe or unknown refuses to start, by name and without its value', async t => {
+t.test('an unsafe or unknown setting is refused at the start, by name and without its value', async t => {
   const keys = keysOf('kt.example.org/log')
   const other = keysOf('other.example.org/log')
   const cases: [string, boolean, Record<string, string>, RegExp[]][] = [
@@ -347,7 +347,7 @@ t.test('every log line is JSON with an event, and holds no user, key or hash', a
   }
 })
 
-t.test('a server whose log is read no more, or whose log’s disk is full, goes on', async t => {
+t.test('a server goes on when nothing reads its log, or the log’s disk is full', async t => {
   const readNoMore = await startServer({ dataFolder: t.testdir() })
   readNoMore.process.stderr!.destroy()
   const wrapper = ['bash', '-c', 'exec "$@" 2> /dev/full', '-']
@@ -362,7 +362,7 @@ t.test('a server whose log is read no more, or whose log’s disk is full, goes 
   }
 })
 
-t.test('SIGTERM answers what was asked, then exits 0', async t => {
+t.test('SIGTERM answers open requests, then exits 0', async t => {
   const dataFolder = t.testdir()
   const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
   const client = new RegisterClient(server.grpc)
@@ -484,7 +484,7 @@ t.test('--dev on data of a server in production says that it never had developme
   )
 })
 
-t.test('usage is what is asked for, or answered to what is no command or no flag', async t => {
+t.test('usage is printed on request, and for an unknown command or flag', async t => {
   const callsign = (...args: string[]) =>
     runProgram(process.execPath, [startedProgram('scripts/callsign'), ...args])
   const help = await callsign('serve', '--help')

@@ -60,7 +60,7 @@ t.test('a code by mail signs in, and the address alone opens nothing', async t =
   await story.endWithoutLeaks(t)
 })
 
-t.test('a code by SMS signs in; another one is sent no sooner than announced', async t => {
+t.test('a code by SMS signs in; the next one is sent no sooner than announced', async t => {
   const story = await rehearse(t)
   const bob = story.app('+84912345678', '84912345678')
   const login = { phone: '0912 345 678', country: 'VN', locale: 'en' }

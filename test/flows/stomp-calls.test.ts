@@ -234,6 +234,6 @@ t.test('J-10: a device that comes back in the middle of a burst goes on exactly 
   t.same(await last.disconnect(), [], 'and there is no more')
 })
 
-t.test('nothing failed meanwhile', async t => {
+t.test('the server logged no fault', async t => {
   t.same(server.faults(), [])
 })

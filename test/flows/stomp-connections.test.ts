@@ -1,6 +1,6 @@
 /**
- * Connections as they come and go, over real sockets against the built server: who a connection belongs to, what ends
- * it, and what is left of what it asked for. Cases of sections B to H that octets alone do not tell.
+ * Connections as they come and go, over real sockets against the built server: who a connection belongs to, causes of
+ * its end, and effects that outlive it. Cases of sections B to H that octets alone do not tell.
  */
 
 import { readdirSync } from 'node:fs'
@@ -218,11 +218,11 @@ async function figures(): Promise<[bufferedBytes: number, topics: number, files:
   ]
 }
 
-t.test('nothing failed meanwhile', async t => {
+t.test('the server logged no fault', async t => {
   t.same(server.faults(), [])
 })
 
-t.test('E-23, H-10: what was answered before kill -9 is there; who stops says so', async t => {
+t.test('E-23, H-10: changes answered before kill -9 survive; a server that stops says so', async t => {
   const [ann, bob] = [await server.signIn(), await server.signIn()]
   await befriend(ann, bob)
   const peer = await server.connect('tcp', deviceOf(ann))

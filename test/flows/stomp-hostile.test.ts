@@ -291,6 +291,6 @@ t.test('E-04, A-36, B-09: no short frame ends more than its own connection', asy
   }
 })
 
-t.test('nothing failed meanwhile', async t => {
+t.test('the server logged no fault', async t => {
   t.same(server.faults(), [])
 })

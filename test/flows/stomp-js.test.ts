@@ -79,7 +79,7 @@ class StockClient {
     })
   }
 
-  /** Subscribes; what comes is given out in order. */
+  /** Subscribes; hands messages out in order. */
   async subscribe(destination: string, ack = 'auto'): Promise<Inflow> {
     const inflow = new Inflow()
     await this.receipt(headers => {
@@ -248,6 +248,6 @@ for (const [name, frames] of Object.entries(OLDER_CLIENTS)) {
   })
 }
 
-t.test('nothing failed meanwhile', async t => {
+t.test('the server logged no fault', async t => {
   t.same(server.faults(), [])
 })

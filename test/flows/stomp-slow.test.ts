@@ -21,7 +21,7 @@ const SLOW_PER_CARRIER = 4
 const SLOW_COUNT = 2 * SLOW_PER_CARRIER
 const SLOW_TOPIC = '/topic/dev.slow'
 const PIECE_BYTES = 48 * 1024
-/** 24 MiB for each of them. */
+/** 24 MiB for each client. */
 const PIECES = 512
 
 t.test(
@@ -129,6 +129,6 @@ t.test('C-27: an address with too many bad credentials has to wait; good ones ar
   t.same([...new Set(await refusals(server, 40))], ['token_invalid false'], 'without rates nobody has to')
 })
 
-t.test('nothing failed meanwhile', async t => {
+t.test('the server logged no fault', async t => {
   t.same([...server.faults(), ...limited.faults()], [])
 })

@@ -1,4 +1,4 @@
-/** STOMP over WebSocket as it is on the wire: upgrades, kinds of messages, fragments, and what ends a connection. */
+/** STOMP over WebSocket as it is on the wire: upgrades, kinds of messages, fragments, and the ends of connections. */
 
 import t from 'tap'
 import { connectFrame, sendFrame } from '../support/naive-client.ts'
@@ -105,7 +105,7 @@ const BREACHES: Readonly<Record<string, Buffer>> = {
   'I-12: a ping of 126 octets': webSocketFrame(0x89, Buffer.alloc(126)),
 }
 
-t.test('I-11, I-12: what breaks the rules of WebSocket fails alone', async t => {
+t.test('I-11, I-12: a breach of WebSocket’s rules ends only its own connection', async t => {
   const other = await server.connect('websocket', innocent!)
   await other.subscribe(TOPIC)
   for (const [what, octets] of Object.entries(BREACHES)) {

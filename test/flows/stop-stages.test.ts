@@ -25,20 +25,36 @@ const STAGES = shuffle([...STOP_STAGES], randomFrom(SEED)).slice(
 const ACKNOWLEDGED_BEFORE = 40
 const DEBUG = { CALLSIGN_LOG_LEVEL: 'debug' }
 
-/** Resolves when the process logs that it is in the stage, or has ended. */
-async function reaches({ process, stderr }: RunningServer, stage: StopStage, front?: string): Promise<void> {
+type Victim = 'server' | 'front'
+
+/** Resolves when the victim logs that it is in the stage, or the server has ended. */
+async function reaches(
+  { process, stderr }: RunningServer,
+  stage: StopStage,
+  victim: Victim = 'server',
+): Promise<void> {
   const isThere = () =>
     stderr()
       .split('\n')
-      .some(
-        line => line.includes(`"stage":"${stage}"`) && line.includes('"front":') === (front !== undefined),
-      )
+      .some(line => line.includes(`"stage":"${stage}"`) && line.includes('"front":') === (victim === 'front'))
   const ended = once(process, 'close')
   while (process.exitCode === null && process.signalCode === null && !isThere())
     await Promise.race([once(process.stderr as Readable, 'data'), ended])
 }
 
-async function killInStages(t: Test, environment: Readonly<Record<string, string>>): Promise<void> {
+/** Kills the front that stops; resolves with how the server then ends. */
+async function endWithoutFront({ process: server, stderr }: RunningServer): Promise<unknown> {
+  const ended = once(server, 'close')
+  const [, pid] = /"front-started".*"pid":(\d+)/.exec(stderr()) ?? []
+  if (pid !== undefined) process.kill(Number(pid), 'SIGKILL')
+  return server.exitCode === null ? await ended : [server.exitCode, null]
+}
+
+async function killInStages(
+  t: Test,
+  environment: Readonly<Record<string, string>>,
+  victim: Victim = 'server',
+): Promise<void> {
   const load = await KillLoad.start(t.testdir())
   t.teardown(() => load.end())
   await load.server.end()
@@ -47,7 +63,8 @@ async function killInStages(t: Test, environment: Readonly<Record<string, string
     await load.hangUp()
     await load.runWhile(ACKNOWLEDGED_BEFORE, async () => {
       server.process.kill('SIGTERM')
-      await reaches(server, stage)
+      await reaches(server, stage, victim)
+      if (victim === 'front') t.same(await endWithoutFront(server), [0, null], `front killed in ${stage}`)
     })
     await load.startServer({ environment })
     t.same(await load.lost(), [], `seed ${SEED}, killed in ${stage}`)
@@ -63,6 +80,14 @@ t.test('a server that is alone loses no answer by a kill in any stage of its sto
 t.test('a writer with fronts loses no answer by a kill in any stage of its stop', long(), async t => {
   await killInStages(t, { CALLSIGN_FRONTS: '1' })
 })
+
+t.test(
+  'a front that is killed in any stage of its stop costs no answer, and its writer stops',
+  long(),
+  async t => {
+    await killInStages(t, { CALLSIGN_FRONTS: '1' }, 'front')
+  },
+)
 
 t.test(
   'nodes lose no answer by a kill in any stage of a stop',

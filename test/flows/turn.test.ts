@@ -1,6 +1,6 @@
 /**
- * Credentials of `GET /credentials` at a real relay: coturn takes them, also while secrets change, and refuses what has
- * expired or is signed by another. Skipped where Debian's coturn is not installed.
+ * Credentials of `GET /credentials` at a real relay: coturn takes them, also while secrets change, and refuses expired
+ * credentials and those signed by another server. Skipped where Debian's coturn is not installed.
  */
 
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * A server with a policy of witnesses, which are programs of their own: nothing is shown without their quorum, what was
- * answered stays, and what waited for them is there once they are back.
+ * A server with a policy of witnesses, which are programs of their own: nothing is shown without their quorum, answered
+ * keys stay, and waiting keys appear once they are back.
  */
 
 import { cpSync } from 'node:fs'
@@ -222,7 +222,7 @@ t.test(
   },
 )
 
-t.test('with a policy newly set, taken away and set again, what is shown never gets smaller', async t => {
+t.test('with a policy newly set, taken away and set again, the shown tree never shrinks', async t => {
   const log = witnessedLog(t)
   const { CALLSIGN_WITNESS_POLICY: _, ...alone } = log.environment
   const one = await startWitnessOf(t, log, 'one.example')

@@ -22,7 +22,7 @@ function open() {
       return released
     },
     wait: () => void front.caughtUp()?.then(() => (released += 1)),
-    /** Has the front handle what was sent so far; returns their kinds. */
+    /** Has the front handle all messages sent so far; returns their kinds. */
     handle(until?: Promise<void>) {
       return sent.splice(0).map(said => {
         void acknowledgements.of(said, writer, () => until)
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('those who wait for what was said later wait on', async t => {
+t.test('waits for later messages go on', async t => {
   const link = open()
   link.front.send(flush)
   link.wait()

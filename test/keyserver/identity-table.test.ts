@@ -184,7 +184,7 @@ t.test('a table that ends before the log is not added to', async t => {
   t.throws(() => new IdentityTable(store.database, BLOCKS).add(50, [identity!]), /ends before the log/)
 })
 
-t.test("what is read is the reader's own", async t => {
+t.test('a reader owns the bytes it gets', async t => {
   const store = openStore(t)
   const log = randomIdentities(randomFrom(9), [], 2 * BLOCK_RECORDS)
   const table = new IdentityTable(store.database, BLOCKS)

@@ -261,7 +261,7 @@ t.test('a restart after each batch loses nothing', async t => {
   t.equal(wrong, 0)
 })
 
-t.test('a restart keeps what was added just after its partition was written down', async t => {
+t.test('a restart keeps rows added just after their partition was written down', async t => {
   const store = openStore(t)
   const random = new SeededRandom(15)
   const log = new Log()

@@ -28,7 +28,7 @@ interface OpenLog {
   readonly published: PublishedLog
 }
 
-/** A log of `size` devices whose checkpoint is published. */
+/** A log of `size` devices with a published checkpoint. */
 async function openLog(t: Test, size: number): Promise<OpenLog> {
   const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
@@ -179,7 +179,7 @@ t.test('a checkpoint is verified when it is used', async t => {
   t.match(published.verifiedHead(), head)
 })
 
-t.test('a log whose identity records are short is not opened', async t => {
+t.test('a log with short identity records is not opened', async t => {
   const { database, store } = await openLog(t, 300)
   await database.change(change =>
     change.put(IDENTITIES, indexKey(1), Buffer.from(change.get(IDENTITIES, indexKey(1))!).subarray(0, 24)),

@@ -117,7 +117,7 @@ t.test('an empty data directory does not begin a log that has entries elsewhere'
   t.doesNotThrow(() => guardOf(dataFolder, { headFile: keepCheckpoint(folder, log, 0) }))
 })
 
-t.test('after a restore someone has to say what was signed last', async t => {
+t.test('after a restore the operator has to name the checkpoint signed last', async t => {
   const { folder, dataFolder, store, log } = await storeLog(t)
   await writeRestoreMarker(dataFolder, MARKER)
   const ask =

@@ -194,7 +194,7 @@ t.test(
   },
 )
 
-t.test('one round is under way; heads that come meanwhile share the next one', async t => {
+t.test('one round is under way; heads that arrive during it share the next one', async t => {
   const { rounds, witnesses, shown, until } = await stageWith(t, 1)
   const held = deferred()
   const [witness] = witnesses

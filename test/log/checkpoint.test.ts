@@ -128,7 +128,7 @@ t.test('texts the specification does not allow are refused', async t => {
   t.equal(parseCheckpoint(`o\n9007199254740991\n${root}\n`).treeSize, Number.MAX_SAFE_INTEGER)
 })
 
-t.test('what could not be read back is not written', async t => {
+t.test('a checkpoint that could not be read back is not written', async t => {
   const good: Checkpoint = { origin: 'o', treeSize: 1, rootHash, extensions: ['x'] }
   const broken: Partial<Checkpoint>[] = [
     { origin: '' },

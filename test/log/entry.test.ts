@@ -102,7 +102,7 @@ t.test('an entry with any byte changed is refused or another entry', async t => 
   t.equal(wrong, 0)
 })
 
-t.test('what is read shares no memory with the entry', async t => {
+t.test('the parsed parts share no memory with the entry', async t => {
   const bytes = formatEntry(vrfHash, keyLine)
   const entry = parseEntry(bytes)
   bytes.fill(0)

@@ -67,7 +67,7 @@ class Stored {
   }
 }
 
-/** Notes what was handed out, to see later whether it was written again. */
+/** Notes bytes handed out, to see later whether they were overwritten. */
 class HandedOut {
   readonly #copies: [Uint8Array, string][] = []
 
@@ -251,7 +251,7 @@ function vastTile(tree: VastTree, level: number, index: number, width: number): 
   return new Uint8Array(Buffer.concat(hashes))
 }
 
-/** The right edge of a tree whose entries are all alike. */
+/** The right edge of a tree with entries all alike. */
 function vastTail(tree: VastTree, treeSize: number): TailBytes {
   const tiles: (Uint8Array | undefined)[] = []
   for (let hashes = treeSize; hashes > 0; hashes = Math.floor(hashes / 256)) {

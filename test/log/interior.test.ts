@@ -71,7 +71,7 @@ t.test('a node beyond the width or above level 7 is refused', async t => {
   }
 })
 
-t.test('a result survives what is later read into the same buffer', async t => {
+t.test('a result survives a later read into the same buffer', async t => {
   // The store hands out a Node Buffer that its next read overwrites, and `slice` of a Buffer is a view.
   const buffer = Buffer.from(TILE)
   const interior = new TileInterior()

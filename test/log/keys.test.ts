@@ -1,4 +1,4 @@
-/** New keys: what is printed for operators is read back as the keys that were made. */
+/** New keys: their printed form for operators reads back as the same keys. */
 import { randomBytes } from 'node:crypto'
 import { parseEnv } from 'node:util'
 import t from 'tap'

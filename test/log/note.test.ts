@@ -101,7 +101,7 @@ t.test('every part of a key and every key with a character moved on is refused',
   t.same(read, [])
 })
 
-t.test('a key whose id fits is refused all the same for its length, type or name', async t => {
+t.test('a key with a fitting id is still refused for its length, type or name', async t => {
   const vkey = (name: string, type: number, publicKey: Uint8Array) => {
     const id = keyId(name, type, publicKey).toString(16).padStart(8, '0')
     return `${name}+${id}+${toBase64(Buffer.concat([Uint8Array.of(type), publicKey]))}`
@@ -133,7 +133,7 @@ t.test('spellings of a key that lax readers take are refused', async t => {
   for (const vkey of spellings) t.throws(() => parseVerifierKey(vkey), { code: 'KEY_INVALID' })
 })
 
-t.test('no error about a signing key says what is in it', async t => {
+t.test('no error about a signing key quotes it', async t => {
   const skey = formatSignerKey(signer)
   const secret = toBase64(signer.seed)
   const leaks: string[] = []

@@ -60,7 +60,7 @@ t.test('a policy has its logs, its witnesses with their addresses, and perhaps n
   })
 })
 
-t.test('what is not a policy is refused, with the line', async t => {
+t.test('a text that is no policy is refused, with the line', async t => {
   const [one, two] = [`witness a ${vkeyOf(1)}\n`, `witness b ${vkeyOf(2)}\n`]
   for (const [lines, line] of [
     [`${one}`, undefined],
@@ -101,7 +101,7 @@ t.test('a quorum is as old as its member that counts last', async t => {
   t.equal(secondsOf(nested, [1, 9, 8, undefined]), undefined)
 })
 
-t.test('the quorum holds at its time, by what has been cosigned until then, and at no later one', async t => {
+t.test('the quorum holds at its time, by the cosignatures until then, and at no later one', async t => {
   const time = fc.option(fc.nat(50), { nil: undefined })
   const times = fc.array(time, { minLength: 5, maxLength: 5 })
   checkProperty(t, [times, fc.integer({ min: 1, max: 3 })], (times, threshold) => {

@@ -146,7 +146,7 @@ t.test('the longest extra data Go reads is read, a byte more is not', async t =>
   t.throws(() => parseProof(`${HEADER}\nextra ${longer}\nindex 0\n\ncheckpoint\n`), { code: 'MALFORMED' })
 })
 
-t.test('what could not be read back is not written', async t => {
+t.test('a proof that could not be read back is not written', async t => {
   const good: Proof = { index: 0, path: [], checkpoint: 'checkpoint\n' }
   const broken: Partial<Proof>[] = [
     { index: -1 },

@@ -1,4 +1,4 @@
-/** The VRF: published vectors, the reference and the fast implementation against each other, and what is refused. */
+/** The VRF: published vectors, the reference and the fast implementation against each other, and refusals. */
 import { ristretto255, ristretto255_hasher } from '@noble/curves/ed25519.js'
 import fc from 'fast-check'
 import sodium from 'libsodium-wrappers-sumo'

@@ -19,7 +19,7 @@ const FACTS: BannerFacts = {
   features: ALL,
 }
 
-t.test('says what runs where', async t => {
+t.test('lists each address and its service', async t => {
   const banner = formatBanner(FACTS)
   const pages = ['/dev', '/dev/client', '/docs', '/checkpoint'].map(path => `${FACTS.http}${path} `)
   for (const text of [

@@ -1,4 +1,4 @@
-/** The console's feed: what is kept of what happened, who waits for more, and that neither grows. */
+/** The console's feed: kept events and waiting requests, both bounded. */
 
 import t from 'tap'
 import type { FeedAnswer } from '../../src/operations/console/events.ts'
@@ -24,7 +24,7 @@ function ask(feed: ConsoleFeed, query: string): Promise<FeedAnswer> {
 
 const sequencesOf = ({ events }: FeedAnswer): number[] => events.map(({ sequence }) => sequence)
 
-t.test('what is newer than N is answered at once, oldest first', async t => {
+t.test('events after N are answered at once, oldest first', async t => {
   const feed = openFeed()
   addCheckpoints(feed, 3)
   t.equal(feed.sequence, 3)
@@ -85,7 +85,7 @@ t.test('an answer has a bounded number of events, and says where to go on', asyn
   )
 })
 
-t.test('the oldest events go: what is kept is bounded in number', async t => {
+t.test('the oldest events go: the feed is bounded in number', async t => {
   const feed = openFeed({ eventsMax: 10 })
   addCheckpoints(feed, 100_000)
   t.equal(feed.size.events, 10)
@@ -95,7 +95,7 @@ t.test('the oldest events go: what is kept is bounded in number', async t => {
   t.equal((await ask(feed, 'after=0')).next, 100_000)
 })
 
-t.test('the oldest events go: what is kept is bounded in size', async t => {
+t.test('the oldest events go: the feed is bounded in size', async t => {
   const feed = openFeed({ charsMax: 10_000 })
   const letter = { type: 'letter', channel: 'mail', to: 'ann@example.org', text: 'x'.repeat(900) } as const
   let isBounded = true
@@ -128,7 +128,7 @@ t.test('a closed feed answers all waiting requests, and takes no more', async t 
   t.equal(feed.sequence, 0, 'nothing happens any more')
 })
 
-t.test('what is no number of an event is refused', async t => {
+t.test('a text that is no number of an event is refused', async t => {
   for (const after of ['-1', '1.5', 'x', '', '1e3', '9'.repeat(16)]) {
     await t.rejects(ask(openFeed(), `after=${after}`), { code: 'VALIDATION_FAILED' }, after)
   }

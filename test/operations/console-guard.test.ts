@@ -68,7 +68,7 @@ t.test('a request that names this machine is let in', async t => {
   for (const host of HERE) t.equal(await nameHost(host), 'let in', host)
 })
 
-t.test('a request that names another one is refused, as after DNS rebinding', async t => {
+t.test('a request that names another host is refused, as after DNS rebinding', async t => {
   for (const host of [...ELSEWHERE, ...ADDRESSES]) {
     await t.rejects(nameHost(host), { code: 'HOST_NOT_ALLOWED' }, host)
   }

@@ -170,7 +170,7 @@ t.test('the modules of pages are of folders that browsers may read, and have a m
   t.ok(paths.length > 50)
 })
 
-t.test('without the pages built, what is not there is not found, and no fault', async t => {
+t.test('without the pages built, a missing page is not found, and no fault', async t => {
   const { url } = await serve(t, join(PROJECT_ROOT, 'test', 'vectors'))
   t.equal((await fetch(`${url}/dev`)).status, 200)
   t.equal((await fetch(`${url}/dev/modules/web/base.css`)).status, 404)

@@ -34,7 +34,7 @@ function open(bounds: ConstructorParameters<typeof RequestLog>[1] = {}) {
   return { log, detail, rows: (after = 0) => log.rowsAfter(after, 500).map(row => JSON.parse(row)) }
 }
 
-t.test('a row says what was asked and what became of it', async t => {
+t.test('a row has the request and its outcome', async t => {
   const { log, rows } = open()
   log.noteRequester(LOGIN, { userId: 7n, deviceId: 18446744073709551615n })
   log.add(LOGIN)
@@ -64,7 +64,7 @@ t.test('a row says what was asked and what became of it', async t => {
   t.equal(rows(2).length, 0)
 })
 
-t.test('bodies are shown without their secrets, and what is no JSON by its size', async t => {
+t.test('bodies are shown without their secrets, and one that is no JSON by its size', async t => {
   const { log, detail } = open()
   log.add(LOGIN)
   const first = await detail(1)

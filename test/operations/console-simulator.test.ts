@@ -28,7 +28,7 @@ function openSimulator(t: Test, args: readonly string[] = []) {
   }
 }
 
-/** A port, what waits until a program is connected to it, and what waits until that is gone. */
+/** A port, a wait until a program is connected to it, and a wait until that is gone. */
 async function holdOf(t: Test): Promise<{ port: string; begun: Promise<unknown>; gone: Promise<unknown> }> {
   const server = createServer()
   t.teardown(() => server.close())
@@ -142,7 +142,7 @@ const COMMANDS: readonly SimulatorCommand[] = [
   { kind: 'stop' },
 ]
 
-t.test('commands are read as they are, without what does not belong to them', async t => {
+t.test('commands are read as they are, without foreign members', async t => {
   for (const command of COMMANDS) {
     t.same(parseSimulatorCommand(Buffer.from(JSON.stringify(command))), command)
     const more = { ...command, more: 1, __proto__: null }
@@ -150,7 +150,7 @@ t.test('commands are read as they are, without what does not belong to them', as
   }
 })
 
-t.test('what is no command is refused', async t => {
+t.test('any other command is refused', async t => {
   const refused: readonly object[] = [
     {},
     { kind: 'PEOPLE' },

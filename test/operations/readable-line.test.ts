@@ -25,6 +25,6 @@ t.test('an error shows its stack below', async t => {
 t.test('no value of a line reaches the terminal as a control sequence', async t => {
   const hostile = '\u001b]0;owned\u0007\u009b31m'
   const text = read({ event: hostile, path: hostile, err: { stack: `Error: ${hostile}` } })
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there.
   t.notMatch(text, /[\x00-\x09\x0b-\x1f\x7f-\x9f]/)
 })

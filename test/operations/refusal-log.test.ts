@@ -22,7 +22,7 @@ t.test('ten a second of each code have a line; the next one says how many had no
   ])
 })
 
-t.test('a line says where and what was at fault, and repeats nothing that is no name', async t => {
+t.test('a line names place and fault, and repeats nothing that is no name', async t => {
   const lines: object[] = []
   const log = new RefusalLog({ info: (line: object) => void lines.push(line) }, () => 0)
   const at = { requestId: 'r', method: 'POST', route: '/app/api/call/start' }

@@ -3,7 +3,7 @@ import type { Actor, Context, Reply } from '../../src/runtime/actor.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
 import { Deferred } from '../support/deferred.ts'
 
-/** Writes for every message but some, and notes what was handled and what was released. */
+/** Writes for every message but some, and notes handled messages and released effects. */
 class Writer implements Actor<string> {
   readonly #context: Context<string>
   readonly #events: string[]
@@ -48,7 +48,7 @@ function makeWriter(onFailure: 'rebuild' | 'stop-process' = 'rebuild') {
   return { ...stage, writer, writes, tell, news }
 }
 
-t.test('effects wait until the write is durable, and the actor goes on meanwhile', async t => {
+t.test('effects wait until the write is durable, and the actor goes on', async t => {
   const { world, system, writes, tell, news } = makeWriter()
   tell('one', 'read')
   t.same(news(), ['built', 'handled one', 'handled read'])
@@ -230,7 +230,7 @@ t.test('asks that wait for a rejected commit are refused, those after it are han
   t.equal(system.figures().asksOpen, 0)
 })
 
-t.test('what is sent in receive does not wait for a commit of the same turn', async t => {
+t.test('a message sent in receive does not wait for a commit of the same turn', async t => {
   const { world, system } = makeStage()
   const seen: string[] = []
   const witness = system.define(kindOf<string>(message => seen.push(message), { kind: 'witness' }))
@@ -328,7 +328,7 @@ t.test('what an actor began before it stopped has no other one built', async t =
   )
   probe('a').tell('begin')
   world.run()
-  // Behind the stop there are a firing and an outcome; another one comes while it waits for its commit.
+  // Behind the stop there are a firing and an outcome; a second outcome comes while it waits for its commit.
   probe('a').tellControl('stop')
   works[0]!.resolve('outcome behind the stop')
   world.advance(200)

@@ -34,7 +34,7 @@ t.test('a full user lane refuses and takes again once one was taken', async t =>
   t.equal(mailbox.offer('too many', 10), false)
 })
 
-t.test('a mailbox gives up what is not wanted and keeps the order of the rest', async t => {
+t.test('a mailbox drops unwanted messages and keeps the order of the rest', async t => {
   const mailbox = new Mailbox()
   for (let i = 0; i < 20; i++) mailbox.offer(i, 100)
   for (let i = 20; i < 40; i++) mailbox.offerControl(i)

@@ -3,51 +3,54 @@ import type { Reply } from '../../src/runtime/actor.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
 import { Deferred } from '../support/deferred.ts'
 
-/** Resolves to what the promise has become by now, or to `open`. */
+/** Resolves to the promise's outcome so far, or to `open`. */
 async function stateOf(promise: Promise<string>): Promise<string> {
   return Promise.race([promise, new Promise<string>(resolve => setImmediate(() => resolve('open')))])
 }
 
-t.test('a stopping system finishes what is queued and what that leads to, then ends every actor', async t => {
-  const { world, system } = makeStage()
-  const seen: string[] = []
-  const stopped: string[] = []
-  const write = new Deferred<void>()
-  const work = new Deferred<void>()
-  const witness = system.define(kindOf<string>(message => seen.push(message), { kind: 'witness' }))
-  const probe = system.define(
-    kindOf<string>(
-      (message, context, id) => {
-        seen.push(`${id} ${message}`)
-        if (message !== 'go') return
-        context.commit(write, () => witness('w').tell('durable'))
-        context.tellOutcome(
-          work,
-          () => 'outcome',
-          () => 'failed',
-        )
-        context.startTimer('never', 3_600_000, 'timer')
-      },
-      { onStopped: () => stopped.push('probe') },
-    ),
-  )
-  probe('a').tell('go')
-  const stop = system.drainAndStop(60_000)
-  await world.settle()
-  t.equal(probe('a').tell('from outside'), 'overloaded')
-  t.equal(await stateOf(stop), 'open')
-  write.resolve()
-  await world.settle()
-  t.same(seen, ['a go', 'durable'])
-  t.equal(await stateOf(stop), 'open')
-  work.resolve()
-  await world.settle()
-  t.equal(await stateOf(stop), 'finished')
-  t.same(seen, ['a go', 'durable', 'a outcome'])
-  t.same(stopped, ['probe'])
-  t.match(system.figures(), { liveActors: 0, timersArmed: 0, deadLetters: { stopped: 1 } })
-  t.equal(world.intervalsRunning, 0)
-})
+t.test(
+  'a stopping system finishes queued messages and their consequences, then ends every actor',
+  async t => {
+    const { world, system } = makeStage()
+    const seen: string[] = []
+    const stopped: string[] = []
+    const write = new Deferred<void>()
+    const work = new Deferred<void>()
+    const witness = system.define(kindOf<string>(message => seen.push(message), { kind: 'witness' }))
+    const probe = system.define(
+      kindOf<string>(
+        (message, context, id) => {
+          seen.push(`${id} ${message}`)
+          if (message !== 'go') return
+          context.commit(write, () => witness('w').tell('durable'))
+          context.tellOutcome(
+            work,
+            () => 'outcome',
+            () => 'failed',
+          )
+          context.startTimer('never', 3_600_000, 'timer')
+        },
+        { onStopped: () => stopped.push('probe') },
+      ),
+    )
+    probe('a').tell('go')
+    const stop = system.drainAndStop(60_000)
+    await world.settle()
+    t.equal(probe('a').tell('from outside'), 'overloaded')
+    t.equal(await stateOf(stop), 'open')
+    write.resolve()
+    await world.settle()
+    t.same(seen, ['a go', 'durable'])
+    t.equal(await stateOf(stop), 'open')
+    work.resolve()
+    await world.settle()
+    t.equal(await stateOf(stop), 'finished')
+    t.same(seen, ['a go', 'durable', 'a outcome'])
+    t.same(stopped, ['probe'])
+    t.match(system.figures(), { liveActors: 0, timersArmed: 0, deadLetters: { stopped: 1 } })
+    t.equal(world.intervalsRunning, 0)
+  },
+)
 
 t.test('an idle system stops at once, and stopping twice is stopping once', async t => {
   const { world, system } = makeStage()

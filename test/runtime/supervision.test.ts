@@ -162,7 +162,7 @@ t.test('an actor that is dropped with something under way is built again without
     ...kindOf<string>(() => {}),
     create(id, context) {
       built.push(id)
-      // Fails once more, to see that what is owed survives that.
+      // Fails once more, to see that owed messages survive that.
       if (built.length === 6) throw new Error('store is busy')
       return {
         receive(message) {
@@ -327,7 +327,7 @@ t.test('a timer sends its message once, in time, and its key may be used again',
   t.equal(system.figures().timersArmed, 0)
 })
 
-t.test('a stored deadline outlives the actor and the wall clock: create arms what is left of it', async t => {
+t.test('a stored deadline outlives the actor and the wall clock: create arms the rest of it', async t => {
   const { world, system } = makeStage()
   const stored = { deadlineMs: world.nowMs() + 30_000 }
   const seen: string[] = []

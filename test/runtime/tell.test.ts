@@ -90,7 +90,7 @@ t.test('a full mailbox refuses aloud and counts it, and takes again when there i
   t.same(seen, [1, 2, 5])
 })
 
-t.test('what a full mailbox does not take is told otherwise, ahead of what waits', async t => {
+t.test('a full mailbox takes the substitute message, ahead of waiting ones', async t => {
   const { world, system } = makeStage()
   const seen: number[] = []
   const probe = system.define(kindOf<Numbered>(({ n }) => seen.push(n), { mailboxMessagesMax: 2 }))

@@ -43,7 +43,7 @@ t.test('an empty body has no members', async t => {
   t.throws(() => parse('keys', ''), { code: 'VALIDATION_FAILED' })
 })
 
-t.test('what does not fit is refused by what is wrong with it', async t => {
+t.test('a body that does not fit is refused by its fault', async t => {
   t.throws(() => parse('leave', 'no'), { code: 'MALFORMED_JSON' })
   t.throws(() => parse('leave', '[]'), { code: 'VALIDATION_FAILED' })
   t.throws(() => parse('decline', '{"reason":"tired"}'), { code: 'VALIDATION_FAILED' })

@@ -359,7 +359,7 @@ for (const [kind, [event, fields]] of Object.entries(EVENTS)) {
   })
 }
 
-t.test('what belongs to an event that is kept does not get into its body', async t => {
+t.test('members for keeping an event do not get into its body', async t => {
   const stowaway = { ...EVENTS.key_update[0], push: 'token', others: [KEY] }
   t.notMatch(Object.keys(bodyOf(stowaway)).join(), /push|others/)
 })

@@ -134,7 +134,7 @@ function depthOf(value: unknown): number {
   return 1 + Math.max(0, ...Object.values(value).map(depthOf))
 }
 
-t.test('what is not UTF-8 is refused', async t => {
+t.test('a body that is not UTF-8 is refused', async t => {
   const inString = (...bytes: number[]) => Uint8Array.of(0x22, ...bytes, 0x22)
   const bad = {
     'a lone continuation byte': inString(0x80),
@@ -153,7 +153,7 @@ t.test('a byte order mark is not JSON', async t => {
   t.equal(codeOfBody('\ufeff{}'), 'MALFORMED_JSON')
 })
 
-t.test('what is not one JSON value is refused', async t => {
+t.test('a body that is not one JSON value is refused', async t => {
   const bad = [
     '',
     ' ',

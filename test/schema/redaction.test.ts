@@ -71,7 +71,7 @@ t.test('everything else is shown as it was sent', async t => {
   t.equal(redactedPath('/app/api/call/start'), '/app/api/call/start')
 })
 
-t.test('what is no JSON is not shown, and a long list only in part', async t => {
+t.test('a body that is no JSON is not shown, and a long list only in part', async t => {
   for (const text of ['', 'otp=123456', '{"otp":"123456"', '\u{feff}{}'])
     t.equal(redactedJson(Buffer.from(text)), undefined)
   t.equal((shown(Array(500).fill(1)) as unknown[]).length, 51)

@@ -26,7 +26,7 @@ function stateOf(...checkpoints: KnownCheckpoint[]): CheckpointState {
   return { program: 'audit', origin: signer.name, checkpoints }
 }
 
-t.test('what was written is read back, and replaced by the next', async t => {
+t.test('a state is read back, and replaced by the next', async t => {
   const file = join(t.testdir(), 'state.json')
   t.equal(readCheckpointState(file, reader), undefined)
   const first = stateOf(known(1))

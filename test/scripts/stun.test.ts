@@ -31,7 +31,7 @@ t.test('the response of RFC 5769 is taken apart', async t => {
   t.same(formatXorAddress('192.0.2.1', 32_853), answer?.attributes.get(XOR_MAPPED_ADDRESS))
 })
 
-t.test('what is no answer to the request is not one', async t => {
+t.test('a datagram that is no answer to the request is not taken for one', async t => {
   const request = formatRequest(METHODS.allocate, [])
   t.equal(parseAnswer(RESPONSE, request.transactionId), undefined, 'another transaction')
   t.equal(parseAnswer(request.bytes, request.transactionId), undefined, 'a request')

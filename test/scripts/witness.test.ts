@@ -59,7 +59,7 @@ const fork = new NaiveTree([naiveLeafHash(Buffer.from('other')), ...leafHashes.s
 /** The same to size 5. */
 const laterFork = new NaiveTree(leafHashes.with(5, leafHashes[0]!))
 
-/** A request with a checkpoint of the tree; only what is given differs from a good one. */
+/** A request with a checkpoint of the tree; only the given members differ from a good one. */
 function requestOf(
   oldSize: number,
   treeSize: number,
@@ -155,7 +155,7 @@ t.test('one size with one root is cosigned again, and with another root never', 
   t.equal((await post(http, requestOf(5, 9))).status, 200)
 })
 
-t.test('what is no request is refused, and the next one is answered', async t => {
+t.test('a body that is no request is refused, and the next one is answered', async t => {
   const { http } = await ownWitness(t)
   const good = requestOf(0, 5)
   for (const [body, status] of [

@@ -16,7 +16,7 @@ import { MemoryStore } from '../support/memory-store.ts'
 
 const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
 
-t.test('what is revoked while its connection signs in is ended all the same', async t => {
+t.test('a session revoked while its connection signs in is still ended', async t => {
   for (const revoke of ['session-ended', 'device-removed'] as const) {
     const { world, system, told, refs, connections, store } = openSignalling(t)
     const connection = {

@@ -24,7 +24,7 @@ t.test('receivers that are alike get the very same octets, the rest their own', 
   t.notOk(new Broadcast('id-2', [], Buffer.of(0)).isText)
 })
 
-t.test('heads are shared by what is alike in everything, and by no other', async t => {
+t.test('receivers alike in everything share a head, and no others do', async t => {
   const heads = new SubscriptionHeads(10)
   const head = heads.of('1.2', 'a', '/topic/b', false)
   t.equal(heads.of('1.2', 'a', '/topic/b', false), head)

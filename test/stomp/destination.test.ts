@@ -52,7 +52,7 @@ t.test('a pattern is refused as one, wherever it stands', async t => {
   }
 })
 
-t.test('everything else is unknown, also what is nearly right', async t => {
+t.test('everything else is unknown, also a near miss', async t => {
   for (const text of [
     '',
     '/',

@@ -6,7 +6,7 @@ import { STOMP_VERSIONS } from '../../src/stomp/frame.ts'
 import { checkProperty } from '../support/property.ts'
 
 const raw = String.raw
-/** Text in which what is escaped comes up often. */
+/** Text with many characters that need an escape. */
 const TEXT = fc.string({
   unit: fc.oneof(
     fc.constantFrom('\n', '\r', ':', '\\', 'n', 'r', 'c', ' '),

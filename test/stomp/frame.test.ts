@@ -33,7 +33,7 @@ t.test('the best common version is chosen, wherever it stands in the list', asyn
   for (const [header, version] of cases) t.equal(negotiateVersion(header), version, String(header))
 })
 
-t.test('receivers get what the sender wrote for them, and nothing of what is ours', async t => {
+t.test('receivers get the sender’s own headers, and none of ours', async t => {
   const sent = ['destination', '/topic/dev.t', 'x-a', '1', 'x-a', '2', 'receipt', 'r', 'message-id', 'evil']
   t.same(userHeaders([...sent, 'content-type', 'text/plain', '__proto__', 'x']), [
     'x-a',

@@ -33,7 +33,7 @@ export class CodecLoop {
 
   receive(chunk: Uint8Array): void {
     if (this.isOver || this.refusal !== undefined) return
-    // The memory of a chunk is its owner's again once it is read; damage shows what was not copied out of it.
+    // The memory of a chunk is its owner's again once it is read; damage reveals octets that were not copied out of it.
     const lent = Uint8Array.from(chunk)
     try {
       this.parser.feed(lent)

@@ -1,4 +1,4 @@
-/** Octets to frames: where one ends and the next begins, what is refused at which octet, and what is kept meanwhile. */
+/** Octets to frames: where one ends and the next begins, refusals and their octet, and memory held between. */
 import t from 'tap'
 import {
   FRAME_BYTES_BEFORE_CONNECT_MAX,

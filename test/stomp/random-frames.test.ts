@@ -1,5 +1,5 @@
 /**
- * The codec against random input: what is written and cut anywhere comes back; what is damaged anywhere is refused or
+ * The codec against random input: frames written and cut anywhere come back; frames damaged anywhere are refused or
  * read just as the plain parser of `test/support/naive-stomp.ts` does, and costs no memory. `CALLSIGN_STOMP_RUNS` says
  * how many runs, `CALLSIGN_SEED` which.
  */

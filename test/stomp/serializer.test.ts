@@ -22,7 +22,7 @@ t.test('a frame ends in NUL with nothing after it, and counts the octets of its 
   )
 })
 
-t.test('CONNECTED is never escaped, so what would need it is a mistake of ours', async t => {
+t.test('CONNECTED is never escaped, so a value that needs it is a mistake of ours', async t => {
   t.equal(
     text(encodeFrame('CONNECTED', ['version', '1.2', 'server', 'a:\\b'], '1.2')),
     'CONNECTED\nversion:1.2\nserver:a:\\b\n\n\0',
@@ -38,7 +38,7 @@ t.test('CONNECTED is never escaped, so what would need it is a mistake of ours',
   }
 })
 
-t.test('a template adds what is the own part of each subscription', async t => {
+t.test('a template adds each subscription’s own part', async t => {
   const template = new MessageTemplate(['content-type', 'application/json', 'k', 'a:b'], BODY)
   const rest = `content-type:application/json\nk:${raw`a\cb`}\ncontent-length:12\n\n{"type":"x"}\0`
   const auto = new SubscriptionHead('1.2', 'sub-0', '/topic/dev.t', false)

@@ -27,7 +27,7 @@ export function makeStage(
   return { world, system, fatal, failures }
 }
 
-/** A kind whose handler is a function of message and context. */
+/** A kind with a function of message and context for a handler. */
 export function kindOf<Message>(
   receive: (message: Message, context: Context<Message>, id: string) => void,
   options: Partial<ActorKind<Message>> & Pick<Actor<Message>, 'canPassivate' | 'onStopped'> = {},

@@ -42,7 +42,7 @@ export interface ApnsStandIn {
   readonly port: number
   readonly ca: string
   readonly caFile: string
-  /** Text of the .p8 file whose tokens are taken. */
+  /** Text of the .p8 file; the stand-in takes its tokens. */
   readonly key: string
   readonly keyId: string
   readonly teamId: string

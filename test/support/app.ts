@@ -57,7 +57,7 @@ export class App {
     }
   }
 
-  /** The body of an answer with this status. Throws for another one. */
+  /** The body of an answer with this status. Throws for any other status. */
   async get(
     status: number,
     methodAndPath: string,
@@ -76,7 +76,7 @@ export class App {
     return reply?.code === undefined ? `${status}` : `${status} ${reply.code}`
   }
 
-  /** Uses the tokens of a reply from now on, and gives the reply back. */
+  /** Uses the tokens of a reply for later requests, and returns the reply. */
   take<Reply extends TokenReply>(reply: Reply): Reply {
     this.accessToken = reply.accessToken
     this.refreshToken = reply.refreshToken
@@ -85,7 +85,7 @@ export class App {
     return reply
   }
 
-  /** Notes what must not be in the server's log. */
+  /** Notes a secret that must not be in the server's log. */
   hide<Secret extends string>(secret: Secret): Secret {
     this.secrets.push(secret)
     return secret

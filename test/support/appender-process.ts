@@ -25,7 +25,7 @@ import {
 } from './stored-log.ts'
 import { type SeededRandom, SeededWorld } from './world.ts'
 
-/** Witnesses, and what is durable of what they cosigned. */
+/** Witnesses, and their durable cosignatures. */
 export interface Quorum {
   readonly isQuorumLost: boolean
   /** The head to be shown, at a start too. */

@@ -1,7 +1,7 @@
 /**
  * One seeded run of the log appender: clients register new keys, repeat and replace them and ask again after an error,
- * while commits and records of the head file end late, fail before or after they took effect, and the process is
- * killed and started again. The seed decides who runs next, what fails and when. Afterwards all is left to come to
+ * while commits and records of the head file end late, fail before or after they took effect, and the process is killed
+ * and started again. The seed decides who runs next, and which step fails, and when. Afterwards all is left to come to
  * rest, and the whole log is checked.
  */
 

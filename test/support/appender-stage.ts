@@ -67,7 +67,7 @@ export class AppenderStage {
     return opened
   }
 
-  /** Asks for each of these keys to be registered; what becomes of it will be in `answers`. */
+  /** Asks for each of these keys to be registered; `answers` gets the outcomes. */
   ask(...keys: readonly DeviceKey[]): void {
     for (const { device, publicKey } of keys) {
       const at = this.answers.push(undefined) - 1

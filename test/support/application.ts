@@ -84,12 +84,12 @@ export function worldOf(
     publicUrl: () => 'https://callsign.example',
     /** Moves the clock alone. */
     tick: (ms: number): void => clock.advance(ms),
-    /** Moves the clock and ends what has come to its end. */
+    /** Moves the clock and ends expired rows. */
     async advance(ms: number): Promise<void> {
       clock.advance(ms)
       while ((await expiries.sweep(database, clock.nowMs(), 500)) > 0);
     },
-    /** Takes what waits in the outbox, oldest first. */
+    /** Takes the messages in the outbox, oldest first. */
     async takeSent(): Promise<OutboxMessage[]> {
       const sent: OutboxMessage[] = []
       for (const lane of LANES) {

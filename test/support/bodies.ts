@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import Type, { type TSchema } from 'typebox'
 import { isChosenIdSchema, isUint64Schema } from '../../src/schema/uint64.ts'
 
-/** A JSON value whose bigints are written as bare digits; `RawJson` is written as it is. */
+/** A JSON value: bigints are written as bare digits, `RawJson` as it is. */
 export type Json = string | number | bigint | boolean | null | RawJson | Json[] | { [name: string]: Json }
 
 export class RawJson {
@@ -106,7 +106,10 @@ export interface Damage {
   readonly wrong: readonly (Json | undefined)[]
 }
 
-/** Every member that the schema names, with what it must not be. Members of what is in a list stand at index 0. */
+/**
+ * Every member that the schema names, with a value that it must not have. Members of a list's elements stand at index
+ * 0.
+ */
 export function damages(schema: TSchema, path: readonly string[] = []): Damage[] {
   if (Type.IsArray(schema)) return damages(schema.items, [...path, '0'])
   if (!Type.IsObject(schema)) return []

@@ -38,7 +38,10 @@ export async function openBrowser(t: Test): Promise<Browser | undefined> {
   return browser
 }
 
-/** Starts the browser of a run, if there is one. Resolves with the environment of its tests, and what ends it. */
+/**
+ * Starts the browser of a run, if there is one. Resolves with the environment of its tests, and a function that ends
+ * it.
+ */
 export async function serveBrowser() {
   if (CHROMIUM === undefined) return undefined
   const server = await chromium.launchServer(launchOptions(CHROMIUM))

@@ -19,7 +19,7 @@ import { type CallRecord, recordOf } from '../../src/domain/calls/call-view.ts'
 import { deviceOf, type UntimedCommand } from './call-driver.ts'
 
 export class CallChecks {
-  /** Whose key a text is, by the device that it was made for. */
+  /** The device that an encrypted key was made for. */
   readonly #ownerOf: (encryptedAESKey: string) => string | undefined
   /** The devices that sent a text. */
   readonly #sealers = new Map<string, Set<string>>()
@@ -110,7 +110,7 @@ export class CallChecks {
     )
   }
 
-  /** What is shown or told has a version of its own, one more than what was before. */
+  /** Every shown or sent state has a version of its own, one more than the state before. */
   #checkVersion(call: Call, effects: readonly CallEffect[], reply: CallReply): void {
     const { version } = call
     const was = this.#shown
@@ -144,7 +144,7 @@ export class CallChecks {
     assert.equal(nextDeadlineMs(call) === undefined, isOver(call), 'a call has a deadline until it is over')
   }
 
-  /** Exactly those devices ring whose user is invited and has not answered. */
+  /** Exactly the devices of invited users without an answer ring. */
   #checkRinging({ participants }: Call): void {
     const wanted = participants
       .filter(isPending)

@@ -144,7 +144,7 @@ export class CallDriver {
     return this.run({ kind: 'join', by: deviceOf(user, at) })
   }
 
-  /** Time passes, and what was due by then happens. */
+  /** Time passes, and deadlines until then happen. */
   wait(ms: number): CallAccepted {
     this.nowMs += ms
     return this.run({ kind: 'deadline' })

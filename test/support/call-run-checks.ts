@@ -39,7 +39,7 @@ export function faultsAtRest(run: RunAtRest): string[] {
   ]
 }
 
-/** A ring ends in its time, and what waits for a time has a timer. */
+/** A ring ends in its time, and every wait for a time has a timer. */
 function faultsOfRinging({ server, ledger }: RunAtRest): string[] {
   const nowMs = server.world.nowMs()
   const faults: string[] = []

@@ -101,7 +101,7 @@ export class CallLedger {
     this.call = call
   }
 
-  /** Throws for what must not be. */
+  /** Throws for a breach of the rules. */
   write(call: Call, { command, effects }: DecidedNote): void {
     const before = this.call
     this.call = call

@@ -16,7 +16,7 @@ export interface LineManners {
   readonly mode: 'auto' | 'client' | 'client-individual'
   readonly window: number
   readonly hasHeartBeat: boolean
-  /** Whether it wants only what is behind the last message that it has seen. */
+  /** Whether it wants only messages behind the last one that it has seen. */
   readonly goesOn: boolean
   readonly isObedient: boolean
 }
@@ -41,7 +41,7 @@ export class Line implements LinkOwner {
   readonly #phone: RunPhone
   readonly #queues = new Map<string, QueueLine>()
   readonly #topics = new Map<string, TopicLine>()
-  /** By receipt: what is settled when it comes. */
+  /** By receipt: the offsets that it settles. */
   readonly #acks = new Map<string, readonly number[]>()
   /** Message-ids that are to be acknowledged later, each with its subscription. */
   #waiting: (readonly [QueueLine, string])[] = []
@@ -80,14 +80,14 @@ export class Line implements LinkOwner {
     this.link.write('DISCONNECT\nreceipt:bye\n\n\0')
   }
 
-  /** Acknowledges what was left for later. */
+  /** Acknowledges the messages left for later. */
   acknowledge(): void {
     const waiting = this.#waiting
     this.#waiting = []
     for (const [line, messageId] of waiting) this.#acknowledge(line, messageId)
   }
 
-  /** Whether the connection goes on, and the client has read what was sent. */
+  /** Whether the connection goes on, and the client has read everything sent. */
   get isReading(): boolean {
     return !this.link.isEnding && !this.link.isUnread
   }

@@ -138,7 +138,7 @@ export class Link implements Connection {
     this.#events.onDrain()
   }
 
-  /** The client reads what is there. */
+  /** The client reads all that has arrived. */
   read(): void {
     const frames = this.#inFlight
     this.#inFlight = []

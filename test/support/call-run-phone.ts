@@ -45,7 +45,7 @@ export class RunPhone {
   asks: (readonly [CallId, CallDeviceRef])[] = []
   /** By queue the last message that it has seen. */
   readonly positions = new Map<string, string>()
-  /** It had a connection on which nothing is acknowledged: what was on its way when that ended is lost. */
+  /** It had a connection without acknowledgements: messages under way when that ended are lost. */
   mayMissSomething = false
   /** By call the offset of the last word on its ringing. */
   readonly #lastWords = new Map<CallId, number>()

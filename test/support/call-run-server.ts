@@ -95,8 +95,8 @@ export class RunServer {
   }
 
   /**
-   * Puts a request to a room as HTTP does it: one whose key was answered before gets that answer, one whose key is under
-   * way waits for it.
+   * Puts a request to a room as HTTP does it: a request with an answered key gets that answer, one with a key under way
+   * waits for it.
    */
   async submit(
     by: RunPhone,

@@ -62,7 +62,7 @@ function cross(run: Run): void {
   }
 }
 
-/** Clients repeat what was not answered, also to another process. */
+/** Clients repeat unanswered requests, also to another process. */
 function repeat(run: Run): void {
   const { lastRequest } = run
   if (lastRequest === undefined || lastRequest.phone.ledger.isErased) return
@@ -170,7 +170,7 @@ function fail(run: Run): void {
   if (habits.refuses && database.waiting > 0) run.refuse(1 + draw.below(database.waiting))
 }
 
-/** Some of what was on its way to the disk may have got there. */
+/** Some of the writes under way may have reached the disk. */
 function crash(run: Run): void {
   const { draw, database, habits } = run
   if (!habits.crashes) return

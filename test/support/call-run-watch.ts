@@ -172,7 +172,7 @@ class WatchedReply implements Reply<CallReply> {
     this.#reply.refuse(error)
   }
 
-  /** So many of the call's writes the answer rests on: what is answered in its own turn, on all that were asked for. */
+  /** How many of the call's writes the answer rests on: an answer in its own turn rests on all that were asked for. */
   get #versions(): number {
     return Math.min(this.needed, this.#watch.asked.get(this.#callId) ?? 0)
   }

@@ -1,7 +1,8 @@
 /**
  * One seeded run of calls: people start, join, move, decline, leave and end them on phones that come and go, while
  * commits end late or fail and the process is killed and started again. The seed decides who runs next, what arrives,
- * what fails and when. Afterwards nothing fails any more, every call comes to its end, and all that is left is checked.
+ * which step fails, and when. Afterwards nothing fails any more, every call comes to its end, and all that is left is
+ * checked.
  */
 
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -130,7 +131,7 @@ export class Run implements CallRun {
   /** Puts a request to the server as HTTP would. */
   submit(phone: RunPhone, { callId: knownId, request: drawn, key }: DrawnRequest): void {
     const { server } = this
-    // A start that names no id is given another one each time that it comes.
+    // A start that names no id gets a new one each time that it comes.
     const isNameless = drawn.kind === 'start' && knownId === NO_CALL
     const callId = isNameless ? (BigInt(FIRST_CALL_ID + this.serial()) as CallId) : knownId
     const request = drawn.kind === 'start' ? { ...drawn, callId } : drawn

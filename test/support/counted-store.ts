@@ -1,6 +1,6 @@
 /**
- * A store that is written in numbered steps, one change each, of many pages: what it holds after a step is known to
- * the byte, so that what was left of it by a crash can be told from what should be.
+ * A store that is written in numbered steps, one change each, of many pages: its content after a step is known to the
+ * byte, so that the content after a crash can be compared.
  */
 
 import { createHash } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * A promise that the test settles, and that calls back at the moment it is settled, not a microtask later: what
- * happens in a step of a test then happens within it.
+ * A promise that the test settles, and that calls back at the moment it is settled, not a microtask later: the effects
+ * of a test's step then happen within it.
  */
 export class Deferred<Value> implements PromiseLike<Value> {
   #waiting: ((how: Settlement<Value>) => void)[] = []

@@ -33,7 +33,7 @@ export class DeviceRunNet {
   }
 }
 
-/** Runs what is due, in the order of time. */
+/** Runs due work, in the order of time. */
 export class Agenda {
   nowMs = 0
   readonly #heap: { readonly atMs: number; readonly order: number; readonly run: () => void }[] = []

@@ -51,7 +51,7 @@ export function cannotTrace(): string | false {
 export interface TraceOptions {
   /** The file for the trace. */
   readonly to: string
-  /** How much is kept of what is written and read, in bytes; left out: syncs are traced and nothing else. */
+  /** How many bytes of each write and read to keep; left out: traces only syncs. */
   readonly stringBytes?: number
   /** How long each fdatasync takes before it begins to work. */
   readonly syncDelayMs?: number

@@ -32,12 +32,12 @@ export class DroppingProxy {
     return proxy
   }
 
-  /** From now on all that is sent takes so long, each way. */
+  /** Delays everything by so much, each way. */
   slow(delayMs: number): void {
     this.#delayMs = delayMs
   }
 
-  /** From now on nothing passes, on no connection. */
+  /** Cuts all connections: nothing passes. */
   cut(): void {
     this.#isCut = true
   }

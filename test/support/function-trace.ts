@@ -41,7 +41,7 @@ export class FunctionTrace {
     this.#onStep = onStep
   }
 
-  /** Notes from now on what runs. A function is known once the one around it has run. */
+  /** Begins to note calls. A function is known once the one around it has run. */
   async start(): Promise<void> {
     const { result } = await this.#session.post('Profiler.takePreciseCoverage')
     await this.#session.post('Profiler.stopPreciseCoverage')

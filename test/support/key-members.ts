@@ -7,7 +7,7 @@ export interface NamedDevice {
   readonly deviceId: bigint | string
 }
 
-/** The octets. Each device has a key of its own, and another one for each `generation`. */
+/** The octets. Each device has a key of its own for each `generation`. */
 export function memberOctets(devices: readonly NamedDevice[], generation = 0): Buffer {
   const entries = devices.map(device => memberEntry(device, generation)).sort(Buffer.compare)
   return framed(entries)

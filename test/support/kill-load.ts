@@ -20,7 +20,7 @@ import { headerOf } from './naive-stomp.ts'
 import { type RunningServer, startServer } from './server.ts'
 import { SocketClient } from './socket-client.ts'
 
-/** Says what is not so any more; undefined when all is well. */
+/** Names a broken claim; undefined when all is well. */
 type Claim = () => Promise<string | undefined>
 
 interface Known {

@@ -4,7 +4,7 @@ import { Duplex } from 'node:stream'
 import { Link, type LinkLost, type LinkOptions } from '../../src/fronts/link/link.ts'
 import { makeStage, type Stage } from './actors.ts'
 
-/** One end of a connection: what is written to it comes out of the other one. */
+/** One end of a connection: bytes written to it come out of the other end. */
 class End extends Duplex {
   other: End | undefined
   isHeld = false
@@ -31,7 +31,7 @@ class End extends Duplex {
     done(error)
   }
 
-  /** Lets pass what was held. */
+  /** Lets the held bytes pass. */
   release(): void {
     this.isHeld = false
     for (const pass of this.#held.splice(0)) pass()

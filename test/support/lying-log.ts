@@ -98,7 +98,7 @@ export class LyingLog {
     return this.tiles.tree.inclusion(index, treeSize)
   }
 
-  /** The honest answer for a leaf, but for what is given. */
+  /** The honest answer for a leaf, but for the lies given. */
   result(index: number, forged: Lies = {}) {
     const { treeSize = this.size } = forged
     const leaf = this.leaf(index)

@@ -49,7 +49,7 @@ export class LyingServer {
 
   readonly webSocket: WebSocketClass = socketClassOf(this)
 
-  /** Lies in place of an operation. Gives what ends the lie. */
+  /** Lies in place of an operation. Returns a function that ends the lie. */
   handle<Name extends OperationName>(
     operation: Name,
     lie: (pass: (body?: object) => Promise<Response>, body: BodyOf<Name>) => Promise<Response>,
@@ -105,7 +105,7 @@ export class LyingServer {
     }
   }
 
-  /** No lie counts any more, and what was sent and heard is forgotten. */
+  /** Ends all lies, and forgets requests and answers. */
   beHonest(): void {
     for (const all of [this.#httpLies, this.#messageLies, this.#sent, this.#heard]) all.splice(0)
   }
@@ -254,7 +254,7 @@ export async function failure(call: Call, code: string): Promise<CallsignError> 
   }
 }
 
-/** A key that a misbehaving member's device seals for another one, with a set of any devices. */
+/** A key that a misbehaving member's device seals for a victim's, with a set of any devices. */
 export async function forge(
   { keyLog }: Insider,
   to: KeyHolder,

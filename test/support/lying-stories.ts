@@ -4,7 +4,7 @@
  *
  *     node dist/test/support/lying-stories.js > test/vectors/client-lies.jsonl
  *
- * Each outcome that matters is written beside its step, and another one is an error.
+ * Each outcome that matters is written beside its step; any other is an error.
  */
 import { pathToFileURL } from 'node:url'
 import { type Fetch, type NamedUser, signDeviceList } from '../../src/client/client.ts'
@@ -25,7 +25,7 @@ export async function* lyingLines(): AsyncGenerator<string> {
 
 const ANN = 7n
 const [PHONE, TABLET, GHOST] = [1n, 2n, 7777n].map(number => 2n ** 32n + number) as [bigint, bigint, bigint]
-/** The leaf of the device whose key is looked up. */
+/** The leaf of the device to look up. */
 const ALICE = 3
 
 const signerOf = (deviceId: bigint): ListSigner => listSigner(`device ${deviceId}`)

@@ -19,7 +19,7 @@ export interface MediaHouse {
   readonly janus: Janus
   readonly browser: Browser
   readonly url: string
-  /** Each hears whose feed is whose, as a server tells it. */
+  /** Each hears of every feed's user, as from a server. */
   readonly tabs: MediaTab[]
   readonly userOfFeed: Map<string, string>
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { Rehearsals } from './rehearsal-store.ts'
 
-/** A database whose every change is rehearsed first. */
+/** A database that rehearses every change first. */
 export interface RehearsedDatabase {
   readonly database: LmdbStore
   readonly rehearsals: Rehearsals

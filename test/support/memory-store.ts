@@ -178,7 +178,7 @@ export class MemoryStore<Note = never> implements Store {
     return next
   }
 
-  /** A store with what is durable. */
+  /** A store with the durable rows. */
   durable(): MemoryStore<Note> {
     return this.#copy(0)
   }

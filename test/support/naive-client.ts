@@ -44,7 +44,7 @@ export abstract class NaiveClient {
     await this.receipt(receipt)
   }
 
-  /** Says goodbye; resolves when everything before it was handled, with the frames that came meanwhile. */
+  /** Says goodbye; resolves when everything before it was handled, with the frames that came until then. */
   async disconnect(): Promise<ClientFrame[]> {
     this.write('DISCONNECT\nreceipt:bye\n\n\0')
     await this.closed()
@@ -162,5 +162,5 @@ export function isUtf8(octets: string | Uint8Array): boolean {
 
 let sendCount = 0
 export const BEAT = Buffer.from('\n')
-/** Longer than anything the server may take, shorter than what ends a test. */
+/** Longer than the server may take for anything, shorter than a test's own limit. */
 const DEADLINE_MS = 120_000

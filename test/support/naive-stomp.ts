@@ -1,6 +1,6 @@
 /**
  * STOMP's grammar octet by octet, as plainly as it can be said, sharing nothing with `src/stomp`: slow, and the oracle
- * for what is a frame, what is refused, with which code, and at which octet. Also the client's side in tests.
+ * for frames and refusals: with which code, and at which octet. Also the client's side in tests.
  */
 
 export interface NaiveFrame {

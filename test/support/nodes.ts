@@ -33,7 +33,8 @@ export class TestNode {
   readonly name: string
   readonly port: number
   readonly dataFolder: string
-  readonly #environment: Environment
+  /** The settings that it starts with. */
+  readonly environment: Environment
   #server: RunningServer | undefined
   #isSupervised = false
 
@@ -41,7 +42,7 @@ export class TestNode {
     this.name = name
     this.port = port
     this.dataFolder = dataFolder
-    this.#environment = {
+    this.environment = {
       ...environment,
       CALLSIGN_NODE_NAME: name,
       CALLSIGN_NODE_PORT: String(port),
@@ -59,7 +60,7 @@ export class TestNode {
     this.#server = await startServer({
       dataFolder: this.dataFolder,
       ...more,
-      environment: { ...this.#environment, ...environment },
+      environment: { ...this.environment, ...environment },
     })
     return this.#server
   }

@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect provider in the test process: oauth2-mock-server behind a listener of our own, which counts what is
- * asked, lets a test answer in the provider's place, and can go away. It signs tokens of any claims.
+ * An OpenID Connect provider in the test process: oauth2-mock-server behind a listener of our own, which counts
+ * requests, lets a test answer in the provider's place, and can go away. It signs tokens of any claims.
  */
 
 import { createPrivateKey, randomUUID } from 'node:crypto'
@@ -72,7 +72,7 @@ export class OidcProvider {
     return this.#counts.get(path) ?? 0
   }
 
-  /** Withdraws the key and publishes another one, under a new name unless told. */
+  /** Withdraws the key and publishes a second one, under a new name unless `keyId` names it. */
   async rotateKey(keyId?: string): Promise<void> {
     this.#issuer = new OAuth2Issuer()
     this.#issuer.url = this.#url
@@ -91,7 +91,7 @@ export class OidcProvider {
     })
   }
 
-  /** From now on `answer` is given for `path`, or the provider's own again. */
+  /** Answers `path` with `answer`; without one, the provider answers again. */
   answerWith(path: string, answer: Answer | undefined): void {
     if (answer === undefined) this.#answers.delete(path)
     else this.#answers.set(path, answer)
@@ -165,7 +165,7 @@ export function signToken(
   return new SignJWT(claims).setProtectedHeader(header).sign(key)
 }
 
-/** A token whose parts are written as they are, under any signature. */
+/** A token of these parts as they are, under any signature. */
 export function writeToken(header: Claims, claims: Claims, signature = ''): string {
   const parts = [header, claims].map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
   return `${parts.join('.')}.${signature}`

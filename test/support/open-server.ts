@@ -46,9 +46,9 @@ export async function openServer(options: OpenInProcess): Promise<OpenServer> {
 }
 
 /**
- * A start in the test's process that is meant to be refused, by its settings or by what is in the data directory. Resolves
- * with what `startRefused` gives: exit code and stderr of the program. The store is closed again; a start that fails once it
- * listens needs `startRefused`.
+ * A start in the test's process that is meant to be refused, by its settings or by the content of the data directory.
+ * Resolves with what `startRefused` gives: exit code and stderr of the program. The store is closed again; a start that
+ * fails once it listens needs `startRefused`.
  */
 export async function openRefused(options: OpenInProcess): Promise<{ code: number; stderr: string }> {
   const { dev = true, knownCheckpoint } = options
@@ -73,7 +73,7 @@ export async function openRefused(options: OpenInProcess): Promise<{ code: numbe
 }
 
 /**
- * What a start does to its process, until `leave`: an exit is noted and does not take place, what is said on stderr is kept, and
+ * What a start does to its process, until `leave`: an exit is noted and does not take place, lines on stderr are kept, and
  * stores are closed, which a refused start leaves to the end of the process.
  */
 function watchedHost() {

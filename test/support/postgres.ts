@@ -181,7 +181,10 @@ export async function sharedPostgres(t: Teardown): Promise<Postgres> {
   return port === undefined ? startPostgres(t) : new Postgres(Number(port))
 }
 
-/** Starts the server of a run, if PostgreSQL is there. Resolves with the environment of its tests, and what ends it. */
+/**
+ * Starts the server of a run, if PostgreSQL is there. Resolves with the environment of its tests, and a function that
+ * ends it.
+ */
 export async function servePostgres() {
   if (skipWithoutPostgres !== false) return undefined
   const ends: (() => Promise<void>)[] = []
@@ -286,7 +289,7 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has ended meanwhile.
+    // It has ended.
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Finds the turns of phrase that CONTRIBUTING.md asks writers to avoid, by plain patterns, in comments, test titles and
- * documents. As a program it prints each hit with its line:
+ * documents. As a program it prints each hit of a list with its line:
  *
- *     node dist/test/support/prose.js [FOLDER_OR_FILE …]
+ *     node dist/test/support/prose.js first|second [FOLDER_OR_FILE …]
  */
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -43,14 +43,36 @@ const RULE_2 = /(?<![\w-])(?<phrase>somebody|nobody|anybody|whoever|others|the o
 const RULE_4 =
   /(?<![\w-])(?<phrase>of which|of whom|that of|(?:is|are) told|has \w+ (?:done|told|sent|asked|ended|deleted)|is over|as (?!well\b|soon\b|far\b|much\b|long\b|many\b)\w+ (?:\w+ )?has it|in a transaction)(?![\w-])/gi
 
+const WORDS =
+  /(?<![\w-])(?<phrase>meanwhile|from\s+now\s+on|by\s+now|so\s+(?:long|often)\s+as|another\s+one|of\s+which|each\s+of\s+them)(?![\w-])/gi
+/** "A user whose session was ended": at most three words stand between. */
+const WHOSE_IS = /(?<![\w-])(?<phrase>whose(?!\s+it\b)(?:\s+[\w’'-]+){1,3}?\s+(?:is|are|was|were))(?![\w-])/gi
+/** A `what` whose verb stands right behind it, as in "sends what was asked for" and "waits for what comes next". */
+const WHAT_AS_SUBJECT = new RegExp(
+  `(?<![\\w-])(?<phrase>what\\s+(?:${[
+    'is|are|was|were|has|had|does|can|could|may|must|would|answers|arrives|becomes|belongs|breaks|changes|comes|counts',
+    'differs|disagrees|ends|fails|falls|fills|follows|goes|happens|lasts|leaves|lies|lives|makes|needs|opens|passes',
+    'reads|remains|repeats|rests|rings|runs|says|shows|stands|surrounds|survives|takes|turns|waits|works|writes',
+  ].join('|')}))(?![\\w’'-])`,
+  'g',
+)
+
+const RULES = {
+  /** Rules 1, 2 and 4 of CONTRIBUTING.md. */
+  first: [RULE_1, RULE_2, RULE_4],
+  /** Words that took the place of the first list's when that was counted. */
+  second: [WORDS, WHOSE_IS, WHAT_AS_SUBJECT],
+}
+export type ProseList = keyof typeof RULES
+
 const HASH_COMMENTS = new Set(['.yaml', '.yml', '.py', '.example', '.service', '.sh', '', '.rules'])
 const SLASH_COMMENTS = new Set(['.ts', '.mjs', '.js', '.css', '.go', '.proto'])
 
-export function findProseHits(within: readonly string[] = []): ProseHit[] {
+export function findProseHits(list: ProseList, within: readonly string[] = []): ProseHit[] {
   const files = [...ROOT_DOCUMENTS, ...ROOTS.flatMap(filesBelow)]
   const wanted =
     within.length === 0 ? files : files.filter(file => within.some(path => file.startsWith(path)))
-  return wanted.flatMap(file => hitsIn(file, readFileSync(join(PROJECT_ROOT, file), 'utf8')))
+  return wanted.flatMap(file => hitsIn(list, file, readFileSync(join(PROJECT_ROOT, file), 'utf8')))
 }
 
 function filesBelow(folder: string): string[] {
@@ -61,10 +83,10 @@ function filesBelow(folder: string): string[] {
     .toSorted()
 }
 
-function hitsIn(file: string, text: string): ProseHit[] {
+function hitsIn(list: ProseList, file: string, text: string): ProseHit[] {
   return passagesOf(file, text).flatMap(({ first, lines }) => {
     const prose = lines.join('\n')
-    return [RULE_1, RULE_2, RULE_4].flatMap(rule =>
+    return RULES[list].flatMap(rule =>
       Array.from(prose.matchAll(rule), match => {
         const phrase = match.groups!.phrase!
         const at = match.index + match[0].lastIndexOf(phrase)
@@ -126,10 +148,16 @@ function titles(file: string, text: string): Passage[] {
 }
 
 if (process.argv[1]?.endsWith('support/prose.js')) {
-  const hits = findProseHits(process.argv.slice(2))
+  const [list = '', ...within] = process.argv.slice(2)
+  if (!isList(list)) throw new Error(`the list is ${Object.keys(RULES).join(' or ')}, not '${list}'`)
+  const hits = findProseHits(list, within)
   for (const { file, line, phrase } of hits) {
     const text = readFileSync(join(PROJECT_ROOT, file), 'utf8').split('\n')[line - 1]!.trim()
-    process.stdout.write(`${file}:${line}: ${phrase}: ${text}\n`)
+    process.stdout.write(`${file}:${line}: ${phrase.replace('\n', ' ')}: ${text}\n`)
   }
   process.stdout.write(`${hits.length} hits\n`)
+}
+
+function isList(word: string): word is ProseList {
+  return Object.hasOwn(RULES, word)
 }

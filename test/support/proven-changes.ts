@@ -57,7 +57,7 @@ export class ProvenChanges {
 
 /** Every line of the server that asks for a change. */
 export function changeSites(): string[] {
-  // By the sources: what was compiled of one that has moved since lies there still.
+  // By the sources: the compiled form of a moved source still lies there.
   return ['src', 'actors']
     .flatMap(sourceFiles)
     .filter(path => !path.endsWith('.d.ts'))
@@ -103,7 +103,7 @@ function fingerprintOf(database: LmdbStore): () => string {
   }
 }
 
-/** Where the files are that run: sources, or what was compiled of them. */
+/** The folder of the files that run: sources, or their compiled forms. */
 const ROOT = new URL('../../', import.meta.url)
 /** Of the files that run. */
 const SUFFIX = import.meta.url.slice(-3)

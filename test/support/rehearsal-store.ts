@@ -35,7 +35,9 @@ export class Rehearsals {
   injected = 0
   /** The first so many writes of a change fail once each. */
   faultsMax = FAULTS_MAX
-  /** One of so many writes fails: each in the long size, another one with each change and seed in the short one. */
+  /**
+   * One of so many writes fails: each in the long size; in the short one, a different write with each change and seed.
+   */
   faultEvery = bySize({ short: 3, long: 1 })
   /** Told of each change that wrote something. */
   onRehearsed: (rehearsed: Rehearsed) => void = () => undefined
@@ -58,7 +60,7 @@ export class Rehearsals {
     return () => nowMs() + (this.#at === undefined ? 0 : this.#runs)
   }
 
-  /** Whether what runs does not count, so that a stub that a change calls notes nothing. */
+  /** Whether this run does not count, so that a stub that a change calls notes nothing. */
   get isRehearsing(): boolean {
     return this.#at !== undefined
   }

@@ -30,7 +30,7 @@ export class Rehearsal {
   readonly #options: RehearsalOptions
   readonly #environment: Readonly<Record<string, string>>
   readonly #apps: App[]
-  /** Of a chapter: what makes its subjects others than those of the next one. */
+  /** Tells a chapter's subjects from those of the next one. */
   readonly #suffix: string
   #chapters = 0
   #server: RunningServer

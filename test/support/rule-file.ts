@@ -1,9 +1,9 @@
 /**
  * Reads a file of alarm rules or a manifest: as much of YAML as such a file needs (maps, lists, plain and quoted texts, `|`
- * blocks), and a refusal of everything else, so that what is checked is what its reader will read.
+ * blocks), and a refusal of everything else, so that the check sees what the file's real reader will see.
  */
 
-/** A text, or what is below a name. */
+/** A text, or the values below a name. */
 export type RuleValue = string | readonly RuleValue[] | { readonly [name: string]: RuleValue }
 
 interface Line {

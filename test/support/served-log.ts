@@ -56,7 +56,7 @@ export function setCheckpoint(files: LogFiles, note: string): LogFiles {
   return files.set('checkpoint', Buffer.from(note))
 }
 
-/** Changes one byte of a file: a letter becomes another one, and base64 stays base64. */
+/** Changes one byte of a file: a letter becomes a different letter, and base64 stays base64. */
 export function changeByte(files: LogFiles, path: string, at: number): LogFiles {
   const bytes = Uint8Array.from(files.get(path)!)
   bytes[at] = bytes[at] === LETTER_A ? LETTER_A + 1 : LETTER_A
@@ -68,7 +68,7 @@ export type Misbehaviour = (path: string, response: ServerResponse, count: numbe
 
 export interface FileServer {
   readonly url: string
-  /** The files served from now on. */
+  /** The files to serve. */
   files: LogFiles
   misbehave: Misbehaviour
   /** The paths asked for so far. */

@@ -1,4 +1,4 @@
-/** A process whose wall clock is ahead: loaded before a program (`--import`), it moves `Date.now` by so much. */
+/** Puts a process's wall clock ahead: loaded before a program (`--import`), it moves `Date.now` by so much. */
 
 /** The environment in which a program's wall clock is ahead of ours. */
 export function shiftedClock(aheadMs: number): Readonly<Record<string, string>> {

@@ -21,7 +21,7 @@ export function sized(options: object = {}): object {
   return isLong ? { ...options, only: true, runOnly: false } : options
 }
 
-/** A number of runs, kills or rows: that of the size, unless the environment has another one by this name. */
+/** A number of runs, kills or rows: the size's own, unless the environment has one by this name. */
 export function countOf(variable: string, counts: Parameters<typeof bySize>[0]): number {
   return Number(process.env[variable] ?? bySize(counts))
 }

@@ -1,6 +1,6 @@
 /**
  * The built server on a disk whose syncs are slow, under strace, which sees what it wrote to its store and what it said
- * on its sockets. An acknowledgement that left before what it is about was durable is found in the trace.
+ * on its sockets. The trace shows an acknowledgement that left before its write was durable.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -37,7 +37,7 @@ export interface SlowOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Opens the store as the product never does, to see that it is noticed. */
   readonly fault?: LmdbFault
-  /** Texts that make what is written to a socket an acknowledgement, by what it acknowledges. */
+  /** Texts that mark bytes on a socket as an acknowledgement, by the acknowledged thing. */
   readonly answers?: () => ReadonlyMap<string, string>
 }
 

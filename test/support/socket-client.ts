@@ -87,7 +87,7 @@ export class SocketClient extends NaiveClient {
     this.socket.write(Buffer.concat(bytes))
   }
 
-  /** Has the kernel keep what comes from now on. */
+  /** Has the kernel keep all later bytes. */
   pause(): void {
     this.socket.pause()
   }

@@ -186,7 +186,7 @@ export class Phone {
     return this.messages.splice(at, 1)[0]!
   }
 
-  /** Types of what was said of calls and no test has taken. */
+  /** Types of call events that no test has taken. */
   get untaken(): string[] {
     return this.messages
       .filter(({ destination }) => destination.includes('call'))

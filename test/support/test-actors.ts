@@ -1,6 +1,6 @@
 /**
  * The set-up for actors: an actor system over a real store, with clocks that tests move. It has STOMP connections,
- * presence and topics, without sockets: clients in memory, people whose tokens are their names, and calls that tests
+ * presence and topics, without sockets: clients in memory, people with their names for tokens, and calls that tests
  * answer for. `test-rooms.ts` adds the rooms of calls.
  */
 

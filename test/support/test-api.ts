@@ -95,7 +95,7 @@ export interface TestApi extends SignInRequests {
   readonly log: RegistrationLog
   /** Not started unless the options ask for them. */
   readonly identities: IdentityStandIns
-  /** Moves the clock and ends what has come to its end. */
+  /** Moves the clock and ends expired rows. */
   readonly advance: (ms: number) => Promise<void>
   /** Ends it as the process would end, whatever is under way. */
   readonly close: () => Promise<void>
@@ -192,7 +192,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
   return { system, application, stores, rooms, signalling, keysLogged }
 }
 
-/** What users are told from now on. */
+/** The events that users get after this call. */
 function toldIn({ database, notices, contacts, rehearsals, nowMs }: TestWorld): Told[] {
   const told: Told[] = []
   const tell = notices.tell.bind(notices)

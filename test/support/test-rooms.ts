@@ -49,7 +49,7 @@ export interface Person {
   readonly phone: Phone
 }
 
-/** Clocks that stand still until the test moves them; what is to run soon runs soon. */
+/** Clocks that stand still until the test moves them; microtasks and immediates are the real ones. */
 class TestClock extends FakeWorld {
   override microtask(run: () => void): void {
     queueMicrotask(run)
@@ -185,7 +185,7 @@ export class TestRooms {
     }
   }
 
-  /** Time passes, and what is due on the way happens when it is. */
+  /** Time passes, and deadlines on the way happen in their time. */
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= STEP_MS) {
       this.clock.advance(Math.min(left, STEP_MS))

@@ -1,6 +1,6 @@
 /**
- * One app's story with its log: each step has what was asked, every exchange, and what `callsign/client` made of it, with its
- * memory afterwards.
+ * One app's story with its log: each step has the request, every exchange, and the result of `callsign/client`, with
+ * its memory afterwards.
  */
 import {
   ContactDevices,

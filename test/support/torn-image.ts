@@ -62,7 +62,7 @@ export interface TornImage {
   readonly name: string
 }
 
-/** Up to four images for each moment at which the disk's state, or what had been acknowledged, was another. */
+/** Up to four images for each change of the disk's state, or of the acknowledged writes. */
 export function tornImages(recording: Recording, random: () => number): TornImage[] {
   const { writes, durable, acknowledged } = recording
   return momentsOf(recording).flatMap(place => {

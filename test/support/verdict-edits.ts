@@ -5,7 +5,7 @@ export type JsonPath = readonly (string | number)[]
 
 /**
  * - `cut`: in the text at `at`, from a position on so many UTF-16 units are replaced
- * - `set`: the value is another one, or added
+ * - `set`: the value is replaced, or added
  * - `unset`: it is taken out of its object or array
  */
 export type Edit =

@@ -5,8 +5,8 @@
  *   nothing of the project, not even a type, or only files that import nothing, or only such files. Machines are
  *   `src/runtime`, which carries messages, and `src/store/engine`, which carries changes to the disk.
  * - A return: the way enters a file that it has left, from a file further down the list or from outside (a message, a
- *   promise, a socket). While a file's function is on the stack, or awaits what runs, the file is not left. A call that
- *   is made again is no further return. Getters and first values of members are no steps.
+ *   promise, a socket). While a file's function is on the stack, or awaits the running call, the file is not left. A
+ *   call that is made again is no further return. Getters and first values of members are no steps.
  *
  * This counts 40 files for `call/start` at commit fb6744a, as a reader did by hand.
  */

@@ -43,7 +43,7 @@ class Recorder {
     if (this.#lastFrame !== undefined && frame.startsWith(this.#lastFrame)) this.#lastFrame = undefined
   }
 
-  /** Records from now on until the server sends a frame of this command. */
+  /** Records until the server sends a frame of this command. */
   begin(untilCommand: string): void {
     this.#steps = []
     this.#lastFrame = `${untilCommand}\n`

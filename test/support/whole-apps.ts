@@ -77,7 +77,7 @@ export async function inCall(
   return { call, bobs }
 }
 
-/** Reads from the state of the person's device list once that has what is asked for. */
+/** Reads from the state of the person's device list once `read` finds something. */
 export async function listed<Value>({ me }: AppPerson, read: (state: OwnListState) => Value | undefined) {
   for (;;) {
     const state = me.devices.listState

@@ -14,11 +14,11 @@ export interface WitnessedLog {
   readonly vrfPublicKey: string
   readonly policyFile: string
   readonly environment: Readonly<Record<string, string>>
-  /** Writes the policy: its log and what is given here. */
+  /** Writes the policy: its log and these lines. */
   setPolicy(lines: string): string
 }
 
-/** The folder, the keys and the policy of a log; the policy asks for what is in `lines`. */
+/** The folder, the keys and the policy of a log; the policy has these `lines`. */
 export function witnessedLog(t: Test, lines = 'quorum none\n'): WitnessedLog {
   const folder = t.testdir()
   const keys = generateKeys('log.example/witnessed', length => randomBytes(length))

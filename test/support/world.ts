@@ -87,7 +87,7 @@ export class FakeWorld implements World {
     } while (!this.isIdle)
   }
 
-  /** Moves both clocks, calling what is due on the way and running what that starts. */
+  /** Moves both clocks; calls due timers on the way and runs the work that they start. */
   advance(ms: number): void {
     const untilMs = this.#monotonicMs + ms
     for (let next = this.#nextDue(untilMs); next !== undefined; next = this.#nextDue(untilMs)) {
@@ -99,7 +99,7 @@ export class FakeWorld implements World {
     this.#moveTo(untilMs)
   }
 
-  /** Moves both clocks at once and calls each interval once; what waits to run goes on waiting. */
+  /** Moves both clocks at once and calls each interval once; waiting work goes on waiting. */
   jump(ms: number): void {
     this.#moveTo(this.#monotonicMs + ms)
     for (const interval of this.#intervals) {

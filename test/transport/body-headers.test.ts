@@ -153,7 +153,7 @@ t.test('a client that leaves before the refusal harms nothing', async t => {
   t.same(served, ['/g'])
 })
 
-t.test('requests whose end is certain are served, however they say it', async t => {
+t.test('requests with a certain end are served, however they say it', async t => {
   const { port, served } = await serve(t)
   const certain = [
     request('POST /p', ['content-length: 5'], '01234'),

@@ -95,7 +95,7 @@ t.test('headers and address are still there after the handler has waited', async
   t.equal(await answer.text(), 'me 127.0.0.1 q')
 })
 
-t.test('each method reaches its route; another one hears which there are', async t => {
+t.test('each method reaches its route; any other hears which there are', async t => {
   const path = '/app/api/things/{id}'
   const { url, answers } = await serve(t, [
     ...(['GET', 'POST', 'PUT', 'DELETE'] as const).map(method => echo(method, path)),
@@ -196,7 +196,7 @@ t.test('an answer to a deprecated path says so and names the canonical one, what
   t.same([...new Set(answers.map(([route]) => route))], ['/app/api/call/{callId}/invite'])
 })
 
-t.test('a body that is coded is refused before it is read, with what would be taken', async t => {
+t.test('a coded body is refused before it is read, with the codings that are taken', async t => {
   const { url, requests } = await serve(t, [echo('POST', '/p')])
   for (const coding of ['gzip', 'br', 'x-gzip, identity', 'zstd']) {
     const answer = await fetch(`${url}/p`, {
@@ -386,7 +386,7 @@ t.test('a client that leaves before a late answer harms nothing', async t => {
   t.notOk(answers.some(([route]) => route === '/slow'))
 })
 
-t.test('what is not HTTP, or says its length in two ways, is refused', async t => {
+t.test('a request that is not HTTP, or gives its length in two ways, is refused', async t => {
   const { port, requests } = await serve(t, [echo('POST', '/p')])
   const bad = [
     'hello\r\n\r\n',

@@ -1,4 +1,4 @@
-/** New connections and CONNECTs wait for a turn when many come at once, and what is connected is served meanwhile. */
+/** New connections and CONNECTs wait for a turn when many come at once, and connected ones are served between. */
 
 import { connect } from 'node:net'
 import { setImmediate as nextLook } from 'node:timers/promises'
@@ -87,7 +87,7 @@ t.test('CONNECTs go before new connections, and count with them', async t => {
   )
 })
 
-t.test('a crowd from one network keeps another one waiting for a turn at most', async t => {
+t.test('a crowd from one network keeps other networks waiting for a turn at most', async t => {
   const turns = new Turns()
   const newcomers = new Newcomers(2, turns.wait)
   const started: string[] = []

@@ -8,7 +8,7 @@ import { OpenConnections, type OpenConnectionsOptions } from '../../src/transpor
 import { DROPPED, QueuedConnection } from '../../src/transport/queued-connection.ts'
 import { fromUtf8 } from '../support/bytes.ts'
 
-/** A connection whose socket is a list of what was done to it. */
+/** A connection with a list of calls for a socket. */
 class PaperConnection extends QueuedConnection {
   readonly written: string[] = []
   /** Bytes the next write leaves. */
@@ -158,7 +158,7 @@ t.test('a session hears when much has left at once, and of little it does not', 
   t.same(heard, ['drain 0', 'drain 7'])
 })
 
-t.test('an end waits for what was sent before it; what is sent after it is not', async t => {
+t.test('an end waits for earlier frames; later ones are not sent', async t => {
   const { open, heard, connections } = house()
   const connection = open()
   connection.unsentBytes = 5

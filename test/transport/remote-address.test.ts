@@ -1,4 +1,4 @@
-/** Whose request it is: what proxies say counts only as far as they are trusted, from the nearest outwards. */
+/** The address of a request: proxies count only as far as they are trusted, from the nearest outwards. */
 
 import t from 'tap'
 import { parseAddress, RemoteAddresses } from '../../src/transport/remote-address.ts'

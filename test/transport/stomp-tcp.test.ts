@@ -74,7 +74,7 @@ t.test('bytes come in as they are and frames go out in order, whatever their kin
   t.equal(server.connections.size, 0)
 })
 
-t.test('a client that shuts its side gets what was sent by then, and is gone', async t => {
+t.test('a client that shuts its side gets the frames sent by then, and is gone', async t => {
   const server = await serve(t)
   const { socket, session, heard } = await join(server)
   session.act = () => session.connection.send(Buffer.from('answer'), true)
@@ -138,7 +138,7 @@ t.test('a client that reads again in time gets everything; one that does not is 
   t.equal(server.connections.bufferedBytes, 0)
 })
 
-t.test('a session hears when what was unsent has left', async t => {
+t.test('a session hears when its unsent bytes have left', async t => {
   const server = await serve(t)
   const { socket, session } = await join(server)
   socket.pause()

@@ -1,4 +1,4 @@
-/** WebSockets over real sockets: who is let in, what comes through, how they end, and what hostile peers achieve. */
+/** WebSockets over real sockets: who is let in, frames that pass, ends, and hostile peers. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -369,7 +369,7 @@ t.test(
   },
 )
 
-t.test('what breaks the rules of WebSocket ends its connection, and the server lives', async t => {
+t.test('a breach of WebSocket’s rules ends its connection, and the server lives', async t => {
   const server = await serveSockets(t)
   const violations: [string, Buffer][] = [
     ['text that is not UTF-8', webSocketFrame(0x81, Buffer.from([0xc3, 0x28]))],

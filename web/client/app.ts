@@ -66,7 +66,7 @@ export class App {
     if (this.#state.stage === 'starting') await this.#showSignIn()
   }
 
-  /** Runs what a button does: the button waits, and what goes wrong is said. */
+  /** Runs a button's action: the button waits, and a failure is shown. */
   async act(name: string, action: () => Promise<void> | void): Promise<void> {
     if (this.#state.doing.has(name)) return
     this.#store.update({ doing: new Set([...this.#state.doing, name]) })
@@ -341,7 +341,7 @@ export class App {
     }
   }
 
-  /** Asks whose the link is that this tab was opened with. */
+  /** Asks for the owner of the link that this tab was opened with. */
   async #openLink(): Promise<void> {
     const link = this.#link
     if (link === undefined) return

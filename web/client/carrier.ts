@@ -1,6 +1,6 @@
 /** Brings one's own tracks to the other people in one call, and theirs here. */
 export interface Carrier {
-  /** Sends what one's camera and microphone give, from now on. */
+  /** Starts sending one's camera and microphone. */
   send(local: MediaStream): void
   close(): void
   mute?(isMuted: boolean): void

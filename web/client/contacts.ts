@@ -50,7 +50,7 @@ export class Contacts {
     await simulate({ kind: 'befriend', shareToken: this.#keptToken })
   }
 
-  /** Shows whose the link is that was opened. */
+  /** Shows the owner of the link that was opened. */
   async resolve(link: string): Promise<void> {
     try {
       const { displayName, relation } = await this.#me.contacts.resolve(link)
@@ -114,7 +114,7 @@ export class Contacts {
     try {
       await done
     } finally {
-      // Also when it was closed meanwhile: then it is not to be shown any more.
+      // Also when it has been closed: then it is not to be shown any more.
       await this.load()
     }
   }

@@ -63,7 +63,7 @@ function deviceView(device: Device, doing: ReadonlySet<string>, app: App): Templ
   </li>`
 }
 
-/** Not modal: a call can be answered meanwhile. */
+/** Not modal: a call can be answered beside it. */
 function removalView(device: Device, doing: ReadonlySet<string>, app: App): TemplateResult {
   const { name, createdAt } = device
   const show = ({ currentTarget }: Event) =>

@@ -77,7 +77,7 @@ export class PeerLink {
     }
   }
 
-  /** Sends what one's camera and microphone give, from now on. */
+  /** Starts sending one's camera and microphone. */
   addTracks(local: MediaStream): void {
     const sent = new Set(this.#connection.getSenders().map(({ track }) => track))
     for (const track of local.getTracks()) if (!sent.has(track)) this.#connection.addTrack(track, local)
@@ -87,7 +87,7 @@ export class PeerLink {
     this.#lastSignal = this.#lastSignal
       .then(() => this.#onSignal(signal))
       .catch(() => {
-        // The connection was closed meanwhile, or goes to "failed", which is shown.
+        // The connection has been closed, or goes to "failed", which is shown.
       })
   }
 
@@ -101,7 +101,7 @@ export class PeerLink {
       await this.#connection.setLocalDescription()
       this.#sendDescription()
     } catch {
-      // Closed meanwhile.
+      // It has been closed.
     } finally {
       this.#isOffering = false
     }

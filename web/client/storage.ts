@@ -1,6 +1,6 @@
 /**
  * What the page keeps. Each tab is a person of its own, so session and call are the tab's; keys, which can't be read out,
- * and what is known of the key log are the browser's, so that a later sign-in finds the same device.
+ * and the state of the key log are the browser's, so that a later sign-in finds the same device.
  */
 
 import { type AppStorage, indexedDbStorage } from '../../src/app/app.ts'

@@ -50,7 +50,7 @@ function bodyView(state: State, app: App): View {
 
 function homeView(state: State, app: App): View {
   const { call } = state
-  // A call has the window to itself; another one may ring meanwhile.
+  // A call has the window to itself; a second call may ring beside it.
   if (call !== undefined) return html`${ringsView(state, app)} ${callView(state, call, app)}`
   return html`${elsewhereView(state, app)} ${troubleView(state)} ${ringsView(state, app)}
     <div class="home">

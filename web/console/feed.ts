@@ -1,5 +1,5 @@
 /**
- * Keeps the page's state as the server's: a long poll for what happens, and every second how things are. When the
+ * Keeps the page's state as the server's: a long poll for events, and every second the whole state. When the
  * server goes away, the page says so and asks until it is back.
  */
 

@@ -1,4 +1,4 @@
-/** The console of a development server, at `/dev`: what leaves the server and what happens in it, live. */
+/** The console of a development server, at `/dev`: outgoing messages and events inside the server, live. */
 
 import { render } from 'lit-html'
 import { follow } from './feed.ts'

@@ -14,7 +14,7 @@ export function section(id: string, heading: string, aside: Content, content: Co
   </section>`
 }
 
-/** Shown where there is nothing yet: what would fill it. */
+/** Shown where there is nothing yet: how to fill it. */
 export function empty(content: TemplateResult): TemplateResult {
   return html`<div class="empty">${content}</div>`
 }
@@ -37,7 +37,7 @@ export function copyButton(
     @click=${() => copy(page, key, text)}>${label}<span class="hint" aria-hidden="true">${isCopied ? 'copied' : 'copy'}</span></button>`
 }
 
-/** A row that opens and closes; `summary` is what the button shows, `onOpen` is called before what is in it is asked for. */
+/** A row that opens and closes; `summary` is on the button, `onOpen` is called before its content is requested. */
 export function opening(
   page: Page,
   key: string,

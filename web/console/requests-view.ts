@@ -1,4 +1,4 @@
-/** Requests as they are answered: what became of each, and behind it what was sent and answered, without the secrets. */
+/** Requests as they are answered: the outcome of each, and behind it both bodies, without the secrets. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { RequestDetail, RequestRow } from '../../src/operations/console/events.ts'

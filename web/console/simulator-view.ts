@@ -162,7 +162,7 @@ function form(page: Page, legend: string, submit: (fields: FormData) => void, co
     <fieldset><legend>${legend}</legend>${content}</fieldset></form>`
 }
 
-/** The token of a share link, or what was given when it is a token itself. */
+/** The token of a share link; a text that is a token itself comes back as it is. */
 function tokenIn(link: string): string {
   return (
     link

@@ -54,7 +54,7 @@ export interface PageState {
   readonly inFull: Set<string>
   /** The key of the last copied text. */
   copied: string | undefined
-  /** For screen readers: the newest code, or what has become of the server. */
+  /** For screen readers: the newest code, or the server's state. */
   announcement: string
   verify: {
     isRunning: boolean
@@ -79,7 +79,7 @@ export interface PageState {
   readonly connect: { language: Language; isOnPhone: boolean }
 }
 
-/** How views change the state: what is changed shows at the next frame. */
+/** How views change the state: a change shows at the next frame. */
 export interface Page {
   readonly state: PageState
   change(act: (state: PageState) => void): void

@@ -23,7 +23,7 @@ export interface Moment {
   readonly others: number
   /** The right-most lane that has a part in it. */
   readonly reach: number
-  /** The call's status after it, where it is another one than before. */
+  /** The call's status after it, where it differs from before. */
   readonly becomes: string | undefined
 }
 

@@ -1,7 +1,7 @@
 /**
  * Checks the log as an app would, step by step, with `callsign/client`: the checkpoint's signature, that the tree has
- * only grown since the checkpoint this page remembers, that an entry is in it, and whose key that is. Nothing
- * is taken from the server but what is then verified; the keys are, because a page of the server has nothing better.
+ * only grown since the checkpoint this page remembers, that an entry is in it, and the owner of its key. Everything
+ * that the server says is verified but for the keys, because a page of the server has nothing better.
  */
 
 import {
@@ -35,7 +35,7 @@ import {
 } from '../../src/log/tile.ts'
 import type { Node } from '../../src/log/tree.ts'
 
-/** One step of the account. `open` is what could not be checked, which is no fault of the log. */
+/** One step of the account. `open` marks a check that was not possible, which is no fault of the log. */
 export interface Step {
   readonly name: string
   readonly verdict: 'holds' | 'fails' | 'open'
@@ -59,7 +59,7 @@ export interface Question {
   readonly onTile: (path: string) => void
 }
 
-/** The checkpoint to remember from now on, or undefined when a step before that failed. Never rejects. */
+/** The checkpoint to remember, or undefined when an earlier step failed. Never rejects. */
 export async function verifyLog(question: Question): Promise<SignedCheckpoint | undefined> {
   const { onStep } = question
   let checkpoint: SignedCheckpoint | undefined

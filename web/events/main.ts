@@ -1,5 +1,5 @@
 /**
- * `/docs/events`: what is said over STOMP, for people, from `/asyncapi.json` of the same server. The published renderers
+ * `/docs/events`: messages over STOMP, for people, from `/asyncapi.json` of the same server. The published renderers
  * of AsyncAPI bring over 200 packages and need a looser content security policy; one document of known form needs neither.
  * A channel is at `#<channel>`, a message at `#<channel>/<message>`.
  */
@@ -20,9 +20,9 @@ interface PageState {
   /** Why there is none. */
   readonly trouble?: string
   readonly filter: string
-  /** Ids of the messages whose details are open. */
+  /** Ids of the messages with open details. */
   readonly open: ReadonlySet<string>
-  /** The id of the message whose example was copied last. */
+  /** The id of the message with the example copied last. */
   readonly copied?: string
 }
 

@@ -1,7 +1,7 @@
 /**
- * Signing in by what an identity provider says (contract 2.6, 2.7): `login` with `verified: true`, and `platform-login`
- * for Sign in with Apple. That somebody is verified is a claim to be proven, by a token of the provider in the same
- * request. The subject of the token opens its account or makes one; no address of it ever does.
+ * Signing in by an identity provider (contract 2.6, 2.7): `login` with `verified: true`, and `platform-login` for Sign
+ * in with Apple. `verified` is a claim: a token of the provider in the same request has to prove it. The token's
+ * subject opens its account or makes one; its addresses never do.
  */
 
 import { type SocialMethod, socialIdentifier } from '../../domain/accounts/account.ts'
@@ -23,20 +23,20 @@ type Deps = Pick<ApiDeps, 'accounts' | 'challenges' | 'database' | 'identities' 
   readonly signIns: SignIns
 }
 
-/** The claim of a request; `attempt` is its `Idempotency-Key` where a retry gets the first reply. */
+/** The claim of a request; `attempt` is its `Idempotency-Key`, by which a retry gets the first reply. */
 export interface SocialSignInClaim extends SocialClaim {
   readonly displayName?: string | undefined
   readonly attempt?: string | undefined
 }
 
-/** An identity that its provider vouches for, and the name that the person wants. */
+/** An identity that its provider has proven, and the person's wished name. */
 interface ProvenIdentity {
   readonly identity: SocialIdentity
   readonly token: VerifiedToken
   readonly displayName: string | undefined
 }
 
-/** The outcome of a token; it is kept for the retry of a request whose reply was lost. */
+/** The outcome of a token, kept for a retry after a lost reply. */
 type Outcome =
   | { readonly kind: 'signed-in'; readonly reply: object }
   | { readonly kind: 'account-exists'; readonly challenge: ChallengeReply }
@@ -44,7 +44,7 @@ type Outcome =
 
 export class SocialSignIn {
   readonly #deps: Deps
-  /** Attempts that wait for Apple: a retry waits with them, since a code can be exchanged once. */
+  /** Attempts that wait for Apple. A retry joins them, since Apple exchanges a code only once. */
   readonly #underWay = new Map<string, Promise<Outcome>>()
 
   constructor(deps: Deps) {
@@ -53,8 +53,8 @@ export class SocialSignIn {
 
   /**
    * The reply of a social login. Rejects with `PROVIDER_TOKEN_REQUIRED`, `PROVIDER_TOKEN_INVALID`, `AUTH_CODE_INVALID`,
-   * `PROVIDER_UNAVAILABLE`, `VALIDATION_FAILED`, `ACCOUNT_EXISTS` with the `challenge` that links, and with
-   * `RATE_LIMITED` or `DELIVERY_UNAVAILABLE` where that can't be sent.
+   * `PROVIDER_UNAVAILABLE`, `VALIDATION_FAILED`, `ACCOUNT_EXISTS` with the `challenge` that links. Where that can't be
+   * sent, rejects with `RATE_LIMITED` or `DELIVERY_UNAVAILABLE`.
    */
   async signIn(claim: SocialSignInClaim, request: SignInRequest): Promise<Reply> {
     const displayName = readDisplayName(claim.displayName)
@@ -70,7 +70,7 @@ export class SocialSignIn {
     }
   }
 
-  /** The outcome of the token, or of its first use where this is the same attempt again. */
+  /** The outcome of the token; for a retry, the outcome of its first use. */
   async #outcomeOnce(
     claim: SocialSignInClaim,
     token: VerifiedToken,
@@ -90,7 +90,7 @@ export class SocialSignIn {
     const { identities, identityTokens, database } = this.#deps
     const identity = await identities.complete(token, claim)
     return database.change(change => {
-      // Looked up again: the token may have been used while Apple was asked.
+      // Looked up again: the token may have been used during the exchange with Apple.
       const earlier = this.#outcomeBefore(change, token, claim.attempt)
       if (earlier !== undefined) return earlier
       const outcome = this.#signIn(change, { identity, token, displayName: claim.displayName }, request)
@@ -143,7 +143,7 @@ export class SocialSignIn {
     }
   }
 
-  /** Brings a known identity up to date: the address that its provider names, and Apple's latest refresh token. */
+  /** Updates a known identity: its provider's address for it, and Apple's latest refresh token. */
   #renew(change: Change, owner: MethodOwner | undefined, identity: SocialIdentity): void {
     const { accounts } = this.#deps
     const method = owner === undefined ? undefined : accounts.method(change, owner)
@@ -184,7 +184,7 @@ export const platformLogin = operationWithBody(PlatformLoginRequest, {
   },
 })
 
-/** The address is that of an account here: whoever reads its mail confirms that both are one person. */
+/** The address belongs to an account here: a code sent there proves that both are one person. */
 function accountExists(challenge: ChallengeReply): SignalError {
   return new SignalError(
     'ACCOUNT_EXISTS',

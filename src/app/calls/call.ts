@@ -1,4 +1,4 @@
-/** A call as an app sees it: its state, its people, its key's fingerprint, and what can be done. */
+/** A call as an app sees it: its state, its people, its key's fingerprint, and the commands open to it. */
 
 import type { CallsignError } from '../callsign-error.ts'
 import type { CallEndReason, CallParticipant, CallRecord } from '../wire.ts'
@@ -69,7 +69,7 @@ export interface CallEvents {
   readonly state: CallState
   /** There is a key, or a newer one. All devices in the call have the same fingerprint. */
   readonly key: Pick<EpochKey, 'epoch' | 'fingerprint'> & { readonly fromUserId: string }
-  /** From now on `sendingKey`, the key of this epoch, seals frames. */
+  /** `sendingKey`, the key of this epoch, now seals frames. */
   readonly sending: Pick<EpochKey, 'epoch'>
   /** A person was invited, rings, joined, left or declined. */
   readonly participant: CallParticipant
@@ -151,9 +151,9 @@ export interface Call {
   /** The present key once more for all, for a device that can't decrypt. */
   resendKey(): Promise<void>
   /**
-   * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
-   * on meanwhile. Say by `userId` whose frames they are: it asks once for each member and key. `CallMedia` does it by itself. The
-   * host does not ask, since the host's key is the right one.
+   * Asks the other devices for the present key, when frames of a member don't open with the keys held here. The call
+   * goes on. `userId` names that member: the device asks once for each member and key. `CallMedia` does it by itself.
+   * The host does not ask, since the host's key is the right one.
    */
   askForKey(userId?: string): Promise<void>
   /** Gives the key to a device that has asked for it. Rejects unless it is on the list of its user. */

@@ -1,13 +1,12 @@
 /**
- * The calls of this device: those that ring, and the one that it is in. `device-call.ts` decides; this carries out its acts
- * one after the other, and gives it what comes of them.
+ * The calls of this device: those that ring, and the one that it is in. `device-call.ts` decides; this carries out its
+ * acts one after the other, and reports their outcomes.
  */
 
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { CallsignError, type Failure, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { KeyBinding } from '../devices/call-key.ts'
-import { invitationIn, type PushAction, type PushMembers } from '../push.ts'
 import { randomId } from '../random-id.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'
@@ -23,6 +22,7 @@ import type { CallCommand, Input } from './input.ts'
 import type { KeyExchange, SealedKeys } from './key-exchange.ts'
 import { leavingOut, type OnLeftOut } from './leaving-out.ts'
 import { type CallShell, LiveCall } from './live-call.ts'
+import { invitationIn, type PushAction, type PushMembers } from './push.ts'
 
 export interface CallsDeps {
   readonly server: Server
@@ -61,7 +61,7 @@ export class Calls implements CallShell {
   readonly #commands = new Map<number, Command>()
   #commandCount = 0
   readonly #unwatches = new Map<string, () => void>()
-  /** Inputs that came while another one was carried out. */
+  /** Inputs that came during another input. */
   readonly #inputs: Input[] = []
   #isBusy = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -115,7 +115,7 @@ export class Calls implements CallShell {
     return phase.kind === 'ended' ? [] : key.held.map(held => this.#keys.epochKey(callId, held))
   }
 
-  /** After each connection: what rings, and the call that this device was in. */
+  /** After each connection: ringing calls, and the call that this device was in. */
   async onConnected(): Promise<void> {
     const kept = await this.#newestKept()
     const connection = this.#deps.connection.connectedAtMs ?? 0

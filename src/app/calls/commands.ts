@@ -113,7 +113,7 @@ export function onInviteSealed(
   turn.request('POST call/{callId}/invite', { ...asked, for: 'invite', set }, body)
 }
 
-/** The members may have the new key. This device can't know: it makes another one, or asks for theirs. */
+/** The members may have the new key. This device can't know: it makes a newer key, or asks for theirs. */
 export function onUnheard(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call?.record?.hostUserId === turn.device.userId) rotation.planAgain(turn, callId)

@@ -15,7 +15,7 @@ export interface Device {
   readonly starts: readonly Start[]
   /** Calls that ended here, the oldest first: an invitation from before then does not ring again. */
   readonly ended: readonly { readonly callId: string; readonly atMs: number }[]
-  /** Acts whose outcome is still to come. */
+  /** Acts without an outcome yet. */
   readonly waiting: readonly Waiting[]
   readonly restoring: Restoring
   readonly clock: Clock
@@ -55,7 +55,7 @@ export interface Start {
   readonly triesLeft: number
   /** Once it is sealed. */
   readonly set?: KeySet
-  /** The app closed all calls meanwhile: this one ends as soon as it begins. */
+  /** The app has closed all calls: this one ends as soon as it begins. */
   readonly closed?: CallEnding
   /** The invitation of the only callee, which came while this was under way. */
   readonly held?: Ringing
@@ -81,7 +81,7 @@ export interface DeviceCall {
   readonly sending: Sending
   /** Since when the newest key is here. */
   readonly heldAtMs: number
-  /** Members whose frames the newest key does not open, and another one was asked for. */
+  /** Members whose frames the newest key does not open, after this device has asked for theirs. */
   readonly unopened: readonly string[]
   /** Whom this device has removed: they are in no set that it makes or takes. */
   readonly removed: readonly string[]
@@ -89,7 +89,7 @@ export interface DeviceCall {
   readonly without: readonly string[]
   /** Devices that have asked, and are to have the next key. */
   readonly admitted: readonly Sender[]
-  /** The number of the nonce of its open ask: answers to another one do not open. */
+  /** The number of the nonce of its open ask: answers to other asks do not open. */
   readonly nonce: number | undefined
   /** A key that another device than the host's has given: taken then, unless the host gives one. */
   readonly offer: { readonly key: HeldKey; readonly atMs: number } | undefined
@@ -102,7 +102,7 @@ export interface DeviceCall {
   readonly askers: readonly string[]
 }
 
-/** The tokens are for this room: the call may have another one by now. */
+/** The tokens are for this room: the call may have moved to another. */
 export interface ReadyMedia {
   readonly roomId: number
   readonly gateway: CallGateway
@@ -178,7 +178,7 @@ export interface KeySet {
   readonly members: readonly string[]
 }
 
-/** `asked`: another one is wanted, though this device has one. */
+/** `asked`: this device has a key, and wants the members' key. */
 export interface KeyState {
   readonly kind: 'held' | 'asked'
   /** Newest first; none before the first. */
@@ -202,7 +202,7 @@ export type Ask =
   | { readonly kind: 'asked'; readonly untilMs: number }
   /** It asks again then. */
   | { readonly kind: 'pausing'; readonly untilMs: number }
-  /** It returns with a key: another one as the host, or one that it was given. */
+  /** It returns with a key: as the host with a new one, else with a member's. */
   | { readonly kind: 'returning' }
 
 export type Rotation =
@@ -221,7 +221,7 @@ export type Rotation =
       readonly commands: readonly number[]
       /** It comes back into the call with this key. */
       readonly returning?: CallRecord
-      /** Planned meanwhile. */
+      /** Planned during this rotation. */
       readonly next?: { readonly afterMs: number; readonly reason: RotationReason }
     }
 
@@ -231,7 +231,7 @@ export type RotationReason = Exclude<KeysReason, 'emergency'>
 export type EndState =
   | { readonly kind: 'none' }
   | { readonly kind: 'reason'; readonly atMs: number; readonly connection: number | undefined }
-  /** The connection was another one, or none: the reason comes with the next one. */
+  /** The connection had changed or was lost: the next connection brings the reason. */
   | { readonly kind: 'reconnection'; readonly atMs: number }
 
 /** An invitation, from wherever it came. */
@@ -405,7 +405,7 @@ export function invitedOf({ phase }: DeviceCall): Invited | undefined {
   return phase.kind === 'entering' ? phase.from?.invited : undefined
 }
 
-/** Keys that are held, or will be: by an invitation, a start, or an act whose outcome is still to come. */
+/** Keys that are held, or will be: by an invitation, a start, or an act without an outcome yet. */
 export function keysIn({ calls, starts, waiting }: Device): readonly number[] {
   const live = calls.filter(({ phase }) => phase.kind !== 'ended')
   const ofCalls = live.flatMap(call =>

@@ -6,7 +6,7 @@ import { type DeviceCall, isCode, isPresent, type Kept } from './device.ts'
 import { latestKey, noteOpened } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
-/** Ends it for this device, also where it is invited once more by what was sent before. */
+/** Ends it for this device, also where an earlier message invites it once more. */
 export function close(turn: Turn, callId: string, reason: CallEnding, isOver = OVER.includes(reason)): void {
   const call = turn.call(callId)
   if (call === undefined) return
@@ -44,7 +44,7 @@ export function sendLeave(turn: Turn, callId: string, command?: number): void {
   })
 }
 
-/** Rejects what waits for it. It may ring again, or be resumed. */
+/** Rejects commands that wait for it. It may ring again, or be resumed. */
 export function endHere(turn: Turn, call: DeviceCall, reason: CallEnding): void {
   const { callId } = call
   turn.enterPhase(callId, { kind: 'ended', reason })
@@ -53,8 +53,8 @@ export function endHere(turn: Turn, call: DeviceCall, reason: CallEnding): void 
 }
 
 /**
- * The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A connection
- * that comes back meanwhile has as long.
+ * The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A
+ * connection that comes back in that time has as long.
  */
 export function closeSoon(turn: Turn, callId: string): void {
   const { connection } = turn.device
@@ -87,7 +87,7 @@ function commandsOf({ phase, rotation }: DeviceCall): readonly number[] {
   return rotation.kind === 'renewing' ? [...entering, ...rotation.commands] : entering
 }
 
-/** The next start does not ask for it, but for another one that this device is in. */
+/** The next start does not ask for this call, but for any other that the device is in. */
 export function forget(turn: Turn, callId: string): void {
   const { kept, calls } = turn.device
   if (kept.callId !== callId) return

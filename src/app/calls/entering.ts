@@ -112,7 +112,7 @@ export function onJoined(turn: Turn, record: CallRecord): void {
   const invited = call.phase.from?.invited.key
   // It has to come back by a key, whatever it has: they had left, or declined with another device.
   const own = record.participants.find(({ userId }) => userId === turn.device.userId)
-  // A call has begun meanwhile: the server would not let this device come back.
+  // A newer call has begun: the server would not let this device come back.
   if (own?.state !== 'joined' && otherThan(turn, callId) !== undefined) return clear(turn, callId)
   if (own?.state !== 'joined') return done(turn, callId, () => ask(turn, record))
   const key = [...call.key.held, ...(invited ? [invited] : [])].find(({ epoch }) => epoch === keyEpoch)
@@ -200,7 +200,7 @@ export function onUpdateRefused(turn: Turn, sealed: SealedFrom, failure: Failure
   report(turn, callId, failure)
   const call = turn.call(callId)
   if (call === undefined || call.phase.kind === 'entering') return turn.settle(command)
-  // Any member can send what does not open: who has the key needs no other.
+  // Any member can send frames that don't open: a device with the key needs no other.
   const held = newestKey(call)
   const hasIt = held !== undefined && held.isProvisional === undefined && epoch <= held.epoch
   if (hasIt && call.phase.kind === 'active') return turn.settle(command)
@@ -228,7 +228,7 @@ function giveUpEntering(turn: Turn, callId: string): void {
   }
 }
 
-/** Another one that this device is in. */
+/** Another call that this device is in. */
 function otherThan(turn: Turn, callId: string): DeviceCall | undefined {
   return turn.device.calls.find(
     one => one.callId !== callId && isPresent(one) && one.phase.kind !== 'entering',

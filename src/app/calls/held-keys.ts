@@ -7,13 +7,13 @@ import { noteOpened, refusalOfSet } from './key-rules.ts'
 import type { Turn } from './turn.ts'
 
 interface Taking {
-  /** This device has just come back, or had no key: all in the call send with it by now. */
+  /** This device has just come back, or had no key: everyone in the call already sends with it. */
   readonly wasAway?: boolean
   /** Why it was made: after a person has left it is used at once. */
   readonly reason?: KeysReason | undefined
 }
 
-/** Keeps a key. Another one of an epoch that is held is taken from the host alone, in place of a provisional one. */
+/** Keeps a key. A second key of a held epoch replaces a provisional key, and only the host may send it. */
 export function hold(
   turn: Turn,
   callId: string,
@@ -54,7 +54,10 @@ export function hold(
     turn.change(callId, { sending: { ...sending, drops: added(sending.drops, due) } })
 }
 
-/** All have it by now. Frames of the ones before may still be on their way: after a rotation by time they are opened for longer. */
+/**
+ * All members have it. Frames of the ones before may still be on their way: after a rotation by time they are opened
+ * for longer.
+ */
 export function use(turn: Turn, callId: string, epoch: number, reason?: KeysReason): void {
   const call = turn.call(callId)
   const held = call?.key.held.find(one => one.epoch === epoch)

@@ -118,7 +118,7 @@ export function noteOpened(turn: Turn, callId: string, epoch: number, isOver = f
   turn.keep({ ...kept, opened: [...others, noted].slice(-OPENED_MAX) })
 }
 
-/** The call was left meanwhile. */
+/** The device has left the call. */
 export function forgetRemoved(turn: Turn, callId: string, userId: string): void {
   const { opened = [] } = turn.device.kept
   const changed = opened.map(({ removed = [], ...one }) => {

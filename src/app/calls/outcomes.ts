@@ -361,7 +361,7 @@ function goOnLeaving(turn: Turn, waiting: WaitingFor<'kept leave'>): void {
   leaveKept(turn, waiting, leaving.slice(leaving.indexOf(callId) + 1))
 }
 
-/** The call may have ended here meanwhile, and the server have let this device in. */
+/** The call may have ended here although the server has let this device in. */
 function notReturned(turn: Turn, { callId }: { readonly callId: string }, failure: Failure): void {
   rejoining.onNotBack(turn, callId, failure)
   if (turn.call(callId) === undefined && isCode(failure, ...UNHEARD)) leaveUnknown(turn, callId)

@@ -1,6 +1,6 @@
 /**
- * A call whose key is gone, with a restart or a long loss of the network: this device asks those in the call, comes back
- * with the first key that opens, and as the host makes another one when no device has it. It also answers such asks.
+ * A call whose key is gone, with a restart or a long loss of the network: this device asks those in the call, and comes
+ * back with the first key that opens. The host makes a new key when no device has it. It also answers such asks.
  */
 
 import type { Failure } from '../callsign-error.ts'
@@ -60,7 +60,7 @@ function noncedBy(turn: Turn, callId: string): { readonly nonce: number } {
 
 export function onAskSent(turn: Turn, callId: string, { expiresIn }: { readonly expiresIn: number }): void {
   const phase = turn.call(callId)?.phase
-  // It gave up meanwhile, or has the key.
+  // It gave up, or has the key.
   if (phase === undefined || !('ask' in phase) || phase.ask.kind !== 'asking') return
   const forMs = expiresIn > 0 ? expiresIn * 1000 : AGAIN_MS
   setAsk(turn, callId, { kind: 'asked', untilMs: turn.nowMs + forMs })
@@ -155,8 +155,8 @@ export function onGrantSealed(turn: Turn, sealed: GrantSealed, text: string | un
 }
 
 /**
- * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key,
- * which may not be what is wrong. The host's key is the right one.
+ * Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and
+ * key: the key may not be at fault. The host's key is the right one.
  */
 export function askBeside(turn: Turn, callId: string, command: number | undefined, userId?: string): void {
   const call = turn.call(callId)
@@ -178,7 +178,7 @@ export function onKeyMissing(turn: Turn, call: DeviceCall, epoch: number): void 
   if (!isOld && isIn(call) && call.record !== undefined) ask(turn, call.record)
 }
 
-/** No newer key came in time: what is sent is sealed with none that a person may have who is out. */
+/** No newer key came in time: nothing goes out sealed with a key that a removed person may have. */
 export function onOutdated(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call?.record === undefined) return
@@ -264,7 +264,7 @@ export function onCameBack(turn: Turn, record: CallRecord, key: HeldKey, command
   if (call === undefined) return leaveUnknown(turn, record.callId)
   // This answer is of before.
   if (!isIn(call)) return
-  // It has made a newer one meanwhile.
+  // It has made a newer one since.
   const isWanting = isAsking(call) || call.key.kind === 'asked'
   if (!isWanting && (newestKey(call)?.epoch ?? 0) >= key.epoch) return turn.change(record.callId, { record })
   // It was sent before this device was lost, and there is a newer one since.
@@ -309,7 +309,7 @@ function onNobodyGrants(turn: Turn, callId: string): void {
   if (isHost) returnWithNewKey(turn, callId)
 }
 
-/** No device has the key any more: the host makes another one, once for all that say so. */
+/** No device has the key any more: the host makes a new one, once for all such answers. */
 function returnWithNewKey(turn: Turn, callId: string): void {
   const phase = turn.call(callId)?.phase
   if (phase === undefined || !('ask' in phase) || phase.ask.kind === 'returning') return

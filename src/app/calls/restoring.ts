@@ -1,4 +1,4 @@
-/** After each connection: what this device has left, what rings, and the call that it was in. */
+/** After each connection: the leaves to repeat, ringing calls, and the call that this device was in. */
 
 import type { Failure } from '../callsign-error.ts'
 import type { CallRecord } from '../wire.ts'
@@ -75,7 +75,7 @@ export function onRestored(
   if (record === undefined || isOver(record.status) || !isIn) {
     forget(turn, keptId)
   } else if (turn.call(keptId) === undefined && turn.device.kept.callId !== keptId) {
-    // It was left for another one meanwhile, or has ended here.
+    // The device has left it for another call, or it has ended here.
     sendLeave(turn, keptId)
   } else if (turn.call(record.callId) === undefined) {
     const isActive = record.status === 'active'

@@ -168,7 +168,7 @@ export function onInvitedRead(turn: Turn, record: CallRecord, text: string): Fai
   return undefined
 }
 
-/** Notes the outcome for the invitation's key; false where another key counts by now. */
+/** Notes the outcome for the invitation's key; false where a newer key has replaced it. */
 export function onInvitedOpened(
   turn: Turn,
   callId: string,

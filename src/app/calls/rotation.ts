@@ -27,7 +27,7 @@ export function planAfterLeaving(turn: Turn, callId: string): void {
   planSooner(turn, callId, AFTER_LEAVING_MS, 'leave')
 }
 
-/** Makes a key for all now: for the app that asks, or to return with it into a call whose key is gone. */
+/** Makes a key for all now: the app asks, or the device returns with it into a call that lost its key. */
 export function renew(
   turn: Turn,
   callId: string,
@@ -54,7 +54,7 @@ export function planAgain(turn: Turn, callId: string): void {
   planSooner(turn, callId, AFTER_LEAVING_MS, 'rotation')
 }
 
-/** One who was removed has no key of what follows: the next one is made at once. */
+/** A removed member must not have the following keys: the next one is made at once. */
 export function renewWithout(turn: Turn, callId: string): void {
   const call = turn.call(callId)
   if (call === undefined || call.phase.kind !== 'active' || !hasOthers(turn, call)) return
@@ -147,7 +147,7 @@ export function onSent(turn: Turn, sending: NewKey): CallRecord | undefined {
   const isTold = (name: string) => call?.without.includes(name) || call?.removed.includes(name.split('_')[0]!)
   for (const name of without) if (!isTold(name)) report(turn, callId, leftOut(name))
   turn.change(callId, { without, admitted: [] })
-  // The app may have been closed and opened meanwhile: all members have it.
+  // The app may have been closed and opened since: all members have the key.
   hold(turn, callId, { epoch: epoch!, key: key!, fromUserId: turn.device.userId, ...set! }, { reason })
   if (rotation?.kind !== 'renewing') return undefined
   const { next, returning, commands } = rotation
@@ -175,7 +175,7 @@ export function onNotSent(turn: Turn, sending: NewKey, failure: Failure): boolea
   if (reason === 'emergency' || rotation?.kind !== 'renewing') return false
   const { afterMs, commands, returning } = rotation
   turn.change(callId, { rotation: { kind: 'none' } })
-  // It may have arrived; then this device needs another one with them.
+  // It may have arrived; then this device needs a new key with them.
   if (afterMs === undefined) planAgain(turn, callId)
   else planAfter(turn, callId, later(afterMs), rotation.reason)
   turn.settle(commands, failure)
@@ -230,7 +230,7 @@ function later(afterMs: number): number {
   return Math.min(Math.max(2 * afterMs, AFTER_LEAVING_MS), AGAIN_MS)
 }
 
-/** A user's devices, or the epoch of the call, have changed meanwhile. */
+/** A user's devices, or the epoch of the call, have changed. */
 export const CHANGED: readonly string[] = ['DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT']
 export const KEY_MISSING: Failure = {
   code: 'KEY_MISSING',

@@ -60,7 +60,7 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
   fit(turn, callId)
 }
 
-/** A callee is in. A caller that has restarted meanwhile asks them for the key. */
+/** A callee is in. A caller that has restarted since asks them for the key. */
 function onAnswered(turn: Turn, record: CallRecord): void {
   const { callId } = record
   const call = turn.call(callId)

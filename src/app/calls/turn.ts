@@ -82,7 +82,7 @@ export class Turn {
       this.act({ do: 'settle', command, ...(callId && { callId }), ...(error && { error }) })
   }
 
-  /** About the call of the purpose, unless `callId` is another one. */
+  /** About the purpose's call, unless `callId` names a different one. */
   request(
     operation: OperationName,
     purpose: Purpose,

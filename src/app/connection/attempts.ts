@@ -7,7 +7,7 @@ import { connectedIn, socketIn } from './phase.ts'
 import { OFFLINE, type Step } from './step.ts'
 import { subscribeWatch } from './watches.ts'
 
-/** A pause ends at once. With `takeOver` this tab does not wait for another one. */
+/** A pause ends at once. With `takeOver` this tab does not wait for the leading tab. */
 export function connect(step: Step, takeOver: boolean): void {
   const { phase } = step
   switch (phase.kind) {

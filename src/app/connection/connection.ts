@@ -1,7 +1,7 @@
 /**
- * The connection of one device, see docs/calls.md ("Connect"): it comes back by itself, hands each event of the device's queues
- * over once, in order, and acknowledges what was handled. `device-connection.ts` decides; this carries out its acts one after
- * the other, and gives it what comes of them.
+ * The connection of one device, see docs/calls.md ("Connect"): it comes back by itself, hands each event of the
+ * device's queues over once, in order, and acknowledges handled ones. `device-connection.ts` decides; this carries out
+ * its acts one after the other, and reports their outcomes.
  */
 
 import { CallsignError, type Failure } from '../callsign-error.ts'
@@ -68,7 +68,7 @@ export class Connection {
   readonly #sockets = new Map<number, StompSocket>()
   /** Its end gives the lead of the tabs back. */
   #lead: AbortController | undefined
-  /** They came while another one was carried out. */
+  /** They came during another input. */
   readonly #inputs: Input[] = []
   #isBusy = false
   #timer: { readonly atMs: number; readonly end: AbortController } | undefined
@@ -95,7 +95,7 @@ export class Connection {
     return this.#connection.failures
   }
 
-  /** By the clock of `performance`. Undefined without a connection; another one with each. */
+  /** By the clock of `performance`. Undefined without a connection; each connection has its own. */
   get connectedAtMs(): number | undefined {
     return connectedIn(this.#connection.phase)?.connectedAtMs
   }
@@ -113,7 +113,7 @@ export class Connection {
     this.#take({ on: 'connect', takeOver })
   }
 
-  /** Resolves when the server has carried out what was sent before. Ends all watches. */
+  /** Resolves when the server has handled all earlier frames. Ends all watches. */
   async disconnect(): Promise<void> {
     await this.#command(command => ({ on: 'disconnect', command }))
   }

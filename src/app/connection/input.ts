@@ -13,7 +13,7 @@ export type Input =
   | { readonly on: 'online' }
   /** The session has ended. */
   | { readonly on: 'over' }
-  /** Tabs, about the act `lead`: another one leads; another one has taken the lead. */
+  /** About the act `lead`: `behind` when another tab leads, `lost` when another tab has taken the lead. */
   | { readonly on: 'behind' | 'lost'; readonly lead: number }
   | Confirmed
   | Delivered

@@ -21,7 +21,7 @@ export async function leadTabs(name: string, life: AbortSignal, options: LeadOpt
     let isLeading = false
     const hold = () => {
       resolve()
-      // It has ended meanwhile: what is not held stays free.
+      // It has ended: a lock that is not held stays free.
       if (life.aborted) return undefined
       isLeading = true
       return new Promise<void>(release => life.addEventListener('abort', () => release()))

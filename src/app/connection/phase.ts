@@ -24,7 +24,7 @@ export interface DeviceConnection {
   readonly seen: readonly string[]
   /** By the pace of acknowledgements, when there were as many as were sent. */
   readonly acksUntilMs: number
-  /** Acts whose outcome is still to come, also after the phase that they began in. */
+  /** Acts without an outcome yet, also those of earlier phases. */
   readonly waiting: readonly Waiting[]
   /** Counts acts and sockets. */
   readonly count: number

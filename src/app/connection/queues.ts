@@ -107,7 +107,7 @@ const NONSENSE: Failure = {
   code: 'ANSWER_INVALID',
   message: 'The server sent a frame that makes no sense here.',
 }
-/** As many as an inbox holds: what comes again comes out of that. */
+/** As many as an inbox holds: repeated messages come from there. */
 const SEEN_MAX = 500
 /** The server sends at most 32 without an acknowledgement, and badges. */
 const WAITING_MAX = 500

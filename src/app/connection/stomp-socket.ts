@@ -239,7 +239,7 @@ function problemIn({ headers, body }: StompFrame): CallsignError {
   return errorOf(problem, code, 'The server ended the connection.')
 }
 
-/** Hermes has no TextDecoder. Undefined for what is no text. */
+/** Hermes has no TextDecoder. Undefined for octets that are no text. */
 function textOf(octets: ArrayBuffer): string | undefined {
   const escaped = Array.from(new Uint8Array(octets), octet => `%${octet.toString(16).padStart(2, '0')}`)
   try {

@@ -58,8 +58,8 @@ export function makeCallKey(): Bytes {
 }
 
 /**
- * Seals a call key with what goes with it, packed by `packCallKey`: base64. Rejects with `KEY_UNSUPPORTED` where the receiver's
- * key is no point of P-256 and no RSA-2048 key, and where this device's own is not of P-256.
+ * Seals a call key and the members that `packCallKey` packs with it: base64. Rejects with `KEY_UNSUPPORTED` where the
+ * receiver's key is no point of P-256 and no RSA-2048 key, and where this device's own is not of P-256.
  */
 export async function sealCallKey(
   content: Uint8Array,
@@ -129,7 +129,7 @@ function infoOf(
   return concat(PURPOSE, uint64(callId), uint32(epoch), ...names, nonce)
 }
 
-/** Four octets, big-endian. Throws for what a server has named that is no epoch: it would be cut to another one. */
+/** Four octets, big-endian. Throws for a server's number that is no epoch: it would be cut to a different epoch. */
 function uint32(epoch: number): Bytes {
   if (!Number.isInteger(epoch) || epoch < 1 || epoch > EPOCH_MAX) throw new RangeError(`${epoch} is no epoch`)
   const bytes = new Uint8Array(4)

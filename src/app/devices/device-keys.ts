@@ -58,7 +58,7 @@ function readKept(storage: AppStorage, key: string): Promise<KeptKeys | undefine
   return readStored<KeptKeys>(storage, key, isKeptKeys)
 }
 
-/** Another tab may have made them meanwhile. */
+/** Another tab may have made them first. */
 async function makeOnce(storage: AppStorage, key: string): Promise<KeptKeys> {
   const kept = await readKept(storage, key)
   if (kept !== undefined) return kept

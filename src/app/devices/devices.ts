@@ -58,7 +58,10 @@ export class Devices {
     this.#take(await this.#list.startOver())
   }
 
-  /** Reads the list, and does what needs no question: the SDK calls it after each connection and change. */
+  /**
+   * Reads the list, and takes the steps that need no answer from the user: the SDK calls it after each connection and
+   * change.
+   */
   async load(): Promise<void> {
     this.#take(await this.#list.load())
   }

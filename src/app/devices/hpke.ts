@@ -24,7 +24,7 @@ interface HpkeContext {
   readonly info: Uint8Array
   /** Empty by default. */
   readonly aad?: Uint8Array
-  /** AES-256-GCM by default; appendix A.3 has another one. */
+  /** AES-256-GCM by default; appendix A.3 uses AES-128-GCM. */
   readonly aead?: Aead
 }
 

@@ -88,8 +88,8 @@ export interface OwnUser {
 }
 
 /**
- * Its methods reject with `KEYS_REFUSED` for what does not hold, after an event; with `KEYS_UNAVAILABLE` for keys that this
- * user may not see or that are not there; and with `LOG_UNANSWERED` where the log could not be asked.
+ * Its methods reject with `KEYS_REFUSED` for what does not hold, after an event; with `KEYS_UNAVAILABLE` for keys that
+ * this user may not see or that don't exist; and with `LOG_UNANSWERED` where the log could not be asked.
  */
 export class KeyLog {
   readonly self: OwnKeyHolder
@@ -170,7 +170,7 @@ export class KeyLog {
       const [published] = await this.#published([userId])
       const { user, verdict } = await this.#verified(published!)
       const report = await this.#held(userId, this.#contacts.checkOwnList(userId))
-      // Another device of theirs may have signed a list meanwhile.
+      // Another device of theirs may have signed a list since.
       if (report.kind === 'alert' && left > 1) continue
       if (report.kind === 'alert') this.#deps.onEvent({ kind: 'own-list-alert', userId, report })
       return { user, list: verdict.list }
@@ -236,7 +236,7 @@ export class KeyLog {
     })
   }
 
-  /** Reports it where the log has shown another user another tree. The key is good all the same. Returns what was refused. */
+  /** Reports it where the log has shown another user another tree. The key is good all the same. Returns the refusal. */
   async #compare(userId: string, note: string): Promise<Refusal | undefined> {
     const verdict = await checked(() => this.#client.compareWith(note))
     if (verdict.kind !== 'refused') return undefined
@@ -261,7 +261,7 @@ export class KeyLog {
     })
   }
 
-  /** Tells what has changed, once the devices are found good. */
+  /** Reports changes, once the devices are verified. */
   async #verified(published: PublishedUser): Promise<VerifiedUser> {
     const { userId } = published
     let user = published

@@ -1,6 +1,6 @@
 /**
- * The set of devices that a call's key is sealed for (docs/crypto.md). Its hash is sealed with the key, so each of them learns who
- * else has it.
+ * The set of devices that a call's key is sealed for (docs/crypto.md). Its hash is sealed with the key, so each device
+ * learns who else has it.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -37,12 +37,12 @@ export function keyMembersOf(holders: readonly KeyHolder[]): string {
   return setOf(holders.map(entryOf))
 }
 
-/** The devices in a set. Throws `RangeError` for what is no set. */
+/** The devices in a set. Throws `RangeError` for any other text. */
 export function readKeyMembers(keyMembers: string): readonly KeyMember[] {
   return entriesOf(checkedSet(decodeBase64(keyMembers))).map(memberOf)
 }
 
-/** 32 octets. Throws `RangeError` for what is no set. */
+/** 32 octets. Throws `RangeError` for any other text. */
 export function hashOfSet(keyMembers: string): Bytes {
   return Uint8Array.from(sha256(concat(PURPOSE, checkedSet(decodeBase64(keyMembers)))))
 }

@@ -99,5 +99,5 @@ function isKnownUser(known: Readonly<Record<string, unknown>>, userId: string): 
 
 /** Base64 of 32 octets. */
 const HASH = /^[\w+/]{43}=$/
-/** Each of them is proof enough. */
+/** Each is proof enough. */
 const EVIDENCE_MAX = 16

@@ -46,7 +46,10 @@ export class OwnDeviceList {
     this.#keyLog = keyLog
   }
 
-  /** Does what needs no question. Call it at each start, and when the user's devices or list have changed. */
+  /**
+   * Takes the steps that need no answer from the user. Call it at each start, and when the user's devices or list have
+   * changed.
+   */
   load(): Promise<OwnListState> {
     const { deviceId } = this.#device
     return this.#change(({ user, list }) => {

@@ -107,7 +107,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     return this.#isMuted
   }
 
-  /** Takes this microphone or camera from now on. Rejects with `MEDIA_DEVICE_UNAVAILABLE`. */
+  /** Switches to this microphone or camera. Rejects with `MEDIA_DEVICE_UNAVAILABLE`. */
   async openDevice(name: 'microphone' | 'camera', deviceId?: string): Promise<void> {
     const wish = deviceId === undefined ? true : { deviceId: { exact: deviceId } }
     const devices = navigator.mediaDevices

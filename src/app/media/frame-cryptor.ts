@@ -69,7 +69,7 @@ export class FrameCryptor {
     this.#monotonicMs = monotonicMs
   }
 
-  /** Opens frames of this epoch from now on. The oldest epoch goes when there are too many. */
+  /** Adds the key for opening this epoch's frames. The oldest epoch goes when there are too many. */
   setKey(epoch: number, key: Bytes): void {
     const isHeld = this.#epochs.get(epoch)?.key.every((byte, index) => byte === key[index]) ?? false
     // Sent again, it must not forget which frames came before.
@@ -82,7 +82,9 @@ export class FrameCryptor {
     if (this.#epochs.size > EPOCHS_MAX) this.dropKey(Math.min(...this.#epochs.keys()))
   }
 
-  /** Seals frames with the key of this epoch from now on, and without an epoch none. Gives false where it is not held. */
+  /**
+   * Chooses the key for sealing frames; without an epoch, no frame is sealed. Returns false where the key is not held.
+   */
   useKey(epoch: number | undefined): boolean {
     if (epoch === undefined) this.#sending = undefined
     const held = epoch === undefined ? undefined : this.#epochs.get(epoch)
@@ -126,7 +128,7 @@ export class FrameCryptor {
       this.#renewNumber()
       return failed('reflected')
     }
-    // Another track's frame may have been first meanwhile.
+    // Another track's frame may have been first.
     const first = epoch.senders.get(kid)
     const sender = first ?? { key, window: new ReplayWindow(), sinceMs: this.#monotonicMs() }
     if (!sender.window.add(counter)) return failed('replayed')
@@ -136,7 +138,7 @@ export class FrameCryptor {
     return { kind: 'opened', frame, epoch: number, fillsEpoch }
   }
 
-  /** Frames that were on their way when the sender took a newer key have come by now. */
+  /** Frames under way when the sender took a newer key have arrived. */
   #hasLeft(epoch: number, kid: bigint): boolean {
     const untilMs = this.#monotonicMs() - LATE_MS
     return [...this.#epochs].some(([newer, { senders }]) => {

@@ -46,7 +46,9 @@ export class FrameWorker {
     this.#tell({ kind: 'track', track, format })
   }
 
-  /** Before anything is sent or played: what passes without it is noise, and what is sent without it is clear. */
+  /**
+   * Call it before anything is sent or played: without it, received frames are noise and sent frames are in the clear.
+   */
   attach(to: RTCRtpSender | RTCRtpReceiver, options: TransformOptions): void {
     to.transform = new RTCRtpScriptTransform(this.#worker, options)
   }

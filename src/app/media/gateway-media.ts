@@ -109,7 +109,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     return this.#participants.all
   }
 
-  /** Frames of this epoch can be opened from now on. */
+  /** Adds the key that opens frames of this epoch. */
   setKey(epoch: number, key: Uint8Array): void {
     this.#frames.setKey(epoch, key)
     this.#epochs.add(epoch)
@@ -117,7 +117,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#epochs.size === 1) this.#stay?.subscriber.follow(this.#publishers)
   }
 
-  /** Frames are sealed with this epoch's key from now on; `setKey` comes before. Without one nothing is sent. */
+  /** Seals frames with this epoch's key; call `setKey` before. Without an epoch nothing is sent. */
   useKey(epoch: number | undefined): void {
     this.#frames.useKey(epoch)
     this.#epoch = epoch

@@ -84,8 +84,8 @@ export class JanusSession {
   #isOver = false
 
   /**
-   * The server has signed the token, which names the device. `onSocket` hears that the socket was lost, and is back: media goes
-   * on meanwhile. `onLost`: the session has ended on the gateway, or can't be claimed in time.
+   * The server has signed the token, which names the device. `onSocket` hears that the socket was lost, and is back:
+   * media flows all the time. `onLost`: the session has ended on the gateway, or can't be claimed in time.
    */
   constructor(
     { url, pluginToken }: { readonly url: string; readonly pluginToken: string },

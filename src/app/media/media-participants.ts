@@ -12,7 +12,7 @@ export interface RemoteStream {
 }
 
 export interface MediaParticipant {
-  /** The gateway's name for what this device of theirs sends, another one after each reconnection. */
+  /** The gateway's name for this device's feed; each reconnection gives a new one. */
   readonly feed: string
   /** Whose the server says the feed is. Undefined for one that it does not know, or not yet: show no name with it. */
   readonly userId: string | undefined
@@ -40,7 +40,7 @@ export class MediaParticipants {
     return [...this.#shown.values()]
   }
 
-  /** Tells what has changed, now that these publish and their tracks are the subscriber's. */
+  /** Reports changes, now that these publish and the subscriber has these tracks. */
   show(publishers: ReadonlyMap<string, PublisherData>, subscriber: Subscriber | undefined): void {
     const before = this.#shown
     const now = [...publishers].map(([feed, publisher]) => this.#participantOf(feed, publisher, subscriber))

@@ -45,7 +45,7 @@ export class Publisher {
     if (jsep !== undefined) await connection.setRemoteDescription(jsep)
   }
 
-  /** Sends the track from now on, or nothing. */
+  /** Sends this track instead, or nothing. */
   async replace(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
     await this.#senders.get(name)?.replaceTrack(track ?? null)
   }

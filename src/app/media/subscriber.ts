@@ -11,7 +11,7 @@ import { type Peer, parseDescription, type StreamName } from './publisher.ts'
 export interface SubscriberDeps {
   /** Members for the request that joins. */
   readonly join: () => object
-  /** Feeds whose camera is wanted small, where there is a choice. */
+  /** Feeds to receive with a small camera picture, where there is a choice. */
   readonly small: ReadonlySet<string>
   readonly onTracks: () => void
   readonly onError: (error: unknown) => void
@@ -59,7 +59,7 @@ export class Subscriber {
     this.#updates = this.#updates
       .then(() => this.#update())
       .catch(error => {
-        // A publisher has left meanwhile: word of it is on its way.
+        // A publisher has left, and its event is under way.
         if (!hasCode(error, 'MEDIA_REFUSED') || error.members.status !== NO_SUCH_FEED)
           this.#deps.onError(error)
       })

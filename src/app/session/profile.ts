@@ -6,7 +6,7 @@ import type { Account } from './account.ts'
 export class Profile {
   user: User | undefined
   badge: Badge | undefined
-  /** The newest reading of the user, and what the queue tells meanwhile. */
+  /** The newest reading of the user, and the events that came during it. */
   #reading: { profile?: Partial<User> } | undefined
 
   /** Gives whether the user is as it was read now: else a newer reading is under way. */

@@ -23,7 +23,7 @@ export function indexedDbStorage(name = 'callsign-app'): AppStorage {
   }
 }
 
-/** Calls `onLost` when the connection is of no use any more, so that the next operation opens another one. */
+/** Calls `onLost` when the connection is unusable, so that the next operation opens a new one. */
 function openDatabase(name: string, onLost: () => void): Promise<IDBDatabase> {
   const request = indexedDB.open(name, 1)
   request.onupgradeneeded = () => request.result.createObjectStore(VALUES)

@@ -1,4 +1,4 @@
-/** Where an app keeps what has to outlive it: its session and its device's keys. */
+/** An app's lasting storage, for its session and its device's keys. */
 
 import { CallsignError } from '../callsign-error.ts'
 

@@ -1,6 +1,6 @@
 /**
- * One entry bundle taken apart: leaf hashes, VRF hashes, and the form of every entry. The arrays are used again by the
- * next bundle.
+ * One entry bundle taken apart: leaf hashes, VRF hashes, and the form of every entry. The next bundle reuses the
+ * arrays.
  */
 
 import { decodeBase64 } from '#primitives'
@@ -12,22 +12,22 @@ import { TILE_WIDTH, tileWidth } from '../../log/tile.ts'
 import type { Findings } from './fault.ts'
 import type { RawLog } from './raw-log.ts'
 
-/** A part of all VRF hashes: those whose first byte is from `from` up to, not including, `to`. */
+/** A part of all VRF hashes: their first byte is at least `from` and below `to`. */
 export interface HashRange {
   readonly from: number
   readonly to: number
 }
 
 export class EntryBlock {
-  /** The bundle's index, and how many entries of the tree it is to have. */
+  /** The bundle's index, and how many of the tree's entries it should have. */
   index = 0
   width = 0
-  /** How many of them could be cut out. */
+  /** How many of them were readable. */
   count = 0
-  /** Those that were cut out: where each begins in the bundle, and its leaf hash. */
+  /** The readable ones: where each begins in the bundle, and its leaf hash. */
   readonly offsets = new Uint32Array(TILE_WIDTH)
   readonly leafHashes = new Uint8Array(TILE_WIDTH * HASH_BYTES)
-  /** 1 where the entry is of its form and, as far as is known, the one that was logged: only then its VRF hash counts. */
+  /** 1 where the entry has its form and is, as far as known, the logged one: only then its VRF hash counts. */
   readonly isSound = new Uint8Array(TILE_WIDTH)
   readonly vrfHashes = new Uint8Array(TILE_WIDTH * VRF_HASH_BYTES)
 
@@ -48,11 +48,11 @@ export class EntryBlock {
         this.#report(findings, this.offsets[at]!, `entry ${this.firstIndex + at}: ${messageOf(error)}`)
       }
     }
-    // Last: where a length is wrong, the entry that is cut wrong comes before the end that is missed.
+    // Reported last: a wrong length first spoils an entry, and only then the bundle's end.
     if (fault !== undefined) this.#report(findings, fault.offset, fault.detail)
   }
 
-  /** Reads the VRF hashes of a range only, of a bundle that was read before. */
+  /** Reads again, of a bundle, the VRF hashes in a range only. */
   readRange(raw: RawLog, index: number, treeSize: number, range: HashRange): void {
     const { bundle } = this.#cut(raw, index, treeSize)
     for (let at = 0; at < this.count; at++) {

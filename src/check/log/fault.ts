@@ -1,8 +1,8 @@
-/** What a check of the log's tables finds: faults, by the rule they break, and what of them could be put right. */
+/** Findings of a check of the log's tables: faults by the rule they break, and corrections. */
 
 import type { TableName } from './raw-log.ts'
 
-/** The rules, in the order they are told. */
+/** The rules, in the order of a report. */
 export const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf'] as const
 export type CheckName = (typeof CHECKS)[number]
 
@@ -11,14 +11,14 @@ export interface Fault {
   readonly table: TableName
   /** The row, in the words of its table: `head`, bundle or block index, `level/index` of a tile, hexadecimal node id. */
   readonly key: string
-  /** The first wrong byte of the row's value; absent when the row is missing or has no business there. */
+  /** The first wrong byte of the row's value; absent for a row that is missing or should not exist. */
   readonly offset?: number
   readonly detail: string
-  /** Whether a repair puts it right: what it is in is derived from entries, and from nothing that is lost. */
+  /** Whether a repair puts it right: the row derives from entries, and nothing it needs is lost. */
   readonly isDerived: boolean
 }
 
-/** A change that makes something derived what the entries say. A tile of undefined `value` is removed. */
+/** A change that makes a derived row agree with the entries. An undefined `value` removes the tile. */
 export type Correction =
   | {
       readonly kind: 'tile'
@@ -35,14 +35,14 @@ export type Correction =
 /** How one check ended. */
 export interface CheckOutcome {
   readonly check: CheckName
-  /** True when nothing was found, null when it could not be or was not to be checked. */
+  /** True without a fault; null for a check that was not asked for or not possible. */
   readonly ok: boolean | null
   /** The part that was looked at, as a sentence. */
   readonly detail: string
   readonly faults: number
-  /** How many of them a repair does not put right. */
+  /** How many of them no repair puts right. */
   readonly lasting: number
-  /** The first one in the order of the table. */
+  /** The first fault in the order of the table. */
   readonly first?: Fault
 }
 
@@ -55,7 +55,7 @@ export interface LogReport {
   readonly outcomes: readonly CheckOutcome[]
 }
 
-/** Where checks report to. Corrections are handed on as they come; faults are counted, and the first of each check kept. */
+/** Collects what checks report. It passes corrections on at once, counts faults, and keeps the first of each check. */
 export class Findings {
   readonly #onCorrection: ((correction: Correction) => void) | undefined
   readonly #found = new Map<CheckName, { faults: number; lasting: number; first: Fault }>()
@@ -75,7 +75,6 @@ export class Findings {
     this.#onCorrection?.(correction)
   }
 
-  /** `detail` says what was looked at. */
   outcome(check: CheckName, detail: string): CheckOutcome {
     const found = this.#found.get(check)
     if (found === undefined) return { check, ok: true, detail, faults: 0, lasting: 0 }

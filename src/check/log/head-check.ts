@@ -1,6 +1,6 @@
 /**
- * The two records of a log: who made it, and its signed checkpoint. What a checkpoint has to say follows from the tree,
- * so the first byte that says something else can be named, up to the signature itself.
+ * The two records of a log: who made it, and its signed checkpoint. The tree determines a checkpoint's text, so the
+ * check can name the first wrong byte, up to the signature itself.
  */
 
 import { LOG_TABLES, SHOWN } from '../../keyserver/log-store.ts'
@@ -15,19 +15,19 @@ import type { OneRowName, RawLog } from './raw-log.ts'
 
 /** Keys that are known from outside the store. */
 export interface KnownKeys {
-  /** The log's verifier key, when one was given: it counts, and the maker record has to agree. */
+  /** The log's verifier key, where the caller gives one: the maker record has to agree with it. */
   readonly verifier?: VerifierKey
   /** Base64 of the VRF public key. */
   readonly vrfPublicKey?: string
 }
 
-/** Why no row of the store can be judged; undefined where they have this program's form, or the maker record is damaged. */
+/** Why this program can't judge the store's rows: they have another form. Undefined also for a damaged maker record. */
 export function refusalOfStore(raw: RawLog): string | undefined {
   const maker = decoded(raw, LOG_TABLES.maker, 'maker')
   return maker && refusalOfForm(maker.storeForm, 'the store')
 }
 
-/** The key to verify with: the given one, else the one in the maker record when that is whole. */
+/** The key to verify with: the given one, else the maker record's if that is whole. */
 export function checkMaker(raw: RawLog, known: KnownKeys, findings: Findings): VerifierKey | undefined {
   const fault = (detail: string) => findings.report({ ...MAKER, detail, isDerived: false })
   checkKeys(raw, MAKER, findings)
@@ -49,13 +49,13 @@ export function checkMaker(raw: RawLog, known: KnownKeys, findings: Findings): V
 
 /** The signed checkpoint as it is stored. */
 export interface StoredHead {
-  /** The log's key, by which it was verified. */
+  /** The log's key, which verified it. */
   readonly verifier: VerifierKey | undefined
-  /** The size that the record says beside the note. */
+  /** The record's own size, beside the note. */
   readonly recordedSize: unknown
-  /** The note's checkpoint, when it is a note at all. */
+  /** The note's checkpoint; undefined when it is no note. */
   readonly claimed: Checkpoint | undefined
-  /** The same, when the log's key has signed it. */
+  /** The same, if the log's key has signed it. */
   readonly verified: Checkpoint | undefined
 }
 
@@ -70,7 +70,7 @@ export function readHead(raw: RawLog, verifier: VerifierKey | undefined): Stored
   }
 }
 
-/** Reports where the stored checkpoint is not the one of that tree. */
+/** Reports a stored checkpoint that is not that tree's. */
 export function judgeHead(
   raw: RawLog,
   { verifier, recordedSize, claimed, verified }: StoredHead,
@@ -96,7 +96,7 @@ export function judgeHead(
   }
 }
 
-/** The fault of the head that was shown last, where witnesses cosign. */
+/** The fault in the head shown last, where witnesses cosign. */
 function shownFault(
   raw: RawLog,
   verifier: VerifierKey | undefined,
@@ -111,7 +111,7 @@ function shownFault(
   return undefined
 }
 
-/** The entries from the first bundle on, up to the first gap: the size of a log whose checkpoint says nothing. */
+/** Counts entries up to the first gap: the size of a log without a readable checkpoint. */
 export function sizeFromBundles(raw: RawLog): number {
   let bundles = 0
   while (raw.bundle(bundles) !== undefined) bundles++
@@ -126,7 +126,7 @@ export function sizeFromBundles(raw: RawLog): number {
   return (bundles - 1) * TILE_WIDTH + entries
 }
 
-/** Bundles that the tree has no place for. */
+/** Reports bundles beyond the tree. */
 export function checkBundleKeys(raw: RawLog, treeSize: number, findings: Findings): void {
   const bundles = Math.ceil(treeSize / TILE_WIDTH)
   for (const key of raw.keys(LOG_TABLES.bundles)) {
@@ -145,8 +145,8 @@ export function checkBundleKeys(raw: RawLog, treeSize: number, findings: Finding
 }
 
 /**
- * Where in the record the text of the tree's checkpoint stops being there; when all of it is, where its signature
- * begins. Undefined when that can't be known.
+ * The record's first byte that differs from the text of the tree's checkpoint; where its signature begins, if none
+ * does. Undefined when that can't be known.
  */
 function firstWrongByte(
   value: Buffer,
@@ -164,7 +164,7 @@ function firstWrongByte(
   return start + at
 }
 
-/** Reports every other record of its table. */
+/** Reports all other records of its table. */
 function checkKeys(raw: RawLog, record: typeof MAKER | typeof HEAD, findings: Findings): void {
   for (const key of raw.recordKeys(record.table)) {
     if (key === record.key || (record === HEAD && key === SHOWN)) continue

@@ -1,7 +1,7 @@
 /**
- * The identity records against the entries: each names the newest earlier entry under the same VRF hash and counts
- * those before, and all records under one hash are of one device. Whether that is the right device only the VRF key
- * can tell: `VrfSample` asks it for some of them.
+ * The identity records against the entries: each names the newest earlier entry under the same VRF hash and counts the
+ * earlier ones, and all records under one hash name one device. Only the VRF key tells whether that is the right
+ * device: `VrfSample` asks it for some of them.
  */
 
 import {
@@ -22,7 +22,7 @@ import type { Fault, Findings } from './fault.ts'
 import type { LeafSet, NewestKeys } from './newest-keys.ts'
 import type { RawLog } from './raw-log.ts'
 
-/** Every identity block must be there, as long as the tree makes it, and none beyond. */
+/** Every identity block must exist, with the length that the tree implies, and none beyond. */
 export function checkIdentityBlocks(raw: RawLog, treeSize: number, findings: Findings): void {
   const blocks = Math.ceil(treeSize / BLOCK_RECORDS)
   for (let block = 0; block < blocks; block++) {
@@ -70,7 +70,7 @@ export class IdentityCheck {
   readonly #records: IdentityReader
   readonly #earlierRecords: IdentityReader
 
-  /** Fills `newest` as it goes. What points to an entry of `unsound` is not judged. */
+  /** Fills `newest` as it goes. Judges no record that points to an entry of `unsound`. */
   constructor(raw: RawLog, newest: NewestKeys, unsound: LeafSet, findings: Findings) {
     this.#newest = newest
     this.#unsound = unsound
@@ -79,7 +79,7 @@ export class IdentityCheck {
     this.#earlierRecords = new IdentityReader(raw)
   }
 
-  /** Takes the sound entries of the bundles in order, and of these the ones in the range. */
+  /** Takes the bundles in order, and from each the sound entries in the range. */
   addBlock(block: EntryBlock, range: HashRange): void {
     for (let at = 0; at < block.count; at++) {
       const index = block.firstIndex + at
@@ -97,10 +97,10 @@ export class IdentityCheck {
     }
   }
 
-  /** How many earlier keys the entry has, for those that come after it. */
+  /** Returns how many earlier keys the entry has, for later entries to count on. */
   #checkRecord(index: number, expected: ExpectedRecord): number {
     const record = this.#records.read(index)
-    // A block that is too short has been reported as such.
+    // The short block has been reported.
     if (record === undefined) return expected.earlierKeys
     const { previousIndex, earlierKeys } = record
     if (previousIndex !== undefined && this.#unsound.has(previousIndex)) return earlierKeys
@@ -126,7 +126,7 @@ export class IdentityCheck {
     this.#report(index, record, { ...record, userId, deviceId }, { from: 0, detail, isDerived: false })
   }
 
-  /** The fault is at the first byte, from `from` in the record on, in which it differs from `expected`. */
+  /** Names the first byte, from `from` in the record on, that differs from `expected`. */
   #report(
     index: number,
     record: LoggedIdentity,
@@ -161,7 +161,7 @@ export class VrfSample {
   /** How many have been hashed. */
   looked = 0
 
-  /** One entry of each of `sampleMax` equal stretches, or every entry when there are no more than that. */
+  /** Samples one entry from each of `sampleMax` equal stretches, or every entry of a smaller log. */
   constructor(
     raw: RawLog,
     treeSize: number,

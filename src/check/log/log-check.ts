@@ -1,9 +1,9 @@
 /**
  * The check of a whole log as it is stored: every entry, every tile, the signed checkpoint, the identity records and
- * the lookup table, at one moment. It names the first wrong byte of each and goes on with the others.
+ * the lookup table, at one moment. It names the first wrong byte of each, and continues with the rest.
  *
- * Memory stays flat, whatever the log's size: identities and lookup rows are checked for a part of all VRF hashes at a
- * time, and the entries read again for each part.
+ * Memory stays flat, whatever the log's size: it checks identities and lookup rows for one part of all VRF hashes at a
+ * time, and reads the entries again for each part.
  */
 
 import { encodeBase64 } from '#primitives'
@@ -40,11 +40,11 @@ export interface LogCheckOptions {
     readonly sampleMax: number
     readonly random: () => number
   }
-  /** Awaited every few bundles with how much of the work is done, from 0 to 1. */
+  /** Called and awaited every few bundles; `done` is from 0 to 1. */
   readonly onProgress?: (done: number) => Promise<void> | void
-  /** Told of each change that would put something derived right. */
+  /** Called for each change that would put a derived row right. */
   readonly onCorrection?: (correction: Correction) => void
-  /** For tests: how many entries have their hashes in memory at a time. */
+  /** For tests: how many entries' hashes are in memory at a time. */
   readonly entriesPerRange?: number
 }
 
@@ -155,7 +155,7 @@ function isProven(rootHash: Hash | undefined, signedRoot: Hash | undefined): boo
   return rootHash !== undefined && signedRoot !== undefined && equalHashes(rootHash, signedRoot)
 }
 
-/** Parts of all VRF hashes, as many as keep the table of newest keys within its bound. */
+/** Splits all VRF hashes so that the table of newest keys stays within its bound. */
 function rangesFor(treeSize: number, entriesPerRange: number): HashRange[] {
   const parts = Math.min(256, Math.max(1, Math.ceil(treeSize / entriesPerRange)))
   return Array.from({ length: parts }, (_, part) => ({

@@ -1,7 +1,7 @@
 /**
- * The lookup table against the entries, by the layout of `lookup-index.ts`: every node is where a search finds it and
- * of its form, every row leads to an entry with its hash, and a search for any hash ends at the newest entry under it,
- * unless that one is so new that the index still has it in memory.
+ * The lookup table against the entries, by the layout of `lookup-index.ts`: every node has its form and stands where a
+ * search finds it, and every row leads to an entry with its hash. A search for any hash ends at the newest entry under
+ * it, unless the index still has that one in memory.
  */
 
 import { messageOf } from '../../errors.ts'
@@ -78,7 +78,7 @@ export class LookupCheck {
     }
   }
 
-  /** The first leaf index whose row may be in memory only; the state row has to be that of this tree. */
+  /** The first leaf index that may have its row in memory only. Checks the state row against this tree. */
   #checkState(): number {
     const state = this.#raw.lookupNode(STATE_ID)
     const wanted = Math.floor(this.#treeSize / ENTRIES_PER_STEP)
@@ -93,11 +93,14 @@ export class LookupCheck {
     } catch (error) {
       this.#report(STATE_ID, 0, messageOf(error))
     }
-    // The rest is held against the state that the tree implies.
+    // From here on, the state that the tree implies is the measure.
     return firstWaiting(this.#treeSize)
   }
 
-  /** Where the size leaves the range from the last step's to the tree's. A missing row is wrong from its first byte on. */
+  /**
+   * The first byte that puts the size outside the range from the last step's to the tree's. A missing row is wrong at
+   * byte 0.
+   */
   #firstWrongStateByte(state: Uint8Array | undefined): number {
     const smallest = indexKey(Math.floor(this.#treeSize / ENTRIES_PER_STEP) * ENTRIES_PER_STEP)
     const largest = indexKey(this.#treeSize)
@@ -168,7 +171,7 @@ export class LookupCheck {
     }
   }
 
-  /** Why a row that does not lead to the newest entry of its hash is not an older row of it either. */
+  /** Why a row is neither its hash's newest nor an older row of it. */
   #misled(
     bytes: Buffer,
     at: number,

@@ -17,7 +17,7 @@ export class NewestKeys {
   #counts: Uint16Array
   #marks: Uint8Array
 
-  /** Room for so many hashes; it grows when there are more. */
+  /** Starts with room for so many hashes, and grows. */
   constructor(hashes: number) {
     this.#slots = 2 ** Math.ceil(Math.log2(Math.max(16, hashes / LOAD_MAX)))
     this.#hashes = new Uint32Array(4 * this.#slots)
@@ -80,7 +80,7 @@ export class NewestKeys {
   /** The hash's own slot, or the free one where it would go. */
   #slotOf(first: number, bytes: Uint8Array, offset: number): number {
     const mask = this.#slots - 1
-    // VRF hashes are uniform, but a part of them shares its first bits: the place is taken from the second word.
+    // VRF hashes are uniform, but a part shares its first bits: the second word gives the place.
     let slot = word(bytes, offset + 4) & mask
     while (this.#indexes[slot] !== 0) {
       const at = 4 * slot

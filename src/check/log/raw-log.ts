@@ -1,6 +1,6 @@
 /**
- * The log's tables as they are, at one moment and without any rule: what a check reads. Values are copies.
- * A table that is not there reads as an empty one.
+ * The log's tables as stored, at one moment and without any rule, for a check to read. Values are copies. A missing
+ * table reads as empty.
  */
 
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
@@ -20,7 +20,7 @@ export class RawLog {
   readonly #records: ReadonlyMap<OneRowName, StoredTable>
   readonly #snapshot: Snapshot
 
-  /** `end` lets go of the moment that is read. */
+  /** `end` releases the moment. */
   constructor(database: LmdbStore) {
     const there = new Set(database.tableNames())
     const { head, maker, ...rows } = LOG_TABLES

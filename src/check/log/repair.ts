@@ -1,11 +1,11 @@
 /**
  * Puts the derived tables of a log right: tiles, the lookup table, and the earlier keys in identity records, all from
- * the entries. Entries and the signed checkpoint are never written, nor are user and device ids, which nothing else in
- * the store knows.
+ * the entries. It never writes entries, the signed checkpoint, or user and device ids, which stand nowhere else in the
+ * store.
  *
- * A crash in the middle leaves some rows right and others as they were, except in the lookup table, which is emptied
- * and filled anew: until that is done the server finds that it lags behind the entries and does not start. In all cases
- * another repair goes on from what is there.
+ * A crash midway leaves some rows repaired and the rest as they were. The lookup table is emptied and filled anew:
+ * until it is full again it lags behind the entries, and the server does not start. Another repair continues after any
+ * crash.
  */
 
 import { SignalError } from '../../errors.ts'
@@ -21,7 +21,7 @@ import type { Correction, LogReport } from './fault.ts'
 import { checkLog } from './log-check.ts'
 import { RawLog } from './raw-log.ts'
 
-/** Why nothing can be derived from the entries of that log, or undefined when it can. */
+/** Why that log's entries can't be trusted to derive tables from; undefined when they can. */
 export function reasonAgainstRepair(report: LogReport): string | undefined {
   const broken = report.outcomes
     .filter(({ check }) => NOT_DERIVED.has(check))
@@ -31,12 +31,12 @@ export function reasonAgainstRepair(report: LogReport): string | undefined {
 }
 
 /**
- * Repairs the log in a database that is open for writing, which nobody else is using. `report` is what a check has just
- * found. Resolves when everything is durable; another check has to say how far it came. Throws `STORE_UNAVAILABLE` when
- * the log is not the one that was checked.
+ * Repairs the log in a database that is open for writing, with no other user. `report` is that of a check just made.
+ * Resolves when everything is durable; only another check tells how far the repair came. Throws `STORE_UNAVAILABLE`
+ * when the log has changed since the check.
  */
 export async function repairLog(database: LmdbStore, report: LogReport): Promise<void> {
-  // Not through `LogStore`, which refuses to be made over a damaged lookup table.
+  // Not through `LogStore`: it refuses a damaged lookup table.
   const treeSize = database.view(view => view.get(HEAD, 'head'))?.treeSize
   if (treeSize !== report.treeSize) {
     throw new SignalError('STORE_UNAVAILABLE', 'the log has grown since it was checked: check it again')
@@ -61,7 +61,7 @@ class LogRepair {
     this.#raw = new RawLog(database)
   }
 
-  /** Checks the log once more and writes down what the check says, a few at a time. */
+  /** Checks the log once more, and writes its corrections a few at a time. */
   async applyCorrections(): Promise<void> {
     await checkLog(this.#raw, {
       onCorrection: correction => void this.#corrections.push(correction),
@@ -108,7 +108,7 @@ class LogRepair {
   }
 }
 
-/** The identity blocks that the corrections change, as they are now and changed. */
+/** The identity blocks that the corrections change, as stored and as corrected. */
 function correctedBlocks(view: View, corrections: readonly Correction[]): Map<number, Buffer> {
   const blocks = new Map<number, Buffer>()
   for (const correction of corrections) {

@@ -1,9 +1,10 @@
 /**
- * The tree of the stored log: every hash tile is computed anew and compared, from the entries up to the signed root.
+ * The tree of the stored log: the check computes every hash tile anew and compares it, from the entries up to the
+ * signed root.
  *
- * Where an entry and its leaf hash disagree one of the two was altered. Which one is told by what stands above: the
- * hash of the whole tile in the tile of level 1 or, for the last tile, the signed root. So a wrong byte is named where
- * it is, and the tiles above are compared with the tree that was signed.
+ * Where an entry and its leaf hash disagree, one of the two was altered. The level above tells which: the tile's hash
+ * in level 1 or, for the last tile, the signed root. So the check names a wrong byte where it is, and compares the
+ * tiles above with the signed tree.
  */
 
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
@@ -20,15 +21,15 @@ export class TreeCheck {
   readonly #treeSize: number
   readonly #signedRoot: Hash | undefined
   readonly #findings: Findings
-  /** The tree over the full tiles of level 0, each of them one leaf. */
+  /** The tree over the full tiles of level 0, each a leaf. */
   readonly #fullTiles = new RightEdge(0, [])
   #lastTile = new RightEdge(0, [])
-  /** The tiles of level 1 and up as they should be, as far as they are filled. */
+  /** The tiles of level 1 and up as computed so far. */
   readonly #upper: UpperTile[] = []
-  /** A tile's hashes could be had neither from its entries nor from its row. */
+  /** Neither the entries nor the row gave a tile's hashes. */
   #isLost = false
 
-  /** `signedRoot` is the root hash in the checkpoint, verified or not, if it says one. */
+  /** `signedRoot` is the checkpoint's root hash, verified or not. */
   constructor(raw: RawLog, treeSize: number, signedRoot: Hash | undefined, findings: Findings) {
     this.#raw = raw
     this.#treeSize = treeSize
@@ -36,7 +37,7 @@ export class TreeCheck {
     this.#findings = findings
   }
 
-  /** Takes the bundles in order. Where an entry is not the one that was logged it is no longer sound. */
+  /** Takes the bundles in order. An entry that is not the logged one is no longer sound. */
   addBlock(block: EntryBlock): void {
     const stored = this.#raw.tile(0, block.index)
     const bytes = block.width * HASH_BYTES
@@ -54,7 +55,7 @@ export class TreeCheck {
     this.#append(block, hashes)
   }
 
-  /** Looks at what is left when all bundles have been added; gives the root, or undefined when the tree is lost. */
+  /** Checks the partial tiles after the last bundle. Returns the root, or undefined when the tree is lost. */
   finish(): Hash | undefined {
     this.#findStrayTiles()
     // Above a lost tile nothing can be compared.
@@ -65,7 +66,9 @@ export class TreeCheck {
     return foldRoots([...this.#fullTiles.roots, ...this.#lastTile.roots])
   }
 
-  /** Of two candidates for the hashes of a tile the one that leads to what stands above; the entries' in doubt. */
+  /**
+   * Chooses between the entries' hashes and the row's: the ones that lead to the hash above; in doubt, the entries'.
+   */
   #choose(
     block: EntryBlock,
     fromEntries: Uint8Array | undefined,
@@ -80,7 +83,7 @@ export class TreeCheck {
     return !leadsUp(fromEntries) && leadsUp(fromTile) ? fromTile : fromEntries
   }
 
-  /** The hash of a full tile of level 0 as the tile above has it. */
+  /** The hash of a full tile of level 0, from the tile above. */
   #hashAbove(index: number): Hash | undefined {
     const at = (index % TILE_WIDTH) * HASH_BYTES
     const hash = this.#raw.tile(1, Math.floor(index / TILE_WIDTH))?.subarray(at, at + HASH_BYTES)
@@ -94,7 +97,7 @@ export class TreeCheck {
   #judgeEntries(block: EntryBlock, hashes: Uint8Array): void {
     for (let at = 0; at < block.count; at++) {
       if (hasSameHash(block.leafHashes, hashes, at)) continue
-      // One whose form is broken has been reported with that.
+      // An entry with a broken form has been reported.
       if (block.isSound[at] === 1) {
         this.#findings.report({
           check: 'entries',
@@ -191,7 +194,7 @@ class UpperTile {
     return this.length === this.#bytes.length
   }
 
-  /** A view. */
+  /** Returns a view. */
   get hashes(): Uint8Array {
     return this.#bytes.subarray(0, this.length)
   }
@@ -223,7 +226,7 @@ function hasSameHash(a: Uint8Array, b: Uint8Array, position: number): boolean {
   return equalHashes(a.subarray(start, end), b.subarray(start, end))
 }
 
-/** The first byte in which two rows differ, the end of the shorter one included; undefined when they are alike. */
+/** The first byte in which two rows differ, where the shorter one's end counts; undefined for equal rows. */
 function firstDifference(a: Uint8Array, b: Uint8Array): number | undefined {
   const shorter = Math.min(a.length, b.length)
   for (let at = 0; at < shorter; at++) if (a[at] !== b[at]) return at

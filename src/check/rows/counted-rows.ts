@@ -3,8 +3,9 @@
 import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
 import type { Figures, StoredHistoryRow } from '../../store/calls/call-tables.ts'
 import { idsKey } from '../../store/engine/keys.ts'
+import { endOf } from '../../store/messages/inbox-store.ts'
 import { isSettledIn } from '../../store/messages/message-groups.ts'
-import { type Entry, endOf, type Head } from '../../store/messages/message-tables.ts'
+import type { Entry, Head } from '../../store/messages/message-tables.ts'
 import { type StoredRows, UNREADABLE } from './stored-rows.ts'
 
 export function* wrongFigures(key: Buffer, { count, missed }: Figures, rows: StoredRows): Iterable<string> {

@@ -1,6 +1,6 @@
 /**
- * Whether rows that end some time have an ending in `expiries`, whose keys are in order of time: the endings are gone
- * through once and kept as hashes, a part of them at a time, so that memory stays flat.
+ * Whether rows that expire have an ending in `expiries`, whose keys are in order of time. The check walks the endings
+ * once per part and keeps that part's hashes, so that memory stays flat.
  */
 
 import { TIME_BYTES } from '../../store/engine/expiries.ts'
@@ -37,7 +37,7 @@ export function partsFor(endings: number): number {
   return Math.max(1, Math.ceil(endings / ENDINGS_PER_PART))
 }
 
-/** Two hashes of 26 bits, made as FNV-1a is: among a million endings a missing one passes for another once in 4 billion. */
+/** Two hashes of 26 bits, made as FNV-1a is: among a million endings, a missing one goes unnoticed once in 4 billion. */
 function hashOf(kind: number, bytes: Buffer, from: number): number {
   let [one, other] = [0x811c9dc5, 0x9dc5811c ^ kind]
   one = Math.imul(one ^ kind, 0x01000193)

@@ -1,9 +1,9 @@
 /**
- * The check of every table but the log's, which has its own (`log-check.ts`): each row decodes into what its table holds,
- * and each index agrees with what it points to, both ways. All of it is read at one moment, row by row.
+ * The check of every table but the log's, which has its own (`log-check.ts`). Each row must have its table's form, and
+ * each index must agree with its rows, both ways. It reads all tables at one moment, row by row.
  *
- * An ending in `expiries` whose row is gone is no fault: rows that go early leave theirs behind, and the sweep passes
- * over them. What is sealed stays so: the check needs no secret, and says of sealed bytes only whether they can be some.
+ * An ending in `expiries` without its row is no fault: a row deleted early leaves its ending behind, and the sweep
+ * skips it. The check has no secret: it only tells whether sealed bytes have the form of sealed bytes.
  */
 
 import { EXPIRIES, endingKey, TIME_BYTES } from '../../store/engine/expiries.ts'
@@ -17,7 +17,7 @@ import { emptyEntry } from './listed-ids.ts'
 import { brokenChain, strangeList, unloggedKey, unloggedList } from './logged-devices.ts'
 import { StoredRows, UNREADABLE } from './stored-rows.ts'
 
-/** A row that is damaged, or that another one disagrees with. */
+/** A row that is damaged, or that disagrees with another row. */
 export interface RowFault {
   readonly table: string
   /** In the words of its table: ids, or the beginning of a hash. */
@@ -27,9 +27,9 @@ export interface RowFault {
 }
 
 export interface RowCheckOptions {
-  /** Asked every few rows: whether there is time to go on. */
+  /** Called every few rows: whether there is time to go on. */
   readonly mayGoOn?: () => boolean
-  /** Told every few rows how much of the work is done, from 0 to 1. */
+  /** Called every few rows; `done` is from 0 to 1. */
   readonly onProgress?: (done: number) => void
 }
 
@@ -37,9 +37,9 @@ export interface RowReport {
   readonly tables: number
   readonly rows: number
   readonly faults: number
-  /** The first of them. */
+  /** The first faults. */
   readonly told: readonly RowFault[]
-  /** Tables that were not read to their end, for want of time. */
+  /** Tables that the check had no time to finish. */
   readonly unread: readonly string[]
 }
 
@@ -57,7 +57,7 @@ class RowCheck {
   readonly #rows: StoredRows
   readonly #options: RowCheckOptions
   readonly #sizes: ReadonlyMap<string, number>
-  /** How many rows are to be looked at, those of endings twice. */
+  /** How many rows to read; rows with endings count twice. */
   readonly #work: number
   #done = 0
   #count = 0
@@ -74,7 +74,7 @@ class RowCheck {
 
   run(): RowReport {
     const unread: string[] = []
-    // The small ones first, so that a check that is cut short has most of them.
+    // Small tables first: a check that is cut short has then read most of them.
     for (const name of this.#sizes.keys()) {
       this.#checkTable(CHECKED_TABLES.get(name)!)
       if (!this.#hasTime) unread.push(name)
@@ -120,7 +120,7 @@ class RowCheck {
     if (!this.#rows.has(EXPIRIES.name, endingKey(ending.kind, atMs, key))) yield NO_ENDING
   }
 
-  /** Checks rows whose endings may be at any time. */
+  /** Checks that rows have an ending, at any time. */
   #checkEndings(): void {
     const parts = partsFor(this.#sizes.get('expiries') ?? 0)
     for (let part = 0; part < parts; part++) {

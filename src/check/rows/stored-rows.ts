@@ -1,6 +1,6 @@
 /**
- * The rows of a store at one moment, decoded and without any rule: what a check reads. A table that is not there holds
- * nothing, and nothing is asked of it.
+ * The rows of a store at one moment, decoded and without any rule, for a check to read. A missing table reads as empty,
+ * and no row is missed in it.
  */
 
 import type { Encoder } from 'msgpackr'
@@ -21,7 +21,7 @@ export const UNREADABLE = Symbol('unreadable')
 
 export interface StoredRow {
   readonly key: Buffer
-  /** `UNREADABLE` where it is not what its table holds. */
+  /** `UNREADABLE` where it has not its table's form. */
   readonly value: unknown
 }
 
@@ -32,7 +32,7 @@ interface OpenTable {
   encoder: Encoder
 }
 
-/** Whose key an entry of the log is, and which. */
+/** The key in an entry of the log, and its owner. */
 export interface LoggedKey {
   readonly userId: bigint
   readonly deviceId: bigint
@@ -59,7 +59,7 @@ export class StoredRows implements OtherRows {
     this.#snapshot = database.snapshot()
   }
 
-  /** How many rows each table has that there is, the smallest first. */
+  /** How many rows each existing table has, the smallest first. */
   sizes(): ReadonlyMap<string, number> {
     const sized = [...this.#tables].map(([name, { rows }]) => [name, this.#database.rowCount(rows)] as const)
     return new Map(sized.sort(([, one], [, other]) => one - other))
@@ -100,7 +100,7 @@ export class StoredRows implements OtherRows {
     return value === UNREADABLE || isSo(value as Value)
   }
 
-  /** Undefined where the log has no such entry, or none that can be read, which the log's own check says. */
+  /** Undefined for an entry that is missing or unreadable, which the log's own check reports. */
   loggedKey(index: number): LoggedKey | undefined {
     try {
       const block =

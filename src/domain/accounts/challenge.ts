@@ -177,7 +177,7 @@ export function sendWaitMs({ code, counts, asker }: Omit<SendState, 'isTest'>, n
   return Math.max(cooldownLeftMs(code, asker, nowMs), missingForSend(counts, asker, nowMs))
 }
 
-/** The code after another one was sent. Challenges keep the tries they have used. */
+/** The code after a resend. Challenges keep the tries they have used. */
 export function replaceCode(
   code: Code | undefined,
   made: Pick<Code, 'codeId' | 'hash' | 'sealed'>,

@@ -54,8 +54,8 @@ let segmenter: Intl.Segmenter | undefined
 /** White space that a message turns into a space and a name may not have. */
 const LINE_OR_TAB = /[\t-\r\u2028\u2029]/
 /**
- * Control characters, the separators of lines and paragraphs, what turns the direction of the text around it
- * (embeddings, overrides, isolates), halves of surrogate pairs, and code points that are no character. Places kept
+ * Control characters, the separators of lines and paragraphs, characters that change the direction of the text around
+ * them (embeddings, overrides, isolates), halves of surrogate pairs, and code points that are no character. Places kept
  * for pictographs are taken: a phone may know emoji that this process does not.
  */
 const FORBIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\p{Cs}]|(?!\p{Extended_Pictographic})\p{Cn}/u

@@ -3,7 +3,7 @@
  * taken through UTS 46.
  *
  * The strictness is not taste. Mail libraries have routed addresses with comments, quoted parts or invisible
- * characters to other domains (nodemailer/nodemailer#1848): what is here has none, so it means one thing to all.
+ * characters to other domains (nodemailer/nodemailer#1848). An address here has none, so all libraries read it alike.
  * Likewise for relays: some still send `a%b@c` and `b!a@c` on to host `b` (RFC 5321, appendix F.2), so a local part has
  * neither character.
  */

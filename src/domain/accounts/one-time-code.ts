@@ -14,7 +14,7 @@ export function newOtp(randomBytes: (length: number) => Uint8Array): string {
   for (let tries = 0; tries < DRAWS_MAX; tries++) {
     const bytes = randomBytes(3)
     assert(bytes.length === 3, 'the generator gave as many bytes as asked')
-    // 20 of the 24 bits; what is beyond the last code is drawn again, since a remainder would favour some codes.
+    // 20 of the 24 bits; a number beyond the last code is drawn again, since a remainder would favour some codes.
     const drawn = (bytes[0]! % 16) * 65_536 + bytes[1]! * 256 + bytes[2]!
     if (drawn < CODE_COUNT) return String(drawn).padStart(OTP_LENGTH, '0')
   }

@@ -41,7 +41,7 @@ export function parsePhone(
   if (number === undefined || number.ext !== undefined || !number.isPossible()) {
     return { kind: 'refused', reason: 'format' }
   }
-  // With two national prefixes it is a number that is read as another one: no key of one account.
+  // A number with two national prefixes reads as a different number: it can't be the key of one account.
   if (parsePhoneNumberFromString(number.number)?.number !== number.number)
     return { kind: 'refused', reason: 'format' }
   const type = number.getType()

@@ -68,8 +68,8 @@ export function refusalOfAccess(
 export type RefreshDecision =
   | { readonly kind: 'rotate'; readonly session: Session }
   /**
-   * The current pair once more: the reply to the last refresh was lost, or two were sent at once. Its access token is
-   * another one where it was over by now.
+   * The current pair once more: the reply to the last refresh was lost, or two were sent at once. It has a new access
+   * token where the old one had expired.
    */
   | { readonly kind: 'repeat'; readonly session: Session }
   /** Genuine, but replaced by a pair that is in use: theft, or a restored backup. */

@@ -1,7 +1,8 @@
 /**
- * How many short messages may be paid for (contract 2.2). Messages whose code was confirmed are free: an honest country
+ * How many short messages may be paid for (contract 2.2). Messages with a confirmed code are free: an honest country
  * never runs out. Unconfirmed ones are bounded by the first digits of the number, by the network that asks, by country
- * calling code, and over all, in this order: where hardly any code is confirmed, someone earns on the messages (SMS pumping).
+ * calling code, and over all, in this order: where hardly any code is confirmed, someone earns on the messages (SMS
+ * pumping).
  */
 
 import type { TallyRule } from '../tally.ts'

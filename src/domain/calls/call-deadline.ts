@@ -23,7 +23,7 @@ export function nextDeadlineMs(call: Call): number | undefined {
   return earliestOf(deadlinesOf(call))?.atMs
 }
 
-/** The call after everything that was due by now, in the order in which it was. */
+/** The call after all deadlines up to `nowMs`, in their order. */
 export function withDeadlinesPassed(call: Call, nowMs: number): Call {
   let next = call
   // Each round settles what it looked at for good: whatever starts in it is due later than now.

@@ -1,6 +1,6 @@
 /**
- * The rules of a call (contract 4.2 to 4.5): from the call and a command to the call after it and what has to be told,
- * or a refusal. A command that a device repeats is answered as before and has no effects.
+ * The rules of a call (contract 4.2 to 4.5): from the call and a command to the call after it and its effects, or a
+ * refusal. A command that a device repeats is answered as before and has no effects.
  */
 
 import type { UserId } from '../ids.ts'
@@ -144,7 +144,7 @@ function refusalOf(call: Call, participant: Participant, command: MemberCommand)
   return callEnded(call.status)
 }
 
-/** Why the user may not watch what happens in the call; undefined for who may. */
+/** Why the user may not watch the call's events; undefined for a user who may. */
 export function refusalOfWatcher(call: Call | undefined, userId: UserId): CallRefused | undefined {
   if (call === undefined || memberOf(call, userId) === undefined) return notFound()
   if (!hasPart(call, userId)) return removedByHost()

@@ -292,7 +292,7 @@ export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: n
     kind: 'device',
     userId,
     deviceId,
-    // In this order: V8 takes ten times as long to add a member to what was spread (`invitations` in `bench/`).
+    // In this order: V8 takes ten times as long to add a member after a spread (`invitations` in `bench/`).
     notice: { encryptedAESKey, ...notice },
     expiresAtMs,
     replaces: undefined,

@@ -115,8 +115,7 @@ export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | u
 }
 
 /**
- * The gateway is driven outside and may be slow or away; the call only notes which of the devices that are in it the room
- * lets in by now.
+ * The gateway is driven outside and may be slow or away; the call only notes which of its devices the room lets in.
  */
 export function mediaOf(call: Call, device: CallDeviceRef): CallMedia {
   const own = joinedOn(call, device)

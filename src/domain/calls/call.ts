@@ -142,7 +142,7 @@ export interface SentKeys {
   readonly epoch: number
   readonly deviceId: DeviceId
   readonly userId: UserId
-  /** SHA-256 of the map and what was said with it. */
+  /** SHA-256 of the map and the members sent with it. */
   readonly digest: Uint8Array
 }
 

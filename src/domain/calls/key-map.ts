@@ -74,7 +74,7 @@ export function keyMapName({ userId, deviceId }: CallDeviceRef): string {
   return `${userId}_${deviceId}`
 }
 
-/** SHA-256 of a map and of what was said with it: nothing else is kept of a map, since it has keys. */
+/** SHA-256 of a map and of the members sent with it. Nothing else of a map is kept, since it has keys. */
 export function digestOfKeys(map: SentKeyMap, saidWith: readonly (string | number | boolean)[]): Uint8Array {
   const entries = Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256')
@@ -107,7 +107,7 @@ function invalid(errors: readonly FieldError[]): CallRefused {
     : refused('VALIDATION_FAILED', 'the keys break a rule', { errors })
 }
 
-/** Under the whole map for an entry whose name is no pointer's. */
+/** Points to the whole map where an entry's name can't be a pointer. */
 function fault(pointer: string, code: string, detail: string): FieldError {
   return { pointer: `/encryptedAESKeys${pointer}`, code, detail }
 }

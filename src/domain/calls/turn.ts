@@ -33,7 +33,7 @@ export interface TurnCredentials {
   readonly expiresAtMs: number
 }
 
-/** Credentials of the user, good from now on for the relay's time. */
+/** Credentials of the user, good for the relay's time. */
 export function turnCredentials(
   { secrets: [secret], lifetimeS }: Pick<TurnRelay, 'secrets' | 'lifetimeS'>,
   userId: UserId,
@@ -53,7 +53,7 @@ export interface TurnUrl {
   readonly transport: 'udp' | 'tcp' | undefined
 }
 
-/** Undefined for what is no TURN URI. */
+/** Undefined for any other text. */
 export function parseTurnUrl(text: string): TurnUrl | undefined {
   const { scheme, authority, port = '1', transport } = TURN_URL_FORM.exec(text)?.groups ?? {}
   if (authority === undefined || Number(port) < 1 || Number(port) > 65_535) return undefined

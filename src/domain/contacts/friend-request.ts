@@ -1,6 +1,6 @@
 /**
  * The rules between two people (contract 3): contacts, blocks, and friend requests (3.2 to 3.4). Each command has one
- * function, from what there is between the two to what becomes of it.
+ * function, from the state between the two to the next state.
  *
  * A request has two sides that need not agree. The sender sees it pending until it is accepted, cancelled or 30 days
  * old, also when the receiver has declined it, or never got it because of a block or a quiet period: nothing that the
@@ -88,7 +88,7 @@ export type RequestDecision =
   | Refused
   /** The same request stands already: nothing happens, but that a token may have been shown since. */
   | { readonly kind: 'repeated'; readonly request: FriendRequest }
-  /** The other has asked, too: both are contacts from now on. */
+  /** The other has asked, too: both are now contacts. */
   | { readonly kind: 'crossed'; readonly request: FriendRequest }
   | {
       readonly kind: 'created'

@@ -51,7 +51,9 @@ export interface Device {
   readonly removedAtMs?: number
 }
 
-/** A device whose key is on its way into the log. Its id is fixed, so that the key is logged once however it ends. */
+/**
+ * A device that waits for the log to take its key. Its id is fixed, so that the key is logged once however this ends.
+ */
 export interface PendingDevice {
   readonly deviceId: DeviceId
   /** The session that asked, which the device will be bound to. */
@@ -67,14 +69,14 @@ export interface PendingDevice {
   readonly startedAtMs: number
 }
 
-/** A device from which another one took push tokens over: a token leads to one device. */
+/** A device that lost push tokens to another: a token leads to one device. */
 export interface PushLoss {
   readonly userId: UserId
   readonly device: Device
   readonly tokens: readonly PushTokenName[]
 }
 
-/** Whose a public key is: of a device, active or removed, or of one that is being registered. */
+/** The owner of a public key: a device, active or removed, or a registration under way. */
 export interface KeyOwner {
   readonly userId: UserId
   readonly deviceId: DeviceId

@@ -42,7 +42,7 @@ export function readPublicKey(text: string, algorithm?: string): AcceptedKey | R
   return { kind: 'accepted', algorithm: form.algorithm, encoding: form.encoding }
 }
 
-/** The text of the same key in its other encoding: whose the key is must not depend on which of the two was sent. */
+/** The text of the same key in its other encoding: a key's owner must not depend on which of the two was sent. */
 export function otherEncodingOf(text: string): string {
   const bytes = Buffer.from(text, 'base64')
   const form = FORMS.find(({ length }) => length === bytes.length)

@@ -45,7 +45,7 @@ export type PersonalNoticeBody =
       readonly publicKeyHash: string
     }
   | {
-      /** Pushes no longer reach the device: another one has sent its push tokens as its own. */
+      /** Pushes no longer reach the device: another device has sent the same push tokens. */
       readonly kind: 'device_push_lost'
       readonly deviceId: DeviceId
       readonly name: string

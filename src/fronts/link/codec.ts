@@ -43,7 +43,7 @@ export class Codec {
   readonly #ends: Ends
   readonly #packr = new Packr({ sequential: true })
   readonly #unpackr = new Unpackr({ sequential: true, copyBuffers: true })
-  /** Replies in what is being read. */
+  /** Replies in the frame being read. */
   #replies: RemoteReply[] = []
 
   constructor(ends: Ends) {

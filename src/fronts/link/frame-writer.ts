@@ -1,4 +1,4 @@
-/** Collects what is sent in one turn of the event loop into one frame. */
+/** Collects the messages of one turn of the event loop into one frame. */
 
 import type { Duplex } from 'node:stream'
 import type { World } from '../../runtime/clock.ts'
@@ -7,13 +7,13 @@ import { frameHead } from './frames.ts'
 export class FrameWriter {
   readonly #socket: Pick<Duplex, 'write' | 'writableLength'>
   readonly #world: Pick<World, 'immediate' | 'every'>
-  /** Adds what was kept back, before a frame is written. */
+  /** Adds messages kept back, before a frame is written. */
   readonly #beforeFlush: () => void
   /** The next frame so far. */
   #parts: Buffer[] = []
   #partsBytes = 0
   #isFlushing = false
-  /** Set while the frame waits for what may not wait. */
+  /** Set while the frame waits: for `PATIENCE_MS`, or for an urgent message. */
   #stopWaiting: (() => void) | undefined
   #isQuiet = true
   #isClosed = false
@@ -63,7 +63,7 @@ export class FrameWriter {
 
   /** Writes an empty frame where none was written since the beat before. */
   beat(): void {
-    // Mostly an empty frame; what waits for the end of the turn goes along.
+    // Mostly an empty frame; messages that wait for the end of the turn go along.
     if (this.#isQuiet) this.#write()
     this.#isQuiet = true
   }
@@ -86,5 +86,5 @@ export class FrameWriter {
 
 /** A frame this long is sent before the turn ends. */
 const FRAME_BYTES_FULL = 1_048_576
-/** How long what may wait does. */
+/** The longest wait of a message that may wait. */
 const PATIENCE_MS = 10

@@ -80,7 +80,7 @@ export class Link implements Port {
   #tickedAtMs: number
   /** Whether a promise of `onMessage` is waited for. */
   #isHolding = false
-  /** Entries that came meanwhile. */
+  /** Entries that came during that. */
   #held: HeldEntry[] = []
 
   constructor(options: LinkOptions) {
@@ -135,7 +135,7 @@ export class Link implements Port {
     if (!this.#isClosed) this.#write([MESSAGE, message])
   }
 
-  /** As `send`, but it may wait some milliseconds for what goes to the other process next. */
+  /** As `send`, but it may wait some milliseconds for the next message. */
   sendSoon(message: unknown): void {
     if (this.#isClosed) return
     this.#writeTold()
@@ -163,7 +163,7 @@ export class Link implements Port {
     return this.#isClosed
   }
 
-  /** From now on the other end may say nothing for so long. */
+  /** Loses the link when the other end is silent for longer. */
   limitSilence(ms: number): void {
     this.#silenceMsMax = ms
   }
@@ -329,7 +329,7 @@ export class Link implements Port {
     )
   }
 
-  /** The ask may have ended meanwhile. */
+  /** The ask may have ended since. */
   #onOutcome(type: typeof ANSWER | typeof REFUSAL, [number, outcome]: readonly unknown[]): void {
     const ask = this.#asks.get(number as number)
     if (ask === undefined) return
@@ -385,8 +385,8 @@ function malformed(rule: string): SignalError {
 }
 
 /**
- * The form of entries and of the messages in them, raised when the program before this one would misread any. A process that
- * speaks another one gets no messages.
+ * The form of entries and of the messages in them, raised when the program before this one would misread any. A process
+ * with another form gets no messages.
  */
 export const LINK_FORM = 5
 const TELL = 0

@@ -68,7 +68,7 @@ export class VrfPool {
   #cacheHits = 0
   #cacheMisses = 0
 
-  /** A pool whose threads are all ready; as the constructor, and `ready`. */
+  /** A pool with all threads ready; as the constructor, and `ready`. */
   static async start(options: VrfPoolOptions): Promise<VrfPool> {
     const pool = new VrfPool(options)
     await pool.ready
@@ -76,7 +76,7 @@ export class VrfPool {
   }
 
   /**
-   * Starts the threads; what is asked meanwhile waits for them. Throws `KEY_INVALID` for a secret that is not a
+   * Starts the threads; requests wait for them. Throws `KEY_INVALID` for a secret that is not a
    * canonical scalar in [1, q-1].
    */
   constructor(options: VrfPoolOptions) {
@@ -278,7 +278,7 @@ export class VrfPool {
     job.reject(error)
   }
 
-  /** The input's job may meanwhile be another one: a hash under way does not answer who wants a proof. */
+  /** The input may have a newer job: a hash under way does not answer a request for a proof. */
   #forget(job: PoolJob): void {
     if (this.#jobs.get(job.key) === job) this.#jobs.delete(job.key)
   }

@@ -60,8 +60,8 @@ const PAGE = `<!doctype html>
 `
 
 /**
- * Light or dark as the system is. The document names the address that clients see; what is tried out here goes to the
- * server that the page is from.
+ * Light or dark as the system is. The document names the address that clients see; requests tried out here go to the
+ * page's own server.
  */
 const INITIALIZER = `const dark = matchMedia('(prefers-color-scheme: dark)')
 const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)

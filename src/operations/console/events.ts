@@ -1,6 +1,6 @@
 /**
  * What the console of a development server shows, as it goes over the wire: `GET /dev/state` says how things are,
- * `GET /dev/feed?after=N` what has happened since event N. Ids are decimal strings, times Unix milliseconds. Neither
+ * `GET /dev/feed?after=N` lists events after N. Ids are decimal strings, times Unix milliseconds. Neither
  * holds a token, a private key or an encrypted key of a call; codes and messages are the point of it.
  */
 
@@ -12,7 +12,7 @@ export interface FeedAnswer {
   /** Those since request M, where `requestsAfter=M` asks for them, and what to ask after next. */
   readonly requests?: readonly RequestRow[]
   readonly nextRequest?: number
-  /** Another one than before: the server was started anew, and counts from 1 again. Ask after 0 then. */
+  /** A different value: the server has restarted, and counts from 1 again. Then ask after 0. */
   readonly startedAtMs?: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the development console says of what other parts have done. It takes of a decision and of a message what may be
- * shown: keys of calls are never among it. The shapes here are those of the domain, as far as they are read.
+ * What the development console says of what other parts have done. It takes the showable members of a decision and of a
+ * message: never a call's keys. The shapes here are those of the domain, as far as they are read.
  */
 
 import type { CallFact, LetterFact, PushFact } from './events.ts'

@@ -62,7 +62,7 @@ export class ConsoleFeed {
     this.#wakeAll()
   }
 
-  /** Ends what waits, and has nothing wait any more: a server that stops answers first. */
+  /** Answers waiting requests, and lets none wait any more: a server that stops answers first. */
   close(): void {
     this.#isClosed = true
     this.#wakeAll()

@@ -113,7 +113,7 @@ function assertJson({ contentType }: HttpRequest): void {
   throw new SignalError('UNSUPPORTED_MEDIA_TYPE', 'send application/json')
 }
 
-/** The name or address in a Host header, as URLs have it; undefined for what is neither. */
+/** The name or address in a Host header, as URLs have it; undefined for any other text. */
 function hostNameOf(host: string): string | undefined {
   const form = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
   if (!form.test(host) || !URL.canParse(`http://${host}`)) return undefined

@@ -14,7 +14,7 @@ import { jsonAnswer } from './page-route.ts'
 export interface RequestReader {
   readonly pathOf: (path: string) => string
   readonly queryOf: (query: string) => string
-  /** Undefined for what is no JSON. */
+  /** Undefined for a body that is no JSON. */
   readonly textOf: (body: Uint8Array) => string | undefined
   /** Pointers to members that the operation at this method and route does not know. */
   readonly unknownFieldsOf: (method: string, route: string, body: Uint8Array) => readonly string[]
@@ -109,7 +109,7 @@ export class RequestLog {
     return isNew <= 0 ? [] : this.#kept.slice(-isNew).map(kept => JSON.stringify(rowOf(kept, reader)))
   }
 
-  /** One request with its bodies. From now on requests are read by `reader`. */
+  /** One request with its bodies. After this, `reader` reads requests. */
   route(reader: RequestReader): HttpRoute {
     this.#reader = reader
     return {

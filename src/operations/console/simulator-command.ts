@@ -3,7 +3,7 @@
 import { SignalError } from '../../errors.ts'
 import type { Behaviour, SimulatorCommand } from './events.ts'
 
-/** Throws `MALFORMED_JSON`, or `VALIDATION_FAILED` for what is no command. */
+/** Throws `MALFORMED_JSON`, or `VALIDATION_FAILED` for any other command. */
 export function parseSimulatorCommand(body: Uint8Array): SimulatorCommand {
   const said = parseObject(body)
   const command = commandOf(said)

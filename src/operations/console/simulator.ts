@@ -73,7 +73,7 @@ export class Simulator {
     this.#hasEnded = true
     if (this.#run === undefined) return
     this.#run.isToldToStop = true
-    // It keeps nothing that it could lose: its people are gone as phones are whose battery is empty.
+    // It has nothing to lose: its people vanish like phones with an empty battery.
     this.#run.child.kill('SIGKILL')
   }
 
@@ -130,7 +130,7 @@ export class Simulator {
   }
 }
 
-/** Undefined for what is no state. The rest of it is as the program says: it is one of ours. */
+/** Undefined for any other line. The program is ours, so the state's members are not checked. */
 function stateOf(line: string): SimulatorState | undefined {
   try {
     const { people, calls, ...rest } = JSON.parse(line)

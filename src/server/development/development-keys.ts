@@ -46,7 +46,7 @@ export function developmentKeys(dataFolder: string): { readonly keys: LogKeys; r
   return { keys, areNew }
 }
 
-/** The file is there whole or not at all: a log whose keys were lost half-written could never be opened again. */
+/** Writes the file whole or not at all: a log with half-written keys could never be opened again. */
 function writeDurably(path: string, text: string, folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const draft = openSync(`${path}.draft`, 'w', 0o600)

@@ -22,7 +22,7 @@ export function chooseLanAddress(interfaces: Interfaces): string | undefined {
   return candidates.toSorted((one, other) => one.rank - other.rank)[0]?.address
 }
 
-/** Homes and offices first, and what is no private range last (RFC 1918). */
+/** Homes and offices first, public addresses last (RFC 1918). */
 function rankOf(address: string): number {
   const rank = RANGES.findIndex(range => range.test(address))
   return rank < 0 ? RANGES.length : rank

@@ -1,4 +1,4 @@
-/** The store and the log as a front answers from them: what it has heard of by now, and when it may answer from that. */
+/** The store and the log as a front answers from them: the changes that it applied, and when it may answer from these. */
 
 import type { Link } from '../../fronts/link/link.ts'
 import { type MessageToFront, type MessageToWriter, NODE_LOST_MS } from '../../fronts/messages.ts'

@@ -115,7 +115,7 @@ export class FrontDesks {
         rooms.onSeen(message.userId as UserId, message.deviceId as DeviceId)
         return
       case 'renew-read-lease':
-        // Once this writer's own lease has run out another one may answer, which doesn't wait for this front. One that is late is
+        // Once this writer's own lease has run out another node may answer, which doesn't wait for this front. One that is late is
         // not waited for either, when a checkpoint is announced.
         if (this.#deps.leaseLastsMs() > READ_LEASE_MS && !this.#isStopping && !front.isLate)
           front.sendSoon({ kind: 'read-lease', askedAtMs: message.askedAtMs })
@@ -136,7 +136,7 @@ export class FrontDesks {
     const { fronts, log } = this.#deps.writer
     fronts.flush()
     await fronts.caughtUp()
-    // Behind what the fronts have sent meanwhile, also of connections that have just closed.
+    // Behind the fronts' latest messages, also of connections that have just closed.
     await log.database.settled()
     await fronts.caughtUp()
   }

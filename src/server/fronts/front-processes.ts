@@ -1,6 +1,6 @@
 /**
- * The processes that serve the HTTP port together. The writer, which is their parent, starts them, starts again what has
- * ended, and stops them; `src/front.ts` is their program. Each is connected with the writer by a pair of sockets, and
+ * The processes that serve the HTTP port together. The writer, which is their parent, starts them, restarts those that
+ * end, and stops them; `src/front.ts` is their program. Each is connected with the writer by a pair of sockets, and
  * what they say to one another over it is `src/fronts/link`.
  */
 

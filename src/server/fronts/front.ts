@@ -224,7 +224,7 @@ class Front {
     context.stopping()
     await stopInStages(
       () => [this.#stops],
-      () => undefined,
+      stage => context.logger.debug({ event: 'stop-stage', stage }),
     )
     news.close()
     parent.close()

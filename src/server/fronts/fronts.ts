@@ -168,8 +168,8 @@ export class Fronts {
     this.#writer = writer
     const desks = this.#desks
     for (const front of this.#open) {
-      desks?.join(front)
       this.#sendWriter(front)
+      desks?.join(front)
     }
   }
 
@@ -218,8 +218,9 @@ export class Fronts {
       lastChange: database.lastChange,
       head: head(),
     })
-    this.#desks?.join(front)
+    // First: a head that is announced is only awaited by a front that knows whose it is.
     this.#sendWriter(front)
+    this.#desks?.join(front)
     if (this.#currentAtMs !== undefined) this.#sendCurrent(front, this.#currentAtMs)
   }
 

@@ -50,7 +50,7 @@ export class RemoteWriter {
     this.#world = world
   }
 
-  /** Resolves when what was done elsewhere by now is shown here, or it could not be asked. */
+  /** Resolves when this front shows every change that a client was answered for, or the writer could not be asked. */
   async caughtUp(): Promise<void> {
     await this.desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX).catch(() => undefined)
   }
@@ -89,7 +89,7 @@ function writesAt(desk: Ref<FrontDeskMessage>): InboxWrites {
   }
 }
 
-/** A front that hangs keeps no client from another one for longer. */
+/** A front that hangs keeps a client from other fronts no longer. */
 const CATCH_UP_MS_MAX = 1_000
 const SEEN_EVERY_MS = 1_000
 const SEEN_KEPT_MAX = 65_536

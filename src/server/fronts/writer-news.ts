@@ -1,4 +1,4 @@
-/** What a front hears of the writer: by its parent, and by a link of its own where the writer is on another node. */
+/** News of the writer at a front: from its parent, or over a link of its own when the writer is on another node. */
 
 import { SignalError } from '../../errors.ts'
 import { FAR_FRONT_SERVES, type MessageToFront } from '../../fronts/messages.ts'

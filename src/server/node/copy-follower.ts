@@ -76,11 +76,11 @@ export interface CopyDeps {
   readonly onApplied: () => void
   /** Hears twice a second who writes. */
   readonly onWriter: (writer: WriterState) => void
-  /** The copy has all that the ledger had at `currentAtMs`, which is later than before. */
+  /** The copy has all that the ledger had at `currentAtMs`, a later time than before. */
   readonly onCurrent: () => void
 }
 
-/** Follows the ledger until it is closed. The process ends where the ledger has another past than the copy: the next start fills anew. */
+/** Follows the ledger until it is closed. The process ends if ledger and copy differ in their past: the next start fills anew. */
 export class CopyFollower {
   readonly #deps: CopyDeps
   readonly #follower: Follower

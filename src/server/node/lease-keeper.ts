@@ -12,7 +12,7 @@ export interface LeaseKeeperDeps {
   readonly lease: WriteLease
   readonly world: Pick<World, 'monotonicMs' | 'every'>
   readonly logger: Pick<Logger, 'warn'>
-  /** The lease has run out or is another node's: this process is the writer no more, and must end. */
+  /** The lease has run out or another node has it: this process is no longer the writer, and must end. */
   readonly onLost: (error: unknown) => void
 }
 
@@ -56,7 +56,7 @@ export class LeaseKeeper implements ChangeLedger {
     return this.#deps.lease.setHead(before, next)
   }
 
-  /** Lets another node be the writer; nothing is changed here any more. */
+  /** Lets another node be the writer. Call it after this process's last change. */
   async release(): Promise<void> {
     this.#stopRenewing()
     this.#stopWatching()

@@ -1,4 +1,7 @@
-/** The fronts of a node: started when its copy may be shown, stopped when that may be old, and told where the writer is. */
+/**
+ * A node's fronts. Starts them when its copy may be shown, stops them when the copy may be old, and tells them where
+ * the writer is.
+ */
 
 import { isSamePlace } from '../../fronts/messages.ts'
 import { LogStore } from '../../keyserver/log-store.ts'
@@ -15,8 +18,10 @@ type State =
   /** The copy may not be shown. */
   | { readonly kind: 'none' }
   | { readonly kind: 'running'; readonly running: RunningFronts }
-  | { readonly kind: 'ending'; readonly ended: Promise<void> }
-  | { readonly kind: 'over' }
+  /** The last requests are answered. */
+  | { readonly kind: 'ending'; readonly running: RunningFronts; readonly ended: Promise<void> }
+  /** They end, or have ended, and none starts again. */
+  | { readonly kind: 'over'; readonly running: RunningFronts | undefined }
 
 export class NodeFronts {
   /** Resolves when they serve for the first time. */
@@ -28,9 +33,12 @@ export class NodeFronts {
   #writer: WriterAt = { kind: 'nowhere' }
   #restartsBefore = 0
   #sentHead: LogHead | undefined
+  readonly #startFronts: typeof startFronts
 
-  constructor(deps: NodeFrontsDeps) {
+  /** `start` is for tests. */
+  constructor(deps: NodeFrontsDeps, start = startFronts) {
     this.#deps = deps
+    this.#startFronts = start
     this.#logStore = new LogStore(deps.database)
     let onServing = () => {}
     this.serving = new Promise(resolve => {
@@ -70,7 +78,7 @@ export class NodeFronts {
     this.#fronts?.current(atMs)
   }
 
-  /** Says whether the copy may be shown. */
+  /** Shows the copy, or stops showing it. */
   mayServe(isFresh: boolean): void {
     const { context, addresses } = this.#deps
     if (this.#state.kind === 'none' && isFresh && addresses.areOpen && this.#head() !== undefined) {
@@ -92,16 +100,21 @@ export class NodeFronts {
     await this.#fronts?.renewCertificate(files)
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when all fronts have ended. */
   async stop(): Promise<void> {
     const state = this.#state
-    this.#state = { kind: 'over' }
+    this.#state = { kind: 'over', running: this.#running }
     if (state.kind === 'running') await state.running.stop()
     else if (state.kind === 'ending') await state.ended
   }
 
+  /** Fronts that end get every message until they have ended: reads wait for it. */
+  get #running(): RunningFronts | undefined {
+    return this.#state.kind === 'none' ? undefined : this.#state.running
+  }
+
   get #fronts(): Fronts | undefined {
-    return this.#state.kind === 'running' ? this.#state.running.fronts : undefined
+    return this.#running?.fronts
   }
 
   #head(): LogHead | undefined {
@@ -117,20 +130,24 @@ export class NodeFronts {
     const deps: FrontsDeps = { ...this.#deps, head: () => this.#head()!, routes: [] }
     this.#sentHead = this.#head()
     const fronts = new Fronts(deps, this.#writer)
-    const running = startFronts(fronts, deps, Math.max(1, deps.context.config.fronts))
+    const running = this.#startFronts(fronts, deps, Math.max(1, deps.context.config.fronts))
     this.#state = { kind: 'running', running }
     running.serving.then(this.#onServing, error => {
-      // Stopped before they served, because the copy may have become old.
-      if (this.#fronts === fronts) deps.context.fatal(error)
+      const { kind } = this.#state
+      // Else they were stopped before they served, because the copy may have become old.
+      if (kind === 'running' && this.#running === running) deps.context.fatal(error)
     })
   }
 
   async #end(running: RunningFronts): Promise<void> {
     this.#restartsBefore += running.processes.figures.restarts
     const ended = running.stop()
-    this.#state = { kind: 'ending', ended }
+    this.#state = { kind: 'ending', running, ended }
     await ended
-    if (this.#state.kind === 'ending') this.#state = { kind: 'none' }
+    if (this.#state.kind !== 'ending') return
+    this.#state = { kind: 'none' }
+    // This node's own writes are never old, and no front asks again.
+    if (this.#writer.kind === 'here') this.mayServe(true)
   }
 
   #figures(): { readonly ready: number; readonly restarts: number } {

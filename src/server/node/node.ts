@@ -1,6 +1,6 @@
 /**
  * One node of several, from its settings to its stop. It keeps a copy of the ledger, has its fronts answer from that, and is
- * the writer while it holds the lease. A node that has lost the lease ends: another one goes on from what the ledger has.
+ * the writer while it holds the lease. A node that has lost the lease ends: another node goes on from the ledger.
  */
 
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
@@ -17,18 +17,12 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { PostgresLedger } from '../../store/postgres/ledger.ts'
 import type { LedgerState, WriterState } from '../../store/postgres/writer-row.ts'
-import type { GrpcServer } from '../../transport/grpc.ts'
+import type { GrpcServer, Register } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
 import { Newcomers } from '../../transport/newcomers.ts'
 import { OwnAddresses } from '../addresses.ts'
 import { FrontDesks } from '../fronts/front-desks.ts'
-import {
-  operatorServer,
-  publicRoutes,
-  type Register,
-  registrationServer,
-  renewCertificates,
-} from '../listeners.ts'
+import { operatorServer, publicRoutes, registrationServer, renewCertificates } from '../listeners.ts'
 import { assertMaker, type Keys, makerOf, type OpenedLog, openCopiedLog, readKeys } from '../open-log.ts'
 import { chosenPort, openPort, openPorts } from '../process/listening.ts'
 import { actorSystem, type Process } from '../process/process.ts'
@@ -36,20 +30,20 @@ import type { RunningServer, StartDeps } from '../process/running-server.ts'
 import type { Stops } from '../process/stages.ts'
 import { stopProcess } from '../process/stop-process.ts'
 import { VERSION } from '../process/version.ts'
-import type { FollowingNode, NodeRole, WritingNode } from '../role.ts'
 import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
 import { startWriter } from '../writer/writer.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
+import type { FollowingNode, NodeRole, WritingNode } from './node-role.ts'
 
 /** Resolves when the node serves, as the writer or beside it. Throws as `start`. */
 export async function startNode(
   context: Process,
   node: NodeConfig,
   { say, knownCheckpoint }: Pick<StartDeps, 'say' | 'knownCheckpoint'>,
-): Promise<RunningServer> {
+): Promise<Node> {
   const { world, logger } = context
   const ledger = await PostgresLedger.open({
     url: node.databaseUrl,
@@ -76,7 +70,7 @@ interface NodeDeps {
   readonly knownCheckpoint: string | undefined
 }
 
-class Node implements RunningServer {
+export class Node implements RunningServer {
   readonly #context: Process
   readonly #node: NodeConfig
   readonly #deps: NodeDeps
@@ -244,7 +238,7 @@ class Node implements RunningServer {
     })
   }
 
-  /** For registrations that come to this node while another one writes. */
+  /** For registrations that come to this node while another node writes. */
   #openLink(): WriterLink {
     const { world, logger, fatal } = this.#context
     const isStarting = () => this.#context.phase === 'starting'
@@ -256,7 +250,7 @@ class Node implements RunningServer {
       tls: this.#node.tls,
       world,
       logger,
-      // The writer answers when all nodes show what it has registered.
+      // The writer answers when all nodes show the key that it has registered.
       onMessage: () => undefined,
       onLost: () => undefined,
       onOtherForm({ message }) {
@@ -279,7 +273,7 @@ class Node implements RunningServer {
     )
   }
 
-  /** While the node holds it the copy is what the ledger is. */
+  /** While the node holds it, the copy equals the ledger. */
   get #lease(): LeaseKeeper | undefined {
     const role = this.#role
     return role.kind === 'acquiring' || role.kind === 'writing node' ? role.lease : undefined
@@ -296,7 +290,7 @@ class Node implements RunningServer {
     else this.#look()
   }
 
-  /** A copy that may be old is not shown: it would honour sessions that are revoked by now. */
+  /** The node doesn't show a copy that may be old: it would honour revoked sessions. */
   #look(): void {
     const nowMs = this.#context.world.monotonicMs()
     const lease = this.#lease
@@ -320,7 +314,7 @@ class Node implements RunningServer {
     }
   }
 
-  /** How long the ledger has not answered this node. */
+  /** How long the ledger has been silent to this node. */
   #silentMs(): number {
     if (this.#lease !== undefined) return 0
     const { heardAtMs } = this.#follower ?? {}
@@ -365,7 +359,7 @@ function partsOf(role: NodeRole): readonly Stops[] {
   }
 }
 
-/** The newest of what is offered. */
+/** The newest item offered. */
 class News<Item> {
   #newest: Item | undefined
   #taken: ((item: Item) => void) | undefined
@@ -377,7 +371,7 @@ class News<Item> {
     this.#taken = undefined
   }
 
-  /** Resolves with the newest item that was not taken yet. */
+  /** Resolves with the newest item not yet taken. */
   next(): Promise<Item> {
     const item = this.#newest
     this.#newest = undefined

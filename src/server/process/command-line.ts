@@ -1,4 +1,4 @@
-/** The server's command line: flags in, or the usage, the version or a fault out. */
+/** The server's command line: flags in; usage, version or a fault out. */
 
 import { parseArgs } from 'node:util'
 import { messageOf } from '../../errors.ts'
@@ -12,7 +12,7 @@ export interface ServerFlags {
   readonly janus: boolean
   /** The settings file. */
   readonly config?: string
-  /** A file with the newest checkpoint that anybody has seen. */
+  /** A file with the newest checkpoint known to anyone. */
   readonly 'known-checkpoint'?: string
 }
 

@@ -1,8 +1,8 @@
-/** Work that a process does again and again. */
+/** Recurring work of a process. */
 
 import type { Process } from './process.ts'
 
-/** Acts so often, unless the last time is still under way. */
+/** Calls `act` at this interval, and skips a turn while the last call is under way. */
 export function forEver(
   { world, onFault }: Pick<Process, 'world' | 'onFault'>,
   everyMs: number,

@@ -85,7 +85,7 @@ export interface PortFault {
 }
 
 /**
- * Resolves with what is wrong with the address; undefined where it can be listened on. Server libraries say only that it
+ * Resolves with the address's fault; undefined where it can be listened on. Server libraries say only that it
  * can't, the kernel says why.
  */
 export async function tryPort(host: string, port: number): Promise<PortFault | undefined> {

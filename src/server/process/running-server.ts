@@ -2,7 +2,6 @@
 
 import type { Addresses } from '../../fronts/messages.ts'
 import type { Logger } from '../../operations/log.ts'
-import type { Role } from '../role.ts'
 import type { Config } from '../settings/config.ts'
 
 /** The addresses of the server, and the keys that verify its log. */
@@ -14,19 +13,17 @@ export interface Ready extends Addresses {
 
 export interface RunningServer {
   readonly ready: Ready
-  /** The process's role at this moment. */
-  readonly role: Role
   /** Says that the server is ready. */
   announce(): void
   /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */
   renewCertificates(read: () => Config): Promise<void>
-  /** Resolves when what was asked is answered and everything is closed; asked again, with the first one. */
+  /** Resolves when open requests are answered and everything is closed; a second call resolves with the first. */
   stop(reason: string): Promise<void>
 }
 
 export interface StartDeps {
   readonly logger: Logger
-  /** Prints beside the log what is for a person: codes in development, ports that were taken. */
+  /** Prints lines for a person beside the log: codes in development, ports that were taken. */
   readonly say: (text: string) => void
   readonly knownCheckpoint: string | undefined
   /** Called when the data directory is marked to begin anew, in development. */

@@ -1,6 +1,9 @@
-/** The stages of a stop, in one order for every role of a process. A part says what ends in which stage. */
+/** The stages of a stop, in one order for every role of a process. Each part names its own steps by stage. */
 
-/** Each stage needs what ends in later ones: an answer needs the actors, these need the log, and that needs the store. */
+/**
+ * Each stage needs parts that end in later ones: an answer needs the actors, these need the log, and that needs the
+ * store.
+ */
 export const STOP_STAGES = [
   /** No client connects any more. */
   'listening',
@@ -8,13 +11,13 @@ export const STOP_STAGES = [
   'fronts',
   /** The server tells clients to reconnect. */
   'clients',
-  /** Keys that were sent for the log are answered. */
+  /** Pending registrations are answered. */
   'registrations',
   /** Requests over HTTP are answered. */
   'requests',
   /** Fronts of other nodes stop reading on this writer's word. */
   'read-leases',
-  /** Actors handle what their mailboxes have. */
+  /** Actors empty their mailboxes. */
   'actors',
   /** Acknowledgements of clients are written. */
   'inboxes',
@@ -26,19 +29,24 @@ export const STOP_STAGES = [
   'services',
   /** Another node may write. */
   'lease',
-  /** PostgreSQL hears no more of this node. */
+  /** The connections to PostgreSQL close. */
   'ledger',
   'store',
 ] as const
 
 export type StopStage = (typeof STOP_STAGES)[number]
 
+/** The role of a process whose parts have all ended. */
+export interface Stopped {
+  readonly kind: 'stopped'
+}
+
 /** How one part of a process ends. Parts that end in the same stage don't need one another. */
 export type Stops = { readonly [Stage in StopStage]?: () => unknown }
 
 /**
- * Ends the parts stage by stage. Calls `onStage` as each begins, then `parts`: a role that was changing has new ones by then.
- * Rejects with the first failure, and ends nothing more.
+ * Ends the parts stage by stage. Calls `onStage` as each begins, then `parts`: a changing role may have new ones.
+ * Rejects with the first failure, and then ends no further part.
  */
 export async function stopInStages(
   parts: () => readonly Stops[],

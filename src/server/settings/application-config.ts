@@ -1,6 +1,6 @@
 /**
  * The settings of the application API: sessions, the outside services that messages leave by, identity providers,
- * links. Each service is optional; what is not set is off, and `GET /app/api/meta` says so (contract 11).
+ * links. Each service is optional; a service that is not set is off, and `GET /app/api/meta` says so (contract 11).
  */
 
 import type { AndroidApp } from '../../api/contacts/landing.ts'
@@ -29,7 +29,7 @@ export interface ApplicationConfig {
   readonly stepUpS: number
   /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
   readonly testIdentifiers: ReadonlyMap<string, string>
-  /** ISO 3166 codes of countries whose numbers are refused. */
+  /** ISO 3166 codes of countries with refused numbers. */
   readonly blockedCountries: ReadonlySet<string>
   readonly appName: string
   readonly language: Language

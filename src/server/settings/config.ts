@@ -32,7 +32,7 @@ export interface Config {
   readonly http: Listener & {
     /** Paths of PEM files; absent: a proxy ends TLS, or there is none. */
     readonly tls?: { readonly certificateFile: string; readonly keyFile: string }
-    /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
+    /** Addresses and CIDR ranges of proxies with a trusted X-Forwarded-For. */
     readonly trustedProxies: readonly string[]
     /** Exact origins of web pages that may call the API. */
     readonly corsOrigins: readonly string[]

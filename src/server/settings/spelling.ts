@@ -1,4 +1,4 @@
-/** Guesses what was meant by a name that nothing has. */
+/** Guesses the setting meant by an unknown name. */
 
 /** The candidate that takes the fewest changed letters, up to a quarter of the name; undefined when none is near. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {

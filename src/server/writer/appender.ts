@@ -1,4 +1,4 @@
-/** The log appender put together, and registrations, which it appends. */
+/** The assembly of the log appender, and of registrations, which it appends. */
 
 import { logAppenderKind } from '../../../actors/log-appender.ts'
 import type { LogAppenderMessage } from '../../../actors/messages.ts'
@@ -14,7 +14,7 @@ import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 
 export interface AppenderDeps {
-  /** Told of each checkpoint before it is published. */
+  /** They hear of each checkpoint before it is published. */
   readonly fronts: FrontLinks
   /** See `LogAppenderDeps`. */
   readonly record: ((head: LogHead) => Promise<void>) | undefined
@@ -56,7 +56,7 @@ export async function startAppender(
     },
     onQuorumLost: () => logAppender.tellControl({ kind: 'quorum-lost' }),
   })
-  // The appender checks the whole right edge of the log before it says what size it has.
+  // The appender checks the log's whole right edge before it answers with the size.
   await logAppender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
   return logAppender
 }

@@ -1,4 +1,4 @@
-/** The application of the writer: opened, mended where the last process left something unfinished, and set going. */
+/** The application of the writer: opens it, finishes the last process's work, and sets it going. */
 
 import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
@@ -12,7 +12,6 @@ import type { Newcomers } from '../../transport/newcomers.ts'
 import { isOnLanOnly } from '../addresses.ts'
 import { openStores, type Stores } from '../application-stores.ts'
 import { CallRooms } from '../call-rooms.ts'
-import type { StartedApplication } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
@@ -24,13 +23,21 @@ import { startOutbox } from './outbox.ts'
 import { startUpkeep } from './upkeep.ts'
 import { type Application, openApplication } from './writes.ts'
 
+export interface StartedApplication extends Application {
+  readonly stores: Stores
+  readonly rooms: CallRooms
+  readonly liveConnections: LiveConnections
+  readonly authentication: Authentication
+  readonly signalling: Signalling
+}
+
 interface ApplicationDeps {
   readonly publicUrl: () => string
   readonly register: ApiDeps['register']
   readonly newcomers: Newcomers
 }
 
-/** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
+/** Opens the application API, finishes the last process's work, and starts its outbox. */
 export async function startApplication(
   context: Process,
   log: OpenedLog,
@@ -58,7 +65,7 @@ export async function startApplication(
   }
 }
 
-/** What actors of calls, connections and people stand on. */
+/** The parts under actors of calls, connections and people. */
 type Live = ReturnType<typeof openLive>
 
 function openLive(

@@ -1,4 +1,4 @@
-/** The media gateway put together, in the writer: its rooms' actors, and the sweep that sets right what differs. */
+/** The assembly of the media gateway in the writer: its rooms' actors, and the sweep that corrects differences. */
 
 import { mediaRoomKind } from '../../../actors/calls/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../../actors/messages.ts'
@@ -83,7 +83,7 @@ export class Media {
     )
   }
 
-  /** Takes the gateway's events, sweeps now and each minute, and tells which devices the gateway has. */
+  /** Takes the gateway's events, sweeps now and each minute, and reports which devices the gateway has. */
   async start(
     context: Pick<Process, 'world' | 'onFault'>,
     onSeen: (userId: UserId, deviceId: DeviceId) => void,
@@ -96,7 +96,7 @@ export class Media {
     })
   }
 
-  /** Takes events where the settings say so. Calls go on without: the sweep finds the same, later. */
+  /** Takes events where the settings say so. Calls work without: the sweep finds the same, later. */
   async #listen(): Promise<void> {
     const { settings, metrics, logger } = this.#deps
     if (settings.events === undefined) return
@@ -156,7 +156,7 @@ export class Media {
     this.#isUp = isUp
   }
 
-  /** A gateway that is away is logged once for all, when that begins. */
+  /** Logs a gateway's outage once, when it begins. */
   #warn(event: string, error: unknown, members: object = {}): void {
     if (!isAway(error)) this.#deps.logger.warn({ event, ...members, ...reasonOf(error) })
   }
@@ -173,5 +173,5 @@ function reasonOf(error: unknown): { readonly reason: string; readonly detail: s
 
 const AWAY: ReadonlySet<string> = new Set(['timeout', 'network', 'busy'])
 const SWEEP_MS = 60_000
-/** A third of the time after which a device without a sign of life is lost. */
+/** A third of the time after which a silent device is lost. */
 const SEEN_MS = 30_000

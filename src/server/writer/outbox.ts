@@ -1,4 +1,4 @@
-/** Outbox messages sent: an actor for each lane, woken by news and at the start. */
+/** The assembly of the outbox: an actor for each lane, woken at the start and for new messages. */
 
 import type { OutboxCommand } from '../../../actors/messages.ts'
 import { outboxKind } from '../../../actors/outbox.ts'

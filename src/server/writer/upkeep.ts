@@ -1,4 +1,4 @@
-/** What the writer does again and again: ends what comes to its end, and finishes device lists that the log took late. */
+/** The writer's recurring work: ends expired rows, and finishes device lists that the log took late. */
 
 import { forEver } from '../process/for-ever.ts'
 import type { Process } from '../process/process.ts'
@@ -7,13 +7,13 @@ import type { Application } from './writes.ts'
 export function startUpkeep(context: Process, { sweep, expire, lists }: Application): void {
   context.world.every(SWEEP_MS, sweep)
   forEver(context, EXPIRE_MS, () => expireAll(expire))
-  // Until a list that the log took too late is served, contacts find that the log has another one.
+  // Until the server serves such a list, contacts see that the log has a different one.
   forEver(context, LATE_LISTS_MS, () => lists.repairPending())
 }
 
 /**
- * Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. Without a pause while there
- * is more, so that what ends never gathers faster than it goes.
+ * Ends expired rows, a bounded number at a time, so that no request ever scans for them. Makes no pause while there are
+ * more, so that they never pile up.
  */
 async function expireAll(expire: Application['expire']): Promise<void> {
   while ((await expire(EXPIRED_AT_ONCE)) === EXPIRED_AT_ONCE);

@@ -1,23 +1,26 @@
-/** The parts that only the writer has: the log appender, the rooms, the outbox, and all else that changes the store. */
+/**
+ * The parts that only the writer has: the log appender, the rooms, the outbox, and everything else that changes the
+ * store.
+ */
 
 import { FrontLinks } from '../../fronts/front-links.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
+import type { Register } from '../../transport/grpc.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
-import type { Register, StartedApplication } from '../listeners.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { startWitnessing } from '../witnessing.ts'
 import { registrationOf, startAppender } from './appender.ts'
-import { startApplication } from './application.ts'
+import { type StartedApplication, startApplication } from './application.ts'
 
 export interface Writer {
   readonly log: OpenedLog
   readonly application: StartedApplication
-  /** Those that show what this process writes. */
+  /** The fronts that show this process's changes. */
   readonly fronts: FrontLinks
-  /** Registers a key; every front shows it when that resolves. */
+  /** Registers a key; resolves when every front shows it. */
   readonly register: Register
   readonly stops: Stops
 }
@@ -29,7 +32,7 @@ export interface WriterDeps {
   readonly record: ((head: LogHead) => Promise<void>) | undefined
 }
 
-/** Starts what changes anything: from here on this process is the writer. */
+/** Starts every part that changes the store: this process is then the writer. */
 export async function startWriter(
   context: Process,
   system: ActorSystem,

@@ -1,5 +1,5 @@
 /**
- * The part of the application API that only the writer has: its operations that change anything, and what leaves by its
+ * The part of the application API that only the writer has: its operations that change anything, and messages that leave by its
  * outbox. It holds no rule; what it needs of the process (store, clocks, the log, actors) is handed in.
  */
 
@@ -50,7 +50,7 @@ export interface WriterServing extends Serving {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: LiveCalls
-  /** Shown what leaves; absent but in development. */
+  /** Shows messages that leave; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
   readonly onSmsStopped: (stop: SmsStop) => void
@@ -177,7 +177,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
   const addresses = new AddressReader(config)
   const { testCodes } = addresses
   const base = { ...serving, ...stores }
-  // In development what has no sender is shown instead.
+  // In development a message without a sender is shown instead.
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
   const smsBudget = new SmsBudget(stores.database, stores.expiries, config.smsBudgets, serving.onSmsStopped)
   const budget = rateLimits === undefined ? {} : { smsBudget }

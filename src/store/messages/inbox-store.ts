@@ -24,7 +24,7 @@ import type { Change, Happening, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 
 import { type GroupPlace, MessageGroups } from './message-groups.ts'
-import { type Entry, endOf, type Head, INBOX, INBOX_HEADS, type InboxHead, rowKey } from './message-tables.ts'
+import { type Entry, type Head, INBOX, INBOX_HEADS, type InboxHead, rowKey } from './message-tables.ts'
 
 export interface InboxMessage {
   readonly offset: number
@@ -402,6 +402,13 @@ export function inboxNewsOf(table: string, key: Uint8Array): Happening | undefin
   return { kind: 'inbox-news', userId: userInKey(key), deviceId: idInKey(key, 1) as DeviceId }
 }
 
+/** When the sweep ends a message: an invitation some time after it is no longer shown. */
+export function endOf({ expiresAtMs, callId }: Pick<Entry, 'expiresAtMs' | 'callId'>): number {
+  return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
+}
+
+/** A room speaks five seconds after the ring; the rest is for a process that was down for a while. */
+const LAST_WORD_WITHIN_MS = 60_000
 /** Beyond it, the oldest move into rows of their own, all but a few. */
 const ENTRIES_MAX = 16
 const ENTRIES_KEPT = 8

@@ -140,11 +140,6 @@ export type InboxHead = Pick<Head, 'epoch' | 'nextOffset' | 'lostOffset' | 'deli
   readonly count: number
 }
 
-/** When the sweep ends a message: an invitation some time after it is no longer shown. */
-export function endOf({ expiresAtMs, callId }: Pick<Entry, 'expiresAtMs' | 'callId'>): number {
-  return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
-}
-
 /** By device and offset. */
 export function rowKey(device: Uint8Array, offset: number): Uint8Array {
   const key = Buffer.allocUnsafe(device.length + NUMBER.bytes)
@@ -153,6 +148,4 @@ export function rowKey(device: Uint8Array, offset: number): Uint8Array {
   return key
 }
 
-/** A room speaks five seconds after the ring; the rest is for a process that was down meanwhile. */
-const LAST_WORD_WITHIN_MS = 60_000
 const DEVICE_BYTES = 2 * ID.bytes

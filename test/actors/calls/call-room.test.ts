@@ -433,7 +433,7 @@ t.test(
   },
 )
 
-t.test('a room that is built anew knows who is there, also when a deadline has passed meanwhile', async t => {
+t.test('a rebuilt room knows who is there, also after a deadline that passed before', async t => {
   const rooms = openRooms(t)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
   for (const { phone } of [ann, bob]) rooms.connect(phone)
@@ -541,7 +541,7 @@ t.test('a room that fails again and again ends its call as failed', async t => {
   t.equal(rooms.index.size, 0)
 })
 
-/** A whole call, step by step; each step's request is made by what is known when it is its turn. */
+/** A whole call, step by step; each step makes its request from the state at its turn. */
 function story([ann, bob, eve]: People, callId: CallId, start: CallRequest): CallRequest[] {
   return [
     start,

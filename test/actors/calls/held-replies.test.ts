@@ -126,7 +126,7 @@ t.test(
   },
 )
 
-t.test('what does not come into the call waits for nothing', async t => {
+t.test('a request that does not reach the call waits for nothing', async t => {
   const { people, ask } = await startCall(t)
   const [, bob, cat] = people
   t.same((await ask({ kind: 'ringing', by: bob.phone })).answer, { kind: 'done' })

@@ -345,7 +345,7 @@ t.test('I-19: after a pause of the process, a beat that lies in the socket saves
   const heartBeat = 'heart-beat:10000,10000\n'
   const alive = await actors.connect(newPerson(), '1.2', heartBeat)
   const gone = await actors.connect(newPerson(), '1.2', heartBeat)
-  // The clock jumps, timers come first, and only then does the loop read what came meanwhile.
+  // The clock jumps, timers come first, and only then does the loop read its sockets.
   actors.world.jump(40_000)
   actors.world.run()
   alive.write('\n')

@@ -114,7 +114,7 @@ t.test('a refused SEND or SUBSCRIBE is reported on the own errors, and the conne
   t.same(receipts(await answered(actors, peer, send('/topic/dev.t', 'x', 'receipt:ok\n'))), ['ok'])
 })
 
-t.test('what breaks the protocol ends the connection, errors subscribed to or not', async t => {
+t.test('a breach of the protocol ends the connection, errors subscribed to or not', async t => {
   const actors = openTestActors(t)
   for (const frame of [
     'ACK\nid:1-1\n\n\0',
@@ -216,7 +216,7 @@ t.test('a topic without a room is reported, and nothing is lost in silence', asy
   }
 })
 
-t.test('what was published before a subscription is not for it', async t => {
+t.test('a subscription gets nothing published before it', async t => {
   const actors = openTestActors(t)
   const peer = await actors.connect(newPerson())
   const topic = '/topic/dev.t'
@@ -325,7 +325,7 @@ t.test('H-04: a DISCONNECT’s receipt comes when everything before it is stored
   t.equal(actors.head(person).count, 500)
 })
 
-t.test('H-05: what was received before the socket broke is done', async t => {
+t.test('H-05: frames received before the socket broke take effect', async t => {
   const actors = openTestActors(t)
   const person = newPerson()
   const peer = await actors.connect(person)
@@ -389,7 +389,7 @@ t.test('a COMMIT does all of its frames, in one transaction of the store', async
   t.equal(commits, 1 + 2, 'one, and those of the test itself')
 })
 
-t.test('of a COMMIT whose command is refused nothing is settled, kept or published', async t => {
+t.test('a COMMIT with a refused command settles, keeps and publishes nothing', async t => {
   const actors = openTestActors(t)
   const person = newPerson()
   const peer = await actors.connect(person)
@@ -427,7 +427,7 @@ t.test('open transactions hold a bounded number of octets', async t => {
   }
 })
 
-t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', async t => {
+t.test('a topic with a full mailbox still hears of an UNSUBSCRIBE', async t => {
   let isFull = false
   const told: string[] = []
   const topics = (name: string): Ref<DevTopicMessage> => {

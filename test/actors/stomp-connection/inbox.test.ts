@@ -69,7 +69,7 @@ t.test('F-01: messages in the modes of acknowledgement carry ack, in 1.2', async
   t.equal(new Set(idsOf(frames)).size, 2)
 })
 
-t.test('the receipt comes before what waited, and what comes later follows', async t => {
+t.test('the receipt comes before waiting messages, and later ones follow', async t => {
   const { actors, person, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'auto', 'receipt:r\n')
   await actors.settle()
@@ -256,18 +256,21 @@ t.test(
   },
 )
 
-t.test('what was acknowledged and is not durable yet is not given to the next connection', async t => {
-  const { actors, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
-  subscribe(peer, 's1', 'client-individual')
-  await actors.settle()
-  ack(peer, idsOf(peer.take())[0]!)
-  await actors.settle()
-  const next = await reconnect(actors, person, peer)
-  subscribe(next, 's1', 'client-individual')
-  await actors.settle()
-  t.same(waiting(actors, person), ['a', 'b'])
-  t.same(bodies(next.take()), ['b'])
-})
+t.test(
+  'the next connection does not get messages with an acknowledgement that is not durable yet',
+  async t => {
+    const { actors, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
+    subscribe(peer, 's1', 'client-individual')
+    await actors.settle()
+    ack(peer, idsOf(peer.take())[0]!)
+    await actors.settle()
+    const next = await reconnect(actors, person, peer)
+    subscribe(next, 's1', 'client-individual')
+    await actors.settle()
+    t.same(waiting(actors, person), ['a', 'b'])
+    t.same(bodies(next.take()), ['b'])
+  },
+)
 
 t.test('a message that one refuses, or has no room for yet, is not settled by another', async t => {
   const { actors, person, peer } = await begin(t, ['a', 'b'])
@@ -287,7 +290,7 @@ t.test('a message that one refuses, or has no room for yet, is not settled by an
   t.same(waiting(actors, person), ['a'])
 })
 
-t.test('F-15: an acknowledgement of what needs none is passed over', async t => {
+t.test('F-15: a needless acknowledgement is passed over', async t => {
   const { actors, peer } = await begin(t, ['a'])
   subscribe(peer, 's1')
   await actors.settle()
@@ -317,7 +320,7 @@ t.test('F-15: so is one of a live topic, whether it names the subscription or no
   t.notOk(peer.isClosed)
 })
 
-t.test('F-08: the ERROR of an unknown acknowledgement says what is wrong with it', async t => {
+t.test('F-08: the ERROR of an unknown acknowledgement names its fault', async t => {
   const refused = async (makeFrame: (id: string) => string) => {
     const { actors, peer, person } = await begin(t, ['a'])
     subscribe(peer, 's1', 'client-individual')
@@ -338,7 +341,7 @@ t.test('F-08: the ERROR of an unknown acknowledgement says what is wrong with it
   t.match(await refused(id => `ACK\nid:${id}\nsubscription:s9\n\n\0`), /^the ACK names a subscription that/)
 })
 
-t.test('on a live topic an acknowledgement names what was given and does nothing', async t => {
+t.test('on a live topic an acknowledgement names a sent message and does nothing', async t => {
   const { actors, peer } = await begin(t)
   subscribe(peer, 's1', 'client-individual', '', '/topic/dev.t')
   peer.write('SEND\ndestination:/topic/dev.t\n\nx\0')
@@ -386,7 +389,7 @@ t.test('prefetch-count sets the window, within bounds; auto knows none', async t
   t.equal(peer.closeCode, 1002)
 })
 
-t.test('a queue whose window is full holds up no other', async t => {
+t.test('a queue with a full window holds up no other', async t => {
   const { actors, person, peer } = await begin(t)
   subscribe(peer, 's1', 'client', 'prefetch-count:1\n')
   subscribe(peer, 's2', 'client', '', '/user/queue/dev.u')
@@ -429,7 +432,7 @@ t.test('a refused message leaves room in the window', async t => {
   t.same(bodies(peer.take()), ['b'])
 })
 
-t.test('what was never given before is not marked as redelivered', async t => {
+t.test('a first delivery is not marked as redelivered', async t => {
   const { actors, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
   await actors.settle()
@@ -444,7 +447,7 @@ t.test('what was never given before is not marked as redelivered', async t => {
   )
 })
 
-t.test('what was given is known to have been, also after the process died', async t => {
+t.test('a delivery is remembered, also after the process died', async t => {
   const folder = t.testdir()
   const before = openTestActors(t, { folder })
   const person = newPerson()
@@ -476,7 +479,7 @@ t.test('in auto mode a message is settled when it has left, and not before', asy
   t.same(waiting(actors, person), [])
 })
 
-t.test('in auto mode what had not left comes again', async t => {
+t.test('in auto mode unsent messages come again', async t => {
   const { actors, person, peer } = await begin(t, ['a'])
   peer.kernelBytes = 0
   subscribe(peer, 's1')
@@ -490,7 +493,7 @@ t.test('in auto mode what had not left comes again', async t => {
   )
 })
 
-t.test('in auto mode a DISCONNECT settles what had left', async t => {
+t.test('in auto mode a DISCONNECT settles sent messages', async t => {
   const { actors, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1')
   actors.world.run()
@@ -540,7 +543,7 @@ t.test('J-10: since continues exactly where the client left off', async t => {
   t.same(waiting(actors, person), [], 'what it had seen is done with')
 })
 
-t.test('since skips what is unacknowledged without settling it', async t => {
+t.test('since skips unacknowledged messages without settling them', async t => {
   const { actors, person, peer } = await begin(t, ['a', 'b'])
   subscribe(peer, 's1', 'client')
   await actors.settle()
@@ -608,7 +611,7 @@ t.test('of a live topic the last messages can be acknowledged, not all there eve
   t.equal(peer.closeCode, 1002)
 })
 
-t.test('since of another epoch, of the future or of what was dropped is not recovered', async t => {
+t.test('since of another epoch, of the future or before dropped messages is not recovered', async t => {
   const { actors, person, peer } = await begin(t, ['a'])
   const { epoch } = actors.head(person)
   const tryFrom = async (since: string) => {

@@ -1,4 +1,4 @@
-/** Access tokens to requesters: what is refused and how, and that nothing remembered outlives what the session row says. */
+/** Access tokens to requesters: refusals, and that nothing remembered outlives its session row. */
 
 import t, { type Test } from 'tap'
 import { Authentication } from '../../../src/api/accounts/authentication.ts'

@@ -213,7 +213,7 @@ t.test('two sessions that confirm the last place at once get it once', async t =
   t.equal(shownMethods(api, ann).length, 5)
 })
 
-t.test('the primary is another one when that is asked for, and every method hears of it', async t => {
+t.test('the primary changes on request, and every method hears of it', async t => {
   const api = await openTestApi(t)
   const ann = await newUser(api.world, 'Ann', 'ann@example.org')
   await api.world.advance(1000)
@@ -293,7 +293,7 @@ t.test('Apple forgets a removed identity of its own', async t => {
   t.same(await api.letters(), ['apple org.example.callsign', 'mail ann@example.org login-method-removed'])
 })
 
-t.test('what is no address of its kind is refused', async t => {
+t.test('a text that is no address of its kind is refused', async t => {
   const api = await openTestApi(t)
   const { token } = await newUser(api.world, 'Ann')
   const bodies = [
@@ -368,7 +368,7 @@ t.test('a proof of a clock that was a day ahead is not fresh until that day', as
   t.equal((await api.send(`POST ${PATH}`, { token: ann.token, body })).status, 202, 'a second is no reason')
 })
 
-t.test('a code that went to an address which was removed meanwhile proves nothing', async t => {
+t.test('a code sent to an address that was then removed proves nothing', async t => {
   const api = await openTestApi(t, { config: { stepUpS: 600 } })
   const ann = await newUser(api.world, 'Ann', 'ann@example.org')
   await addEmail(api, ann, 'ann@example.com')

@@ -8,7 +8,7 @@ async function withDevices(world: TestWorld, { userId }: TestUser) {
   return { own, other, token: (await newSession(world, userId, own.deviceId)).token }
 }
 
-t.test('a name and settings change at once, and what is left out stays', async t => {
+t.test('a name and settings change at once, and members left out stay', async t => {
   const { world, send } = await openTestApi(t)
   const ann = await newUser(world, 'Ann')
   const body = { displayName: '  Ann   Lee ', settings: { discoverableByEmail: false, unheardOf: true } }
@@ -25,7 +25,7 @@ t.test('a name and settings change at once, and what is left out stays', async t
   t.match(none, { status: 200, body: { user: { displayName: 'Ann Lee', settings } } })
 })
 
-t.test('what is no name or no address is refused, and then nothing of the request is done', async t => {
+t.test('a bad name or address is refused, and then nothing of the request is done', async t => {
   const { world, send } = await openTestApi(t)
   const ann = await newUser(world, 'Ann')
   const refused: readonly (readonly [object, string])[] = [

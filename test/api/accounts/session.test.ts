@@ -154,7 +154,7 @@ t.test(
   },
 )
 
-t.test('what is no refresh token is refused, and nothing is looked up for it', async t => {
+t.test('a text that is no refresh token is refused without a lookup', async t => {
   const api = await openTestApi(t)
   const pair = await signIn(api)
   const { sessions } = api.world

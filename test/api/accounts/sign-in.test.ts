@@ -162,7 +162,7 @@ t.test('of one right code sent twenty times at once one makes an account', async
   t.equal(answers.filter(({ status }) => status === 410).length, 19)
 })
 
-t.test('a code ends after five minutes, and another one can be had', async t => {
+t.test('a code expires after five minutes, and a new one can be had', async t => {
   const api = await openTestApi(t)
   const { send, world, otpFor } = api
   const { challengeId, otp } = await begin(api, 'ann@example.org')
@@ -213,7 +213,7 @@ t.test('one who only knows an address gives its newcomer no name', async t => {
   t.equal(answer.body.user.displayName, 'ann')
 })
 
-t.test('what is no code of six digits is refused and costs no try', async t => {
+t.test('a text that is no code of six digits is refused and costs no try', async t => {
   const api = await openTestApi(t)
   const { challengeId, otp } = await begin(api, 'ann@example.org')
   for (const wrong of ['', '12345', '1234567', ' 23456', '１２３４５６', 123456, null, [otp], undefined]) {

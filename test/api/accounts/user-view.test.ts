@@ -67,7 +67,7 @@ function viewOf({ stores, world }: TestApi, { userId }: Person, deviceId: Device
   )
 }
 
-/** The people whose answers are not what they should be. */
+/** The people with wrong answers. */
 async function stale(whole: TestApi, people: readonly Person[]): Promise<string[]> {
   const found: string[] = []
   for (const person of people) {

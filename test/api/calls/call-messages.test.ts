@@ -15,7 +15,7 @@ interface Town extends TestApi {
   readonly ann: Phone
   readonly callees: readonly Phone[]
   readonly post: (phone: Phone, path: string, body?: object) => Promise<string>
-  /** Kinds of what was ever put into the callees' inboxes since this was asked last, and how many of each. */
+  /** Counts, by kind, messages put into the callees' inboxes since the last call of this. */
   readonly kept: () => Record<string, number>
 }
 
@@ -88,7 +88,7 @@ t.test('a call to ten that its caller gives up leaves them two messages each', a
   t.same(town.kept(), { call_invitation: CALLEES, call_cancelled: CALLEES })
 })
 
-t.test('a call to ten whose histories are full leaves them two messages each', async t => {
+t.test('a call to ten people with full histories leaves them two messages each', async t => {
   const town = await openTown(t)
   await fillHistories(town)
   town.kept()

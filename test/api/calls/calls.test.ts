@@ -110,7 +110,7 @@ t.test('a room is assigned where none is named, as an integer that a double hold
   t.ok(Number.isSafeInteger(body.roomId) && body.roomId >= 2 ** 32)
 })
 
-t.test('a start is refused by the code of what is wrong with it', async t => {
+t.test('a start is refused by the code of its fault', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'], 2)) as People
   const stranger = await rooms.person('Eve')

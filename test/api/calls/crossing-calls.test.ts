@@ -209,7 +209,7 @@ t.test('a stranger who calls is no one whom the callee may call back', async t =
   t.match(await start(rooms, ann.phone, [bob]), { status: 403, body: { code: 'CALLEE_NOT_CONTACT' } })
 })
 
-t.test('a caller who rings another one, or has been answered, is in a call of their own', async t => {
+t.test('a caller who rings a third person, or has been answered, is in a call of their own', async t => {
   const rooms = openRooms(t)
   const [ann, bob, carol] = await openPeople(rooms)
   const toCarol = await started(rooms, ann.phone, [carol])

@@ -88,7 +88,7 @@ t.test('two removals at one moment: one finds the contact', async t => {
   t.equal(api.told.length, 2)
 })
 
-t.test('the badge counts what waits, and goes down as it is answered', async t => {
+t.test('the badge counts waiting requests, and goes down with each answer', async t => {
   const api = await openTestApi(t)
   const [ann, bob, cy] = (await people(api, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
   const badges = () =>

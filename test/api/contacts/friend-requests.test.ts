@@ -27,7 +27,7 @@ function shortOf({ status, body }: TestAnswer): unknown[] {
   return body?.code === undefined ? [status] : [status, body.code]
 }
 
-t.test('a request by id reaches the other, with what was said, and the badge', async t => {
+t.test('a request by id reaches the other, with its message, and the badge', async t => {
   const api = await openTestApi(t)
   const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
   const device = await newDevice(api.world, bob.userId)
@@ -416,7 +416,7 @@ t.test('a search is done once, also when the process ends behind its answer', as
   t.same(takeKindsTold(api, bob), ['friend_request', 'badge'])
 })
 
-t.test('a search finds no user when its sender has gone meanwhile', async t => {
+t.test('a search finds no user when its sender has gone', async t => {
   const api = await openTestApi(t)
   const { accounts, database } = api.world
   const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]

@@ -128,7 +128,7 @@ t.test('a revoked, expired or used token has ended, and after 30 days it never e
   }
 })
 
-t.test('what is no token, and an id that is no id, are not found', async t => {
+t.test('a text that is no token, and an id that is no id, are not found', async t => {
   const api = await openTestApi(t)
   const [ann] = (await people(api, 'Ann')) as [TestUser]
   for (const text of [UNKNOWN, '', 'c_', '42', 'x'.repeat(128)]) {
@@ -253,7 +253,7 @@ t.test('in development the page leads to the client in the browser', async t => 
   t.notMatch(String(visit('/c/{token}', UNKNOWN).body), '/dev/')
 })
 
-t.test('what can be no token is a link that was cut, and says nothing back', async t => {
+t.test('an impossible token counts as a cut link, and is not repeated', async t => {
   const [first, ...others] = [
     '',
     '1',

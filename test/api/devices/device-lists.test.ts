@@ -1,4 +1,4 @@
-/** Device lists over HTTP: the first one, those that follow, resets, and what is refused. */
+/** Device lists over HTTP: the first one, later ones, resets, and refusals. */
 
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -172,7 +172,7 @@ t.test('of two lists at once one wins, and the other hears the present seq', asy
   t.equal(api.log.entries().length, 5)
 })
 
-t.test('what is wrong with a list is named, and nothing is logged', async t => {
+t.test('a list’s fault is named, and nothing is logged', async t => {
   const { api, ann, phone, first } = await listedAnn(t)
   const { phone: tablet } = await secondPhone(api, ann)
   const bob = await newUser(api.world, 'Bob')

@@ -1,4 +1,4 @@
-/** Registration of devices over HTTP: what is taken, refused, replaced, told and counted (contract 2.5). */
+/** Registration of devices over HTTP: valid, refused, replaced, announced and counted (contract 2.5). */
 
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'

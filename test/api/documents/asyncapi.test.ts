@@ -139,7 +139,7 @@ t.test('the document has the server’s address, whichever scheme it has', async
   t.match(stomp, { host: '127.0.0.1:8080', pathname: '/ws', protocol: 'ws' })
 })
 
-t.test('the document passes the linter, which finds what is wrong with one', async t => {
+t.test('the document passes the linter, which finds faults', async t => {
   const passed = await lint(t, document)
   t.equal(passed.code, 0, passed.stdout + passed.stderr)
   const broken = documentOf()

@@ -232,7 +232,7 @@ t.test('the document of the whole application passes the linter', async t => {
   t.equal(code, 0, stdout + stderr)
 })
 
-t.test('the linter finds what is wrong with a document', async t => {
+t.test('the linter finds a document’s faults', async t => {
   const document = documentOf([rename])
   document.paths['/app/api/thing/{thingId}'].put.parameters.shift()
   const file = join(t.testdir(), 'openapi.json')

@@ -1,4 +1,4 @@
-/** Whose requests are counted together: addresses by their network, as the transport tells it. */
+/** Requests counted together: those of one network, by the addresses of the transport. */
 import t from 'tap'
 import { Admission } from '../../../src/api/table/admission.ts'
 import { USUAL_RATES } from '../../../src/domain/rates.ts'

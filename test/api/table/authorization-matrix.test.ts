@@ -80,7 +80,7 @@ const TOKEN_CODES = ['TOKEN_MISSING', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'SESSION
 
 type Token = string | undefined
 
-/** How to come by a token that opens nothing, and what is heard of it where a session is needed. */
+/** How to get a token that opens nothing, and its refusal where a session is needed. */
 const BAD_TOKENS: Readonly<Record<string, { make(whole: TestApi): Promise<Token>; code: string }>> = {
   'no token': { make: async () => undefined, code: 'TOKEN_MISSING' },
   garbage: { make: async () => 'kat_garbage', code: 'TOKEN_INVALID' },
@@ -135,7 +135,7 @@ function placeOf({ method, path }: OperationForm, id: bigint | string = NOBODY):
   return `${method} ${path.replaceAll(/\{\w+\}/g, String(id))}`
 }
 
-/** A request to the operation without a body; what follows authentication then refuses it, or takes it. */
+/** A request to the operation without a body; after authentication it is refused, or taken. */
 function call({ send }: TestApi, operation: OperationForm, token: Token): Promise<TestAnswer> {
   return send(placeOf(operation), token === undefined ? {} : { token })
 }
@@ -163,7 +163,7 @@ for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
   })
 }
 
-t.test('a session opens what needs a session, and without a device nothing that needs one', async t => {
+t.test('a session opens operations of sessions, and without a device none of devices', async t => {
   const whole = await openTestApi(t)
   for (const operation of OPERATIONS) {
     const { token } = await newUser(whole.world)
@@ -173,7 +173,7 @@ t.test('a session opens what needs a session, and without a device nothing that 
   }
 })
 
-t.test('a session with a device opens what needs one', async t => {
+t.test('a session with a device opens operations of devices', async t => {
   const whole = await openTestApi(t)
   for (const operation of OPERATIONS) {
     const { deviceToken } = await newUserWithDevice(whole)
@@ -197,7 +197,7 @@ interface Owned {
   make(whole: TestApi, owner: TestUser): Promise<bigint | string>
   body?(id: bigint | string): object
   readonly query?: string
-  /** Where it is no refusal: taking away what is not there is done. */
+  /** Where it is no refusal: deleting a missing thing succeeds. */
   readonly status?: 204
 }
 
@@ -312,7 +312,7 @@ t.test('every operation with an id in its path is tried on what is another user�
 })
 
 for (const [id, owned] of Object.entries(OWNED)) {
-  t.test(`${id}: what is another user’s is as if it were not there`, async t => {
+  t.test(`${id}: another user’s is as if it were not there`, async t => {
     const whole = await openTestApi(t)
     const operation = OPERATIONS.find(each => each.id === id)!
     const owner = await newUser(whole.world)

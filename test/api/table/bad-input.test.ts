@@ -113,7 +113,7 @@ const OTHER_TYPES = [
 ]
 
 for (const operation of WITH_BODY) {
-  t.test(`${operation.id}: what is no JSON is refused as that`, async t => {
+  t.test(`${operation.id}: a body that is no JSON is refused as that`, async t => {
     const sender = await Sender.open(t, operation)
     const changed = await sender.changes(async () => {
       for (const [name, body] of Object.entries(NOT_JSON)) {
@@ -125,18 +125,21 @@ for (const operation of WITH_BODY) {
     t.same(changed, [])
   })
 
-  t.test(`${operation.id}: what is no object is refused, and no body where one is needed`, async t => {
-    const sender = await Sender.open(t, operation)
-    const changed = await sender.changes(async () => {
-      for (const body of NOT_OBJECTS) {
-        const { status, body: problem } = await sender.send(body)
-        t.same([status, problem.code, problem.errors?.[0].pointer], [422, 'VALIDATION_FAILED', ''], body)
-      }
-      if (operation.isBodyOptional) return
-      t.match(await sender.send(''), { status: 400, body: { code: 'MALFORMED_JSON' } })
-    })
-    t.same(changed, [])
-  })
+  t.test(
+    `${operation.id}: a body that is no object is refused, and a missing one where it is needed`,
+    async t => {
+      const sender = await Sender.open(t, operation)
+      const changed = await sender.changes(async () => {
+        for (const body of NOT_OBJECTS) {
+          const { status, body: problem } = await sender.send(body)
+          t.same([status, problem.code, problem.errors?.[0].pointer], [422, 'VALIDATION_FAILED', ''], body)
+        }
+        if (operation.isBodyOptional) return
+        t.match(await sender.send(''), { status: 400, body: { code: 'MALFORMED_JSON' } })
+      })
+      t.same(changed, [])
+    },
+  )
 
   t.test(`${operation.id}: another media type is refused, whatever the body is`, async t => {
     const sender = await Sender.open(t, operation)

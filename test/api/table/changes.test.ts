@@ -127,7 +127,7 @@ stores.calls.apply = (decision, ...more) => {
 }
 const peers: MemoryClient[] = []
 
-// The outbox, whose provider is this test.
+// The outbox; this test is its provider.
 
 const sent: OutboxMessage[] = []
 const tried: Kind<DeliveryOutcome | Skipped | TooLate>[] = []
@@ -228,7 +228,7 @@ async function befriend(one: Phone, other: Phone): Promise<void> {
   await ask('acceptRequest', { token: other.token, body: { userId: one.userId } })
 }
 
-/** Ends what has come to its end, one in a change. */
+/** Ends expired rows, one in a change. */
 async function endAll(): Promise<void> {
   const [expiries, tasks] = [storedTable('expiries'), storedTable('errands')]
   for (;;) {
@@ -417,7 +417,7 @@ t.test('device lists', async t => {
   register = log.register
 })
 
-t.test('requests that are refused after a change, and what is finished at a start', async t => {
+t.test('requests that are refused after a change, and work finished at a start', async t => {
   const gus = await newPhone('gus')
   const { token } = gus
   const lost = { publicKey: newKey() }

@@ -126,7 +126,7 @@ t.test('a key outlives the session, which a client may lose before it repeats', 
   t.equal(seen.made, 1)
 })
 
-t.test('but not where the reply is of what was done to the session', async t => {
+t.test('but not where the reply is about the session itself', async t => {
   const world = open(t)
   const { note, seen } = noteOperation({ areRepliesOfSession: true })
   const send = sender(world, [note])
@@ -326,7 +326,7 @@ t.test('anything that a user asks for counts together, whatever it is', async t 
   t.equal(statuses.indexOf(429), 200, 'a burst of two hundred, and no more')
 })
 
-t.test('what is refused as too much of anything uses up nothing scarcer', async t => {
+t.test('a request over one rate uses up nothing of scarcer ones', async t => {
   const world = open(t, { rates: FEW_SEARCHES })
   const scarce = { rates: [{ name: 'search' as const, by: 'user' as const }] }
   const { note } = noteOperation(scarce)

@@ -21,7 +21,7 @@ const STATES = [
   'ended',
 ]
 
-/** The compiler misses what is not here. */
+/** Complete by its type. */
 const ALONE: Record<Exclude<Input['on'], 'queue' | 'topic' | 'done' | 'failed'>, true> = {
   start: true,
   join: true,

@@ -1,4 +1,4 @@
-/** Calls with people whose keys are new: one calls or is called by them, or brings them in, once those keys are accepted. */
+/** Calls with people with new keys: a user calls them, is called by them, or invites them, once the keys are accepted. */
 
 import t from 'tap'
 import { CallsignError, memoryStorage } from '../../../src/app/app.ts'

@@ -46,7 +46,7 @@ const message = (body: string, headers = 'subscription:calls\nack:1-1\nmessage-i
   `MESSAGE\n${headers}\n\n${body}\0`
 const event = (eventId: string) => JSON.stringify({ type: 'call_ended', eventId })
 
-t.test('what is not of the protocol ends the connection, and the app comes back', async t => {
+t.test('a breach of the protocol ends the connection, and the app comes back', async t => {
   const first = [
     '',
     'x',
@@ -83,7 +83,7 @@ t.test('what is not of the protocol ends the connection, and the app comes back'
   }
 })
 
-t.test('what says nothing to the app is passed over', async t => {
+t.test('messages without a meaning for the app are passed over', async t => {
   const says = afterConnected(
     '\n',
     'RECEIPT\nreceipt-id:99\n\n\0',

@@ -20,7 +20,7 @@ async function open(t: Test, people = 1) {
   return server
 }
 
-/** Person 0, whose device is registered. */
+/** Person 0 with a registered device. */
 async function startDevice(url: string) {
   const app = await startApp(url, { platform: platformOf() })
   await signIn(app)
@@ -200,7 +200,7 @@ t.test('a newer connection of the device takes over, until this one is asked to 
   t.same(second.listener.states, ['connecting', 'connected', 'elsewhere'])
 })
 
-t.test('a device that was removed, or whose session was revoked, is signed out once', async t => {
+t.test('a removed device, or one with a revoked session, is signed out once', async t => {
   const { http } = await open(t)
   for (const code of ['DEVICE_REMOVED', 'SESSION_REVOKED']) {
     const app = await startDevice(http)

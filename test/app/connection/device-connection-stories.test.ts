@@ -6,7 +6,7 @@ import type { Phase, Purpose } from '../../../src/app/connection/phase.ts'
 import { ConnectionPlayer, readStories } from '../../support/device-connection-story.ts'
 import { comparePairs } from '../../support/story-file.ts'
 
-/** The compiler misses what is not here. */
+/** Complete by its type. */
 const PHASES: Record<Phase['kind'], true> = {
   off: true,
   elsewhere: true,

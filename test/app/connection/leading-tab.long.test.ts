@@ -1,4 +1,4 @@
-/** Tabs of one device in a browser: one leads, by a lock, until it ends or another one takes the lead. */
+/** Tabs of one device in a browser: one leads, by a lock, until it ends or another tab takes the lead. */
 
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'

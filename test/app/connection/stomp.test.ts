@@ -42,7 +42,7 @@ t.test('CONNECT and CONNECTED are not escaped, and the first of repeated headers
   t.equal(body, '')
 })
 
-t.test('what is no frame is refused', async t => {
+t.test('octets that are no frame are refused', async t => {
   const faulty = ['', 'MESSAGE', 'MESSAGE\n', 'MESSAGE\na\n\n\0', 'MESSAGE\n:a\n\n\0', 'MESSAGE\na:\\t\n\n\0']
   for (const each of [...faulty, 'MESSAGE\na:\\\n\n\0']) {
     t.equal(await rejectionOf(Promise.resolve().then(() => parseFrame(each))), 'ANSWER_INVALID', each)

@@ -31,7 +31,7 @@ async function deviceNamed(userId: string, deviceId: string): Promise<OwnKeyHold
   return { ...keyHolder(userId, deviceId, keys.publicKey), keys }
 }
 
-/** A device whose private key is this scalar in hexadecimal, for the SDK and for the code of the page. */
+/** A device with this scalar, in hexadecimal, as its private key: for the SDK and for the page's code. */
 async function deviceOf(name: string, scalar: string): Promise<OwnKeyHolder & printed.OwnDevice> {
   const pair = createECDH('prime256v1')
   pair.setPrivateKey(scalar, 'hex')
@@ -64,7 +64,7 @@ const documented = async () => ({
   bob: await deviceOf('2_22', valueIn('receiver \\| `2_22`')),
 })
 
-/** A new key for these devices, and what is sealed of it. */
+/** A new key for these devices, and the content to seal. */
 function contentFor(...holders: readonly KeyHolder[]) {
   const key = { callKey: makeCallKey(), setHash: hashOfSet(keyMembersOf(holders)), sealedAtMs: Date.now() }
   return { key, content: packCallKey(key) }

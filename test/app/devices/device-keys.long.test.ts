@@ -1,4 +1,4 @@
-/** The keys of a device whose app is open in several tabs of a browser. */
+/** The keys of a device with its app open in several tabs of a browser. */
 
 import { build } from 'esbuild'
 import t from 'tap'

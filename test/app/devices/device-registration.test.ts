@@ -65,7 +65,7 @@ t.test('a device that was registered without a list gets one', async t => {
   t.equal(`${parseDeviceList(Buffer.from(deviceList!, 'base64')).signerDeviceId}`, deviceId)
 })
 
-t.test('a registration whose answer was lost is repeated, also after the app has ended', long(), async t => {
+t.test('a registration is repeated after a lost answer, also after the app has ended', long(), async t => {
   const server = await open(t)
   const proxy = await CuttingProxy.open(t, Number(new URL(server.http).port))
   const url = `http://127.0.0.1:${proxy.port}`
@@ -167,7 +167,7 @@ t.test('two first devices at once: one of them makes the list', long(), async t 
   t.ok([one?.deviceId, other?.deviceId].includes(`${list.signerDeviceId}`))
 })
 
-t.test('keys in files: the same device after a restart, and never another one in silence', async t => {
+t.test('keys in files: the same device after a restart, and never a silent change of device', async t => {
   const { http } = await open(t)
   const folder = join(t.testdir({}), 'state')
   const app = await startApp(http, { storage: fileStorage(folder) })

@@ -106,7 +106,7 @@ t.test('a change makes of one set the other', async t => {
   }
 })
 
-t.test('a device whose key changes is removed and added', async t => {
+t.test('a device with a changed key is removed and added', async t => {
   const [old, now, other] = [holderOf('1', '1'), holderOf('1', '1', 'another key'), holderOf('2', '2')]
   const added = Buffer.from(fromHex(entryOf(now))).toString('base64')
   const before = keyMembersOf([old, other])

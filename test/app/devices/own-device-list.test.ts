@@ -73,7 +73,7 @@ t.test('a second device waits with a code, which the first one shows, and is app
   t.same([...first.events, ...second.events], [])
 })
 
-t.test('a list is younger than the one before, also on a device whose clock is behind', async t => {
+t.test('a list is younger than the one before, also on a device with a slow clock', async t => {
   const keys = await webCryptoKeys(memoryStorage())('1')
   const device = { userId: '1', deviceId: '11', publicKeyHash: '', keys }
   const { publicKey, signingKey } = keys
@@ -169,7 +169,7 @@ t.test('devices without a list: the only one makes the first list, else the user
   t.same(await newestList(bob), { seq: 0, deviceIds: idsOf(bob) })
 })
 
-t.test('a list whose answer is lost is sent again, also after the app has ended', long(), async t => {
+t.test('a list is sent again after a lost answer, also after the app has ended', long(), async t => {
   const log = await openLog(t)
   const first = await startPerson(log, 0)
   for (const isLast of [false, true]) {

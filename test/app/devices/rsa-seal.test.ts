@@ -31,7 +31,7 @@ const useBy = ({ keys, ...from }: OwnKeyHolder, epoch = BINDING.epoch) => ({
   signingKey: Buffer.from(keys.signingKey, 'base64'),
 })
 
-t.test('an RSA device opens what is sealed for it, in either encoding of its key', async t => {
+t.test('an RSA device opens texts sealed for it, in either encoding of its key', async t => {
   const ann = await newSender()
   for (const encoding of ['spki', 'pkcs1'] as const) {
     const device = newRsaDevice(encoding)

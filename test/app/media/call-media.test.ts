@@ -55,7 +55,7 @@ class KeyedCall extends Emitter<CallEvents> implements MediaCall {
   }
 }
 
-/** A call in which epoch 1 is used, and what the worker of the frames is told from now on. */
+/** A call that uses epoch 1, and the messages to the frames' worker from here on. */
 function open(t: Test) {
   Object.assign(globalThis, {
     RTCRtpScriptTransform: class {},

@@ -275,7 +275,7 @@ t.test('a member is an id where the documents say so, whatever its name', async 
   t.same(read(JSON.stringify(others)), others)
 })
 
-t.test('the time is the server’s, also on a machine whose clock is wrong', async t => {
+t.test('the time is the server’s, also on a machine with a wrong clock', async t => {
   const { http } = await open(t)
   const { server, session } = await startApp(http, { platform: platformOf({ aheadMs: 24 * HOUR_MS }) })
   await session.login({ email: emailOf(0) })

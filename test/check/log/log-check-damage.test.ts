@@ -28,7 +28,7 @@ interface Expectation {
 
 const isSame = (named: number | undefined, offset: number) => named === offset
 
-/** The bytes of an entry are known only together; what is not base64 or a length breaks the bundle before. */
+/** The bytes of an entry are known only together; broken base64 or a wrong length breaks the bundle first. */
 function isWithinEntry(named: number | undefined, offset: number, row: Buffer): boolean {
   let start = 0
   for (const entry of parseBundle(row)) {

@@ -1,4 +1,4 @@
-/** The check of a stored log, rule by rule: what is whole is found whole, and what is not is named where it is. */
+/** The check of a stored log, rule by rule: a whole log is found whole, and a fault is named where it is. */
 
 import { createHash } from 'node:crypto'
 import t from 'tap'
@@ -58,7 +58,7 @@ t.test('it is one moment that is checked, while the log grows', async t => {
   t.same([namesOf(await check(database)), (await check(database)).treeSize], [[], log.size])
 })
 
-t.test('what is altered in several tables at once is named in each of them', async t => {
+t.test('damage to several tables at once is named in each', async t => {
   const { database, tables } = await storeLog(t, mixedKeys(2_560), 512)
   await tables.change(LOG_TABLES.bundles, indexKey(3), 5_000, 1)
   await tables.change(LOG_TABLES.tiles, tileKey(0, 6), 77, 1)
@@ -173,7 +173,7 @@ t.test(
   },
 )
 
-t.test('an older checkpoint under a longer log names what lies beyond it', async t => {
+t.test('an older checkpoint under a longer log names the rows beyond it', async t => {
   const { database, log } = await storeLog(t, freshKeys(0, 700))
   const checkpoint = signCheckpoint({ treeSize: 300, rootHash: log.tree.root(0, 300) }, SIGNER)
   await database.change(change => change.put(HEAD, 'head', { treeSize: 300, checkpoint }))

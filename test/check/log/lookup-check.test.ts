@@ -17,7 +17,7 @@ import { formatBundle } from '../../support/tiles.ts'
 
 /** As many as fill a node; all of their hashes begin with 8, the eighth partition to be written down. */
 const CROWD = 1_200
-/** Each partition has been written down twice, and what is older than this is in the table only. */
+/** Each partition has been written down twice; older entries are in the table only. */
 const SIZE = 2 * 65_536 + 5_120
 const PARENT = '108'
 

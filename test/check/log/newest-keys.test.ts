@@ -31,7 +31,7 @@ t.test('it answers as a Map does, however full it is', async t => {
   t.same(wrong, [], `seed ${seed}`)
 })
 
-t.test('what is marked is left out of the rest', async t => {
+t.test('marked slots are left out of the rest', async t => {
   const newest = new NewestKeys(4)
   const hash = (byte: number) => new Uint8Array(16).fill(byte)
   for (let byte = 1; byte <= 4; byte++) newest.add(hash(byte), 0, byte, 1)

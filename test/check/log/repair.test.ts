@@ -1,4 +1,4 @@
-/** The repair of a stored log: what is derived from entries is made anew, what is not is left alone. */
+/** The repair of a stored log: tables derived from entries are made anew, others are left alone. */
 
 import t from 'tap'
 import { reasonAgainstRepair, repairLog } from '../../../src/check/log/repair.ts'

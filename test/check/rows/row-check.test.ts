@@ -186,7 +186,7 @@ t.test('both ways: what an index lacks is said of the row that it should lead to
   t.match(await lost('calls'), { detail: /^calls does not have call \d+/ })
 })
 
-t.test('a device whose key is not the one that was logged is named', async t => {
+t.test('a device with another key than the logged one is named', async t => {
   const [first, second] = rowsOf('devices')
   const faults = await faultsAfter('devices', first!.key, second!.value)
   t.ok(faults.some(({ detail }) => /^it says that it is \d+\/\d+;/.test(detail)))

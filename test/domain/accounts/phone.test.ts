@@ -85,7 +85,7 @@ t.test('a possible number of a range that the tables do not know is tried', asyn
   t.match(parsePhone('+447700900123', undefined), { kind: 'accepted', key: '+447700900123', dialCode: '44' })
 })
 
-t.test('what is no phone number is refused', async t => {
+t.test('a text that is no phone number is refused', async t => {
   const bad = [
     '',
     '+',

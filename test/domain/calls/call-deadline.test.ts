@@ -210,7 +210,7 @@ t.test('a call that rings for a day ends, too', async t => {
   t.same([call.status, call.endReason], ['missed', 'limit'])
 })
 
-t.test('of two that are due, what was due first happens first', async t => {
+t.test('of two deadlines, the earlier one happens first', async t => {
   const cancelledFirst = ringing()
   cancelledFirst.run({ kind: 'device-online', by: HOST })
   cancelledFirst.run({ kind: 'device-offline', by: HOST })

@@ -96,7 +96,7 @@ t.test('an ask with another nonce takes the place of the open one, and answers c
   t.same(ask().effects, [])
 })
 
-t.test('one whose own other device is in the call asks that one too', async t => {
+t.test('a user with another device in the call asks that one too', async t => {
   const driver = active()
   const { effects } = driver.run({ kind: 'request-rejoin', by: deviceOf(2, 2) })
   t.same(

@@ -80,7 +80,7 @@ class Life {
     return { ...other, command: { ...(other.command as StartCommand), by } }
   }
 
-  /** Lives it to its end; what was wrong is thrown. Answers how it ended. */
+  /** Lives it to its end; throws on a fault. Returns how it ended. */
   live(): Call {
     this.#first = this.#start()
     this.#step(this.#first)

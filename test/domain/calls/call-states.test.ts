@@ -220,7 +220,7 @@ t.test('of a call that one has no part in, or that is none, nothing is said', as
   t.match(driver.decide({ kind: 'device-online', by: deviceOf(9) }), { kind: 'accepted', effects: [] })
 })
 
-/** Contract 4.2, the table of calls: what happens to one, then what it is. */
+/** Contract 4.2, the table of calls: an event, then the call's state. */
 const CALLS: readonly (readonly [string, (driver: CallDriver) => void, string, string | undefined])[] = [
   ['the start', () => {}, 'ringing', undefined],
   ['the first callee joins', driver => driver.join(2), 'active', undefined],

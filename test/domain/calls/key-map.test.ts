@@ -41,7 +41,7 @@ t.test('ids may be any uint64', async t => {
   t.match(slicesOf({ [`0_${UINT64_MAX}`]: textOf(64) }), [{ userId: 0n, deviceId: UINT64_MAX }])
 })
 
-t.test('an entry whose name is not two ids is refused', async t => {
+t.test('an entry named by anything but two ids is refused', async t => {
   const names = [
     '',
     '_',
@@ -127,7 +127,7 @@ t.test('a single key is held to the same rules', async t => {
   })
 })
 
-t.test('no refusal repeats what was sent as a key', async t => {
+t.test('no refusal repeats a text sent as a key', async t => {
   const secret = textOf(32)
   const refusals = [readKeyMap({ '1_2': secret, x: secret }), refusalOfKey(secret, '/encryptedAESKey')]
   t.notOk(JSON.stringify(refusals).includes(secret))

@@ -90,7 +90,7 @@ t.test('devices ascend as numbers, first by user, and none stands twice', async 
   t.equal(faultOf(twoKeys.toString('base64'), map), 'ORDER', 'not with two keys either')
 })
 
-t.test('a set without a device of the map or the sender, or with another one, is refused', async t => {
+t.test('a set that lacks a device of the map or the sender, or has an extra one, is refused', async t => {
   for (const devices of [
     [SENDER, SECOND],
     [SECOND, THIRD],

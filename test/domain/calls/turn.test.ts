@@ -59,7 +59,7 @@ t.test('a TURN URI is taken apart', async t => {
   )
 })
 
-t.test('what is no TURN URI is refused', async t => {
+t.test('a text that is no TURN URI is refused', async t => {
   const bad = [
     '',
     'turn:',

@@ -236,7 +236,7 @@ t.test('a request ends to the millisecond after 30 days, and is forgotten after 
   t.equal(forgottenAtMs(closed(request, 'accepted', NOW + 5)), NOW + 5 + 30 * DAY)
 })
 
-t.test('what was said with a request goes when it is closed', async t => {
+t.test('a request’s message is deleted when it is closed', async t => {
   const request = requestOf(ANN, { message: 'hello' })
   t.equal(closed(request, 'cancelled', NOW).message, undefined)
   t.equal(expired(request, NOW + REQUEST_OPEN_MS)?.message, undefined)

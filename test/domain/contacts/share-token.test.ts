@@ -42,7 +42,7 @@ t.test('each pair of bytes has one spelling', async t => {
   )
 })
 
-t.test('what is no token is refused', async t => {
+t.test('a text that is no token is refused', async t => {
   const token = 'c_AAECAwQFBgcICQoLDA0ODw'
   const bad = [
     '',

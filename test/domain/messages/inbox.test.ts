@@ -1,4 +1,4 @@
-/** Positions in an inbox as texts, and the queues of what is in it. */
+/** Positions in an inbox as texts, and the queues of its messages. */
 
 import t from 'tap'
 import { type InboxItem, missedInsteadOf, queueOf } from '../../../src/domain/messages/inbox.ts'
@@ -71,7 +71,7 @@ t.test('a live message is named by the position before it, which can be read fro
   }
 })
 
-t.test('a subscription to a queue finds calls, contacts, the account or what was sent to it', async t => {
+t.test('a subscription to a queue finds calls, contacts, the account or messages sent to it', async t => {
   const noticeOf = (kind: string) => ({ kind: 'notice', notice: { kind } as Notice }) as const
   t.equal(queueOf(noticeOf('call_invitation')), 'calls')
   t.equal(queueOf(noticeOf('key_update')), 'calls')

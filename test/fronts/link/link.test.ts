@@ -110,36 +110,39 @@ t.test('an ask comes back with the answer, or with the whole refusal', async t =
   for (const { system } of [nodes.front, nodes.writer]) t.equal(system.figures().asksOpen, 0)
 })
 
-t.test('an answer waits for what is to come before it; others, and refusals, do not', async t => {
-  const before = new Deferred<void>()
-  const kinds: string[] = []
-  const beforeAnswer = (kind: string) => {
-    kinds.push(kind)
-    return kinds.length === 1 ? Promise.resolve(before) : undefined
-  }
-  const nodes = linkedNodes({}, { beforeAnswer })
-  nodes.writer.system.define(
-    kindOf<Question>(({ of, reply }) =>
-      of === 'no' ? reply.refuse(new SignalError('NOT_FOUND', 'there is none')) : reply.answer(of),
-    ),
-  )
-  const heard: string[] = []
-  const ask = (of: string) =>
-    probeOf(nodes.front, of)
-      .ask<string>(question(of) as never, 1_000)
-      .then(
-        answer => heard.push(answer),
-        error => heard.push(error.code),
-      )
-  const asked = [ask('first'), ask('no'), ask('second')]
-  await nodes.settle()
-  t.same(heard.toSorted(), ['NOT_FOUND', 'second'])
-  before.resolve()
-  await nodes.settle()
-  await Promise.all(asked)
-  t.same(heard.at(-1), 'first')
-  t.same(kinds, ['probe', 'probe'])
-})
+t.test(
+  'an answer waits for messages that must come before it; other messages, and refusals, do not',
+  async t => {
+    const before = new Deferred<void>()
+    const kinds: string[] = []
+    const beforeAnswer = (kind: string) => {
+      kinds.push(kind)
+      return kinds.length === 1 ? Promise.resolve(before) : undefined
+    }
+    const nodes = linkedNodes({}, { beforeAnswer })
+    nodes.writer.system.define(
+      kindOf<Question>(({ of, reply }) =>
+        of === 'no' ? reply.refuse(new SignalError('NOT_FOUND', 'there is none')) : reply.answer(of),
+      ),
+    )
+    const heard: string[] = []
+    const ask = (of: string) =>
+      probeOf(nodes.front, of)
+        .ask<string>(question(of) as never, 1_000)
+        .then(
+          answer => heard.push(answer),
+          error => heard.push(error.code),
+        )
+    const asked = [ask('first'), ask('no'), ask('second')]
+    await nodes.settle()
+    t.same(heard.toSorted(), ['NOT_FOUND', 'second'])
+    before.resolve()
+    await nodes.settle()
+    await Promise.all(asked)
+    t.same(heard.at(-1), 'first')
+    t.same(kinds, ['probe', 'probe'])
+  },
+)
 
 t.test('an ask without an answer ends at its deadline on both sides', async t => {
   const nodes = linkedNodes()

@@ -121,7 +121,7 @@ t.test('without a cache an answered job is not joined: the next request is compu
   t.match(pool.figures, { hashesComputed: 2, jobsJoined: 0 })
 })
 
-t.test('the cache is bounded and keeps what was used last', async t => {
+t.test('the cache is bounded and keeps the inputs used last', async t => {
   const pool = await startPool(t, { cacheEntriesMax: 3 })
   for (const userId of [1n, 2n, 3n, 1n, 4n]) await pool.prove(userId, 1n)
   t.equal(pool.figures.cacheEntries, 3)
@@ -240,7 +240,7 @@ t.test('an id that is not a uint64 is rejected', async t => {
   t.match(pool.figures, { jobsQueued: 0, cacheMisses: 0 })
 })
 
-t.test('closing rejects what waits and what a thread has, and ends the threads', async t => {
+t.test('closing rejects waiting and running jobs, and ends the threads', async t => {
   const pool = await startPool(t, { startWorker: firstly(['silent']) })
   const unanswered = Array.from({ length: 50 }, (_, userId) => pool.prove(BigInt(userId), 1n))
   const settled = Promise.allSettled(unanswered)

@@ -1,6 +1,6 @@
 /**
- * What the tables of settings can't say: where each goes, forms, what belongs together, what is unsafe. Defaults, bounds
- * and files of secrets are checked row by row in documented-settings.test.ts.
+ * What the tables of settings can't say: where each goes, forms, settings that belong together, unsafe ones. Defaults,
+ * bounds and files of secrets are checked row by row in documented-settings.test.ts.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -158,7 +158,7 @@ const TURN: Environment = {
   CALLSIGN_TURN_TLS_URL: 'turns:turn.example.org:5349',
 }
 
-t.test('a relay has secrets, of which the first signs, two addresses and a time', async t => {
+t.test('a relay has secrets (the first signs), two addresses and a time', async t => {
   const { turn } = development(TURN).application
   t.match(turn, {
     secrets: ['today', 'yesterday'],
@@ -185,7 +185,7 @@ t.test('a relay is set whole or not at all', async t => {
   }
 })
 
-t.test('what is no secret or no address of a relay is refused and not shown', async t => {
+t.test('a bad secret or address of a relay is refused and not shown', async t => {
   const tls = 'CALLSIGN_TURN_TLS_URL is an address of RFC 7065 such as turns:turn.example.org:5349'
   const plain = 'CALLSIGN_TURN_URL is an address of RFC 7065 such as turn:turn.example.org:3478'
   const sentences: [Environment, string][] = [
@@ -241,7 +241,7 @@ t.test('a text of another form is refused with its form', async t => {
     )
 })
 
-t.test('what is no rate or no count is refused', async t => {
+t.test('an unknown rate or a bad count is refused', async t => {
   const refused: readonly (readonly [string, string])[] = [
     ['off', 'CALLSIGN_RATES is a JSON object of rates and their counts such as {"call-start":40}'],
     ['[40]', 'CALLSIGN_RATES is a JSON object of rates and their counts such as {"call-start":40}'],
@@ -644,7 +644,7 @@ t.test('with --lan phones find the server at the address of this machine', async
   )
 })
 
-t.test('what is for development only is refused in production', async t => {
+t.test('settings for development only are refused in production', async t => {
   t.same(
     problemsOf(() => production({ CALLSIGN_RATE_LIMITS: 'off' })),
     ['CALLSIGN_RATE_LIMITS=off works in development only'],

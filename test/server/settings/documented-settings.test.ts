@@ -1,6 +1,6 @@
 /**
- * The tables of docs/operator/settings.md, held against the server: what each row says that a setting takes is taken,
- * what lies beyond is refused by name, and a default is what counts where the setting is missing.
+ * The tables of docs/operator/settings.md, held against the server: the server takes every value that a row allows,
+ * refuses any other by name, and uses the default where the setting is missing.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -165,7 +165,7 @@ function isForDevelopment({ takes }: Row): boolean {
 /** What `readWith` gave: to read a whole server takes 10 ms of keys and certificates. */
 const outcomes = new Map<string, Config | readonly string[]>()
 
-/** The configuration, or what is wrong, where one setting of a whole server has this value; undefined: is missing. */
+/** The configuration or its faults, with this value for one setting of a whole server; undefined: missing. */
 function readWith(row: Row, value: string | undefined): Config | readonly string[] {
   const asked = JSON.stringify([row.name, value])
   const isDevelopment = isForDevelopment(row)
@@ -224,7 +224,7 @@ t.test('every setting refuses the rest, in sentences that name it', async t => {
   }
 })
 
-t.test('the sentence about a number or a choice says what is allowed', async t => {
+t.test('the sentence about a number or a choice lists the allowed values', async t => {
   for (const row of ROWS) {
     const takes = row.takes.replace(DEVELOPMENT_ONLY, '')
     const [, min, max] = /^(\d+) to (\d+)/.exec(takes) ?? []

@@ -91,7 +91,7 @@ t.test('a name that is no setting is a fault in the file, whatever it begins wit
   ])
 })
 
-t.test('what does nothing without another setting is named from the file too', async t => {
+t.test('a setting that does nothing without another is named from the file too', async t => {
   t.same(problemsOf(fileOf(t, { ...PRODUCTION, CALLSIGN_SMS_BODY: 'x' })), [
     'CALLSIGN_SMS_BODY needs CALLSIGN_SMS_URL',
   ])

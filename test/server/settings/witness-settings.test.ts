@@ -1,4 +1,4 @@
-/** The policy of witnesses as a setting: what is wrong with it is said at the start. */
+/** The policy of witnesses as a setting: the start names its faults. */
 
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'

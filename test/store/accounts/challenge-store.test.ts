@@ -1,4 +1,4 @@
-/** Challenges in a real store: races, attacks on an owner's challenge, limits over restarts, what is left on the disk. */
+/** Challenges in a real store: races, attacks on an owner's challenge, limits over restarts, traces on the disk. */
 
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -315,7 +315,7 @@ t.test('a clock that is set back by a second makes neither a code old nor a cool
   t.equal(codeOf(await stage.confirm(challengeId, stage.lastOtp())), 'confirmed')
 })
 
-t.test('what may not be confirmed is as if it were not there, and costs no try', async t => {
+t.test('a challenge that may not be confirmed is as if it were not there, and costs no try', async t => {
   const stage = openStage(t)
   const { challengeId } = await stage.begin(ANN, 'home', { kind: 'step-up', userId: 1n as UserId })
   const attempt = { challengeId, otp: stage.lastOtp(), mayConfirm: () => false }

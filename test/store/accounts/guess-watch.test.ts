@@ -48,7 +48,7 @@ async function openStage(t: Test, folder = t.testdir()) {
     guessWatch,
     tries,
     alarms: () => alarms,
-    /** One guess at the code of an address; what is refused is refused. */
+    /** One guess at the code of an address; a refusal counts as an outcome. */
     guess(change: Change, name: string, network: string): void {
       try {
         confirm(change, begin(change, name, network).challengeId, '000000')

@@ -48,7 +48,7 @@ t.test(
   },
 )
 
-t.test('what is kept is sealed', async t => {
+t.test('kept tokens are sealed', async t => {
   const { database, find, keep, open } = openStore(t)
   await keep('one', 'kat_secret', 1_000)
   const [row] = database.view(view => [...view.range(storedTable('identity-tokens'))])

@@ -156,7 +156,7 @@ function besiege(change: Change, stage: Stage, { networks, paceMs, visits: kinds
   return { visits, signedIn }
 }
 
-/** Asks, reads the newest code, types it; once more where another code has come meanwhile. */
+/** Asks, reads the newest code, types it; once more where a newer code has come. */
 function signIn(
   change: Change,
   stage: Stage,

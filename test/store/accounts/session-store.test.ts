@@ -143,7 +143,7 @@ t.test('the end of a session is said once, and not where that of its device is s
   t.same(ended, [1, 3])
 })
 
-t.test('a sweep ends what was not refreshed, and lets live what was', async t => {
+t.test('a sweep ends sessions without a refresh, and keeps refreshed ones', async t => {
   const stage = openStage(t)
   const { sessions, database } = stage
   await stage.create(idOf(1), ANN)

@@ -269,7 +269,7 @@ t.test('where a defect stops a decision half way, the call has not moved on', as
   t.same([kinds(), world.news.length], [['call_invitation'], 1], 'and it is told again, once')
 })
 
-t.test('what rests on a write that failed is not written, until the call is opened anew', async t => {
+t.test('a write that builds on a failed one is not made, until the call is opened anew', async t => {
   const { world, calls, read } = await open(t)
   const { userId, deviceId } = await callee(world)
   await calls.apply({ call: call(), effects: [] }, 1_000)

@@ -138,7 +138,7 @@ class BusyPair {
     }
   }
 
-  /** Devices that are there take what waits for them, and pushes leave. */
+  /** Connected devices take their waiting messages, and pushes leave. */
   async #fetch(): Promise<void> {
     const { database, inbox, nowMs } = this.world
     for (const { userId, deviceId } of this.#devices.slice(0, 2)) {
@@ -184,7 +184,7 @@ t.test('the file stays as it is once as much ends as begins', async t => {
   t.ok(pair.fileBytes / sweptBytes > 1.1, `positive control: ${sweptBytes} bytes became ${pair.fileBytes}`)
 })
 
-/** Tables that have more rows than before, but for what ends at the very moment. */
+/** Tables with more rows than before, but for rows that end at the very moment. */
 function growing(before: Record<string, number>, after: Record<string, number>): string[] {
   return Object.keys(after).filter(name => after[name]! > before[name]! + 2)
 }

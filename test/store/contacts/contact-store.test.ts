@@ -42,7 +42,7 @@ async function openStage(t: Test, folder = t.testdir()) {
   }
 }
 
-/** Has one user ask another; what was decided, as a word. */
+/** Has one user ask another; returns the decision as a word. */
 function ask(
   change: Change,
   { contacts, world }: Contacts,

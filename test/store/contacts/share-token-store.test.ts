@@ -1,4 +1,4 @@
-/** Share tokens on a real store: what is kept of them, how they end, what is forgotten. */
+/** Share tokens on a real store: rows kept, ends, rows forgotten. */
 
 import t, { type Test } from 'tap'
 import type { TokenId, UserId } from '../../../src/domain/ids.ts'

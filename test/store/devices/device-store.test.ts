@@ -1,4 +1,4 @@
-/** The tables of devices on a real store: what is active, whose keys and push tokens are, what erasure leaves. */
+/** The tables of devices on a real store: active devices, owners of keys and push tokens, traces of erasure. */
 
 import t, { type Test } from 'tap'
 import type { Device, PendingDevice, PushTokenName, PushTokens } from '../../../src/domain/devices/device.ts'

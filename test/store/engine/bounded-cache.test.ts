@@ -42,7 +42,7 @@ t.test('it holds what it has room for, no more, and nothing that was replaced or
   })
 })
 
-t.test('what is asked for stays, and of the rest the oldest goes', async t => {
+t.test('entries in use stay, and of the rest the oldest goes', async t => {
   const cache = new BoundedCache<number, number>(4)
   for (const key of [1, 2, 3, 4]) cache.set(key, key)
   cache.get(1)

@@ -20,7 +20,7 @@ function open(t: Test, folder = t.testdir()) {
   return { database, expiries: new Expiries(fault => faults.push(fault)), folder, faults }
 }
 
-t.test('what is due ends in order of its time, and nothing before it', async t => {
+t.test('due rows end in order of their time, and no row early', async t => {
   const { database, expiries } = open(t)
   const ended: bigint[] = []
   expiries.define(KIND, (_, key) => void ended.push(idInKey(key, 0)))
@@ -47,7 +47,7 @@ t.test('a sweep stops at its bound', async t => {
   t.same([await expiries.sweep(database, 10, 10), ended], [5, 25])
 })
 
-t.test('what lives on ends at its later time, once', async t => {
+t.test('a prolonged row ends at its later time, once', async t => {
   const { database, expiries } = open(t)
   const calls: number[] = []
   let endsAtMs = 200
@@ -102,7 +102,7 @@ t.test('endings are there after a restart', async t => {
   t.same(ended, [7n])
 })
 
-t.test('what ends writes in the change that ends it', async t => {
+t.test('a row’s end may write in the change that ends it', async t => {
   const { database, expiries } = open(t)
   expiries.define(KIND, (change, key) => void change.remove(ROWS, key))
   await database.change(change => {
@@ -202,7 +202,7 @@ t.test('rows that come and go leave neither file nor memory larger', sized({ tim
   t.ok(grownBytes < 32 * 1024 * 1024, `the heap has ${grownBytes} bytes more`)
 })
 
-t.test('a sweep does not look at what is not due, however much there is', sized(), async t => {
+t.test('a sweep does not look at rows that are not due, however many', sized(), async t => {
   const { database, expiries } = open(t)
   let looked = 0
   expiries.define(KIND, () => void looked++)

@@ -1,4 +1,4 @@
-/** A process that follows another one's store reads what was written, in its views and through its caches. */
+/** A process that follows another's store reads its writes, in views and through caches. */
 
 import { once } from 'node:events'
 import { statSync } from 'node:fs'

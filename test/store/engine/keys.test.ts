@@ -17,7 +17,7 @@ t.test('the ids of a key come back, and keys sort as their ids do', async t => {
   t.equal(toHex(idsKey(258n)), '0000000000000102')
 })
 
-t.test('what is no uint64 has no key, and a short key holds no id', async t => {
+t.test('a number that is no uint64 has no key, and a short key holds no id', async t => {
   t.throws(() => idsKey(-1n))
   t.throws(() => idsKey(2n ** 64n))
   t.throws(() => idInKey(new Uint8Array(7), 0))

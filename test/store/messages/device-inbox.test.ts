@@ -54,7 +54,7 @@ t.test('a change settles and sends together', async t => {
   t.same(news, ['1 2', '1 2'])
 })
 
-t.test('what is being settled is known, for this device, until it is gone', async t => {
+t.test('messages being settled are known, for this device, until they are gone', async t => {
   const { inbox } = open(t)
   await inbox.change(ANN, PHONE, { settled: [], sent: [item('1'), item('2')] })
   const settled = inbox.change(ANN, PHONE, { settled: [1], sent: [] })
@@ -65,7 +65,7 @@ t.test('what is being settled is known, for this device, until it is gone', asyn
   t.notOk(inbox.isSettling(ANN, PHONE, 1))
 })
 
-t.test('what could not be settled is there again', async t => {
+t.test('a message that could not be settled is there again', async t => {
   const { database, inbox } = open(t)
   await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
   database.change = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))

@@ -1,4 +1,4 @@
-/** Inboxes on a real store: order, bounds, endings, what stands in for an invitation, and a long random run. */
+/** Inboxes on a real store: order, bounds, endings, messages that replace an invitation, and a long random run. */
 
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -144,7 +144,7 @@ t.test('a queue is read alone', async t => {
   t.same(offsets('dev.'), [])
 })
 
-t.test('what is put in comes out the same', async t => {
+t.test('a message comes out as it was put in', async t => {
   const house = open(t)
   const items = [invitation(1, RING_MS), dev('a')]
   await house.database.change(change => {
@@ -173,7 +173,7 @@ t.test('a message is the same to its writer and after a restart', async t => {
   t.same(read(open(t, { folder })), [item, item])
 })
 
-t.test('what came last stands in the head, what is older in rows, and all of it in order', async t => {
+t.test('the last message stands in the head, older ones in rows, and all in order', async t => {
   const folder = t.testdir()
   let house = open(t, { folder })
   const labels = Array.from({ length: 20 }, (_, at) => `${at + 1}`)
@@ -446,7 +446,7 @@ t.test('an invitation that was settled leaves nothing behind', async t => {
   t.same(shown(house, DAY_MS), [])
 })
 
-t.test('what takes the place of an invitation is there in its stead, and of no other', async t => {
+t.test('a message replaces its invitation, and no other', async t => {
   const house = open(t)
   const { database, inbox } = house
   for (const callId of [1, 2]) await invite(house, callId, 0)
@@ -507,7 +507,7 @@ t.test('an inbox has one ending, however often it rings while something else wai
     const next = await append(house, ['a'], nowMs)
     await invite(house, call, nowMs)
     await drop(house, BigInt(call))
-    // The oldest goes, so that what waits ends later.
+    // The oldest goes, so that the waiting ones end later.
     await settle(house, oldest)
     oldest = next
     await house.sweep(nowMs + 4 * RING_MS)

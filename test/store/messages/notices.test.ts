@@ -108,7 +108,7 @@ t.test(
   },
 )
 
-t.test('what is not pushed waits in the inbox alone', async t => {
+t.test('a notice without a push waits in the inbox alone', async t => {
   const { phone, silent, inboxOf, pushed, tell } = await open(t)
   await tell({ kind: 'profile_changed' })
   t.same([inboxOf(phone).length, inboxOf(silent).length, (await pushed()).length], [1, 1, 0])

@@ -99,7 +99,7 @@ t.test('the sender hears of a message once it is durable, and never of a rolled-
   t.same(added, ['mail'])
 })
 
-t.test('what is done is gone', async t => {
+t.test('a settled message is gone', async t => {
   const { outbox, add } = open(t)
   await add(0, mail('one@a.b'))
   await add(1, mail('two@a.b'))
@@ -108,7 +108,7 @@ t.test('what is done is gone', async t => {
   t.same(recipients(outbox, 'mail', 5), ['two@a.b'])
 })
 
-t.test('what is postponed comes later, and counts its tries', async t => {
+t.test('a postponed message comes later, and counts its tries', async t => {
   const { outbox, add, rowCount } = open(t)
   await add(0, mail('a@b.c'))
   const queue = outbox.queue('mail')
@@ -123,7 +123,7 @@ t.test('what is postponed comes later, and counts its tries', async t => {
   t.equal(rowCount(), 1)
 })
 
-t.test('a message that was done meanwhile is not postponed back into life', async t => {
+t.test('a message settled since is not postponed back into life', async t => {
   const { outbox, add } = open(t)
   await add(0, mail('a@b.c'))
   const queue = outbox.queue('mail')

@@ -12,7 +12,7 @@ const TLS = join(PROJECT_ROOT, 'test/support/tls')
 t.test('connections', { skip: skipWithoutPostgres }, async t => {
   const server = await startPostgres(t)
 
-  t.test('the URL decides on TLS, and whose certificate is trusted', async t => {
+  t.test('the URL decides on TLS, and on the trusted authority', async t => {
     const url = await server.newDatabase()
     const connections = async (wanted: string) => {
       const record = await openLedger(t, `${url}?${wanted}`)

@@ -27,7 +27,7 @@ class Told {
   #count = 0
   #waiting: { readonly count: number; readonly resolve: () => void } | undefined
 
-  /** Appends some changes and keeps what comes of it. Returns whether the lease goes on. */
+  /** Appends some changes and keeps the outcome. Returns whether the lease goes on. */
   async append(lease: WriteLease, last: number, count: number): Promise<boolean> {
     const bodies = Array.from({ length: count }, () => `body ${++this.#count}`)
     try {

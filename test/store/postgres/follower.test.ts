@@ -165,7 +165,7 @@ t.test('followers', sized({ skip: skipWithoutPostgres }), async t => {
     await until(({ holder, last }) => holder === undefined && last === 1)
   })
 
-  t.test('a follower whose changes are gone, or are other ones, starts anew', async t => {
+  t.test('a follower starts anew where its changes are gone or differ', async t => {
     const url = await server.newDatabase()
     const record = await openLedger(t, url, { changesKeptMs: 0 })
     const lease = await acquireNext(record)

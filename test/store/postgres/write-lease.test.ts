@@ -121,7 +121,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
     t.same(await one.head(), bytesOf('fourth'))
   })
 
-  t.test('an append of no change, out of turn or beside another one is a defect', async t => {
+  t.test('an append of no change, out of turn or beside a second append is a defect', async t => {
     const url = await server.newDatabase()
     const lease = await acquireNext(await openLedger(t, url))
     await t.rejects(lease.append(2, [bytesOf('a')]), /follows the last/)

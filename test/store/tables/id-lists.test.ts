@@ -81,7 +81,7 @@ t.test('a page goes on behind an entry that is gone', async t => {
   t.same(page, NEWEST_FIRST.slice(2, 4))
 })
 
-t.test('what is older than a time is neither read nor counted', async t => {
+t.test('entries older than a time are neither read nor counted', async t => {
   const { database, lists } = await openLists(t, ENTRIES)
   for (const [sinceMs, count] of [
     [5, 5],

@@ -50,7 +50,7 @@ class Inbox implements Actor<InboxMessage> {
     this.#isReading = true
     this.#mustReadAgain = false
     const { shelf, stage } = this.#inboxes
-    // Cleared before the read begins: what comes after its snapshot sets it again and tells.
+    // Cleared before the read begins: a message after its snapshot sets it again and wakes the actor.
     if (stage.bug !== 'lost wake-up') shelf.hasNews = false
     this.#context.tellOutcome(
       this.#inboxes.startRead(),

@@ -1,6 +1,6 @@
 /**
- * One seeded run of a small world of actors: registers that answer after their commit, calls with a ring timer,
- * inboxes woken by a flag. The seed decides who runs next, when writes and reads end, what fails, what throws and when
+ * One seeded run of a small world of actors: registers that answer after their commit, calls with a ring timer, inboxes
+ * woken by a flag. The seed decides who runs next, when writes and reads end, which of them fail, who throws and when
  * the clock ticks. Afterwards all is left to come to rest, and whatever an actor owes must have happened.
  */
 import { ActorTimer } from '../../../src/runtime/pending.ts'

@@ -13,7 +13,7 @@ export type PlantedBug =
 
 export type Action = () => void
 
-/** One kind of actor with what surrounds it. */
+/** One kind of actor with its surroundings. */
 export interface Part {
   /** Its possible next events, all equally likely. */
   actions(): Action[]
@@ -69,7 +69,7 @@ export class Stage {
   }
 
   async checkNothingLeft(): Promise<void> {
-    // The first finds all that is idle, the second what had to be asked again.
+    // The first finds all idle actors, the second those that had to be asked again.
     for (let i = 0; i < 2; i++) this.world.jump(120_000)
     const { liveActors, timersArmed, commitsUnderWay, outcomesUnderWay, asksOpen } = this.system.figures()
     const left = liveActors + timersArmed + commitsUnderWay + outcomesUnderWay + asksOpen

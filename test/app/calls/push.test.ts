@@ -1,8 +1,8 @@
 /** How a push is shown, by the vectors that the Kotlin package is tested by too. */
 
 import t from 'tap'
-import { isOfOtherDevice, judgePush, type PushMembers, pushMembers } from '../../src/app/push.ts'
-import { readVectors } from '../support/vectors.ts'
+import { isOfOtherDevice, judgePush, type PushMembers, pushMembers } from '../../../src/app/calls/push.ts'
+import { readVectors } from '../../support/vectors.ts'
 
 interface Vectors {
   readonly device_id: string
@@ -27,7 +27,7 @@ t.test('each push is shown as the vectors say', async t => {
   }
 })
 
-t.test('members of APNs become texts, without what stands beside them', async t => {
+t.test('members of APNs become texts, and members beside them are left out', async t => {
   const payload = { aps: { alert: 'x' }, isVideo: true, sentAt: 1_000, callId: '7', none: undefined }
   t.same(pushMembers(payload), { isVideo: 'true', sentAt: '1000', callId: '7' })
 })

@@ -1,8 +1,8 @@
 /** How a push is shown, judged by the server's time (docs/push.md). */
 
 import { sha256 } from '#primitives'
-import { type Invitation, ringsForMs } from './calls/ringing.ts'
-import type { Server } from './session/server.ts'
+import type { Server } from '../session/server.ts'
+import { type Invitation, ringsForMs } from './ringing.ts'
 
 /** `uuid` is CallKit's name of the call, the same for each push and message of it. */
 interface CallShown {

@@ -1,0 +1,35 @@
+/** The roles of a node's main process. One loop changes them (`node.ts`). */
+
+import type { WriterLink } from '../../fronts/writer-link.ts'
+import type { FrontDesks } from '../fronts/front-desks.ts'
+import type { Stopped } from '../process/stages.ts'
+import type { Writer } from '../writer/writer.ts'
+import type { CopyFollower } from './copy-follower.ts'
+import type { LeaseKeeper } from './lease-keeper.ts'
+
+export type NodeRole = FollowingNode | AcquiringNode | WritingNode | Stopped
+
+/** Keeps a copy of the ledger, for its fronts to answer from; another node writes. */
+export interface FollowingNode {
+  readonly kind: 'following node'
+  readonly follower: CopyFollower
+  /** To the node that writes. */
+  readonly link: WriterLink
+}
+
+/** No node writes, and this one tries to. */
+export interface AcquiringNode {
+  readonly kind: 'acquiring'
+  readonly follower: CopyFollower
+  readonly link: WriterLink
+  /** Undefined until it is this node's, and the copy has every change before it. */
+  readonly lease: LeaseKeeper | undefined
+}
+
+/** Holds the lease, and writes for all nodes. */
+export interface WritingNode {
+  readonly kind: 'writing node'
+  readonly lease: LeaseKeeper
+  readonly writer: Writer
+  readonly desks: FrontDesks
+}
