@@ -74,7 +74,7 @@ class SessionHouse {
 
   constructor(folder: string) {
     this.#database = LmdbStore.open(folder)
-    const expiries = new Expiries(this.#database)
+    const expiries = new Expiries()
     this.#sessions = new SessionStore({ database: this.#database, expiries, lifetimes: LIFETIMES })
   }
 
@@ -95,6 +95,8 @@ class SessionHouse {
       secrets: this.#secrets,
       lifetimes: LIFETIMES,
       sessions: this.#sessions,
+      markPairUsed: (sessionId, generation) =>
+        this.#database.change(change => this.#sessions.markPairUsed(change, sessionId, generation)),
       nowMs: Date.now,
     })
   }

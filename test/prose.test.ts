@@ -7,7 +7,7 @@ import t from 'tap'
 import { findProseHits, type ProseList } from './support/prose.ts'
 
 /** Lower them with each rewrite. */
-const HITS_MAX: Record<ProseList, number> = { first: 313, second: 167 }
+const HITS_MAX: Record<ProseList, number> = { first: 310, second: 167 }
 const FILES_SHOWN_MAX = 10
 
 for (const list of ['first', 'second'] as const) {

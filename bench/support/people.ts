@@ -22,6 +22,7 @@ import { developmentKeys } from '../../src/server/development/development-keys.t
 import { AccountStore } from '../../src/store/accounts/account-store.ts'
 import { SessionStore } from '../../src/store/accounts/session-store.ts'
 import { ContactStore } from '../../src/store/contacts/contact-store.ts'
+import { FriendRequestTable } from '../../src/store/contacts/friend-request-table.ts'
 import { ShareTokenStore } from '../../src/store/contacts/share-token-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
@@ -84,7 +85,7 @@ export class Town {
   private constructor(dataFolder: string, log: LogEngine) {
     this.#log = log
     const { database } = log
-    const expiries = new Expiries(database)
+    const expiries = new Expiries()
     this.#accounts = new AccountStore(database)
     this.#devices = new DeviceStore(database)
     this.#sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
@@ -92,12 +93,10 @@ export class Town {
     const { secret } = developmentKeys(dataFolder).keys
     const secrets = deriveSecrets(Buffer.from(secret, 'base64'))
     this.#contacts = new ContactStore({
-      database,
       expiries,
       deferredTasks: { define() {}, leave() {} },
       lists,
-      secrets,
-      randomBytes,
+      friendRequests: new FriendRequestTable({ database, expiries, secrets, randomBytes }, lists),
       displayNameOf: () => NAME,
       tell: () => undefined,
       missedCallsOf: () => 0,
@@ -107,6 +106,7 @@ export class Town {
       secrets,
       lifetimes: LIFETIMES,
       sessions: this.#sessions,
+      markPairUsed: async () => undefined,
       nowMs: () => this.#nowMs,
     })
   }

@@ -18,13 +18,14 @@ import type { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
 import type { LoginMethods } from '../store/accounts/login-methods.ts'
 import type { SessionStore } from '../store/accounts/session-store.ts'
 import type { CallHistoryStore } from '../store/calls/call-history-store.ts'
-import type { CallStore } from '../store/calls/call-store.ts'
+import type { CallReader, CallStore } from '../store/calls/call-store.ts'
 import type { AddressSearches } from '../store/contacts/address-searches.ts'
+import type { ContactReader } from '../store/contacts/contact-reader.ts'
 import type { ContactStore } from '../store/contacts/contact-store.ts'
 import type { ShareTokenStore } from '../store/contacts/share-token-store.ts'
 import type { DeviceListStore } from '../store/devices/device-list-store.ts'
 import type { DeviceStore } from '../store/devices/device-store.ts'
-import type { Store, View } from '../store/engine/store.ts'
+import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import type { WatchedCache } from '../store/engine/watched-cache.ts'
 import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
@@ -36,9 +37,11 @@ import type { Authentication, AuthenticationDeps, Requester } from './accounts/a
 import type { SocialIdentities } from './accounts/social-identities.ts'
 import type { RequestRates } from './table/request-rates.ts'
 
-/** The store as a read is given it: nothing can be changed. */
+/** Parts as a read is given them: nothing can be changed. */
 export interface Reading {
-  readonly database: Pick<Store, 'view'>
+  readonly database: Pick<ReadStore, 'view'>
+  readonly calls: CallReader
+  readonly contacts: ContactReader
 }
 
 /** Besides what authentication is given: secrets, lifetimes and the clock. */

@@ -32,8 +32,6 @@ export type ReadDeps = Reading &
     | 'accounts'
     | 'admit'
     | 'badgeOf'
-    | 'calls'
-    | 'contacts'
     | 'devices'
     | 'history'
     | 'idsAs'

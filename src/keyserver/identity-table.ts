@@ -7,7 +7,7 @@
 
 import { assert } from '../errors.ts'
 import { indexKey } from '../store/engine/keys.ts'
-import type { Store } from '../store/engine/store.ts'
+import type { ReadStore } from '../store/engine/store.ts'
 import type { Table } from '../store/engine/table.ts'
 
 export interface LoggedIdentity {
@@ -27,12 +27,12 @@ export interface PendingWrites {
 }
 
 export class IdentityTable {
-  readonly #store: Pick<Store, 'view'>
+  readonly #store: Pick<ReadStore, 'view'>
   readonly #table: Table<Uint8Array>
   // Blocks that are being written, which a read of the table would not see yet, and the partial last block.
   readonly #unwritten = new Map<number, Buffer>()
 
-  constructor(store: Pick<Store, 'view'>, table: Table<Uint8Array>) {
+  constructor(store: Pick<ReadStore, 'view'>, table: Table<Uint8Array>) {
     this.#store = store
     this.#table = table
   }

@@ -20,7 +20,7 @@ import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { KIND, NUMBER } from '../store/engine/key-parts.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
 import { bytes, count, object, type RowOf, text } from '../store/engine/row-form.ts'
-import type { Change, Store, View } from '../store/engine/store.ts'
+import type { Change, ReadStore, Store, View } from '../store/engine/store.ts'
 import { bytesTable, textKeyTable } from '../store/engine/table.ts'
 import { isOfLmdb } from '../store/engine/write-failure.ts'
 import { IdentityTable, type LoggedIdentity, type PendingWrites } from './identity-table.ts'
@@ -107,16 +107,17 @@ interface OpenTile {
   readonly bytes: Uint8Array
 }
 
-export class LogStore {
-  readonly #store: Store
+/** The tables as every process reads them. */
+export class LogReader {
+  protected identities: IdentityTable
+  protected lookup: LookupIndex
+  readonly #store: ReadStore
   readonly #interiors = new BoundedCache<number, TileInterior>(TILE_INTERIORS_MAX)
-  #identities: IdentityTable
-  #lookup: LookupIndex
 
-  constructor(store: Store) {
+  constructor(store: ReadStore) {
     this.#store = store
-    this.#identities = new IdentityTable(store, IDENTITIES)
-    this.#lookup = new LookupIndex(store, LOOKUP)
+    this.identities = new IdentityTable(store, IDENTITIES)
+    this.lookup = new LookupIndex(store, LOOKUP)
   }
 
   /** The maker of this store, or undefined for a new one. */
@@ -147,82 +148,9 @@ export class LogStore {
     return this.#store.view(view => view.get(HEAD, SHOWN)) !== undefined
   }
 
-  /** Resolves when the head, which has cosignatures and is about to be shown, will be shown after a crash too. */
-  async keepShown(head: LogHead): Promise<void> {
-    await this.#store.change(change => change.put(HEAD, SHOWN, head))
-  }
-
-  /** From here on each committed head is shown. */
-  async forgetShown(): Promise<void> {
-    if (!this.keepsShown) return
-    await this.#store.change(change => change.remove(HEAD, SHOWN))
-  }
-
-  /** Makes a new log in one change: its maker and its checkpoint of size 0. */
-  async create(maker: LogMaker, checkpoint: string): Promise<void> {
-    await this.#store.change(change => {
-      assert(readHead(change) === undefined, 'a log is made once')
-      change.put(MAKER, 'maker', maker)
-      change.put(HEAD, 'head', { treeSize: 0, checkpoint })
-    })
-  }
-
-  /** From here on the log is that of another key, which has signed the newest checkpoint, too. */
-  async changeMaker(maker: LogMaker): Promise<void> {
-    await this.#store.change(change => change.put(MAKER, 'maker', maker))
-  }
-
-  /**
-   * Drops what earlier, perhaps failed, batches left in memory and returns the right edge at the committed size.
-   * Throws `CHECKPOINT_INVALID` when the tables do not hold what a tree of that size needs, or hold more.
-   */
-  openTail(treeSize: number): TailBytes {
-    try {
-      this.#identities = new IdentityTable(this.#store, IDENTITIES)
-      const tail = readRightEdge(this.#storedLog, treeSize)
-      this.#lookup = new LookupIndex(this.#store, LOOKUP)
-      this.#refillLookup(treeSize)
-      return tail
-    } catch (error) {
-      if (!(error instanceof SignalError) || error.code === 'CHECKPOINT_INVALID') throw error
-      throw damaged(error.message, error)
-    }
-  }
-
-  /**
-   * Writes a batch in one change and resolves when it is durable. The change compares the committed size
-   * with the batch's first index before it writes anything, so a batch whose predecessor failed changes nothing.
-   */
-  async append(batch: LogBatch): Promise<void> {
-    const identities = this.#identities.add(batch.firstIndex, batch.entries)
-    const lookup = this.#lookup.add(
-      batch.firstIndex,
-      batch.entries.map(({ vrfHash }) => vrfHash),
-    )
-    await this.#store.change(change => {
-      const committedSize = readHead(change)?.treeSize
-      assert(
-        committedSize === batch.firstIndex,
-        `batch at ${batch.firstIndex} meets a tree of ${committedSize}`,
-      )
-      for (const { index, bytes } of batch.integration.bundles) change.put(BUNDLES, indexKey(index), bytes)
-      for (const { level, index, bytes } of batch.integration.tiles) {
-        change.put(TILES, tileKey(level, index), bytes)
-      }
-      for (const { key, value } of identities.writes) change.put(IDENTITIES, key, value)
-      for (const { key, value } of lookup.writes) change.put(LOOKUP, key, value)
-      change.put(HEAD, 'head', { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
-      for (const { alongside } of batch.entries) {
-        if (alongside !== undefined) writeAlongside(change, alongside)
-      }
-    })
-    identities.release()
-    lookup.release()
-  }
-
   /** Takes in what another process, which writes to the same tables, has appended by `treeSize`, once that is durable. */
   follow(treeSize: number): void {
-    this.#addToLookup(treeSize, ({ release }) => release())
+    this.addToLookup(treeSize, ({ release }) => release())
   }
 
   /** The first `width` hashes of a tile, 32 bytes each, until the next read. Throws `CHECKPOINT_INVALID`. */
@@ -246,12 +174,12 @@ export class LogStore {
    * The index holds 16 bytes of a hash, so the caller compares the entry.
    */
   newestIndex(vrfHash: Uint8Array): number | undefined {
-    return this.#lookup.newest(vrfHash)
+    return this.lookup.newest(vrfHash)
   }
 
   /** The identity behind a leaf, in batches being written too. */
   identity(index: number): LoggedIdentity | undefined {
-    return this.#identities.read(index)
+    return this.identities.read(index)
   }
 
   /** Hashes of complete subtrees within the committed tree (the `ReadHashes` of `log/tree.ts`); copies. */
@@ -294,6 +222,115 @@ export class LogStore {
     return bytes
   }
 
+  /**
+   * Adds entries that are in the bundles and not in the index. Departure from `parseEntry`: it looks only at each
+   * entry's hash, in memory reused for each bundle. Garbage of 65,000 entries would stay resident, 20 MB of it
+   * (`bench/startup.ts`).
+   */
+  protected addToLookup(treeSize: number, onAdded: (pending: PendingWrites) => void): void {
+    const hashes = Array.from({ length: TILE_WIDTH }, () => Buffer.allocUnsafe(VRF_HASH_BYTES))
+    while (this.lookup.nextIndex < treeSize) {
+      const firstIndex = this.lookup.nextIndex
+      const bundleIndex = Math.floor(firstIndex / TILE_WIDTH)
+      const width = tileWidth('entries', bundleIndex, treeSize)
+      // Views of a Buffer are Buffers.
+      const bundle = parseBundle(this.#readBundle(bundleIndex)) as Buffer[]
+      const entries = bundle.slice(firstIndex % TILE_WIDTH, width)
+      if (firstIndex + entries.length < Math.min(treeSize, (bundleIndex + 1) * TILE_WIDTH)) {
+        throw damaged(`entry bundle ${bundleIndex} ends before the tree`)
+      }
+      onAdded(
+        this.lookup.add(
+          firstIndex,
+          entries.map((entry, at) => readHash(entry, hashes[at]!)),
+        ),
+      )
+    }
+  }
+}
+
+/** The tables of the writer, and of who puts them right. */
+export class LogStore extends LogReader {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    super(store)
+    this.#store = store
+  }
+
+  /** Resolves when the head, which has cosignatures and is about to be shown, will be shown after a crash too. */
+  async keepShown(head: LogHead): Promise<void> {
+    await this.#store.change(change => change.put(HEAD, SHOWN, head))
+  }
+
+  /** From here on each committed head is shown. */
+  async forgetShown(): Promise<void> {
+    if (!this.keepsShown) return
+    await this.#store.change(change => change.remove(HEAD, SHOWN))
+  }
+
+  /** Makes a new log in one change: its maker and its checkpoint of size 0. */
+  async create(maker: LogMaker, checkpoint: string): Promise<void> {
+    await this.#store.change(change => {
+      assert(readHead(change) === undefined, 'a log is made once')
+      change.put(MAKER, 'maker', maker)
+      change.put(HEAD, 'head', { treeSize: 0, checkpoint })
+    })
+  }
+
+  /** From here on the log is that of another key, which has signed the newest checkpoint, too. */
+  async changeMaker(maker: LogMaker): Promise<void> {
+    await this.#store.change(change => change.put(MAKER, 'maker', maker))
+  }
+
+  /**
+   * Drops what earlier, perhaps failed, batches left in memory and returns the right edge at the committed size.
+   * Throws `CHECKPOINT_INVALID` when the tables do not hold what a tree of that size needs, or hold more.
+   */
+  openTail(treeSize: number): TailBytes {
+    try {
+      this.identities = new IdentityTable(this.#store, IDENTITIES)
+      const tail = readRightEdge(this.#storedLog, treeSize)
+      this.lookup = new LookupIndex(this.#store, LOOKUP)
+      this.#refillLookup(treeSize)
+      return tail
+    } catch (error) {
+      if (!(error instanceof SignalError) || error.code === 'CHECKPOINT_INVALID') throw error
+      throw damaged(error.message, error)
+    }
+  }
+
+  /**
+   * Writes a batch in one change and resolves when it is durable. The change compares the committed size
+   * with the batch's first index before it writes anything, so a batch whose predecessor failed changes nothing.
+   */
+  async append(batch: LogBatch): Promise<void> {
+    const identities = this.identities.add(batch.firstIndex, batch.entries)
+    const lookup = this.lookup.add(
+      batch.firstIndex,
+      batch.entries.map(({ vrfHash }) => vrfHash),
+    )
+    await this.#store.change(change => {
+      const committedSize = readHead(change)?.treeSize
+      assert(
+        committedSize === batch.firstIndex,
+        `batch at ${batch.firstIndex} meets a tree of ${committedSize}`,
+      )
+      for (const { index, bytes } of batch.integration.bundles) change.put(BUNDLES, indexKey(index), bytes)
+      for (const { level, index, bytes } of batch.integration.tiles) {
+        change.put(TILES, tileKey(level, index), bytes)
+      }
+      for (const { key, value } of identities.writes) change.put(IDENTITIES, key, value)
+      for (const { key, value } of lookup.writes) change.put(LOOKUP, key, value)
+      change.put(HEAD, 'head', { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
+      for (const { alongside } of batch.entries) {
+        if (alongside !== undefined) writeAlongside(change, alongside)
+      }
+    })
+    identities.release()
+    lookup.release()
+  }
+
   get #storedLog(): StoredLog {
     return {
       tile: (level, index) => this.#store.view(view => view.getVolatile(TILES, tileKey(level, index))),
@@ -305,37 +342,11 @@ export class LogStore {
 
   /** Adds again what the index kept in memory when the process ended. */
   #refillLookup(treeSize: number): void {
-    this.#addToLookup(treeSize, ({ writes }) => {
+    this.addToLookup(treeSize, ({ writes }) => {
       // The index's own rows were written with their batch, so there is nothing left to write.
       if (writes.length > 0) throw damaged('the lookup index lags behind the entries')
     })
-    if (this.#lookup.coveredSize !== treeSize) throw damaged('the lookup index is of another tree')
-  }
-
-  /**
-   * Adds entries that are in the bundles and not in the index. Departure from `parseEntry`: it looks only at each
-   * entry's hash, in memory reused for each bundle. Garbage of 65,000 entries would stay resident, 20 MB of it
-   * (`bench/startup.ts`).
-   */
-  #addToLookup(treeSize: number, onAdded: (pending: PendingWrites) => void): void {
-    const hashes = Array.from({ length: TILE_WIDTH }, () => Buffer.allocUnsafe(VRF_HASH_BYTES))
-    while (this.#lookup.nextIndex < treeSize) {
-      const firstIndex = this.#lookup.nextIndex
-      const bundleIndex = Math.floor(firstIndex / TILE_WIDTH)
-      const width = tileWidth('entries', bundleIndex, treeSize)
-      // Views of a Buffer are Buffers.
-      const bundle = parseBundle(this.#readBundle(bundleIndex)) as Buffer[]
-      const entries = bundle.slice(firstIndex % TILE_WIDTH, width)
-      if (firstIndex + entries.length < Math.min(treeSize, (bundleIndex + 1) * TILE_WIDTH)) {
-        throw damaged(`entry bundle ${bundleIndex} ends before the tree`)
-      }
-      onAdded(
-        this.#lookup.add(
-          firstIndex,
-          entries.map((entry, at) => readHash(entry, hashes[at]!)),
-        ),
-      )
-    }
+    if (this.lookup.coveredSize !== treeSize) throw damaged('the lookup index is of another tree')
   }
 }
 

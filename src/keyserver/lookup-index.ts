@@ -21,7 +21,7 @@ import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import { VRF_HASH_BYTES } from '../log/entry.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { indexKey } from '../store/engine/keys.ts'
-import type { Store, View } from '../store/engine/store.ts'
+import type { ReadStore, View } from '../store/engine/store.ts'
 import type { Table } from '../store/engine/table.ts'
 import type { PendingWrites } from './identity-table.ts'
 
@@ -30,7 +30,7 @@ import type { PendingWrites } from './identity-table.ts'
  * failed commit the object is thrown away and a new one made from the table.
  */
 export class LookupIndex {
-  readonly #store: Pick<Store, 'view'>
+  readonly #store: Pick<ReadStore, 'view'>
   readonly #table: Table<Uint8Array>
   readonly #nodeRowsMax: number
   readonly #entriesPerStep: number
@@ -47,7 +47,7 @@ export class LookupIndex {
    * opened with the same `entriesPerStep`.
    */
   constructor(
-    store: Pick<Store, 'view'>,
+    store: Pick<ReadStore, 'view'>,
     table: Table<Uint8Array>,
     { nodeRowsMax = NODE_ROWS_MAX, entriesPerStep = ENTRIES_PER_STEP } = {},
   ) {

@@ -13,7 +13,7 @@ import type { VerifierKey } from '../log/note.ts'
 import { type Tile, tileWidth } from '../log/tile.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { LoggedIdentity } from './identity-table.ts'
-import type { LogStore } from './log-store.ts'
+import type { LogReader } from './log-store.ts'
 
 /** A leaf that a lookup found, and who the lookup database says is behind it. */
 export interface LoggedKey {
@@ -30,14 +30,14 @@ export interface VerifiedHead extends LogHead {
 }
 
 export class PublishedLog {
-  readonly #store: LogStore
+  readonly #store: LogReader
   readonly #verifier: VerifierKey
   readonly #keys = new BoundedCache<number, LoggedKey>(LOOKUPS_KEPT_MAX)
   readonly #subscribers: (() => void)[] = []
   #head: LogHead | undefined
   #verified: { readonly from: LogHead; readonly head: VerifiedHead } | undefined
 
-  constructor(store: LogStore, verifier: VerifierKey) {
+  constructor(store: LogReader, verifier: VerifierKey) {
     this.#store = store
     this.#verifier = verifier
   }

@@ -5,19 +5,19 @@ import { landingRoutes } from '../api/contacts/landing.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import type { Features } from '../api/documents/meta.ts'
 import { READS } from '../api/operations.ts'
-import { operationRoutes } from '../api/table/operation-routes.ts'
+import { readRoutes } from '../api/table/operation-routes.ts'
 import type { RequestRates } from '../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { RoomTokens } from '../media/room-tokens.ts'
 import type { HttpRoute } from '../transport/route.ts'
-import type { Stores } from './application-stores.ts'
+import type { ReadStores } from './application-stores.ts'
 import type { ApplicationConfig } from './settings/application-config.ts'
 
 /** The parts of a serving process that the application API is made of. */
 export interface Serving {
   readonly config: ApplicationConfig
   readonly isDevelopment: boolean
-  readonly stores: Stores
+  readonly stores: ReadStores
   readonly authentication: Authentication
   /** Undefined where no rate counts, in development. */
   readonly requestRates: RequestRates | undefined
@@ -42,7 +42,7 @@ export interface Reads {
 
 export function openReads(serving: Serving): Reads {
   const { config, isDevelopment, stores } = serving
-  const routes = operationRoutes(READS, { ...serving, ...stores, idsAs: config.idsAs })
+  const routes = readRoutes(READS, { ...serving, ...stores, idsAs: config.idsAs })
   return {
     features: featuresOf(config),
     loginMethods: [

@@ -39,7 +39,7 @@ import { EVENTS } from '../schema/event.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
-import type { Stores } from './application-stores.ts'
+import type { ReadStores } from './application-stores.ts'
 import { type CallRooms, ROOM_DEADLINE_MS } from './call-rooms.ts'
 
 /** The presence of a user, by decimal id. */
@@ -54,7 +54,10 @@ export interface SpokenTo {
 
 export interface SignallingDeps {
   readonly system: Pick<ActorSystem, 'define'>
-  readonly stores: Pick<Stores, 'database' | 'deviceInbox' | 'accounts' | 'devices' | 'badgeOf' | 'userViews'>
+  readonly stores: Pick<
+    ReadStores,
+    'database' | 'deviceInbox' | 'accounts' | 'devices' | 'badgeOf' | 'userViews'
+  >
   readonly actors: SpokenTo
   readonly connections: LiveConnections
   /** See `StompConnectionDeps`. */

@@ -4,6 +4,9 @@ import t from 'tap'
 import type { ApiDeps } from '../../src/api/deps.ts'
 import { OPERATIONS, READS, type ReadDeps, WRITES, type WriteDeps } from '../../src/api/operations.ts'
 import { type Operation, operation, type Read, read } from '../../src/api/table/operation.ts'
+import { openReadStores, type ReadStores } from '../../src/server/application-stores.ts'
+import { FollowedStore } from '../../src/store/engine/followed-store.ts'
+import type { View } from '../../src/store/engine/store.ts'
 
 const RULES = {
   id: 'probe',
@@ -73,4 +76,30 @@ t.test('what needs the writer is no read by its type', async t => {
   ]
   const writes: readonly Operation<WriteDeps>[] = [looking, changing, ofLiveCalls, writing, committing]
   t.equal(writes.length, reads.length + 1)
+})
+
+t.test('the stores of a front have nothing to write with', async t => {
+  const writing = (stores: ReadStores) => [
+    // @ts-expect-error: a read store has no change
+    stores.database.change,
+    // @ts-expect-error: live calls are decided by the writer
+    stores.calls.apply,
+    // @ts-expect-error: and so are friend requests
+    stores.contacts.accept,
+    // @ts-expect-error: the writer sends mail and pushes
+    stores.outbox,
+    // @ts-expect-error: it fills the inboxes
+    stores.notices,
+    // @ts-expect-error: and it keeps replies
+    stores.idempotency,
+  ]
+  const database = new FollowedStore({ view: read => read({} as View), refresh() {}, openTables() {} }, 0)
+  const stores = openReadStores(database, () => ({ settle: async () => {}, markDelivered: async () => {} }), {
+    secret: Buffer.alloc(32, 7),
+    lifetimes: { accessS: 3_600, refreshS: 86_400, sessionS: 86_400 },
+    nowMs: () => 0,
+    randomBytes: length => new Uint8Array(length),
+    onFault: error => t.fail(`a fault: ${error}`),
+  })
+  t.same(new Set(writing(stores)), new Set([undefined]))
 })

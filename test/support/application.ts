@@ -13,8 +13,9 @@ import type { Device } from '../../src/domain/devices/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
 import { LANES, type OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
-import { openStores, type StoresDeps } from '../../src/server/application-stores.ts'
+import { openStores } from '../../src/server/application-stores.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
+import type { NoticesDeps } from '../../src/store/messages/notices.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { networkOf } from '../../src/transport/remote-address.ts'
 import type { HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
@@ -33,7 +34,7 @@ export interface WorldOptions {
   readonly secret?: number
   /** The database as the stores know it. */
   readonly around?: (database: LmdbStore) => LmdbStore
-  readonly isConnected?: StoresDeps['isConnected']
+  readonly isConnected?: NoticesDeps['isConnected']
 }
 
 /** Everything that operations are made from. `folder` may hold a store of an earlier world that was closed. */
@@ -51,13 +52,11 @@ export function worldOf(
   const { around = database => database, rates } = options
   const { randomBytes } = rehearsals
   const nowMs = rehearsals.clock(() => clock.nowMs())
-  const stores = openStores({
-    database: around(database),
+  const stores = openStores(around(database), options.isConnected ?? (() => false), {
     secret: Buffer.alloc(32, options.secret ?? 7),
     lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
     nowMs,
     randomBytes,
-    isConnected: options.isConnected ?? (() => false),
     onFault: error => {
       throw error
     },
@@ -88,7 +87,7 @@ export function worldOf(
     /** Moves the clock and ends expired rows. */
     async advance(ms: number): Promise<void> {
       clock.advance(ms)
-      while ((await expiries.sweep(clock.nowMs(), 500)) > 0);
+      while ((await expiries.sweep(database, clock.nowMs(), 500)) > 0);
     },
     /** Takes the messages in the outbox, oldest first. */
     async takeSent(): Promise<OutboxMessage[]> {

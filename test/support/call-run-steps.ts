@@ -179,7 +179,8 @@ function crash(run: Run): void {
 }
 
 function sweep(run: Run): void {
-  run.server.stores.expiries.sweep(run.nowMs(), 100).catch(() => undefined)
+  const { database, expiries } = run.server.stores
+  expiries.sweep(database, run.nowMs(), 100).catch(() => undefined)
 }
 
 function removeDevice(run: Run): void {

@@ -43,7 +43,7 @@ export type RunStores = ReturnType<typeof openRunStores>
 
 export function openRunStores({ database: memory, bug, draw, watch, ...rest }: RunStoresParts) {
   const database = memory
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const parts = { ...rest, database, expiries, secrets: SECRETS }
   const devices = new DeviceStore(database)
   const sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })

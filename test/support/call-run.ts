@@ -241,7 +241,7 @@ export class Run implements CallRun {
 
   async #passAndRest(ms: number): Promise<void> {
     this.pass(ms)
-    if (ms > 1_000) void this.server.stores.expiries.sweep(this.nowMs(), 100)
+    if (ms > 1_000) void this.server.stores.expiries.sweep(this.database, this.nowMs(), 100)
     await this.rest()
   }
 

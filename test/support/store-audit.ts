@@ -49,7 +49,7 @@ class Auditor {
   readonly #faults: string[] = []
 
   constructor(database: LmdbStore, secrets: ReturnType<typeof deriveSecrets>) {
-    const base = { database, secrets, expiries: new Expiries(database), randomBytes: never, onNews: never }
+    const base = { database, secrets, expiries: new Expiries(), randomBytes: never, onNews: never }
     this.#database = database
     this.#inbox = new InboxStore(base)
     this.#calls = new CallStore({

@@ -112,7 +112,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
   const connections = new LiveConnections()
   const inbox = new InboxStore({
     database,
-    expiries: new Expiries(database),
+    expiries: new Expiries(),
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
   })

@@ -191,7 +191,7 @@ export class TestRooms {
       this.clock.advance(Math.min(left, STEP_MS))
       await this.rest()
     }
-    await this.world.expiries.sweep(this.clock.nowMs(), 500)
+    await this.world.expiries.sweep(this.world.database, this.clock.nowMs(), 500)
   }
 
   /** The same server after its process was killed and was away for so long. */

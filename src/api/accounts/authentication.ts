@@ -18,7 +18,7 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { TOKENS_KEPT_MAX } from '../../limits.ts'
-import { sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
+import { type SessionStore, sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 
@@ -48,10 +48,9 @@ export interface AuthenticationDeps {
   readonly nowMs: () => number
   /** Told of each request of a device. */
   readonly onSeen?: (userId: UserId, deviceId: DeviceId) => void
-  readonly sessions: {
-    current(name: string): Session | undefined
-    markPairUsed(sessionId: Uint8Array, generation: number): Promise<void>
-  }
+  readonly sessions: Pick<SessionStore, 'current'>
+  /** Has it noted that a request has carried an access token of this generation. */
+  readonly markPairUsed: (sessionId: Uint8Array, generation: number) => Promise<void>
 }
 
 /** A token that was found genuine, as it is remembered. */
@@ -139,7 +138,7 @@ export class Authentication {
 
   #markPairUsed({ sessionName, generation }: GenuineToken): void {
     // Lost in a crash, the previous refresh token stays good a little longer; a failed disk is told by other writes.
-    this.#deps.sessions.markPairUsed(sessionIdOf(sessionName), generation).catch(() => undefined)
+    this.#deps.markPairUsed(sessionIdOf(sessionName), generation).catch(() => undefined)
   }
 }
 

@@ -66,7 +66,7 @@ export const listLoginMethods = read({
   access: 'session',
   replies: { 200: LoginMethodList },
   codes: [],
-  handle: ({ accounts, database }: Pick<ApiDeps, 'accounts'> & Reading, { requester }) => ({
+  handle: ({ accounts, database }: Pick<ApiDeps, 'accounts'> & Pick<Reading, 'database'>, { requester }) => ({
     status: 200,
     body: database.view(view => listOf(view, accounts, requester.userId)),
   }),

@@ -25,7 +25,8 @@ export const USER_VIEW_TABLES = [
   { name: 'call-history-figures' },
 ]
 
-type Deps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices' | 'idsAs' | 'userViews'> & Reading
+type Deps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices' | 'idsAs' | 'userViews'> &
+  Pick<Reading, 'database'>
 
 export const getUser = read({
   id: 'getUser',

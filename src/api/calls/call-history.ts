@@ -22,7 +22,7 @@ export const listCallHistory = readWithQuery(PageQuery, {
   replies: { 200: HistoryPage },
   codes: [],
   handle: (
-    { database, history }: Pick<ApiDeps, 'history'> & Reading,
+    { database, history }: Pick<ApiDeps, 'history'> & Pick<Reading, 'database'>,
     { requester: { userId }, query, nowMs },
   ) => {
     const { limit, after } = rangeOf(query)

@@ -18,7 +18,7 @@ import type { ApiDeps, Reading } from '../deps.ts'
 import { type Operation, read, readWithQuery } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-type Deps = Pick<ApiDeps, 'admit' | 'calls'> & Reading
+type Deps = Pick<ApiDeps, 'admit'> & Pick<Reading, 'calls' | 'database'>
 
 const VIEW = { method: 'GET', tag: 'calls', access: 'device' } as const
 

@@ -301,7 +301,10 @@ export const listRequests = readWithQuery(RequestsQuery, {
   access: 'session',
   replies: { 200: RequestPage },
   codes: [],
-  handle: (deps: Pick<ApiDeps, 'accounts' | 'contacts'> & Reading, { requester: { userId }, query, nowMs }) =>
+  handle: (
+    deps: Pick<ApiDeps, 'accounts'> & Pick<Reading, 'contacts' | 'database'>,
+    { requester: { userId }, query, nowMs },
+  ) =>
     deps.database.view(view => {
       const { direction = 'incoming' } = query
       const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })

@@ -112,7 +112,7 @@ export const listShareTokens = readWithQuery(PageQuery, {
   replies: { 200: ShareTokenPage },
   codes: [],
   handle: (
-    { database, shareTokens }: Pick<ApiDeps, 'shareTokens'> & Reading,
+    { database, shareTokens }: Pick<ApiDeps, 'shareTokens'> & Pick<Reading, 'database'>,
     { requester: { userId }, query, nowMs },
   ) => {
     const found = database.view(view => shareTokens.readLive(view, userId, rangeOf(query), nowMs))
@@ -148,7 +148,7 @@ export const drawShareToken = read({
   replies: { 200: QrImage },
   codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
   handle: (
-    deps: Pick<ApiDeps, 'publicUrl' | 'shareTokens'> & Reading,
+    deps: Pick<ApiDeps, 'publicUrl' | 'shareTokens'> & Pick<Reading, 'database'>,
     { requester: { userId }, params, nowMs },
   ) => {
     const { database, shareTokens } = deps

@@ -146,7 +146,7 @@ export const listDevices = read({
   replies: { 200: DeviceList },
   codes: [],
   handle: (
-    { database, devices }: Pick<ApiDeps, 'devices'> & Reading,
+    { database, devices }: Pick<ApiDeps, 'devices'> & Pick<Reading, 'database'>,
     { requester: { userId, deviceId } },
   ) => {
     const active = database.view(view => devices.activeDevicesOf(view, userId))

@@ -12,20 +12,30 @@ import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.t
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import { Idempotence } from './idempotence.ts'
-import type { Operation, OperationForm, OperationRequest, RateRule, Reply } from './operation.ts'
+import type {
+  Operation,
+  OperationForm,
+  OperationRequest,
+  RateRule,
+  Read,
+  ReadRequest,
+  Reply,
+} from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
 
-type Deps = Pick<
-  ApiDeps,
-  | 'authentication'
-  | 'database'
-  | 'idempotency'
-  | 'idsAs'
-  | 'isDevelopment'
-  | 'nowMs'
-  | 'onRequester'
-  | 'requestRates'
->
+type ReadDeps = Pick<ApiDeps, 'authentication' | 'idsAs' | 'nowMs' | 'onRequester' | 'requestRates'>
+type Deps = ReadDeps & Pick<ApiDeps, 'database' | 'idempotency' | 'isDevelopment'>
+
+/** The routes of reads, for a process that may have nothing to write with. */
+export function readRoutes<Given extends ReadDeps>(
+  reads: readonly Read<NoInfer<Given>>[],
+  deps: Given,
+): readonly HttpRoute[] {
+  return reads.map(read => {
+    const runner = new ReadRunner(read, deps)
+    return { ...routeHead(read), handle: request => runner.run(request) }
+  })
+}
 
 /** The routes of the operations, for a process that has what they need. */
 export function operationRoutes<Given extends Deps>(
@@ -56,50 +66,51 @@ function headersOf({ method, readsIfMatch = false }: OperationForm): readonly st
   return readsIfMatch ? [...HEADERS, 'if-match'] : HEADERS
 }
 
-class OperationRunner<Given extends Deps> {
-  readonly #operation: Operation<Given>
-  readonly #deps: Given
-  readonly #bodyReader: BodyReader<NonNullable<OperationForm['bodySchema']>> | undefined
+/** The steps that a read has in common with any other operation. */
+class RequestSteps {
+  readonly #operation: OperationForm
+  readonly #deps: ReadDeps
   readonly #queryReader: QueryReader<NonNullable<OperationForm['querySchema']>> | undefined
-  readonly #idempotence: Idempotence
 
-  constructor(operation: Operation<Given>, deps: Given) {
+  constructor(operation: OperationForm, deps: ReadDeps) {
     this.#operation = operation
     this.#deps = deps
-    this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
     this.#queryReader = operation.querySchema && new QueryReader(operation.querySchema)
-    this.#idempotence = new Idempotence(operation, deps, body => this.#bodyText(body))
   }
 
-  run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+  protected requesterOf(request: HttpRequest): Requester | undefined {
     const requester = this.#authenticate(request.header('authorization'))
-    const { isDevelopment, onRequester, requestRates } = this.#deps
+    const { onRequester, requestRates } = this.#deps
     if (onRequester !== undefined && requester !== undefined) onRequester(request, requester)
     // First, so that what it refuses uses up nothing scarcer.
     if (requester !== undefined) requestRates?.take('authenticated', 'user', `${requester.userId}`)
-    // Now, since the body's memory may be gone when the handler comes to its commit.
-    const idempotent = this.#idempotence.requestOf(request, requester)
-    // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
-    const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
-    if (kept === undefined) this.#count(request, requester)
-    const body = this.#readBody(request)
-    const unknownFields = isDevelopment ? this.#unknownFields(body) : ''
-    if (kept !== undefined) return this.#answer(kept, unknownFields)
-    const checked = {
-      requester,
-      body,
-      query: this.#queryReader?.read(request.query),
-      idempotent,
-      nowMs: this.#deps.nowMs(),
+    return requester
+  }
+
+  /** Against the operation's own rates. */
+  protected count(request: HttpRequest, requester: Requester | undefined): void {
+    const { rates = [] } = this.#operation
+    for (const { name, by } of rates) {
+      this.#deps.requestRates?.take(name, by, countedKey(by, request, requester))
     }
-    const { handle, isCommittedElsewhere } = this.#operation
-    const checkedRequest = new CheckedRequest(request, checked, this.#idempotence)
-    const reply = isCommittedElsewhere
-      ? this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checkedRequest))
-      : handle(this.#deps, checkedRequest)
-    return reply instanceof Promise
-      ? reply.then(late => this.#answer(late, unknownFields))
-      : this.#answer(reply, unknownFields)
+  }
+
+  protected readQuery({ query }: HttpRequest): unknown {
+    return this.#queryReader?.read(query)
+  }
+
+  protected answer({ status, body, contentType = JSON_TYPE }: Reply, unknownFields = ''): HttpAnswer {
+    return {
+      status,
+      contentType,
+      body: body === undefined ? '' : body instanceof Uint8Array ? body : this.bodyText(body),
+      noStore: true,
+      headers: unknownFields === '' ? undefined : [['X-Unknown-Fields', unknownFields]],
+    }
+  }
+
+  protected bodyText(body: object | string): string {
+    return typeof body === 'string' ? body : formatJson(body, this.#deps.idsAs)
   }
 
   #authenticate(authorization: string): Requester | undefined {
@@ -113,13 +124,65 @@ class OperationRunner<Given extends Deps> {
     }
     return requester
   }
+}
 
-  /** Against the operation's own rates. */
-  #count(request: HttpRequest, requester: Requester | undefined): void {
-    const { rates = [] } = this.#operation
-    for (const { name, by } of rates) {
-      this.#deps.requestRates?.take(name, by, countedKey(by, request, requester))
+class ReadRunner<Given extends ReadDeps> extends RequestSteps {
+  readonly #read: Read<Given>
+  readonly #deps: Given
+
+  constructor(read: Read<Given>, deps: Given) {
+    super(read, deps)
+    this.#read = read
+    this.#deps = deps
+  }
+
+  run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    const requester = this.requesterOf(request)
+    this.count(request, requester)
+    const checked = { requester, body: undefined, query: this.readQuery(request), nowMs: this.#deps.nowMs() }
+    const reply = this.#read.handle(this.#deps, new CheckedRead(request, checked))
+    return reply instanceof Promise ? reply.then(late => this.answer(late)) : this.answer(reply)
+  }
+}
+
+class OperationRunner<Given extends Deps> extends RequestSteps {
+  readonly #operation: Operation<Given>
+  readonly #deps: Given
+  readonly #bodyReader: BodyReader<NonNullable<OperationForm['bodySchema']>> | undefined
+  readonly #idempotence: Idempotence
+
+  constructor(operation: Operation<Given>, deps: Given) {
+    super(operation, deps)
+    this.#operation = operation
+    this.#deps = deps
+    this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
+    this.#idempotence = new Idempotence(operation, deps, body => this.bodyText(body))
+  }
+
+  run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    const requester = this.requesterOf(request)
+    // Now, since the body's memory may be gone when the handler comes to its commit.
+    const idempotent = this.#idempotence.requestOf(request, requester)
+    // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
+    const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
+    if (kept === undefined) this.count(request, requester)
+    const body = this.#readBody(request)
+    const unknownFields = this.#deps.isDevelopment ? this.#unknownFields(body) : ''
+    if (kept !== undefined) return this.answer(kept, unknownFields)
+    const checked = {
+      requester,
+      body,
+      query: this.readQuery(request),
+      nowMs: this.#deps.nowMs(),
     }
+    const { handle, isCommittedElsewhere } = this.#operation
+    const checkedRequest = new CheckedRequest(request, checked, idempotent, this.#idempotence)
+    const reply = isCommittedElsewhere
+      ? this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checkedRequest))
+      : handle(this.#deps, checkedRequest)
+    return reply instanceof Promise
+      ? reply.then(late => this.answer(late, unknownFields))
+      : this.answer(reply, unknownFields)
   }
 
   #readBody({ body, contentType }: HttpRequest): unknown {
@@ -136,20 +199,6 @@ class OperationRunner<Given extends Deps> {
     const pointers = unknownMembers(schema, body).join(', ')
     return pointers.slice(0, UNKNOWN_FIELDS_CHARS_MAX).replace(/[^\x20-\x7e]/g, '?')
   }
-
-  #answer({ status, body, contentType = JSON_TYPE }: Reply, unknownFields: string): HttpAnswer {
-    return {
-      status,
-      contentType,
-      body: body === undefined ? '' : body instanceof Uint8Array ? body : this.#bodyText(body),
-      noStore: true,
-      headers: unknownFields === '' ? undefined : [['X-Unknown-Fields', unknownFields]],
-    }
-  }
-
-  #bodyText(body: object | string): string {
-    return typeof body === 'string' ? body : formatJson(body, this.#deps.idsAs)
-  }
 }
 
 /** The findings of the checks before the handler. */
@@ -157,7 +206,6 @@ interface RequestChecks {
   readonly requester: Requester | undefined
   readonly body: unknown
   readonly query: unknown
-  readonly idempotent: IdempotentRequest | undefined
   readonly nowMs: number
 }
 
@@ -166,15 +214,13 @@ interface RequestChecks {
  * with all of it: most handlers look at little, and copies, closures and accessors made for each request cost a tenth of a
  * `GET user` (`bench/user.ts`).
  */
-class CheckedRequest implements OperationRequest<unknown, unknown, 'session'> {
-  readonly #request: HttpRequest
+class CheckedRead implements ReadRequest<unknown, unknown, 'session'> {
+  protected readonly request: HttpRequest
   readonly #checked: RequestChecks
-  readonly #idempotence: Idempotence
 
-  constructor(request: HttpRequest, checked: RequestChecks, idempotence: Idempotence) {
-    this.#request = request
+  constructor(request: HttpRequest, checked: RequestChecks) {
+    this.request = request
     this.#checked = checked
-    this.#idempotence = idempotence
   }
 
   get body(): unknown {
@@ -186,7 +232,7 @@ class CheckedRequest implements OperationRequest<unknown, unknown, 'session'> {
   }
 
   get params(): readonly string[] {
-    return this.#request.params
+    return this.request.params
   }
 
   /** Undefined where the operation's access allows it. */
@@ -195,40 +241,51 @@ class CheckedRequest implements OperationRequest<unknown, unknown, 'session'> {
   }
 
   get requestId(): string {
-    return this.#request.requestId
-  }
-
-  get acceptLanguage(): string {
-    return this.#request.header('accept-language').slice(0, HEADER_CHARS_MAX)
-  }
-
-  get userAgent(): string {
-    return this.#request.header('user-agent').slice(0, HEADER_CHARS_MAX)
-  }
-
-  get idempotencyKey(): string | undefined {
-    return this.#request.header('idempotency-key') || undefined
-  }
-
-  get ifMatch(): string {
-    return this.#request.header('if-match').slice(0, HEADER_CHARS_MAX)
+    return this.request.requestId
   }
 
   get network(): string {
-    return this.#request.network
+    return this.request.network
   }
 
   get nowMs(): number {
     return this.#checked.nowMs
   }
+}
 
-  get commit(): OperationRequest<unknown, unknown, 'session'>['commit'] {
-    const { idempotent, nowMs } = this.#checked
-    return write => this.#idempotence.commit(write, idempotent, nowMs)
+class CheckedRequest extends CheckedRead implements OperationRequest<unknown, unknown, 'session'> {
+  readonly idempotent: IdempotentRequest | undefined
+  readonly #idempotence: Idempotence
+
+  constructor(
+    request: HttpRequest,
+    checked: RequestChecks,
+    idempotent: IdempotentRequest | undefined,
+    idempotence: Idempotence,
+  ) {
+    super(request, checked)
+    this.idempotent = idempotent
+    this.#idempotence = idempotence
   }
 
-  get idempotent(): IdempotentRequest | undefined {
-    return this.#checked.idempotent
+  get acceptLanguage(): string {
+    return this.request.header('accept-language').slice(0, HEADER_CHARS_MAX)
+  }
+
+  get userAgent(): string {
+    return this.request.header('user-agent').slice(0, HEADER_CHARS_MAX)
+  }
+
+  get idempotencyKey(): string | undefined {
+    return this.request.header('idempotency-key') || undefined
+  }
+
+  get ifMatch(): string {
+    return this.request.header('if-match').slice(0, HEADER_CHARS_MAX)
+  }
+
+  get commit(): OperationRequest<unknown, unknown, 'session'>['commit'] {
+    return write => this.#idempotence.commit(write, this.idempotent, this.nowMs)
   }
 }
 

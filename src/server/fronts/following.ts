@@ -4,7 +4,7 @@ import type { Link } from '../../fronts/link/link.ts'
 import { type MessageToFront, type MessageToWriter, NODE_LOST_MS } from '../../fronts/messages.ts'
 import { ReadLease } from '../../fronts/read-lease.ts'
 import { ShownLog } from '../../fronts/shown-log.ts'
-import { LogStore } from '../../keyserver/log-store.ts'
+import { LogReader } from '../../keyserver/log-store.ts'
 import { PublishedLog } from '../../keyserver/published-log.ts'
 import { VrfPool } from '../../keyserver/vrf/vrf-pool.ts'
 import { VRF_JOBS_WAITING_MAX } from '../../limits.ts'
@@ -30,9 +30,9 @@ export class Following {
   constructor({ config, world, onFault }: Process, parent: Link, { lastChange, head }: Welcome) {
     this.#database = LmdbStore.openReadOnly(config.dataFolder)
     this.store = new FollowedStore(this.#database, lastChange, inboxNewsOf, onFault)
-    const logStore = new LogStore(this.store)
+    const logReader = new LogReader(this.store)
     const keys = readKeys(config)
-    const published = new PublishedLog(logStore, keys.signer)
+    const published = new PublishedLog(logReader, keys.signer)
     const vrf = new VrfPool({
       secret: keys.vrfSecret,
       threads: Math.max(1, Math.floor(config.log.vrfThreads / Math.max(1, config.fronts))),
@@ -46,7 +46,7 @@ export class Following {
     const shown = {
       size: () => published.size,
       show(head: Welcome['head']) {
-        logStore.follow(head.treeSize)
+        logReader.follow(head.treeSize)
         published.publish(head)
       },
       lease: this.readLease,

@@ -121,7 +121,7 @@ export class FrontDesks {
           front.sendSoon({ kind: 'read-lease', askedAtMs: message.askedAtMs })
         return
       case 'pair-used':
-        void stores.sessions.markPairUsed(message.sessionId, message.generation).catch(() => undefined)
+        void stores.markPairUsed(message.sessionId, message.generation).catch(() => undefined)
         return
       default:
         throw new SignalError('MALFORMED', 'a front says what it may')

@@ -27,11 +27,10 @@ import { observe, observeConnections } from '../../operations/figures.ts'
 import { createLogger, type Logger } from '../../operations/log.ts'
 import { realWorld } from '../../runtime/clock.ts'
 import { ActorSystem } from '../../runtime/system.ts'
-import type { HttpServer } from '../../transport/http.ts'
 import { Newcomers } from '../../transport/newcomers.ts'
 import { OpenConnections } from '../../transport/open-connections.ts'
 import { alsoOnLoopback, ownUrlOf } from '../addresses.ts'
-import { openStores } from '../application-stores.ts'
+import { openReadStores } from '../application-stores.ts'
 import { publicRoutes, publicServer } from '../listeners.ts'
 import { endByFault } from '../process/end-process.ts'
 import { assertOwnBinaries, Process } from '../process/process.ts'
@@ -39,6 +38,7 @@ import { pooledRandomBytes } from '../process/random-pool.ts'
 import { type Stops, stopInStages } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf, openReads } from '../reads.ts'
+import type { FrontRole } from '../role.ts'
 import type { Config } from '../settings/config.ts'
 import { actorsOfFront, Signalling } from '../signalling.ts'
 import { Following, type Welcome } from './following.ts'
@@ -144,7 +144,10 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   })
   observe(metrics, system, log.vrf)
   observeConnections(metrics, connections, newcomers)
-  const front = new Front({ context, system, parent, following, news, signalling, connections, http })
+  const front = new Front({
+    kind: 'front',
+    ...{ context, system, parent, following, news, signalling, connections, http },
+  })
   system.define(
     frontKind(
       () => metrics.text(),
@@ -166,19 +169,15 @@ function sharedParts(
   const { application, isDevelopment, rateLimits } = config
   const { nowMs, monotonicMs } = world
   const randomBytes = pooledRandomBytes
-  const stores = openStores({
-    database: store,
+  const stores = openReadStores(store, () => writer.inboxWrites, {
     secret: log.keys.secret,
     lifetimes: application.lifetimes,
     nowMs,
     randomBytes,
-    isConnected: () => false,
     onFault,
-    inboxWrites: writer.inboxWrites,
   })
   const { onSeen, markPairUsed } = writer
-  const sessions = { current: (name: string) => stores.sessions.current(name), markPairUsed }
-  const authentication = new Authentication({ ...stores, nowMs, onSeen, sessions })
+  const authentication = new Authentication({ ...stores, nowMs, onSeen, markPairUsed })
   return {
     config: application,
     ...{
@@ -199,30 +198,19 @@ function sharedParts(
   }
 }
 
-interface FrontDeps {
-  readonly context: Process
-  readonly system: ActorSystem
-  readonly parent: Link
-  readonly following: Following
-  readonly news: WriterNews
-  readonly signalling: Signalling
-  readonly connections: OpenConnections
-  readonly http: HttpServer
-}
-
 class Front {
-  readonly #deps: FrontDeps
+  readonly #role: FrontRole
 
-  constructor(deps: FrontDeps) {
-    this.#deps = deps
+  constructor(role: FrontRole) {
+    this.#role = role
   }
 
   onMessage(message: ParentMessage): void {
-    this.#deps.news.onParent(message)
+    this.#role.news.onParent(message)
   }
 
   async listen(port: number): Promise<void> {
-    const { context, parent, following, http } = this.#deps
+    const { context, parent, following, http } = this.#role
     assertOwnBinaries(context.config)
     await following.log.vrf.ready
     await alsoOnLoopback(context.config, http).listen(context.config.http.host, port)
@@ -231,7 +219,7 @@ class Front {
   }
 
   async stop(): Promise<void> {
-    const { context, news, parent } = this.#deps
+    const { context, news, parent } = this.#role
     if (context.phase === 'stopping') return
     context.stopping()
     await stopInStages(
@@ -244,7 +232,7 @@ class Front {
   }
 
   get #stops(): Stops {
-    const { context, system, following, news, signalling, connections, http } = this.#deps
+    const { context, system, following, news, signalling, connections, http } = this.#role
     return {
       listening: () => http.stopListening(),
       clients() {

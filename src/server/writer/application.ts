@@ -5,6 +5,7 @@ import { Authentication } from '../../api/accounts/authentication.ts'
 import type { ApiDeps } from '../../api/deps.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import { lasts } from '../../domain/accounts/session.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
@@ -78,13 +79,12 @@ function openLive(
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
-  const stores = openStores({
-    database,
+  const isConnected = (userId: UserId, deviceId: DeviceId) => liveConnections.isConnected(userId, deviceId)
+  const stores = openStores(database, isConnected, {
     secret: keys.secret,
     lifetimes,
     nowMs,
     randomBytes,
-    isConnected: (userId, deviceId) => liveConnections.isConnected(userId, deviceId),
     onFault: error => onFault(error),
   })
   const admit = admitOf(config.application)

@@ -34,9 +34,11 @@ import { LoginMethods } from '../../store/accounts/login-methods.ts'
 import { SmsBudget } from '../../store/accounts/sms-budget.ts'
 import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
+import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
 
 export interface WriterServing extends Serving {
+  readonly stores: Stores
   /** The host of a relay on this machine, for development; loopback by default. */
   readonly relayHost?: string | undefined
   /** Undefined where no rate counts, in development. */
@@ -86,7 +88,7 @@ function openWrites(serving: WriterServing): Writes {
     delivery: openDelivery(serving, senders),
     registration: deps.registration,
     lists: deps.lists,
-    expire: countMax => stores.expiries.sweep(nowMs(), countMax),
+    expire: countMax => stores.expiries.sweep(stores.database, nowMs(), countMax),
     sweep: () => serving.requestRates?.sweep(),
     close: senders.close,
   }
@@ -136,9 +138,10 @@ function openDelivery(serving: WriterServing, senders: Senders): Delivery {
         .find(device => device.deviceId === deviceId),
     badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
-    dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
+    dropToken: (userId, deviceId, token, beforeMs) =>
+      database.change(change => devices.dropToken(change, { userId, deviceId }, token, beforeMs)),
     setApnsEnvironment: (userId, deviceId, environment) =>
-      devices.setApnsEnvironment(userId, deviceId, environment),
+      database.change(change => devices.setApnsEnvironment(change, { userId, deviceId }, environment)),
     ...(onRendered === undefined ? {} : { onRendered }),
   })
 }

@@ -5,14 +5,14 @@ import type { UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { idsKey, textKey, userInKey } from '../engine/keys.ts'
-import type { Change, Store, View } from '../engine/store.ts'
+import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import { LOGIN_METHOD_OWNERS, LOGIN_METHODS, type MethodOwner, USERS } from './account-tables.ts'
 
 export class AccountStore {
   readonly #displayNames: WatchedCache<UserId, string>
 
-  constructor(database: Pick<Store, 'watch'>) {
+  constructor(database: Pick<ReadStore, 'watch'>) {
     this.#displayNames = new WatchedCache(database, [USERS], userInKey, PEOPLE_KEPT_MAX)
   }
 

@@ -6,18 +6,18 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SESSIONS_KEPT_MAX } from '../../limits.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, rangeOf } from '../engine/keys.ts'
-import type { Change, Store, View } from '../engine/store.ts'
+import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import { SESSIONS, SESSIONS_BY_USER } from './account-tables.ts'
 
 export interface SessionTables {
-  readonly database: Store
+  readonly database: ReadStore
   readonly expiries: Expiries
   readonly lifetimes: TokenLifetimes
 }
 
 export class SessionStore {
-  readonly #database: Store
+  readonly #database: ReadStore
   readonly #expiries: Expiries
   readonly #lifetimes: TokenLifetimes
   /** Sessions that `current` has read, by `sessionName`. */
@@ -92,13 +92,11 @@ export class SessionStore {
     if (reason !== 'device_removed') this.#sayEnded(change, session, sessionId)
   }
 
-  /** Notes that a request has carried an access token of this generation; nobody waits for it. */
-  markPairUsed(sessionId: Uint8Array, generation: number): Promise<void> {
-    return this.#database.change(change => {
-      const session = this.read(change, sessionId)
-      if (session === undefined || session.generation !== generation || session.isPairUsed) return
-      this.put(change, sessionId, { ...session, isPairUsed: true })
-    })
+  /** Notes that a request has carried an access token of this generation. */
+  markPairUsed(change: Change, sessionId: Uint8Array, generation: number): void {
+    const session = this.read(change, sessionId)
+    if (session === undefined || session.generation !== generation || session.isPairUsed) return
+    this.put(change, sessionId, { ...session, isPairUsed: true })
   }
 
   #sayEnded(change: Change, { userId }: Session, sessionId: Uint8Array): void {

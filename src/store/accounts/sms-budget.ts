@@ -22,7 +22,7 @@ import {
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import type { Change, Store, View } from '../engine/store.ts'
+import type { Change, ReadStore, View } from '../engine/store.ts'
 import { SMS_DIAL_CODES, SMS_TALLIES } from './code-tables.ts'
 
 /** A message that is to be paid for: to whom, and who asks for it. */
@@ -41,7 +41,7 @@ export class SmsBudget {
   readonly #stoppedUntilMs = new BoundedCache<string, number>(STOPS_KEPT_MAX)
 
   constructor(
-    database: Pick<Store, 'subscribe'>,
+    database: Pick<ReadStore, 'subscribe'>,
     expiries: Expiries,
     budgets: SmsBudgets,
     onStopped: (stop: SmsStop) => void,

@@ -16,10 +16,10 @@ import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceListStore } from '../devices/device-list-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
-import type { Store, View } from '../engine/store.ts'
+import type { ReadStore, View } from '../engine/store.ts'
 
 export interface CallFactsDeps {
-  readonly database: Pick<Store, 'view'>
+  readonly database: Pick<ReadStore, 'view'>
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly deviceLists: Pick<DeviceListStore, 'newest'>

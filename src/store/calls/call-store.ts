@@ -14,7 +14,7 @@ import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { callInKey, idsKey } from '../engine/keys.ts'
-import type { Change, View } from '../engine/store.ts'
+import type { Change, Store, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
@@ -25,6 +25,7 @@ import type { CallHistoryStore } from './call-history-store.ts'
 import { CALLS, CALLS_ENDED } from './call-tables.ts'
 
 export interface CallStoreDeps extends StoreDeps {
+  readonly database: Store
   readonly inbox: Pick<InboxStore, 'dropInvitation'>
   readonly notices: Pick<Notices, 'tellDevice'>
   readonly history: Pick<CallHistoryStore, 'put'>
@@ -37,17 +38,39 @@ export interface KeptReply {
   readonly reply: string
 }
 
-export class CallStore {
+/** The calls as every process reads them. */
+export class CallReader {
+  protected readonly sealed: Sealed
+
+  constructor({ secrets, randomBytes }: Pick<StoreDeps, 'secrets' | 'randomBytes'>) {
+    this.sealed = new Sealed(secrets, randomBytes, 'call')
+  }
+
+  /** The call while it is live, and for 24 hours after. */
+  read(view: View, callId: bigint): Call | undefined {
+    const key = idsKey(callId)
+    const row = view.get(CALLS, key) ?? view.get(CALLS_ENDED, key)
+    return row && this.opened(row)
+  }
+
+  /** Undefined where another secret has sealed it. */
+  protected opened(sealed: Uint8Array): Call | undefined {
+    const plain = this.sealed.open(sealed)
+    return plain && decode(plain)
+  }
+}
+
+/** The calls of the writer. */
+export class CallStore extends CallReader {
   readonly #deps: CallStoreDeps
-  readonly #sealed: Sealed
   /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
   readonly #lastWritten = new Map<CallId, Uint8Array>()
   /** Each of a call's pushes asks for it. */
   readonly #ringing: WatchedCache<CallId, ReadonlySet<UserId>>
 
   constructor(deps: CallStoreDeps) {
+    super(deps)
     this.#deps = deps
-    this.#sealed = new Sealed(deps.secrets, deps.randomBytes, 'call')
     this.#ringing = new WatchedCache(deps.database, [CALLS], callInKey, RINGING_CALLS_KEPT_MAX)
     deps.expiries.define(EXPIRY.endedCall, (change, key) => void change.remove(CALLS_ENDED, key))
   }
@@ -56,13 +79,6 @@ export class CallStore {
   open(callId: CallId): Call | undefined {
     this.#lastWritten.delete(callId)
     return this.#deps.database.view(view => this.read(view, callId))
-  }
-
-  /** The call while it is live, and for 24 hours after. */
-  read(view: View, callId: bigint): Call | undefined {
-    const key = idsKey(callId)
-    const row = view.get(CALLS, key) ?? view.get(CALLS_ENDED, key)
-    return row && this.#open(row)
   }
 
   /** Users who are invited to the call and have not answered. */
@@ -77,7 +93,7 @@ export class CallStore {
   /** Every call that is not over, by id; for a process that starts. */
   live(): Call[] {
     const rows = this.#deps.database.view(view =>
-      [...view.range(CALLS)].map(({ key, value }) => ({ key, call: this.#open(value) })),
+      [...view.range(CALLS)].map(({ key, value }) => ({ key, call: this.opened(value) })),
     )
     // Sealed by another secret: its people's sessions are over with it, and so is their call.
     const lost = rows.filter(({ call }) => call === undefined)
@@ -113,7 +129,7 @@ export class CallStore {
   #writeOf({ call, effects }: ChangedCall): (change: Change) => void {
     const { callId } = call
     const expected = this.#lastWritten.get(callId)
-    const sealed = this.#sealed.seal(encode(call))
+    const sealed = this.sealed.seal(encode(call))
     if (isOver(call)) this.#lastWritten.delete(callId)
     else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
     return change => {
@@ -153,11 +169,6 @@ export class CallStore {
     return this.#deps.database.change(change => {
       for (const key of keys) change.remove(CALLS, key)
     })
-  }
-
-  #open(sealed: Uint8Array): Call | undefined {
-    const plain = this.#sealed.open(sealed)
-    return plain && decode(plain)
   }
 }
 

@@ -1,10 +1,9 @@
 /**
- * Contacts, blocks and friend requests (contract 3): reads what there is between two people, has the rules decide, and
- * writes what they decided, telling both sides as much as each may know. Everything that changes something is to be
- * called in a change, one for each command.
+ * Contacts, blocks and friend requests (contract 3) as the writer changes them: has the rules decide on what there is
+ * between two people, and writes what they decided, telling both sides as much as each may know. Everything that changes
+ * something is to be called in a change, one for each command.
  */
 
-import { takesCallsFromStrangers, type User } from '../../domain/accounts/account.ts'
 import type { RequestGoneTask } from '../../domain/contacts/deferred-task.ts'
 import {
   BLOCKS_MAX,
@@ -18,35 +17,27 @@ import {
   declined,
   type FriendRequest,
   isOpenToReceiver,
-  type KeysShown,
-  keysShownToSender,
   type Link,
-  type Pair,
-  PRESENT_KEYS,
   QUIET_MS,
-  type Relation,
   type RequestDecision,
   type RequestRoute,
-  relationOf,
 } from '../../domain/contacts/friend-request.ts'
 import type { RequestId, UserId } from '../../domain/ids.ts'
-import type { Badge, NoticeBody } from '../../domain/messages/notice.ts'
+import type { NoticeBody } from '../../domain/messages/notice.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
 import type { DeferredTasks } from '../tables/deferred-tasks.ts'
-import type { StoreDeps } from '../tables/deps.ts'
-import { type IdLists, LIST, type ListEntry, type ListRange } from '../tables/id-lists.ts'
+import { LIST } from '../tables/id-lists.ts'
+import { ContactReader, type ContactTables } from './contact-reader.ts'
 import { BLOCKS, CONTACTS } from './contact-tables.ts'
-import { FriendRequestTable, type OpenRange } from './friend-request-table.ts'
 
-export interface ContactStoreDeps extends StoreDeps {
+export interface ContactStoreDeps extends ContactTables {
+  readonly expiries: Expiries
   readonly deferredTasks: Pick<DeferredTasks, 'define' | 'leave'>
-  readonly lists: IdLists
   readonly displayNameOf: (view: View, userId: UserId) => string
   /** Tells every device of a user. */
   readonly tell: (change: Change, userId: UserId, body: NoticeBody) => void
-  /** The other part of the badge. */
-  readonly missedCallsOf: (view: View, userId: UserId) => number
 }
 
 /** A user makes a request. */
@@ -60,122 +51,35 @@ export interface RequestCommand {
 
 type DecidedRequest = Exclude<RequestDecision, { readonly kind: 'refused' }>
 
-export class ContactStore {
+export class ContactStore extends ContactReader {
   readonly #deps: ContactStoreDeps
-  readonly #lists: IdLists
-  readonly #requests: FriendRequestTable
 
   constructor(deps: ContactStoreDeps) {
-    const { deferredTasks, lists } = deps
+    super(deps)
+    const { deferredTasks, expiries, friendRequests } = deps
     this.#deps = deps
-    this.#lists = lists
-    const onExpired = (change: Change, request: FriendRequest) => this.#tellGone(change, request)
-    this.#requests = new FriendRequestTable(deps, lists, onExpired)
     deferredTasks.define('request_made', (change, { requestId }) => this.#onMade(change, requestId))
     deferredTasks.define('request_gone', (change, request) => this.#onGone(change, request))
-  }
-
-  isContact(view: View, one: UserId, other: UserId): boolean {
-    return this.linkOf(view, one, other) !== undefined
-  }
-
-  /** The link that makes the other a contact of the one; undefined when they are none. */
-  linkOf(view: View, one: UserId, other: UserId): Link | undefined {
-    return view.get(CONTACTS, idsKey(one, other))
-  }
-
-  hasBlocked(view: View, blocker: UserId, other: UserId): boolean {
-    return this.blockedAtMs(view, blocker, other) !== undefined
-  }
-
-  /** Since when the blocker has blocked the other, if they have. */
-  blockedAtMs(view: View, blocker: UserId, other: UserId): number | undefined {
-    return view.get(BLOCKS, idsKey(blocker, other))
-  }
-
-  /** The viewer's relation with the other, as far as they may know it. */
-  relationOf(view: View, viewerId: UserId, otherId: UserId, nowMs: number): Relation {
-    if (viewerId === otherId) return 'self'
-    return relationOf(this.#pairOf(view, viewerId, otherId, nowMs), nowMs)
-  }
-
-  /**
-   * Which of the other's keys one may read, if any: contacts, and the receiver of an open request by token, those of now;
-   * its sender those of when it was made. Of an owner who takes calls from strangers everybody may read those of now, and
-   * those whom the owner has blocked the ones of when the block began: a call has to be sealed for something.
-   */
-  keysShown(
-    view: View,
-    askerId: UserId,
-    ownerId: UserId,
-    nowMs: number,
-    owner?: User,
-  ): KeysShown | undefined {
-    if (askerId === ownerId || this.isContact(view, askerId, ownerId)) return PRESENT_KEYS
-    const received = this.#requests.standing(view, ownerId, askerId, nowMs)
-    if (received?.isByToken && isOpenToReceiver(received, nowMs)) return PRESENT_KEYS
-    const blockedAtMs = this.blockedAtMs(view, ownerId, askerId)
-    if (owner !== undefined && takesCallsFromStrangers(owner)) {
-      return blockedAtMs === undefined ? PRESENT_KEYS : { kind: 'as-of', atMs: blockedAtMs }
-    }
-    const sent = this.#requests.standing(view, askerId, ownerId, nowMs)
-    return sent?.isByToken ? keysShownToSender(sent, blockedAtMs) : undefined
-  }
-
-  badgeOf(view: View, userId: UserId, nowMs: number): Badge {
-    const friendRequests = this.#requests.countIncoming(view, userId, nowMs)
-    const missedCalls = this.#deps.missedCallsOf(view, userId)
-    if (friendRequests + missedCalls === 0) return NO_BADGE
-    return { total: friendRequests + missedCalls, friendRequests, missedCalls }
-  }
-
-  /** Contacts, newest first: each entry's id is a user's. */
-  readContacts(view: View, userId: UserId, range: ListRange): ListEntry[] {
-    return this.#lists.read(view, userId, LIST.contacts, range)
-  }
-
-  /** Those whom the user has blocked, newest first. */
-  readBlocks(view: View, userId: UserId, range: ListRange): ListEntry[] {
-    return this.#lists.read(view, userId, LIST.blocks, range)
-  }
-
-  /** Open requests as the user may see them, newest first. */
-  readRequests(
-    view: View,
-    userId: UserId,
-    direction: 'incoming' | 'outgoing',
-    range: OpenRange,
-  ): FriendRequest[] {
-    return this.#requests.readOpen(view, userId, direction, range)
-  }
-
-  /** The open request that the receiver has got from the sender. */
-  incomingFrom(view: View, senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
-    const request = this.#requests.standing(view, senderId, receiverId, nowMs)
-    return request !== undefined && isOpenToReceiver(request, nowMs) ? request : undefined
-  }
-
-  /** The request that the sender sees as open. */
-  outgoingTo(view: View, senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
-    return this.#requests.standing(view, senderId, receiverId, nowMs)
+    const onExpired = (change: Change, request: FriendRequest) => this.#tellGone(change, request)
+    expiries.define(EXPIRY.friendRequest, (change, key) => friendRequests.expire(change, key, onExpired))
   }
 
   /** Reads and decides only; what is decided holds within the change. */
   decideRequest(view: View, { senderId, receiverId, route }: RequestCommand, nowMs: number): RequestDecision {
     const counts = {
-      contacts: this.#lists.count(view, senderId, LIST.contacts),
-      outgoing: this.#requests.countOutgoing(view, senderId, nowMs),
-      unshown: this.#requests.countUnshown(view, senderId, nowMs),
-      otherIncoming: this.#requests.countIncoming(view, receiverId, nowMs),
+      contacts: this.lists.count(view, senderId, LIST.contacts),
+      outgoing: this.requests.countOutgoing(view, senderId, nowMs),
+      unshown: this.requests.countUnshown(view, senderId, nowMs),
+      otherIncoming: this.requests.countIncoming(view, receiverId, nowMs),
     }
-    return decideRequest(this.#pairOf(view, senderId, receiverId, nowMs), route, counts, nowMs)
+    return decideRequest(this.pairOf(view, senderId, receiverId, nowMs), route, counts, nowMs)
   }
 
   /** Carries out what was decided in it; returns the request as it is now. */
   request(change: Change, command: RequestCommand, decision: DecidedRequest): FriendRequest {
     switch (decision.kind) {
       case 'repeated':
-        this.#requests.put(change, decision.request, this.#requests.read(change, decision.request.requestId))
+        this.requests.put(change, decision.request, this.requests.read(change, decision.request.requestId))
         return decision.request
       case 'crossed':
         return this.#link(change, closed(decision.request, 'accepted', change.nowMs), decision.request)
@@ -187,22 +91,22 @@ export class ContactStore {
 
   accept(change: Change, requestId: bigint, actorId: UserId): ClosingDecision {
     const { nowMs } = change
-    const request = this.#requests.read(change, requestId)
-    const decision = decideAccept(request, actorId, this.#lists.count(change, actorId, LIST.contacts), nowMs)
+    const request = this.requests.read(change, requestId)
+    const decision = decideAccept(request, actorId, this.lists.count(change, actorId, LIST.contacts), nowMs)
     if (decision.kind === 'closed') this.#link(change, decision.request, request)
     return decision
   }
 
   /** The sender hears nothing. */
   decline(change: Change, requestId: bigint, actorId: UserId): ClosingDecision {
-    const request = this.#requests.read(change, requestId)
+    const request = this.requests.read(change, requestId)
     const decision = decideDecline(request, actorId, change.nowMs)
     if (decision.kind === 'closed') this.#decline(change, decision.request, request)
     return decision
   }
 
   cancel(change: Change, requestId: bigint, actorId: UserId): ClosingDecision {
-    const request = this.#requests.read(change, requestId)
+    const request = this.requests.read(change, requestId)
     const decision = decideCancel(request, actorId, change.nowMs)
     if (decision.kind === 'closed' && request !== undefined) this.#cancel(change, request)
     return decision
@@ -222,10 +126,10 @@ export class ContactStore {
   block(change: Change, blockerId: UserId, otherId: UserId): boolean {
     const { nowMs } = change
     if (this.hasBlocked(change, blockerId, otherId)) return true
-    if (this.#lists.count(change, blockerId, LIST.blocks) >= BLOCKS_MAX) return false
-    const { unlinks, cancels, declines } = decideBlock(this.#pairOf(change, blockerId, otherId, nowMs), nowMs)
+    if (this.lists.count(change, blockerId, LIST.blocks) >= BLOCKS_MAX) return false
+    const { unlinks, cancels, declines } = decideBlock(this.pairOf(change, blockerId, otherId, nowMs), nowMs)
     change.put(BLOCKS, idsKey(blockerId, otherId), nowMs)
-    this.#lists.add(change, blockerId, LIST.blocks, { atMs: nowMs, id: otherId })
+    this.lists.add(change, blockerId, LIST.blocks, { atMs: nowMs, id: otherId })
     if (unlinks) this.unlink(change, blockerId, otherId)
     if (cancels !== undefined) this.#cancel(change, cancels)
     if (declines !== undefined) this.#decline(change, declined(declines), declines)
@@ -238,7 +142,7 @@ export class ContactStore {
     const atMs = change.get(BLOCKS, key)
     if (atMs === undefined) return
     change.remove(BLOCKS, key)
-    this.#lists.remove(change, blockerId, LIST.blocks, { atMs, id: otherId })
+    this.lists.remove(change, blockerId, LIST.blocks, { atMs, id: otherId })
   }
 
   /**
@@ -246,25 +150,14 @@ export class ContactStore {
    * their id. The other sides hear of it as of a removal.
    */
   eraseOf(change: Change, userId: UserId): void {
-    for (const { id } of this.#lists.all(change, userId, LIST.contacts)) {
+    for (const { id } of this.lists.all(change, userId, LIST.contacts)) {
       const other = id as UserId
       this.#removeLink(change, userId, other, { sinceMs: this.linkOf(change, userId, other)?.sinceMs ?? 0 })
       this.#tellRemoved(change, other, userId)
     }
-    for (const { id } of this.#lists.all(change, userId, LIST.blocks)) this.unblock(change, userId, id)
-    for (const request of this.#requests.eraseOf(change, userId)) {
+    for (const { id } of this.lists.all(change, userId, LIST.blocks)) this.unblock(change, userId, id)
+    for (const request of this.requests.eraseOf(change, userId)) {
       if (request.receiverId !== userId) this.#tellCancelled(change, request)
-    }
-  }
-
-  #pairOf(view: View, actorId: UserId, otherId: UserId, nowMs: number): Pair {
-    return {
-      areContacts: this.isContact(view, actorId, otherId),
-      hasBlocked: this.hasBlocked(view, actorId, otherId),
-      isBlocked: this.hasBlocked(view, otherId, actorId),
-      sent: this.#requests.standing(view, actorId, otherId, nowMs),
-      received: this.#requests.standing(view, otherId, actorId, nowMs),
-      quietUntilMs: this.#requests.quietUntilMs(view, actorId, otherId),
     }
   }
 
@@ -282,7 +175,7 @@ export class ContactStore {
       ...(message ? { message } : {}),
       createdAtMs: nowMs,
     }
-    this.#requests.put(change, request)
+    this.requests.put(change, request)
     // Its receiver hears of it later: how long that takes would give a block away.
     this.#deps.deferredTasks.leave(change, { kind: 'request_made', requestId })
     return request
@@ -291,11 +184,11 @@ export class ContactStore {
   #link(change: Change, accepted: FriendRequest, before: FriendRequest | undefined): FriendRequest {
     const { nowMs } = change
     const { senderId, receiverId } = accepted
-    this.#requests.put(change, accepted, before)
-    this.#requests.forgetDirections(change, senderId, receiverId)
+    this.requests.put(change, accepted, before)
+    this.requests.forgetDirections(change, senderId, receiverId)
     for (const [one, other] of bothWays(senderId, receiverId)) {
       change.put(CONTACTS, idsKey(one, other), { sinceMs: nowMs })
-      this.#lists.add(change, one, LIST.contacts, { atMs: nowMs, id: other })
+      this.lists.add(change, one, LIST.contacts, { atMs: nowMs, id: other })
     }
     this.#tellAdded(change, senderId, receiverId, accepted)
     this.#tellAdded(change, receiverId, senderId, accepted)
@@ -304,15 +197,15 @@ export class ContactStore {
   }
 
   #decline(change: Change, request: FriendRequest, before: FriendRequest | undefined): void {
-    this.#requests.put(change, request, before)
-    this.#requests.quiet(change, request, change.nowMs + QUIET_MS)
+    this.requests.put(change, request, before)
+    this.requests.quiet(change, request, change.nowMs + QUIET_MS)
     this.#sayBadge(change, request.receiverId)
   }
 
   #cancel(change: Change, request: FriendRequest): void {
     const { nowMs } = change
     const { requestId, senderId, receiverId } = request
-    this.#requests.put(change, closed(request, 'cancelled', nowMs), request)
+    this.requests.put(change, closed(request, 'cancelled', nowMs), request)
     const isMissed = isOpenToReceiver(request, nowMs)
     this.#deps.deferredTasks.leave(change, {
       kind: 'request_gone',
@@ -325,7 +218,7 @@ export class ContactStore {
 
   /** A request that has ended by now is not told: an acceptance has told more, and a person who declined it knows. */
   #onMade(change: Change, requestId: RequestId): void {
-    const request = this.#requests.read(change, requestId)
+    const request = this.requests.read(change, requestId)
     if (request !== undefined && isOpenToReceiver(request, change.nowMs)) this.#tellRequest(change, request)
   }
 
@@ -336,7 +229,7 @@ export class ContactStore {
   #removeLink(change: Change, one: UserId, other: UserId, { sinceMs }: Link): void {
     for (const [owner, id] of bothWays(one, other)) {
       change.remove(CONTACTS, idsKey(owner, id))
-      this.#lists.remove(change, owner, LIST.contacts, { atMs: sinceMs, id })
+      this.lists.remove(change, owner, LIST.contacts, { atMs: sinceMs, id })
     }
   }
 
@@ -381,9 +274,6 @@ export class ContactStore {
     if (request.state === 'pending' && request.isDelivered) this.#tellCancelled(change, request)
   }
 }
-
-/** Most are: each idle connection remembers the badge that it was told. */
-const NO_BADGE: Badge = { total: 0, friendRequests: 0, missedCalls: 0 }
 
 function bothWays(one: UserId, other: UserId): readonly (readonly [UserId, UserId])[] {
   return [

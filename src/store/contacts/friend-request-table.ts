@@ -31,18 +31,14 @@ export interface OpenRange extends Omit<ListRange, 'sinceMs'> {
 export class FriendRequestTable {
   readonly #deps: StoreDeps
   readonly #lists: IdLists
-  readonly #onExpired: (change: Change, request: FriendRequest) => void
   readonly #messages: Sealed
   readonly #asked: WatchedCache<UserId, boolean>
 
-  /** `onExpired` hears of each request that expires. */
-  constructor(deps: StoreDeps, lists: IdLists, onExpired: (change: Change, request: FriendRequest) => void) {
+  constructor(deps: StoreDeps, lists: IdLists) {
     this.#deps = deps
     this.#lists = lists
-    this.#onExpired = onExpired
     this.#messages = new Sealed(deps.secrets, deps.randomBytes, 'friend-request')
     this.#asked = new WatchedCache(deps.database, [{ name: 'id-lists' }], userInKey, PEOPLE_KEPT_MAX)
-    deps.expiries.define(EXPIRY.friendRequest, (change, key) => this.#expire(change, key))
   }
 
   /** Also one that was closed lately. */
@@ -128,6 +124,27 @@ export class FriendRequestTable {
     return requests.filter(request => isOpenToReceiver(request, change.nowMs))
   }
 
+  /** The ending of a request that is due, as `Expire` says; `onExpired` hears of one that expires. */
+  expire(
+    change: Change,
+    key: Uint8Array,
+    onExpired: (change: Change, request: FriendRequest) => void,
+  ): number | undefined {
+    const { nowMs } = change
+    const request = this.read(change, idInKey(key, 0))
+    if (request === undefined) return undefined
+    const over = expired(request, nowMs)
+    if (over !== undefined) {
+      this.put(change, over, request)
+      onExpired(change, request)
+    }
+    const endsAtMs = forgottenAtMs(over ?? request)
+    if (nowMs < endsAtMs) return endsAtMs
+    this.#remove(change, over ?? request)
+    this.#tidyDirection(change, request)
+    return undefined
+  }
+
   #sealed({ message, ...request }: FriendRequest): StoredRequest {
     if (message === undefined) return request
     return { ...request, message: this.#messages.seal(Buffer.from(message)) }
@@ -153,22 +170,6 @@ export class FriendRequestTable {
   #unlist(change: Change, request: FriendRequest): void {
     for (const [ownerId, list] of listsOf(request))
       this.#lists.remove(change, ownerId, list, entryOf(request))
-  }
-
-  #expire(change: Change, key: Uint8Array): number | undefined {
-    const { nowMs } = change
-    const request = this.read(change, idInKey(key, 0))
-    if (request === undefined) return undefined
-    const over = expired(request, nowMs)
-    if (over !== undefined) {
-      this.put(change, over, request)
-      this.#onExpired(change, request)
-    }
-    const endsAtMs = forgottenAtMs(over ?? request)
-    if (nowMs < endsAtMs) return endsAtMs
-    this.#remove(change, over ?? request)
-    this.#tidyDirection(change, request)
-    return undefined
   }
 
   #remove(change: Change, request: FriendRequest): void {

@@ -16,7 +16,7 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { idInKey, idsKey, rangeOf, textKey, userInKey } from '../engine/keys.ts'
-import type { Change, Store, View } from '../engine/store.ts'
+import type { Change, ReadStore, View } from '../engine/store.ts'
 import type { Table } from '../engine/table.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import {
@@ -29,12 +29,10 @@ import {
 } from './device-tables.ts'
 
 export class DeviceStore {
-  readonly #store: Store
   readonly #activeDevices: WatchedCache<UserId, readonly Device[]>
   readonly #activeCounts: WatchedCache<UserId, number>
 
-  constructor(store: Store) {
-    this.#store = store
+  constructor(store: ReadStore) {
     this.#activeDevices = new WatchedCache(store, [DEVICES], userInKey, DEVICE_LISTS_KEPT_MAX)
     this.#activeCounts = new WatchedCache(store, [DEVICES], userInKey, PEOPLE_KEPT_MAX)
   }
@@ -165,31 +163,27 @@ export class DeviceStore {
    * later. Left out, it is dropped in any case.
    */
   dropToken(
-    userId: UserId,
-    deviceId: DeviceId,
+    change: Change,
+    { userId, deviceId }: KeyOwner,
     token: PushTokenName,
     beforeMs: number | undefined,
-  ): Promise<void> {
-    return this.#store.change(change => {
-      const device = this.active(change, userId, deviceId)
-      const push = device?.push
-      if (device === undefined || push?.[token] === undefined) return
-      if (beforeMs !== undefined && push.registeredAtMs >= beforeMs) return
-      this.put(change, userId, withPush(device, withoutToken(push, token)))
-    })
+  ): void {
+    const device = this.active(change, userId, deviceId)
+    const push = device?.push
+    if (device === undefined || push?.[token] === undefined) return
+    if (beforeMs !== undefined && push.registeredAtMs >= beforeMs) return
+    this.put(change, userId, withPush(device, withoutToken(push, token)))
   }
 
   /** Keeps which environment of APNs knows the device's tokens. */
   setApnsEnvironment(
-    userId: UserId,
-    deviceId: DeviceId,
+    change: Change,
+    { userId, deviceId }: KeyOwner,
     apnsEnvironment: NonNullable<PushTokens['apnsEnvironment']>,
-  ): Promise<void> {
-    return this.#store.change(change => {
-      const device = this.active(change, userId, deviceId)
-      if (device?.push === undefined) return
-      this.put(change, userId, withPush(device, { ...device.push, apnsEnvironment }))
-    })
+  ): void {
+    const device = this.active(change, userId, deviceId)
+    if (device?.push === undefined) return
+    this.put(change, userId, withPush(device, { ...device.push, apnsEnvironment }))
   }
 
   /** Nothing of the user remains here. The keys in the log stay (contract 2.10). */

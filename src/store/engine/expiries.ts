@@ -17,13 +17,11 @@ import { isOfLmdb } from './write-failure.ts'
 export type Expire = (change: Change, key: Uint8Array) => number | undefined
 
 export class Expiries {
-  readonly #store: Store
   readonly #kinds = new Map<number, Expire>()
   readonly #onFault: (error: unknown) => void
 
   /** `onFault` is told of endings that fail, once for each kind in a sweep; where it throws, so does the sweep. */
-  constructor(store: Store, onFault: (error: unknown) => void = rethrow) {
-    this.#store = store
+  constructor(onFault: (error: unknown) => void = rethrow) {
     this.#onFault = onFault
   }
 
@@ -47,9 +45,9 @@ export class Expiries {
    * Ends up to `countMax` due rows, in one change; resolves with how many there were. An ending that fails
    * leaves nothing behind, is tried again a minute later, and keeps no other waiting.
    */
-  async sweep(nowMs: number, countMax: number): Promise<number> {
-    if (this.#store.view(view => dueIn(view, nowMs, 1)).length === 0) return 0
-    const { count, faults } = await this.#store.change(change => {
+  async sweep(store: Store, nowMs: number, countMax: number): Promise<number> {
+    if (store.view(view => dueIn(view, nowMs, 1)).length === 0) return 0
+    const { count, faults } = await store.change(change => {
       const due = dueIn(change, nowMs, countMax)
       const faults = new Map<number, unknown>()
       for (const row of due) this.#end(change, row, faults)

@@ -5,18 +5,18 @@
  * Between a commit and its `apply` a view may already see the change's rows, while caches still have the ones before.
  */
 
-import { assert, SignalError } from '../../errors.ts'
+import { assert } from '../../errors.ts'
 import { Watermark } from '../../watermark.ts'
 import { readChangedRows } from './changed-rows.ts'
 import { nameOfKey } from './keys.ts'
 import type { LmdbStore } from './lmdb-store.ts'
-import type { Change, FollowedChange, Happening, HappeningOf, RowWatcher, Store, View } from './store.ts'
+import type { FollowedChange, Happening, HappeningOf, ReadStore, RowWatcher, View } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 import type { Table } from './table.ts'
 
 type NewsOf = (table: string, key: Uint8Array) => Happening | undefined
 
-export class FollowedStore implements Store {
+export class FollowedStore implements ReadStore {
   readonly #database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>
   /** By table name. */
   readonly #watchers = new Map<string, RowWatcher[]>()
@@ -66,10 +66,6 @@ export class FollowedStore implements Store {
   /** Resolves once the change of this number is applied. Its caller's process ends with the writer. */
   applied(number: number): Promise<void> {
     return this.#applied.wait(number)
-  }
-
-  change<Result>(_write: (change: Change) => Result): Promise<Result> {
-    return Promise.reject(new SignalError('INTERNAL', 'a front changes nothing by itself'))
   }
 
   view<Result>(read: (view: View) => Result): Result {

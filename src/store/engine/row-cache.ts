@@ -6,7 +6,7 @@
 import { assert } from '../../errors.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { nameOfKey } from './keys.ts'
-import { isChange, type Store, type View } from './store.ts'
+import { isChange, type ReadStore, type View } from './store.ts'
 import type { Table } from './table.ts'
 
 /** A row that changes have written and that is not durable yet. */
@@ -24,7 +24,7 @@ export class RowCache<Row, Kept extends NonNullable<unknown> | null> {
 
   /** `keptOf` is given rows as they were put or read, and must not change them. */
   constructor(
-    store: Pick<Store, 'watch'>,
+    store: Pick<ReadStore, 'watch'>,
     table: Table<Row>,
     keptOf: (row: Row | undefined) => Kept,
     rowsMax: number,

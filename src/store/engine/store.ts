@@ -95,15 +95,8 @@ export function isChange(view: View): view is Change {
   return 'put' in view
 }
 
-export interface Store {
-  /**
-   * Runs `write` on the newest state and resolves with its result once that is durable. Changes run in the order of the
-   * calls. When `write` throws, the store stays byte for byte as it was and the promise rejects with the same error.
-   * `atMs` is the change's instant, by default that of the store's clock when `write` runs.
-   *
-   * Throws STORE_UNAVAILABLE: the write failed; the store is as it was.
-   */
-  change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result>
+/** The store as every process has it. */
+export interface ReadStore {
   /** Returns the result of `read`, which must read to the end: the view ends with the call. */
   view<Result>(read: (view: View) => Result): Result
   /** Calls `listener` with what durable changes said has happened, in order, before their promises resolve. */
@@ -113,4 +106,16 @@ export interface Store {
   ): void
   /** Watches the rows of a table of records, for values in memory that are made of them. */
   watch(table: Pick<Table<never>, 'name'>, watcher: RowWatcher): void
+}
+
+/** The whole store, which the writer alone has. */
+export interface Store extends ReadStore {
+  /**
+   * Runs `write` on the newest state and resolves with its result once that is durable. Changes run in the order of the
+   * calls. When `write` throws, the store stays byte for byte as it was and the promise rejects with the same error.
+   * `atMs` is the change's instant, by default that of the store's clock when `write` runs.
+   *
+   * Throws STORE_UNAVAILABLE: the write failed; the store is as it was.
+   */
+  change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result>
 }

@@ -5,7 +5,7 @@
 
 import { assert } from '../../errors.ts'
 import { BoundedCache } from './bounded-cache.ts'
-import type { Store } from './store.ts'
+import type { ReadStore } from './store.ts'
 import type { Table } from './table.ts'
 
 export class WatchedCache<Key, Value> {
@@ -15,7 +15,7 @@ export class WatchedCache<Key, Value> {
 
   /** `tables` are what values are made of, `keyOf` tells by the key of a row which value it belongs to. */
   constructor(
-    store: Pick<Store, 'watch'>,
+    store: Pick<ReadStore, 'watch'>,
     tables: readonly Pick<Table<never>, 'name'>[],
     keyOf: (rowKey: Uint8Array) => Key,
     valuesMax: number,

@@ -8,7 +8,7 @@
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
-import type { Store } from '../engine/store.ts'
+import type { ReadStore } from '../engine/store.ts'
 import type { InboxMessage, InboxStore } from './inbox-store.ts'
 import type { DeliveredMarks, DevelopmentItem, InboxWrites, SentItems } from './inbox-writes.ts'
 import type { InboxHead } from './message-tables.ts'
@@ -32,7 +32,7 @@ interface Settling {
 type Batch = Map<string, Settling>
 
 export interface DeviceInboxDeps {
-  readonly database: Pick<Store, 'view'>
+  readonly database: Pick<ReadStore, 'view'>
   readonly inbox: Pick<InboxStore, 'head' | 'after'>
   readonly writes: InboxWrites
   readonly nowMs: () => number

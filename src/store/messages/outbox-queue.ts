@@ -10,7 +10,7 @@
 import { decode } from 'msgpackr'
 import type { OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import { nameOfKey } from '../engine/keys.ts'
-import type { Store, View } from '../engine/store.ts'
+import type { ReadStore, View } from '../engine/store.ts'
 import type { Sealed } from '../tables/sealed.ts'
 import { OUTBOX, type OutboxRow } from './message-tables.ts'
 
@@ -43,7 +43,7 @@ export interface Settlement {
 }
 
 export interface OutboxQueueDeps {
-  readonly store: Pick<Store, 'view'>
+  readonly store: Pick<ReadStore, 'view'>
   readonly sealed: Pick<Sealed, 'open'>
   /** With which the keys of the lane begin. */
   readonly laneByte: number

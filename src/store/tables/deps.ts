@@ -1,11 +1,11 @@
 /** Members that most stores are given. */
 
 import type { Expiries } from '../engine/expiries.ts'
-import type { Store } from '../engine/store.ts'
+import type { ReadStore } from '../engine/store.ts'
 import type { SealingSecrets } from './sealed.ts'
 
 export interface StoreDeps {
-  readonly database: Store
+  readonly database: ReadStore
   readonly expiries: Expiries
   readonly secrets: SealingSecrets
   readonly randomBytes: (length: number) => Uint8Array

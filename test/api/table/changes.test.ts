@@ -449,8 +449,9 @@ t.test('requests that are refused after a change, and work finished at a start',
     await ask('verify', { token, body: { challengeId, otp: otpFor(gus.email) } })
   })
   const [device] = world.database.view(view => stores.devices.activeDevicesOf(view, ann.userId))
-  await stores.devices.setApnsEnvironment(ann.userId, device!.deviceId, 'production')
-  await stores.devices.dropToken(ann.userId, device!.deviceId, 'fcmToken', undefined)
+  const owner = { userId: ann.userId, deviceId: device!.deviceId }
+  await world.database.change(change => stores.devices.setApnsEnvironment(change, owner, 'production'))
+  await world.database.change(change => stores.devices.dropToken(change, owner, 'fcmToken', undefined))
   await world.database.change(change => stores.inbox.renewEpochs(change))
   await befriend(dan, ann)
   const callId = await startCall(ann, dan)

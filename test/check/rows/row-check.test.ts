@@ -54,7 +54,7 @@ await fillAnInbox()
 /** Enough messages that the oldest have rows. One is settled, so that its group has a row in `inbox-settled`. */
 async function fillAnInbox(): Promise<void> {
   const secrets = deriveSecrets(randomBytes(32))
-  const inbox = new InboxStore({ database, expiries: new Expiries(database), secrets, randomBytes })
+  const inbox = new InboxStore({ database, expiries: new Expiries(), secrets, randomBytes })
   const key = database.view(view => [...view.keys(INBOX_HEADS)])[0]!
   const [userId, deviceId] = [idInKey(key, 0) as UserId, idInKey(key, 1) as DeviceId]
   const notice = { kind: 'profile_changed', eventId: 'e'.repeat(22), sentAtMs: Date.now() } as const
@@ -225,7 +225,7 @@ t.test('what rows left behind as they went is no fault', async t => {
 })
 
 t.test('without time it says which tables were not read', async t => {
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   // It asks for time after 256 rows.
   await database.change(change => {
     for (let at = 0; at < 256; at++) expiries.add(change, EXPIRY.session, Date.now(), randomBytes(16))

@@ -55,7 +55,7 @@ interface Stage {
 
 function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SECRETS): Stage {
   const database = LmdbStore.open(folder, { nowMs: () => stage.nowMs })
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const sent: OutboxMessage[] = []
   const channels = new Set(['mail', 'sms'])
@@ -100,7 +100,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
       ),
     lastOtp: () => otps(sent).at(-1) ?? '',
     async sweep() {
-      while ((await expiries.sweep(stage.nowMs, 500)) > 0);
+      while ((await expiries.sweep(database, stage.nowMs, 500)) > 0);
     },
   }
   return stage

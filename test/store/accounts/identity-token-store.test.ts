@@ -12,10 +12,10 @@ const secrets = deriveSecrets(Buffer.alloc(32, 7))
 function openStore(t: Test) {
   const database = LmdbStore.open(t.testdir())
   t.after(() => database.close())
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const open = (keys = secrets) =>
     new IdentityTokenStore({
-      expiries: keys === secrets ? expiries : new Expiries(database),
+      expiries: keys === secrets ? expiries : new Expiries(),
       secrets: keys,
       randomBytes,
     })
@@ -58,10 +58,10 @@ t.test('kept tokens are sealed', async t => {
 })
 
 t.test('a token is forgotten when no verification accepts it any more', async t => {
-  const { find, keep, expiries } = openStore(t)
+  const { database, find, keep, expiries } = openStore(t)
   await keep(undefined, 0, 10_000)
-  await expiries.sweep(10_000, 10)
+  await expiries.sweep(database, 10_000, 10)
   t.ok(find(), 'one accepted in the last moment may still come')
-  await expiries.sweep(100_000, 10)
+  await expiries.sweep(database, 100_000, 10)
   t.equal(find(), undefined)
 })

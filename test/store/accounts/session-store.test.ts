@@ -19,7 +19,7 @@ const BOB = (2n ** 64n - 2n) as UserId
 function openStage(t: Test, folder = t.testdir()) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
   return {
     database,
@@ -27,7 +27,7 @@ function openStage(t: Test, folder = t.testdir()) {
     create: (id: Uint8Array, userId: UserId, changes: Partial<Session> = {}) =>
       database.change(change => sessions.create(change, id, sessionOf(userId, changes))),
     async sweep(nowMs: number) {
-      while ((await expiries.sweep(nowMs, 3)) > 0);
+      while ((await expiries.sweep(database, nowMs, 3)) > 0);
     },
     rowCounts: () =>
       ['sessions', 'sessions-by-user', 'expiries'].map(name => database.rowCount(database.storedRows(name))),
@@ -164,11 +164,13 @@ t.test('a sweep ends sessions without a refresh, and keeps refreshed ones', asyn
 t.test('that a pair is in use is noted once, and for the current pair only', async t => {
   const { database, sessions, create } = openStage(t)
   await create(idOf(1), ANN, { generation: 4 })
-  await sessions.markPairUsed(idOf(1), 3)
+  const markPairUsed = (sessionId: Uint8Array, generation: number) =>
+    database.change(change => sessions.markPairUsed(change, sessionId, generation))
+  await markPairUsed(idOf(1), 3)
   t.equal(database.view(view => sessions.read(view, idOf(1)))?.isPairUsed, false)
-  await sessions.markPairUsed(idOf(1), 4)
+  await markPairUsed(idOf(1), 4)
   t.equal(database.view(view => sessions.read(view, idOf(1)))?.isPairUsed, true)
-  await sessions.markPairUsed(idOf(9), 1)
+  await markPairUsed(idOf(9), 1)
   t.equal(
     database.view(view => sessions.read(view, idOf(9))),
     undefined,

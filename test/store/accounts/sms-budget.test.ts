@@ -40,7 +40,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
   const stops: SmsStop[] = []
   const sent: OutboxMessage[] = []
   const accounts = new AccountStore(database)
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const smsBudget = new SmsBudget(database, expiries, { ...BUDGETS, ...budgets }, stop => stops.push(stop))
   const challenges = new ChallengeStore({
     guessWatch: { missingMs: () => 0, count: () => undefined },
@@ -274,7 +274,7 @@ t.test('nothing of ranges and networks is left when their day has ended', async 
   const rows = () => stage.database.rowCount(stage.database.storedRows('sms-tallies'))
   t.equal(rows(), 40)
   stage.nowMs += 25 * HOUR_MS
-  while ((await stage.expiries.sweep(stage.nowMs, 500)) > 0);
+  while ((await stage.expiries.sweep(stage.database, stage.nowMs, 500)) > 0);
   t.equal(rows(), 0)
 })
 
@@ -296,7 +296,7 @@ t.test('a stop of codes is announced by SMS as long as the budget of the day las
     outbox: { add: (_, message) => void ('to' in message && told.push(message.to)) },
     canSend: () => true,
     testCodes: new Map(),
-    smsBudget: new SmsBudget(database, new Expiries(database), { ...BUDGETS, daily: 2 }, () => undefined),
+    smsBudget: new SmsBudget(database, new Expiries(), { ...BUDGETS, daily: 2 }, () => undefined),
   })
   const mail: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
   const addresses = [0, 1, 2, 3].map(at => numberIn(0, at))

@@ -18,7 +18,7 @@ type House = ReturnType<typeof open>
 function open(t: Test, folder = t.testdir()) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const changes: string[] = []
   const history = new CallHistoryStore({ database, expiries })
   const missedOf = (userId: UserId) => database.view(view => history.missedOf(view, userId))
@@ -31,7 +31,7 @@ function open(t: Test, folder = t.testdir()) {
     changes.push(`${userId === ANN ? 'ann' : 'bob'} ${missedOf(userId)}`)
   })
   const sweep = async (nowMs: number) => {
-    while ((await expiries.sweep(nowMs, 100)) > 0);
+    while ((await expiries.sweep(database, nowMs, 100)) > 0);
   }
   const rowCounts = () => TABLES.map(name => database.rowCount(database.storedRows(name)))
   return { database, history, changes, sweep, rowCounts, missedOf, list }

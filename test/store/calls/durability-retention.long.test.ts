@@ -155,8 +155,8 @@ class BusyPair {
   }
 
   async #sweep(): Promise<void> {
-    const { expiries, nowMs } = this.world
-    while ((await expiries.sweep(nowMs(), SWEPT_AT_ONCE)) === SWEPT_AT_ONCE);
+    const { database, expiries, nowMs } = this.world
+    while ((await expiries.sweep(database, nowMs(), SWEPT_AT_ONCE)) === SWEPT_AT_ONCE);
   }
 }
 

@@ -18,7 +18,7 @@ const TABLES = ['share-tokens', 'share-tokens-by-hash', 'id-lists', 'expiries']
 function openTokens(t: Test, folder = t.testdir(), secret = 7) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
   const tokens = new ShareTokenStore(expiries, new IdLists(), secrets)
   const create = (id: bigint, changes: object = {}) => {
@@ -26,7 +26,7 @@ function openTokens(t: Test, folder = t.testdir(), secret = 7) {
     return database.change(change => tokens.create(change, { ...terms, usesMax: 3, ...changes }))
   }
   const sweep = async (nowMs: number) => {
-    while ((await expiries.sweep(nowMs, 100)) > 0);
+    while ((await expiries.sweep(database, nowMs, 100)) > 0);
   }
   const find = (text: string) => database.view(view => tokens.find(view, text))
   const read = (id: bigint) => database.view(view => tokens.read(view, ANN, id))

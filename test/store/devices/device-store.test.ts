@@ -1,7 +1,7 @@
 /** The tables of devices on a real store: active devices, owners of keys and push tokens, traces of erasure. */
 
 import t, { type Test } from 'tap'
-import type { Device, PendingDevice, PushTokens } from '../../../src/domain/devices/device.ts'
+import type { Device, PendingDevice, PushTokenName, PushTokens } from '../../../src/domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { DeviceStore } from '../../../src/store/devices/device-store.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
@@ -192,23 +192,29 @@ t.test('a token that its provider calls gone is dropped, unless it was registere
   const { database, devices } = openDevices(t)
   await database.change(change => devices.put(change, ANN, device(1, PUSH)))
   const tokens = () => database.view(view => devices.active(view, ANN, idOf(1)))?.push
-  await devices.dropToken(ANN, idOf(1), 'apnsToken', 1_000)
+  const dropToken = (id: number, token: PushTokenName, beforeMs: number | undefined) =>
+    database.change(change => devices.dropToken(change, { userId: ANN, deviceId: idOf(id) }, token, beforeMs))
+  await dropToken(1, 'apnsToken', 1_000)
   t.same(tokens(), PUSH, 'registered at that moment')
-  await devices.dropToken(ANN, idOf(1), 'apnsToken', 1_001)
+  await dropToken(1, 'apnsToken', 1_001)
   t.same([tokens()?.apnsToken, tokens()?.apnsVoipToken], [undefined, 'bb'])
-  await devices.dropToken(ANN, idOf(1), 'fcmToken', undefined)
-  await devices.dropToken(ANN, idOf(1), 'fcmToken', undefined)
-  await devices.dropToken(ANN, idOf(1), 'apnsVoipToken', undefined)
+  await dropToken(1, 'fcmToken', undefined)
+  await dropToken(1, 'fcmToken', undefined)
+  await dropToken(1, 'apnsVoipToken', undefined)
   t.equal(tokens(), undefined, 'nothing remains of the last one')
-  await devices.dropToken(ANN, idOf(9), 'apnsToken', undefined)
-  await devices.setApnsEnvironment(ANN, idOf(1), 'development')
+  await dropToken(9, 'apnsToken', undefined)
+  await database.change(change =>
+    devices.setApnsEnvironment(change, { userId: ANN, deviceId: idOf(1) }, 'development'),
+  )
   t.equal(tokens(), undefined)
 })
 
 t.test('the environment of APNs that knew the token is kept', async t => {
   const { database, devices } = openDevices(t)
   await database.change(change => devices.put(change, ANN, device(1, PUSH)))
-  await devices.setApnsEnvironment(ANN, idOf(1), 'development')
+  await database.change(change =>
+    devices.setApnsEnvironment(change, { userId: ANN, deviceId: idOf(1) }, 'development'),
+  )
   t.same(database.view(view => devices.active(view, ANN, idOf(1)))?.push, {
     ...PUSH,
     apnsEnvironment: 'development',

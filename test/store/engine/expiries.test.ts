@@ -17,7 +17,7 @@ function open(t: Test, folder = t.testdir()) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const faults: unknown[] = []
-  return { database, expiries: new Expiries(database, fault => faults.push(fault)), folder, faults }
+  return { database, expiries: new Expiries(fault => faults.push(fault)), folder, faults }
 }
 
 t.test('due rows end in order of their time, and no row early', async t => {
@@ -27,11 +27,11 @@ t.test('due rows end in order of their time, and no row early', async t => {
   await database.change(change => {
     for (const atMs of [50, 10, 40, 20, 30]) expiries.add(change, KIND, atMs, idsKey(BigInt(atMs)))
   })
-  t.equal(await expiries.sweep(9, 100), 0)
-  t.equal(await expiries.sweep(30, 100), 3)
+  t.equal(await expiries.sweep(database, 9, 100), 0)
+  t.equal(await expiries.sweep(database, 30, 100), 3)
   t.same(ended, [10n, 20n, 30n])
-  t.equal(await expiries.sweep(30, 100), 0, 'once')
-  t.equal(await expiries.sweep(1_000, 100), 2)
+  t.equal(await expiries.sweep(database, 30, 100), 0, 'once')
+  t.equal(await expiries.sweep(database, 1_000, 100), 2)
   t.same(ended, [10n, 20n, 30n, 40n, 50n])
 })
 
@@ -42,9 +42,9 @@ t.test('a sweep stops at its bound', async t => {
   await database.change(change => {
     for (let id = 0n; id < 25n; id++) expiries.add(change, KIND, 5, idsKey(id))
   })
-  t.same([await expiries.sweep(10, 10), ended], [10, 10])
-  t.same([await expiries.sweep(10, 10), ended], [10, 20])
-  t.same([await expiries.sweep(10, 10), ended], [5, 25])
+  t.same([await expiries.sweep(database, 10, 10), ended], [10, 10])
+  t.same([await expiries.sweep(database, 10, 10), ended], [10, 20])
+  t.same([await expiries.sweep(database, 10, 10), ended], [5, 25])
 })
 
 t.test('a prolonged row ends at its later time, once', async t => {
@@ -56,23 +56,23 @@ t.test('a prolonged row ends at its later time, once', async t => {
     return nowMs < endsAtMs ? endsAtMs : undefined
   })
   await database.change(change => expiries.add(change, KIND, 100, idsKey(1n)))
-  await expiries.sweep(100, 10)
+  await expiries.sweep(database, 100, 10)
   endsAtMs = 300
-  t.equal(await expiries.sweep(199, 10), 0)
-  await expiries.sweep(250, 10)
-  t.equal(await expiries.sweep(299, 10), 0)
-  await expiries.sweep(300, 10)
+  t.equal(await expiries.sweep(database, 199, 10), 0)
+  await expiries.sweep(database, 250, 10)
+  t.equal(await expiries.sweep(database, 299, 10), 0)
+  await expiries.sweep(database, 300, 10)
   t.same(calls, [100, 250, 300])
-  t.equal(await expiries.sweep(9_999, 10), 0)
+  t.equal(await expiries.sweep(database, 9_999, 10), 0)
 })
 
 t.test('a later time that has passed already does not keep a sweep busy for ever', async t => {
   const { database, expiries } = open(t)
   expiries.define(KIND, () => 1)
   await database.change(change => expiries.add(change, KIND, 100, idsKey(1n)))
-  t.equal(await expiries.sweep(500, 10), 1)
-  t.equal(await expiries.sweep(500, 10), 0)
-  t.equal(await expiries.sweep(501, 10), 1)
+  t.equal(await expiries.sweep(database, 500, 10), 1)
+  t.equal(await expiries.sweep(database, 500, 10), 0)
+  t.equal(await expiries.sweep(database, 501, 10), 1)
 })
 
 t.test('endings of one key and of one moment do not hide each other', async t => {
@@ -86,19 +86,19 @@ t.test('endings of one key and of one moment do not hide each other', async t =>
     expiries.add(change, EXPIRY.session, 5, idsKey(2n))
     expiries.add(change, EXPIRY.session, 6, idsKey(1n))
   })
-  await expiries.sweep(10, 10)
+  await expiries.sweep(database, 10, 10)
   t.same(ended, ['session 1', 'session 2', 'code 1', 'session 1'])
 })
 
 t.test('endings are there after a restart', async t => {
   const folder = t.testdir()
   const before = LmdbStore.open(folder)
-  await before.change(change => new Expiries(before).add(change, KIND, 5, idsKey(7n)))
+  await before.change(change => new Expiries().add(change, KIND, 5, idsKey(7n)))
   await before.close()
-  const { expiries } = open(t, folder)
+  const { database, expiries } = open(t, folder)
   const ended: bigint[] = []
   expiries.define(KIND, (_, key) => void ended.push(idInKey(key, 0)))
-  await expiries.sweep(10, 10)
+  await expiries.sweep(database, 10, 10)
   t.same(ended, [7n])
 })
 
@@ -109,7 +109,7 @@ t.test('a row’s end may write in the change that ends it', async t => {
     change.put(ROWS, idsKey(1n), 1)
     expiries.add(change, KIND, 5, idsKey(1n))
   })
-  await expiries.sweep(10, 10)
+  await expiries.sweep(database, 10, 10)
   t.notOk(database.view(view => view.has(ROWS, idsKey(1n))))
 })
 
@@ -125,23 +125,23 @@ t.test('a failing ending is reported, holds up no other, and is tried again in a
   await database.change(change => {
     for (const id of [1n, 2n, 3n]) expiries.add(change, KIND, Number(id), idsKey(id))
   })
-  t.equal(await expiries.sweep(10, 100), 3)
+  t.equal(await expiries.sweep(database, 10, 100), 3)
   t.same(ended, [3n])
   t.match(faults, [{ message: 'broken 2' }], 'once for each kind')
-  t.equal(await expiries.sweep(60_009, 100), 0)
+  t.equal(await expiries.sweep(database, 60_009, 100), 0)
   isBroken = false
-  t.equal(await expiries.sweep(60_010, 100), 2)
+  t.equal(await expiries.sweep(database, 60_010, 100), 2)
   t.same([ended, faults.length], [[3n, 1n, 2n], 1])
 })
 
 t.test('an ending of an unknown kind is reported, and not lost', async t => {
   const { database, expiries, faults } = open(t)
   await database.change(change => expiries.add(change, 200, 5, idsKey(1n)))
-  t.equal(await expiries.sweep(10, 100), 1)
+  t.equal(await expiries.sweep(database, 10, 100), 1)
   t.match(faults, [{ message: /expiry kind 200 is one of ours/ }])
   const ended: bigint[] = []
   expiries.define(200, (_, key) => void ended.push(idInKey(key, 0)))
-  await expiries.sweep(60_010, 100)
+  await expiries.sweep(database, 60_010, 100)
   t.same(ended, [1n])
 })
 
@@ -153,8 +153,8 @@ t.test('an ending may have its key end again at the same moment', async t => {
     if (count === 1) expiries.add(change, KIND, 5, key)
   })
   await database.change(change => expiries.add(change, KIND, 5, idsKey(1n)))
-  await expiries.sweep(10, 100)
-  await expiries.sweep(10, 100)
+  await expiries.sweep(database, 10, 100)
+  await expiries.sweep(database, 10, 100)
   t.equal(count, 2)
 })
 
@@ -188,7 +188,7 @@ t.test('rows that come and go leave neither file nor memory larger', sized({ tim
         }
       })
     }
-    while ((await expiries.sweep(round * 1_000, 1_000)) > 0);
+    while ((await expiries.sweep(database, round * 1_000, 1_000)) > 0);
     sizes.push(statSync(join(folder, 'store', 'data.mdb')).size)
     heaps.push(process.memoryUsage().heapUsed)
   }
@@ -213,7 +213,7 @@ t.test('a sweep does not look at rows that are not due, however many', sized(), 
     })
   }
   const before = process.cpuUsage()
-  for (let nowMs = 0; nowMs < 1_000; nowMs++) await expiries.sweep(nowMs, 100)
+  for (let nowMs = 0; nowMs < 1_000; nowMs++) await expiries.sweep(database, nowMs, 100)
   const eachMs = process.cpuUsage(before).user / 1_000 / 1_000
   t.equal(looked, 0)
   t.ok(eachMs < 1, `a sweep of nothing takes ${eachMs} ms`)
@@ -223,7 +223,7 @@ t.test('an ending that throws in its middle leaves nothing of what it wrote', as
   const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
   const faults: unknown[] = []
-  const expiries = new Expiries(database, fault => faults.push(fault))
+  const expiries = new Expiries(fault => faults.push(fault))
   const key = Buffer.of(1)
   expiries.define(200, change => {
     change.put(ROWS, key, 2)
@@ -236,7 +236,7 @@ t.test('an ending that throws in its middle leaves nothing of what it wrote', as
     change.put(ROWS, key, 1)
     expiries.add(change, 200, 10, key)
   })
-  t.equal(await expiries.sweep(20, 10), 1)
+  t.equal(await expiries.sweep(database, 20, 10), 1)
   t.equal(
     database.view(view => view.get(ROWS, key)),
     1,
@@ -247,7 +247,7 @@ t.test('an ending that throws in its middle leaves nothing of what it wrote', as
 t.test('what another ending of the sweep says and collects outlives one that throws', async t => {
   const database = LmdbStore.open(t.testdir())
   t.teardown(() => database.close())
-  const expiries = new Expiries(database, () => undefined)
+  const expiries = new Expiries(() => undefined)
   const owner = {}
   expiries.define(201, (change, [number]) => {
     const collected = change.local(owner, () => {
@@ -265,6 +265,6 @@ t.test('what another ending of the sweep says and collects outlives one that thr
     expiries.add(change, 201, 10, Buffer.of(1))
     expiries.add(change, 201, 11, Buffer.of(2))
   })
-  await expiries.sweep(20, 10)
+  await expiries.sweep(database, 20, 10)
   t.same([...database.view(view => [...view.range(ROWS)].map(({ value }) => value))], [2])
 })

@@ -9,7 +9,7 @@ import { formatChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
-import type { Change, Happening, View } from '../../../src/store/engine/store.ts'
+import type { Change, Happening, Store, View } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { FOLLOWED_ROWS, LOGGED_ROWS, ROW_KEYS } from '../../support/followed-rows.ts'
 import type { Seen, ToFollower } from '../../support/follower-program.ts'
@@ -113,11 +113,13 @@ t.test('a change that is left out, or told twice, is a fault', async t => {
     t.throws(() => store.apply({ number, rows: NO_ROWS }), { message: /each change/ })
 })
 
-t.test('it changes nothing by itself', async t => {
-  await t.rejects(
-    openFollower().store.change(() => undefined),
-    { code: 'INTERNAL' },
-  )
+t.test('it is for reading alone', async t => {
+  const { store } = openFollower()
+  // @ts-expect-error: the writer alone changes
+  const { change } = store
+  // @ts-expect-error: nor is it a store for what the writer alone has
+  const whole: Store = store
+  t.same([change, whole], [undefined, store])
 })
 
 /** The rows' history: for each key the changes that wrote it, and the number it has had since, 0 where removed. */

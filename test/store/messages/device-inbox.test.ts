@@ -19,7 +19,7 @@ function open(t: Test) {
   const news: string[] = []
   const store = new InboxStore({
     database,
-    expiries: new Expiries(database),
+    expiries: new Expiries(),
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
   })

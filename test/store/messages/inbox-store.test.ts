@@ -26,7 +26,7 @@ type House = ReturnType<typeof open>
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const news: string[] = []
   const inbox = new InboxStore({
     database,
@@ -47,7 +47,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
     if (!inRows.has(newsNameOf(happening))) t.fail('a front would find no news in the rows')
   })
   const sweep = async (nowMs: number) => {
-    while ((await expiries.sweep(nowMs, 100)) > 0);
+    while ((await expiries.sweep(database, nowMs, 100)) > 0);
   }
   const head = (device = PHONE) => database.view(view => inbox.head(view, ANN, device))
   const after = (device: DeviceId, offset: number, limit: number, nowMs: number, queue?: string) =>

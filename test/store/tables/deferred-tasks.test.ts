@@ -13,13 +13,13 @@ import { storedTable } from '../../support/stored-table.ts'
 function open(t: Test, folder = t.testdir(), secretByte = 1) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const secrets = deriveSecrets(Buffer.alloc(32, secretByte))
   const deferredTasks = new DeferredTasks({ expiries, secrets, randomBytes })
   const done: bigint[] = []
   deferredTasks.define('request_made', (_, { requestId }) => void done.push(requestId))
   const rows = () => ['errands', 'expiries'].map(name => database.rowCount(database.storedRows(name)))
-  const sweep = () => expiries.sweep(100, 1_000)
+  const sweep = () => expiries.sweep(database, 100, 1_000)
   return { folder, database, deferredTasks, done, rows, sweep }
 }
 

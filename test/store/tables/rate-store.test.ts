@@ -13,7 +13,7 @@ const DAY = { count: 50, perMs: 86_400_000, burst: 50 }
 function open(t: Test, folder = t.testdir()) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
-  const expiries = new Expiries(database)
+  const expiries = new Expiries()
   const rates = new RateStore(expiries)
   return {
     database,
@@ -60,7 +60,7 @@ t.test('names are counted apart', async t => {
 t.test('counts are there after a restart', async t => {
   const folder = t.testdir()
   const before = LmdbStore.open(folder)
-  const rates = new RateStore(new Expiries(before))
+  const rates = new RateStore(new Expiries())
   await before.change(change => {
     for (let taken = 0; taken < 20; taken++) rates.take(change, 'ann', [HOUR])
   }, 0)
@@ -82,12 +82,12 @@ t.test('a row goes when its bucket is full again, not while it counts', async t 
   await database.change(change => rates.take(change, 'ann', [HOUR]), 0)
   await database.change(change => rates.take(change, 'ann', [HOUR]), 0)
   t.equal(rowCount('expiries'), 1, 'one ending, however often it is counted')
-  await expiries.sweep(180_000, 100)
+  await expiries.sweep(database, 180_000, 100)
   t.equal(rowCount('rates'), 1, 'two were taken')
   t.equal(missingMs('ann', [{ ...HOUR, burst: 1 }], 180_000), 180_000)
-  await expiries.sweep(360_000, 100)
+  await expiries.sweep(database, 360_000, 100)
   t.equal(rowCount('rates'), 0)
-  t.equal(await expiries.sweep(9e9, 100), 0, 'and no ending is left behind')
+  t.equal(await expiries.sweep(database, 9e9, 100), 0, 'and no ending is left behind')
 })
 
 t.test('taken at once by many, no more than the burst is given', async t => {
