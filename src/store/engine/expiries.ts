@@ -45,9 +45,9 @@ export class Expiries {
    * Ends up to `countMax` due rows, in one change; resolves with how many there were. An ending that fails
    * leaves nothing behind, is tried again a minute later, and keeps no other waiting.
    */
-  async sweep(store: Store, nowMs: number, countMax: number): Promise<number> {
-    if (store.view(view => dueIn(view, nowMs, 1)).length === 0) return 0
-    const { count, faults } = await store.change(change => {
+  async sweep(database: Store, nowMs: number, countMax: number): Promise<number> {
+    if (database.view(view => dueIn(view, nowMs, 1)).length === 0) return 0
+    const { count, faults } = await database.change(change => {
       const due = dueIn(change, nowMs, countMax)
       const faults = new Map<number, unknown>()
       for (const row of due) this.#end(change, row, faults)

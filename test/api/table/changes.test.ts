@@ -78,8 +78,9 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
 }
 /** Operations that only read, besides all GETs. */
 const READS = ['resolveShareToken']
-/** Run by commands of an operator, or before there are requests. */
-const SITES_ELSEWHERE = /^src\/(?:check\/log\/repair|server\/(?:fronts\/front-desks|writer\/application)):/
+/** Run by commands of an operator, before there are requests, or by a push provider's answer. */
+const SITES_ELSEWHERE =
+  /^src\/(?:check\/log\/repair|server\/(?:fronts\/front-desks|writer\/(?:application|writes))):/
 
 interface Phone {
   readonly email: string
@@ -188,7 +189,7 @@ async function ask(id: string, { params = [], query = '', ...request }: Asking =
     body = answer.body
   })
   // Each request of a session may note that its tokens are used.
-  const own = changes.filter(each => !isAskedBy(each, 'src/store/accounts/session-store'))
+  const own = changes.filter(each => !isAskedBy(each, 'src/server/application-stores'))
   if (isRead(operation)) t.same(own, [], `${id} only reads`)
   if (isRead(operation) || own.length > 0) covered.add(`operation ${id}`)
   return body
