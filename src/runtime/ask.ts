@@ -7,7 +7,7 @@ import type { Reply } from './actor.ts'
 import type { Cell } from './cell.ts'
 import { Envelope, messageKind } from './envelope.ts'
 import type { DeadLetterReason } from './figures.ts'
-import type { Host } from './host.ts'
+import type { Internals } from './internals.ts'
 import { Pending } from './pending.ts'
 import { WheelTimer } from './timers.ts'
 
@@ -22,7 +22,7 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
   content: unknown = undefined
   readonly kind: string
   readonly id: string
-  readonly #host: Host
+  readonly #internals: Internals
   readonly #resolve: (answer: Answer) => void
   readonly #reject: (error: SignalError) => void
   readonly #deadline = new AskDeadline(this)
@@ -31,13 +31,13 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
   #state = OPEN
 
   constructor(
-    host: Host,
+    internals: Internals,
     address: { readonly kind: string; readonly id: string },
     resolve: (answer: Answer) => void,
     reject: (error: SignalError) => void,
   ) {
     super()
-    this.#host = host
+    this.#internals = internals
     this.kind = address.kind
     this.id = address.id
     this.#resolve = resolve
@@ -47,8 +47,8 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
   /** Sets the clock running. `chain` has the addresses of the asks that led to this one, its own last. */
   start(deadlineMs: number, chain: readonly string[] | undefined): void {
     this.#chain = chain
-    this.#host.underWay.asks += 1
-    this.#host.wheel.arm(this.#deadline, deadlineMs)
+    this.#internals.underWay.asks += 1
+    this.#internals.wheel.arm(this.#deadline, deadlineMs)
   }
 
   hasMessageFor(): boolean {
@@ -60,7 +60,7 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
     cell.pending ??= new Pending()
     cell.pending.addAsk(this)
     this.#holder = cell.pending
-    this.#host.askChain = this.#chain
+    this.#internals.askChain = this.#chain
     return this.content
   }
 
@@ -88,15 +88,15 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
       return false
     }
     this.#state = state
-    this.#host.wheel.cancel(this.#deadline)
+    this.#internals.wheel.cancel(this.#deadline)
     this.#holder?.forgetAsk(this)
-    this.#host.underWay.asks -= 1
-    this.#host.onEnded()
+    this.#internals.underWay.asks -= 1
+    this.#internals.onEnded()
     return true
   }
 
   #toDeadLetters(reason: DeadLetterReason): undefined {
-    this.#host.deadLetters.add(reason, this.kind, this.id, messageKind(this))
+    this.#internals.deadLetters.add(reason, this.kind, this.id, messageKind(this))
   }
 }
 

@@ -49,23 +49,23 @@ export class Cell implements Context<unknown> {
   }
 
   get self(): ActorRef {
-    this.#self ??= new ActorRef(this.kind.host, this.kind.name, this.id)
+    this.#self ??= new ActorRef(this.kind.internals, this.kind.name, this.id)
     return this.#self
   }
 
   nowMs(): number {
-    return this.kind.host.world.nowMs()
+    return this.kind.internals.world.nowMs()
   }
 
   random(): number {
-    return this.kind.host.world.random()
+    return this.kind.internals.world.random()
   }
 
   commit(durable: PromiseLike<unknown>, effects: () => void): void {
     const commit = new HeldCommit(this, effects)
     this.pending ??= new Pending()
     this.pending.hold(commit)
-    this.kind.host.underWay.commits += 1
+    this.kind.internals.underWay.commits += 1
     durable.then(
       () => commit.onDurable(),
       error => commit.onFailed(error),
@@ -80,7 +80,7 @@ export class Cell implements Context<unknown> {
     const outcome = new WorkOutcome(this, message, failed)
     this.pending ??= new Pending()
     this.pending.outcomes += 1
-    this.kind.host.underWay.outcomes += 1
+    this.kind.internals.underWay.outcomes += 1
     work.then(
       value => outcome.onDone(value),
       error => outcome.onFailed(error),
@@ -107,20 +107,20 @@ export class Cell implements Context<unknown> {
 
   stop(): void {
     this.closing = true
-    if (this.state === ASLEEP) this.kind.host.wake(this)
+    if (this.state === ASLEEP) this.kind.internals.wake(this)
   }
 
   /** Puts an entry into the user lane; false when that is full. */
   accept(entry: unknown): boolean {
     const kind = this.kind
-    this.mailbox ??= kind.host.mailboxes.borrow()
+    this.mailbox ??= kind.internals.mailboxes.borrow()
     if (!this.mailbox.offer(entry, kind.definition.mailboxMessagesMax)) return false
     this.#onAccepted(this.mailbox)
     return true
   }
 
   acceptControl(entry: unknown): void {
-    this.mailbox ??= this.kind.host.mailboxes.borrow()
+    this.mailbox ??= this.kind.internals.mailboxes.borrow()
     this.mailbox.offerControl(entry)
     this.#onAccepted(this.mailbox)
   }
@@ -148,9 +148,9 @@ export class Cell implements Context<unknown> {
   }
 
   #onAccepted(mailbox: Mailbox): void {
-    const { figures, host } = this.kind
+    const { figures, internals } = this.kind
     const depth = mailbox.length
     if (depth > figures.mailboxDepthMax) figures.mailboxDepthMax = depth
-    if (this.state === ASLEEP) host.wake(this)
+    if (this.state === ASLEEP) internals.wake(this)
   }
 }

@@ -5,12 +5,12 @@
  */
 import { ASLEEP, type Cell, GONE, HELD, QUEUED, RUNNING } from './cell.ts'
 import { Envelope } from './envelope.ts'
-import type { Host } from './host.ts'
+import type { Internals } from './internals.ts'
 import { RunQueue } from './run-queue.ts'
 import type { Supervisor } from './supervisor.ts'
 
 export class Dispatcher {
-  readonly #host: Host
+  readonly #internals: Internals
   readonly #supervisor: Supervisor
   readonly #turnsPerVisitMax: number
   readonly #queue = new RunQueue()
@@ -21,8 +21,8 @@ export class Dispatcher {
   /** The message the current turn handles; undefined when it handles none. */
   #entry: unknown = undefined
 
-  constructor(host: Host, supervisor: Supervisor, turnsPerVisitMax: number) {
-    this.#host = host
+  constructor(internals: Internals, supervisor: Supervisor, turnsPerVisitMax: number) {
+    this.#internals = internals
     this.#supervisor = supervisor
     this.#turnsPerVisitMax = turnsPerVisitMax
   }
@@ -37,7 +37,7 @@ export class Dispatcher {
   }
 
   get queueHeadAgeMs(): number {
-    return this.#queue.headAgeMs(this.#host.world.monotonicMs())
+    return this.#queue.headAgeMs(this.#internals.world.monotonicMs())
   }
 
   /** Puts a cell that is in no queue at the end of the run queue. */
@@ -45,14 +45,14 @@ export class Dispatcher {
     cell.state = QUEUED
     if (!this.#isDraining && !this.#isScheduled) {
       this.#isScheduled = true
-      this.#readMs = this.#host.world.monotonicMs()
-      this.#host.world.microtask(this.#drain)
+      this.#readMs = this.#internals.world.monotonicMs()
+      this.#internals.world.microtask(this.#drain)
     }
     this.#queue.push(cell, this.#readMs)
   }
 
   readonly #drain = (): void => {
-    const { world } = this.#host
+    const { world } = this.#internals
     this.#isScheduled = false
     this.#isDraining = true
     const startMs = world.monotonicMs()
@@ -63,11 +63,11 @@ export class Dispatcher {
       this.#isScheduled = true
       world.immediate(this.#drain)
     }
-    this.#host.onEnded()
+    this.#internals.onEnded()
   }
 
   #visitNext(): void {
-    const { world } = this.#host
+    const { world } = this.#internals
     const cell = this.#queue.take(world.pick === undefined ? 0 : world.pick(this.#queue.length))
     if (cell.state !== QUEUED) return
     const turns = this.#visit(cell)
@@ -82,7 +82,7 @@ export class Dispatcher {
   #visit(cell: Cell): number {
     let turns = 0
     cell.state = RUNNING
-    this.#host.running = cell
+    this.#internals.running = cell
     this.#entry = undefined
     try {
       if (cell.actor === undefined) this.#build(cell)
@@ -91,8 +91,8 @@ export class Dispatcher {
       turns += 1
       this.#supervisor.onThrown(cell, error, this.#entry)
     }
-    this.#host.running = undefined
-    this.#host.askChain = undefined
+    this.#internals.running = undefined
+    this.#internals.askChain = undefined
     if (cell.state !== GONE) this.#afterVisit(cell)
     return turns
   }
@@ -105,7 +105,7 @@ export class Dispatcher {
 
   /** One turn: the effects of a commit that has become durable, or else a message. False when there is neither. */
   #turn(cell: Cell): boolean {
-    this.#host.askChain = undefined
+    this.#internals.askChain = undefined
     if (cell.pending?.canRelease) return this.#releaseCommit(cell)
     if (cell.closing || cell.mailbox === undefined || cell.actor === undefined) return false
     const entry = cell.mailbox.take()
@@ -123,7 +123,7 @@ export class Dispatcher {
       this.#supervisor.onCommitFailed(cell, commit.error)
       return false
     }
-    this.#host.askChain = commit.askChain
+    this.#internals.askChain = commit.askChain
     commit.effects()
     return true
   }
@@ -144,7 +144,7 @@ export class Dispatcher {
   #sleep(cell: Cell): void {
     cell.state = ASLEEP
     if (cell.mailbox !== undefined) {
-      this.#host.mailboxes.giveBack(cell.mailbox)
+      this.#internals.mailboxes.giveBack(cell.mailbox)
       cell.mailbox = undefined
     }
     if (cell.pending?.isEmpty) cell.pending = undefined

@@ -5,13 +5,13 @@
 import type { ActorKind } from './actor.ts'
 import type { Cell } from './cell.ts'
 import { KindFigures } from './figures.ts'
-import type { Host } from './host.ts'
+import type { Internals } from './internals.ts'
 import type { FailureRecord } from './supervisor.ts'
 
 export class Kind {
   readonly name: string
   readonly definition: ActorKind<unknown>
-  readonly host: Host
+  readonly internals: Internals
   readonly figures = new KindFigures()
   readonly cells = new Map<string, Cell>()
   /** Ids that failed lately, or were given up. */
@@ -19,10 +19,10 @@ export class Kind {
   #leastRecent: Cell | undefined = undefined
   #mostRecent: Cell | undefined = undefined
 
-  constructor(host: Host, definition: ActorKind<unknown>) {
+  constructor(internals: Internals, definition: ActorKind<unknown>) {
     this.name = definition.kind
     this.definition = definition
-    this.host = host
+    this.internals = internals
   }
 
   /** The live actor that has been without a turn for longest. */
@@ -32,25 +32,25 @@ export class Kind {
 
   add(cell: Cell): void {
     this.cells.set(cell.id, cell)
-    this.host.liveActors += 1
+    this.internals.liveActors += 1
     this.#append(cell)
   }
 
   remove(cell: Cell): void {
     this.cells.delete(cell.id)
-    this.host.liveActors -= 1
+    this.internals.liveActors -= 1
     this.#unlink(cell)
   }
 
   /** Notes activity. Within one tick the order does not matter, which spares a busy actor the moving. */
   touch(cell: Cell): void {
-    if (cell.activeTick === this.host.wheel.tick) return
+    if (cell.activeTick === this.internals.wheel.tick) return
     this.#unlink(cell)
     this.#append(cell)
   }
 
   #append(cell: Cell): void {
-    cell.activeTick = this.host.wheel.tick
+    cell.activeTick = this.internals.wheel.tick
     cell.lessRecent = this.#mostRecent
     cell.moreRecent = undefined
     if (this.#mostRecent === undefined) this.#leastRecent = cell

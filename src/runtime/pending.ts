@@ -95,7 +95,7 @@ export class HeldCommit {
   constructor(cell: Cell, effects: () => void) {
     this.#cell = cell
     this.effects = effects
-    this.askChain = cell.kind.host.askChain
+    this.askChain = cell.kind.internals.askChain
   }
 
   onDurable(): void {
@@ -113,12 +113,12 @@ export class HeldCommit {
 
   #settle(): void {
     const cell = this.#cell
-    const host = cell.kind.host
+    const internals = cell.kind.internals
     this.hasSettled = true
-    host.underWay.commits -= 1
-    if (this.heir !== undefined) host.release(this.heir)
-    else if (cell.canWake && cell.pending?.oldestCommit === this) host.wake(cell)
-    host.onEnded()
+    internals.underWay.commits -= 1
+    if (this.heir !== undefined) internals.release(this.heir)
+    else if (cell.canWake && cell.pending?.oldestCommit === this) internals.wake(cell)
+    internals.onEnded()
   }
 }
 
@@ -138,12 +138,12 @@ export class ActorTimer extends WheelTimer {
   start(ms: number, message: unknown): void {
     this.renew()
     this.message = message
-    this.#cell.kind.host.wheel.arm(this, ms)
+    this.#cell.kind.internals.wheel.arm(this, ms)
   }
 
   cancel(): void {
     this.renew()
-    this.#cell.kind.host.wheel.cancel(this)
+    this.#cell.kind.internals.wheel.cancel(this)
   }
 
   /** Makes a firing that is under way stale. */
@@ -196,7 +196,7 @@ export class WorkOutcome<Outcome> extends Envelope {
     this.#cell = cell
     this.#message = message
     this.#failed = failed
-    this.#askChain = cell.kind.host.askChain
+    this.#askChain = cell.kind.internals.askChain
   }
 
   onDone(value: Outcome): void {
@@ -215,25 +215,25 @@ export class WorkOutcome<Outcome> extends Envelope {
 
   open(cell: Cell): unknown {
     if (this.#outcome === undefined || cell !== this.#cell) return this.#toDeadLetters()
-    cell.kind.host.askChain = this.#askChain
+    cell.kind.internals.askChain = this.#askChain
     return 'error' in this.#outcome ? this.#failed(this.#outcome.error) : this.#message(this.#outcome.value)
   }
 
   #deliver(): void {
     const cell = this.#cell
-    const host = cell.kind.host
-    host.underWay.outcomes -= 1
+    const internals = cell.kind.internals
+    internals.underWay.outcomes -= 1
     if (cell.isGone) {
       this.#toDeadLetters()
     } else {
       if (cell.pending !== undefined) cell.pending.outcomes -= 1
       cell.acceptControl(this)
     }
-    host.onEnded()
+    internals.onEnded()
   }
 
   #toDeadLetters(): undefined {
     const { kind, id } = this.#cell
-    kind.host.deadLetters.add('stale-outcome', kind.name, id, '')
+    kind.internals.deadLetters.add('stale-outcome', kind.name, id, '')
   }
 }

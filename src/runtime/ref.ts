@@ -5,31 +5,31 @@ import { PendingAsk } from './ask.ts'
 import type { Cell } from './cell.ts'
 import { messageKind } from './envelope.ts'
 import type { Refusal } from './figures.ts'
-import type { Host } from './host.ts'
+import type { Internals } from './internals.ts'
 
 export class ActorRef implements Ref<unknown> {
   readonly kind: string
   readonly id: string
-  readonly #host: Host
+  readonly #internals: Internals
   #cell: Cell | undefined = undefined
 
-  constructor(host: Host, kind: string, id: string) {
+  constructor(internals: Internals, kind: string, id: string) {
     this.kind = kind
     this.id = id
-    this.#host = host
+    this.#internals = internals
   }
 
   tell(message: unknown): TellResult {
     const refusal = this.#offer(message)
     if (refusal === undefined) return 'accepted'
-    this.#host.deadLetters.add(refusal, this.kind, this.id, messageKind(message))
+    this.#internals.deadLetters.add(refusal, this.kind, this.id, messageKind(message))
     return 'overloaded'
   }
 
   tellControl(message: unknown): void {
     const cell = this.#find('control')
     if (typeof cell !== 'string') cell.acceptControl(message)
-    else this.#host.deadLetters.add(cell, this.kind, this.id, messageKind(message))
+    else this.#internals.deadLetters.add(cell, this.kind, this.id, messageKind(message))
   }
 
   tellOr(message: unknown, instead: unknown): void {
@@ -37,21 +37,21 @@ export class ActorRef implements Ref<unknown> {
   }
 
   ask<Answer>(make: (reply: Reply<Answer>) => unknown, deadlineMs: number): Promise<Answer> {
-    const chain = this.#host.refuseAskCycles ? this.#chain() : undefined
+    const chain = this.#internals.refuseAskCycles ? this.#chain() : undefined
     return new Promise((resolve, reject) => {
-      const ask = new PendingAsk<Answer>(this.#host, this, resolve, reject)
+      const ask = new PendingAsk<Answer>(this.#internals, this, resolve, reject)
       // Started first: should `make` throw, the ask still ends, at its deadline.
       ask.start(deadlineMs, chain)
       ask.content = make(ask)
       const refusal = this.#offer(ask)
       if (refusal === undefined) return
-      this.#host.deadLetters.add(refusal, this.kind, this.id, messageKind(ask))
+      this.#internals.deadLetters.add(refusal, this.kind, this.id, messageKind(ask))
       ask.discard(new SignalError(ASK_REFUSED[refusal], `ask of ${this.kind}/${this.id} refused: ${refusal}`))
     })
   }
 
   #offer(entry: unknown): Refusal | undefined {
-    if (this.#host.stopping && this.#host.running === undefined) return 'stopped'
+    if (this.#internals.stopping && this.#internals.running === undefined) return 'stopped'
     const cell = this.#find('user')
     if (typeof cell === 'string') return cell
     return cell.accept(entry) ? undefined : 'overloaded'
@@ -59,13 +59,13 @@ export class ActorRef implements Ref<unknown> {
 
   #find(lane: 'user' | 'control'): Cell | Refusal {
     if (this.#cell !== undefined && !this.#cell.isGone) return this.#cell
-    const cell = this.#host.cellFor(this.kind, this.id, lane)
+    const cell = this.#internals.cellFor(this.kind, this.id, lane)
     this.#cell = typeof cell === 'string' ? undefined : cell
     return cell
   }
 
   #chain(): readonly string[] {
-    const { askChain, running } = this.#host
+    const { askChain, running } = this.#internals
     const address = `${this.kind}/${this.id}`
     const before = askChain ?? (running === undefined ? [] : [`${running.kind.name}/${running.id}`])
     const chain = [...before, address]

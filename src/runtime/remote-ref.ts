@@ -6,20 +6,20 @@ import { SignalError } from '../errors.ts'
 import type { Ref, Reply, TellResult } from './actor.ts'
 import { PendingAsk } from './ask.ts'
 import { messageKind } from './envelope.ts'
-import type { Host } from './host.ts'
+import type { Internals } from './internals.ts'
 import type { Port } from './port.ts'
 
 export class RemoteRef implements Ref<unknown> {
   readonly kind: string
   readonly id: string
   readonly port: Port
-  readonly #host: Host
+  readonly #internals: Internals
 
-  constructor(host: Host, port: Port, kind: string, id: string) {
+  constructor(internals: Internals, port: Port, kind: string, id: string) {
     this.kind = kind
     this.id = id
     this.port = port
-    this.#host = host
+    this.#internals = internals
   }
 
   /** Whether its process is gone, and it with it. */
@@ -42,7 +42,7 @@ export class RemoteRef implements Ref<unknown> {
 
   ask<Answer>(make: (reply: Reply<Answer>) => unknown, deadlineMs: number): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const ask = new PendingAsk<Answer>(this.#host, this, resolve, reject)
+      const ask = new PendingAsk<Answer>(this.#internals, this, resolve, reject)
       ask.start(deadlineMs, undefined)
       ask.content = make(ask)
       if (this.port.ask(this.kind, this.id, ask as PendingAsk<never>, deadlineMs)) return
@@ -63,6 +63,6 @@ export class RemoteRef implements Ref<unknown> {
   }
 
   #toDeadLetters(entry: unknown): void {
-    this.#host.deadLetters.add('unreachable', this.kind, this.id, messageKind(entry))
+    this.#internals.deadLetters.add('unreachable', this.kind, this.id, messageKind(entry))
   }
 }

@@ -6,19 +6,19 @@ import { SignalError } from '../errors.ts'
 import { ASLEEP, Cell, GONE, HELD } from './cell.ts'
 import { Envelope, messageKind } from './envelope.ts'
 import type { DeadLetterReason } from './figures.ts'
-import type { Host } from './host.ts'
+import type { Internals } from './internals.ts'
 import type { Kind } from './kind.ts'
 import type { Mailbox } from './mailbox.ts'
 import { CallbackTimer, TICK_MS, WheelTimer } from './timers.ts'
 
 export class Supervisor {
-  readonly #host: Host
+  readonly #internals: Internals
   readonly #fatal: (error: unknown) => void
   /** Heirs that are to be built even if no message comes. */
   readonly #owed = new Set<Cell>()
 
-  constructor(host: Host, fatal: (error: unknown) => void) {
-    this.#host = host
+  constructor(internals: Internals, fatal: (error: unknown) => void) {
+    this.#internals = internals
     this.#fatal = fatal
   }
 
@@ -26,15 +26,15 @@ export class Supervisor {
   onThrown(cell: Cell, error: unknown, entry: unknown): void {
     const { kind, id } = cell
     kind.figures.restarts += 1
-    this.#host.report(kind.name, id, error)
-    if (entry !== undefined) this.#host.deadLetters.add('poison', kind.name, id, messageKind(entry))
+    this.#internals.report(kind.name, id, error)
+    if (entry !== undefined) this.#internals.deadLetters.add('poison', kind.name, id, messageKind(entry))
     const failed = new SignalError('INTERNAL', `actor ${kind.name}/${id} failed`, { cause: error })
     cell.pending?.refuseAsks(failed)
     const record = this.#recordFailure(kind, id)
     if (kind.definition.onFailure === 'stop-process') {
       this.#giveUp(cell, record, failed)
       // Never forgotten: an actor that lost an invariant must not run again in this process.
-      this.#host.wheel.cancel(record)
+      this.#internals.wheel.cancel(record)
       this.#fatal(error)
     } else if (record.count > FAILURES_MAX) {
       this.#giveUp(cell, record, failed)
@@ -48,7 +48,7 @@ export class Supervisor {
   onCommitFailed(cell: Cell, error: unknown): void {
     const { kind, id } = cell
     kind.figures.commitFailures += 1
-    this.#host.report(kind.name, id, error)
+    this.#internals.report(kind.name, id, error)
     cell.pending?.refuseAsks(
       new SignalError('STORE_UNAVAILABLE', `a commit of ${kind.name}/${id} failed`, { cause: error }),
     )
@@ -83,7 +83,7 @@ export class Supervisor {
     if (idleMs === undefined) return
     for (let looks = 0; looks < IDLE_LOOKS_PER_TICK; looks++) {
       const cell = kind.leastRecent
-      if (cell === undefined || (this.#host.wheel.tick - cell.activeTick) * TICK_MS <= idleMs) return
+      if (cell === undefined || (this.#internals.wheel.tick - cell.activeTick) * TICK_MS <= idleMs) return
       kind.touch(cell)
       if (!this.#canPassivate(cell)) continue
       kind.remove(cell)
@@ -107,8 +107,8 @@ export class Supervisor {
   #recordFailure(kind: Kind, id: string): FailureRecord {
     const record = kind.failures.get(id) ?? new FailureRecord(kind, id)
     kind.failures.set(id, record)
-    record.add(this.#host.world.monotonicMs())
-    this.#host.wheel.arm(record, FAILURE_MEMORY_MS)
+    record.add(this.#internals.world.monotonicMs())
+    this.#internals.wheel.arm(record, FAILURE_MEMORY_MS)
     return record
   }
 
@@ -121,13 +121,13 @@ export class Supervisor {
   }
 
   #pause(heir: Cell, ms: number): void {
-    const { underWay, wheel } = this.#host
+    const { underWay, wheel } = this.#internals
     heir.holds += 1
     underWay.pauses += 1
     const end = new CallbackTimer(() => {
       underWay.pauses -= 1
       this.release(heir)
-      this.#host.onEnded()
+      this.#internals.onEnded()
     })
     wheel.arm(end, ms)
   }
@@ -171,7 +171,7 @@ export class Supervisor {
     if (heir.state !== HELD || heir.holds > 0) return
     const isOwed = this.#owed.delete(heir)
     if (isOwed || (heir.mailbox !== undefined && heir.mailbox.length > 0)) {
-      this.#host.wake(heir)
+      this.#internals.wake(heir)
     } else {
       heir.kind.remove(heir)
       heir.state = GONE
@@ -193,7 +193,7 @@ export class Supervisor {
     const mailbox: Mailbox | undefined = cell.mailbox
     while (mailbox !== undefined && mailbox.length > 0) {
       const entry = mailbox.take()
-      this.#host.deadLetters.add(reason, cell.kind.name, cell.id, messageKind(entry))
+      this.#internals.deadLetters.add(reason, cell.kind.name, cell.id, messageKind(entry))
       if (entry instanceof Envelope) entry.discard(error)
     }
   }
@@ -204,14 +204,14 @@ export class Supervisor {
 
   // Hooks of actors run as if in a turn: what they throw is reported, what they send is taken even while stopping.
   #guard(cell: Cell, hook: () => void): void {
-    const before = this.#host.running
-    this.#host.running = cell
+    const before = this.#internals.running
+    this.#internals.running = cell
     try {
       hook()
     } catch (error) {
-      this.#host.report(cell.kind.name, cell.id, error)
+      this.#internals.report(cell.kind.name, cell.id, error)
     } finally {
-      this.#host.running = before
+      this.#internals.running = before
     }
   }
 }

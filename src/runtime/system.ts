@@ -8,7 +8,7 @@ import { Cell } from './cell.ts'
 import type { World } from './clock.ts'
 import { Dispatcher, TURNS_PER_VISIT_MAX } from './dispatcher.ts'
 import { DeadLetters, type Figures, type KindFigures, type Refusal } from './figures.ts'
-import type { Host } from './host.ts'
+import type { Internals } from './internals.ts'
 import { Kind } from './kind.ts'
 import { MailboxPool } from './mailbox.ts'
 import type { Port } from './port.ts'
@@ -33,7 +33,7 @@ export interface ActorSystemOptions {
 
 export class ActorSystem {
   readonly #kinds = new Map<string, Kind>()
-  readonly #host: Host
+  readonly #internals: Internals
   readonly #dispatcher: Dispatcher
   readonly #supervisor: Supervisor
   readonly #liveActorsMax: number
@@ -43,10 +43,10 @@ export class ActorSystem {
   #hasStopped = false
 
   constructor(options: ActorSystemOptions) {
-    this.#host = this.#makeHost(options)
-    this.#supervisor = new Supervisor(this.#host, options.fatal)
+    this.#internals = this.#makeInternals(options)
+    this.#supervisor = new Supervisor(this.#internals, options.fatal)
     this.#dispatcher = new Dispatcher(
-      this.#host,
+      this.#internals,
       this.#supervisor,
       options.turnsPerVisitMax ?? TURNS_PER_VISIT_MAX,
     )
@@ -57,18 +57,18 @@ export class ActorSystem {
   /** Makes a kind known, once, and returns how to address its actors. */
   define<Message>(definition: ActorKind<Message>): (id: string) => Ref<Message> {
     if (this.#kinds.has(definition.kind)) throw new Error(`actor kind ${definition.kind} is defined twice`)
-    this.#kinds.set(definition.kind, new Kind(this.#host, definition))
+    this.#kinds.set(definition.kind, new Kind(this.#internals, definition))
     return id => this.ref<Message>(definition.kind, id)
   }
 
   /** An address by name. The caller vouches for `Message`; prefer what `define` returned. */
   ref<Message>(kind: string, id: string): Ref<Message> {
-    return new ActorRef(this.#host, kind, id)
+    return new ActorRef(this.#internals, kind, id)
   }
 
   /** An address in the process that `port` leads to. */
   remoteRef<Message>(port: Port, kind: string, id: string): Ref<Message> {
-    return new RemoteRef(this.#host, port, kind, id)
+    return new RemoteRef(this.#internals, port, kind, id)
   }
 
   /** The figures of this moment. */
@@ -77,7 +77,7 @@ export class ActorSystem {
     for (const kind of this.#kinds.values()) {
       kinds[kind.name] = { ...kind.figures, live: kind.cells.size }
     }
-    const { deadLetters, liveActors, underWay, wheel } = this.#host
+    const { deadLetters, liveActors, underWay, wheel } = this.#internals
     return {
       kinds,
       deadLetters: { ...deadLetters.counts },
@@ -102,14 +102,14 @@ export class ActorSystem {
     this.#stopped = new Promise(resolve => {
       this.#onStopped = resolve
     })
-    this.#host.stopping = true
+    this.#internals.stopping = true
     const deadline = new CallbackTimer(() => this.#stop('deadline'))
-    this.#host.wheel.arm(deadline, deadlineMs)
+    this.#internals.wheel.arm(deadline, deadlineMs)
     this.#stopIfQuiet()
     return this.#stopped
   }
 
-  #makeHost({ world, onFailure, refuseAskCycles }: ActorSystemOptions): Host {
+  #makeInternals({ world, onFailure, refuseAskCycles }: ActorSystemOptions): Internals {
     return {
       world,
       wheel: new TimerWheel(() => world.monotonicMs()),
@@ -136,20 +136,20 @@ export class ActorSystem {
     if (live !== undefined) return live
     if (this.#hasStopped) return 'stopped'
     if (kind.failures.get(id)?.isGivenUp) return 'given-up'
-    if (lane === 'user' && this.#host.liveActors >= this.#liveActorsMax) return 'too-many-actors'
+    if (lane === 'user' && this.#internals.liveActors >= this.#liveActorsMax) return 'too-many-actors'
     const cell = new Cell(kind, id)
     kind.add(cell)
     return cell
   }
 
   #onTick(): void {
-    this.#host.wheel.advance()
+    this.#internals.wheel.advance()
     for (const kind of this.#kinds.values()) this.#supervisor.passivateIdle(kind)
   }
 
   #stopIfQuiet(): void {
-    if (!this.#host.stopping || this.#hasStopped || !this.#dispatcher.isQuiet) return
-    const { commits, outcomes, asks, pauses } = this.#host.underWay
+    if (!this.#internals.stopping || this.#hasStopped || !this.#dispatcher.isQuiet) return
+    const { commits, outcomes, asks, pauses } = this.#internals.underWay
     if (commits + outcomes + asks + pauses === 0) this.#stop('finished')
   }
 
@@ -159,7 +159,7 @@ export class ActorSystem {
     this.#stopTicking()
     for (const kind of this.#kinds.values()) this.#supervisor.stopAll(kind)
     // The armed timers are deadlines of asks whose actor stopped without an answer. Nothing else would wake them.
-    this.#host.wheel.expireAll()
+    this.#internals.wheel.expireAll()
     this.#onStopped?.(how)
   }
 }

@@ -1,5 +1,6 @@
 /**
- * What the parts of one actor system share. `system.ts` builds it; the parts know each other only through it.
+ * The state that the parts of one actor system share. `system.ts` builds it; the parts know each other only through it. They
+ * form the one circle of imports in the project: a cell runs in a kind, a kind in the system, and the system makes cells.
  */
 import type { Cell } from './cell.ts'
 import type { World } from './clock.ts'
@@ -16,8 +17,8 @@ export interface UnderWay {
   pauses: number
 }
 
-/** The common ground of one actor system. */
-export interface Host {
+/** Known to the runtime alone. */
+export interface Internals {
   readonly world: World
   readonly wheel: TimerWheel
   readonly mailboxes: MailboxPool
