@@ -1,7 +1,7 @@
 /**
  * A stop that is cut off: kill -9 in each stage, under load, of a process that is alone, of a writer with fronts, of a front and of
  * nodes. All that was answered is there afterwards. `CALLSIGN_STOP_STAGES`
- * sets the number of stages (2, 5; there are 14), `CALLSIGN_SEED` chooses them.
+ * sets the number of stages (2, 3; there are 14), `CALLSIGN_SEED` chooses them.
  */
 
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ import { countOf, long, sized } from '../support/size.ts'
 const SEED = seedOf()
 const STAGES = shuffle([...STOP_STAGES], randomFrom(SEED)).slice(
   0,
-  countOf('CALLSIGN_STOP_STAGES', { short: 2, long: 5 }),
+  countOf('CALLSIGN_STOP_STAGES', { short: 2, long: 3 }),
 )
 const ACKNOWLEDGED_BEFORE = 40
 const DEBUG = { CALLSIGN_LOG_LEVEL: 'debug' }
