@@ -81,7 +81,8 @@ export class MediaBrowser {
 
 /** A built module that the page imports, by its path under `dist`. */
 function moduleAt(path: string): { readonly type: string; readonly body: Buffer } | undefined {
-  if (!/^\/(?:(?:web\/simulator|src\/app)\/[\w/-]+|src\/(?:back-off|recent))\.js$/.test(path)) return undefined
+  if (!/^\/(?:(?:web\/simulator|src\/app)\/[\w/-]+|src\/(?:back-off|recent))\.js$/.test(path))
+    return undefined
   try {
     return { type: 'text/javascript', body: readFileSync(join(BUILT, path)) }
   } catch {
