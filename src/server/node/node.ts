@@ -19,7 +19,7 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { isOfLostLease } from '../../store/engine/write-failure.ts'
 import { PostgresLedger } from '../../store/postgres/ledger.ts'
-import type { LedgerState,  } from '../../store/postgres/writer-row.ts'
+import type { LedgerState } from '../../store/postgres/writer-row.ts'
 import type { GrpcServer, Register } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
 import { OwnAddresses } from '../addresses.ts'
@@ -272,6 +272,7 @@ export class Node implements RunningServer {
       context: this.#context,
       onApplied: () => this.#fronts.onApplied(),
       onWriter: writer => {
+        if (writer.head !== undefined) this.#fronts.onRecorded(writer.head.toString())
         if (this.#context.phase !== 'stopping') this.#news.offer({ kind: 'writer', writer })
       },
       onCurrent: () => this.#look(),

@@ -17,7 +17,7 @@ export interface Following {
   readonly after: Position
   /** Takes the next changes, in order; no more come before it is done. Its failure ends the follower. */
   readonly onChanges: (changes: readonly LedgerChange[]) => void | Promise<void>
-  /** Hears the writer's state with each poll. */
+  /** Hears the writer's state with each poll, before `onCurrent` of that. */
   readonly onWriter?: (writer: WriterState) => void
   /** `currentAtMs` is later than before. */
   readonly onCurrent?: () => void
@@ -148,8 +148,8 @@ export class Follower {
     if (number > 0 && epochAtNumber !== epoch) return `change ${number} of the ledger is another one`
     this.#newest = writer.last
     this.#polled = { atMs: askedAtMs, last: writer.last }
-    this.#noteCurrent()
     this.#following.onWriter?.(writer)
+    this.#noteCurrent()
     return undefined
   }
 
