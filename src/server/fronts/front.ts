@@ -15,6 +15,7 @@ import { shuffle } from '../../domain/shuffle.ts'
 import { Acknowledgements } from '../../fronts/acknowledgements.ts'
 import { CatchUp } from '../../fronts/catch-up.ts'
 import { Link } from '../../fronts/link/link.ts'
+import { linkKeyOf } from '../../fronts/link/link-proof.ts'
 import {
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
@@ -125,6 +126,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   const news = new WriterNews(following, shared.stores.deviceInbox, {
     ...{ port: writer.port, parent, self, system, world, logger },
     tls: config.node?.tls,
+    linkKey: linkKeyOf(log.keys.secret),
     onLost() {
       readLease?.end()
       shownLog.onWriterLost()

@@ -5,7 +5,8 @@
 
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
 import { SignalError } from '../../errors.ts'
-import { NodeServer } from '../../fronts/link/node-sockets.ts'
+import { linkKeyOf } from '../../fronts/link/link-proof.ts'
+import { NodeServer, type NodeSocket } from '../../fronts/link/node-sockets.ts'
 import { COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
 import { WriterLink } from '../../fronts/writer-link.ts'
 import { WriterPort } from '../../fronts/writer-port.ts'
@@ -99,10 +100,12 @@ export class Node implements RunningServer {
     this.#keys = readKeys(context.config)
     this.#maker = makerOf(this.#keys)
     this.#logStore = new LogStore(database)
-    this.#server = new NodeServer(node.tls, socket => {
-      if (this.#role.kind === 'writing node') this.#role.desks.accept(socket)
-      else socket.destroy()
-    })
+    const proof = { name: node.name, key: linkKeyOf(this.#keys.secret) }
+    const accept = (other: NodeSocket) => {
+      if (this.#role.kind === 'writing node') this.#role.desks.accept(other)
+      else other.socket.destroy()
+    }
+    this.#server = new NodeServer(node.tls, proof, accept, context.onLinkRefused)
     this.#fronts = new NodeFronts({
       ...{ context, database, system: this.#system, addresses: this.#addresses },
       onPoll: () => this.#onPoll(),
@@ -248,6 +251,7 @@ export class Node implements RunningServer {
       system: this.#system,
       serves: new Map(),
       tls: this.#node.tls,
+      linkKey: linkKeyOf(this.#keys.secret),
       world,
       logger,
       // The writer answers when all nodes show the key that it has registered.
