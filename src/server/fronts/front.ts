@@ -13,6 +13,7 @@ import { Authentication } from '../../api/accounts/authentication.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import { shuffle } from '../../domain/shuffle.ts'
 import { Acknowledgements } from '../../fronts/acknowledgements.ts'
+import { LOAD_EVERY_MS } from '../../fronts/balance.ts'
 import { CatchUp } from '../../fronts/catch-up.ts'
 import { Link } from '../../fronts/link/link.ts'
 import { linkKeyOf } from '../../fronts/link/link-proof.ts'
@@ -154,6 +155,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     frontKind(
       () => metrics.text(),
       files => http.renewCertificate(files),
+      sockets => signalling.move(shuffle([...connections], world.random).slice(0, sockets)),
       () => void front.stop().catch(fatal),
     ),
   )
@@ -212,12 +214,15 @@ class Front {
   }
 
   async listen(port: number): Promise<void> {
-    const { context, parent, following, http } = this.#role
+    const { context, parent, following, connections, http } = this.#role
     assertOwnBinaries(context.config)
     await following.log.vrf.ready
     await alsoOnLoopback(context.config, http).listen(context.config.http.host, port)
     context.opened()
     parent.send({ kind: 'ready' } satisfies MessageToWriter)
+    context.world.every(LOAD_EVERY_MS, () =>
+      parent.sendSoon({ kind: 'load', sockets: connections.size } satisfies MessageToWriter),
+    )
   }
 
   async stop(): Promise<void> {
