@@ -115,6 +115,7 @@ export class Node implements RunningServer {
       isWriter: this.#role.kind === 'writing node',
       change: database.lastChange,
       silentMs: this.#silentMs(),
+      heldBack: this.#role.kind === 'writing node' ? this.#role.lease.heldBack : 0,
     }))
   }
 
