@@ -1,7 +1,7 @@
 /**
- * Changes that the writer keeps although they are old: for a node that reads the rows, which may take hours, and then lacks what
- * was changed meanwhile. A hold lasts as long as its node makes progress: one that was killed or stands still
- * loses it, so the changes can't grow for ever. PostgreSQL's clock judges it, as it does the age of changes.
+ * A node that is being filled reads the rows, which may take hours, and then needs every later change. Its hold makes the
+ * writer keep them although they are old. A hold lasts as long as its node makes progress: a node that is killed or stuck
+ * loses it, so the changes can't pile up for ever. PostgreSQL's clock judges it, as it does the age of changes.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -20,7 +20,7 @@ export class Hold {
     this.#monotonicMs = monotonicMs
   }
 
-  /** Holds the change to which the rows belong that a later transaction reads, and all behind it. Throws `STORE_UNAVAILABLE`. */
+  /** Holds every change after the rows, as PostgreSQL has them now. Throws `STORE_UNAVAILABLE`. */
   begin(connection: Connection): Promise<void> {
     return this.#hold(connection, undefined)
   }

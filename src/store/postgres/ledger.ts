@@ -46,7 +46,7 @@ export class PostgresLedger {
   readonly #connection: ConnectionDeps
   readonly #control: Reconnecting
   readonly #followers = new Set<Follower>()
-  /** Of snapshots that nobody follows yet, by the change that their rows are of. */
+  /** A snapshot's hold until its follower takes it over, by the number of the snapshot's change. */
   readonly #holds = new Map<number, Hold>()
   /** The one that was acquired last. */
   #lease: WriteLease | undefined
@@ -122,12 +122,12 @@ export class PostgresLedger {
   }
 
   /**
-   * All rows, in portions, and the change that they are of, from which the caller follows. Changes behind it are kept until then,
-   * but not for one who does not go on. Throws `STORE_UNAVAILABLE`: only a part of them came.
+   * All rows, in portions, and the change that they are of, from which the caller follows. Later changes are kept for it
+   * while it makes progress. Throws `STORE_UNAVAILABLE`: only a part of them came.
    */
   async snapshot(onRows: OnRows): Promise<Position> {
     const hold = this.#newHold()
-    // In a transaction that ends before that of the rows begins: what is deleted without it is older than they are.
+    // Committed before the rows are read: a deletion that did not see the hold removes older changes alone.
     await hold.begin(await this.#control.get())
     const position = await readSnapshot(this.#connection, async rows => {
       await this.#renew(hold)

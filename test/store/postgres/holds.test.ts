@@ -19,7 +19,7 @@ import { sized } from '../../support/size.ts'
 const NEVER_MS = 3_600_000
 const PORTIONS = 4
 
-/** A writer whose changes are old at once, and what its ledger holds. */
+/** A writer that keeps no change longer than it must, and the rows of its ledger. */
 class Writing {
   readonly url: string
   readonly model = new RowModel()
@@ -49,7 +49,7 @@ class Writing {
     return writing
   }
 
-  /** Writes a change and its rows, and deletes what is old. */
+  /** Writes a change and its rows, and deletes old changes. */
   change(rows: readonly WrittenRow[] = [put('0000', `${this.last}`)]): Promise<void> {
     this.#turn = this.#turn.then(() => this.#change(rows))
     return this.#turn
@@ -224,12 +224,12 @@ interface Filled {
   readonly position: Position
 }
 
-/** A new copy; each portion of its rows takes as long as `meanwhile`. */
-async function fill(filler: PostgresLedger, meanwhile: () => Promise<void>): Promise<Filled> {
+/** A new copy; each portion of its rows takes as long as `act`. */
+async function fill(filler: PostgresLedger, act: () => Promise<void>): Promise<Filled> {
   const copy = new RowModel()
   const position = await filler.snapshot(async (rows: readonly StoredRow[]) => {
     copy.add(rows)
-    await meanwhile()
+    await act()
   })
   return { copy, position }
 }
@@ -240,7 +240,7 @@ async function catchUp(
   copy: RowModel,
   after: Position,
   until: number,
-  meanwhile: () => Promise<void> = async () => {},
+  act: () => Promise<void> = async () => {},
 ): Promise<void> {
   let isCurrent = false
   const end = await new Promise<unknown>((resolve, reject) => {
@@ -249,7 +249,7 @@ async function catchUp(
       portionBytesMax: 1,
       onChanges: async changes => {
         for (const { body } of changes) copy.add(decodeRows(body))
-        await meanwhile()
+        await act()
       },
       // A poll is asked when the one before has been dealt with.
       onWriter: () => {
