@@ -128,6 +128,7 @@ export class Node implements RunningServer {
         this.#role.kind === 'writing node' && this.#role.lease.lastsUntilMs > context.world.monotonicMs(),
       change: database.lastChange,
       silentMs: this.#silentMs(),
+      heldBack: this.#role.kind === 'writing node' ? this.#role.lease.heldBack : 0,
     }))
   }
 
