@@ -16,6 +16,7 @@ const log = new LyingLog()
 log.grow(600)
 const origin = log.signer.name
 const keys = parseLogKeys(log.published)
+const NOW = { nowMs: 1_790_000_000_000 }
 const fetchTile = async (tile: Tile) => log.tile(tile)
 
 function checkpoint(treeSize: number, from = log): SignedCheckpoint {
@@ -27,23 +28,23 @@ function checkpoint(treeSize: number, from = log): SignedCheckpoint {
 function pinAt(treeSize: number): { pin: CheckpointPin; store: MemoryStore } {
   const store = new MemoryStore()
   store.put(checkpoint(treeSize))
-  return { store, pin: new CheckpointPin(keys, store, fetchTile) }
+  return { store, pin: new CheckpointPin(keys, store, [fetchTile]) }
 }
 
 t.test('the first checkpoint is taken as it is, and a larger one takes its place', async t => {
   const store = new MemoryStore()
-  const pin = new CheckpointPin(keys, store, fetchTile)
+  const pin = new CheckpointPin(keys, store, [fetchTile])
   t.equal(await pin.highest(), undefined)
   for (const treeSize of [0, 1, 300, 300, 600]) {
-    t.same(await pin.accept(checkpoint(treeSize), treeSize), { kind: 'accepted' })
+    t.same(await pin.accept(checkpoint(treeSize), NOW, treeSize), { kind: 'accepted' })
     t.same(store.get(origin), checkpoint(treeSize))
   }
 })
 
-t.test('a checkpoint below the floor is a rollback, one that was overtaken on its way is not', async t => {
+t.test('an answer below the floor is stale, one that was overtaken on its way is not', async t => {
   const { pin, store } = pinAt(500)
-  t.match(await pin.accept(checkpoint(400), 401), { kind: 'refused', check: 'rollback' })
-  t.same(await pin.accept(checkpoint(400), 400), { kind: 'accepted' })
+  t.match(await pin.accept(checkpoint(400), NOW, 401), { kind: 'unanswered', check: 'stale' })
+  t.same(await pin.accept(checkpoint(400), NOW, 400), { kind: 'accepted' })
   t.same(store.get(origin), checkpoint(500))
 })
 
@@ -52,7 +53,7 @@ t.test('a smaller tree that was overtaken still has to be the beginning of the p
   other.register(1n, 1n)
   other.grow(400)
   const { pin } = pinAt(500)
-  t.match(await pin.accept(checkpoint(400, other), 300), { kind: 'refused', check: 'consistency' })
+  t.match(await pin.accept(checkpoint(400, other), NOW, 300), { kind: 'refused', check: 'consistency' })
 })
 
 t.test('checkpoints that arrive at once are taken one after the other, and the highest stays', async t => {
@@ -64,26 +65,28 @@ t.test('checkpoints that arrive at once are taken one after the other, and the h
       store.put(kept)
     },
   }
-  const pin = new CheckpointPin(keys, slowStore, fetchTile)
+  const pin = new CheckpointPin(keys, slowStore, [fetchTile])
   const sizes = [300, 100, 600, 200, 600, 500]
-  const outcomes = await Promise.all(sizes.map(size => pin.accept(checkpoint(size), 0)))
+  const outcomes = await Promise.all(sizes.map(size => pin.accept(checkpoint(size), NOW, 0)))
   t.same(new Set(outcomes.map(({ kind }) => kind)), new Set(['accepted']))
   t.equal(store.get(origin)?.treeSize, 600)
 })
 
 t.test(
-  'a tile that cannot be fetched rejects, leaves the pin as it was, and the next one is taken',
+  'a tile that cannot be fetched leaves the pin as it was and the checkpoint pending, and the next one is taken',
   async t => {
     const store = new MemoryStore()
     store.put(checkpoint(300))
     let isOffline = true
-    const pin = new CheckpointPin(keys, store, tile =>
-      isOffline ? Promise.reject(new Error('offline')) : fetchTile(tile),
-    )
-    await t.rejects(pin.accept(checkpoint(600), 0), { message: 'offline' })
-    t.same(store.get(origin), { ...checkpoint(300), pending: [log.note(600)] })
+    const pin = new CheckpointPin(keys, store, [
+      tile => (isOffline ? Promise.reject(new Error('offline')) : fetchTile(tile)),
+    ])
+    const open = { kind: 'unanswered', check: 'tiles', detail: 'offline' }
+    t.same(await pin.accept(checkpoint(600), NOW, 0), open)
+    const openSinceMs = NOW.nowMs
+    t.same(store.get(origin), { ...checkpoint(300), pending: [log.note(600)], openSinceMs })
     isOffline = false
-    t.same(await pin.accept(checkpoint(600), 0), { kind: 'accepted' })
+    t.same(await pin.accept(checkpoint(600), NOW, 0), { kind: 'accepted' })
     t.same(store.get(origin), checkpoint(600))
   },
 )
@@ -91,7 +94,7 @@ t.test(
 t.test('a store may answer null, and what it made up is not taken for a checkpoint', async t => {
   const answering = (kept: unknown) => {
     const store = { get: () => kept as SignedCheckpoint, put: () => {} }
-    return new CheckpointPin(keys, store, fetchTile).highest()
+    return new CheckpointPin(keys, store, [fetchTile]).highest()
   }
   const good = checkpoint(3)
   t.equal(await answering(null), undefined)

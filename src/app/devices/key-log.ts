@@ -320,7 +320,6 @@ export class KeyLog {
     if (answer.kind === 'refused') throw await this.refuse(userId, answer as Refusal)
     if (answer.kind !== 'unanswered') return answer as Answer
     const { kind: _, detail, ...members } = answer as Unanswered
-    if (members.evidence !== undefined) await this.#stores.addEvidence(members.evidence)
     throw new CallsignError('LOG_UNANSWERED', `The key log could not be asked: ${detail}.`, { members })
   }
 }
