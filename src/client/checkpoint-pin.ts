@@ -7,7 +7,7 @@
  * - one size with two roots, or tiles that lead to the newer root and contradict the older one: evidence
  * - tiles that are missing or lead to no signed root prove nothing. The checkpoint is kept as *pending* and compared with every
  *   later one: once the log has grown past it, the tiles of its own tree decide
- * - an answer whose tree is the beginning of the highest one is *stale*
+ * - an answer with a beginning of the highest tree is *stale*
  *
  * Nothing of a pending or stale answer is used. Where that lasts longer than `maxAgeMs`, it is refused.
  */

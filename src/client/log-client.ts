@@ -199,8 +199,8 @@ export class LogClient {
 }
 
 /**
- * Ways to read tiles: each source first once, and the others for what it lacks. Tiles prove nothing one by one, so a source
- * with a wrong one is got round by beginning with another.
+ * Ways to read tiles: each begins with another source, and falls back where it lacks a tile. Tiles prove nothing one by one, so
+ * one way after the other is tried against the signed root.
  */
 function tileSources(sources: readonly LogRequests[]): FetchTile[] {
   return sources.map(first => async tile => {

@@ -1,6 +1,6 @@
 /**
- * The table of `client-caches.jsonl`: a cache that is late or lies is told apart from a server that lies. `verdict-corpus`
- * compares the file with this client, and the tests in `kotlin/` play it.
+ * The table of `client-caches.jsonl` tells a cache that is late or lies from a server that lies. `verdict-corpus` compares the
+ * file with this client, and the tests in `kotlin/` play it.
  */
 
 import { readFileSync } from 'node:fs'

@@ -457,7 +457,7 @@ function silentFor(start: string): LyingFetch {
 
 type Lie = ((path: string) => unknown) | undefined
 
-/** What is wrong with the tiles at the log and at its mirror. */
+/** The log and its mirror serve tiles with these lies. */
 function mirrored(atLog: Lie, atMirror: Lie): LyingFetch {
   const tilesBy = (lie: Lie) => log.fetch(path => (path.startsWith('tile/') ? lie?.(path) : undefined))
   const [own, mirror] = [tilesBy(atLog), tilesBy(atMirror)]

@@ -42,7 +42,7 @@ export interface Step {
   readonly outcome: string
 }
 
-/** What an app is made with besides the keys. */
+/** Options of an app's client, besides the keys. */
 export interface ToldOptions {
   readonly mirror?: string
   readonly maxAgeMs?: number
@@ -216,6 +216,8 @@ export class ToldStory {
     url: string,
     init: { readonly body?: string; readonly signal?: AbortSignal },
   ): Promise<Response> {
+    // A late answer belongs to the step that asked.
+    const exchanges = this.#exchanges
     // The whole address where it is a mirror's.
     const path = url.replace('https://log.example/', '')
     const asked = { path, ...(init.body !== undefined && { body: init.body }) }
@@ -223,11 +225,11 @@ export class ToldStory {
     try {
       answer = (await this.serve(url, init as never)) as unknown as Response
     } catch (error) {
-      this.#exchanges.push({ ...asked, ...(init.signal?.aborted === true && { isLate: true }) })
+      exchanges.push({ ...asked, ...(init.signal?.aborted === true && { isLate: true }) })
       throw error
     }
     const bytes = new Uint8Array(await answer.arrayBuffer())
-    this.#exchanges.push({ ...asked, status: answer.status, answer: toBase64(bytes) })
+    exchanges.push({ ...asked, status: answer.status, answer: toBase64(bytes) })
     return new Response(bytes, { status: answer.status })
   }
 

@@ -89,7 +89,8 @@ export interface OwnUser {
 
 /**
  * Its methods reject with `KEYS_REFUSED` for what does not hold, after an event; with `KEYS_UNAVAILABLE` for keys that
- * this user may not see or that don't exist; and with `LOG_UNANSWERED` where the log could not be asked.
+ * this user may not see or that don't exist; and with `LOG_UNANSWERED` where the log could not be asked, or a cache before it
+ * is late.
  */
 export class KeyLog {
   readonly self: OwnKeyHolder
