@@ -91,6 +91,47 @@ t.test(
   },
 )
 
+const HOUR_MS = 3_600_000
+const at = (hours: number, maxAgeMs?: number) => ({ nowMs: NOW.nowMs + hours * HOUR_MS, maxAgeMs })
+
+t.test('what stays open longer than a day, or than the app allows, is refused without evidence', async t => {
+  for (const [maxAgeMs, limit] of [
+    [undefined, 24],
+    [2 * HOUR_MS, 2],
+  ] as const) {
+    const { pin } = pinAt(500)
+    const accept = (hours: number) => pin.accept(checkpoint(400), at(hours, maxAgeMs), 500)
+    for (const hours of [0, limit])
+      t.match(await accept(hours), { kind: 'unanswered', check: 'stale' }, `${hours} h`)
+    t.match(await accept(limit + 1), { kind: 'refused', check: 'stale', evidence: undefined })
+    t.match(await pin.accept(checkpoint(500), at(limit + 1, maxAgeMs), 500), { kind: 'accepted' })
+    t.match(await accept(limit + 1), { kind: 'unanswered' }, 'counted anew')
+  }
+})
+
+t.test('a clock that was ahead does not put the refusal off', async t => {
+  const { pin } = pinAt(500)
+  const accept = (hours: number) => pin.accept(checkpoint(400), at(hours), 500)
+  t.match(await accept(1_000), { kind: 'unanswered' })
+  t.match(await accept(0), { kind: 'unanswered' })
+  t.match(await accept(25), { kind: 'refused', check: 'stale' })
+})
+
+t.test('later checkpoints do not push a pending one out', async t => {
+  const store = new MemoryStore()
+  store.put(checkpoint(300))
+  const pin = new CheckpointPin(keys, store, [() => Promise.reject(new Error('offline'))])
+  const fork = log.fork(200)
+  fork.register(1n, 1n)
+  fork.grow(400)
+  await pin.accept(checkpoint(400, fork), NOW)
+  for (let treeSize = 401; treeSize < 430; treeSize++) await pin.accept(checkpoint(treeSize), NOW, 300)
+  t.same(store.get(origin)?.pending?.length, 16)
+  const online = new CheckpointPin(keys, store, [fetchTile])
+  const evidence = [fork.note(), log.note(600)]
+  t.match(await online.accept(checkpoint(600), NOW, 300), { kind: 'refused', check: 'consistency', evidence })
+})
+
 t.test('a store may answer null, and what it made up is not taken for a checkpoint', async t => {
   const answering = (kept: unknown) => {
     const store = { get: () => kept as SignedCheckpoint, put: () => {} }
