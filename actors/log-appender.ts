@@ -15,14 +15,14 @@
  *                 publishes; one after it leaves both equal. From here on a store without this tree is refused
  *   7. cosign     a quorum of witnesses, where a policy asks for one, and the cosigned checkpoint becomes durable: see
  *                 `witness-rounds.ts`. After a crash start-up goes on showing the last one that was cosigned
- *   8. publish    other processes hear that the checkpoint comes, then it and the tree become visible together: start-up
- *                 publishes what 5 and 6 left
+ *   8. publish    other processes hear that the checkpoint comes, and the ledger of a cluster that it is shown; then it and
+ *                 the tree become visible together: start-up publishes what 5 and 6 left
  *   9. reply      a caller that heard nothing asks again and gets the same index
  *
  * The next batch is made ready while the last one waits for the disk; its change starts by comparing the
  * committed size, so it can't land without its predecessor. When a commit fails the actor is dropped with all it held
- * and rebuilt from the store. A failure that is not lack of room, or a lost invariant, stops the process: a log that
- * is unsure of its last tree signs nothing.
+ * and rebuilt from the store. A failure that is not lack of room or the loss of a node's lease, or a lost invariant,
+ * stops the process: a log that is unsure of its last tree signs nothing.
  *
  * A head file that can't be written fails the commit for its callers though the tree has grown and is durable. That
  * tree was never shown, so nothing is taken back: the actor is rebuilt on it, records it first of all, and until that
@@ -48,7 +48,7 @@ import { TreeTail } from '../src/log/integrate.ts'
 import type { SignerKey } from '../src/log/note.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
 import { nameOfKey } from '../src/store/engine/keys.ts'
-import { isOutOfSpace } from '../src/store/engine/write-failure.ts'
+import { isOfLostLease, isOutOfSpace } from '../src/store/engine/write-failure.ts'
 import type { LogAppenderMessage, LogAppendMessage } from './messages.ts'
 
 export interface LogAppenderDeps {
@@ -74,8 +74,8 @@ export interface LogAppenderDeps {
     readonly isQuorumLost: boolean
   }
   /**
-   * Resolves when other processes are ready to show a durable checkpoint, undefined where there are none; `publish` is next. Does
-   * not reject. Left out: there are no other processes. Cosigned heads are announced before they come here.
+   * Resolves when other processes are ready to show a durable checkpoint, undefined where there are none; `publish` is next.
+   * Rejects as `record`. Left out: there are no other processes. Cosigned heads are announced before they come here.
    */
   readonly announce?: (head: LogHead) => Promise<void> | undefined
   /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */
@@ -331,7 +331,9 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   /** Witnesses see a head first. */
   #announce(head: LogHead): Promise<void> | undefined {
-    return this.#deps.witnesses === undefined ? this.#deps.announce?.(head) : undefined
+    return this.#deps.witnesses === undefined
+      ? this.#deps.announce?.(head)?.catch(this.#onRecordFailed)
+      : undefined
   }
 
   /** A later batch that becomes durable behind a failed one is left alone: the next appender object stops over it. */
@@ -346,7 +348,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#hasFailed = true
     // A batch behind one that failed meets another tree than it was made for: then that one's reason counts.
     await predecessor
-    if (!isOutOfSpace(error)) this.#deps.fatal(error)
+    if (!isOutOfSpace(error) && !isOfLostLease(error)) this.#deps.fatal(error)
     throw error
   }
 

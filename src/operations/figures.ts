@@ -150,6 +150,25 @@ export function observeFronts(
   )
 }
 
+/** Which fronts the writer waits for. */
+export function observeFrontLinks(
+  metrics: Metrics,
+  figures: () => readonly { readonly name: string; readonly lagMs: number; readonly waitedMs: number }[],
+): void {
+  metrics.labelledGauge(
+    'callsign_front_lag_seconds',
+    'How long a front takes to show a change; above 0.15 one of another node gets no read lease, and is not waited for',
+    'front',
+    () => new Map(figures().map(({ name, lagMs }) => [name, lagMs / 1000])),
+  )
+  metrics.labelledCounter(
+    'callsign_front_waited_seconds_total',
+    'Time that changes have waited for a front, summed over them',
+    'front',
+    () => new Map(figures().map(({ name, waitedMs }) => [name, waitedMs / 1000])),
+  )
+}
+
 /** Counts the sockets that carry STOMP. */
 export function observeConnections(
   metrics: Metrics,
@@ -177,7 +196,12 @@ export function observeConnections(
 /** The figures of a node of several. */
 export function observeNode(
   metrics: Metrics,
-  figures: () => { readonly isWriter: boolean; readonly change: number; readonly silentMs: number },
+  figures: () => {
+    readonly isWriter: boolean
+    readonly change: number
+    readonly silentMs: number
+    readonly heldBack: number
+  },
 ): void {
   metrics.gauge('callsign_node_writer', 'Whether the node is the writer: 1 or 0', () =>
     Number(figures().isWriter),
@@ -191,5 +215,10 @@ export function observeNode(
     'callsign_node_record_silent_seconds',
     'Time since the record last answered the node; 0 for the writer',
     () => figures().silentMs / 1000,
+  )
+  metrics.gauge(
+    'callsign_node_held_changes',
+    'Changes that the writer keeps in the record for a node that is being filled or catches up; 0 for other nodes',
+    () => figures().heldBack,
   )
 }

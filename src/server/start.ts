@@ -7,6 +7,7 @@ import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import type { ProcessMetrics } from '../operations/merged-metrics.ts'
 import type { ActorSystem } from '../runtime/system.ts'
+import type { LmdbStore } from '../store/engine/lmdb-store.ts'
 import { finishReset } from '../store/engine/reset.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
@@ -32,6 +33,7 @@ import { stopProcess } from './process/stop-process.ts'
 import { VERSION } from './process/version.ts'
 import type { Alone, MachineRole, ServerInRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
+import type { Recording } from './writer/appender.ts'
 import { startWriter, type Writer } from './writer/writer.ts'
 
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
@@ -51,6 +53,7 @@ interface Machine {
   readonly context: Process
   readonly system: ActorSystem
   readonly addresses: OwnAddresses
+  readonly database: LmdbStore
   readonly writer: Writer
   readonly newcomers: Newcomers
   readonly connections: OpenConnections
@@ -71,15 +74,25 @@ async function openMachine(
   const newcomers = new Newcomers()
   const connections = new OpenConnections()
   const { headFile } = log.guard
-  const record = headFile?.record.bind(headFile)
-  const writer = await startWriter(context, system, log, { publicUrl, newcomers, record })
+  const recording: Recording = headFile === undefined ? {} : { record: head => headFile.record(head) }
+  const writer = await startWriter(context, system, log, { publicUrl, newcomers, recording })
   const figures = () => system.figures()
   const ofConsole = consoleRoutes(context, log, writer.application, { publicUrl, localUrl, figures, onReset })
   const routes = [...publicRoutes(context, log, writer.application, publicUrl), ...ofConsole]
   observe(metrics, system, log.vrf)
   observeConnections(metrics, connections, newcomers)
   observeStore(metrics, () => log.database.figures)
-  return { context, system, addresses, writer, newcomers, connections, ofConsole, routes }
+  return {
+    context,
+    system,
+    addresses,
+    database: log.database,
+    writer,
+    newcomers,
+    connections,
+    ofConsole,
+    routes,
+  }
 }
 
 async function startAlone(machine: Machine): Promise<ServerInRole> {
@@ -106,8 +119,8 @@ async function startAlone(machine: Machine): Promise<ServerInRole> {
 }
 
 async function startWithFronts(machine: Machine): Promise<ServerInRole> {
-  const { context, system, addresses, writer, ofConsole, routes } = machine
-  const { database, published } = writer.log
+  const { context, system, addresses, database, writer, ofConsole, routes } = machine
+  const { published } = writer.log
   const desks = new FrontDesks({
     context,
     system,
@@ -190,8 +203,8 @@ class MachineServer implements ServerInRole {
     parts: readonly Stops[],
     renew: RunningServer['renewCertificates'],
   ) {
-    const { addresses, system, writer } = machine
-    const { maker, keys, database } = writer.log
+    const { addresses, system, database, writer } = machine
+    const { maker, keys } = writer.log
     const { vkey, vrfPublicKey } = maker
     this.ready = { ...addresses.all, origin: keys.signer.name, vkey, vrfPublicKey }
     this.renewCertificates = renew

@@ -3,8 +3,9 @@
  * event loop leave as one frame: each frame wakes the other process up, which costs more than to read it (`fronts` in
  * `bench/`). Both ends first say which form they speak; an end that falls silent is given up.
  *
- * Nothing here is for strangers: the other end is a process of ours. It may all the same be of another version, broken, or
- * slow, so frames are bounded, only kinds that are served are spoken to, and one mistake ends the link.
+ * Nothing here is for strangers: the other end is a child or parent of this process, or a node that has proven itself
+ * (`link-proof.ts`). It may all the same be of another version, broken, or slow, so frames are bounded, only kinds that are
+ * served are spoken to, and one mistake ends the link.
  */
 
 import type { Duplex } from 'node:stream'
@@ -17,6 +18,7 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import { Codec, type RemoteReply } from './codec.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frames.ts'
+import type { LinkMacs } from './link-proof.ts'
 
 /** The other process, by its own words. */
 export interface Peer {
@@ -38,6 +40,8 @@ export class LinkLost extends SignalError {
 
 export interface LinkOptions {
   readonly socket: Duplex
+  /** To another node. */
+  readonly macs?: LinkMacs
   /** This process, for the other one. */
   readonly self: Peer
   readonly system: Pick<ActorSystem, 'ref' | 'remoteRef'>
@@ -49,7 +53,7 @@ export interface LinkOptions {
    * they wait until it has resolved.
    */
   readonly onMessage?: (message: unknown, link: Link) => Promise<void> | undefined
-  /** The answer of an actor of this kind waits for it before it goes to the other process. */
+  /** The answer of an actor of this kind waits for it before it goes to the other process; where it rejects, that goes. */
   readonly beforeAnswer?: (kind: string) => Promise<void> | undefined
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void
@@ -86,6 +90,7 @@ export class Link implements Port {
   constructor(options: LinkOptions) {
     const {
       socket,
+      macs,
       self,
       system,
       world,
@@ -100,8 +105,8 @@ export class Link implements Port {
       remoteRef: (kind, id) => system.remoteRef(this, kind, id),
       localRef: (kind, id) => this.#served(kind, id),
     })
-    this.#reader = new FrameReader(FRAME_BYTES_MAX, frame => this.#onFrame(frame))
-    this.#writer = new FrameWriter(socket, world, () => this.#writeTold())
+    this.#reader = new FrameReader(FRAME_BYTES_MAX, frame => this.#onFrame(frame), macs?.received)
+    this.#writer = new FrameWriter(socket, world, () => this.#writeTold(), macs?.sent)
     this.#heardAtMs = this.#tickedAtMs = world.monotonicMs()
     socket.on('data', (chunk: Buffer) => this.#onBytes(chunk))
     socket.on('error', error => this.#lose('failed', `the connection failed: ${messageOf(error)}`))
@@ -319,14 +324,15 @@ export class Link implements Port {
       for (const each of replies) each.bind(reply)
       return message
     }, deadlineMs)
-    asked.then(
-      async answer => {
+    asked
+      .then(answer => {
         const before = this.#options.beforeAnswer?.(ref.kind)
-        if (before !== undefined) await before
-        if (!this.#isClosed) this.#write([ANSWER, number, answer])
-      },
-      (error: unknown) => this.#isClosed || this.#write([REFUSAL, number, error]),
-    )
+        return before === undefined ? answer : before.then(() => answer)
+      })
+      .then(
+        answer => this.#isClosed || this.#write([ANSWER, number, answer]),
+        (error: unknown) => this.#isClosed || this.#write([REFUSAL, number, error]),
+      )
   }
 
   /** The ask may have ended since. */
@@ -351,6 +357,11 @@ export class Link implements Port {
     return message
   }
 
+  /** Refuses asks under way: the other process will not answer them. */
+  refuseAsks(reason: SignalError): void {
+    for (const ask of [...this.#asks.values()]) ask.discard(reason)
+  }
+
   #lose(by: LossOf, why: string): void {
     if (this.#isClosed) return
     const reason = new LinkLost(by, why)
@@ -364,7 +375,7 @@ export class Link implements Port {
     this.#stopTicking()
     this.#writer.close()
     this.#told = undefined
-    for (const ask of [...this.#asks.values()]) ask.discard(reason)
+    this.refuseAsks(new SignalError('OUTCOME_UNKNOWN', reason.message))
   }
 }
 
@@ -388,7 +399,7 @@ function malformed(rule: string): SignalError {
  * The form of entries and of the messages in them, raised when the program before this one would misread any. A process
  * with another form gets no messages.
  */
-export const LINK_FORM = 5
+export const LINK_FORM = 6
 const TELL = 0
 const CONTROL = 1
 const ASK = 2

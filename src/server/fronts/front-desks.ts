@@ -3,25 +3,26 @@
  * front's connections with its link. `FrontLinks` waits for the fronts.
  */
 
-import type { Duplex } from 'node:stream'
 import { frontDeskKind } from '../../../actors/front-desk.ts'
 import type { ForwardedRequest, PresenceMessage } from '../../../actors/messages.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
+import type { NodeSocket } from '../../fronts/link/node-sockets.ts'
 import { type MessageToWriter, nameOfRoute, READ_LEASE_MS, WRITER_SERVES } from '../../fronts/messages.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import { RemoteRef } from '../../runtime/remote-ref.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
+import type { Register } from '../../transport/grpc.ts'
 import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
-import type { Process } from '../process/process.ts'
+import type { WritingProcess } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
 import type { Writer } from '../writer/writer.ts'
 
 export interface FrontDesksDeps {
-  readonly context: Process
+  readonly context: WritingProcess
   readonly system: ActorSystem
   readonly writer: Writer
   /** All routes that the writer would serve itself. */
@@ -34,6 +35,8 @@ export class FrontDesks {
   readonly stops: Stops
   readonly #deps: FrontDesksDeps
   readonly #routes: ReadonlyMap<string, HttpRoute>
+  /** Each ends the link with a front of another node. */
+  readonly #far = new Set<() => void>()
   #isStopping = false
 
   constructor(deps: FrontDesksDeps) {
@@ -44,7 +47,7 @@ export class FrontDesks {
       frontDeskKind({
         answer: (route, request) => this.#answer(route, request),
         inbox: writer.application.stores.inboxWrites,
-        register: writer.register,
+        register: this.register,
         catchUp: () => this.#catchUp(),
         onServed: context.devConsole?.onServedByFront,
         onFault: context.onFault,
@@ -69,25 +72,30 @@ export class FrontDesks {
   }
 
   leave(front: FrontLink, link: Link): void {
-    this.#deps.writer.fronts.leave(front, false)
+    this.#deps.writer.fronts.leave(front, true)
     this.#end(link)
   }
 
   /** Serves a front of another node, until the connection ends. */
-  readonly accept = (socket: Duplex): void => {
+  readonly accept = (node: NodeSocket): void => {
     const { system, context, writer } = this.#deps
     const { database } = writer.log
     let stopFollowing = () => {}
-    let name = 'a node'
+    const end = () => {
+      stopFollowing()
+      this.#far.delete(end)
+      link.close()
+    }
+    this.#far.add(end)
     const link: Link = new Link({
-      socket,
+      ...node,
       self: { name: 'writer', version: VERSION },
       system,
       serves: WRITER_SERVES,
       world: context.world,
       onOpen: peer => {
-        name = peer.name
-        context.logger.info({ event: 'far-front-joined', front: name, version: peer.version })
+        front.name = peer.name
+        context.logger.info({ event: 'far-front-joined', front: front.name, version: peer.version })
         const sendPosition = () => front.sendSoon({ kind: 'position', number: database.lastChange })
         sendPosition()
         stopFollowing = database.follow(sendPosition)
@@ -96,13 +104,14 @@ export class FrontDesks {
       onMessage: message => this.onMessage(front, message as MessageToWriter),
       beforeAnswer: this.beforeAnswer,
       onLost: reason => {
-        stopFollowing()
-        context.logger.warn({ event: 'far-front-lost', front: name, reason: reason.message })
-        writer.fronts.leave(front, reason.by === 'silent')
+        end()
+        context.logger.warn({ event: 'far-front-lost', front: front.name, reason: reason.message })
+        // Its process has closed the link, or has ended; a network that fails says nothing to the other end.
+        writer.fronts.leave(front, reason.by === 'closed')
         this.#end(link)
       },
     })
-    const front = new FrontLink(link)
+    const front = new FrontLink(link, context.world, true)
   }
 
   onMessage(front: FrontLink, message: MessageToWriter): undefined {
@@ -115,10 +124,9 @@ export class FrontDesks {
         rooms.onSeen(message.userId as UserId, message.deviceId as DeviceId)
         return
       case 'renew-read-lease':
-        // Once this writer's own lease has run out another node may answer, which doesn't wait for this front. One that is late is
-        // not waited for either, when a checkpoint is announced.
-        if (this.#deps.leaseLastsMs() > READ_LEASE_MS && !this.#isStopping && !front.isLate)
-          front.sendSoon({ kind: 'read-lease', askedAtMs: message.askedAtMs })
+        // Once this writer's own lease has run out another node may answer, which doesn't wait for this front.
+        if (this.#deps.leaseLastsMs() > READ_LEASE_MS && !this.#isStopping)
+          front.renewReadLease(message.askedAtMs)
         return
       case 'pair-used':
         void stores.markPairUsed(message.sessionId, message.generation).catch(() => undefined)
@@ -130,7 +138,31 @@ export class FrontDesks {
 
   /** Holds a room's answer until every front shows the change. */
   readonly beforeAnswer = (kind: string): Promise<void> | undefined =>
-    kind === 'call-room' ? this.#deps.writer.fronts.caughtUp() : undefined
+    kind === 'call-room' ? this.#shown() : undefined
+
+  /** As `Writer.register`. */
+  readonly register: Register = async (...key) => {
+    const registration = await this.#deps.writer.register(...key)
+    this.#assertWriter()
+    return registration
+  }
+
+  /** Ends the links with fronts of other nodes: this node is no longer the writer. */
+  close(): void {
+    for (const end of this.#far) end()
+  }
+
+  /** Resolves when every front shows all changes so far, and no other node can have written since. */
+  async #shown(): Promise<void> {
+    await this.#deps.writer.fronts.caughtUp()
+    this.#assertWriter()
+  }
+
+  /** After a pause of this process another node may be the writer, which the fronts' next reads are of. */
+  #assertWriter(): void {
+    if (this.#deps.leaseLastsMs() > 0) return
+    throw new SignalError('OUTCOME_UNKNOWN', 'the lease has run out: another node may be the writer')
+  }
 
   async #catchUp(): Promise<void> {
     const { fronts, log } = this.#deps.writer
@@ -138,16 +170,14 @@ export class FrontDesks {
     await fronts.caughtUp()
     // Behind the fronts' latest messages, also of connections that have just closed.
     await log.database.settled()
-    await fronts.caughtUp()
+    await this.#shown()
   }
 
   async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<HttpAnswer> {
     const route = this.#routes.get(name)
     if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
     const answer = await route.handle({ ...request, header: header => headers[header] ?? '' })
-    await this.#deps.writer.fronts.caughtUp()
-    if (this.#deps.leaseLastsMs() < 0)
-      throw new SignalError('STORE_UNAVAILABLE', 'the lease has run out: another node may be the writer')
+    await this.#shown()
     return answer
   }
 

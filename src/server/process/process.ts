@@ -3,6 +3,7 @@
 import { SignalError } from '../../errors.ts'
 import { DevConsole } from '../../operations/console/console.ts'
 import { observeHost, observeProcess } from '../../operations/host-figures.ts'
+import { LinkRefusalLog } from '../../operations/link-refusal-log.ts'
 import type { Logger } from '../../operations/log.ts'
 import { Metrics } from '../../operations/metrics.ts'
 import { foreignBinaries, loadedBinaries } from '../../operations/native-binaries.ts'
@@ -10,7 +11,7 @@ import { OriginLog } from '../../operations/origin-log.ts'
 import { RefusalLog } from '../../operations/refusal-log.ts'
 import { realWorld } from '../../runtime/clock.ts'
 import { ActorSystem } from '../../runtime/system.ts'
-import { isEchoOfFailedCommit } from '../../store/engine/write-failure.ts'
+import { isEchoOfFailedCommit, isOfLostLease } from '../../store/engine/write-failure.ts'
 import type { RefusedRequest } from '../../transport/http-deps.ts'
 import { type Config, ConfigError } from '../settings/config.ts'
 import { endByFault } from './end-process.ts'
@@ -30,6 +31,8 @@ export class Process {
   readonly metrics = new Metrics()
   /** In development, in the writer. */
   readonly devConsole: DevConsole | undefined
+  /** Logs a connection at the nodes' port that is no node's. */
+  readonly onLinkRefused: LinkRefusalLog['note']
   #phase: Phase = { kind: 'starting' }
   readonly #refusals: RefusalLog
   readonly #origins: OriginLog
@@ -46,6 +49,7 @@ export class Process {
     this.say = say
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
     this.#origins = new OriginLog(logger, this.world.monotonicMs)
+    this.onLinkRefused = new LinkRefusalLog(logger, this.world.monotonicMs).note
     this.devConsole = config.isDevelopment && !isFront ? new DevConsole(this.world.nowMs, say) : undefined
     observeProcess(this.metrics)
     if (isFront) this.metrics.leaveOutWriters()
@@ -69,7 +73,8 @@ export class Process {
 
   readonly onActorFailure = ({ kind, error }: { kind: string; error: unknown }): void => {
     // The store, or the head file: what else fails ends the process.
-    const cannotWrite = error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
+    const cannotWrite =
+      error instanceof SignalError && error.code === 'STORE_UNAVAILABLE' && !isOfLostLease(error)
     if (cannotWrite) this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
     this.logger.error({ event: 'actor-failed', kind, err: error })
   }
@@ -112,6 +117,12 @@ export class Process {
     return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
   }
 }
+
+/** The process as its writing parts use it: a node's may end before it does. */
+export type WritingProcess = Pick<
+  Process,
+  'config' | 'logger' | 'world' | 'metrics' | 'devConsole' | 'fatal' | 'onFault'
+>
 
 /** Throws `ConfigError` when production has loaded a native binary that neither this version nor the operator names. */
 export function assertOwnBinaries({ isDevelopment, nativeBinaries }: Config): void {
