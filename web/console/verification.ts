@@ -49,7 +49,7 @@ export interface Question {
   readonly remembered: SignedCheckpoint | undefined
   /** The leaf to look for; absent for the newest. */
   readonly leaf: number | undefined
-  /** Who may own the key; the VRF proof says which of them does. */
+  /** Possible owners of the key; the VRF proof says which of them has it. */
   readonly owners: readonly Identity[]
   /** Whether the one owner is claimed to be it: then that the key is another's fails the check. */
   readonly isOwnerNamed: boolean
@@ -171,7 +171,7 @@ async function verifyOwner(keys: LogKeys, question: Question, index: number, ent
       return
     }
     refusal = verdict
-    // Of another device: that is an answer too, as long as there are others to try.
+    // Another device's key is an answer too, as long as owners are left to try.
     if (verdict.check !== 'vrf') throw new Stopped(failed(verdict))
   }
   if (isOwnerNamed && refusal !== undefined) throw new Stopped(failed(refusal))

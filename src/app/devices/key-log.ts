@@ -129,7 +129,8 @@ export class KeyLog {
 
   /**
    * All devices of these users, in order to encrypt for them alone. Rejects also with `KEY_UNSUPPORTED` for an RSA key of a
-   * user without a device list; and with `KEYS_RESET` for the first of them whose keys are new, until `acceptKeys`. The own user is never asked about.
+   * user without a device list; and with `KEYS_RESET` for the first of them with new keys, until `acceptKeys`. The own user is never asked
+   * about.
    */
   async devicesOf(userIds: readonly string[]): Promise<readonly PeerDevice[]> {
     const peers: PeerDevice[] = []
