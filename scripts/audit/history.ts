@@ -9,7 +9,7 @@ import { formatTilePath } from '../../src/log/tile.ts'
 import { rootHash, rootNodes } from '../../src/log/tree.ts'
 import { openLogCheckpoint } from '../support/checkpoint-state.ts'
 import type { ConsistencyEvidence } from './evidence.ts'
-import { AuditFailure, broken, unchecked } from './finding.ts'
+import { AuditFailure, pending, unchecked } from './finding.ts'
 import { type LogReader, readNodes, type TileReader } from './log-reader.ts'
 
 /** A tree that the log signed; `note` is the signed note, as it came. */
@@ -65,7 +65,7 @@ async function compareAt(source: LogReader, older: SignedHead, newer: SignedHead
       const proof = await proveContradiction(tiles, older.treeSize, newer.treeSize)
       return { kind: 'contradiction', detail: found.detail, proof }
     }
-    return { kind: 'undecided', failure: broken('tiles', `${source.url}: ${found.detail}`) }
+    return { kind: 'undecided', failure: pending('tiles', `${source.url}: ${found.detail}`) }
   } catch (error) {
     if (!(error instanceof AuditFailure)) throw error
     return { kind: 'undecided', failure: error }
