@@ -223,7 +223,7 @@ export class Auditor implements AuditView {
     const kept = this.#memory.pending().filter(({ seen }) => !isSameTree(seen, head))
     const place = last === undefined ? 'newest' : await this.#placeOf(head, last)
     if (place === 'fork') return false
-    // What another tree is held against: one that was read, or is read below.
+    // Other trees are held against one that was read, or is read below.
     const known = place === 'newest' ? head : last!
     await this.#compareOthers(known, head, kept)
     const isRead = await this.#try(() => this.#read(known, place))
@@ -322,7 +322,7 @@ export class Auditor implements AuditView {
     return 'stale'
   }
 
-  /** What has lasted longer than a cache explains. */
+  /** A wait that is longer than a cache explains. */
   #alarm(isRead: boolean): AuditFailure | undefined {
     if (this.#verdict === 1) return undefined
     const nowMs = this.#nowMs()

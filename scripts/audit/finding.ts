@@ -78,7 +78,7 @@ export class AuditFailure extends Error {
   }
 }
 
-/** What the log signed contradicts itself: exit 1. */
+/** Proven by the log's own signatures: exit 1. */
 export function proven(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
   return new AuditFailure({ check, ok: false, detail, ...facts })
 }

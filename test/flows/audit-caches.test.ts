@@ -1,4 +1,4 @@
-/** The auditor behind caches that are late, garble or answer 404: it waits and then alarms, and accuses nobody. */
+/** The auditor behind caches that are late, garble or answer 404: it waits and then alarms, and makes no accusation. */
 
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -108,7 +108,7 @@ t.test('a tile that is full in a tree that the log signed is asked for as the fu
   const stateFile = newStateFile(t)
   await audit({ url: server.url, stateFile })
   server.files = without(at310, 'tile/0/001.p/54')
-  // The tree of 200 entries is nobody's any more, and neither are its partial tiles.
+  // The tree of 200 entries is gone, and its partial tiles with it.
   const other = await serveFiles(t, setCheckpoint(new Map(), noteOf(logFilesOf(entriesOf(200)))))
   const { failures, of } = await audit({ url: server.url, stateFile, gossip: [other.url] })
   t.strictSame(failures, ['consistency null'])

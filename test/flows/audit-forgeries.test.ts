@@ -1,6 +1,6 @@
 /**
  * Each way to tamper with a log, built as a forger would build it, and what the auditor says of it: an accusation where the
- * log's own signatures prove it, and else that what was signed is not what was served, as by a broken cache.
+ * log's own signatures prove it, else a wait for the files that were signed, as behind a broken cache.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'
@@ -59,7 +59,7 @@ function caught(
   return finding!
 }
 
-/** Exit 3 for one reason, which accuses nobody; returns the finding. */
+/** Exit 3 for one reason, without an accusation; returns the finding. */
 function unshown(
   t: Test,
   { verdict, failures, findings }: AuditOutcome,

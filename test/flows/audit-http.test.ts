@@ -102,7 +102,7 @@ const brokenFiles: Record<string, [Misbehaviour, RegExp]> = {
   'an HTML page that does not say so': [only('checkpoint', response => response.end(HTML)), /note/],
 }
 for (const [what, [misbehave, detail]] of Object.entries(brokenFiles)) {
-  t.test(`${what}: 3, which accuses nobody`, async t => {
+  t.test(`${what}: 3, without an accusation`, async t => {
     const { verdict, findings } = await auditWith(t, misbehave)
     t.equal(verdict, 3)
     const failures = findings.filter(({ ok }) => ok !== true)
