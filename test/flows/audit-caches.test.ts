@@ -1,9 +1,9 @@
 /** The auditor behind caches that are late, garble or answer 404: it waits and then alarms, and makes no accusation. */
 
-import { readdirSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { audit, newStateFile, openAuditor } from '../support/audit.ts'
 import {
@@ -32,6 +32,12 @@ function without(files: LogFiles, ...paths: readonly string[]): LogFiles {
   const rest = new Map(files)
   for (const path of paths) if (!rest.delete(path)) throw new Error(`${path} is not there`)
   return rest
+}
+
+function copyOf(t: Test, stateFile: string): string {
+  const copy = newStateFile(t)
+  cpSync(stateFile, copy)
+  return copy
 }
 
 function pendingBeside(stateFile: string): string[] {
@@ -170,6 +176,23 @@ t.test(
     }
   },
 )
+
+t.test('two trees are compared by tiles of several sources together', async t => {
+  const server = await serveFiles(t, at310)
+  const stateFile = newStateFile(t)
+  await audit({ url: server.url, stateFile })
+  const whole = logFilesOf(entriesOf(600))
+  const forked = logFilesOf(entriesOf(600, 305))
+  for (const [files, verdict] of [
+    [whole, 0],
+    [forked, 1],
+  ] as const) {
+    const mirror = await serveFiles(t, without(files, 'tile/0/001'))
+    server.files = without(files, 'tile/1/000.p/2')
+    const outcome = await audit({ url: server.url, stateFile: copyOf(t, stateFile), mirrors: [mirror.url] })
+    t.equal(outcome.verdict, verdict, JSON.stringify(outcome.failures))
+  }
+})
 
 t.test('a good look between ends the wait', async t => {
   let nowMs = Date.UTC(2026, 0, 1)
