@@ -119,6 +119,7 @@ t.test('a tile that is full in a tree that the log signed is asked for as the fu
   const { failures, of } = await audit({ url: server.url, stateFile, gossip: [other.url] })
   t.strictSame(failures, ['consistency null'])
   t.match(of('gossip'), { ok: true, treeSize: '200' })
+  t.notOk([...server.requests, ...other.requests].includes('tile/0/000.p/200'))
 })
 
 t.test('a mirror has the files that a cache has not, or has garbled', async t => {
@@ -222,6 +223,12 @@ t.test('a tree that was signed and not read is held against the next one', async
     t.equal((await audit({ url: server.url, stateFile })).verdict, 3)
     t.equal((await audit({ url: server.url, stateFile })).verdict, 3, 'no more than told of again')
     t.equal(pendingBeside(stateFile).length, 1)
+    server.files = grown(at310, shown)
+    t.equal(
+      (await audit({ url: server.url, stateFile })).verdict,
+      from === undefined ? 0 : 3,
+      'an old answer',
+    )
     const forked = logFilesOf(entriesOf(400, 320))
     server.files = forked
     const { verdict, findings } = await audit({ url: server.url, stateFile })
