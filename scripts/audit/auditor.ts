@@ -230,7 +230,7 @@ export class Auditor implements AuditView {
     if (this.#verdict === 1) return false
     if (place === 'newest' && isWitnessed && isRead) {
       this.#remember(head)
-      return true
+      return !this.#memory.pending().some(({ seen }) => seen.treeSize > head.treeSize)
     }
     if (last !== undefined && (place === 'stale' || isSameTree(head, last))) return false
     // Not forgotten: what the log shows next must go with it.
