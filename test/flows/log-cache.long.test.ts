@@ -25,13 +25,12 @@ const DAY_MS = 86_400_000
 
 /** An nginx of its own, with this in its `http` part. Resolves when it listens on the port. */
 async function startNginx(t: Test, folder: string, http: string, port: number): Promise<void> {
-  // A process of root has workers of another user unless told otherwise.
-  const user = process.getuid?.() === 0 ? 'user root;\n' : ''
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     name => `${name}_temp_path ${join(folder, name)};\n`,
   )
   const file = join(folder, 'nginx.conf')
-  const main = `${user}daemon off;\nworker_processes 1;\npid ${join(folder, 'pid')};\nerror_log ${join(folder, 'error.log')};\n`
+  // One process, which leaves no workers behind when it is killed.
+  const main = `daemon off;\nmaster_process off;\npid ${join(folder, 'pid')};\nerror_log ${join(folder, 'error.log')};\n`
   writeFileSync(file, `${main}events {}\nhttp {\naccess_log off;\n${paths.join('')}${http}\n}\n`)
   const nginx = spawnBound(NGINX, ['-e', join(folder, 'error.log'), '-c', file], { stdio: 'inherit' })
   let hasEnded = false
@@ -39,7 +38,6 @@ async function startNginx(t: Test, folder: string, http: string, port: number): 
     hasEnded = true
   })
   t.teardown(async () => {
-    // Its workers end with it at SIGTERM.
     nginx.kill('SIGTERM')
     await ended
   })
