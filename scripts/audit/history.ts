@@ -38,8 +38,8 @@ export type Comparison =
   | { readonly kind: 'undecided'; readonly failure: AuditFailure }
 
 /**
- * Compares two trees that the log signed, by tiles of the larger one. Asks each source first in turn, and the others for
- * what it lacks, until the tiles decide: they are believed only as far as they lead to the signed root, so any will do.
+ * Compares two trees that the log signed, by tiles of the larger one. Begins with each source in turn, and fills its gaps
+ * from the rest, until the tiles decide: they are believed only as far as they lead to the signed root, so any will do.
  */
 export async function compareHistories(
   first: SignedHead,
