@@ -260,7 +260,7 @@ interface Owner {
 }
 
 /** The user that PostgreSQL runs as where the test runs as root. */
-function unprivileged(): Owner | undefined {
+export function unprivileged(): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8').split('\n')
   for (const name of ['postgres', 'nobody']) {
@@ -271,7 +271,7 @@ function unprivileged(): Owner | undefined {
 }
 
 /** It ends with the test, however that ends. `setpriv` sets that after it has become another user, which would undo it. */
-function asUnprivileged(file: string, args: readonly string[]): ChildProcess {
+export function asUnprivileged(file: string, args: readonly string[]): ChildProcess {
   const owner = unprivileged()
   const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe']
   if (!existsSync(SETPRIV)) return spawn(file, args, { stdio, cwd: tmpdir(), ...owner })

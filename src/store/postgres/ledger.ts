@@ -12,6 +12,7 @@ import { Filling } from './filling.ts'
 import { Follower, type Following } from './follower.ts'
 import { Reconnecting } from './reconnecting.ts'
 import { openSchema } from './schema.ts'
+import { refuseSharedSessions } from './shared-session.ts'
 import { type OnRows, readSnapshot } from './snapshot.ts'
 import { WriteLease } from './write-lease.ts'
 import {
@@ -55,13 +56,15 @@ export class PostgresLedger {
   }
 
   /**
-   * Makes the tables where they are missing. Throws `STORE_UNAVAILABLE`: PostgreSQL can't be reached or is too old, or the
-   * tables are of a newer program.
+   * Makes the tables where they are missing. Throws `STORE_UNAVAILABLE`: PostgreSQL can't be reached or is too old, a pooler
+   * shares its sessions out, or the tables are of a newer program.
    */
   static async open(deps: PostgresLedgerDeps): Promise<PostgresLedger> {
     const ledger = new PostgresLedger(deps)
     try {
-      await openSchema(await ledger.#control.get())
+      const control = await ledger.#control.get()
+      await refuseSharedSessions(control, ledger.#connection)
+      await openSchema(control)
       return ledger
     } catch (error) {
       await ledger.close()
