@@ -238,7 +238,7 @@ function whyNot(): string | false {
 }
 
 /** The folder of the newest version's programs. */
-function binFolder(): string | undefined {
+export function binFolder(): string | undefined {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).toSorted((a, b) => Number(b) - Number(a)) : []
   const folders = [
     ...versions.map(version => join(DEBIAN, version, 'bin')),

@@ -34,6 +34,7 @@ import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
 import { startWriter } from '../writer/writer.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
+import { watchDatabase } from './database-watch.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
 import type { FollowingNode, NodeRole, WritingNode } from './node-role.ts'
@@ -57,6 +58,7 @@ export async function startNode(
     await ledger.close()
     throw unusable(state)
   }
+  await watchDatabase(context, ledger, node)
   const database = await openFilledCopy(context, ledger)
   const running = new Node(context, node, { ledger, database, knownCheckpoint })
   await running.listen(say)

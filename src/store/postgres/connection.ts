@@ -115,6 +115,8 @@ export class Connection {
     }, deadlineMs)
     try {
       const { rows } = await this.#client.query<Row>({ ...statement, values: [...values] })
+      // An answer that came with a reason not to believe it.
+      if (this.#failure !== undefined) throw this.#failure
       return rows
     } catch (error) {
       this.#fail(databaseFailure(doing, error))

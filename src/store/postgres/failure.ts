@@ -42,7 +42,7 @@ function reasonOf(error: unknown): string {
   return error.message === '' ? code : error.message
 }
 
-/** A session that is another one than a moment ago. */
+/** The session has changed since the last statement. */
 export const SHARED_SESSION =
   'a pooler gives each transaction another session: have it keep sessions (pgbouncer: pool_mode = session), or give the address of PostgreSQL itself'
 export const READ_ONLY_ADVICE =

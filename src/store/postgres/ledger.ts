@@ -7,6 +7,7 @@
 
 import type { Position } from './changes.ts'
 import type { ConnectionDeps } from './connection.ts'
+import { type Durability, readDurability } from './durability.ts'
 import { LeaseLost } from './failure.ts'
 import { Filling } from './filling.ts'
 import { Follower, type Following } from './follower.ts'
@@ -106,6 +107,11 @@ export class PostgresLedger {
   /** The log's head. Throws `STORE_UNAVAILABLE`. */
   async head(): Promise<Uint8Array | undefined> {
     return await readHead(await this.#control.get())
+  }
+
+  /** How well PostgreSQL keeps changes now. Throws `STORE_UNAVAILABLE`. */
+  async durability(): Promise<Durability> {
+    return await readDurability(await this.#control.get())
   }
 
   /** Begins at once, and goes on through failures until it is closed or has to start anew. */
