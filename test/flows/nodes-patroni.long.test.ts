@@ -1,6 +1,6 @@
 /**
- * Two nodes on the PostgreSQL of deploy/patroni, whose primary is lost under load: its machine, then Patroni alone, so that the old
- * primary goes on. Prints how long changes waited.
+ * Two nodes on the PostgreSQL of deploy/patroni. Under load the primary is lost: its machine, then Patroni alone, so that the
+ * old primary goes on. Prints how long changes waited.
  */
 
 import { setTimeout } from 'node:timers/promises'

@@ -98,7 +98,7 @@ export class Member {
   }
 }
 
-/** Its port is HAProxy's. The one database is that of the nodes, which Patroni has made. */
+/** Its port is HAProxy's. It has one database, for the nodes, which Patroni has made. */
 export class PatroniCluster extends Postgres {
   readonly members: readonly Member[]
 
