@@ -25,7 +25,7 @@ import { skipWithout } from './programs.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
 export const skipWithoutPatroni = skipWithout(
-  ['/usr/bin/patroni', '/usr/bin/etcd', '/usr/sbin/haproxy'],
+  ['/usr/bin/patroni', '/usr/lib/python3/dist-packages/etcd', '/usr/bin/etcd', '/usr/sbin/haproxy'],
   'patroni, python3-etcd, etcd-server and haproxy',
 )
 
