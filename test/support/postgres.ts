@@ -164,9 +164,8 @@ export class PostgresServer extends Postgres {
     this.#process = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, 'exit')
-    // One that serves a connection may outlive the first.
-    const processes = signal === 'SIGKILL' ? [child.pid!, ...childrenOf(child.pid!)] : [child.pid!]
-    for (const pid of processes) signalTo(pid, signal)
+    if (signal === 'SIGKILL') killWithChildren(child.pid!)
+    else child.kill(signal)
     await ended
   }
 }
@@ -238,7 +237,7 @@ function whyNot(): string | false {
 }
 
 /** The folder of the newest version's programs. */
-function binFolder(): string | undefined {
+export function binFolder(): string | undefined {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).toSorted((a, b) => Number(b) - Number(a)) : []
   const folders = [
     ...versions.map(version => join(DEBIAN, version, 'bin')),
@@ -260,7 +259,7 @@ interface Owner {
 }
 
 /** The user that PostgreSQL runs as where the test runs as root. */
-function unprivileged(): Owner | undefined {
+export function unprivileged(): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8').split('\n')
   for (const name of ['postgres', 'nobody']) {
@@ -271,12 +270,20 @@ function unprivileged(): Owner | undefined {
 }
 
 /** It ends with the test, however that ends. `setpriv` sets that after it has become another user, which would undo it. */
-function asUnprivileged(file: string, args: readonly string[]): ChildProcess {
+export function asUnprivileged(
+  file: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): ChildProcess {
   const owner = unprivileged()
   const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe']
-  if (!existsSync(SETPRIV)) return spawn(file, args, { stdio, cwd: tmpdir(), ...owner })
+  if (!existsSync(SETPRIV)) return spawn(file, args, { stdio, env, cwd: tmpdir(), ...owner })
   const as = owner === undefined ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups']
-  return spawn(SETPRIV, [...as, '--pdeathsig', 'KILL', file, ...args], { stdio, cwd: tmpdir() })
+  return spawn(SETPRIV, [...as, '--pdeathsig', 'KILL', file, ...args], {
+    stdio,
+    env,
+    cwd: tmpdir(),
+  })
 }
 
 function childrenOf(pid: number): number[] {
@@ -285,11 +292,14 @@ function childrenOf(pid: number): number[] {
   return readFileSync(list, 'utf8').split(' ').filter(Boolean).map(Number)
 }
 
-function signalTo(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It has ended.
+/** A process of PostgreSQL's that serves a connection may outlive the first. */
+export function killWithChildren(first: number): void {
+  for (const pid of [first, ...childrenOf(first)]) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended.
+    }
   }
 }
 
