@@ -1,6 +1,6 @@
 /**
- * The writer's end of a link with a front: what it has sent and what is acknowledged, and until when the front may
- * answer reads without what it lacks. Nobody waits for it longer.
+ * The writer's end of a link with a front. It counts messages sent and acknowledged, and knows until when the front may
+ * answer reads without the rest: a change waits for it no longer.
  */
 
 import type { World } from '../runtime/clock.ts'
@@ -130,5 +130,5 @@ export class FrontLink {
 const ANSWERS_WEIGHED = 4
 /** Within a data centre an answer takes some milliseconds. Each change waits for the slowest front that has a lease. */
 const LAG_MS_MAX = 150
-/** A front of this machine that hangs answers no read meanwhile: this is for one that is only slow. */
+/** A front of this machine that hangs answers no read. This is for one that is only slow. */
 const NEAR_LAG_MS_MAX = 2_200

@@ -21,7 +21,7 @@ export class FrontLinks {
   readonly #near = new Set<FrontLink>()
   /** Fronts of other nodes. */
   readonly #far = new Set<FrontLink>()
-  /** Fronts of other nodes whose links are lost: they may read for as long as their leases last. */
+  /** Fronts of other nodes that may read for as long as their leases last, though their links are lost. */
   readonly #lost = new Set<FrontLink>()
   /** The last checkpoint that was announced. */
   #coming: LogHead | undefined
@@ -89,7 +89,7 @@ export class FrontLinks {
     await Promise.all(Array.from([...this.#far, ...this.#lost], front => front.endReadLease()))
   }
 
-  /** Of each linked front, by name. */
+  /** One for each linked front. */
   figures(): readonly Pick<FrontLink, 'name' | 'lagMs' | 'waitedMs'>[] {
     return [...this.#linked()]
   }

@@ -1,7 +1,7 @@
 /**
  * The newest checkpoint that a node has shown, or its copy has had: on disk before any client sees it, in the data
- * directory and in the head file. A ledger that does not extend it has lost acknowledged entries, as one does whose
- * lagging standby was promoted. The node neither writes to such a ledger nor copies it, because its next checkpoint
+ * directory and in the head file. A ledger that does not extend it has lost acknowledged entries, as after
+ * the promotion of a standby that lagged. The node neither writes to such a ledger nor copies it, because its next checkpoint
  * would be a second history.
  */
 

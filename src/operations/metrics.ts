@@ -124,7 +124,7 @@ export class Metrics {
     for (const name of OF_WRITER) this.#registry.removeSingleMetric(name)
   }
 
-  /** Figures that are added from now on are no longer told once the returned function is called. */
+  /** Returns a function that removes all figures added after this call. */
   beginTenure(): () => void {
     const names: string[] = []
     this.#ofTenure = names

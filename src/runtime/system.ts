@@ -111,8 +111,8 @@ export class ActorSystem {
   }
 
   /**
-   * Ends all actors at once, whatever they are doing, and forgets their kinds, which can be defined anew. What they were asked
-   * is refused with `reason`.
+   * Ends all actors at once, whatever they are doing, and forgets their kinds, which can be defined anew. Their open asks are
+   * refused with `reason`.
    */
   dropAll(reason: SignalError): void {
     for (const kind of this.#kinds.values()) this.#supervisor.stopAll(kind, reason)

@@ -1,4 +1,4 @@
-/** One name that is written at one node and read at another, for tests of what is stale. */
+/** One name that is written at one node and read at another, for tests of stale reads. */
 
 import type { Test } from 'tap'
 import { signInAgain, signInPerson } from './call-people.ts'

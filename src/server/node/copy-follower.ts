@@ -115,7 +115,7 @@ export interface CopyDeps {
 
 /**
  * Follows the ledger until it is closed. Where ledger and copy differ in their past, the process ends, and the next start
- * fills anew; but not from a ledger that has lost what was shown, which is only asked again.
+ * fills anew; but not from a ledger that has lost a head this node has shown, which is only asked again.
  */
 export class CopyFollower {
   readonly #deps: CopyDeps
@@ -184,7 +184,7 @@ export class CopyFollower {
   async #apply(changes: readonly LedgerChange[]): Promise<void> {
     const { database, shownHeads, onApplied } = this.#deps
     const read = changes.map(({ body, ...place }) => ({ ...place, rows: decodeRows(body) }))
-    // First: a front may show it as soon as the copy has it.
+    // First: from then on a front may show it.
     const head = headIn(read.flatMap(({ rows }) => rows))
     if (head !== undefined) await shownHeads.record(head)
     await database.apply(read)
@@ -220,7 +220,7 @@ export class CopyFollower {
   }
 }
 
-/** PostgreSQL may be put right meanwhile. */
+/** An operator may have put PostgreSQL right. */
 const ASKED_AGAIN_MS = 10_000
 const STORE = 'store'
 /** The copy that the ledger did not go on from, while the next one is filled. */

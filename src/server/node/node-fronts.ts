@@ -63,7 +63,7 @@ export class NodeFronts {
     this.#fronts?.onPublished()
   }
 
-  /** The head in the ledger is another one, which the copy may not have yet. */
+  /** The ledger has this head; the copy may not have it yet. */
   onRecorded(note: string): void {
     if (note === this.#recordedHead?.checkpoint) return
     // The second line of a checkpoint.
@@ -131,7 +131,7 @@ export class NodeFronts {
   #head(): LogHead | undefined {
     if (this.#writer.kind === 'here') return this.#writer.desks.head
     if (this.#logStore.keepsShown) return this.#logStore.shownHead()
-    // The copy may have a head that the writer has not shown yet: others would still see the tree before it.
+    // The copy may have a head that the writer has not shown yet: at other nodes clients would see the tree before it.
     const copiedSize = this.#logStore.head()?.treeSize ?? -1
     if (this.#recordedHead !== undefined && this.#recordedHead.treeSize <= copiedSize)
       this.#copiedHead = this.#recordedHead

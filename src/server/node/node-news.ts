@@ -8,7 +8,7 @@ export type NodeNews =
   | { readonly kind: 'lease-lost'; readonly epoch: number; readonly reason: string }
   | { readonly kind: 'stop' }
 
-/** Of each kind the newest. */
+/** Keeps the newest of each kind. */
 export class NewsOfNode {
   readonly #untaken = new Map<NodeNews['kind'], NodeNews>()
   #onOffered: () => void = () => {}

@@ -36,7 +36,7 @@ export interface SteppingDownNode {
 export interface WritingNode {
   readonly kind: 'writing node'
   readonly lease: LeaseKeeper
-  /** What it has only while it writes. */
+  /** Holds the parts that end with the lease. */
   readonly tenure: Tenure
   readonly writer: Writer
   readonly desks: FrontDesks

@@ -16,7 +16,7 @@ import { startWriter } from '../writer/writer.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { WritingNode } from './node-role.ts'
 
-/** What the node has in every role, and the lease. */
+/** Parts that the node has in every role, and the lease. */
 interface WritingParts {
   readonly lease: LeaseKeeper
   readonly database: LmdbStore

@@ -1,5 +1,5 @@
 /**
- * The time in which a node writes: what is there only for that long, and how it ends in one step. The process goes on,
+ * The time in which a node writes. It holds the parts that last only so long, and ends them in one step. The process goes on,
  * and may write again.
  */
 

@@ -17,7 +17,7 @@ export function isOutOfSpace(error: unknown): boolean {
   return false
 }
 
-/** Whether the ledger did not take the write, or may not have: another process writes from now on. */
+/** Whether the ledger did not take the write, or may not have, because another process writes. */
 export function isOfLostLease(error: unknown): boolean {
   if (!(error instanceof SignalError)) return false
   return error.code === 'OUTCOME_UNKNOWN' || error.cause instanceof NotInLedgerError
