@@ -79,4 +79,5 @@ class FrontDesk implements Actor<FrontDeskMessage> {
   }
 }
 
-const MAILBOX_MESSAGES_MAX = 8_192
+/** The link bounds them by octets. After a pause of the writer more may come at once than any smaller number of plain writes. */
+const MAILBOX_MESSAGES_MAX = 131_072
