@@ -17,7 +17,8 @@ export interface DrillCall {
 }
 
 /** An acknowledged change. */
-interface Acknowledgement {
+export interface Acknowledgement {
+  readonly node: string
   readonly sentAtMs: number
   readonly answeredAtMs: number
 }
@@ -72,8 +73,9 @@ export class Load {
     return this.#acknowledgements.find(({ sentAtMs }) => sentAtMs > atMs)
   }
 
-  countSince(atMs: number): number {
-    return this.#acknowledgements.filter(({ sentAtMs }) => sentAtMs > atMs).length
+  /** All that were sent since, and acknowledged. */
+  since(atMs: number): readonly Acknowledgement[] {
+    return this.#acknowledgements.filter(({ sentAtMs }) => sentAtMs > atMs)
   }
 
   /** Resolves when this is so, with true; with false when the time has run out. Asked after each acknowledgement. */
@@ -110,7 +112,7 @@ export class Load {
       const sentAtMs = performance.now()
       // A node that is down, or without a writer, is asked again.
       await registrar.register().then(
-        () => this.#acknowledge({ sentAtMs }),
+        node => this.#acknowledge({ node, sentAtMs }),
         () => {},
       )
       await sleep(REGISTER_PAUSE_MS)
@@ -169,8 +171,8 @@ export class Load {
     }
   }
 
-  #acknowledge({ sentAtMs }: Pick<Acknowledgement, 'sentAtMs'>): void {
-    this.#acknowledgements.push({ sentAtMs, answeredAtMs: performance.now() })
+  #acknowledge({ node, sentAtMs }: Omit<Acknowledgement, 'answeredAtMs'>): void {
+    this.#acknowledgements.push({ node, sentAtMs, answeredAtMs: performance.now() })
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 }

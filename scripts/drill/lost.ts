@@ -2,7 +2,6 @@
 
 import type { LogClient, SignedCheckpoint } from '../../src/client/client.ts'
 import type { DrillCall, Load } from './load.ts'
-import { faultOfLookup } from './readers.ts'
 import type { RegisteredKey } from './registrar.ts'
 import type { NodeAddresses } from './settings.ts'
 
@@ -10,6 +9,15 @@ import type { NodeAddresses } from './settings.ts'
 export function faultOfCall(callId: string, outcome: string, isEnded: boolean): string | undefined {
   const isRight = isEnded ? outcome === '410 CALL_ENDED' : /^200|CALL_ENDED/.test(outcome)
   return isRight ? undefined : `call ${callId} answers ${outcome}, ended: ${isEnded}`
+}
+
+/** Undefined when it proves this key. */
+export function faultOfLookup(
+  outcome: Awaited<ReturnType<LogClient['lookUp']>>,
+  key: RegisteredKey,
+): string | undefined {
+  if (outcome.kind !== 'verified') return outcome.detail
+  return outcome.publicKey === key.publicKey ? undefined : 'another key is in the log'
 }
 
 export async function lostCalls(

@@ -13,13 +13,18 @@ export interface RegisteredKey {
   readonly vrfHash: string
 }
 
+interface NodeClient {
+  readonly node: string
+  readonly client: RegisterClient
+}
+
 export class Registrar {
   readonly keys: RegisteredKey[] = []
-  readonly #clients: readonly RegisterClient[]
+  readonly #clients: readonly NodeClient[]
   readonly #metadata: grpc.Metadata
   #turn = 0
 
-  private constructor(clients: readonly RegisterClient[], metadata: grpc.Metadata) {
+  private constructor(clients: readonly NodeClient[], metadata: grpc.Metadata) {
     this.#clients = clients
     this.#metadata = metadata
   }
@@ -31,33 +36,34 @@ export class Registrar {
     say: (sentence: string) => void,
   ): Promise<Registrar | undefined> {
     const metadata = metadataWith(token)
-    const clients: RegisterClient[] = []
+    const clients: NodeClient[] = []
     for (const { name, grpc: address } of nodes) {
       if (address === undefined) continue
-      const client = clientOf(address)
+      const client = { node: name, client: clientOf(address) }
       const registrar = new Registrar([client], metadata)
       try {
         await registrar.register()
         clients.push(client)
       } catch (error) {
-        client.close()
+        client.client.close()
         say(`gRPC of ${name} can't be used: ${statusOf(error)}`)
       }
     }
     return clients.length === 0 ? undefined : new Registrar(clients, metadata)
   }
 
-  /** Resolves when it is answered for; rejects when the node refuses or does not answer. */
-  async register(): Promise<void> {
-    const client = this.#clients[this.#turn++ % this.#clients.length]!
+  /** Resolves with the node's name when it is answered for; rejects when the node refuses or does not answer. */
+  async register(): Promise<string> {
+    const { node, client } = this.#clients[this.#turn++ % this.#clients.length]!
     const userId = randomBytes(8).readBigUInt64BE()
     const publicKey = randomBytes(32).toString('base64')
     const { vrfHash } = await client.register(userId, 1n, publicKey, this.#metadata, ANSWER_MS_MAX)
     this.keys.push({ userId: `${userId}`, deviceId: '1', publicKey, vrfHash })
+    return node
   }
 
   close(): void {
-    for (const client of this.#clients) client.close()
+    for (const { client } of this.#clients) client.close()
   }
 }
 

@@ -25,7 +25,10 @@ t.test('wrong usage is refused with a sentence that quotes no code', async t => 
       [...NODES, '--node', 'x=http://127.0.0.1:1,http://127.0.0.1:9'],
     ],
     [/is not an http or https address without a path/, ['--node', 'x=http://h/path,http://h:1', ...NODES]],
-    [/--drills: fire is none of writer, other, stop, postgres/, [...NODES, '--drills', 'writer,fire']],
+    [
+      /--drills: fire is none of writer, other, stop, pause, slow, cut-in, cut-out, postgres, promote/,
+      [...NODES, '--drills', 'writer,fire'],
+    ],
     [/--back-within soon is not a number of seconds/, [...NODES, '--back-within', 'soon']],
     [/CALLSIGN_TEST_IDENTIFIERS is missing/, NODES, ''],
     [/CALLSIGN_TEST_IDENTIFIERS is not a JSON object/, NODES, '{"+15550100":"424242"'],
