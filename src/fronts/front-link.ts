@@ -1,21 +1,40 @@
-/** The writer's end of a link with a front: counts messages sent and acknowledged, and waits for the front's lag to end. */
+/**
+ * The writer's end of a link with a front: what it has sent and what is acknowledged, and until when the front may
+ * answer reads without what it lacks. Nobody waits for it longer.
+ */
 
+import type { World } from '../runtime/clock.ts'
 import { Watermark } from '../watermark.ts'
 import type { Link } from './link/link.ts'
-import type { MessageToFront } from './messages.ts'
+import { type MessageToFront, READ_LEASE_MS } from './messages.ts'
+
+/** A question that the front has not answered yet. */
+interface Barrier {
+  /** Messages before it. */
+  readonly count: number
+  readonly sentAtMs: number
+}
 
 export class FrontLink {
+  /** Unique in the cluster, once the front has said it. */
+  name = ''
   readonly link: Pick<Link, 'send' | 'sendSoon'>
+  readonly #world: Pick<World, 'monotonicMs'>
+  /** In a front of another node: when its read lease ends; undefined in one of this machine, which needs none. */
+  #leaseEndsAtMs: number | undefined
   #sent = 0
-  #askedAt = 0
-  /** Messages sent at the last two ticks, oldest first. */
-  #sentAtTicks: readonly [number, number] = [0, 0]
   readonly #acknowledged = new Watermark()
-  /** The writer has given up waiting for messages up to here. */
-  #givenUp = 0
+  /** Oldest first. */
+  #barriers: Barrier[] = []
+  /** How long the last answers took, the newest weighing most; undefined before the first. */
+  #answersInMs: number | undefined
+  #waitedMs = 0
 
-  constructor(link: Pick<Link, 'send' | 'sendSoon'>) {
+  /** `isFar`: on another node, where it reads by a lease. */
+  constructor(link: Pick<Link, 'send' | 'sendSoon'>, world: Pick<World, 'monotonicMs'>, isFar: boolean) {
     this.link = link
+    this.#world = world
+    this.#leaseEndsAtMs = isFar ? Number.NEGATIVE_INFINITY : undefined
   }
 
   send(message: MessageToFront): void {
@@ -30,38 +49,86 @@ export class FrontLink {
   }
 
   onAcknowledged(count: number): void {
+    while (this.#barriers.length > 0 && this.#barriers[0]!.count <= count) {
+      const tookMs = this.#world.monotonicMs() - this.#barriers.shift()!.sentAtMs
+      const before = this.#answersInMs ?? tookMs
+      this.#answersInMs = before + (tookMs - before) / ANSWERS_WEIGHED
+    }
     this.#acknowledged.reach(count)
   }
 
-  /** Call this when its link is lost. */
-  onLost(): void {
-    this.onAcknowledged(Number.POSITIVE_INFINITY)
+  /** Call this when its process is known to be gone. */
+  onGone(): void {
+    this.#acknowledged.reach(Number.POSITIVE_INFINITY)
+    this.#barriers = []
   }
 
-  /** Releases waits older than two ticks. */
+  /** Call this when its link is lost and the process may go on: it will acknowledge nothing more. */
+  onLinkLost(): void {
+    this.#sent = Number.POSITIVE_INFINITY
+  }
+
+  /** Releases waits that have no reason any more. */
   onTick(): void {
-    const [oldest, last] = this.#sentAtTicks
-    if (this.#acknowledged.giveUp(oldest)) this.#givenUp = oldest
-    this.#sentAtTicks = [last, this.#sent]
+    if (!this.mayRead) this.#acknowledged.giveUp(Number.POSITIVE_INFINITY)
   }
 
-  /** It still lacks messages that the writer has given up on. */
-  get isLate(): boolean {
-    return this.#acknowledged.reached < this.#givenUp
+  /** Answers a front's request, by its own clock, for a read lease: one that is slow gets none, and asks the ledger before each read. */
+  renewReadLease(askedAtMs: number): void {
+    // Its answer tells how slow the link is, also while nothing changes.
+    if (this.#barriers.length === 0) this.#ask()
+    if (this.#answersInMs === undefined || this.lagMs > LAG_MS_MAX) return
+    this.#leaseEndsAtMs = this.#world.monotonicMs() + READ_LEASE_MS
+    this.sendSoon({ kind: 'read-lease', askedAtMs })
   }
 
-  get isAwaited(): boolean {
-    return this.#acknowledged.isAwaited
+  /** Resolves when the front has no read lease. */
+  async endReadLease(): Promise<void> {
+    this.send({ kind: 'read-lease', askedAtMs: undefined })
+    await this.caughtUp()
+    this.#leaseEndsAtMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Resolves when it has acknowledged all messages sent so far; undefined where it has. */
+  /** How far behind the front is: how long it takes to answer, or has left a question open. */
+  get lagMs(): number {
+    const [oldest] = this.#barriers
+    const openMs = oldest === undefined ? 0 : this.#world.monotonicMs() - oldest.sentAtMs
+    return Math.max(this.#answersInMs ?? 0, openMs)
+  }
+
+  /** How long it was waited for, summed over those who waited. */
+  get waitedMs(): number {
+    return this.#waitedMs
+  }
+
+  /** Whether it may answer reads now from what it has acknowledged. */
+  get mayRead(): boolean {
+    const nowMs = this.#world.monotonicMs()
+    if (this.#leaseEndsAtMs !== undefined) return nowMs <= this.#leaseEndsAtMs
+    const [oldest] = this.#barriers
+    return oldest === undefined || nowMs - oldest.sentAtMs <= NEAR_LAG_MS_MAX
+  }
+
+  /** Resolves when it has acknowledged all messages sent so far, or may not read without them; undefined where that is so. */
   caughtUp(): Promise<void> | undefined {
     const count = this.#sent
-    if (this.#acknowledged.reached >= count) return undefined
-    if (this.#askedAt < count) {
-      this.#askedAt = count
-      this.link.send({ kind: 'barrier' } satisfies MessageToFront)
-    }
-    return this.#acknowledged.wait(count)
+    if (this.#acknowledged.reached >= count || !this.mayRead) return undefined
+    if ((this.#barriers.at(-1)?.count ?? 0) < count) this.#ask()
+    const beganAtMs = this.#world.monotonicMs()
+    return this.#acknowledged.wait(count).then(() => {
+      this.#waitedMs += this.#world.monotonicMs() - beganAtMs
+    })
+  }
+
+  #ask(): void {
+    this.#barriers.push({ count: this.#sent, sentAtMs: this.#world.monotonicMs() })
+    this.link.send({ kind: 'barrier' } satisfies MessageToFront)
   }
 }
+
+/** About the last four count. */
+const ANSWERS_WEIGHED = 4
+/** Within a data centre an answer takes some milliseconds. Each change waits for the slowest front that has a lease. */
+const LAG_MS_MAX = 150
+/** A front of this machine that hangs answers no read meanwhile: this is for one that is only slow. */
+const NEAR_LAG_MS_MAX = 2_200

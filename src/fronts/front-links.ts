@@ -21,8 +21,8 @@ export class FrontLinks {
   readonly #near = new Set<FrontLink>()
   /** Fronts of other nodes. */
   readonly #far = new Set<FrontLink>()
-  /** Fronts of other nodes that fell silent: they may serve for a moment more. */
-  readonly #silent = new Set<FrontLink>()
+  /** Fronts of other nodes whose links are lost: they may read for as long as their leases last. */
+  readonly #lost = new Set<FrontLink>()
   /** The last checkpoint that was announced. */
   #coming: LogHead | undefined
 
@@ -32,9 +32,11 @@ export class FrontLinks {
     published.subscribe(() => {
       for (const front of this.#far) front.send({ kind: 'published', head: published.head })
     })
-    every(LAG_TICK_MS, () => {
-      for (const front of [...this.#all(), ...this.#silent]) front.onTick()
-      for (const front of this.#silent) if (!front.isAwaited) this.#silent.delete(front)
+    every(TICK_MS, () => {
+      for (const front of this.#all()) {
+        front.onTick()
+        if (!front.mayRead) this.#lost.delete(front)
+      }
     })
   }
 
@@ -49,43 +51,47 @@ export class FrontLinks {
     this.#announceTo(front)
   }
 
-  /** The front's link is lost. The writer waits for a silent one until its copy is too old to read. */
-  leave(front: FrontLink, isSilent: boolean): void {
+  /** The front's link is lost; where the front itself may not be, the writer waits until its read lease has ended. */
+  leave(front: FrontLink, isGone: boolean): void {
     this.#near.delete(front)
-    this.#far.delete(front)
-    if (isSilent) this.#silent.add(front)
-    else front.onLost()
+    if (!this.#far.delete(front) || isGone) return front.onGone()
+    front.onLinkLost()
+    this.#lost.add(front)
   }
 
   /**
-   * Resolves when no front in time shows an older checkpoint: reads of the log wait there until this one is published.
-   * The caller publishes it then.
+   * Resolves when no front shows an older checkpoint: reads of the log wait there until this one is published. The
+   * caller publishes it then.
    */
   async announce(head: LogHead): Promise<void> {
     // Far fronts catch up first: reads then wait for a message, not for the slowest copy.
-    await inTime(this.#far)
+    await caughtUp([...this.#far, ...this.#lost])
     this.#coming = head
-    for (const front of this.#all()) this.#announceTo(front)
-    await inTime(this.#all())
+    for (const front of this.#linked()) this.#announceTo(front)
+    await this.caughtUp()
   }
 
   /**
-   * Resolves when every front shows all that is durable and published: a client with an answer finds it at any front.
-   * Waits for a front that hangs until its copy is too old to read: two or three seconds.
+   * Resolves when every front that may read shows all that is durable and published: a client with an answer finds it at
+   * any front. One that does not answer is waited for until its read lease has ended.
    */
-  async caughtUp(): Promise<void> {
-    await Promise.all(Array.from(this.#all(), front => front.caughtUp()))
+  caughtUp(): Promise<void> {
+    return caughtUp(this.#all())
   }
 
   /** Has each front report its connections' acknowledgements before it acknowledges the next message. */
   flush(): void {
-    for (const front of this.#all()) front.send({ kind: 'flush' })
+    for (const front of this.#linked()) front.send({ kind: 'flush' })
   }
 
   /** Resolves when no front of another node has a read lease from this writer, so that the next writer may begin. */
   async endReadLeases(): Promise<void> {
-    for (const front of this.#far) front.send({ kind: 'read-lease', askedAtMs: undefined })
-    await Promise.all(Array.from(this.#far, front => front.caughtUp()))
+    await Promise.all(Array.from([...this.#far, ...this.#lost], front => front.endReadLease()))
+  }
+
+  /** Of each linked front, by name. */
+  figures(): readonly Pick<FrontLink, 'name' | 'lagMs' | 'waitedMs'>[] {
+    return [...this.#linked()]
   }
 
   #announceTo(front: FrontLink): void {
@@ -94,16 +100,20 @@ export class FrontLinks {
     front.send({ kind: 'published', head, isComing: true })
   }
 
-  *#all(): Iterable<FrontLink> {
+  *#linked(): Iterable<FrontLink> {
     yield* this.#near
     yield* this.#far
   }
+
+  *#all(): Iterable<FrontLink> {
+    yield* this.#linked()
+    yield* this.#lost
+  }
 }
 
-/** As `caughtUp`, but waits for a front that hangs only once: each time would keep the rest from reading the log. */
-async function inTime(fronts: Iterable<FrontLink>): Promise<void> {
-  await Promise.all(Array.from(fronts, front => (front.isLate ? undefined : front.caughtUp())))
+async function caughtUp(fronts: Iterable<FrontLink>): Promise<void> {
+  await Promise.all(Array.from(fronts, front => front.caughtUp()))
 }
 
-/** Two ticks are longer than `COPY_AGE_MS_MAX`. */
-const LAG_TICK_MS = 1_100
+/** By so much a wait may outlast a read lease. */
+const TICK_MS = 100

@@ -173,10 +173,7 @@ function isNumber(value: unknown): boolean {
  */
 export const COPY_AGE_MS_MAX = 2_000
 export const NODE_LOST_MS = 3_000
-/**
- * Counted from the request. Shorter than the silence after which a writer gives a link up (`Link`), and than the two
- * ticks for which it waits for a front that hangs: it waits for each front with a lease.
- */
+/** Counted from the request. A change waits so long at most for a front of another node that does not answer. */
 export const READ_LEASE_MS = 1_500
 /** On one machine a process's end shows at once, so the writer waits for one that is only starved of the processor. */
 export const FRONT_SILENCE_MS_MAX = 30_000

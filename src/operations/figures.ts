@@ -150,6 +150,25 @@ export function observeFronts(
   )
 }
 
+/** Which fronts the writer waits for. */
+export function observeFrontLinks(
+  metrics: Metrics,
+  figures: () => readonly { readonly name: string; readonly lagMs: number; readonly waitedMs: number }[],
+): void {
+  metrics.labelledGauge(
+    'callsign_front_lag_seconds',
+    'How long a front takes to show a change; above 0.15 one of another node gets no read lease, and is not waited for',
+    'front',
+    () => new Map(figures().map(({ name, lagMs }) => [name, lagMs / 1000])),
+  )
+  metrics.labelledCounter(
+    'callsign_front_waited_seconds_total',
+    'Time that changes have waited for a front, summed over them',
+    'front',
+    () => new Map(figures().map(({ name, waitedMs }) => [name, waitedMs / 1000])),
+  )
+}
+
 /** Counts the sockets that carry STOMP. */
 export function observeConnections(
   metrics: Metrics,

@@ -118,6 +118,13 @@ export class TestNode {
     return linesOf(this.server, event).length > 0
   }
 
+  /** A figure for each front, by name. */
+  async frontFigures(name: string): Promise<ReadonlyMap<string, number>> {
+    const text = await (await fetch(`${this.server.admin}/metrics`)).text()
+    const samples = text.matchAll(new RegExp(`^${name}\\{.*front="([^"]*)"\\} (\\S+)$`, 'gm'))
+    return new Map(Array.from(samples, ([, front, value]) => [front!, Number(value)]))
+  }
+
   async isReady(): Promise<boolean> {
     return (await fetch(`${this.server.admin}/readyz`)).status === 200
   }
@@ -198,6 +205,16 @@ export class Cluster {
   /** Rows of one statement. */
   sql<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
     return this.postgres.query<Row>(this.databaseUrl, text, values)
+  }
+
+  /** From its next lease on, fellows reach the node at this port of loopback. */
+  async leadTo(node: TestNode, port: number): Promise<void> {
+    await this.sql(`
+      create function callsign.detour() returns trigger language plpgsql as
+        $$begin new.address := '127.0.0.1:${port}'; return new; end$$`)
+    await this.sql(`
+      create trigger detour before update on callsign.writer for each row
+        when (new.node = '${node.name}') execute function callsign.detour()`)
   }
 
   /** Undefined while none holds the lease. */

@@ -69,7 +69,7 @@ export class FrontDesks {
   }
 
   leave(front: FrontLink, link: Link): void {
-    this.#deps.writer.fronts.leave(front, false)
+    this.#deps.writer.fronts.leave(front, true)
     this.#end(link)
   }
 
@@ -78,7 +78,6 @@ export class FrontDesks {
     const { system, context, writer } = this.#deps
     const { database } = writer.log
     let stopFollowing = () => {}
-    let name = 'a node'
     const link: Link = new Link({
       socket,
       self: { name: 'writer', version: VERSION },
@@ -86,8 +85,8 @@ export class FrontDesks {
       serves: WRITER_SERVES,
       world: context.world,
       onOpen: peer => {
-        name = peer.name
-        context.logger.info({ event: 'far-front-joined', front: name, version: peer.version })
+        front.name = peer.name
+        context.logger.info({ event: 'far-front-joined', front: front.name, version: peer.version })
         const sendPosition = () => front.sendSoon({ kind: 'position', number: database.lastChange })
         sendPosition()
         stopFollowing = database.follow(sendPosition)
@@ -97,12 +96,13 @@ export class FrontDesks {
       beforeAnswer: this.beforeAnswer,
       onLost: reason => {
         stopFollowing()
-        context.logger.warn({ event: 'far-front-lost', front: name, reason: reason.message })
-        writer.fronts.leave(front, reason.by === 'silent')
+        context.logger.warn({ event: 'far-front-lost', front: front.name, reason: reason.message })
+        // Its process has closed the link, or has ended; a network that fails says nothing to the other end.
+        writer.fronts.leave(front, reason.by === 'closed')
         this.#end(link)
       },
     })
-    const front = new FrontLink(link)
+    const front = new FrontLink(link, context.world, true)
   }
 
   onMessage(front: FrontLink, message: MessageToWriter): undefined {
@@ -115,10 +115,9 @@ export class FrontDesks {
         rooms.onSeen(message.userId as UserId, message.deviceId as DeviceId)
         return
       case 'renew-read-lease':
-        // Once this writer's own lease has run out another node may answer, which doesn't wait for this front. One that is late is
-        // not waited for either, when a checkpoint is announced.
-        if (this.#deps.leaseLastsMs() > READ_LEASE_MS && !this.#isStopping && !front.isLate)
-          front.sendSoon({ kind: 'read-lease', askedAtMs: message.askedAtMs })
+        // Once this writer's own lease has run out another node may answer, which doesn't wait for this front.
+        if (this.#deps.leaseLastsMs() > READ_LEASE_MS && !this.#isStopping)
+          front.renewReadLease(message.askedAtMs)
         return
       case 'pair-used':
         void stores.markPairUsed(message.sessionId, message.generation).catch(() => undefined)

@@ -20,7 +20,7 @@ import { FRONT_STOP_MS } from '../../limits.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
 import type { Ref } from '../../runtime/actor.ts'
-import { machineMs } from '../../runtime/clock.ts'
+import { machineMs, type World } from '../../runtime/clock.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
@@ -79,12 +79,11 @@ export function startFronts(fronts: Fronts, { context, database }: FrontsDeps, c
 }
 
 class OpenFront extends FrontLink implements FrontHandle {
-  readonly name: string
   readonly self: Ref<FrontMessage>
   isReady = false
 
-  constructor(name: string, link: Link, self: Ref<FrontMessage>) {
-    super(link)
+  constructor(name: string, link: Link, world: World, self: Ref<FrontMessage>) {
+    super(link, world, false)
     this.name = name
     this.self = self
   }
@@ -130,11 +129,16 @@ export class Fronts {
         this.#open.delete(front)
         front.isReady = false
         context.logger.warn({ event: 'front-lost', front: name, reason: reason.message })
-        front.onLost()
+        front.onGone()
         this.#desks?.leave(front, link)
       },
     })
-    const front = new OpenFront(name, link, system.remoteRef<FrontMessage>(link, 'front', name))
+    const front = new OpenFront(
+      name,
+      link,
+      context.world,
+      system.remoteRef<FrontMessage>(link, 'front', name),
+    )
     return front
   }
 

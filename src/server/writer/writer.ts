@@ -5,6 +5,7 @@
 
 import { FrontLinks } from '../../fronts/front-links.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
+import { observeFrontLinks } from '../../operations/figures.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { Register } from '../../transport/grpc.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
@@ -40,6 +41,7 @@ export async function startWriter(
   { publicUrl, newcomers, record }: WriterDeps,
 ): Promise<Writer> {
   const fronts = new FrontLinks(log.published, context.world)
+  observeFrontLinks(context.metrics, () => fronts.figures())
   const witnesses = await startWitnessing(context, log, record)
   const appender = await startAppender(context, system, log, { fronts, record, witnesses })
   const register = registrationOf(context, log, appender)
