@@ -68,6 +68,11 @@ export class Checks {
   /** Everything that was acknowledged until now, at every node; of calls and keys those from these on. */
   async *lookForAll(from = { calls: 0, keys: 0 }): AsyncGenerator<Finding> {
     const { nodes, watch, load } = this.#cluster
+    if (!(await watch.until(() => watch.writer !== undefined, BUSY_MS_MAX))) {
+      yield fails('copies', `no node writes: ${watch.describe()}`)
+      yield await this.#judgeLog()
+      return
+    }
     const nowMs = performance.now()
     await load.until(() => load.since(nowMs).length >= CHANGES_MIN, BUSY_MS_MAX)
     const restFault = (await load.rest()) ? [] : ['calls do not come to their end']

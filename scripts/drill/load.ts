@@ -57,7 +57,7 @@ export class Load {
     for (let at = 0; at + 1 < this.phones.length; at += 2) {
       this.#work.push(this.#keepCalling(this.phones[at]!, this.phones[at + 1]!))
     }
-    if (this.registrar !== undefined) this.#work.push(this.#keepRegistering(this.registrar))
+    for (const node of this.registrar?.nodes ?? []) this.#work.push(this.#keepRegistering(node))
   }
 
   /** Resolves when all calls have ended, with true; with false when that takes too long. */
@@ -107,12 +107,12 @@ export class Load {
     }
   }
 
-  async #keepRegistering(registrar: Registrar): Promise<void> {
+  async #keepRegistering(node: string): Promise<void> {
     while (this.#isOn && !this.#stop.aborted) {
       const sentAtMs = performance.now()
       // A node that is down, or without a writer, is asked again.
-      await registrar.register().then(
-        node => this.#acknowledge({ node, sentAtMs }),
+      await this.registrar!.registerAt(node).then(
+        () => this.#acknowledge({ node, sentAtMs }),
         () => {},
       )
       await sleep(REGISTER_PAUSE_MS)
@@ -182,7 +182,7 @@ const CALL_MS = 15_000
 /** A device may make 12 keys a minute, and calls half the time. */
 const KEY_PAUSE_MS = 2_500
 const EPOCHS_MAX = 1_000
-const REGISTER_PAUSE_MS = 250
+const REGISTER_PAUSE_MS = 500
 const ARRIVAL_MS_MAX = 30_000
 const REST_MS_MAX = 60_000
 const RATE_PAUSE_MS = 5_000

@@ -1,4 +1,4 @@
-/** Registers keys of made-up devices by gRPC, at the nodes in turn, and keeps those that were answered for. */
+/** Registers keys of made-up devices by gRPC, at each node, and keeps those that were answered for. */
 
 import { randomBytes } from 'node:crypto'
 import grpc from '@grpc/grpc-js'
@@ -22,7 +22,6 @@ export class Registrar {
   readonly keys: RegisteredKey[] = []
   readonly #clients: readonly NodeClient[]
   readonly #metadata: grpc.Metadata
-  #turn = 0
 
   private constructor(clients: readonly NodeClient[], metadata: grpc.Metadata) {
     this.#clients = clients
@@ -42,7 +41,7 @@ export class Registrar {
       const client = { node: name, client: clientOf(address) }
       const registrar = new Registrar([client], metadata)
       try {
-        await registrar.register()
+        await registrar.registerAt(name)
         clients.push(client)
       } catch (error) {
         client.client.close()
@@ -52,14 +51,18 @@ export class Registrar {
     return clients.length === 0 ? undefined : new Registrar(clients, metadata)
   }
 
-  /** Resolves with the node's name when it is answered for; rejects when the node refuses or does not answer. */
-  async register(): Promise<string> {
-    const { node, client } = this.#clients[this.#turn++ % this.#clients.length]!
+  /** Names of the nodes that take registrations. */
+  get nodes(): readonly string[] {
+    return this.#clients.map(({ node }) => node)
+  }
+
+  /** Resolves when it is answered for; rejects when the node refuses or does not answer. */
+  async registerAt(name: string): Promise<void> {
+    const { client } = this.#clients.find(({ node }) => node === name)!
     const userId = randomBytes(8).readBigUInt64BE()
     const publicKey = randomBytes(32).toString('base64')
     const { vrfHash } = await client.register(userId, 1n, publicKey, this.#metadata, ANSWER_MS_MAX)
     this.keys.push({ userId: `${userId}`, deviceId: '1', publicKey, vrfHash })
-    return node
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { FaultyCluster } from '../support/faulty-cluster.ts'
 import { Cluster, type TestNode } from '../support/nodes.ts'
 import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
 import { type Outcome, runProgram, startedProgram } from '../support/programs.ts'
@@ -21,10 +22,13 @@ interface Line {
 }
 
 /** Commands that have this test act on a node of its own. */
-async function commands(t: Test, acts: Readonly<Record<string, (node: string) => Promise<void>>>) {
+async function commands(
+  t: Test,
+  acts: Readonly<Record<string, (node: string, direction: string) => Promise<void> | void>>,
+) {
   const onRequest: RequestListener = async ({ url = '' }, response) => {
-    const [, act = '', node = ''] = url.split('/')
-    await acts[act]!(node)
+    const [, act = '', node = '', direction = ''] = url.split('/')
+    await acts[act]!(node, direction)
     response.end()
   }
   const server = createServer(onRequest).listen(0, '127.0.0.1')
@@ -33,7 +37,7 @@ async function commands(t: Test, acts: Readonly<Record<string, (node: string) =>
   const { port } = server.address() as AddressInfo
   return Object.keys(acts).flatMap(act => [
     `--${act}`,
-    `"${process.execPath}" -e "fetch('http://127.0.0.1:${port}/${act}/{node}').then(r => process.exit(r.ok ? 0 : 1))"`,
+    `"${process.execPath}" -e "fetch('http://127.0.0.1:${port}/${act}/{node}/{direction}').then(r => process.exit(r.ok ? 0 : 1))"`,
   ])
 }
 
@@ -58,7 +62,7 @@ async function drill(
   return { ...outcome, lines }
 }
 
-function nodeOf({ nodes }: Cluster, name: string): TestNode {
+function nodeOf({ nodes }: Pick<Cluster, 'nodes'>, name: string): TestNode {
   return nodes.find(node => node.name === name)!
 }
 
@@ -93,6 +97,45 @@ t.test(
     t.match(lines.find(({ check }) => check === 'writer')?.detail, /^(two instead of one|one again) after/)
     t.match(lines.find(({ check }) => check === 'calls')?.detail, /; 1 went on through the failure$/)
     for (const secret of ['424242', 'kat_', 'krt_']) t.notOk((stdout + stderr).includes(secret), secret)
+  },
+)
+
+t.test(
+  'a cluster passes: a process that does not run, a network that is slow or loses one way, a promoted standby',
+  { skip: skipWithoutPostgres },
+  async t => {
+    const cluster = await FaultyCluster.start(t)
+    const args = await commands(t, {
+      pause: name => nodeOf(cluster, name).signalAll('SIGSTOP'),
+      resume: name => nodeOf(cluster, name).signalAll('SIGCONT'),
+      slow: name => {
+        for (const link of cluster.linksOf(nodeOf(cluster, name))) link.slow(400)
+      },
+      cut: (name, direction) => {
+        cluster.holdLinks(nodeOf(cluster, name), direction === 'in' ? 'in' : 'out')
+        cluster.toDatabase(nodeOf(cluster, name)).hold(direction === 'in' ? 'from' : 'to')
+      },
+      mend: name => {
+        const node = nodeOf(cluster, name)
+        for (const proxy of [...cluster.linksOf(node), cluster.toDatabase(node)]) proxy.mend()
+      },
+      promote: () => cluster.promote(),
+    })
+    const drills = ['--drills', 'pause,slow,cut-in,cut-out,promote']
+    const { code, lines, stdout, stderr } = await drill(cluster.nodes, [...drills, ...PATIENT, ...args])
+    t.same(
+      lines.filter(({ ok }) => !ok),
+      [],
+      stderr,
+    )
+    t.equal(code, 0, stdout + stderr)
+    const found = ['copies', 'calls', 'keys', 'messages', 'log']
+    const checksOf = (name: string) => lines.filter(line => line.drill === name).map(({ check }) => check)
+    t.same(checksOf('pause'), ['writer', 'first change', 'return', 'reads', ...found])
+    t.same(checksOf('slow'), ['pace', 'return', 'reads', ...found])
+    t.same(checksOf('cut-in'), ['first change', 'return', 'reads', ...found])
+    t.same(checksOf('cut-out'), ['first change', 'return', 'reads', ...found])
+    t.same(checksOf('promote'), ['return', 'first change', ...found])
   },
 )
 
