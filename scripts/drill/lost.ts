@@ -12,10 +12,7 @@ export function faultOfCall(callId: string, outcome: string, isEnded: boolean): 
 }
 
 /** Undefined when it proves this key. */
-export function faultOfLookup(
-  outcome: LookupOutcome,
-  key: RegisteredKey,
-): string | undefined {
+export function faultOfLookup(outcome: LookupOutcome, key: RegisteredKey): string | undefined {
   if (outcome.kind !== 'verified') return outcome.detail
   return outcome.publicKey === key.publicKey ? undefined : 'another key is in the log'
 }
