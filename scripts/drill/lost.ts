@@ -1,5 +1,6 @@
 /** Looks for everything acknowledged: calls, keys and messages, at every node, and one log for all of them. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogClient, LookupOutcome, SignedCheckpoint } from '../../src/client/client.ts'
 import type { DrillCall, Load } from './load.ts'
 import type { RegisteredKey } from './registrar.ts'
@@ -24,7 +25,8 @@ export async function lostCalls(
   const faults: string[] = []
   for (const node of nodes) {
     for (const { callId, caller, isEnded } of calls) {
-      const outcome = await caller.outcomeAt(node, 'GET call/{callId}', { callId })
+      const ask = () => caller.outcomeAt(node, 'GET call/{callId}', { callId })
+      const outcome = await untilAnswered(ask, text => /^(?!5)\d/.test(text))
       const fault = faultOfCall(callId, outcome, isEnded)
       if (fault !== undefined) faults.push(`${fault}, at ${node.name}`)
     }
@@ -40,7 +42,13 @@ export async function lostKeys(
   const faults = [...logs].map(async ([node, log]) => {
     const outcomes: LookupOutcome[] = []
     for (let from = 0; from < keys.length; from += LOOKUPS_AT_ONCE) {
-      outcomes.push(...(await log.lookUpAll(keys.slice(from, from + LOOKUPS_AT_ONCE))))
+      const some = keys.slice(from, from + LOOKUPS_AT_ONCE)
+      outcomes.push(
+        ...(await untilAnswered(
+          () => log.lookUpAll(some),
+          all => all.every(isAnswered),
+        )),
+      )
     }
     return keys.flatMap((key, at) => {
       const fault = faultOfLookup(outcomes[at]!, key)
@@ -59,6 +67,25 @@ export function lostMessages({ phones, falsified }: Load): string[] {
   ]
 }
 
+/** A node that does not answer for a moment has lost nothing. */
+async function untilAnswered<Outcome>(
+  ask: () => Promise<Outcome>,
+  hasAnswered: (outcome: Outcome) => boolean,
+): Promise<Outcome> {
+  const endMs = performance.now() + ANSWER_MS_MAX
+  for (;;) {
+    const outcome = await ask()
+    if (hasAnswered(outcome) || performance.now() > endMs) return outcome
+    await sleep(PAUSE_MS)
+  }
+}
+
+function isAnswered(outcome: { readonly kind: string; readonly status?: number }): boolean {
+  return outcome.kind !== 'unanswered' || (outcome.status ?? 503) < 500
+}
+
+const ANSWER_MS_MAX = 10_000
+const PAUSE_MS = 500
 /** Each proof takes milliseconds in which this process does nothing else. */
 const LOOKUPS_AT_ONCE = 16
 
@@ -73,7 +100,7 @@ export async function readLogs(
 ): Promise<readonly (LogAtNode | string)[]> {
   return await Promise.all(
     [...logs].map(async ([node, log]) => {
-      const seen = await log.refreshCheckpoint()
+      const seen = await untilAnswered(() => log.refreshCheckpoint(), isAnswered)
       return seen.kind === 'verified'
         ? { node, checkpoint: seen.checkpoint }
         : `the log at ${node}: ${seen.detail}`
@@ -89,7 +116,7 @@ export async function forks(
   const faults: string[] = []
   for (const [node, log] of logs) {
     for (const { node: from, checkpoint } of shown) {
-      const compared = await log.compareWith(checkpoint.note)
+      const compared = await untilAnswered(() => log.compareWith(checkpoint.note), isAnswered)
       if (compared.kind === 'verified') continue
       const shownBy = `size ${checkpoint.treeSize}, shown by ${from}: ${compared.detail}`
       faults.push(

@@ -6,7 +6,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { FaultyCluster } from '../support/faulty-cluster.ts'
-import { Cluster, type TestNode } from '../support/nodes.ts'
+import { checkpointAt } from '../support/node-load.ts'
+import { Cluster, type TestNode, until } from '../support/nodes.ts'
 import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
 import { type Outcome, runProgram, startedProgram } from '../support/programs.ts'
 
@@ -136,6 +137,34 @@ t.test(
     t.same(checksOf('cut-in'), ['first change', 'return', 'reads', ...found])
     t.same(checksOf('cut-out'), ['first change', 'return', 'reads', ...found])
     t.same(checksOf('promote'), ['return', 'first change', ...found])
+  },
+)
+
+t.test(
+  'a standby that lacks what was acknowledged is promoted: that is found out, and no node shows another log',
+  { skip: skipWithoutPostgres },
+  async t => {
+    const cluster = await FaultyCluster.start(t, { isSynchronous: false })
+    const { server } = nodeOf(cluster, 'one')
+    const args = await commands(t, {
+      promote: async () => {
+        cluster.replication.cut()
+        const { treeSize } = await checkpointAt(server)
+        await until(async () => (await checkpointAt(server)).treeSize > treeSize + 2)
+        await cluster.promote()
+      },
+    })
+    const within = ['--writer-within', '60', '--back-within', '15']
+    const { code, lines, stdout, stderr } = await drill(cluster.nodes, [
+      '--drills',
+      'promote',
+      ...within,
+      ...args,
+    ])
+    t.equal(code, 1, stderr)
+    const found = new Map(lines.map(line => [line.check, line]))
+    t.equal(found.get('return')?.ok, false, stdout)
+    t.notMatch(found.get('log')?.detail, /a fork/, stdout)
   },
 )
 

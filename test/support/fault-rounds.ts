@@ -54,7 +54,6 @@ export class FaultRounds {
     const stop = new AbortController()
     t.teardown(() => stop.abort())
     const cluster = await FaultyCluster.start(t, { nodes, environment: { CALLSIGN_RATE_LIMITS: 'off' } })
-    await cluster.standbyStreams()
     const addresses = cluster.nodes.map(({ name, server }) => ({
       name,
       url: server.http,

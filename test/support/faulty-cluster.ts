@@ -1,6 +1,6 @@
 /**
  * Nodes whose ways to each other and to PostgreSQL can be slow, cut and reset, with a PostgreSQL whose standby has every
- * change before it is acknowledged.
+ * change before it is acknowledged, or may lag.
  */
 
 import { rmSync } from 'node:fs'
@@ -9,34 +9,49 @@ import { DroppingProxy } from './dropping-proxy.ts'
 import { Cluster, type ClusterOptions, type TestNode, until } from './nodes.ts'
 import { type PostgresServer, startPostgres, startStandby } from './postgres.ts'
 
+export interface FaultyOptions extends ClusterOptions {
+  /** Whether a commit waits for the standby. */
+  readonly isSynchronous?: boolean
+}
+
 export class FaultyCluster {
   readonly cluster: Cluster
+  /** The standby's way to the primary. */
+  readonly replication: DroppingProxy
   /** Each node's way to PostgreSQL, whichever server that is. */
   readonly #databases: ReadonlyMap<string, DroppingProxy>
   /** From one node to another, by both names. */
   readonly #links: ReadonlyMap<string, DroppingProxy>
   readonly #t: Test
+  readonly #settings: readonly string[]
   #primary: PostgresServer
   #standby: PostgresServer
 
   private constructor(
     t: Test,
     cluster: Cluster,
+    { settings, replication, primary, standby }: Replicated,
     [databases, links]: readonly ReadonlyMap<string, DroppingProxy>[],
-    [primary, standby]: readonly PostgresServer[],
   ) {
     this.#t = t
     this.cluster = cluster
+    this.replication = replication
+    this.#settings = settings
+    this.#primary = primary
+    this.#standby = standby
     this.#databases = databases!
     this.#links = links!
-    this.#primary = primary!
-    this.#standby = standby!
   }
 
   /** All end with the test. The nodes run, and are started again whenever they end. */
-  static async start(t: Test, options: ClusterOptions = {}): Promise<FaultyCluster> {
-    const primary = await startPostgres(t, SYNCHRONOUS)
-    const standby = await startStandby(t, primary, { settings: SYNCHRONOUS })
+  static async start(
+    t: Test,
+    { isSynchronous = true, ...options }: FaultyOptions = {},
+  ): Promise<FaultyCluster> {
+    const settings = isSynchronous ? SYNCHRONOUS : []
+    const primary = await startPostgres(t, settings)
+    const replication = await DroppingProxy.open(t, primary.port)
+    const standby = await startStandby(t, primary, { settings, port: replication.port })
     const databases = new Map<string, DroppingProxy>()
     const cluster = await Cluster.start(t, {
       ...options,
@@ -50,11 +65,16 @@ export class FaultyCluster {
       },
     })
     const links = await openLinks(t, cluster.nodes, databases)
+    const made = new FaultyCluster(t, cluster, { settings, replication, primary, standby }, [
+      databases,
+      links,
+    ])
+    await made.standbyStreams()
     for (const node of cluster.nodes) {
       await node.start()
       node.supervise()
     }
-    return new FaultyCluster(t, cluster, [databases, links], [primary, standby])
+    return made
   }
 
   get nodes(): readonly TestNode[] {
@@ -104,14 +124,9 @@ export class FaultyCluster {
     return [...this.#databases.values(), ...this.#links.values()]
   }
 
-  /** The primary is lost and the standby promoted; a new standby follows it. */
+  /** The primary is lost and the standby promoted. Where commits wait for one, a new standby follows. */
   async promote(): Promise<void> {
     await this.#primary.kill()
-    await this.#promoteStandby()
-    this.#standby = await startStandby(this.#t, this.#primary, { settings: SYNCHRONOUS })
-  }
-
-  async #promoteStandby(): Promise<void> {
     const promoted = this.#standby
     this.#primary = promoted
     await promoted.query(promoted.urlOf('postgres'), 'select pg_promote()')
@@ -119,6 +134,10 @@ export class FaultyCluster {
       proxy.target = promoted.port
       proxy.reset()
     }
+    this.replication.target = promoted.port
+    if (this.#settings !== SYNCHRONOUS) return
+    const port = this.replication.port
+    this.#standby = await startStandby(this.#t, promoted, { settings: SYNCHRONOUS, port })
   }
 
   /** The node begins with an empty folder. */
@@ -129,16 +148,19 @@ export class FaultyCluster {
     node.supervise()
   }
 
-  /** The standby has all, so that the next commit does not wait for it. */
+  /** Resolves when the standby follows. */
   async standbyStreams(): Promise<void> {
-    await until(async () => {
-      const streaming = await this.#primary.query(
-        this.#primary.urlOf('postgres'),
-        `select from pg_stat_replication where state = 'streaming' and sync_state in ('sync', 'quorum')`,
-      )
-      return streaming.length > 0
-    })
+    const primary = this.#primary
+    const text = `select from pg_stat_replication where state = 'streaming'`
+    await until(async () => (await primary.query(primary.urlOf('postgres'), text)).length > 0)
   }
+}
+
+interface Replicated {
+  readonly settings: readonly string[]
+  readonly replication: DroppingProxy
+  readonly primary: PostgresServer
+  readonly standby: PostgresServer
 }
 
 /** Each node hears from PostgreSQL of ways to the others that the test opened. */
