@@ -19,7 +19,7 @@ export interface CheckedCluster {
 export class Checks {
   readonly #cluster: CheckedCluster
   readonly #logs: ReadonlyMap<string, LogClient>
-  /** What the nodes showed before the failure. */
+  /** Each node's checkpoint before the failure. */
   #before: readonly (LogAtNode | string)[] = []
   #underWay: readonly DrillCall[] = []
 
@@ -43,8 +43,8 @@ export class Checks {
   }
 
   /**
-   * Clients that use the other nodes are answered, and rightly. What the node that failed answers is right too; it may
-   * answer nothing.
+   * Clients that use the other nodes are answered, and rightly. The node that failed may answer nothing, but nothing
+   * wrong.
    */
   judgeReads(failed: WatchedNode | undefined, sinceMs: number): Finding {
     const { watch, readers } = this.#cluster

@@ -126,7 +126,7 @@ function causeOf(error: unknown): string {
 }
 
 const READ_MS_MAX = 5_000
-/** Of one attempt: a node that does not run answers nothing. */
+/** For one attempt: a paused node answers nothing. */
 const REQUEST_MS_MAX = 10_000
 /** A cluster that has not been back for so long is not coming back. */
 const PATIENCE_MS = 120_000

@@ -15,7 +15,7 @@ export interface DrillContext extends CheckedCluster {
 
 /** A process that ends, or does not run. */
 type ProcessDrill = 'writer' | 'other' | 'stop' | 'pause'
-/** A network that is slow, or loses what goes one way. */
+/** A network that is slow, or loses all packets of one direction. */
 type NetworkDrill = 'slow' | 'cut-in' | 'cut-out'
 type DatabaseDrill = 'postgres' | 'promote'
 
@@ -42,7 +42,7 @@ export class Drills {
   /** Finds in order. A finding that fails may be the last one. */
   async *run(drill: DrillName): AsyncGenerator<Finding> {
     const { watch } = this.#context
-    if (!(await watch.until(() => this.#isWhole, WHOLE_MS_MAX))) {
+    if (!(await watch.until(() => watch.isWholeSince(0), WHOLE_MS_MAX))) {
       yield fails('begin', `all nodes have to be ready, and one the writer: ${watch.describe()}`)
       return
     }
@@ -58,11 +58,6 @@ export class Drills {
       yield fails('failure', error.message)
     }
     yield* this.#checks.lookForAll()
-  }
-
-  get #isWhole(): boolean {
-    const { watch } = this.#context
-    return watch.areAllReady && watch.writer !== undefined
   }
 
   #carryOut(drill: DrillName): AsyncGenerator<Finding> {
@@ -149,7 +144,7 @@ export class Drills {
       : fails('return', `${node.name} is not back after ${backWithinMs / 1_000} s: ${watch.describe()}`)
   }
 
-  /** What one node's link costs the clients of the others. */
+  /** Clients of the other nodes are not to wait for one that is slow. */
   async *#slowLink(): AsyncGenerator<Finding> {
     const { watch, load } = this.#context
     const node = this.#otherNode()
@@ -164,7 +159,7 @@ export class Drills {
     } finally {
       await this.#mend(node)
     }
-    yield await this.#whole()
+    yield await this.#whole(performance.now())
     yield this.#checks.judgeReads(node, beginMs)
   }
 
@@ -187,7 +182,7 @@ export class Drills {
     } finally {
       await this.#mend(node)
     }
-    yield await this.#whole()
+    yield await this.#whole(performance.now())
     yield this.#checks.judgeReads(node, beginMs)
   }
 
@@ -214,20 +209,21 @@ export class Drills {
     if (command !== undefined) await runCommandOf(command, '')
     else await askForEnter(drill === 'postgres' ? 'restart PostgreSQL' : 'promote the standby of PostgreSQL')
     const doneMs = performance.now()
-    if (!(await watch.until(() => this.#isWhole, WHOLE_MS_MAX))) await this.#startAgain(commands)
-    yield await this.#whole(doneMs)
+    if (!(await watch.until(() => watch.isWholeSince(doneMs), WHOLE_MS_MAX))) await this.#startAgain(commands)
     await load.until(() => load.firstSince(doneMs) !== undefined, backWithinMs)
     const first = load.firstSince(doneMs)
     yield first === undefined
       ? fails('first change', `none was accepted: ${watch.describe()}`)
       : judgeTime('first change', first.answeredAtMs - doneMs, backWithinMs, 'accepted')
+    yield await this.#whole(doneMs)
   }
 
   /** All nodes serve, and one writes. */
-  async #whole(sinceMs = performance.now()): Promise<Finding> {
+  async #whole(sinceMs: number): Promise<Finding> {
     const { watch, settings } = this.#context
     const { backWithinMs } = settings
-    const inTime = await watch.until(() => this.#isWhole, backWithinMs)
+    const nowMs = performance.now()
+    const inTime = await watch.until(() => watch.isWholeSince(nowMs), backWithinMs)
     return inTime
       ? judgeTime('return', performance.now() - sinceMs, backWithinMs, 'all nodes are ready')
       : fails('return', `after ${backWithinMs / 1_000} s ${watch.describe()}`)

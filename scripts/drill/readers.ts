@@ -1,6 +1,6 @@
 /**
- * Reads at every node all the time, as clients do: who they are, the newest call, and the newest key with its proof. What
- * was acknowledged at one node before is there at every other one, or the read is stale.
+ * Reads at every node all the time, as clients do: who they are, the newest call, and the newest key with its proof. A
+ * read is stale where it lacks a change that was acknowledged before, at any node.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

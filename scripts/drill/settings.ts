@@ -18,8 +18,8 @@ long changes are refused, whether reads go on, and each call, key and message th
   --pause COMMAND     lets no process of a node run, such as 'docker pause {node}'
   --resume COMMAND    lets them run again
   --slow COMMAND      makes a node's network slow, such as 'ssh {node} tc qdisc add dev eth0 root netem delay 400ms'
-  --cut COMMAND       loses what a node gets from the other nodes and PostgreSQL, where {direction} is in, or what it
-                      sends to them, where it is out
+  --cut COMMAND       loses all packets to a node from the other nodes and PostgreSQL, where {direction} is in, or
+                      from it to them, where it is out
   --mend COMMAND      undoes --slow and --cut
   --restart-postgres COMMAND
   --promote COMMAND   makes PostgreSQL's standby the primary, and keeps the old primary from the nodes

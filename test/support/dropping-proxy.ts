@@ -1,6 +1,6 @@
 /**
- * A way to a port of loopback that can be slow, hold back what goes one way, and swallow whatever is sent, as a network does
- * that is cut: nothing is refused.
+ * A way to a port of loopback that can be slow, hold back one direction, and swallow everything, as a network does that is
+ * cut: nothing is refused.
  */
 
 import { once } from 'node:events'
@@ -57,7 +57,7 @@ export class DroppingProxy {
     this.#isCut = true
   }
 
-  /** What goes this way is lost, and comes again once the network is mended, as TCP has it. */
+  /** Packets of this direction are lost, and come again once the network is mended, as TCP has it. */
   hold(direction: Direction): void {
     this.#held.add(direction)
   }

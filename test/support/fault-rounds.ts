@@ -88,7 +88,7 @@ export class FaultRounds {
   async round(kind: string): Promise<Round> {
     const { watch, load, checks, tokens } = this.#clients
     const from = { calls: load.calls.length, keys: load.keys.length }
-    if (!(await watch.until(() => this.#isWhole, WHOLE_MS_MAX))) return failed(kind, watch.describe())
+    if (!(await watch.until(() => watch.isWholeSince(0), WHOLE_MS_MAX))) return failed(kind, watch.describe())
     await tokens.start()
     const fault = await checks.begin()
     if (fault !== undefined) return failed(kind, fault)
@@ -99,7 +99,9 @@ export class FaultRounds {
     const act = FAULT_KINDS[kind]!({ cluster: this.#cluster, writer, other, random: this.#random })
     const undone = await Promise.race([act.then(() => true), setTimeout(ACT_MS_MAX, false, { ref: false })])
     if (!undone) return failed(kind, `the fault is not undone: ${watch.describe()}`)
-    if (!(await watch.until(() => this.#isWhole, WHOLE_MS_MAX))) return failed(kind, watch.describe())
+    const undoneMs = performance.now()
+    if (!(await watch.until(() => watch.isWholeSince(undoneMs), WHOLE_MS_MAX)))
+      return failed(kind, watch.describe())
     await load.until(() => load.firstSince(atMs) !== undefined, WHOLE_MS_MAX)
     const first = load.firstSince(atMs)?.answeredAtMs ?? Number.NaN
     const times = load.since(atMs).map(({ sentAtMs, answeredAtMs }) => answeredAtMs - sentAtMs)
@@ -130,11 +132,6 @@ export class FaultRounds {
   /** All that the nodes have logged. */
   logs(): ReadonlyMap<string, string> {
     return new Map(this.#cluster.nodes.map(({ name, log }) => [name, log]))
-  }
-
-  get #isWhole(): boolean {
-    const { watch } = this.#clients
-    return watch.areAllReady && watch.writer !== undefined
   }
 
   #nodeOf(name: string): TestNode {

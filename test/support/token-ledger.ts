@@ -64,7 +64,7 @@ export class TokenLedger {
       }
       await this.#readEverywhere(label, 1)
       const revoked = await this.#write(`DELETE /app/api/share-token/${body.id}`)
-      // It may have been revoked by an attempt whose answer was lost.
+      // An attempt may have revoked it, and its answer was lost.
       if (revoked.status !== 204 && revoked.status !== 404)
         this.faults.push(`${label}: ${revoked.status} ${revoked.text}`)
       await this.#readEverywhere(label, 0)
