@@ -84,7 +84,7 @@ function isAnswered(outcome: { readonly kind: string; readonly status?: number }
   return outcome.kind !== 'unanswered' || (outcome.status ?? 503) < 500
 }
 
-const ANSWER_MS_MAX = 10_000
+const ANSWER_MS_MAX = 30_000
 const PAUSE_MS = 500
 /** Each proof takes milliseconds in which this process does nothing else. */
 const LOOKUPS_AT_ONCE = 16

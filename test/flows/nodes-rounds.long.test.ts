@@ -1,6 +1,6 @@
 /**
  * Rounds of faults over nodes on one PostgreSQL with a synchronous standby: nothing acknowledged is lost, doubled, stale or
- * forked. `CALLSIGN_DRILL_ROUNDS` sets their number, `CALLSIGN_DRILL_NODES` that of the nodes, `CALLSIGN_SEED` replays kinds and order.
+ * forked. `CALLSIGN_DRILL_ROUNDS` sets their number, `CALLSIGN_DRILL_NODES` the nodes, `CALLSIGN_SEED` replays kinds and order.
  */
 
 import t from 'tap'

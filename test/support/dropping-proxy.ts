@@ -57,7 +57,7 @@ export class DroppingProxy {
     this.#isCut = true
   }
 
-  /** Packets of this direction are lost, and come again once the network is mended, as TCP has it. */
+  /** Packets of this direction are lost, and TCP sends them again once the network is mended. */
   hold(direction: Direction): void {
     this.#held.add(direction)
   }

@@ -1,5 +1,6 @@
 /** The kinds of fault that a round of the drill has: what it does to a cluster, and undoes. Each resolves once it is undone. */
 
+import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import type { DroppingProxy } from './dropping-proxy.ts'
 import type { FaultyCluster } from './faulty-cluster.ts'
@@ -15,17 +16,13 @@ export interface Victims {
 type Fault = (victims: Victims) => Promise<void>
 
 export const FAULT_KINDS: Readonly<Record<string, Fault>> = {
-  'the writer is killed': async ({ writer }) => writer.kill('SIGKILL'),
-  'another node is killed': async ({ other }) => other.kill('SIGKILL'),
+  'the writer is killed': ({ writer }) => end([writer], 'SIGKILL'),
+  'another node is killed': ({ other }) => end([other], 'SIGKILL'),
   "the writer's front is killed": async ({ writer }) =>
     void process.kill(writer.frontPids.at(-1)!, 'SIGKILL'),
-  'the writer is stopped in order': async ({ writer }) => writer.kill('SIGTERM'),
-  'all nodes are killed': async ({ cluster }) => {
-    for (const node of cluster.nodes) node.kill('SIGKILL')
-  },
-  'all nodes are stopped in order': async ({ cluster }) => {
-    for (const node of cluster.nodes) node.kill('SIGTERM')
-  },
+  'the writer is stopped in order': ({ writer }) => end([writer], 'SIGTERM'),
+  'all nodes are killed': ({ cluster: { nodes } }) => end(nodes, 'SIGKILL'),
+  'all nodes are stopped in order': ({ cluster: { nodes } }) => end(nodes, 'SIGTERM'),
   'the writer is paused for 1 s': ({ writer }) => pause(writer, 1),
   'the writer is paused for 3 s': ({ writer }) => pause(writer, 3),
   'the writer is paused for 9 s': ({ writer }) => pause(writer, 9),
@@ -82,7 +79,7 @@ export const FAULT_KINDS: Readonly<Record<string, Fault>> = {
   },
   'the standby is promoted': ({ cluster }) => cluster.promote(),
   'the standby is promoted as the writer is killed': async ({ cluster, writer }) => {
-    writer.kill('SIGKILL')
+    await end([writer], 'SIGKILL')
     await cluster.promote()
   },
   'all connections are reset': async ({ cluster }) => {
@@ -102,10 +99,17 @@ export const FAULT_KINDS: Readonly<Record<string, Fault>> = {
       `epoch = epoch + 1, node = '${other.name}', lease_ends = clock_timestamp() + interval '1 s'`,
     ),
   'the writer and PostgreSQL are killed': async ({ cluster: { primary }, writer }) => {
-    writer.kill('SIGKILL')
+    await end([writer], 'SIGKILL')
     await primary.kill()
     await primary.start()
   },
+}
+
+/** Resolves when their processes have ended; they are started again. */
+async function end(nodes: readonly TestNode[], signal: NodeJS.Signals): Promise<void> {
+  const ends = nodes.map(({ server }) => once(server.process, 'close'))
+  for (const node of nodes) node.kill(signal)
+  await Promise.all(ends)
 }
 
 async function pause(node: TestNode, seconds: number): Promise<void> {

@@ -163,7 +163,7 @@ interface Replicated {
   readonly standby: PostgresServer
 }
 
-/** Each node hears from PostgreSQL of ways to the others that the test opened. */
+/** Each node hears from PostgreSQL of the ways that the test opened. */
 async function openLinks(
   t: Test,
   nodes: readonly TestNode[],
