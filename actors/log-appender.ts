@@ -21,8 +21,8 @@
  *
  * The next batch is made ready while the last one waits for the disk; its change starts by comparing the
  * committed size, so it can't land without its predecessor. When a commit fails the actor is dropped with all it held
- * and rebuilt from the store. A failure that is not lack of room, or a lost invariant, stops the process: a log that
- * is unsure of its last tree signs nothing.
+ * and rebuilt from the store. A failure that is not lack of room or the loss of a node's lease, or a lost invariant,
+ * stops the process: a log that is unsure of its last tree signs nothing.
  *
  * A head file that can't be written fails the commit for its callers though the tree has grown and is durable. That
  * tree was never shown, so nothing is taken back: the actor is rebuilt on it, records it first of all, and until that
@@ -48,7 +48,7 @@ import { TreeTail } from '../src/log/integrate.ts'
 import type { SignerKey } from '../src/log/note.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
 import { nameOfKey } from '../src/store/engine/keys.ts'
-import { isOutOfSpace } from '../src/store/engine/write-failure.ts'
+import { isOfLostLease, isOutOfSpace } from '../src/store/engine/write-failure.ts'
 import type { LogAppenderMessage, LogAppendMessage } from './messages.ts'
 
 export interface LogAppenderDeps {
@@ -346,7 +346,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#hasFailed = true
     // A batch behind one that failed meets another tree than it was made for: then that one's reason counts.
     await predecessor
-    if (!isOutOfSpace(error)) this.#deps.fatal(error)
+    if (!isOutOfSpace(error) && !isOfLostLease(error)) this.#deps.fatal(error)
     throw error
   }
 

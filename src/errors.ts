@@ -34,6 +34,7 @@ export type CoreErrorCode =
   | 'OVERLOADED'
   | 'DEADLINE_EXCEEDED'
   | 'STORE_UNAVAILABLE'
+  | 'OUTCOME_UNKNOWN'
   | 'INTERNAL'
 
 /** Codes of the application API, which only HTTP and STOMP speak. */

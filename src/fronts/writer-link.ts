@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import { backOffMs } from '../back-off.ts'
-import { messageOf } from '../errors.ts'
+import { messageOf, SignalError } from '../errors.ts'
 import type { World } from '../runtime/clock.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { Link, type LinkLost, type LinkOptions } from './link/link.ts'
@@ -114,7 +114,11 @@ export class WriterLink {
     const before = this.#link
     this.#link = link
     this.port.use(link)
-    if (before !== undefined && before !== link) this.#deps.onLost()
+    if (before === undefined || before === link) return
+    before.refuseAsks(
+      new SignalError('OUTCOME_UNKNOWN', 'the node that took the request is no longer the writer'),
+    )
+    this.#deps.onLost()
   }
 }
 

@@ -17,8 +17,12 @@ import { writeDurably } from '../store/engine/durable-file.ts'
 
 export class HeadFile {
   readonly path: string
+  /** For sentences about it. */
+  readonly #name: string
   /** The checkpoint that it held when it was opened; undefined when there was no such file. */
   readonly checkpoint: Checkpoint | undefined
+  /** The head that it held then. */
+  readonly head: LogHead | undefined
   readonly #write: typeof writeDurably
   /** The pause before the next attempt after one that failed. */
   readonly #retryMs: number
@@ -32,13 +36,16 @@ export class HeadFile {
 
   private constructor(
     path: string,
+    name: string,
     read: { readonly note: string | undefined; readonly checkpoint: Checkpoint | undefined },
     write: typeof writeDurably,
     retryMs: number,
   ) {
     const { note, checkpoint } = read
     this.path = path
+    this.#name = name
     this.checkpoint = checkpoint
+    this.head = note === undefined ? undefined : { treeSize: checkpoint!.treeSize, checkpoint: note }
     this.#write = write
     this.#retryMs = retryMs
     this.#possible = new Set([note])
@@ -49,15 +56,21 @@ export class HeadFile {
    * Reads the file, which need not be there. Throws `CHECKPOINT_INVALID` when it can't be read or is not a checkpoint
    * of the log with that key. Tests hand in how to write, and how long to wait after a failure.
    */
-  static open(path: string, verifier: VerifierKey, write = writeDurably, retryMs = RETRY_MS): HeadFile {
-    const note = readNote(path)
-    if (note === undefined) return new HeadFile(path, { note, checkpoint: undefined }, write, retryMs)
+  static open(
+    path: string,
+    verifier: VerifierKey,
+    name = `CALLSIGN_LOG_HEAD_FILE ${path}`,
+    write = writeDurably,
+    retryMs = RETRY_MS,
+  ): HeadFile {
+    const note = readNote(path, name)
+    if (note === undefined) return new HeadFile(path, name, { note, checkpoint: undefined }, write, retryMs)
     try {
-      return new HeadFile(path, { note, checkpoint: openCheckpoint(note, verifier) }, write, retryMs)
+      return new HeadFile(path, name, { note, checkpoint: openCheckpoint(note, verifier) }, write, retryMs)
     } catch (cause) {
       throw new SignalError(
         'CHECKPOINT_INVALID',
-        `CALLSIGN_LOG_HEAD_FILE ${path} is not a checkpoint of ${verifier.name} (${messageOf(cause)}): ${adviceOn(note, verifier)}`,
+        `${name} is not a checkpoint of ${verifier.name} (${messageOf(cause)}): ${adviceOn(note, verifier)}`,
         { cause },
       )
     }
@@ -97,34 +110,32 @@ export class HeadFile {
     } catch (cause) {
       this.#hasFailed = true
       if (cause instanceof SignalError) throw cause
-      throw new SignalError(
-        'STORE_UNAVAILABLE',
-        `CALLSIGN_LOG_HEAD_FILE ${this.path} can't be written (${codeOf(cause)})`,
-        { cause },
-      )
+      throw new SignalError('STORE_UNAVAILABLE', `${this.#name} can't be written (${codeOf(cause)})`, {
+        cause,
+      })
     }
   }
 
   #compare(note: string | undefined): void {
     if (this.#possible.has(note)) return
     if (note === undefined) {
-      throw new SignalError('STORE_UNAVAILABLE', `CALLSIGN_LOG_HEAD_FILE ${this.path} is gone: put it back`)
+      throw new SignalError('STORE_UNAVAILABLE', `${this.#name} is gone: put it back`)
     }
     throw new SignalError(
       'CHECKPOINT_INVALID',
-      `CALLSIGN_LOG_HEAD_FILE ${this.path} was changed by someone else: find the other server that signs for this log, and stop the one with the older data directory`,
+      `${this.#name} was changed by someone else: find the other server that signs for this log, and stop the one with the older data directory`,
     )
   }
 }
 
-function readNote(path: string): string | undefined {
+function readNote(path: string, name: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
     if (isAbsence(error)) return undefined
     throw new SignalError(
       'CHECKPOINT_INVALID',
-      `CALLSIGN_LOG_HEAD_FILE ${path} can't be read (${codeOf(error)}): mend that before the log goes on`,
+      `${name} can't be read (${codeOf(error)}): mend that before the log goes on`,
       { cause: error },
     )
   }

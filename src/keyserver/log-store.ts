@@ -6,6 +6,7 @@
  * read; everything else is the caller's own.
  */
 
+import { unpack } from 'msgpackr'
 import { assert, messageOf, SignalError } from '../errors.ts'
 import { TILE_INTERIORS_MAX } from '../limits.ts'
 import { type Checkpoint, type LogHead, openCheckpoint } from '../log/checkpoint.ts'
@@ -17,6 +18,7 @@ import type { VerifierKey } from '../log/note.ts'
 import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
 import type { Node } from '../log/tree.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import type { WrittenRow } from '../store/engine/change-ledger.ts'
 import { KIND, NUMBER } from '../store/engine/key-parts.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
 import { bytes, count, object, type RowOf, text } from '../store/engine/row-form.ts'
@@ -50,6 +52,7 @@ export const IDENTITIES = bytesTable(LOG_TABLES.identities, { block: NUMBER }, b
 export const LOOKUP = bytesTable(LOG_TABLES.lookup, { node: NUMBER }, bytes(), {
   holds: 'a node of the index by VRF hash',
 })
+const HEAD_KEY = Buffer.from('head')
 const LOG_HEAD = object({ treeSize: count, checkpoint: text })
 export const HEAD = textKeyTable(LOG_TABLES.head, '`head` or `shown`', LOG_HEAD, {
   holds: 'the signed checkpoint, and the one that was shown last',
@@ -66,6 +69,12 @@ const LOG_MAKER = object({
 export const MAKER = textKeyTable(LOG_TABLES.maker, '`maker`', LOG_MAKER, {
   holds: 'origin and keys that the store was made with',
 })
+
+/** The last head that these rows of a ledger's change have, if any. */
+export function headIn(rows: readonly WrittenRow[]): LogHead | undefined {
+  const row = rows.findLast(({ table, key }) => table === HEAD.name && Buffer.compare(key, HEAD_KEY) === 0)
+  return row?.value === undefined ? undefined : asHead(unpack(row.value))
+}
 
 /** The key of the head that was shown last, beside `head`, where witnesses cosign. */
 export const SHOWN = 'shown'

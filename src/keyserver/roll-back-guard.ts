@@ -76,16 +76,8 @@ export class RollBackGuard {
     // Read again: a server that was just stopping may have recorded one more checkpoint.
     for (const { where, checkpoint } of this.#readWitnesses()) {
       if (checkpoint.treeSize > own.treeSize) throw this.#older(own.treeSize, where, checkpoint.treeSize)
-      // Not only the old root from the old tiles: the proof ties it to the root that is signed now.
-      const proof = proveConsistency(checkpoint.treeSize, own.treeSize, store.readHashes)
       try {
-        verifyConsistency({
-          oldSize: checkpoint.treeSize,
-          oldRoot: checkpoint.rootHash,
-          newSize: own.treeSize,
-          newRoot: own.rootHash,
-          proof,
-        })
+        assertGrownFrom(checkpoint, own, store)
       } catch (cause) {
         throw new SignalError(
           'CHECKPOINT_INVALID',
@@ -142,6 +134,22 @@ export class RollBackGuard {
       `the log in ${this.#options.dataFolder} has ${treeSize} entries, but ${where} is its signed checkpoint of ${knownSize}: put a newer copy of the data directory in its place, because this one would sign a second history`,
     )
   }
+}
+
+/** Throws unless the stored tree begins with the earlier one, which is not larger. */
+export function assertGrownFrom(
+  earlier: Checkpoint,
+  own: Pick<Checkpoint, 'treeSize' | 'rootHash'>,
+  { readHashes }: Pick<LogStore, 'readHashes'>,
+): void {
+  // Not only the old root from the old tiles: the proof ties it to the root that is signed now.
+  verifyConsistency({
+    oldSize: earlier.treeSize,
+    oldRoot: earlier.rootHash,
+    newSize: own.treeSize,
+    newRoot: own.rootHash,
+    proof: proveConsistency(earlier.treeSize, own.treeSize, readHashes),
+  })
 }
 
 function witnessOf(where: string, checkpoint: Checkpoint | undefined): Witness[] {

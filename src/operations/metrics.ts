@@ -16,6 +16,8 @@ import { AnswerTimes } from './answer-times.ts'
 export class Metrics {
   readonly #registry = new Registry()
   #watching: Promise<void> | undefined
+  /** Names of figures that end with the tenure that is under way. */
+  #ofTenure: string[] | undefined
 
   readonly answerTimes = new AnswerTimes(SECONDS, this.#registry)
 
@@ -122,8 +124,19 @@ export class Metrics {
     for (const name of OF_WRITER) this.#registry.removeSingleMetric(name)
   }
 
+  /** Figures that are added from now on are no longer told once the returned function is called. */
+  beginTenure(): () => void {
+    const names: string[] = []
+    this.#ofTenure = names
+    return () => {
+      this.#ofTenure = undefined
+      for (const name of names) this.#registry.removeSingleMetric(name)
+    }
+  }
+
   /** A figure that rises and falls, read at each scrape. */
   gauge(name: string, help: string, read: () => number): void {
+    this.#ofTenure?.push(name)
     const gauge: Gauge = new Gauge({
       name,
       help,
@@ -134,6 +147,7 @@ export class Metrics {
 
   /** As `gauge`, with a figure for each value of one label; a value that is no longer read is no longer shown. */
   labelledGauge(name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void {
+    this.#ofTenure?.push(name)
     const gauge: Gauge = new Gauge({
       name,
       help,
@@ -148,6 +162,7 @@ export class Metrics {
 
   /** A figure that another part counts up from the start, read at each scrape. The name ends in `_total`. */
   counter(name: string, help: string, read: () => number): void {
+    this.#ofTenure?.push(name)
     const counter: Counter = new Counter({
       name,
       help,
@@ -161,6 +176,7 @@ export class Metrics {
 
   /** As `counter`, with a figure for each value of one label. */
   labelledCounter(name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void {
+    this.#ofTenure?.push(name)
     const counter: Counter = new Counter({
       name,
       help,

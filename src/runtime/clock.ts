@@ -24,6 +24,7 @@ export interface World {
 /** The machine's own clocks and event loop; after `stop` nothing is called again. */
 export function realWorld(): World & { stop(): void } {
   const intervals = new Set<NodeJS.Timeout>()
+  let isStopped = false
   return {
     nowMs: () => Date.now(),
     monotonicMs: () => performance.now(),
@@ -31,6 +32,7 @@ export function realWorld(): World & { stop(): void } {
     microtask: run => queueMicrotask(run),
     immediate: run => void setImmediate(run),
     every(ms, run) {
+      if (isStopped) return () => undefined
       const interval = setInterval(run, ms)
       interval.unref()
       intervals.add(interval)
@@ -40,6 +42,7 @@ export function realWorld(): World & { stop(): void } {
       }
     },
     stop() {
+      isStopped = true
       for (const interval of intervals) clearInterval(interval)
     },
   }

@@ -49,8 +49,11 @@ export class Supervisor {
     const { kind, id } = cell
     kind.figures.commitFailures += 1
     this.#internals.report(kind.name, id, error)
+    const isUnknown = error instanceof SignalError && error.code === 'OUTCOME_UNKNOWN'
     cell.pending?.refuseAsks(
-      new SignalError('STORE_UNAVAILABLE', `a commit of ${kind.name}/${id} failed`, { cause: error }),
+      isUnknown
+        ? error
+        : new SignalError('STORE_UNAVAILABLE', `a commit of ${kind.name}/${id} failed`, { cause: error }),
     )
     const heir = this.#replaceOwed(cell)
     // One that writes again as soon as it is built would otherwise keep trying as fast as a full disk refuses.
@@ -93,12 +96,11 @@ export class Supervisor {
   }
 
   /** Ends every actor of a kind, whatever it is doing. */
-  stopAll(kind: Kind): void {
-    const stopped = new SignalError('STORE_UNAVAILABLE', 'the process is stopping')
+  stopAll(kind: Kind, reason: SignalError): void {
     for (const cell of kind.cells.values()) {
       kind.remove(cell)
-      cell.pending?.refuseAsks(stopped)
-      this.#throwAway(cell, 'stopped', stopped)
+      cell.pending?.refuseAsks(reason)
+      this.#throwAway(cell, 'stopped', reason)
       this.#end(cell)
     }
     this.#owed.clear()

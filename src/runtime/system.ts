@@ -3,6 +3,7 @@
  * what actors are for. Beside this file: `dispatcher.ts` gives turns, `supervisor.ts` ends actors, `cell.ts` is what
  * the runtime holds of each, `pending.ts` what each has under way.
  */
+import { SignalError } from '../errors.ts'
 import type { ActorKind, Ref } from './actor.ts'
 import { Cell } from './cell.ts'
 import type { World } from './clock.ts'
@@ -109,6 +110,15 @@ export class ActorSystem {
     return this.#stopped
   }
 
+  /**
+   * Ends all actors at once, whatever they are doing, and forgets their kinds, which can be defined anew. What they were asked
+   * is refused with `reason`.
+   */
+  dropAll(reason: SignalError): void {
+    for (const kind of this.#kinds.values()) this.#supervisor.stopAll(kind, reason)
+    this.#kinds.clear()
+  }
+
   #makeInternals({ world, onFailure, refuseAskCycles }: ActorSystemOptions): Internals {
     return {
       world,
@@ -157,7 +167,8 @@ export class ActorSystem {
     if (this.#hasStopped) return
     this.#hasStopped = true
     this.#stopTicking()
-    for (const kind of this.#kinds.values()) this.#supervisor.stopAll(kind)
+    const stopped = new SignalError('STORE_UNAVAILABLE', 'the process is stopping')
+    for (const kind of this.#kinds.values()) this.#supervisor.stopAll(kind, stopped)
     // The armed timers are deadlines of asks whose actor stopped without an answer. Nothing else would wake them.
     this.#internals.wheel.expireAll()
     this.#onStopped?.(how)

@@ -57,7 +57,7 @@ export interface ConsoleDeps {
 
 /** Every route of the public port but the log's files. */
 export function publicRoutes(
-  { config, world }: Process,
+  { config, world }: Pick<Process, 'config' | 'world'>,
   { keys, maker, published, vrf }: ServedLog,
   { authentication, features, loginMethods, routes }: ServedApplication,
   publicUrl: () => string,

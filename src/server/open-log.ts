@@ -17,15 +17,16 @@ import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.t
 import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
 import { LmdbStore, type StoreOptions } from '../store/engine/lmdb-store.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
+import type { SharedStore } from '../store/engine/store.ts'
 import { refusalOfForm, STORE_FORM } from '../store/engine/store-form.ts'
 import { developmentKeys, developmentKeysFault } from './development/development-keys.ts'
-import type { Process } from './process/process.ts'
+import type { Process, WritingProcess } from './process/process.ts'
 import { type Config, ConfigError } from './settings/config.ts'
 
 export interface OpenedLog {
   readonly keys: Keys
   readonly maker: LogMaker
-  readonly database: LmdbStore
+  readonly database: SharedStore
   readonly store: LogStore
   readonly published: PublishedLog
   readonly guard: RollBackGuard
@@ -37,7 +38,10 @@ export interface OpenedLog {
  * Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with.
  * Throws a `ConfigError` also when the data directory can't be read or written.
  */
-export function openLog(context: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+export function openLog(
+  context: Process,
+  knownCheckpoint: string | undefined,
+): Promise<OpenedLog & { readonly database: LmdbStore }> {
   return mendable(context.config.dataFolder, () => {
     const keys = readKeys(context.config)
     const guard = guardOf(context, keys, { knownCheckpoint })
@@ -58,8 +62,8 @@ export function openCopy(context: Process): Promise<LmdbStore> {
 
 /** Opens the log in the store of a node that has become the writer and has all changes. Throws as `openLog`. */
 export function openCopiedLog(
-  context: Process,
-  database: LmdbStore,
+  context: WritingProcess,
+  database: SharedStore,
   witnesses: Pick<RollBackGuardOptions, 'knownCheckpoint' | 'recordedHead'>,
 ): Promise<OpenedLog> {
   return mendable(context.config.dataFolder, () => {
@@ -78,7 +82,7 @@ async function mendable<Opened>(dataFolder: string, open: () => Promise<Opened>)
 }
 
 function guardOf(
-  { config: { dataFolder, log } }: Process,
+  { config: { dataFolder, log } }: WritingProcess,
   { signer }: Keys,
   witnesses: Pick<RollBackGuardOptions, 'knownCheckpoint' | 'recordedHead'>,
 ): RollBackGuard {
@@ -125,12 +129,12 @@ function assertForm(database: LmdbStore, dataFolder: string): void {
   throw new ConfigError([refusal])
 }
 
-async function openLogIn(
-  { config: { log } }: Process,
-  database: LmdbStore,
+async function openLogIn<Database extends SharedStore>(
+  { config: { log } }: WritingProcess,
+  database: Database,
   keys: Keys,
   guard: RollBackGuard,
-): Promise<OpenedLog> {
+): Promise<OpenedLog & { readonly database: Database }> {
   const vrf = new VrfPool({
     secret: keys.vrfSecret,
     threads: log.vrfThreads,

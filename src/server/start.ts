@@ -8,6 +8,7 @@ import { observe, observeConnections, observeFronts, observeStore } from '../ope
 import type { ProcessMetrics } from '../operations/merged-metrics.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { finishReset } from '../store/engine/reset.ts'
+import type { LmdbStore } from '../store/engine/lmdb-store.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
 import type { HttpRoute } from '../transport/route.ts'
@@ -51,6 +52,7 @@ interface Machine {
   readonly context: Process
   readonly system: ActorSystem
   readonly addresses: OwnAddresses
+  readonly database: LmdbStore
   readonly writer: Writer
   readonly newcomers: Newcomers
   readonly connections: OpenConnections
@@ -79,7 +81,7 @@ async function openMachine(
   observe(metrics, system, log.vrf)
   observeConnections(metrics, connections, newcomers)
   observeStore(metrics, () => log.database.figures)
-  return { context, system, addresses, writer, newcomers, connections, ofConsole, routes }
+  return { context, system, addresses, database: log.database, writer, newcomers, connections, ofConsole, routes }
 }
 
 async function startAlone(machine: Machine): Promise<ServerInRole> {
@@ -106,8 +108,8 @@ async function startAlone(machine: Machine): Promise<ServerInRole> {
 }
 
 async function startWithFronts(machine: Machine): Promise<ServerInRole> {
-  const { context, system, addresses, writer, ofConsole, routes } = machine
-  const { database, published } = writer.log
+  const { context, system, addresses, database, writer, ofConsole, routes } = machine
+  const { published } = writer.log
   const desks = new FrontDesks({
     context,
     system,
@@ -190,8 +192,8 @@ class MachineServer implements ServerInRole {
     parts: readonly Stops[],
     renew: RunningServer['renewCertificates'],
   ) {
-    const { addresses, system, writer } = machine
-    const { maker, keys, database } = writer.log
+    const { addresses, system, database, writer } = machine
+    const { maker, keys } = writer.log
     const { vkey, vrfPublicKey } = maker
     this.ready = { ...addresses.all, origin: keys.signer.name, vkey, vrfPublicKey }
     this.renewCertificates = renew

@@ -7,7 +7,7 @@ import { WitnessRounds } from '../keyserver/witness-rounds.ts'
 import type { LogHead } from '../log/checkpoint.ts'
 import { observeWitnesses } from '../operations/figures.ts'
 import type { OpenedLog } from './open-log.ts'
-import type { Process } from './process/process.ts'
+import type { WritingProcess } from './process/process.ts'
 import { ConfigError } from './settings/config.ts'
 import { policyFault } from './settings/witness-settings.ts'
 
@@ -16,7 +16,7 @@ import { policyFault } from './settings/witness-settings.ts'
  * policy of another log, and where a witness has cosigned a head that this log doesn't extend.
  */
 export async function startWitnessing(
-  { config, world, metrics, logger }: Process,
+  { config, world, metrics, logger }: WritingProcess,
   { store, keys, published }: Pick<OpenedLog, 'store' | 'keys' | 'published'>,
   record: ((head: LogHead) => Promise<void>) | undefined,
 ): Promise<WitnessRounds | undefined> {

@@ -266,5 +266,6 @@ const STATUS: Record<CoreErrorCode, grpc.status> & Partial<Record<ErrorCode, grp
   OVERLOADED: status.RESOURCE_EXHAUSTED,
   DEADLINE_EXCEEDED: status.DEADLINE_EXCEEDED,
   STORE_UNAVAILABLE: status.UNAVAILABLE,
+  OUTCOME_UNKNOWN: status.UNAVAILABLE,
   INTERNAL: status.INTERNAL,
 }

@@ -117,6 +117,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   TOO_MANY_KEYS: { vi: 'Quá nhiều khóa của một thiết bị', de: 'Zu viele Schlüssel eines Geräts' },
   OVERLOADED: { vi: 'Quá tải', de: 'Zu viel zu tun' },
   DEADLINE_EXCEEDED: { vi: 'Mất quá nhiều thời gian', de: 'Hat zu lange gedauert' },
+  OUTCOME_UNKNOWN: {
+    vi: 'Chưa biết yêu cầu đã được thực hiện hay chưa',
+    de: 'Ob die Anfrage ausgeführt wurde, ist nicht bekannt',
+  },
   STORE_UNAVAILABLE: { vi: 'Kho dữ liệu không sẵn sàng', de: 'Der Speicher ist nicht verfügbar' },
   INTERNAL: FAULT,
 }

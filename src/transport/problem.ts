@@ -163,6 +163,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   OVERLOADED: problem(503, 'Too much to do'),
   DEADLINE_EXCEEDED: problem(503, 'Took too long'),
   STORE_UNAVAILABLE: problem(503, 'The store is not available'),
+  OUTCOME_UNKNOWN: problem(503, 'Whether the request was carried out is not known'),
   INTERNAL: problem(500, 'Server fault'),
 }
 

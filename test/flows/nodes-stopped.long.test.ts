@@ -1,6 +1,6 @@
 /**
  * A writer that does not run for longer than its lease lasts, as when its machine is paused, and then runs again: it answers
- * nothing from what it last knew, signs nothing, and ends.
+ * nothing from what it last knew, signs nothing, and follows the next writer.
  */
 
 import { once } from 'node:events'
@@ -9,8 +9,9 @@ import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { signInPerson } from '../support/call-people.ts'
 import { checkpointAt } from '../support/node-load.ts'
-import { Cluster, eventually, register, until } from '../support/nodes.ts'
+import { Cluster, eventually, finds, register, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 /** A connection that a node's front has answered on. */
 async function openConnection(http: string): Promise<Socket> {
@@ -41,9 +42,14 @@ for (const [what, areFrontsStopped] of Object.entries(STOPPED)) {
     const { one, two } = cluster
     const { app } = await signInPerson(one.server.http, 0)
     const { accessToken = '' } = app
+    const { app: bob } = await signInPerson(one.server.http, 1)
     const connection = await openConnection(one.server.http)
     two.supervise()
-    const ended = once(one.server.process, 'close')
+    const { socket } = await SocketClient.connect('websocket', one.server.http, bob.accessToken!)
+    let isOpen = true
+    socket.on('close', () => {
+      isOpen = false
+    })
     const before = await checkpointAt(one.server)
     const fronts = areFrontsStopped ? one.frontPids : []
 
@@ -59,11 +65,16 @@ for (const [what, areFrontsStopped] of Object.entries(STOPPED)) {
     if (!areFrontsStopped) t.not(await status, '200', 'it does not honour a session that has ended')
     for (const pid of [one.server.process.pid!, ...fronts]) process.kill(pid, 'SIGCONT')
     t.not(await status, '200', 'nor when it runs again')
-    t.same(await ended, [1, null], 'it ends')
+    await one.said('writer-stepped-down')
     t.ok((await checkpointAt(two.server)).treeSize > before.treeSize, 'the other one goes on')
-    await one.start()
     const { treeSize } = await checkpointAt(two.server)
     await until(async () => (await checkpointAt(one.server)).treeSize === treeSize)
     t.same(await checkpointAt(one.server), await checkpointAt(two.server))
+    t.equal(isOpen, areFrontsStopped, 'its sockets stay where its fronts do')
+    await register(one)
+    await two.end()
+    await one.said('writer', 2)
+    await finds(one, [await register(one)])
+    t.equal(one.server.process.exitCode, null, 'it has never ended')
   })
 }

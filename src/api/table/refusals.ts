@@ -18,7 +18,7 @@ function formCodes(operation: OperationForm): readonly ErrorCode[] {
   if (isVersionChecked(operation)) codes.push('CLIENT_TOO_OLD')
   // A body is read where one may come, also where nothing is expected of it.
   if (method !== 'GET') codes.push('BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
-  if (method !== 'GET' && tag !== 'log') codes.push('STORE_UNAVAILABLE')
+  if (method !== 'GET' && tag !== 'log') codes.push('STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN')
   if (bodySchema !== undefined) codes.push('MALFORMED_JSON', 'VALIDATION_FAILED')
   if (querySchema !== undefined) codes.push('VALIDATION_FAILED')
   if (isIdempotent) codes.push('IDEMPOTENCY_KEY_REUSED', 'VALIDATION_FAILED')

@@ -49,7 +49,7 @@ export interface LinkOptions {
    * they wait until it has resolved.
    */
   readonly onMessage?: (message: unknown, link: Link) => Promise<void> | undefined
-  /** The answer of an actor of this kind waits for it before it goes to the other process. */
+  /** The answer of an actor of this kind waits for it before it goes to the other process; where it rejects, that goes. */
   readonly beforeAnswer?: (kind: string) => Promise<void> | undefined
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void
@@ -319,14 +319,15 @@ export class Link implements Port {
       for (const each of replies) each.bind(reply)
       return message
     }, deadlineMs)
-    asked.then(
-      async answer => {
+    asked
+      .then(answer => {
         const before = this.#options.beforeAnswer?.(ref.kind)
-        if (before !== undefined) await before
-        if (!this.#isClosed) this.#write([ANSWER, number, answer])
-      },
-      (error: unknown) => this.#isClosed || this.#write([REFUSAL, number, error]),
-    )
+        return before === undefined ? answer : before.then(() => answer)
+      })
+      .then(
+        answer => this.#isClosed || this.#write([ANSWER, number, answer]),
+        (error: unknown) => this.#isClosed || this.#write([REFUSAL, number, error]),
+      )
   }
 
   /** The ask may have ended since. */
@@ -351,6 +352,11 @@ export class Link implements Port {
     return message
   }
 
+  /** Refuses asks under way: the other process will not answer them. */
+  refuseAsks(reason: SignalError): void {
+    for (const ask of [...this.#asks.values()]) ask.discard(reason)
+  }
+
   #lose(by: LossOf, why: string): void {
     if (this.#isClosed) return
     const reason = new LinkLost(by, why)
@@ -364,7 +370,7 @@ export class Link implements Port {
     this.#stopTicking()
     this.#writer.close()
     this.#told = undefined
-    for (const ask of [...this.#asks.values()]) ask.discard(reason)
+    this.refuseAsks(new SignalError('OUTCOME_UNKNOWN', reason.message))
   }
 }
 

@@ -14,14 +14,15 @@ import { type MessageToWriter, nameOfRoute, READ_LEASE_MS, WRITER_SERVES } from 
 import type { LogHead } from '../../log/checkpoint.ts'
 import { RemoteRef } from '../../runtime/remote-ref.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
+import type { Register } from '../../transport/grpc.ts'
 import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
-import type { Process } from '../process/process.ts'
+import type { WritingProcess } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
 import type { Writer } from '../writer/writer.ts'
 
 export interface FrontDesksDeps {
-  readonly context: Process
+  readonly context: WritingProcess
   readonly system: ActorSystem
   readonly writer: Writer
   /** All routes that the writer would serve itself. */
@@ -34,6 +35,8 @@ export class FrontDesks {
   readonly stops: Stops
   readonly #deps: FrontDesksDeps
   readonly #routes: ReadonlyMap<string, HttpRoute>
+  /** Each ends the link with a front of another node. */
+  readonly #far = new Set<() => void>()
   #isStopping = false
 
   constructor(deps: FrontDesksDeps) {
@@ -44,7 +47,7 @@ export class FrontDesks {
       frontDeskKind({
         answer: (route, request) => this.#answer(route, request),
         inbox: writer.application.stores.inboxWrites,
-        register: writer.register,
+        register: this.register,
         catchUp: () => this.#catchUp(),
         onServed: context.devConsole?.onServedByFront,
         onFault: context.onFault,
@@ -78,6 +81,12 @@ export class FrontDesks {
     const { system, context, writer } = this.#deps
     const { database } = writer.log
     let stopFollowing = () => {}
+    const end = () => {
+      stopFollowing()
+      this.#far.delete(end)
+      link.close()
+    }
+    this.#far.add(end)
     const link: Link = new Link({
       socket,
       self: { name: 'writer', version: VERSION },
@@ -95,7 +104,7 @@ export class FrontDesks {
       onMessage: message => this.onMessage(front, message as MessageToWriter),
       beforeAnswer: this.beforeAnswer,
       onLost: reason => {
-        stopFollowing()
+        end()
         context.logger.warn({ event: 'far-front-lost', front: front.name, reason: reason.message })
         // Its process has closed the link, or has ended; a network that fails says nothing to the other end.
         writer.fronts.leave(front, reason.by === 'closed')
@@ -129,7 +138,31 @@ export class FrontDesks {
 
   /** Holds a room's answer until every front shows the change. */
   readonly beforeAnswer = (kind: string): Promise<void> | undefined =>
-    kind === 'call-room' ? this.#deps.writer.fronts.caughtUp() : undefined
+    kind === 'call-room' ? this.#shown() : undefined
+
+  /** As `Writer.register`. */
+  readonly register: Register = async (...key) => {
+    const registration = await this.#deps.writer.register(...key)
+    this.#assertWriter()
+    return registration
+  }
+
+  /** Ends the links with fronts of other nodes: this node is no longer the writer. */
+  close(): void {
+    for (const end of this.#far) end()
+  }
+
+  /** Resolves when every front shows all changes so far, and no other node can have written since. */
+  async #shown(): Promise<void> {
+    await this.#deps.writer.fronts.caughtUp()
+    this.#assertWriter()
+  }
+
+  /** After a pause of this process another node may be the writer, which the fronts' next reads are of. */
+  #assertWriter(): void {
+    if (this.#deps.leaseLastsMs() > 0) return
+    throw new SignalError('OUTCOME_UNKNOWN', 'the lease has run out: another node may be the writer')
+  }
 
   async #catchUp(): Promise<void> {
     const { fronts, log } = this.#deps.writer
@@ -137,16 +170,14 @@ export class FrontDesks {
     await fronts.caughtUp()
     // Behind the fronts' latest messages, also of connections that have just closed.
     await log.database.settled()
-    await fronts.caughtUp()
+    await this.#shown()
   }
 
   async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<HttpAnswer> {
     const route = this.#routes.get(name)
     if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
     const answer = await route.handle({ ...request, header: header => headers[header] ?? '' })
-    await this.#deps.writer.fronts.caughtUp()
-    if (this.#deps.leaseLastsMs() < 0)
-      throw new SignalError('STORE_UNAVAILABLE', 'the lease has run out: another node may be the writer')
+    await this.#shown()
     return answer
   }
 

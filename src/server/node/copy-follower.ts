@@ -1,10 +1,12 @@
 /** A node's copy of the ledger: filled where it is empty, then kept up with the changes of the writer. */
 
-import { rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Logger } from '../../operations/log.ts'
+import { messageOf } from '../../errors.ts'
+import { headIn, LogStore } from '../../keyserver/log-store.ts'
+import type { ShownHeads } from '../../keyserver/shown-heads.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
-import type { Position } from '../../store/postgres/changes.ts'
+import type { LedgerChange, Position } from '../../store/postgres/changes.ts'
 import type { Follower } from '../../store/postgres/follower.ts'
 import type { PostgresLedger } from '../../store/postgres/ledger.ts'
 import type { StoredRow } from '../../store/postgres/snapshot.ts'
@@ -15,8 +17,16 @@ import { openCopy } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 import { ConfigError } from '../settings/config.ts'
 
-/** Resolves when the store has all rows of the ledger, as they were a moment ago. Throws as `openLog`. */
-export async function openFilledCopy(context: Process, ledger: PostgresLedger): Promise<LmdbStore> {
+/**
+ * Resolves when the store has all rows of the ledger, as they were a moment ago. A copy that the ledger does not go on from
+ * is kept until the new one is known to extend what this node has shown. Throws as `openLog`; `CHECKPOINT_INVALID` where
+ * the ledger has lost that.
+ */
+export async function openFilledCopy(
+  context: Process,
+  ledger: PostgresLedger,
+  shownHeads: ShownHeads,
+): Promise<LmdbStore> {
   const { dataFolder } = context.config
   const database = await openCopy(context)
   const state = database.copyState
@@ -26,19 +36,40 @@ export async function openFilledCopy(context: Process, ledger: PostgresLedger): 
       `CALLSIGN_DATA_DIR ${dataFolder} has the store of a server without CALLSIGN_DATABASE_URL: move it with \`migrate --to postgres\`, or name an empty folder`,
     ])
   }
-  if (state !== undefined && !state.isFilling) return database
-  if (state === undefined) return fill(database, ledger, context.logger)
+  if (state !== undefined && !state.isFilling) {
+    await rm(join(dataFolder, EARLIER_STORE), { recursive: true, force: true })
+    return database
+  }
+  if (state === undefined) return fill(context, database, ledger, shownHeads)
   // A part of another snapshot.
   await database.close()
-  await rm(join(dataFolder, 'store'), { recursive: true })
-  return fill(await openCopy(context), ledger, context.logger)
+  await rm(join(dataFolder, STORE), { recursive: true })
+  return fill(context, await openCopy(context), ledger, shownHeads)
 }
 
-async function fill(database: LmdbStore, ledger: PostgresLedger, logger: Logger): Promise<LmdbStore> {
+async function fill(
+  { config: { dataFolder }, logger }: Process,
+  database: LmdbStore,
+  ledger: PostgresLedger,
+  shownHeads: ShownHeads,
+): Promise<LmdbStore> {
   const { count, position } = await fillRows(database, ledger)
+  try {
+    shownHeads.assertExtendedBy(new LogStore(database))
+  } catch (error) {
+    await database.close()
+    await rm(join(dataFolder, STORE), { recursive: true })
+    await rename(join(dataFolder, EARLIER_STORE), join(dataFolder, STORE)).catch(ignoreAbsent)
+    throw error
+  }
   await database.filled(position.number, position.epoch)
+  await rm(join(dataFolder, EARLIER_STORE), { recursive: true, force: true })
   logger.info({ event: 'copy-filled', rows: count, change: position.number })
   return database
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /** Puts all rows of the ledger into an empty store, which counts as one that lacks rows until `filled` says otherwise. */
@@ -71,7 +102,8 @@ export async function fillRows(
 export interface CopyDeps {
   readonly ledger: PostgresLedger
   readonly database: LmdbStore
-  readonly context: Pick<Process, 'logger' | 'fatal'>
+  readonly shownHeads: ShownHeads
+  readonly context: Pick<Process, 'config' | 'logger' | 'fatal' | 'world'>
   /** Called after changes were applied. */
   readonly onApplied: () => void
   /** Hears twice a second who writes. */
@@ -80,32 +112,22 @@ export interface CopyDeps {
   readonly onCurrent: () => void
 }
 
-/** Follows the ledger until it is closed. The process ends if ledger and copy differ in their past: the next start fills anew. */
+/**
+ * Follows the ledger until it is closed. Where ledger and copy differ in their past, the process ends, and the next start
+ * fills anew; but not from a ledger that has lost what was shown, which is only asked again.
+ */
 export class CopyFollower {
   readonly #deps: CopyDeps
-  readonly #follower: Follower
+  #follower: Follower
   /** Number of the last change that the copy has. */
   readonly #applied: Watermark
+  #stopWaiting = () => {}
+  #isClosed = false
 
   constructor(deps: CopyDeps) {
-    const { ledger, database, context, onWriter, onCurrent } = deps
     this.#deps = deps
-    const { number, epoch } = database.copyState!
-    this.#applied = new Watermark(database.lastChange)
-    this.#follower = ledger.follow({
-      after: { number, epoch },
-      onChanges: async changes => {
-        await database.apply(changes.map(({ body, ...place }) => ({ ...place, rows: decodeRows(body) })))
-        this.#onApplied()
-      },
-      onWriter,
-      onCurrent,
-      onFailure: error => context.logger.warn({ event: 'record-not-read', err: error }),
-    })
-    this.#follower.ended.then(
-      end => (end.kind === 'startAnew' ? this.#startAnew(end.reason) : undefined),
-      context.fatal,
-    )
+    this.#applied = new Watermark(deps.database.lastChange)
+    this.#follower = this.#follow()
   }
 
   /** When the ledger was last known to answer, in the monotonic clock; undefined before it has. */
@@ -129,24 +151,69 @@ export class CopyFollower {
   }
 
   close(): Promise<void> {
+    this.#isClosed = true
+    this.#stopWaiting()
     return this.#follower.close()
   }
 
-  #onApplied(): void {
-    const { database, onApplied } = this.#deps
+  #follow(): Follower {
+    const { ledger, database, context, onWriter, onCurrent } = this.#deps
+    const { number, epoch } = database.copyState!
+    const follower = ledger.follow({
+      after: { number, epoch },
+      onChanges: changes => this.#apply(changes),
+      onWriter,
+      onCurrent,
+      onFailure: error => context.logger.warn({ event: 'record-not-read', err: error }),
+    })
+    follower.ended
+      .then(end => (end.kind === 'startAnew' ? this.#startAnew(end.reason) : undefined))
+      .catch(context.fatal)
+    return follower
+  }
+
+  async #apply(changes: readonly LedgerChange[]): Promise<void> {
+    const { database, shownHeads, onApplied } = this.#deps
+    const read = changes.map(({ body, ...place }) => ({ ...place, rows: decodeRows(body) }))
+    // First: a front may show it as soon as the copy has it.
+    const head = headIn(read.flatMap(({ rows }) => rows))
+    if (head !== undefined) await shownHeads.record(head)
+    await database.apply(read)
     this.#applied.reach(database.lastChange)
     onApplied()
   }
 
   async #startAnew(reason: string): Promise<void> {
-    const { database, context } = this.#deps
-    await database.fill([]).catch(context.fatal)
+    const { ledger, shownHeads, context } = this.#deps
+    const head = await ledger.head().catch(() => 'unknown' as const)
+    if (head === 'unknown') return this.#followLater()
+    try {
+      shownHeads.assertNotBehind(head && Buffer.from(head).toString())
+    } catch (error) {
+      context.logger.error({ event: 'ledger-refused', reason: messageOf(error) })
+      return this.#followLater()
+    }
+    const { dataFolder } = context.config
+    await rename(join(dataFolder, STORE), join(dataFolder, EARLIER_STORE))
     context.fatal(
       new ConfigError([
         `the copy in CALLSIGN_DATA_DIR does not go on (${reason}): the next start fills it anew`,
       ]),
     )
   }
+
+  #followLater(): void {
+    if (this.#isClosed) return
+    this.#stopWaiting = this.#deps.context.world.every(ASKED_AGAIN_MS, () => {
+      this.#stopWaiting()
+      this.#follower = this.#follow()
+    })
+  }
 }
 
+/** PostgreSQL may be put right meanwhile. */
+const ASKED_AGAIN_MS = 10_000
+const STORE = 'store'
+/** The copy that the ledger did not go on from, while the next one is filled. */
+const EARLIER_STORE = 'store-earlier'
 const WRITTEN_BYTES_MIN = 8 * 1_048_576

@@ -1,9 +1,11 @@
-/** The lease by which this process is the writer, kept for as long as the process may change anything. */
+/** The lease by which this node is the writer, kept for as long as the node may change anything. */
 
+import { SignalError } from '../../errors.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import type { Logger } from '../../operations/log.ts'
 import type { World } from '../../runtime/clock.ts'
 import type { ChangeLedger, LedgerChange } from '../../store/engine/change-ledger.ts'
+import { NotInLedgerError } from '../../store/engine/change-ledger.ts'
 import { LeaseLost } from '../../store/postgres/failure.ts'
 import type { WriteLease } from '../../store/postgres/write-lease.ts'
 import { encodeRows } from '../../store/postgres/written-rows.ts'
@@ -12,8 +14,8 @@ export interface LeaseKeeperDeps {
   readonly lease: WriteLease
   readonly world: Pick<World, 'monotonicMs' | 'every'>
   readonly logger: Pick<Logger, 'warn'>
-  /** The lease has run out or another node has it: this process is no longer the writer, and must end. */
-  readonly onLost: (error: unknown) => void
+  /** Called once: the lease has run out or another node has it, so this node is no longer the writer. */
+  readonly onLost: (error: LeaseLost) => void
 }
 
 export class LeaseKeeper implements ChangeLedger {
@@ -22,6 +24,7 @@ export class LeaseKeeper implements ChangeLedger {
   readonly #stopRenewing: () => void
   readonly #stopWatching: () => void
   #head: Uint8Array | undefined
+  #isLost = false
 
   constructor(deps: LeaseKeeperDeps) {
     const { lease, world } = deps
@@ -30,8 +33,7 @@ export class LeaseKeeper implements ChangeLedger {
     this.#head = lease.head
     this.#stopRenewing = world.every(RENEW_MS, () => void this.#renew())
     this.#stopWatching = world.every(WATCH_MS, () => {
-      if (world.monotonicMs() > lease.lastsUntilMs)
-        deps.onLost(new LeaseLost('it has run out', 'not written'))
+      if (world.monotonicMs() > lease.lastsUntilMs) this.#lose(new LeaseLost('it has run out', 'not written'))
     })
   }
 
@@ -42,10 +44,18 @@ export class LeaseKeeper implements ChangeLedger {
 
   async append(changes: readonly LedgerChange[]): Promise<void> {
     const { lease } = this.#deps
-    await lease.append(
-      changes[0]!.number,
-      changes.map(({ rows }) => encodeRows(rows)),
-    )
+    try {
+      await lease.append(
+        changes[0]!.number,
+        changes.map(({ rows }) => encodeRows(rows)),
+      )
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error
+      this.#lose(error)
+      if (error.outcome === 'unknown')
+        throw new SignalError('OUTCOME_UNKNOWN', error.message, { cause: error })
+      throw new NotInLedgerError(error.message)
+    }
     for (const { number, rows } of changes) lease.rowsBehind.add(number, rows)
   }
 
@@ -56,19 +66,30 @@ export class LeaseKeeper implements ChangeLedger {
     return this.#deps.lease.setHead(before, next)
   }
 
-  /** Lets another node be the writer. Call it after this process's last change. */
+  /** Lets another node be the writer. Call it after this node's last change. */
   async release(): Promise<void> {
-    this.#stopRenewing()
-    this.#stopWatching()
+    this.#rest()
     await this.#deps.lease.release()
   }
 
+  #lose(error: LeaseLost): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    this.#rest()
+    this.#deps.onLost(error)
+  }
+
+  #rest(): void {
+    this.#stopRenewing()
+    this.#stopWatching()
+  }
+
   async #renew(): Promise<void> {
-    const { lease, logger, onLost } = this.#deps
+    const { lease, logger } = this.#deps
     try {
       await lease.renew()
     } catch (error) {
-      if (error instanceof LeaseLost) onLost(error)
+      if (error instanceof LeaseLost) this.#lose(error)
       else logger.warn({ event: 'lease-not-renewed', err: error })
     }
   }

@@ -3,6 +3,7 @@
 import type { WriterLink } from '../../fronts/writer-link.ts'
 import type { FrontDesks } from '../fronts/front-desks.ts'
 import type { Stopped } from '../process/stages.ts'
+import type { Tenure } from '../process/tenure.ts'
 import type { Writer } from '../writer/writer.ts'
 import type { CopyFollower } from './copy-follower.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
@@ -30,6 +31,8 @@ export interface AcquiringNode {
 export interface WritingNode {
   readonly kind: 'writing node'
   readonly lease: LeaseKeeper
+  /** What it has only while it writes. */
+  readonly tenure: Tenure
   readonly writer: Writer
   readonly desks: FrontDesks
 }

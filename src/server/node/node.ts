@@ -1,42 +1,45 @@
 /**
  * One node of several, from its settings to its stop. It keeps a copy of the ledger, has its fronts answer from that, and is
- * the writer while it holds the lease. A node that has lost the lease ends: another node goes on from the ledger.
+ * the writer while it holds the lease. A node that loses the lease steps down: it forgets what the ledger lacks and follows.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
-import { SignalError } from '../../errors.ts'
+import { messageOf, SignalError } from '../../errors.ts'
 import { NodeServer } from '../../fronts/link/node-sockets.ts'
 import { COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
 import { WriterLink } from '../../fronts/writer-link.ts'
 import { WriterPort } from '../../fronts/writer-port.ts'
 import { type LogMaker, LogStore } from '../../keyserver/log-store.ts'
 import type { Registration } from '../../keyserver/registration.ts'
+import { ShownHeads } from '../../keyserver/shown-heads.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../../limits.ts'
-import { observe, observeNode, observeStore } from '../../operations/figures.ts'
+import { observeNode, observeStore } from '../../operations/figures.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
+import { isOfLostLease } from '../../store/engine/write-failure.ts'
 import { PostgresLedger } from '../../store/postgres/ledger.ts'
-import type { LedgerState, WriterState } from '../../store/postgres/writer-row.ts'
+import type { LedgerState,  } from '../../store/postgres/writer-row.ts'
 import type { GrpcServer, Register } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
-import { Newcomers } from '../../transport/newcomers.ts'
 import { OwnAddresses } from '../addresses.ts'
-import { FrontDesks } from '../fronts/front-desks.ts'
-import { operatorServer, publicRoutes, registrationServer, renewCertificates } from '../listeners.ts'
-import { assertMaker, type Keys, makerOf, type OpenedLog, openCopiedLog, readKeys } from '../open-log.ts'
+import { operatorServer, registrationServer, renewCertificates } from '../listeners.ts'
+import { assertMaker, type Keys, makerOf, readKeys } from '../open-log.ts'
 import { chosenPort, openPort, openPorts } from '../process/listening.ts'
 import { actorSystem, type Process } from '../process/process.ts'
 import type { RunningServer, StartDeps } from '../process/running-server.ts'
 import type { Stops } from '../process/stages.ts'
 import { stopProcess } from '../process/stop-process.ts'
+import { Tenure } from '../process/tenure.ts'
 import { VERSION } from '../process/version.ts'
 import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
-import { startWriter } from '../writer/writer.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
+import { NewsOfNode } from './node-news.ts'
 import type { FollowingNode, NodeRole, WritingNode } from './node-role.ts'
+import { startWriting } from './writing.ts'
 
 /** Resolves when the node serves, as the writer or beside it. Throws as `start`. */
 export async function startNode(
@@ -57,8 +60,10 @@ export async function startNode(
     await ledger.close()
     throw unusable(state)
   }
-  const database = await openFilledCopy(context, ledger)
-  const running = new Node(context, node, { ledger, database, knownCheckpoint })
+  const { dataFolder, log } = context.config
+  const shownHeads = ShownHeads.open(dataFolder, log.headFile, readKeys(context.config).signer)
+  const database = await openFilledCopy(context, ledger, shownHeads)
+  const running = new Node(context, node, { ledger, database, shownHeads, knownCheckpoint })
   await running.listen(say)
   await running.serve()
   return running
@@ -67,6 +72,7 @@ export async function startNode(
 interface NodeDeps {
   readonly ledger: PostgresLedger
   readonly database: LmdbStore
+  readonly shownHeads: ShownHeads
   readonly knownCheckpoint: string | undefined
 }
 
@@ -83,8 +89,12 @@ export class Node implements RunningServer {
   readonly #keys: Keys
   readonly #maker: LogMaker
   readonly #logStore: LogStore
-  readonly #news = new News<WriterState | 'stop'>()
+  readonly #news = new NewsOfNode()
   #role: NodeRole
+  /** By the monotonic clock: it doesn't try to become the writer before. */
+  #acquiresFromMs = Number.NEGATIVE_INFINITY
+  /** When it last stopped writing: its copy was whole then. */
+  #steppedDownAtMs = Number.NEGATIVE_INFINITY
   /** Resolves when the role changes no more. */
   #settled = Promise.resolve()
   #stopped: Promise<void> | undefined
@@ -112,7 +122,8 @@ export class Node implements RunningServer {
     this.#role = { kind: 'following node', follower: this.#openFollower(), link: this.#openLink() }
     observeStore(context.metrics, () => database.figures)
     observeNode(context.metrics, () => ({
-      isWriter: this.#role.kind === 'writing node',
+      isWriter:
+        this.#role.kind === 'writing node' && this.#role.lease.lastsUntilMs > context.world.monotonicMs(),
       change: database.lastChange,
       silentMs: this.#silentMs(),
     }))
@@ -160,7 +171,7 @@ export class Node implements RunningServer {
   }
 
   stop(reason: string): Promise<void> {
-    this.#news.offer('stop')
+    this.#news.offer({ kind: 'stop' })
     this.#stopped ??= stopProcess(this.#context, () => this.#parts(), reason).then(() => {
       this.#role = { kind: 'stopped' }
     })
@@ -171,20 +182,28 @@ export class Node implements RunningServer {
   async #run(): Promise<void> {
     for (;;) {
       const news = await this.#news.next()
-      if (news === 'stop') return
-      if (news.state !== 'open') throw unusable(news.state)
-      if (this.#role.kind !== 'following node') continue
-      const place = news.holder && placeOf(news.holder.address)
-      this.#role.link.goTo(place)
+      const role = this.#role
+      if (news.kind === 'stop') return
+      if (news.kind === 'lease-lost') {
+        if (role.kind === 'writing node' && role.lease.epoch === news.epoch)
+          this.#role = await this.#stepDown(role.tenure, news.reason)
+        continue
+      }
+      const { state, holder } = news.writer
+      if (state !== 'open') throw unusable(state)
+      if (role.kind !== 'following node') continue
+      const place = holder && placeOf(holder.address)
+      role.link.goTo(place)
       this.#fronts.follow(place)
-      if (place === undefined) this.#role = await this.#acquire(this.#role)
+      if (place === undefined && this.#context.world.monotonicMs() >= this.#acquiresFromMs)
+        this.#role = await this.#acquire(role)
     }
   }
 
-  /** Becomes the writer, unless another node is faster. */
+  /** Becomes the writer, unless another node is faster, or the ledger has lost what this node has shown. */
   async #acquire(following: FollowingNode): Promise<FollowingNode | WritingNode> {
-    const { ledger, database, knownCheckpoint } = this.#deps
-    const { world, fatal, logger } = this.#context
+    const { ledger, shownHeads } = this.#deps
+    const { world, logger } = this.#context
     const { follower, link } = following
     this.#role = { kind: 'acquiring', follower, link, lease: undefined }
     const acquired = await ledger.acquire().catch(error => {
@@ -193,37 +212,58 @@ export class Node implements RunningServer {
     })
     if (acquired === undefined) return following
     const { epoch, last, head } = acquired
+    const lease = new LeaseKeeper({
+      lease: acquired,
+      world,
+      logger,
+      onLost: ({ message }) => this.#news.offer({ kind: 'lease-lost', epoch, reason: message }),
+    })
+    try {
+      await within(CAUGHT_UP_MS_MAX, follower.reached(last))
+      shownHeads.assertExtendedBy(this.#logStore)
+    } catch (error) {
+      logger.error({ event: 'ledger-refused', reason: messageOf(error) })
+      this.#acquiresFromMs = world.monotonicMs() + REFUSED_MS
+      await this.#release(lease)
+      return following
+    }
     logger.info({ event: 'writer', epoch, change: last })
-    const lease = new LeaseKeeper({ lease: acquired, world, logger, onLost: fatal })
-    await follower.reached(last)
     this.#role = { kind: 'acquiring', follower, link, lease }
     await follower.close()
-    database.useLedger(lease)
-    const recordedHead = head === undefined ? undefined : Buffer.from(head).toString()
-    const log = await openCopiedLog(this.#context, database, { knownCheckpoint, recordedHead })
-    const writing = await this.#startWriting(log, lease)
-    this.#fronts.serveBy(writing.desks)
-    return writing
+    const tenure = new Tenure(this.#context)
+    tenure.onEnd(() => this.#release(lease))
+    try {
+      const writing = await startWriting(tenure, {
+        ...this.#deps,
+        lease,
+        recordedHead: head && Buffer.from(head).toString(),
+        system: this.#system,
+        publicUrl: this.#addresses.publicUrl,
+        onPublished: () => this.#fronts.onApplied(),
+      })
+      this.#fronts.serveBy(writing.desks)
+      return writing
+    } catch (error) {
+      if (!isOfLostLease(error) && !isUnavailable(error)) throw error
+      return await this.#stepDown(tenure, messageOf(error))
+    }
   }
 
-  async #startWriting(log: OpenedLog, lease: LeaseKeeper): Promise<WritingNode> {
-    const [context, system] = [this.#context, this.#system]
-    const { publicUrl } = this.#addresses
-    const { headFile } = log.guard
-    log.published.subscribe(() => this.#fronts.onApplied())
-    const writer = await startWriter(context, system, log, {
-      publicUrl,
-      newcomers: new Newcomers(),
-      record: async head => {
-        await headFile?.record(head)
-        await lease.recordHead(head)
-      },
-    })
-    observe(context.metrics, system, log.vrf)
-    const routes = publicRoutes(context, log, writer.application, publicUrl)
-    const leaseLastsMs = () => lease.lastsUntilMs - context.world.monotonicMs()
-    const desks = new FrontDesks({ context, system, writer, routes, leaseLastsMs })
-    return { kind: 'writing node', lease, writer, desks }
+  /** Forgets all that the ledger lacks, and follows. Fronts and their sockets stay. */
+  async #stepDown(tenure: Tenure, reason: string): Promise<FollowingNode> {
+    const { logger, world } = this.#context
+    logger.error({ event: 'writer-stepped-down', reason })
+    this.#fronts.follow(undefined)
+    await tenure.end()
+    this.#steppedDownAtMs = world.monotonicMs()
+    return { kind: 'following node', follower: this.#openFollower(), link: this.#openLink() }
+  }
+
+  /** Another node may write. A lease that can't be released runs out. */
+  async #release(lease: LeaseKeeper): Promise<void> {
+    await lease
+      .release()
+      .catch(error => this.#context.logger.warn({ event: 'lease-not-released', err: error }))
   }
 
   #openFollower(): CopyFollower {
@@ -232,7 +272,7 @@ export class Node implements RunningServer {
       context: this.#context,
       onApplied: () => this.#fronts.onApplied(),
       onWriter: writer => {
-        if (this.#context.phase !== 'stopping') this.#news.offer(writer)
+        if (this.#context.phase !== 'stopping') this.#news.offer({ kind: 'writer', writer })
       },
       onCurrent: () => this.#look(),
     })
@@ -262,7 +302,7 @@ export class Node implements RunningServer {
 
   /** Registers here or at the writer; a lookup then finds the key at any node. */
   async #register(...key: Parameters<Register>): Promise<Registration> {
-    if (this.#role.kind === 'writing node') return await this.#role.writer.register(...key)
+    if (this.#role.kind === 'writing node') return await this.#role.desks.register(...key)
     if (this.#role.kind === 'stopped') throw new SignalError('LOG_UNAVAILABLE', 'the node has stopped')
     const { port } = this.#role.link
     const [userId, deviceId, publicKey] = key
@@ -301,7 +341,7 @@ export class Node implements RunningServer {
     this.#assertOwnLog()
     const currentAtMs = this.#follower?.currentAtMs ?? Number.NEGATIVE_INFINITY
     this.#fronts.current(currentAtMs)
-    this.#fronts.mayServe(nowMs - currentAtMs < COPY_AGE_MS_MAX)
+    this.#fronts.mayServe(nowMs - Math.max(currentAtMs, this.#steppedDownAtMs) < COPY_AGE_MS_MAX)
   }
 
   /** With other keys its answers would be wrong. */
@@ -352,33 +392,34 @@ function partsOf(role: NodeRole): readonly Stops[] {
         },
       ]
     case 'writing node':
-      return [role.writer.stops, role.desks.stops, { lease: () => role.lease.release() }]
+      return [
+        role.writer.stops,
+        role.desks.stops,
+        { lease: () => role.lease.release(), ledger: () => role.tenure.context.world.stop() },
+      ]
     case 'stopped':
       return []
   }
 }
 
-/** The newest item offered. */
-class News<Item> {
-  #newest: Item | undefined
-  #taken: ((item: Item) => void) | undefined
-
-  offer(item: Item): void {
-    this.#newest = item
-    this.#taken?.(item)
-    if (this.#taken !== undefined) this.#newest = undefined
-    this.#taken = undefined
+/** Rejects with `DEADLINE_EXCEEDED` where `promise` takes longer. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  const tooLate = new AbortController()
+  const late = sleep(ms, undefined, { signal: tooLate.signal }).then(() => {
+    throw new SignalError(
+      'DEADLINE_EXCEEDED',
+      `the copy of this node lacks changes, ${ms} ms after it became the writer`,
+    )
+  })
+  try {
+    await Promise.race([promise, late])
+  } finally {
+    tooLate.abort()
   }
+}
 
-  /** Resolves with the newest item not yet taken. */
-  next(): Promise<Item> {
-    const item = this.#newest
-    this.#newest = undefined
-    if (item !== undefined) return Promise.resolve(item)
-    return new Promise(resolve => {
-      this.#taken = resolve
-    })
-  }
+function isUnavailable(error: unknown): boolean {
+  return error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
 }
 
 function unusable(state: Exclude<LedgerState, 'open'>): ConfigError {
@@ -400,3 +441,7 @@ const UNUSABLE = {
 } as const
 const UPGRADE = 'stop all nodes, then start the newer program at each'
 const LOOK_MS = 250
+/** A copy that takes longer has something else the matter: another node may be better off. */
+const CAUGHT_UP_MS_MAX = 5_000
+/** Longer than a lease, so that each other node tries before. */
+const REFUSED_MS = 10_000

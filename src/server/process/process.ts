@@ -10,7 +10,7 @@ import { OriginLog } from '../../operations/origin-log.ts'
 import { RefusalLog } from '../../operations/refusal-log.ts'
 import { realWorld } from '../../runtime/clock.ts'
 import { ActorSystem } from '../../runtime/system.ts'
-import { isEchoOfFailedCommit } from '../../store/engine/write-failure.ts'
+import { isEchoOfFailedCommit, isOfLostLease } from '../../store/engine/write-failure.ts'
 import type { RefusedRequest } from '../../transport/http-deps.ts'
 import { type Config, ConfigError } from '../settings/config.ts'
 import { endByFault } from './end-process.ts'
@@ -69,7 +69,8 @@ export class Process {
 
   readonly onActorFailure = ({ kind, error }: { kind: string; error: unknown }): void => {
     // The store, or the head file: what else fails ends the process.
-    const cannotWrite = error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
+    const cannotWrite =
+      error instanceof SignalError && error.code === 'STORE_UNAVAILABLE' && !isOfLostLease(error)
     if (cannotWrite) this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
     this.logger.error({ event: 'actor-failed', kind, err: error })
   }
@@ -112,6 +113,12 @@ export class Process {
     return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
   }
 }
+
+/** The process as its writing parts use it: a node's may end before it does. */
+export type WritingProcess = Pick<
+  Process,
+  'config' | 'logger' | 'world' | 'metrics' | 'devConsole' | 'fatal' | 'onFault'
+>
 
 /** Throws `ConfigError` when production has loaded a native binary that neither this version nor the operator names. */
 export function assertOwnBinaries({ isDevelopment, nativeBinaries }: Config): void {

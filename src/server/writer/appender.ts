@@ -11,7 +11,7 @@ import type { LogHead } from '../../log/checkpoint.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { OpenedLog } from '../open-log.ts'
-import type { Process } from '../process/process.ts'
+import type { WritingProcess } from '../process/process.ts'
 
 export interface AppenderDeps {
   /** They hear of each checkpoint before it is published. */
@@ -23,7 +23,7 @@ export interface AppenderDeps {
 
 /** Resolves when the appender has checked the right edge of the log. */
 export async function startAppender(
-  context: Process,
+  context: WritingProcess,
   system: ActorSystem,
   { store, keys, published }: OpenedLog,
   { fronts, record, witnesses }: AppenderDeps,
@@ -61,7 +61,11 @@ export async function startAppender(
   return logAppender
 }
 
-export function registrationOf(context: Process, { vrf }: OpenedLog, logAppender: Ref<LogAppenderMessage>) {
+export function registrationOf(
+  context: WritingProcess,
+  { vrf }: OpenedLog,
+  logAppender: Ref<LogAppenderMessage>,
+) {
   const { config, metrics, logger } = context
   const append = async (key: LoggedKeyRequest) => {
     const index = await logAppender

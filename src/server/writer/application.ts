@@ -13,7 +13,7 @@ import { isOnLanOnly } from '../addresses.ts'
 import { openStores, type Stores } from '../application-stores.ts'
 import { CallRooms } from '../call-rooms.ts'
 import type { OpenedLog } from '../open-log.ts'
-import type { Process } from '../process/process.ts'
+import type { WritingProcess } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf } from '../reads.ts'
@@ -39,7 +39,7 @@ interface ApplicationDeps {
 
 /** Opens the application API, finishes the last process's work, and starts its outbox. */
 export async function startApplication(
-  context: Process,
+  context: WritingProcess,
   log: OpenedLog,
   system: ActorSystem,
   { publicUrl, register, newcomers }: ApplicationDeps,
@@ -69,7 +69,7 @@ export async function startApplication(
 type Live = ReturnType<typeof openLive>
 
 function openLive(
-  { config, world, logger, metrics, devConsole, onFault }: Process,
+  { config, world, logger, metrics, devConsole, onFault }: WritingProcess,
   { database, keys }: OpenedLog,
   system: ActorSystem,
   newcomers: Newcomers,
@@ -113,7 +113,7 @@ function openLive(
 }
 
 function open(
-  { config, world, logger, metrics, devConsole }: Process,
+  { config, world, logger, metrics, devConsole }: WritingProcess,
   { store }: OpenedLog,
   { stores, rooms, authentication }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
@@ -147,7 +147,7 @@ function open(
   })
 }
 
-async function repair({ logger }: Process, { registration, lists }: Application): Promise<void> {
+async function repair({ logger }: WritingProcess, { registration, lists }: Application): Promise<void> {
   const registrations = await registration.repairPending()
   if (registrations.finished + registrations.left > 0)
     logger.info({ event: 'registrations-repaired', ...registrations })
@@ -156,7 +156,7 @@ async function repair({ logger }: Process, { registration, lists }: Application)
 }
 
 function observeApplication(
-  { metrics, logger, world }: Process,
+  { metrics, logger, world }: WritingProcess,
   { database, guessWatch, inbox }: Stores,
   media: Media | undefined,
 ): void {

@@ -5,11 +5,11 @@ import { outboxKind } from '../../../actors/outbox.ts'
 import { channelOf, LANES } from '../../domain/messages/outbox-message.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { Store } from '../../store/engine/store.ts'
-import type { Process } from '../process/process.ts'
+import type { WritingProcess } from '../process/process.ts'
 import type { Application } from './writes.ts'
 
 export function startOutbox(
-  { metrics, logger }: Process,
+  { metrics, logger }: WritingProcess,
   system: ActorSystem,
   database: Store,
   { outbox, delivery }: Application,

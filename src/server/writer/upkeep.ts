@@ -1,10 +1,10 @@
 /** The writer's recurring work: ends expired rows, and finishes device lists that the log took late. */
 
 import { forEver } from '../process/for-ever.ts'
-import type { Process } from '../process/process.ts'
+import type { WritingProcess } from '../process/process.ts'
 import type { Application } from './writes.ts'
 
-export function startUpkeep(context: Process, { sweep, expire, lists }: Application): void {
+export function startUpkeep(context: WritingProcess, { sweep, expire, lists }: Application): void {
   context.world.every(SWEEP_MS, sweep)
   forEver(context, EXPIRE_MS, () => expireAll(expire))
   // Until the server serves such a list, contacts see that the log has a different one.

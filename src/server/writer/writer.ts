@@ -10,7 +10,7 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { Register } from '../../transport/grpc.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
 import type { OpenedLog } from '../open-log.ts'
-import type { Process } from '../process/process.ts'
+import type { WritingProcess } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { startWitnessing } from '../witnessing.ts'
 import { registrationOf, startAppender } from './appender.ts'
@@ -35,7 +35,7 @@ export interface WriterDeps {
 
 /** Starts every part that changes the store: this process is then the writer. */
 export async function startWriter(
-  context: Process,
+  context: WritingProcess,
   system: ActorSystem,
   log: OpenedLog,
   { publicUrl, newcomers, record }: WriterDeps,

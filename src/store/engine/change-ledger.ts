@@ -29,8 +29,8 @@ export interface ChangeLedger {
   /**
    * Resolves once the ledger has all of them, in order. Called again only when it has resolved or rejected.
    *
-   * Rejects with `NotInLedgerError` where it has none of them and may take later ones. Any other error is final: this
-   * process must not change anything any more.
+   * Rejects with `NotInLedgerError` where it has none of them, and with `OUTCOME_UNKNOWN` where it may have them: then
+   * whoever follows it will see. Any other error is final: this process must not change anything any more.
    */
   append(changes: readonly LedgerChange[]): Promise<void>
 }

@@ -43,7 +43,7 @@ export interface CommitQueueDeps {
   readonly begin: (atMs: number | undefined, ahead: number, hasUndo: boolean) => LmdbChange
   /**
    * Where changes have a ledger: makes the changes durable that one transaction has tried, which leaves nothing by itself.
-   * Rejects with `NotInLedgerError` where none of them is done; any other error ends the queue.
+   * Rejects as `ChangeLedger.append` does; an error of another kind ends the queue.
    */
   readonly ledger: ((changes: readonly LmdbChange[]) => Promise<void>) | undefined
   /** Called for each durable transaction. */
@@ -127,9 +127,9 @@ export class CommitQueue {
     try {
       await this.#ledger(changes)
     } catch (error) {
-      return error instanceof NotInLedgerError
-        ? this.#refuse(changes, error)
-        : this.#break(changes, error, '')
+      if (error instanceof NotInLedgerError) return this.#refuse(changes, error)
+      if (error instanceof SignalError && error.code === 'OUTCOME_UNKNOWN') return this.#end(changes, error)
+      return this.#break(changes, error, '')
     }
     this.#deps.onCommitted()
     for (const change of changes) this.#settle(change)

@@ -30,7 +30,7 @@ import type {
   Happening,
   HappeningOf,
   RowWatcher,
-  Store,
+  SharedStore,
   View,
   WatchedRow,
 } from './store.ts'
@@ -74,7 +74,7 @@ export interface StoreOptions {
   readonly rehearse?: Rehearse
 }
 
-export class LmdbStore implements Store {
+export class LmdbStore implements SharedStore {
   readonly #environment: RootDatabase
   readonly #changes: CommitQueue
   readonly #folder: string
@@ -221,8 +221,11 @@ export class LmdbStore implements Store {
     }
   }
 
-  watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): void {
-    this.#tables.watchersOf(name).push(watcher)
+  /** Returns a function that ends it. */
+  watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): () => void {
+    const watchers = this.#tables.watchersOf(name)
+    watchers.push(watcher)
+    return () => void watchers.splice(watchers.indexOf(watcher), 1)
   }
 
   /** The rows of a table as they are stored, whatever they are, for what checks or counts them. */
@@ -239,8 +242,11 @@ export class LmdbStore implements Store {
     return read(this.#view)
   }
 
-  /** Lets changes be made, each first in `ledger`. This store must have the ledger's last change. */
-  useLedger(ledger: ChangeLedger): void {
+  /**
+   * Lets changes be made, each first in `ledger`; without one they are refused. This store must have the ledger's last
+   * change.
+   */
+  useLedger(ledger: ChangeLedger | undefined): void {
     this.#ledger = ledger
   }
 
@@ -344,11 +350,12 @@ export class LmdbStore implements Store {
     return this.#copies.write(rows, state)
   }
 
+  /** Returns a function that ends it. */
   subscribe<Kind extends Happening['kind']>(
     kind: Kind,
     listener: (happening: HappeningOf<Kind>) => void,
-  ): void {
-    this.#subscribers.add(kind, listener)
+  ): () => void {
+    return this.#subscribers.add(kind, listener)
   }
 
   /**

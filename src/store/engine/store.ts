@@ -119,3 +119,13 @@ export interface Store extends ReadStore {
    */
   change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result>
 }
+
+/** A store whose changes other processes follow. */
+export interface SharedStore extends Store {
+  /** The number of the last durable change; 0 where there was none. */
+  readonly lastChange: number
+  /** See `LmdbStore.follow`. */
+  follow(listener: (change: FollowedChange) => void): () => void
+  /** Resolves when the changes that were asked for so far have ended. */
+  settled(): Promise<void>
+}

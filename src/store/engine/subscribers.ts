@@ -7,10 +7,15 @@ type Listener = (happening: Happening) => void
 export class Subscribers {
   readonly #listeners = new Map<Happening['kind'], Listener[]>()
 
-  add<Kind extends Happening['kind']>(kind: Kind, listener: (happening: HappeningOf<Kind>) => void): void {
-    const known = this.#listeners.get(kind)
-    if (known === undefined) this.#listeners.set(kind, [listener as Listener])
-    else known.push(listener as Listener)
+  /** Returns a function that ends it. */
+  add<Kind extends Happening['kind']>(
+    kind: Kind,
+    listener: (happening: HappeningOf<Kind>) => void,
+  ): () => void {
+    const known = this.#listeners.get(kind) ?? []
+    this.#listeners.set(kind, known)
+    known.push(listener as Listener)
+    return () => void known.splice(known.indexOf(listener as Listener), 1)
   }
 
   /** Tells them in the order in which they subscribed. One that throws keeps no other from hearing. */

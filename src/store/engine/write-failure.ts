@@ -3,6 +3,8 @@
 import { closeSync, ftruncateSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { SignalError } from '../../errors.ts'
+import { NotInLedgerError } from './change-ledger.ts'
 
 /**
  * True when a failed commit can mean that there was no room. `EIO` is among the reasons, because LMDB also says it of a
@@ -13,6 +15,12 @@ export function isOutOfSpace(error: unknown): boolean {
     if ('commitError' in cause || ('code' in cause && OUT_OF_SPACE_CODES.has(cause.code))) return true
   }
   return false
+}
+
+/** Whether the ledger did not take the write, or may not have: another process writes from now on. */
+export function isOfLostLease(error: unknown): boolean {
+  if (!(error instanceof SignalError)) return false
+  return error.code === 'OUTCOME_UNKNOWN' || error.cause instanceof NotInLedgerError
 }
 
 /** True when the reason alone does not say whether the disk was full or failed. */

@@ -264,7 +264,7 @@ t.test('with the link its asks end, and later messages are dead letters', async 
   const nodes = linkedNodes()
   nodes.writer.system.define(kindOf<Question>(() => {}))
   const probe = nodes.front.system.remoteRef<Message>(nodes.front.link, 'probe', 'a')
-  const refused = t.rejects(probe.ask(question('x'), 60_000), { code: 'STORE_UNAVAILABLE' })
+  const refused = t.rejects(probe.ask(question('x'), 60_000), { code: 'OUTCOME_UNKNOWN' })
   await nodes.settle()
   nodes.writer.end.destroy()
   await nodes.settle()

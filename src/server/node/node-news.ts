@@ -1,0 +1,32 @@
+/** News that may change a node's role, for the one loop that changes it. */
+
+import type { WriterState } from '../../store/postgres/writer-row.ts'
+
+export type NodeNews =
+  /** By the follower. */
+  | { readonly kind: 'writer'; readonly writer: WriterState }
+  | { readonly kind: 'lease-lost'; readonly epoch: number; readonly reason: string }
+  | { readonly kind: 'stop' }
+
+/** Of each kind the newest. */
+export class NewsOfNode {
+  readonly #untaken = new Map<NodeNews['kind'], NodeNews>()
+  #onOffered: () => void = () => {}
+
+  offer(news: NodeNews): void {
+    this.#untaken.set(news.kind, news)
+    this.#onOffered()
+  }
+
+  /** Resolves with the kind that has waited longest. */
+  async next(): Promise<NodeNews> {
+    while (this.#untaken.size === 0) {
+      await new Promise<void>(resolve => {
+        this.#onOffered = resolve
+      })
+    }
+    const [[kind, news]] = this.#untaken as unknown as [[NodeNews['kind'], NodeNews]]
+    this.#untaken.delete(kind)
+    return news
+  }
+}

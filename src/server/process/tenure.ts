@@ -1,0 +1,29 @@
+/**
+ * The time in which a node writes: what is there only for that long, and how it ends in one step. The process goes on,
+ * and may write again.
+ */
+
+import { realWorld } from '../../runtime/clock.ts'
+import type { Process, WritingProcess } from './process.ts'
+
+export class Tenure {
+  /** Its timers and figures end with the tenure. */
+  readonly context: WritingProcess
+  readonly #ends: (() => unknown)[] = []
+
+  constructor({ config, logger, metrics, devConsole, fatal, onFault }: Process) {
+    const world = realWorld()
+    this.context = { config, logger, world, metrics, devConsole, fatal, onFault }
+    this.onEnd(metrics.beginTenure())
+    this.onEnd(() => world.stop())
+  }
+
+  /** Has `end` called as the tenure ends, after those that were added later. */
+  onEnd(end: () => unknown): void {
+    this.#ends.push(end)
+  }
+
+  async end(): Promise<void> {
+    while (this.#ends.length > 0) await this.#ends.pop()!()
+  }
+}
