@@ -119,9 +119,11 @@ export class Checks {
 
   async #judgeLog(): Promise<Finding> {
     const { readers } = this.#cluster
-    const all = [...this.#before, ...(await readers.shown()), ...(await readLogs(this.#logs))]
+    const now = await readLogs(this.#logs)
+    const all = [...this.#before, ...(await readers.shown()), ...now]
     const shown = all.filter(each => typeof each !== 'string')
-    const faults = [...all.filter(each => typeof each === 'string'), ...(await forks(this.#logs, shown))]
+    const answered = new Map([...this.#logs].filter((_, at) => typeof now[at] !== 'string'))
+    const faults = [...all.filter(each => typeof each === 'string'), ...(await forks(answered, shown))]
     const sizes = shown.map(({ checkpoint }) => checkpoint.treeSize)
     return judge(
       'log',

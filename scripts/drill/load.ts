@@ -132,6 +132,19 @@ export class Load {
     this.calls.push(call)
     this.#acknowledge(started)
     this.#promise(callee, `call_invitation of call ${callId}`, first.encryptedAESKeys[callee.name])
+    try {
+      await this.#talk(call, callee)
+    } finally {
+      // Whatever went wrong: both are free for the next call.
+      this.#acknowledge(await caller.change('POST call/{callId}/end', undefined, { callId }))
+      call.isEnded = true
+    }
+    this.#promise(callee, `call_ended of call ${callId}`)
+    await this.#arrival(callee, `call_ended of call ${callId}`)
+  }
+
+  /** Joins, and changes the key of the call for a time. */
+  async #talk({ callId, caller }: DrillCall, callee: DrillPhone): Promise<void> {
     await this.#arrival(callee, `call_invitation of call ${callId}`)
     this.#acknowledge(await callee.change('POST call/{callId}/join', undefined, { callId }))
     const endMs = performance.now() + CALL_MS
@@ -143,10 +156,6 @@ export class Load {
       await this.#arrival(callee, keyUpdateName(callId, epoch))
       await sleep(KEY_PAUSE_MS)
     }
-    this.#acknowledge(await caller.change('POST call/{callId}/end', undefined, { callId }))
-    call.isEnded = true
-    this.#promise(callee, `call_ended of call ${callId}`)
-    await this.#arrival(callee, `call_ended of call ${callId}`)
   }
 
   #promise(phone: DrillPhone, message: string, sealed?: string): void {
