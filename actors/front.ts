@@ -9,6 +9,7 @@ import type { FrontMessage } from './messages.ts'
 export function frontKind(
   metrics: () => Promise<string>,
   renewCertificate: (files: TlsFiles) => Promise<void>,
+  shed: (sockets: number) => void,
   stop: () => void,
 ): ActorKind<FrontMessage> {
   return {
@@ -30,6 +31,8 @@ export function frontKind(
               error => message.reply.refuse(new SignalError('INTERNAL', messageOf(error), { cause: error })),
             )
             return
+          case 'shed':
+            return shed(message.sockets)
           case 'stop':
             return stop()
         }

@@ -15,8 +15,8 @@
  *                 publishes; one after it leaves both equal. From here on a store without this tree is refused
  *   7. cosign     a quorum of witnesses, where a policy asks for one, and the cosigned checkpoint becomes durable: see
  *                 `witness-rounds.ts`. After a crash start-up goes on showing the last one that was cosigned
- *   8. publish    other processes hear that the checkpoint comes, then it and the tree become visible together: start-up
- *                 publishes what 5 and 6 left
+ *   8. publish    other processes hear that the checkpoint comes, and the ledger of a cluster that it is shown; then it and
+ *                 the tree become visible together: start-up publishes what 5 and 6 left
  *   9. reply      a caller that heard nothing asks again and gets the same index
  *
  * The next batch is made ready while the last one waits for the disk; its change starts by comparing the
@@ -74,8 +74,8 @@ export interface LogAppenderDeps {
     readonly isQuorumLost: boolean
   }
   /**
-   * Resolves when other processes are ready to show a durable checkpoint, undefined where there are none; `publish` is next. Does
-   * not reject. Left out: there are no other processes. Cosigned heads are announced before they come here.
+   * Resolves when other processes are ready to show a durable checkpoint, undefined where there are none; `publish` is next.
+   * Rejects as `record`. Left out: there are no other processes. Cosigned heads are announced before they come here.
    */
   readonly announce?: (head: LogHead) => Promise<void> | undefined
   /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */
@@ -331,7 +331,9 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   /** Witnesses see a head first. */
   #announce(head: LogHead): Promise<void> | undefined {
-    return this.#deps.witnesses === undefined ? this.#deps.announce?.(head) : undefined
+    return this.#deps.witnesses === undefined
+      ? this.#deps.announce?.(head)?.catch(this.#onRecordFailed)
+      : undefined
   }
 
   /** A later batch that becomes durable behind a failed one is left alone: the next appender object stops over it. */

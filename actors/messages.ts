@@ -144,6 +144,8 @@ export type StompConnectionMessage =
   /** The user's badge may have changed. */
   | { readonly kind: 'badge' }
   | { readonly kind: 'dismissed'; readonly why: Dismissal }
+  /** In a front that has too many: the client connects again, unless it follows a call here. */
+  | { readonly kind: 'moved' }
   /** In a front: live topics tell nothing more, so a client that has subscribed to one has to come back. */
   | { readonly kind: 'writer-lost' }
   | { readonly kind: 'timer'; readonly timer: ConnectionTimer }
@@ -163,6 +165,7 @@ export type Dismissal =
   | 'session_revoked'
   | 'device_removed'
   | 'draining'
+  | 'moved'
 
 export type ConnectionTimer = 'connect' | 'life' | 'lag' | 'settle' | 'mark'
 
@@ -254,6 +257,8 @@ export type FrontMessage =
   | { readonly kind: 'metrics'; readonly reply: Reply<string> }
   /** Replies once new connections get the certificate of these files (PEM), which have been tried. */
   | { readonly kind: 'renew-certificate'; readonly files: TlsFiles; readonly reply: Reply<'renewed'> }
+  /** Lets go so many connections, so that their clients come to other fronts too. */
+  | { readonly kind: 'shed'; readonly sockets: number }
   | { readonly kind: 'stop' }
 
 // Log appender: exactly one.

@@ -119,6 +119,8 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
         return end(state, overloadRefusal(this.#pauseMs()))
       case 'dismissed':
         return this.#onDismissed(state, message.why)
+      case 'moved':
+        return this.#onMoved(state)
       case 'writer-lost':
         return state.live.length > 0 ? this.#onDismissed(state, 'draining') : undefined
       case 'closed':
@@ -154,6 +156,12 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
     // The event that says so is in the inbox, where the device still has one.
     if (why === 'session_revoked') state.inbox?.pump()
     end(state, dismissalRefusal(why, this.#pauseMs()))
+  }
+
+  /** One that is coming or leaving is left alone, like one that follows a call: any other will do. */
+  #onMoved(state: ConnectionState): void {
+    if (state.stage === 'live' && state.live.length === 0)
+      endInOrder(state, dismissalRefusal('moved', 0), undefined)
   }
 
   #onBytes(state: ConnectionState, bytes: Uint8Array): void {

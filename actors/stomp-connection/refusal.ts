@@ -101,6 +101,13 @@ export function dismissalRefusal(why: Dismissal, retryAfterMs: number): Connecti
         'DRAINING',
         'the server is stopping',
       )
+    case 'moved':
+      // A few at a time, so they need no pause.
+      return new ConnectionRefusal(
+        { reason: why, closeCode: 1012, retry: 'after', retryAfterMs: 0 },
+        'DRAINING',
+        'another process of the server has more room',
+      )
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The store of one machine into an empty ledger.
+ * The store of one machine into an empty ledger, or the copy of a node, whose own ledger has lost changes.
  *
  *   1. fill     the ledger is marked, so that no node works on it before the end; a crash in here starts over
  *   2. prove    every row is there
@@ -10,6 +10,8 @@
 import { assertWhole } from '../../src/check/backup.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
+import { ShownHeads } from '../../src/keyserver/shown-heads.ts'
+import { parseVerifierKey } from '../../src/log/note.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { walkPages } from '../../src/store/engine/page-walk.ts'
 import { assertReadable } from '../../src/store/engine/store-files.ts'
@@ -30,7 +32,7 @@ export async function moveToPostgres(
   const database = LmdbStore.open(folder, { inspect: path => void walkPages(path) })
   let ledger: PostgresLedger | undefined
   try {
-    assertOwn(folder, database)
+    assertNewest(folder, database)
     const log = await assertWhole(folder, `the log in ${folder}`)
     ledger = await openLedger()
     return { ...(await move(database, ledger, say)), log }
@@ -40,8 +42,13 @@ export async function moveToPostgres(
   }
 }
 
-function assertOwn(folder: string, database: LmdbStore): void {
-  if (database.copyState !== undefined) throw refused(`the store in ${folder} is a copy of a ledger already`)
+/** Throws where the store may lack what clients have seen. */
+function assertNewest(folder: string, database: LmdbStore): void {
+  if (database.copyState?.isFilling) throw refused(`the store in ${folder} is a copy that lacks rows`)
+  const store = new LogStore(database)
+  const maker = store.maker()
+  if (maker !== undefined)
+    ShownHeads.open(folder, undefined, parseVerifierKey(maker.vkey)).assertExtendedBy(store)
   if (readRestoreMarker(folder) !== undefined) {
     throw refused(
       `${folder} was restored from a backup: start the server once with --known-checkpoint FILE, which asks whether it is the newest copy, before it moves`,
@@ -52,6 +59,7 @@ function assertOwn(folder: string, database: LmdbStore): void {
 function move(database: LmdbStore, ledger: PostgresLedger, say: Say): Promise<Omit<Moved, 'log'>> {
   return asWriter(ledger, ['open', 'filling'], async lease => {
     const filling = await ledger.fill(lease)
+    if (filling === undefined && database.copyState !== undefined) throw refused(NOT_EMPTY)
     const { position, ...moved } =
       filling === undefined
         ? await proveMoved(database, ledger, lease)
@@ -80,6 +88,8 @@ async function proveMoved(database: LmdbStore, ledger: PostgresLedger, lease: Wr
     return await proveSame(database, ledger)
   } catch (error) {
     if (!(error instanceof RowsDiffer)) throw error
-    throw refused(`the database is not empty, and its rows are not those of the store: name an empty one`)
+    throw refused(NOT_EMPTY)
   }
 }
+
+const NOT_EMPTY = 'the database is not empty, and its rows are not those of the store: name an empty one'

@@ -64,6 +64,8 @@ export type MessageToFront =
 
 export type MessageToWriter =
   | { readonly kind: 'ready' }
+  /** To its parent, which balances them: the sockets that the front has, every `LOAD_EVERY_MS`. */
+  | { readonly kind: 'load'; readonly sockets: number }
   /** To its node: the front waits for a `current` no older than this. */
   | { readonly kind: 'poll' }
   /** To the writer on another node. */

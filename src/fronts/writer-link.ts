@@ -1,12 +1,12 @@
 /** A front's way to the writer: its parent's link while the parent is the writer, else a link of its own to the writing node. */
 
-import type { Socket } from 'node:net'
 import { backOffMs } from '../back-off.ts'
 import { messageOf, SignalError } from '../errors.ts'
 import type { World } from '../runtime/clock.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { Link, type LinkLost, type LinkOptions } from './link/link.ts'
-import { connectToNode, type NodePlace, type NodeTls } from './link/node-sockets.ts'
+import type { NodeProof } from './link/link-proof.ts'
+import { connectToNode, type NodePlace, type NodeSocket, type NodeTls } from './link/node-sockets.ts'
 import { isSamePlace, type MessageToFront, type WriterPlace } from './messages.ts'
 import type { WriterPort } from './writer-port.ts'
 
@@ -20,6 +20,8 @@ export interface WriterLinkDeps {
   readonly system: LinkOptions['system']
   readonly serves: LinkOptions['serves']
   readonly tls: NodeTls | undefined
+  /** See `linkKeyOf`. */
+  readonly linkKey: NodeProof['key']
   readonly world: World
   readonly logger: { info(line: object): void; warn(line: object): void }
   /** Called with each message of a writer on another node; the next one waits for the promise. */
@@ -63,17 +65,17 @@ export class WriterLink {
   }
 
   async #connect(place: NodePlace, turn: number, failures = 0): Promise<void> {
-    const { tls, logger } = this.#deps
-    let socket: Socket
+    const { tls, self, linkKey, logger } = this.#deps
+    let node: NodeSocket
     try {
-      socket = await connectToNode(place, tls)
+      node = await connectToNode(place, tls, { name: self.name, key: linkKey })
     } catch (error) {
       if (turn !== this.#turn) return
       logger.warn({ event: 'writer-not-reached', ...place, reason: messageOf(error) })
       return this.#connectLater(place, turn, failures + 1)
     }
-    if (turn === this.#turn) this.#open(socket, place, turn)
-    else socket.destroy()
+    if (turn === this.#turn) this.#open(node, place, turn)
+    else node.socket.destroy()
   }
 
   #connectLater(place: NodePlace, turn: number, failures: number): void {
@@ -84,11 +86,11 @@ export class WriterLink {
     })
   }
 
-  #open(socket: Socket, place: NodePlace, turn: number): void {
+  #open(node: NodeSocket, place: NodePlace, turn: number): void {
     const { self, system, serves, world, logger, onMessage, onOtherForm } = this.#deps
     const acknowledgements = new Acknowledgements()
     const link: Link = new Link({
-      socket,
+      ...node,
       self,
       system,
       serves,

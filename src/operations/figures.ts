@@ -196,7 +196,12 @@ export function observeConnections(
 /** The figures of a node of several. */
 export function observeNode(
   metrics: Metrics,
-  figures: () => { readonly isWriter: boolean; readonly change: number; readonly silentMs: number },
+  figures: () => {
+    readonly isWriter: boolean
+    readonly change: number
+    readonly silentMs: number
+    readonly heldBack: number
+  },
 ): void {
   metrics.gauge('callsign_node_writer', 'Whether the node is the writer: 1 or 0', () =>
     Number(figures().isWriter),
@@ -210,5 +215,10 @@ export function observeNode(
     'callsign_node_record_silent_seconds',
     'Time since the record last answered the node; 0 for the writer',
     () => figures().silentMs / 1000,
+  )
+  metrics.gauge(
+    'callsign_node_held_changes',
+    'Changes that the writer keeps in the record for a node that is being filled or catches up; 0 for other nodes',
+    () => figures().heldBack,
   )
 }

@@ -110,6 +110,7 @@ function openDatabase(
     nowMs: world.nowMs,
     onBroken: fatal,
     onFault,
+    onWait: sentence => logger.warn({ event: 'data-folder-held', advice: sentence }),
     inspect: path => checkPages(path, startedAtMs, logger),
   })
   if (!database.isClosedToOthers) {

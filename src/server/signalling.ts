@@ -123,6 +123,11 @@ export class Signalling {
     }
   }
 
+  /** In a front: has the clients of these connections connect again, but for those that follow a call. */
+  move(connections: Iterable<Pick<Connection, 'id'>>): void {
+    for (const { id } of connections) this.#stompConnections(id).tellControl({ kind: 'moved' })
+  }
+
   /** In a front: ends connections that depend on news of the lost writer which the next one doesn't have. */
   onWriterLost(connections: Iterable<Pick<Connection, 'id'>>): void {
     for (const { id } of connections) this.#stompConnections(id).tellControl({ kind: 'writer-lost' })

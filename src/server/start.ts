@@ -7,8 +7,8 @@ import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import type { ProcessMetrics } from '../operations/merged-metrics.ts'
 import type { ActorSystem } from '../runtime/system.ts'
-import { finishReset } from '../store/engine/reset.ts'
 import type { LmdbStore } from '../store/engine/lmdb-store.ts'
+import { finishReset } from '../store/engine/reset.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
 import type { HttpRoute } from '../transport/route.ts'
@@ -33,6 +33,7 @@ import { stopProcess } from './process/stop-process.ts'
 import { VERSION } from './process/version.ts'
 import type { Alone, MachineRole, ServerInRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
+import type { Recording } from './writer/appender.ts'
 import { startWriter, type Writer } from './writer/writer.ts'
 
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
@@ -73,15 +74,25 @@ async function openMachine(
   const newcomers = new Newcomers()
   const connections = new OpenConnections()
   const { headFile } = log.guard
-  const record = headFile?.record.bind(headFile)
-  const writer = await startWriter(context, system, log, { publicUrl, newcomers, record })
+  const recording: Recording = headFile === undefined ? {} : { record: head => headFile.record(head) }
+  const writer = await startWriter(context, system, log, { publicUrl, newcomers, recording })
   const figures = () => system.figures()
   const ofConsole = consoleRoutes(context, log, writer.application, { publicUrl, localUrl, figures, onReset })
   const routes = [...publicRoutes(context, log, writer.application, publicUrl), ...ofConsole]
   observe(metrics, system, log.vrf)
   observeConnections(metrics, connections, newcomers)
   observeStore(metrics, () => log.database.figures)
-  return { context, system, addresses, database: log.database, writer, newcomers, connections, ofConsole, routes }
+  return {
+    context,
+    system,
+    addresses,
+    database: log.database,
+    writer,
+    newcomers,
+    connections,
+    ofConsole,
+    routes,
+  }
 }
 
 async function startAlone(machine: Machine): Promise<ServerInRole> {

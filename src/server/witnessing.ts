@@ -2,6 +2,7 @@
 
 import { post } from '../delivery/http-post.ts'
 import { messageOf } from '../errors.ts'
+import type { FrontLinks } from '../fronts/front-links.ts'
 import { WitnessLink, type WitnessPost } from '../keyserver/witness-link.ts'
 import { WitnessRounds } from '../keyserver/witness-rounds.ts'
 import type { LogHead } from '../log/checkpoint.ts'
@@ -18,6 +19,7 @@ import { policyFault } from './settings/witness-settings.ts'
 export async function startWitnessing(
   { config, world, metrics, logger }: WritingProcess,
   { store, keys, published }: Pick<OpenedLog, 'store' | 'keys' | 'published'>,
+  fronts: Pick<FrontLinks, 'announce'>,
   record: ((head: LogHead) => Promise<void>) | undefined,
 ): Promise<WitnessRounds | undefined> {
   const { witnesses: policy, isFrozen } = config.log
@@ -35,7 +37,11 @@ export async function startWitnessing(
   rounds = new WitnessRounds({
     quorum: policy.quorum,
     links,
-    keep: head => store.keepShown(head),
+    // Fronts that can't ask the writer show what the store keeps: those that can wait for it from before.
+    async keep(head) {
+      await fronts.announce(head)
+      await store.keepShown(head)
+    },
     nowMs,
     monotonicMs,
     random,

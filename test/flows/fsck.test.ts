@@ -234,7 +234,7 @@ t.test('a repair needs the server stopped', async t => {
   const server = await openServer({ dataFolder })
   const refused = await fsck(dataFolder, ['--repair'])
   t.equal(refused.code, 2)
-  t.match(refused.stderr, /^fsck: data directory .* is in use by process \d+$/m)
+  t.match(refused.stderr, /^fsck: data directory .* is in use by process \d+ on host \S+ since \S+Z$/m)
   await server.end()
   t.equal((await examination(dataFolder, { repairs: true })).code, 0)
 })

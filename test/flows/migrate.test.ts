@@ -44,7 +44,7 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     const alone = await startRefused({ dataFolder: folder })
     t.equal(alone.code, 1)
     t.match(alone.stderr, /has a copy of the ledger .*CALLSIGN_DATABASE_URL is not set: .*migrate --to lmdb/)
-    refused(t, await migrate('postgres', folder, url), /is a copy of a ledger already/)
+    refused(t, await migrate('postgres', folder, url), /the database is not empty/)
 
     const node = await startNode(t, folder, url)
     t.notMatch(node.stderr(), 'copy-filled', 'the store was its copy already')

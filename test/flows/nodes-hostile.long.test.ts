@@ -3,18 +3,24 @@
  * a clock a minute ahead, and with a neighbour that sends garbage.
  */
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import type { FrontDeskMessage } from '../../actors/messages.ts'
 import { Link } from '../../src/fronts/link/link.ts'
+import { linkKeyOf } from '../../src/fronts/link/link-proof.ts'
 import { connectToNode, type NodeTls } from '../../src/fronts/link/node-sockets.ts'
+import type { Registration } from '../../src/keyserver/registration.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { befriend, signInPerson, startCall } from '../support/call-people.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { Cluster, eventually, finds, register, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
+import { freshPublicKey } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 import { SocketClient } from '../support/socket-client.ts'
 import { tlsFile, tlsPath } from '../support/tls.ts'
@@ -199,11 +205,13 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
   })
   const place = { host: '127.0.0.1', port: one.port }
   const keys = [await register(one)]
+  const key = linkKeyOf(Buffer.from(one.environment.CALLSIGN_SECRET!, 'base64'))
+  const proof = { name: 'garbage', key }
   for (const octets of OCTETS) {
-    const socket = await connectToNode(place, NODE_TLS)
-    socket.on('error', () => undefined)
+    const { socket, macs } = await connectToNode(place, NODE_TLS, proof)
+    const [head, frame] = [octets.subarray(0, 4), octets.subarray(4)]
     socket.resume()
-    socket.write(octets)
+    socket.write(Buffer.concat([head, macs.sent.next([frame]), frame]))
     await once(socket, 'close')
   }
   t.notMatch(one.server.stderr(), 'far-front-joined', 'octets of no form end their connection')
@@ -213,7 +221,7 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
   const system = new ActorSystem({ world, fatal: error => t.fail(String(error)), onFailure: () => undefined })
   const openLink = async (tls = NODE_TLS) =>
     new Link({
-      socket: await connectToNode(place, tls),
+      ...(await connectToNode(place, tls, proof)),
       self: { name: 'garbage', version: '0' },
       system,
       serves: new Map(),
@@ -258,6 +266,46 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
   t.equal(await one.isReady(), true)
   keys.push(await register(one))
   await finds(one, keys)
+})
+
+t.test('a process of the machine that knows no secret', { skip: skipWithoutPostgres }, async t => {
+  const { one } = await Cluster.start(t, { nodes: 1 })
+  const keys = [await register(one)]
+  const world = realWorld()
+  t.teardown(() => world.stop())
+  const system = new ActorSystem({ world, fatal: error => t.fail(String(error)), onFailure: () => undefined })
+  const socket = connect(one.port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  const stranger = new Link({
+    socket,
+    self: { name: 'x', version: '0' },
+    system,
+    serves: new Map(),
+    world,
+    onMessage: () => undefined,
+  })
+  const desk = system.remoteRef<FrontDeskMessage>(stranger, 'front-desk', 'x')
+  const publicKey = freshPublicKey()
+  const asked = desk.ask<Registration>(
+    reply => ({ kind: 'register', userId: 7n, deviceId: 7n, publicKey, reply }),
+    10_000,
+  )
+  await t.rejects(asked, { code: 'STORE_UNAVAILABLE' }, 'it registers no key')
+  t.notMatch(one.server.stderr(), 'far-front-joined', 'nobody waits for it')
+  await one.said('link-refused')
+  keys.push(await register(one))
+  await finds(one, keys)
+})
+
+t.test('a node with another secret', { skip: skipWithoutPostgres }, async t => {
+  const { one, two } = await Cluster.start(t, { running: 1 })
+  await two.start({ environment: { CALLSIGN_SECRET: randomBytes(32).toString('base64') } })
+  await one.said('link-refused')
+  t.match(one.server.stderr(), /"event":"link-refused","reason":"other secret".*same CALLSIGN_SECRET/)
+  await two.said('writer-not-reached')
+  t.match(two.server.stderr(), /"event":"writer-not-reached".*the nodes have different CALLSIGN_SECRET/)
+  t.notMatch(one.server.stderr(), 'far-front-joined', 'nobody waits for its fronts')
+  await finds(one, [await register(one)])
 })
 
 const LONG = 'A'.repeat(980)

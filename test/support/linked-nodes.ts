@@ -45,7 +45,10 @@ export interface Node extends Stage {
   readonly peers: string[]
 }
 
-type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onMessage' | 'beforeAnswer'>
+type NodeOptions = Pick<
+  Partial<LinkOptions>,
+  'macs' | 'serves' | 'waitingBytesMax' | 'onMessage' | 'beforeAnswer'
+>
 
 const ANY: LinkOptions['serves'] = new Map([['probe', () => true]])
 

@@ -1,6 +1,6 @@
 /**
  * A process of its own for tests of the data directory's lock: says `loaded`, waits for a line, opens the store in the
- * folder it is given, says `open` or `refused`, and then counts in it, commit after commit, until its input ends.
+ * folder it is given, says `open` or `refused` (before that `waits`), and then counts in it, commit after commit, until its input ends.
  */
 
 import { createInterface } from 'node:readline'
@@ -12,9 +12,12 @@ process.stdout.write('loaded\n')
 await lines.next()
 let database: LmdbStore
 try {
-  database = LmdbStore.open(process.argv[2]!)
+  database = LmdbStore.open(process.argv[2]!, {
+    onWait: sentence => void process.stdout.write(`waits: ${sentence}\n`),
+  })
 } catch (error) {
-  process.stdout.write(`refused ${(error as { code?: unknown }).code}\n`)
+  const { code, message } = error as { readonly code?: unknown; readonly message: string }
+  process.stdout.write(`refused ${code}: ${message}\n`)
   process.exit(0)
 }
 process.stdout.write('open\n')

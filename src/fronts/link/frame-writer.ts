@@ -3,12 +3,14 @@
 import type { Duplex } from 'node:stream'
 import type { World } from '../../runtime/clock.ts'
 import { frameHead } from './frames.ts'
+import type { FrameMac } from './link-proof.ts'
 
 export class FrameWriter {
   readonly #socket: Pick<Duplex, 'write' | 'writableLength'>
   readonly #world: Pick<World, 'immediate' | 'every'>
   /** Adds messages kept back, before a frame is written. */
   readonly #beforeFlush: () => void
+  readonly #mac: FrameMac | undefined
   /** The next frame so far. */
   #parts: Buffer[] = []
   #partsBytes = 0
@@ -22,10 +24,12 @@ export class FrameWriter {
     socket: Pick<Duplex, 'write' | 'writableLength'>,
     world: Pick<World, 'immediate' | 'every'>,
     beforeFlush: () => void,
+    mac?: FrameMac,
   ) {
     this.#socket = socket
     this.#world = world
     this.#beforeFlush = beforeFlush
+    this.#mac = mac
   }
 
   /** Octets that the socket has not taken yet. */
@@ -77,7 +81,8 @@ export class FrameWriter {
 
   #write(): void {
     // One buffer: most parts have a few dozen octets, and a write of many buffers costs more than to copy them.
-    this.#socket.write(Buffer.concat([frameHead(this.#partsBytes), ...this.#parts]))
+    const mac = this.#mac === undefined ? [] : [this.#mac.next(this.#parts)]
+    this.#socket.write(Buffer.concat([frameHead(this.#partsBytes), ...mac, ...this.#parts]))
     this.#parts = []
     this.#partsBytes = 0
     this.#isQuiet = false

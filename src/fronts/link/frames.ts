@@ -1,6 +1,8 @@
-/** Frames on a stream of octets: a length of four octets, big-endian, and so many octets. */
+/** Frames on a stream of octets: a length of four octets, big-endian, between nodes a MAC, and so many octets. */
 
+import { timingSafeEqual } from 'node:crypto'
 import { SignalError } from '../../errors.ts'
+import { type FrameMac, MAC_BYTES } from './link-proof.ts'
 
 export function frameHead(length: number): Buffer {
   const head = Buffer.allocUnsafe(HEAD_BYTES)
@@ -12,17 +14,19 @@ export function frameHead(length: number): Buffer {
 export class FrameReader {
   readonly #bytesMax: number
   readonly #onFrame: (frame: Buffer) => void
+  readonly #mac: FrameMac | undefined
   #chunks: Buffer[] = []
   #held = 0
-  /** Length of the frame that is being read; undefined while its head is read. */
+  /** Octets of the frame and its MAC; undefined while its head is read. */
   #length: number | undefined
 
-  constructor(bytesMax: number, onFrame: (frame: Buffer) => void) {
+  constructor(bytesMax: number, onFrame: (frame: Buffer) => void, mac?: FrameMac) {
     this.#bytesMax = bytesMax
     this.#onFrame = onFrame
+    this.#mac = mac
   }
 
-  /** Throws `MALFORMED` for a frame that is longer than it may be. */
+  /** Throws `MALFORMED` for a frame that is longer than it may be, or not the one that the other end sent next. */
   add(chunk: Buffer): void {
     this.#chunks.push(chunk)
     this.#held += chunk.length
@@ -32,7 +36,7 @@ export class FrameReader {
       const bytes = this.#take(wanted)
       if (this.#length !== undefined) {
         this.#length = undefined
-        this.#onFrame(bytes)
+        this.#onFrame(this.#mac === undefined ? bytes : checked(bytes, this.#mac))
         continue
       }
       const length = bytes.readUInt32BE()
@@ -42,7 +46,7 @@ export class FrameReader {
           `a frame has ${length} octets, at most ${this.#bytesMax} are taken`,
         )
       }
-      this.#length = length
+      this.#length = length + (this.#mac === undefined ? 0 : MAC_BYTES)
     }
   }
 
@@ -52,6 +56,14 @@ export class FrameReader {
     this.#held -= length
     return all.subarray(0, length)
   }
+}
+
+/** The frame behind its MAC. */
+function checked(bytes: Buffer, mac: FrameMac): Buffer {
+  const frame = bytes.subarray(MAC_BYTES)
+  if (!timingSafeEqual(mac.next([frame]), bytes.subarray(0, MAC_BYTES)))
+    throw new SignalError('MALFORMED', 'a frame is not what the other end sent next')
+  return frame
 }
 
 const HEAD_BYTES = 4

@@ -3,8 +3,9 @@
  * event loop leave as one frame: each frame wakes the other process up, which costs more than to read it (`fronts` in
  * `bench/`). Both ends first say which form they speak; an end that falls silent is given up.
  *
- * Nothing here is for strangers: the other end is a process of ours. It may all the same be of another version, broken, or
- * slow, so frames are bounded, only kinds that are served are spoken to, and one mistake ends the link.
+ * Nothing here is for strangers: the other end is a child or parent of this process, or a node that has proven itself
+ * (`link-proof.ts`). It may all the same be of another version, broken, or slow, so frames are bounded, only kinds that are
+ * served are spoken to, and one mistake ends the link.
  */
 
 import type { Duplex } from 'node:stream'
@@ -17,6 +18,7 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import { Codec, type RemoteReply } from './codec.ts'
 import { FrameWriter } from './frame-writer.ts'
 import { FrameReader } from './frames.ts'
+import type { LinkMacs } from './link-proof.ts'
 
 /** The other process, by its own words. */
 export interface Peer {
@@ -38,6 +40,8 @@ export class LinkLost extends SignalError {
 
 export interface LinkOptions {
   readonly socket: Duplex
+  /** To another node. */
+  readonly macs?: LinkMacs
   /** This process, for the other one. */
   readonly self: Peer
   readonly system: Pick<ActorSystem, 'ref' | 'remoteRef'>
@@ -86,6 +90,7 @@ export class Link implements Port {
   constructor(options: LinkOptions) {
     const {
       socket,
+      macs,
       self,
       system,
       world,
@@ -100,8 +105,8 @@ export class Link implements Port {
       remoteRef: (kind, id) => system.remoteRef(this, kind, id),
       localRef: (kind, id) => this.#served(kind, id),
     })
-    this.#reader = new FrameReader(FRAME_BYTES_MAX, frame => this.#onFrame(frame))
-    this.#writer = new FrameWriter(socket, world, () => this.#writeTold())
+    this.#reader = new FrameReader(FRAME_BYTES_MAX, frame => this.#onFrame(frame), macs?.received)
+    this.#writer = new FrameWriter(socket, world, () => this.#writeTold(), macs?.sent)
     this.#heardAtMs = this.#tickedAtMs = world.monotonicMs()
     socket.on('data', (chunk: Buffer) => this.#onBytes(chunk))
     socket.on('error', error => this.#lose('failed', `the connection failed: ${messageOf(error)}`))
@@ -394,7 +399,7 @@ function malformed(rule: string): SignalError {
  * The form of entries and of the messages in them, raised when the program before this one would misread any. A process
  * with another form gets no messages.
  */
-export const LINK_FORM = 5
+export const LINK_FORM = 6
 const TELL = 0
 const CONTROL = 1
 const ASK = 2

@@ -1,10 +1,11 @@
 /**
- * Connections between nodes: TLS with a certificate at both ends, of an authority that vouches for nodes and nothing else.
- * On loopback TLS may be left out.
+ * Connections between nodes: both ends prove that they have the secret of all nodes, over TLS with a certificate at both ends,
+ * of an authority that vouches for nodes and nothing else. On loopback TLS may be left out.
  */
 
 import { connect as connectTcp, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import { type LinkMacs, LinkUnproven, type NodeProof, proveLink, type Unproven } from './link-proof.ts'
 
 /** PEM. */
 export interface NodeTls {
@@ -18,9 +19,19 @@ export interface NodePlace {
   readonly port: number
 }
 
-/** Resolves with a connection on which both ends are known to be nodes. */
-export function connectToNode({ host, port }: NodePlace, tls: NodeTls | undefined): Promise<Socket> {
-  return new Promise((resolve, reject) => {
+/** Both ends are known to be nodes of one cluster. */
+export interface NodeSocket {
+  readonly socket: Socket
+  readonly macs: LinkMacs
+}
+
+/** Rejects with the reason where no node of this cluster answers. */
+export async function connectToNode(
+  { host, port }: NodePlace,
+  tls: NodeTls | undefined,
+  proof: NodeProof,
+): Promise<NodeSocket> {
+  const socket = await new Promise<Socket>((resolve, reject) => {
     const socket =
       tls === undefined
         ? connectTcp({ host, port })
@@ -28,7 +39,7 @@ export function connectToNode({ host, port }: NodePlace, tls: NodeTls | undefine
     const tooLate = setTimeout(() => socket.destroy(new Error('no answer in time')), CONNECT_MS_MAX)
     socket.once(tls === undefined ? 'connect' : 'secureConnect', () => {
       clearTimeout(tooLate)
-      socket.off('error', reject)
+      socket.on('error', () => undefined)
       socket.setNoDelay(true)
       resolve(socket)
     })
@@ -37,21 +48,34 @@ export function connectToNode({ host, port }: NodePlace, tls: NodeTls | undefine
       reject(error)
     })
   })
+  return { socket, macs: await proveLink(socket, 'front', proof) }
 }
 
 /** Where other nodes connect. */
 export class NodeServer {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  /** Oldest first. */
+  readonly #unproven = new Set<Socket>()
+  readonly #proof: NodeProof
+  readonly #accept: (node: NodeSocket) => void
+  readonly #onRefused: (why: Unproven, address: string | undefined) => void
 
-  /** `accept` takes a connection of a node. */
-  constructor(tls: NodeTls | undefined, accept: (socket: Socket) => void) {
+  constructor(
+    tls: NodeTls | undefined,
+    proof: NodeProof,
+    accept: (node: NodeSocket) => void,
+    onRefused: (why: Unproven, address: string | undefined) => void,
+  ) {
+    this.#proof = proof
+    this.#accept = accept
+    this.#onRefused = onRefused
     const onSocket = (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
       socket.on('error', () => undefined)
       socket.setNoDelay(true)
-      accept(socket)
+      void this.#prove(socket)
     }
     this.#server =
       tls === undefined
@@ -86,6 +110,23 @@ export class NodeServer {
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()
   }
+
+  async #prove(socket: Socket): Promise<void> {
+    const { remoteAddress } = socket
+    this.#unproven.add(socket)
+    // The oldest goes: a node needs milliseconds, so strangers who wait can't keep it out.
+    const [oldest] = this.#unproven
+    if (this.#unproven.size > UNPROVEN_MAX) oldest?.destroy()
+    try {
+      const macs = await proveLink(socket, 'writer', this.#proof)
+      this.#accept({ socket, macs })
+    } catch (error) {
+      if (!(error instanceof LinkUnproven)) throw error
+      this.#onRefused(error.why, remoteAddress)
+    } finally {
+      this.#unproven.delete(socket)
+    }
+  }
 }
 
 function optionsOf({ certificate, key, authority }: NodeTls) {
@@ -100,3 +141,4 @@ function optionsOf({ certificate, key, authority }: NodeTls) {
 const CONNECT_MS_MAX = 3_000
 /** More fronts than any cluster has. */
 const CONNECTIONS_MAX = 1_024
+const UNPROVEN_MAX = 64

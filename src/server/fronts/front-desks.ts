@@ -3,13 +3,13 @@
  * front's connections with its link. `FrontLinks` waits for the fronts.
  */
 
-import type { Duplex } from 'node:stream'
 import { frontDeskKind } from '../../../actors/front-desk.ts'
 import type { ForwardedRequest, PresenceMessage } from '../../../actors/messages.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
+import type { NodeSocket } from '../../fronts/link/node-sockets.ts'
 import { type MessageToWriter, nameOfRoute, READ_LEASE_MS, WRITER_SERVES } from '../../fronts/messages.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
 import { RemoteRef } from '../../runtime/remote-ref.ts'
@@ -77,7 +77,7 @@ export class FrontDesks {
   }
 
   /** Serves a front of another node, until the connection ends. */
-  readonly accept = (socket: Duplex): void => {
+  readonly accept = (node: NodeSocket): void => {
     const { system, context, writer } = this.#deps
     const { database } = writer.log
     let stopFollowing = () => {}
@@ -88,7 +88,7 @@ export class FrontDesks {
     }
     this.#far.add(end)
     const link: Link = new Link({
-      socket,
+      ...node,
       self: { name: 'writer', version: VERSION },
       system,
       serves: WRITER_SERVES,

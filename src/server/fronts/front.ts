@@ -13,8 +13,10 @@ import { Authentication } from '../../api/accounts/authentication.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import { shuffle } from '../../domain/shuffle.ts'
 import { Acknowledgements } from '../../fronts/acknowledgements.ts'
+import { LOAD_EVERY_MS } from '../../fronts/balance.ts'
 import { CatchUp } from '../../fronts/catch-up.ts'
 import { Link } from '../../fronts/link/link.ts'
+import { linkKeyOf } from '../../fronts/link/link-proof.ts'
 import {
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
@@ -125,6 +127,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   const news = new WriterNews(following, shared.stores.deviceInbox, {
     ...{ port: writer.port, parent, self, system, world, logger },
     tls: config.node?.tls,
+    linkKey: linkKeyOf(log.keys.secret),
     onLost() {
       readLease?.end()
       shownLog.onWriterLost()
@@ -152,6 +155,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     frontKind(
       () => metrics.text(),
       files => http.renewCertificate(files),
+      sockets => signalling.move(shuffle([...connections], world.random).slice(0, sockets)),
       () => void front.stop().catch(fatal),
     ),
   )
@@ -210,12 +214,15 @@ class Front {
   }
 
   async listen(port: number): Promise<void> {
-    const { context, parent, following, http } = this.#role
+    const { context, parent, following, connections, http } = this.#role
     assertOwnBinaries(context.config)
     await following.log.vrf.ready
     await alsoOnLoopback(context.config, http).listen(context.config.http.host, port)
     context.opened()
     parent.send({ kind: 'ready' } satisfies MessageToWriter)
+    context.world.every(LOAD_EVERY_MS, () =>
+      parent.sendSoon({ kind: 'load', sockets: connections.size } satisfies MessageToWriter),
+    )
   }
 
   async stop(): Promise<void> {

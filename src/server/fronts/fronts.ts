@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import { serialize } from 'node:v8'
 import type { FrontMessage } from '../../../actors/messages.ts'
 import { SignalError } from '../../errors.ts'
+import { socketsToShed } from '../../fronts/balance.ts'
 import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
 import type { NodePlace } from '../../fronts/link/node-sockets.ts'
@@ -81,11 +82,17 @@ export function startFronts(fronts: Fronts, { context, database }: FrontsDeps, c
 class OpenFront extends FrontLink implements FrontHandle {
   readonly self: Ref<FrontMessage>
   isReady = false
+  sockets = 0
+  isShedding = false
 
   constructor(name: string, link: Link, world: World, self: Ref<FrontMessage>) {
     super(link, world, false)
     this.name = name
     this.self = self
+  }
+
+  shed(sockets: number): void {
+    this.self.tellControl({ kind: 'shed', sockets })
   }
 
   stop(): void {
@@ -241,10 +248,21 @@ export class Fronts {
     if (message.kind === 'ready') {
       front.isReady = true
       for (const look of this.#waiting) look()
-    } else if (message.kind === 'poll') this.#deps.onPoll()
+    } else if (message.kind === 'load') this.#onLoad(front, message.sockets)
+    else if (message.kind === 'poll') this.#deps.onPoll()
     else if (this.#desks !== undefined) this.#desks.onMessage(front, message)
     else if (message.kind === 'acknowledged') front.onAcknowledged(message.count)
     return undefined
+  }
+
+  #onLoad(front: OpenFront, sockets: number): void {
+    front.sockets = sockets
+    const serving = [...this.#open].filter(({ isReady }) => isReady)
+    const socketsOfAll = serving.reduce((sum, each) => sum + each.sockets, 0)
+    const { isShedding } = front
+    const shed = socketsToShed({ sockets, socketsOfAll, fronts: serving.length, isShedding })
+    front.isShedding = shed > 0
+    if (front.isShedding) front.shed(shed)
   }
 }
 

@@ -2,7 +2,8 @@
 
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { messageOf } from '../../errors.ts'
+import { setTimeout } from 'node:timers/promises'
+import { messageOf, SignalError } from '../../errors.ts'
 import { headIn, LogStore } from '../../keyserver/log-store.ts'
 import type { ShownHeads } from '../../keyserver/shown-heads.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
@@ -145,9 +146,17 @@ export class CopyFollower {
     this.#follower.poll()
   }
 
-  /** Resolves when the copy has this change. */
-  reached(number: number): Promise<void> {
-    return this.#applied.wait(number)
+  /** Resolves when the copy has this change; rejects with `DEADLINE_EXCEEDED` where that takes longer. */
+  async reached(number: number, withinMs: number): Promise<void> {
+    const tooLate = new AbortController()
+    const late = setTimeout(withinMs, undefined, { signal: tooLate.signal }).then(() => {
+      throw new SignalError('DEADLINE_EXCEEDED', `the copy still lacked changes after ${withinMs} ms`)
+    })
+    try {
+      await Promise.race([this.#applied.wait(number), late])
+    } finally {
+      tooLate.abort()
+    }
   }
 
   close(): Promise<void> {

@@ -42,6 +42,11 @@ export class LeaseKeeper implements ChangeLedger {
     return this.#deps.lease.lastsUntilMs
   }
 
+  /** Old changes that a node which is being filled keeps in the record. */
+  get heldBack(): number {
+    return this.#deps.lease.rowsBehind.heldBack
+  }
+
   async append(changes: readonly LedgerChange[]): Promise<void> {
     const { lease } = this.#deps
     try {

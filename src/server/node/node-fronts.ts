@@ -33,6 +33,9 @@ export class NodeFronts {
   #writer: WriterAt = { kind: 'nowhere' }
   #restartsBefore = 0
   #sentHead: LogHead | undefined
+  /** The newest of the ledger, and the newest that the copy has. */
+  #recordedHead: LogHead | undefined
+  #copiedHead: LogHead | undefined
   readonly #startFronts: typeof startFronts
 
   /** `start` is for tests. */
@@ -58,6 +61,14 @@ export class NodeFronts {
     if (head === undefined || head.checkpoint === this.#sentHead?.checkpoint) return
     this.#sentHead = head
     this.#fronts?.onPublished()
+  }
+
+  /** The head in the ledger is another one, which the copy may not have yet. */
+  onRecorded(note: string): void {
+    if (note === this.#recordedHead?.checkpoint) return
+    // The second line of a checkpoint.
+    this.#recordedHead = { treeSize: Number(note.split('\n', 2)[1]), checkpoint: note }
+    this.onApplied()
   }
 
   /** Another node writes, or none. */
@@ -118,7 +129,13 @@ export class NodeFronts {
   }
 
   #head(): LogHead | undefined {
-    return this.#writer.kind === 'here' ? this.#writer.desks.head : this.#logStore.shownHead()
+    if (this.#writer.kind === 'here') return this.#writer.desks.head
+    if (this.#logStore.keepsShown) return this.#logStore.shownHead()
+    // The copy may have a head that the writer has not shown yet: others would still see the tree before it.
+    const copiedSize = this.#logStore.head()?.treeSize ?? -1
+    if (this.#recordedHead !== undefined && this.#recordedHead.treeSize <= copiedSize)
+      this.#copiedHead = this.#recordedHead
+    return this.#copiedHead
   }
 
   #tell(writer: WriterAt): void {

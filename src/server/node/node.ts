@@ -3,10 +3,10 @@
  * the writer while it holds the lease. A node that loses the lease steps down: it forgets what the ledger lacks and follows.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
 import { messageOf, SignalError } from '../../errors.ts'
-import { NodeServer } from '../../fronts/link/node-sockets.ts'
+import { linkKeyOf } from '../../fronts/link/link-proof.ts'
+import { NodeServer, type NodeSocket } from '../../fronts/link/node-sockets.ts'
 import { COPY_AGE_MS_MAX } from '../../fronts/messages.ts'
 import { WriterLink } from '../../fronts/writer-link.ts'
 import { WriterPort } from '../../fronts/writer-port.ts'
@@ -19,7 +19,7 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { isOfLostLease } from '../../store/engine/write-failure.ts'
 import { PostgresLedger } from '../../store/postgres/ledger.ts'
-import type { LedgerState,  } from '../../store/postgres/writer-row.ts'
+import type { LedgerState } from '../../store/postgres/writer-row.ts'
 import type { GrpcServer, Register } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
 import { OwnAddresses } from '../addresses.ts'
@@ -109,10 +109,12 @@ export class Node implements RunningServer {
     this.#keys = readKeys(context.config)
     this.#maker = makerOf(this.#keys)
     this.#logStore = new LogStore(database)
-    this.#server = new NodeServer(node.tls, socket => {
-      if (this.#role.kind === 'writing node') this.#role.desks.accept(socket)
-      else socket.destroy()
-    })
+    const proof = { name: node.name, key: linkKeyOf(this.#keys.secret) }
+    const accept = (other: NodeSocket) => {
+      if (this.#role.kind === 'writing node') this.#role.desks.accept(other)
+      else other.socket.destroy()
+    }
+    this.#server = new NodeServer(node.tls, proof, accept, context.onLinkRefused)
     this.#fronts = new NodeFronts({
       ...{ context, database, system: this.#system, addresses: this.#addresses },
       onPoll: () => this.#onPoll(),
@@ -126,6 +128,7 @@ export class Node implements RunningServer {
         this.#role.kind === 'writing node' && this.#role.lease.lastsUntilMs > context.world.monotonicMs(),
       change: database.lastChange,
       silentMs: this.#silentMs(),
+      heldBack: this.#role.kind === 'writing node' ? this.#role.lease.heldBack : 0,
     }))
   }
 
@@ -219,7 +222,7 @@ export class Node implements RunningServer {
       onLost: ({ message }) => this.#news.offer({ kind: 'lease-lost', epoch, reason: message }),
     })
     try {
-      await within(CAUGHT_UP_MS_MAX, follower.reached(last))
+      await follower.reached(last, CAUGHT_UP_MS_MAX)
       shownHeads.assertExtendedBy(this.#logStore)
     } catch (error) {
       logger.error({ event: 'ledger-refused', reason: messageOf(error) })
@@ -272,6 +275,7 @@ export class Node implements RunningServer {
       context: this.#context,
       onApplied: () => this.#fronts.onApplied(),
       onWriter: writer => {
+        if (writer.head !== undefined) this.#fronts.onRecorded(writer.head.toString())
         if (this.#context.phase !== 'stopping') this.#news.offer({ kind: 'writer', writer })
       },
       onCurrent: () => this.#look(),
@@ -288,6 +292,7 @@ export class Node implements RunningServer {
       system: this.#system,
       serves: new Map(),
       tls: this.#node.tls,
+      linkKey: linkKeyOf(this.#keys.secret),
       world,
       logger,
       // The writer answers when all nodes show the key that it has registered.
@@ -399,22 +404,6 @@ function partsOf(role: NodeRole): readonly Stops[] {
       ]
     case 'stopped':
       return []
-  }
-}
-
-/** Rejects with `DEADLINE_EXCEEDED` where `promise` takes longer. */
-async function within(ms: number, promise: Promise<void>): Promise<void> {
-  const tooLate = new AbortController()
-  const late = sleep(ms, undefined, { signal: tooLate.signal }).then(() => {
-    throw new SignalError(
-      'DEADLINE_EXCEEDED',
-      `the copy of this node lacks changes, ${ms} ms after it became the writer`,
-    )
-  })
-  try {
-    await Promise.race([promise, late])
-  } finally {
-    tooLate.abort()
   }
 }
 

@@ -11,6 +11,7 @@ import { FrontDesks } from '../fronts/front-desks.ts'
 import { publicRoutes } from '../listeners.ts'
 import { openCopiedLog } from '../open-log.ts'
 import type { Tenure } from '../process/tenure.ts'
+import type { Recording } from '../writer/appender.ts'
 import { startWriter } from '../writer/writer.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { WritingNode } from './node-role.ts'
@@ -28,6 +29,17 @@ interface WritingParts {
   readonly onPublished: () => void
 }
 
+/** Witnesses see a head before it is shown, and the store keeps which one is. */
+function recordingOf(hasWitnesses: boolean, shownHeads: ShownHeads, lease: LeaseKeeper): Recording {
+  if (!hasWitnesses) return { record: head => shownHeads.record(head), show: head => lease.recordHead(head) }
+  return {
+    async record(head) {
+      await shownHeads.record(head)
+      await lease.recordHead(head)
+    },
+  }
+}
+
 /** Throws as `startWriter`; then the tenure has to end. */
 export async function startWriting(tenure: Tenure, parts: WritingParts): Promise<WritingNode> {
   const { lease, shownHeads, system, publicUrl } = parts
@@ -41,10 +53,7 @@ export async function startWriting(tenure: Tenure, parts: WritingParts): Promise
   const writer = await startWriter(context, system, log, {
     publicUrl,
     newcomers: new Newcomers(),
-    record: async head => {
-      await shownHeads.record(head)
-      await lease.recordHead(head)
-    },
+    recording: recordingOf(context.config.log.witnesses !== undefined, shownHeads, lease),
   })
   tenure.onEnd(() => writer.stops.services?.())
   observe(context.metrics, system, log.vrf)

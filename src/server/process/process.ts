@@ -3,6 +3,7 @@
 import { SignalError } from '../../errors.ts'
 import { DevConsole } from '../../operations/console/console.ts'
 import { observeHost, observeProcess } from '../../operations/host-figures.ts'
+import { LinkRefusalLog } from '../../operations/link-refusal-log.ts'
 import type { Logger } from '../../operations/log.ts'
 import { Metrics } from '../../operations/metrics.ts'
 import { foreignBinaries, loadedBinaries } from '../../operations/native-binaries.ts'
@@ -30,6 +31,8 @@ export class Process {
   readonly metrics = new Metrics()
   /** In development, in the writer. */
   readonly devConsole: DevConsole | undefined
+  /** Logs a connection at the nodes' port that is no node's. */
+  readonly onLinkRefused: LinkRefusalLog['note']
   #phase: Phase = { kind: 'starting' }
   readonly #refusals: RefusalLog
   readonly #origins: OriginLog
@@ -46,6 +49,7 @@ export class Process {
     this.say = say
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
     this.#origins = new OriginLog(logger, this.world.monotonicMs)
+    this.onLinkRefused = new LinkRefusalLog(logger, this.world.monotonicMs).note
     this.devConsole = config.isDevelopment && !isFront ? new DevConsole(this.world.nowMs, say) : undefined
     observeProcess(this.metrics)
     if (isFront) this.metrics.leaveOutWriters()

@@ -13,11 +13,18 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { OpenedLog } from '../open-log.ts'
 import type { WritingProcess } from '../process/process.ts'
 
+/** Where checkpoints are recorded outside the store. */
+export interface Recording {
+  /** See `LogAppenderDeps`. */
+  readonly record?: (head: LogHead) => Promise<void>
+  /** Resolves when the ledger says that the head is shown: a front that can't ask the writer goes by that. */
+  readonly show?: (head: LogHead) => Promise<void>
+}
+
 export interface AppenderDeps {
   /** They hear of each checkpoint before it is published. */
   readonly fronts: FrontLinks
-  /** See `LogAppenderDeps`. */
-  readonly record: ((head: LogHead) => Promise<void>) | undefined
+  readonly recording: Recording
   readonly witnesses: WitnessRounds | undefined
 }
 
@@ -26,7 +33,7 @@ export async function startAppender(
   context: WritingProcess,
   system: ActorSystem,
   { store, keys, published }: OpenedLog,
-  { fronts, record, witnesses }: AppenderDeps,
+  { fronts, recording: { record, show }, witnesses }: AppenderDeps,
 ): Promise<Ref<LogAppenderMessage>> {
   const { fatal, metrics, logger, devConsole } = context
   const appenderKind = logAppenderKind({
@@ -36,7 +43,10 @@ export async function startAppender(
     publishedSize: () => published.size,
     ...(record && { record }),
     ...(witnesses && { witnesses }),
-    announce: head => fronts.announce(head),
+    async announce(head) {
+      await fronts.announce(head)
+      await show?.(head)
+    },
     publish: head => {
       published.publish(head)
       metrics.batches.inc()
@@ -47,13 +57,8 @@ export async function startAppender(
     fatal,
   })
   const logAppender = system.define(appenderKind)('log')
-  let lastCosigned = Promise.resolve()
   witnesses?.listen({
-    onCosigned: head => {
-      lastCosigned = lastCosigned
-        .then(() => fronts.announce(head))
-        .then(() => void logAppender.tellControl({ kind: 'cosigned', head }))
-    },
+    onCosigned: head => logAppender.tellControl({ kind: 'cosigned', head }),
     onQuorumLost: () => logAppender.tellControl({ kind: 'quorum-lost' }),
   })
   // The appender checks the log's whole right edge before it answers with the size.

@@ -4,7 +4,6 @@
  */
 
 import { FrontLinks } from '../../fronts/front-links.ts'
-import type { LogHead } from '../../log/checkpoint.ts'
 import { observeFrontLinks } from '../../operations/figures.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { Register } from '../../transport/grpc.ts'
@@ -13,7 +12,7 @@ import type { OpenedLog } from '../open-log.ts'
 import type { WritingProcess } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { startWitnessing } from '../witnessing.ts'
-import { registrationOf, startAppender } from './appender.ts'
+import { type Recording, registrationOf, startAppender } from './appender.ts'
 import { type StartedApplication, startApplication } from './application.ts'
 
 export interface Writer {
@@ -29,8 +28,7 @@ export interface Writer {
 export interface WriterDeps {
   readonly publicUrl: () => string
   readonly newcomers: Newcomers
-  /** Resolves when a checkpoint is recorded outside the store; see `LogAppenderDeps`. */
-  readonly record: ((head: LogHead) => Promise<void>) | undefined
+  readonly recording: Recording
 }
 
 /** Starts every part that changes the store: this process is then the writer. */
@@ -38,12 +36,12 @@ export async function startWriter(
   context: WritingProcess,
   system: ActorSystem,
   log: OpenedLog,
-  { publicUrl, newcomers, record }: WriterDeps,
+  { publicUrl, newcomers, recording }: WriterDeps,
 ): Promise<Writer> {
   const fronts = new FrontLinks(log.published, context.world)
   observeFrontLinks(context.metrics, () => fronts.figures())
-  const witnesses = await startWitnessing(context, log, record)
-  const appender = await startAppender(context, system, log, { fronts, record, witnesses })
+  const witnesses = await startWitnessing(context, log, fronts, recording.record)
+  const appender = await startAppender(context, system, log, { fronts, recording, witnesses })
   const register = registrationOf(context, log, appender)
   const application = await startApplication(context, log, system, { publicUrl, register, newcomers })
   await log.guard.confirm()

@@ -70,6 +70,8 @@ export interface StoreOptions {
    * `open` throws.
    */
   readonly onLost?: () => void
+  /** Hears that `open` waits for a process of another container to leave the folder. */
+  readonly onWait?: (sentence: string) => void
   /** For tests. */
   readonly rehearse?: Rehearse
 }
@@ -134,7 +136,7 @@ export class LmdbStore implements SharedStore {
     if (options.onLost === undefined) assertSynced(folder)
     if (!mayHaveLostWrites(folder))
       assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
-    const lock = lockFolder(folder)
+    const lock = lockFolder(folder, options.onWait)
     // Only now: no other process can make it anew.
     if (options.onLost !== undefined && mayHaveLostWrites(folder)) {
       rmSync(join(folder, 'store'), { recursive: true })

@@ -24,14 +24,14 @@ export function readChanges(
 
 /**
  * Deletes a portion of the changes from `from` on that are older than `keptMs`, but neither the newest of these nor any
- * behind `applied`: where a snapshot stands and where a follower waits there is always a change. Returns where the next portion
+ * behind `until`: where a snapshot stands and where a follower waits there is always a change. Returns where the next portion
  * begins, or undefined when nothing more is due.
  */
 export async function deleteOldChanges(
   connection: Connection,
-  { from, applied, keptMs }: { from: number; applied: number; keptMs: number },
+  { from, until, keptMs }: { from: number; until: number; keptMs: number },
 ): Promise<number | undefined> {
-  const [row] = await connection.run<{ newestOld: number | null }>(DELETE_OLD, [from, applied, keptMs])
+  const [row] = await connection.run<{ newestOld: number | null }>(DELETE_OLD, [from, until, keptMs])
   const newestOld = row?.newestOld ?? from
   return newestOld > from ? newestOld : undefined
 }

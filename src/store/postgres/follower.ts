@@ -9,6 +9,7 @@ import { backOffMs } from '../../back-off.ts'
 import { SignalError } from '../../errors.ts'
 import { type LedgerChange, type Position, readChanges } from './changes.ts'
 import type { Connection, ConnectionDeps } from './connection.ts'
+import type { Hold } from './holds.ts'
 import { BACK_OFF, Reconnecting } from './reconnecting.ts'
 import { readWriterAnd, type WriterState } from './writer-row.ts'
 
@@ -17,7 +18,7 @@ export interface Following {
   readonly after: Position
   /** Takes the next changes, in order; no more come before it is done. Its failure ends the follower. */
   readonly onChanges: (changes: readonly LedgerChange[]) => void | Promise<void>
-  /** Hears the writer's state with each poll. */
+  /** Hears the writer's state with each poll, before `onCurrent` of that. */
   readonly onWriter?: (writer: WriterState) => void
   /** `currentAtMs` is later than before. */
   readonly onCurrent?: () => void
@@ -31,6 +32,8 @@ export interface FollowerDeps {
   readonly connection: Omit<ConnectionDeps, 'onNotified'>
   readonly random: () => number
   readonly monotonicMs: () => number
+  /** Keeps the changes that the follower lacks until it has caught up for the first time. */
+  readonly hold: Hold
 }
 
 /** `startAnew`: the ledger has another past, or no longer what the follower lacks; it needs a snapshot. */
@@ -124,8 +127,10 @@ export class Follower {
       const connection = await this.#reconnecting.get()
       if (this.#deps.monotonicMs() >= this.#pollAtMs) {
         const gap = await this.#poll(connection)
-        if (gap !== undefined) return { kind: 'gap', reason: gap }
+        if (gap !== undefined) return await this.#gap(connection, gap)
       }
+      if (this.#currentAtMs !== undefined) await this.#deps.hold.release(connection)
+      else await this.#deps.hold.renew(connection, this.#position.number)
       if (this.#newest <= this.#position.number) return { kind: 'nothing' }
       return await this.#readPortion(connection)
     } catch (error) {
@@ -148,8 +153,8 @@ export class Follower {
     if (number > 0 && epochAtNumber !== epoch) return `change ${number} of the ledger is another one`
     this.#newest = writer.last
     this.#polled = { atMs: askedAtMs, last: writer.last }
-    this.#noteCurrent()
     this.#following.onWriter?.(writer)
+    this.#noteCurrent()
     return undefined
   }
 
@@ -161,12 +166,17 @@ export class Follower {
     this.#heardAtMs = askedAtMs
     for (const [at, change] of changes.entries()) {
       if (change.number !== number + 1 + at)
-        return { kind: 'gap', reason: `change ${number + 1 + at} is missing` }
+        return await this.#gap(connection, `change ${number + 1 + at} is missing`)
     }
     if (changes.length > 0) return { kind: 'changes', changes }
     // The next poll says why.
     this.#newest = number
     return { kind: 'nothing' }
+  }
+
+  async #gap(connection: Connection, reason: string): Promise<Read> {
+    await this.#deps.hold.release(connection)
+    return { kind: 'gap', reason }
   }
 
   async #take(changes: readonly LedgerChange[]): Promise<void> {

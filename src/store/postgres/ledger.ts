@@ -10,6 +10,7 @@ import type { ConnectionDeps } from './connection.ts'
 import { LeaseLost } from './failure.ts'
 import { Filling } from './filling.ts'
 import { Follower, type Following } from './follower.ts'
+import { Hold } from './holds.ts'
 import { Reconnecting } from './reconnecting.ts'
 import { openSchema } from './schema.ts'
 import { type OnRows, readSnapshot } from './snapshot.ts'
@@ -45,6 +46,8 @@ export class PostgresLedger {
   readonly #connection: ConnectionDeps
   readonly #control: Reconnecting
   readonly #followers = new Set<Follower>()
+  /** A snapshot's hold until its follower takes it over, by the number of the snapshot's change. */
+  readonly #holds = new Map<number, Hold>()
   /** The one that was acquired last. */
   #lease: WriteLease | undefined
 
@@ -108,7 +111,10 @@ export class PostgresLedger {
   /** Begins at once, and goes on through failures until it is closed or has to start anew. */
   follow(following: Following): Follower {
     const { monotonicMs, random } = this.#deps
-    const follower = new Follower({ connection: this.#connection, monotonicMs, random }, following)
+    const { number } = following.after
+    const hold = this.#holds.get(number) ?? this.#newHold()
+    this.#holds.delete(number)
+    const follower = new Follower({ connection: this.#connection, monotonicMs, random, hold }, following)
     this.#followers.add(follower)
     const forget = () => void this.#followers.delete(follower)
     follower.ended.then(forget, forget)
@@ -116,11 +122,20 @@ export class PostgresLedger {
   }
 
   /**
-   * All rows, in portions, and the change that they are of, from which the caller follows. Throws `STORE_UNAVAILABLE`: only a
-   * part of them came.
+   * All rows, in portions, and the change that they are of, from which the caller follows. Later changes are kept for it
+   * while it makes progress. Throws `STORE_UNAVAILABLE`: only a part of them came.
    */
-  snapshot(onRows: OnRows): Promise<Position> {
-    return readSnapshot(this.#connection, onRows)
+  async snapshot(onRows: OnRows): Promise<Position> {
+    const hold = this.#newHold()
+    // Committed before the rows are read: a deletion that did not see the hold removes older changes alone.
+    await hold.begin(await this.#control.get())
+    const position = await readSnapshot(this.#connection, async rows => {
+      await this.#renew(hold)
+      await onRows(rows)
+    })
+    await this.#renew(hold)
+    this.#holds.set(position.number, hold)
+    return position
   }
 
   /** Undefined where the ledger is not empty. Throws `LeaseLost`, `STORE_UNAVAILABLE`. */
@@ -135,6 +150,19 @@ export class PostgresLedger {
   async leave({ epoch, last }: Pick<WriteLease, 'epoch' | 'last'>): Promise<void> {
     const isLeft = await leaveLedger(await this.#control.get(), epoch, last)
     if (!isLeft) throw new LeaseLost('another node has acquired one', 'not written')
+  }
+
+  #newHold(): Hold {
+    return new Hold(this.#deps.node.name, this.#deps.monotonicMs)
+  }
+
+  /** The rows come by another connection, so a failure is no reason to begin anew: the next portion renews it. */
+  async #renew(hold: Hold): Promise<void> {
+    try {
+      await hold.renew(await this.#control.get())
+    } catch (error) {
+      this.#deps.onFailure(error)
+    }
   }
 
   /** A lease that was not released runs out by itself. */

@@ -12,6 +12,7 @@ import { deleteOldChanges, readChanges } from './changes.ts'
 import { CollectedRows } from './collected-rows.ts'
 import type { Connection, ConnectionDeps, Statement } from './connection.ts'
 import { LeaseLost } from './failure.ts'
+import { readHeld } from './holds.ts'
 import { Reconnecting } from './reconnecting.ts'
 import { keysOf, portionsOf, valuesOf } from './row-portions.ts'
 import { decodeRows } from './written-rows.ts'
@@ -36,6 +37,7 @@ export class RowsBehind {
   #applied: number | undefined
   /** Changes before it are deleted. */
   #oldest = 0
+  #heldBack = 0
   #turn: Promise<unknown> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -55,6 +57,11 @@ export class RowsBehind {
   /** Rows in memory that wait to be written. */
   get waiting(): number {
     return this.#collected.count
+  }
+
+  /** Changes that a node which is being filled, or catches up, keeps from being deleted when they are old. */
+  get heldBack(): number {
+    return this.#heldBack
   }
 
   /** Takes the rows of the next change, which is in the ledger. Their bytes must not change. */
@@ -125,10 +132,14 @@ export class RowsBehind {
   }
 
   async #deleteOld(connection: Connection): Promise<void> {
+    const applied = this.#appliedNow
+    // A hold that begins later is for rows of this change or a later one.
+    const until = Math.min(applied, (await readHeld(connection)) ?? applied)
+    this.#heldBack = applied - until
     for (let portions = 0; portions < PORTIONS_MAX; portions++) {
       const next = await deleteOldChanges(connection, {
         from: this.#oldest,
-        applied: this.#appliedNow,
+        until,
         keptMs: this.#deps.keptMs,
       })
       if (next === undefined) return

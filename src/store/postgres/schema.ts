@@ -5,6 +5,7 @@
  * - `writer`, one row: who may append, and the log's head. `connection` counts the lease's connections; a
  *   statement of an earlier one is refused, so it can't come late. `state`: see `LedgerState`.
  * - `changes`: the order of changes. `epoch` names the lease that appended the change.
+ * - `holds`: changes behind `after` are kept for `node` until `ends`, however old they are.
  * - `rows`: the state after the changes up to `applied.number`. `applied.epoch` is the lease that writes them.
  */
 
@@ -69,6 +70,13 @@ const TABLES = `
     epoch bigint not null,
     at timestamptz not null default clock_timestamp(),
     body bytea not null
+  );
+
+  create table callsign.holds (
+    id uuid primary key,
+    node text not null,
+    after bigint not null,
+    ends timestamptz not null
   );
 
   create table callsign.rows (

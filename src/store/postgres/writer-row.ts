@@ -31,6 +31,8 @@ export interface WriterState {
   readonly last: number
   /** Undefined where no lease lasts. */
   readonly holder: NodeIdentity | undefined
+  /** The log's head that is shown, or is about to be. */
+  readonly head: Buffer | undefined
 }
 
 /** The row as a new lease finds it. */
@@ -55,6 +57,7 @@ interface WriterRow {
   readonly node: string
   readonly address: string
   readonly version: string
+  readonly head: Buffer | null
 }
 
 interface HeadRow {
@@ -140,8 +143,9 @@ export async function readWriterAnd(
 function writerOf(row: WriterRow | undefined): WriterState {
   if (row === undefined)
     throw new SignalError('STORE_UNAVAILABLE', 'the table callsign.writer has lost its row')
-  const { state, epoch, last, isHeld, node, address, version } = row
-  return { state, epoch, last, holder: isHeld ? { name: node, address, version } : undefined }
+  const { state, epoch, last, isHeld, node, address, version, head } = row
+  const holder = isHeld ? { name: node, address, version } : undefined
+  return { state, epoch, last, holder, head: head ?? undefined }
 }
 
 /**
@@ -195,7 +199,7 @@ const LEAVE: Statement = {
     returning true`,
 }
 
-const STATE = `state, writer.epoch, ${LAST} as last, lease_ends > clock_timestamp() as "isHeld", node, address, version`
+const STATE = `state, writer.epoch, ${LAST} as last, lease_ends > clock_timestamp() as "isHeld", node, address, version, head`
 
 const READ_WRITER: Statement = { name: 'writer', text: `select ${STATE} from callsign.writer` }
 

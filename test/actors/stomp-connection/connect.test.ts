@@ -370,6 +370,36 @@ t.test('H-10: a stopping server says so, and when to come back, which differs', 
   t.equal(actors.connections.count, 0)
 })
 
+t.test(
+  'a connection that is to move comes back at once, when the server has done what it asked for',
+  async t => {
+    const actors = openTestActors(t)
+    const peer = await actors.connect(newPerson())
+    peer.write('SUBSCRIBE\nid:a\ndestination:/user/queue/calls\nreceipt:r\n\n\0')
+    actors.world.run()
+    connectionOf(actors, peer).tellControl({ kind: 'moved' })
+    await actors.settle()
+    const [receipt, error] = peer.take()
+    t.equal(headerOf(receipt, 'receipt-id'), 'r')
+    t.same(
+      ['reason', 'retry', 'retry-after', 'code'].map(name => headerOf(error, name)),
+      ['moved', 'after', '0', '503'],
+    )
+    t.same([peer.closeCode, actors.ended, actors.faults], [1012, ['moved'], []])
+  },
+)
+
+t.test('one that follows a call, or has not signed in yet, does not move', async t => {
+  const actors = openTestActors(t)
+  const following = await actors.connect(newPerson())
+  following.write('SUBSCRIBE\nid:a\ndestination:/topic/dev.a\n\n\0')
+  const coming = actors.open()
+  await actors.settle()
+  for (const peer of [following, coming]) connectionOf(actors, peer).tellControl({ kind: 'moved' })
+  await actors.settle()
+  t.same([following.isClosed, coming.isClosed, actors.ended], [false, false, []])
+})
+
 t.test('a connection that opens while the server stops hears so at once, in the same words', async t => {
   const actors = openTestActors(t, { deps: { isDraining: () => true } })
   const peer = actors.open()

@@ -6,11 +6,12 @@ import t from 'tap'
 import { SignalError } from '../../../src/errors.ts'
 import { frameHead } from '../../../src/fronts/link/frames.ts'
 import { LINK_FORM } from '../../../src/fronts/link/link.ts'
+import { FrameMac } from '../../../src/fronts/link/link-proof.ts'
 import type { Ref, Reply } from '../../../src/runtime/actor.ts'
 import { Broadcast } from '../../../src/stomp/broadcast.ts'
 import { kindOf } from '../../support/actors.ts'
 import { Deferred } from '../../support/deferred.ts'
-import { ends, linkedNodes, type Node, nodeAt } from '../../support/linked-nodes.ts'
+import { ends, LinkedNodes, linkedNodes, type Node, nodeAt } from '../../support/linked-nodes.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
 type Message = Readonly<Record<string, unknown>>
@@ -84,6 +85,53 @@ t.test('messages that are told as the beat is due arrive all the same', async t 
   }
   t.same(heard.toSorted(), ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'b 3'])
   t.same([nodes.front.lost, nodes.writer.lost], [[], []])
+})
+
+t.test('between nodes a frame that was changed, left out, repeated or moved ends the link', async t => {
+  const [key, ofWriter] = [randomBytes(32), randomBytes(32)]
+  const changed = (octets: Buffer, at: number) => {
+    const copy = Buffer.from(octets)
+    copy[at]! ^= 1
+    return copy
+  }
+  const ways: Record<string, (one: Buffer, two: Buffer, three: Buffer) => Buffer[]> = {
+    'as they were sent': (...frames) => frames,
+    changed: (one, two, three) => [one, changed(two, two.length - 1), three],
+    'a MAC that is changed': (one, two, three) => [one, changed(two, 10), three],
+    'left out': (_one, two, three) => [two, three],
+    repeated: (one, two, three) => [one, one, two, three],
+    moved: (one, two, three) => [one, three, two],
+  }
+  for (const [name, way] of Object.entries(ways)) {
+    const [one, other] = ends()
+    const [sent, received] = [new FrameMac(key), new FrameMac(ofWriter)]
+    const front = nodeAt(one, 'front', { macs: { sent, received } })
+    const writer = nodeAt(other, 'writer', {
+      macs: { sent: new FrameMac(ofWriter), received: new FrameMac(key) },
+    })
+    const heard = listen(writer)
+    const nodes = new LinkedNodes(front, writer)
+    await nodes.settle()
+    const { push } = other
+    const frames: Buffer[] = []
+    other.push = (octets: Buffer) => frames.push(octets) > 0
+    for (const n of [1, 2, 3]) {
+      probeOf(front, 'a').tell({ kind: 'm', n })
+      await nodes.settle()
+    }
+    push.call(other, Buffer.concat(way(frames[0]!, frames[1]!, frames[2]!)))
+    await nodes.settle()
+    const isWhole = name === 'as they were sent'
+    t.same(
+      [heard.length === 3, writer.lost.map(({ by }) => by)],
+      [isWhole, isWhole ? [] : ['malformed']],
+      name,
+    )
+    t.notOk(
+      heard.some((each, at) => each !== `a ${at + 1}`),
+      'in order',
+    )
+  }
 })
 
 t.test('an ask comes back with the answer, or with the whole refusal', async t => {

@@ -59,7 +59,7 @@ async function openNode(t: Test) {
   const environment = { ...keys, CALLSIGN_SECRET: secret, CALLSIGN_DATA_DIR: t.testdir() }
   const config = readConfig(environment, { dev: true })
   const context = new Process(config, pino({ level: 'silent' }), () => undefined)
-  const { database, vrf } = await openLog(context, undefined)
+  const { database, vrf, store } = await openLog(context, undefined)
   t.teardown(async () => {
     await vrf.close()
     await database.close()
@@ -71,7 +71,9 @@ async function openNode(t: Test) {
   const system = actorSystem(context)
   const deps = { context, system, database, addresses, onPoll: () => undefined }
   const desks = new TestDesks(context)
-  return { context, system, started, desks, fronts: new NodeFronts(deps, started.start) }
+  const fronts = new NodeFronts(deps, started.start)
+  fronts.onRecorded(store.head()!.checkpoint)
+  return { context, system, started, desks, fronts }
 }
 
 const asDesks = (desks: TestDesks) => desks as unknown as FrontDesks
