@@ -1,4 +1,4 @@
-/** The drill's command line, what it does with commands, and its bookkeeping of messages. The drills: test/flows/nodes-drill.long.test.ts. */
+/** The drill's command line, what it does with commands, and its bookkeeping of messages. The drills: test/flows/nodes-drill and nodes-drill-network. */
 
 import t from 'tap'
 import { InboxLedger } from '../../scripts/drill/inbox-ledger.ts'
