@@ -103,7 +103,10 @@ export class Load {
 
   async #keepCalling(one: DrillPhone, other: DrillPhone): Promise<void> {
     for (let turn = 0; this.#isOn && !this.#stop.aborted; turn++) {
-      await this.#attempt(() => (turn % 2 === 0 ? this.#call(one, other) : this.#call(other, one)))
+      const isOver = await this.#attempt(() =>
+        turn % 2 === 0 ? this.#call(one, other) : this.#call(other, one),
+      )
+      if (!isOver) await this.#attempt(() => this.#hangUp([one, other]))
     }
   }
 
@@ -158,6 +161,12 @@ export class Load {
     }
   }
 
+  /** Else a call that failed would fail each later one. */
+  async #hangUp(pair: readonly DrillPhone[]): Promise<void> {
+    for (const phone of pair) await phone.hangUp()
+    for (const call of this.calls) if (pair.includes(call.caller)) call.isEnded = true
+  }
+
   #promise(phone: DrillPhone, message: string, sealed?: string): void {
     phone.inbox.promise(message)
     if (sealed !== undefined) this.#sealed.set(message, sealed)
@@ -168,15 +177,18 @@ export class Load {
     await Promise.race([phone.inbox.arrival(message), sleep(ARRIVAL_MS_MAX, undefined, { ref: false })])
   }
 
-  async #attempt(act: () => Promise<void>): Promise<void> {
+  /** Whether it was done. */
+  async #attempt(act: () => Promise<void>): Promise<boolean> {
     try {
       await act()
+      return true
     } catch (error) {
       const isRate = error instanceof CallsignError && error.status === 429
       if (!isRate && !hasCode(error, 'NO_ANSWER') && this.faults.length < FAULTS_MAX) {
         this.faults.push(messageOf(error))
       }
       await sleep(isRate ? RATE_PAUSE_MS : REFUSED_PAUSE_MS)
+      return false
     }
   }
 
