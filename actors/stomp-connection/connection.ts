@@ -27,6 +27,7 @@ import { onAbort, onBegin, onCommit } from './begin-commit-abort.ts'
 import { onConnect } from './connect.ts'
 import type { StompConnectionDeps } from './deps.ts'
 import { onDisconnect } from './disconnect.ts'
+import { EffectOrder } from './effect-order.ts'
 import { end, endInOrder, letGo, refuse } from './ending.ts'
 import { askedBy } from './headers.ts'
 import { Peer, type PeerOwner } from './peer.ts'
@@ -147,8 +148,12 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   #onOpen(connection: Connection, unread: Unread): void {
     this.#unread = unread
     const peer = new Peer(connection, this, this.#deps.monotonicMs)
-    this.#state = new ConnectionState(this.#deps, this.#heads, this.#context, peer)
-    if (this.#deps.isDraining()) return this.#onDismissed(this.#state, 'draining')
+    const order = new EffectOrder(this.#deps, this.#context, peer, (failure, receiptId) =>
+      endInOrder(state, failure, receiptId),
+    )
+    const state = new ConnectionState(this.#deps, this.#heads, this.#context, peer, order)
+    this.#state = state
+    if (this.#deps.isDraining()) return this.#onDismissed(state, 'draining')
     this.#startTimer('connect', CONNECT_MS_MAX)
   }
 

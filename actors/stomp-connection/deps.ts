@@ -12,7 +12,7 @@ import type { DevTopicMessage, PresenceMessage, TopicSubscriber } from '../messa
 /** The inbox of a connection's device. */
 export type ConnectionInbox = Pick<
   DeviceInbox,
-  'head' | 'after' | 'isSettling' | 'settleSoon' | 'settleNow' | 'change' | 'markDelivered'
+  'head' | 'after' | 'isSettling' | 'settleSoon' | 'settleNow' | 'failedSettles' | 'change' | 'markDelivered'
 >
 
 /** The owner of a credential. */

@@ -18,21 +18,25 @@ export class EffectOrder {
   readonly #deps: Pick<StompConnectionDeps, 'inbox' | 'onFault'>
   readonly #context: Context<StompConnectionMessage>
   readonly #peer: Peer
+  /** Ends the connection: the frame of this RECEIPT can't have it. */
+  readonly #onNotSettled: (failure: SignalError, receiptId: string) => void
   /** Works without an outcome yet. */
   #underWay = 0
   /** Set while an effect runs: its turn has come. */
   #isReleasing = false
-  /** Set while an acknowledgement may be on its way to the store that no RECEIPT waits for. */
-  #isSettlingSoon = false
+  /** Set while no RECEIPT waits for an acknowledgement that was given since: how many had failed before it. */
+  #failedBefore: number | undefined
 
   constructor(
     deps: Pick<StompConnectionDeps, 'inbox' | 'onFault'>,
     context: Context<StompConnectionMessage>,
     peer: Peer,
+    onNotSettled: (failure: SignalError, receiptId: string) => void,
   ) {
     this.#deps = deps
     this.#context = context
     this.#peer = peer
+    this.#onNotSettled = onNotSettled
   }
 
   /** Calls `done` once the work has ended and all earlier work of the connection is done. */
@@ -65,18 +69,26 @@ export class EffectOrder {
     else this.after(NO_WORK, () => this.#peer.receipt(receiptId))
   }
 
-  /** Settles offsets whose acknowledgement asked for no RECEIPT. An offset that the store fails to settle comes again. */
+  /**
+   * Settles offsets whose acknowledgement asked for no RECEIPT. An offset that the store fails to settle comes again, and
+   * no later frame has a RECEIPT then.
+   */
   settleSoon({ userId, deviceId }: ConnectedDevice, offsets: readonly number[]): void {
     if (offsets.length === 0) return
-    this.#deps.inbox.settleSoon(userId, deviceId, offsets)
-    this.#isSettlingSoon = true
+    const { inbox } = this.#deps
+    this.#failedBefore ??= inbox.failedSettles
+    inbox.settleSoon(userId, deviceId, offsets)
   }
 
   /** Has a RECEIPT wait for earlier acknowledgements too. */
   settleBefore(receiptId: string | undefined): void {
-    if (receiptId === undefined || !this.#isSettlingSoon) return
-    this.#isSettlingSoon = false
-    this.after(this.#deps.inbox.settleNow(), () => undefined)
+    const failedBefore = this.#failedBefore
+    if (receiptId === undefined || failedBefore === undefined) return
+    this.#failedBefore = undefined
+    const { inbox } = this.#deps
+    this.after(inbox.settleNow(), failure => {
+      if (inbox.failedSettles > failedBefore) this.#onNotSettled(failure ?? NOT_SETTLED, receiptId)
+    })
   }
 
   /** Returns an error that the peer may see; reports a fault of ours to the log instead. */
@@ -92,3 +104,4 @@ export class EffectOrder {
 }
 
 const NO_WORK = Promise.resolve()
+const NOT_SETTLED = new SignalError('STORE_UNAVAILABLE', 'an earlier acknowledgement could not be stored')

@@ -7,7 +7,7 @@ import type { Context } from '../../src/runtime/actor.ts'
 import type { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { StompConnectionMessage } from '../messages.ts'
 import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
-import { EffectOrder } from './effect-order.ts'
+import type { EffectOrder } from './effect-order.ts'
 import type { InboxDelivery } from './inbox-delivery.ts'
 import type { Peer } from './peer.ts'
 import type { LiveSubscription, QueueSubscription } from './subscription.ts'
@@ -37,12 +37,13 @@ export class ConnectionState {
     heads: SubscriptionHeads,
     context: Context<StompConnectionMessage>,
     peer: Peer,
+    order: EffectOrder,
   ) {
     this.deps = deps
     this.heads = heads
     this.context = context
     this.peer = peer
-    this.order = new EffectOrder(deps, context, peer)
+    this.order = order
   }
 
   /** The signed-in device. Valid after CONNECT. */

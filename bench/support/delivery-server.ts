@@ -141,6 +141,7 @@ class House {
           device.waiting = device.waiting.filter(({ offset }) => !settled.includes(offset))
         },
         settleNow: async () => undefined,
+        failedSettles: 0,
         change: () => fatal('nothing is sent'),
         markDelivered: async () => undefined,
       },

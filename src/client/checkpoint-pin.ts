@@ -1,11 +1,17 @@
 /**
- * The highest checkpoint a client has seen. Comparing each new one with it reveals a rewritten history, a rollback or a
- * second view of the log.
+ * The highest checkpoint a client has seen. Comparing each new one with it reveals a rewritten history or a second view of
+ * the log.
  *
- * A checkpoint that could not be compared, because tiles were refused or wrong, is kept beside it as pending evidence. It
- * is compared with every later one: once the log has grown past it, the tiles of its own tree decide.
+ * Caches stand between log and client, so only two signed notes that contradict each other accuse the log:
+ *
+ * - one size with two roots, or tiles that lead to the newer root and contradict the older one: evidence
+ * - tiles that are missing or lead to no signed root prove nothing. The checkpoint is kept as *pending* and compared with every
+ *   later one: once the log has grown past it, the tiles of its own tree decide
+ * - an answer with a beginning of the highest tree is *stale*
+ *
+ * Nothing of a pending or stale answer is used. Where that lasts longer than `maxAgeMs`, it is refused.
  */
-import { SignalError } from '../errors.ts'
+import { messageOf, SignalError } from '../errors.ts'
 import type { LogKeys } from './log-keys.ts'
 import {
   compareCheckpoints,
@@ -13,13 +19,16 @@ import {
   treeHeadOf,
   verifyCheckpoint,
 } from './signed-checkpoint.ts'
-import { consistencyFromTiles, type FetchTile } from './tile-consistency.ts'
-import type { Refusal } from './verdict.ts'
+import { consistencyFromTiles, type FetchTile, type TileConsistency } from './tile-consistency.ts'
+import type { Refusal, Unanswered } from './verdict.ts'
+import type { Freshness } from './witnesses.ts'
 
 /** A log's stored state. */
 export interface KeptCheckpoint extends SignedCheckpoint {
   /** Notes that the log signed and that could not be compared yet. */
   readonly pending?: readonly string[]
+  /** Set while checkpoints are pending, or the log's answers stale: the time of the first, POSIX milliseconds. */
+  readonly openSinceMs?: number
 }
 
 /**
@@ -48,15 +57,18 @@ export class MemoryStore implements CheckpointStore {
 export class CheckpointPin {
   readonly #keys: LogKeys
   readonly #store: CheckpointStore
-  readonly #fetchTile: FetchTile
+  readonly #sources: readonly FetchTile[]
   /** The one that was last found good: its signature takes longer than the rest of a lookup. */
   #verified: SignedCheckpoint | undefined
+  /** The two notes that were last found consistent: each result of an answer carries the same one. */
+  #consistent = ''
   #lastTurn: Promise<unknown> = Promise.resolve()
 
-  constructor(keys: LogKeys, store: CheckpointStore, fetchTile: FetchTile) {
+  /** Asks the sources in turn until the tiles of one decide. */
+  constructor(keys: LogKeys, store: CheckpointStore, sources: readonly FetchTile[]) {
     this.#keys = keys
     this.#store = store
-    this.#fetchTile = fetchTile
+    this.#sources = sources
   }
 
   /**
@@ -68,96 +80,112 @@ export class CheckpointPin {
   }
 
   /**
-   * Takes a checkpoint that the log signed once it fits the highest one, and keeps it when it is larger. `floorSize`
-   * is the highest size when the request left: an answer may be overtaken by a later one, but a tree below the floor
-   * is a `rollback`. Rejects with whatever `fetchTile` and the store reject with; the pin is then where it was, and the
-   * checkpoint is pending.
+   * Takes a checkpoint that the log signed once it fits the highest one, and keeps it when it is larger. `floorSize` is
+   * given for an answer of the log: the highest size when the request left. A later answer may overtake it, but a tree below
+   * the floor is stale. Rejects with whatever the store rejects with.
    */
-  accept(seen: SignedCheckpoint, floorSize: number): Promise<{ readonly kind: 'accepted' } | Refusal> {
-    const turn = this.#lastTurn.then(() => this.#accept(seen, floorSize))
+  accept(seen: SignedCheckpoint, freshness: Freshness, floorSize?: number): Promise<Acceptance> {
+    const turn = this.#lastTurn.then(() => this.#accept(seen, freshness, floorSize))
     this.#lastTurn = turn.catch(() => {})
     return turn
   }
 
-  async #accept(seen: SignedCheckpoint, floorSize: number): Promise<{ kind: 'accepted' } | Refusal> {
+  async #accept(
+    seen: SignedCheckpoint,
+    freshness: Freshness,
+    floorSize: number | undefined,
+  ): Promise<Acceptance> {
     const pin = await this.#read()
     if (pin === undefined) {
       await this.#store.put(seen)
       return ACCEPTED
     }
     const { highest, pending } = pin
-    const comparison = compareCheckpoints(highest, seen)
-    if (comparison.kind === 'refused') return comparison
-    if (comparison.kind === 'smaller' && seen.treeSize < floorSize) return rollback(highest, seen)
-    const refusal = await this.#compare(pin, seen)
+    const found = await this.#compare(highest, seen)
+    if (found.kind === 'refused') return found
+    if (found.kind === 'unanswered') {
+      const notes = pending.includes(seen.note) ? pending : [...pending, seen.note]
+      return this.#leaveOpen({ ...pin, pending: notes }, found, freshness)
+    }
+    if (floorSize !== undefined && seen.treeSize < floorSize)
+      return this.#leaveOpen(pin, stale(highest, seen), freshness)
+    const newest = seen.treeSize > highest.treeSize ? seen : highest
+    const { refusal, left, open } = await this.#askAgain(pending, newest)
     if (refusal !== undefined) return refusal
-    const newest = comparison.kind === 'larger' ? seen : highest
-    const { caught, left } = await this.#askAgain(pending, newest)
-    if (caught !== undefined) return caught
-    if (newest !== highest || left.length < pending.length) await this.#keep(newest, left)
+    const next = { ...pin, highest: newest, pending: left }
+    if (open !== undefined) {
+      const outcome = await this.#leaveOpen(next, open, freshness)
+      return outcome.kind === 'refused' ? outcome : ACCEPTED
+    }
+    // Another person's note says nothing of how late the log's answers are.
+    const openSinceMs = floorSize === undefined ? pin.openSinceMs : undefined
+    if (newest !== highest || left.length < pending.length || openSinceMs !== pin.openSinceMs)
+      await this.#keep({ ...next, openSinceMs })
     return ACCEPTED
   }
 
-  /** The refusal of a checkpoint that does not fit the pin; it is pending unless tiles decided. */
-  async #compare({ highest, pending }: Pin, seen: SignedCheckpoint): Promise<Refusal | undefined> {
-    const keep = () => this.#keep(highest, [...pending.filter(note => note !== seen.note), seen.note])
-    try {
-      const outcome = await this.#decide(highest, seen)
-      if (outcome.kind === 'inconsistent' && !outcome.isProven) await keep()
-      return outcome.kind === 'consistent' ? undefined : outcome.refusal
-    } catch (error) {
-      await keep()
-      throw error
-    }
+  /** Keeps since when something is open: the answer, until that has lasted too long. */
+  async #leaveOpen(
+    pin: Pin,
+    open: Open,
+    { nowMs, maxAgeMs = OPEN_MS_MAX }: Freshness,
+  ): Promise<Unanswered | Refusal> {
+    // A clock that was ahead must not put the refusal off.
+    const openSinceMs = Math.min(pin.openSinceMs ?? nowMs, nowMs)
+    if (open.check === 'tiles' || openSinceMs !== pin.openSinceMs) await this.#keep({ ...pin, openSinceMs })
+    if (nowMs - openSinceMs <= maxAgeMs) return open
+    const detail = `${open.detail}, and no better answer has come for ${Math.round((nowMs - openSinceMs) / 1_000)} s`
+    return { kind: 'refused', check: open.check, detail }
   }
 
-  /** Compares pending checkpoints with the newest one. Unanswered ones stay. */
-  async #askAgain(
-    pending: readonly string[],
-    newest: SignedCheckpoint,
-  ): Promise<{ readonly caught?: Refusal; readonly left: readonly string[] }> {
+  /** Compares pending checkpoints with the newest one. Those that still could not be are left. */
+  async #askAgain(pending: readonly string[], newest: SignedCheckpoint): Promise<Answers> {
     const left: string[] = []
+    let open: Open | undefined
     for (const note of pending) {
       const verdict = verifyCheckpoint(this.#keys, note)
       // A note that the log did not sign is no evidence.
       if (verdict.kind === 'refused') continue
-      const outcome = await this.#decide(newest, verdict.checkpoint).catch(() => UNANSWERED)
-      if (outcome.kind === 'consistent') continue
-      if (outcome.kind === 'inconsistent' && outcome.isProven)
-        return { caught: outcome.refusal, left: pending }
+      const found = await this.#compare(newest, verdict.checkpoint)
+      if (found.kind === 'refused') return { refusal: found, left: pending }
+      if (found.kind === 'accepted') continue
+      open = found
       left.push(note)
     }
-    return { left }
+    return { left, open }
   }
 
   /** Whether one of two trees begins with the other. Only tiles that lead to the signed root prove that it does not. */
-  async #decide(known: SignedCheckpoint, seen: SignedCheckpoint): Promise<Decision> {
+  async #compare(known: SignedCheckpoint, seen: SignedCheckpoint): Promise<typeof ACCEPTED | Refusal | Open> {
     const comparison = compareCheckpoints(known, seen)
-    if (comparison.kind === 'refused') return { kind: 'inconsistent', isProven: true, refusal: comparison }
-    if (comparison.kind === 'same') return CONSISTENT
+    if (comparison.kind === 'refused') return comparison
+    if (comparison.kind === 'same' || this.#consistent === known.note + seen.note) return ACCEPTED
     const [older, newer] = comparison.kind === 'larger' ? [known, seen] : [seen, known]
-    let isAnyMissing = false
-    const fetchTile: FetchTile = async tile => {
-      const bytes = await this.#fetchTile(tile)
-      if (bytes.length === 0) isAnyMissing = true
-      return bytes
+    let unanswered = ''
+    for (const fetchTile of this.#sources) {
+      const found = await consistencyFromTiles(fetchTile, treeHeadOf(older), treeHeadOf(newer)).catch(lost)
+      if (found.kind === 'consistent') {
+        this.#consistent = known.note + seen.note
+        return ACCEPTED
+      }
+      const { check, detail } = found
+      if (check === 'consistency')
+        return { kind: 'refused', check, detail, evidence: [older.note, newer.note] }
+      unanswered ||= detail
     }
-    const found = await consistencyFromTiles(fetchTile, treeHeadOf(older), treeHeadOf(newer))
-    if (found.kind === 'consistent') return CONSISTENT
-    const { detail } = found
-    // A log that lacks tiles of a tree that it signed does not show that its history is one.
-    const check = isAnyMissing ? 'consistency' : found.check
-    const evidence = [older.note, newer.note] as const
-    const isProven = found.check === 'consistency'
-    return { kind: 'inconsistent', isProven, refusal: { kind: 'refused', check, detail, evidence } }
+    return { kind: 'unanswered', check: 'tiles', detail: unanswered }
   }
 
   async #read(): Promise<Pin | undefined> {
     const { name } = this.#keys.verifier
     const kept = (await this.#store.get(name)) ?? undefined
     if (kept === undefined) return undefined
-    const { pending } = kept
-    return { highest: this.#verify(kept), pending: Array.isArray(pending) ? pending : [] }
+    const { pending, openSinceMs } = kept
+    return {
+      highest: this.#verify(kept),
+      pending: Array.isArray(pending) ? pending : [],
+      openSinceMs: typeof openSinceMs === 'number' ? openSinceMs : undefined,
+    }
   }
 
   /** Anyone who can write to the app's storage could plant a checkpoint: only the signature counts. */
@@ -175,20 +203,32 @@ export class CheckpointPin {
     return verdict.checkpoint
   }
 
-  async #keep(highest: SignedCheckpoint, pending: readonly string[]): Promise<void> {
-    const kept = pending.slice(-PENDING_MAX)
-    await this.#store.put(kept.length === 0 ? highest : { ...highest, pending: kept })
+  async #keep({ highest, pending, openSinceMs }: Pin): Promise<void> {
+    const kept = pending.slice(0, PENDING_MAX)
+    await this.#store.put({
+      ...highest,
+      ...(kept.length > 0 && { pending: kept }),
+      ...(openSinceMs !== undefined && { openSinceMs }),
+    })
   }
 }
+
+export type Acceptance = { readonly kind: 'accepted' } | Refusal | Unanswered
 
 interface Pin {
   readonly highest: SignedCheckpoint
   readonly pending: readonly string[]
+  readonly openSinceMs: number | undefined
 }
 
-type Decision =
-  | { readonly kind: 'consistent' }
-  | { readonly kind: 'inconsistent'; readonly isProven: boolean; readonly refusal: Refusal }
+type Open = Unanswered & { readonly check: 'tiles' | 'stale' }
+
+interface Answers {
+  readonly refusal?: Refusal
+  readonly left: readonly string[]
+  /** Why the last of those that are left is. */
+  readonly open?: Open | undefined
+}
 
 function isSame(one: SignedCheckpoint, other: SignedCheckpoint): boolean {
   return (
@@ -199,13 +239,17 @@ function isSame(one: SignedCheckpoint, other: SignedCheckpoint): boolean {
   )
 }
 
-function rollback(highest: SignedCheckpoint, seen: SignedCheckpoint): Refusal {
-  const detail = `tree size ${seen.treeSize} is below ${highest.treeSize}, which was seen before`
-  return { kind: 'refused', check: 'rollback', detail, evidence: [highest.note, seen.note] }
+function stale(highest: SignedCheckpoint, seen: SignedCheckpoint): Open {
+  const detail = `tree size ${seen.treeSize} is the beginning of ${highest.treeSize}, which was seen before`
+  return { kind: 'unanswered', check: 'stale', detail }
+}
+
+/** A source without an answer. */
+function lost(error: unknown): TileConsistency & { readonly kind: 'inconsistent' } {
+  return { kind: 'inconsistent', check: 'tiles', detail: messageOf(error) }
 }
 
 const ACCEPTED = { kind: 'accepted' } as const
-const CONSISTENT = { kind: 'consistent' } as const
-const UNANSWERED = { kind: 'unanswered' } as const
-/** Only the log can sign one. When it signs more, the newest are kept: each is evidence enough. */
+/** Only the log can sign one. When it signs more, the first are kept: later ones can't push a contradiction out. */
 const PENDING_MAX = 16
+const OPEN_MS_MAX = 24 * 3_600_000

@@ -44,7 +44,6 @@ export {
   type LookupOutcome,
   type OwnDevice,
   type OwnKeysReport,
-  type Unanswered,
 } from './log-client.ts'
 export { type LogKeys, type PublishedKeys, type PublishedPolicy, parseLogKeys } from './log-keys.ts'
 export type { Fetch, FetchAnswer, FetchInit } from './log-requests.ts'
@@ -73,5 +72,5 @@ export {
   type TileConsistency,
   type TreeHead,
 } from './tile-consistency.ts'
-export type { Check, Refusal } from './verdict.ts'
+export type { Check, Refusal, Unanswered } from './verdict.ts'
 export { type Freshness, verifyWitnesses, type Witnessed } from './witnesses.ts'

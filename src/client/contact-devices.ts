@@ -13,10 +13,10 @@ import {
 import { equalHashes } from '../log/hash.ts'
 import type { ListedPerson } from './comparison.ts'
 import { compareOwnKeys } from './key-history.ts'
-import type { LogClient, LookupOutcome, OwnKeysReport, Unanswered } from './log-client.ts'
+import type { LogClient, LookupOutcome, OwnKeysReport } from './log-client.ts'
 import type { Uint64, VerifiedKey } from './lookup.ts'
 import { MissedLists, type NewestList, type ReadDeviceLists } from './missed-lists.ts'
-import { CheckFailed, during, type Refusal, settle } from './verdict.ts'
+import { CheckFailed, during, type Refusal, settle, type Unanswered } from './verdict.ts'
 
 /** A user as `GET user/publicKeys` and a friend request's answer name it. */
 export interface NamedUser {

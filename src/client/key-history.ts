@@ -30,7 +30,7 @@ export interface KeyHistoryEntry {
   readonly proof: string
 }
 
-/** Whose history was asked for. */
+/** The device with this history. */
 export interface HistoryClaim extends Identity {
   /** The hash that was asked for, base64 of 64 bytes. */
   readonly vrfHash: string

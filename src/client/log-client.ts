@@ -19,30 +19,28 @@ import { type LogKeys, type PublishedKeys, type PublishedPolicy, parseLogKeys } 
 import { type Fetch, LogRequests, NoAnswer } from './log-requests.ts'
 import { type LookupResult, type VerifiedKey, verifyLookup } from './lookup.ts'
 import { type SignedCheckpoint, type VerifiedCheckpoint, verifyCheckpoint } from './signed-checkpoint.ts'
-import type { Refusal } from './verdict.ts'
-import { verifyWitnesses } from './witnesses.ts'
+import type { FetchTile } from './tile-consistency.ts'
+import type { Refusal, Unanswered } from './verdict.ts'
+import { type Freshness, verifyWitnesses } from './witnesses.ts'
 
 export type LogClientOptions = (PublishedKeys | PublishedPolicy) & {
   /** The log's prefix, `https://kt.example.org`. Its server is trusted with nothing. */
   readonly url: string
+  /** The prefix of a copy of the log's tiles, asked where the log's own are missing or wrong. Trusted with nothing either. */
+  readonly mirror?: string
   /** Where the highest checkpoint is kept; unless given in memory, with a warning on the console. */
   readonly store?: CheckpointStore
   /** The platform's `fetch` unless given: to add headers or to pin certificates. It has to honour `signal`. */
   readonly fetch?: Fetch
   /** How long one request with its answer may take. */
   readonly timeoutMs?: number
-  /** How long ago the witnesses of the policy may have seen a checkpoint that the log answers with; unless given, any time. */
+  /**
+   * How long ago the witnesses of the policy may have seen a checkpoint that the log answers with; unless given, any time.
+   * Also how long a checkpoint may stay uncompared or stale; unless given, a day.
+   */
   readonly maxAgeMs?: number
-}
-
-/** Nothing could be checked: no network, or the server refused. `code` comes from its problem document. */
-export interface Unanswered {
-  readonly kind: 'unanswered'
-  readonly detail: string
-  readonly status?: number
-  readonly code?: string
-  /** Two signed notes that could not be compared, the one known before first. They are compared again later. */
-  readonly evidence?: readonly [string, string]
+  /** The clock, POSIX time in milliseconds; the platform's unless given. */
+  readonly nowMs?: () => number
 }
 
 /** A device to look up. `publicKey` is the key the app holds for it, when it has one. */
@@ -74,16 +72,21 @@ export class LogClient {
   readonly #requests: LogRequests
   readonly #pin: CheckpointPin
   readonly #maxAgeMs: number | undefined
+  readonly #nowMs: () => number
 
   /** Throws as `parseLogKeys`, and `KEY_INVALID` for `maxAgeMs` without witnesses: a checkpoint has no time of its own. */
   constructor(options: LogClientOptions) {
-    const { url, store = temporaryStore(), timeoutMs = 20_000, maxAgeMs } = options
+    const { url, mirror, store = temporaryStore(), timeoutMs = 20_000, maxAgeMs, nowMs = Date.now } = options
     this.#keys = parseLogKeys(options)
     if (maxAgeMs !== undefined && this.#keys.quorum === undefined)
       throw new SignalError('KEY_INVALID', 'maxAgeMs needs a policy with a quorum of witnesses')
     this.#maxAgeMs = maxAgeMs
-    this.#requests = new LogRequests(url, options.fetch ?? globalThis.fetch, timeoutMs)
-    this.#pin = new CheckpointPin(this.#keys, store, tile => this.#requests.tile(tile))
+    this.#nowMs = nowMs
+    const requestsOf = (prefix: string) =>
+      new LogRequests(prefix, options.fetch ?? globalThis.fetch, timeoutMs)
+    this.#requests = requestsOf(url)
+    const sources = mirror === undefined ? [this.#requests] : [this.#requests, requestsOf(mirror)]
+    this.#pin = new CheckpointPin(this.#keys, store, tileSources(sources))
   }
 
   /** The newest key that the log holds for a device. Rejects for an id that is no uint64, or with the store's error. */
@@ -133,7 +136,8 @@ export class LogClient {
    * and they do not fit, it shows different trees to different people, and `evidence` proves it.
    */
   async compareWith(note: string): Promise<VerifiedCheckpoint | Refusal | Unanswered> {
-    return this.#compared(verifyCheckpoint(this.#keys, note), 0)
+    const verdict = verifyCheckpoint(this.#keys, note)
+    return verdict.kind === 'refused' ? verdict : this.#compared(verdict)
   }
 
   /** The highest checkpoint seen: give its note to other clients for `compareWith`. */
@@ -177,23 +181,33 @@ export class LogClient {
     floorSize: number,
   ): Promise<Verified | Refusal | Unanswered> {
     if (verdict.kind === 'refused') return verdict
-    const freshness = { nowMs: Date.now(), maxAgeMs: this.#maxAgeMs }
-    const witnessed = verifyWitnesses(this.#keys, verdict.checkpoint.note, freshness)
+    const witnessed = verifyWitnesses(this.#keys, verdict.checkpoint.note, this.#freshness())
     return witnessed.kind === 'refused' ? witnessed : this.#compared(verdict, floorSize)
   }
 
   async #compared<Verified extends CheckpointVerdict>(
-    verdict: Verified | Refusal,
-    floorSize: number,
+    verdict: Verified,
+    floorSize?: number,
   ): Promise<Verified | Refusal | Unanswered> {
-    if (verdict.kind === 'refused') return verdict
-    const known = await this.#pin.highest()
-    const answer = await answered(() => this.#pin.accept(verdict.checkpoint, floorSize))
-    if (answer.kind === 'unanswered') {
-      return known === undefined ? answer : { ...answer, evidence: [known.note, verdict.checkpoint.note] }
-    }
-    return answer.value.kind === 'accepted' ? verdict : answer.value
+    const outcome = await this.#pin.accept(verdict.checkpoint, this.#freshness(), floorSize)
+    return outcome.kind === 'accepted' ? verdict : outcome
   }
+
+  #freshness(): Freshness {
+    return { nowMs: this.#nowMs(), maxAgeMs: this.#maxAgeMs }
+  }
+}
+
+/**
+ * Ways to read tiles: each begins with another source, and falls back where it lacks a tile. Tiles prove nothing one by one, so
+ * one way after the other is tried against the signed root.
+ */
+function tileSources(sources: readonly LogRequests[]): FetchTile[] {
+  return sources.map(first => async tile => {
+    let tried = first.tile(tile)
+    for (const other of sources) if (other !== first) tried = tried.catch(() => other.tile(tile))
+    return tried
+  })
 }
 
 async function answered<Value>(

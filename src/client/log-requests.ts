@@ -83,14 +83,26 @@ export class LogRequests {
     })
   }
 
-  /** The bytes of a hash tile, none when the server has no such tile. */
-  tile(tile: Tile): Promise<Uint8Array> {
+  /** The hashes of a tile. A log may drop a partial tile once it has the full one, which begins with it. */
+  async tile(tile: Tile): Promise<Uint8Array> {
+    try {
+      return await this.#hashes(tile)
+    } catch (error) {
+      if (tile.width === TILE_WIDTH || (error as NoAnswer).status === undefined) throw error
+      const full = await this.#hashes({ ...tile, width: TILE_WIDTH })
+      return full.subarray(0, tile.width * HASH_BYTES)
+    }
+  }
+
+  #hashes(tile: Tile): Promise<Uint8Array> {
     const path = formatTilePath(tile)
+    const length = tile.width * HASH_BYTES
     return this.#request(path, GET, async answer => {
-      if (answer.status === 200) return readBytes(answer, TILE_WIDTH * HASH_BYTES)
-      // The client has a signed checkpoint that implies the tile, so its absence is a wrong answer.
-      if (answer.status === 404) return new Uint8Array(0)
-      throw new NoAnswer(`${path} answers ${answer.status}`, answer.status)
+      const { status } = answer
+      if (status !== 200) throw new NoAnswer(`${path} answers ${status}`, status)
+      const bytes = await readBytes(answer, length)
+      if (bytes.length === length) return bytes
+      throw new NoAnswer(`${path} has ${bytes.length} bytes instead of ${length}`, status)
     })
   }
 

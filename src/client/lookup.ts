@@ -17,7 +17,7 @@ import { type Check, CheckFailed, during, type Refusal, settle } from './verdict
 /** A uint64: as a bigint, or as the decimal text that JSON carries. A number would lose digits above 2^53. */
 export type Uint64 = bigint | string
 
-/** Whose key is asked for. */
+/** The device with this key. */
 export interface Identity {
   readonly userId: Uint64
   readonly deviceId: Uint64

@@ -11,8 +11,8 @@ import {
   parseDeviceList,
 } from '../log/device-list.ts'
 import type { LoggedKey } from './key-history.ts'
-import type { LogClient, Unanswered } from './log-client.ts'
-import { CheckFailed, type Refusal, settle } from './verdict.ts'
+import type { LogClient } from './log-client.ts'
+import { CheckFailed, type Refusal, settle, type Unanswered } from './verdict.ts'
 
 /**
  * One reply of `GET user/device-lists`: lists in base64. `after` is a seq, undefined for all from the last list of seq 0 on.

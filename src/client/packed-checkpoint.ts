@@ -3,7 +3,7 @@
  *
  *     tree size u64 big-endian  root hash 32  key id 4  Ed25519 signature 64
  *
- * The origin is that of the log which both ends have pinned.
+ * Both ends have pinned the log, and so its origin.
  */
 import { decodeBase64, encodeBase64 } from '#primitives'
 import { HASH_BYTES } from '../log/hash.ts'

@@ -8,16 +8,15 @@ import { SignalError } from '../errors.ts'
  * - `proof`: an answer or its proof text is not of its form
  * - `checkpoint`, `origin`, `signature`: the note in it is not of its form, of another log, not signed by the log
  * - `witnesses`: the witnesses of the app's policy have not cosigned the checkpoint
- * - `stale`: they have, longer ago than the app allows
+ * - `stale`: they have, longer ago than the app allows; or the tree is only the beginning of one seen before
  * - `index`: the proof is of a leaf beyond the tree
  * - `vrf`: the VRF proof does not hold for this user and device
  * - `vrfHash`: the hash it proves is not the one that the answer states or the app asked for
  * - `inclusion`: the entry is not in the tree that was signed
  * - `publicKey`: the entry is in the log and holds another key than the app holds
- * - `rollback`: the tree is smaller than one seen before
  * - `fork`: one size was signed with two roots
- * - `tiles`: the log does not serve the tree that it signed
- * - `consistency`: the tree does not begin with one seen before: history was rewritten
+ * - `tiles`: no source serves the tiles that would show whether a signed tree fits one seen before
+ * - `consistency`: one of two signed trees does not begin with the other: history was rewritten
  * - `history`: a key history leaves something out or is not one
  * - `deviceList`: a user's device list, or a device named beside it, does not hold
  */
@@ -33,7 +32,6 @@ export type Check =
   | 'vrfHash'
   | 'inclusion'
   | 'publicKey'
-  | 'rollback'
   | 'fork'
   | 'tiles'
   | 'consistency'
@@ -48,6 +46,19 @@ export interface Refusal {
   readonly detail: string
   /** Two signed notes that contradict each other, the one known before first: worth keeping and showing. */
   readonly evidence?: readonly [string, string]
+}
+
+/**
+ * Nothing could be checked: no network, a server that refused, or a cache that is late. `code` comes from the server's
+ * problem document.
+ */
+export interface Unanswered {
+  readonly kind: 'unanswered'
+  readonly detail: string
+  readonly status?: number
+  readonly code?: string
+  /** The checkpoint could not be compared (`tiles`), or is older than one seen before (`stale`). No sign of a lie yet. */
+  readonly check?: 'tiles' | 'stale'
 }
 
 /** A check that did not hold, on its way to `settle`. */

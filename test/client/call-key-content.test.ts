@@ -60,7 +60,8 @@ t.test('another tree that the log has signed is proof; one that it has not is no
   const fork = log.fork(39)
   fork.grow(39)
   fork.register(9n, 9n)
-  const ann = appOf(log)
+  const annsLog = log.fork()
+  const ann = appOf(annsLog)
   await ann.refreshCheckpoint()
   const { note } = readCallKey(await sealedBy(appOf(fork)), origin)
   t.match(await ann.compareWith(note!), {
@@ -73,7 +74,10 @@ t.test('another tree that the log has signed is proof; one that it has not is no
   larger.register(9n, 9n)
   larger.grow(300)
   const other = readCallKey(await sealedBy(appOf(larger)), origin)
-  t.match(await ann.compareWith(other.note!), { kind: 'refused' }, 'the log can not show one tree of both')
+  t.match(await ann.compareWith(other.note!), { kind: 'unanswered', check: 'tiles' }, 'no tiles of both')
+  annsLog.grow(301)
+  const evidence = [other.note, annsLog.note()]
+  t.match(await ann.refreshCheckpoint(), { kind: 'refused', check: 'consistency', evidence })
 
   const forged = await sealedBy(appOf(log))
   forged[90]! ^= 1

@@ -16,6 +16,7 @@ const log = new LyingLog()
 log.grow(600)
 const origin = log.signer.name
 const keys = parseLogKeys(log.published)
+const NOW = { nowMs: 1_790_000_000_000 }
 const fetchTile = async (tile: Tile) => log.tile(tile)
 
 function checkpoint(treeSize: number, from = log): SignedCheckpoint {
@@ -27,23 +28,23 @@ function checkpoint(treeSize: number, from = log): SignedCheckpoint {
 function pinAt(treeSize: number): { pin: CheckpointPin; store: MemoryStore } {
   const store = new MemoryStore()
   store.put(checkpoint(treeSize))
-  return { store, pin: new CheckpointPin(keys, store, fetchTile) }
+  return { store, pin: new CheckpointPin(keys, store, [fetchTile]) }
 }
 
 t.test('the first checkpoint is taken as it is, and a larger one takes its place', async t => {
   const store = new MemoryStore()
-  const pin = new CheckpointPin(keys, store, fetchTile)
+  const pin = new CheckpointPin(keys, store, [fetchTile])
   t.equal(await pin.highest(), undefined)
   for (const treeSize of [0, 1, 300, 300, 600]) {
-    t.same(await pin.accept(checkpoint(treeSize), treeSize), { kind: 'accepted' })
+    t.same(await pin.accept(checkpoint(treeSize), NOW, treeSize), { kind: 'accepted' })
     t.same(store.get(origin), checkpoint(treeSize))
   }
 })
 
-t.test('a checkpoint below the floor is a rollback, one that was overtaken on its way is not', async t => {
+t.test('an answer below the floor is stale, one that was overtaken on its way is not', async t => {
   const { pin, store } = pinAt(500)
-  t.match(await pin.accept(checkpoint(400), 401), { kind: 'refused', check: 'rollback' })
-  t.same(await pin.accept(checkpoint(400), 400), { kind: 'accepted' })
+  t.match(await pin.accept(checkpoint(400), NOW, 401), { kind: 'unanswered', check: 'stale' })
+  t.same(await pin.accept(checkpoint(400), NOW, 400), { kind: 'accepted' })
   t.same(store.get(origin), checkpoint(500))
 })
 
@@ -52,7 +53,7 @@ t.test('a smaller tree that was overtaken still has to be the beginning of the p
   other.register(1n, 1n)
   other.grow(400)
   const { pin } = pinAt(500)
-  t.match(await pin.accept(checkpoint(400, other), 300), { kind: 'refused', check: 'consistency' })
+  t.match(await pin.accept(checkpoint(400, other), NOW, 300), { kind: 'refused', check: 'consistency' })
 })
 
 t.test('checkpoints that arrive at once are taken one after the other, and the highest stays', async t => {
@@ -64,34 +65,77 @@ t.test('checkpoints that arrive at once are taken one after the other, and the h
       store.put(kept)
     },
   }
-  const pin = new CheckpointPin(keys, slowStore, fetchTile)
+  const pin = new CheckpointPin(keys, slowStore, [fetchTile])
   const sizes = [300, 100, 600, 200, 600, 500]
-  const outcomes = await Promise.all(sizes.map(size => pin.accept(checkpoint(size), 0)))
+  const outcomes = await Promise.all(sizes.map(size => pin.accept(checkpoint(size), NOW, 0)))
   t.same(new Set(outcomes.map(({ kind }) => kind)), new Set(['accepted']))
   t.equal(store.get(origin)?.treeSize, 600)
 })
 
 t.test(
-  'a tile that cannot be fetched rejects, leaves the pin as it was, and the next one is taken',
+  'a tile that cannot be fetched leaves the pin as it was and the checkpoint pending, and the next one is taken',
   async t => {
     const store = new MemoryStore()
     store.put(checkpoint(300))
     let isOffline = true
-    const pin = new CheckpointPin(keys, store, tile =>
-      isOffline ? Promise.reject(new Error('offline')) : fetchTile(tile),
-    )
-    await t.rejects(pin.accept(checkpoint(600), 0), { message: 'offline' })
-    t.same(store.get(origin), { ...checkpoint(300), pending: [log.note(600)] })
+    const pin = new CheckpointPin(keys, store, [
+      tile => (isOffline ? Promise.reject(new Error('offline')) : fetchTile(tile)),
+    ])
+    const open = { kind: 'unanswered', check: 'tiles', detail: 'offline' }
+    t.same(await pin.accept(checkpoint(600), NOW, 0), open)
+    const openSinceMs = NOW.nowMs
+    t.same(store.get(origin), { ...checkpoint(300), pending: [log.note(600)], openSinceMs })
     isOffline = false
-    t.same(await pin.accept(checkpoint(600), 0), { kind: 'accepted' })
+    t.same(await pin.accept(checkpoint(600), NOW, 0), { kind: 'accepted' })
     t.same(store.get(origin), checkpoint(600))
   },
 )
 
+const HOUR_MS = 3_600_000
+const at = (hours: number, maxAgeMs?: number) => ({ nowMs: NOW.nowMs + hours * HOUR_MS, maxAgeMs })
+
+t.test('what stays open longer than a day, or than the app allows, is refused without evidence', async t => {
+  for (const [maxAgeMs, limit] of [
+    [undefined, 24],
+    [2 * HOUR_MS, 2],
+  ] as const) {
+    const { pin } = pinAt(500)
+    const accept = (hours: number) => pin.accept(checkpoint(400), at(hours, maxAgeMs), 500)
+    for (const hours of [0, limit])
+      t.match(await accept(hours), { kind: 'unanswered', check: 'stale' }, `${hours} h`)
+    t.match(await accept(limit + 1), { kind: 'refused', check: 'stale', evidence: undefined })
+    t.match(await pin.accept(checkpoint(500), at(limit + 1, maxAgeMs), 500), { kind: 'accepted' })
+    t.match(await accept(limit + 1), { kind: 'unanswered' }, 'counted anew')
+  }
+})
+
+t.test('a clock that was ahead does not put the refusal off', async t => {
+  const { pin } = pinAt(500)
+  const accept = (hours: number) => pin.accept(checkpoint(400), at(hours), 500)
+  t.match(await accept(1_000), { kind: 'unanswered' })
+  t.match(await accept(0), { kind: 'unanswered' })
+  t.match(await accept(25), { kind: 'refused', check: 'stale' })
+})
+
+t.test('later checkpoints do not push a pending one out', async t => {
+  const store = new MemoryStore()
+  store.put(checkpoint(300))
+  const pin = new CheckpointPin(keys, store, [() => Promise.reject(new Error('offline'))])
+  const fork = log.fork(200)
+  fork.register(1n, 1n)
+  fork.grow(400)
+  await pin.accept(checkpoint(400, fork), NOW)
+  for (let treeSize = 401; treeSize < 430; treeSize++) await pin.accept(checkpoint(treeSize), NOW, 300)
+  t.same(store.get(origin)?.pending?.length, 16)
+  const online = new CheckpointPin(keys, store, [fetchTile])
+  const evidence = [fork.note(), log.note(600)]
+  t.match(await online.accept(checkpoint(600), NOW, 300), { kind: 'refused', check: 'consistency', evidence })
+})
+
 t.test('a store may answer null, and what it made up is not taken for a checkpoint', async t => {
   const answering = (kept: unknown) => {
     const store = { get: () => kept as SignedCheckpoint, put: () => {} }
-    return new CheckpointPin(keys, store, fetchTile).highest()
+    return new CheckpointPin(keys, store, [fetchTile]).highest()
   }
   const good = checkpoint(3)
   t.equal(await answering(null), undefined)

@@ -86,7 +86,7 @@ t.test('of many VRF proofs in one history, one is verified', async t => {
   const crowd = new LyingLog()
   crowd.grow(1)
   const { vrfHash, vrfProof } = crowd.register(1n, 1n)
-  // Of the same hash, since that is in its first half, and no proof at all.
+  // It has the same hash, which is in its first half, and is no proof at all.
   const broken = Uint8Array.from(vrfProof, (octet, at) => (at < 32 ? octet : octet ^ 1))
   for (let at = 0; at < 500; at++) crowd.append({ vrfHash, vrfProof: broken, publicKey: numberedKey(2 + at) })
   const indexes = crowd.indexesOf(vrfHash)

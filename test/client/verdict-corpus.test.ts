@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { cacheLines } from '../support/cache-stories.ts'
 import { lyingLines } from '../support/lying-stories.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { corpusLines, FROZEN } from '../support/verdict-corpus.ts'
@@ -33,4 +34,8 @@ t.test('the frozen stories are what their seed makes, with this client’s outco
 
 t.test('the frozen lies are found out as this client finds them', t =>
   assertFrozen(t, 'client-lies.jsonl', lyingLines()),
+)
+
+t.test('the table of caches and servers that lie ends as with this client', t =>
+  assertFrozen(t, 'client-caches.jsonl', cacheLines()),
 )

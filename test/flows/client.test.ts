@@ -128,17 +128,23 @@ t.test('two servers that went on from one log show a split view to a client that
   t.equal(store.get(left.origin)?.note, notes[0])
 })
 
-t.test('a server that came back with an older copy is refused', async t => {
-  const { folder, registered } = await stoppedLog(t, 20)
-  const older = copyOf(folder, 'older')
-  const grown = await startLog(t, folder)
-  await registerUsers(grown.client, 100, 5)
-  const store = new MemoryStore()
-  t.match(await clientOf(grown, store).refreshCheckpoint(), {
-    kind: 'verified',
-    checkpoint: { treeSize: 25 },
-  })
-  await grown.end()
-  const restored = await startLog(t, older)
-  t.match(await clientOf(restored, store).lookUp(registered[3]!), { kind: 'refused', check: 'rollback' })
-})
+t.test(
+  'a server that came back with an older copy is not believed, and refused once it has grown',
+  async t => {
+    const { folder, registered } = await stoppedLog(t, 20)
+    const older = copyOf(folder, 'older')
+    const grown = await startLog(t, folder)
+    await registerUsers(grown.client, 100, 5)
+    const store = new MemoryStore()
+    t.match(await clientOf(grown, store).refreshCheckpoint(), {
+      kind: 'verified',
+      checkpoint: { treeSize: 25 },
+    })
+    await grown.end()
+    const restored = await startLog(t, older)
+    const lookUp = () => clientOf(restored, store).lookUp(registered[3]!)
+    t.match(await lookUp(), { kind: 'unanswered', check: 'tiles' })
+    await registerUsers(restored.client, 200, 6)
+    t.match(await lookUp(), { kind: 'refused', check: 'consistency' })
+  },
+)

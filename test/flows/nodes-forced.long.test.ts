@@ -3,7 +3,6 @@
  * refuses one of them for good.
  */
 
-import { once } from 'node:events'
 import t from 'tap'
 import { NodeLoad } from '../support/node-load.ts'
 import { Cluster, until } from '../support/nodes.ts'
@@ -31,15 +30,15 @@ t.test('the lease is changed by hand', { skip: skipWithoutPostgres }, async t =>
   for (const [what, sql] of FORCED) {
     await load.acknowledged(ACKNOWLEDGED)
     const writer = (await cluster.writer())!
-    const ended = once(writer.server.process, 'close')
+    const times = writer.saidTimes('writer-stepped-down')
     const { epoch } = await cluster.lease()
     // The writer may renew a lease that was ended before the other node sees that.
     await until(async () => {
       await cluster.sql(`update callsign.writer set ${sql} where epoch = ${epoch}`)
       return (await cluster.lease()).epoch !== epoch
     })
-    await ended
-    t.pass(`${what}: the writer ends`)
+    await writer.said('writer-stepped-down', times + 1)
+    t.pass(`${what}: the writer steps down`)
     await until(async () => (await Promise.all(cluster.nodes.map(node => node.isReady()))).every(Boolean))
     await load.acknowledged(ACKNOWLEDGED)
   }

@@ -154,6 +154,9 @@ function connectionInboxOf(inbox: DeviceInbox): ConnectionInbox {
     isSettling: inbox.isSettling.bind(inbox),
     settleSoon: inbox.settleSoon.bind(inbox),
     settleNow: inbox.settleNow.bind(inbox),
+    get failedSettles() {
+      return inbox.failedSettles
+    },
     change: inbox.change.bind(inbox),
     markDelivered: inbox.markDelivered.bind(inbox),
   }

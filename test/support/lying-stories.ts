@@ -153,12 +153,12 @@ function tilesFrom(log: LyingLog, answer: (path: string) => unknown): LyingFetch
 }
 
 const STORIES: Readonly<Record<string, (app: App) => Promise<void>>> = {
-  async 'a smaller tree than one seen before is a rollback'(app) {
+  async 'an answer from the beginning of a tree seen before is not used'(app) {
     await app.expect('verified 40', told => told.refresh())
-    const earlier = app.log.fork(30).fetch()
-    await app.expect('refused at rollback by 40 and 30 | 40', told => told.lookUp(app.alice), earlier)
+    const earlier = tilesFrom(app.log.fork(30), path => app.log.fetch()(`https://log.example/${path}`))
+    await app.expect('unanswered - - at stale | 40', told => told.lookUp(app.alice), earlier)
     await app.expect('', told => told.restart())
-    await app.expect('refused at rollback by 40 and 30 | 40', told => told.refresh(), earlier)
+    await app.expect('unanswered - - at stale | 40', told => told.refresh(), earlier)
   },
 
   async 'a history rewritten since the last visit is a split view'(app) {
@@ -189,17 +189,18 @@ const STORIES: Readonly<Record<string, (app: App) => Promise<void>>> = {
     await app.expect('verified 40', told => told.refresh())
     const rewritten = forkOf(app.log, 60)
     const notThere = tilesFrom(rewritten, () => new Response('not there', { status: 404 }))
-    await app.expect('refused at consistency by 40 and 60 | 40, pending 60', told => told.refresh(), notThere)
+    await app.expect('unanswered - - at tiles | 40, pending 60', told => told.refresh(), notThere)
     const honest = grown(app.log, 60).fetch()
     const madeUp = tilesFrom(rewritten, path => honest(`https://log.example/${path}`))
-    await app.expect('refused at tiles by 40 and 60 | 40, pending 60', told => told.refresh(), madeUp)
+    await app.expect('unanswered - - at tiles | 40, pending 60', told => told.refresh(), madeUp)
+    await app.expect('refused at consistency by 40 and 60', told => told.refresh(), rewritten.fetch())
   },
 
   async 'a fork that is never answered for is proven once the log has grown past it'(app) {
     await app.expect('verified 40', told => told.refresh())
     const rewritten = forkOf(app.log, 50)
     const busy = tilesFrom(rewritten, () => new Response('busy', { status: 503 }))
-    await app.expect('unanswered 503 - by 40 and 50 | 40, pending 50', told => told.refresh(), busy)
+    await app.expect('unanswered - - at tiles | 40, pending 50', told => told.refresh(), busy)
     await app.expect('', told => told.restart())
     const honest = grown(app.log, 70).fetch()
     await app.expect('refused at consistency by 50 and 70', told => told.lookUp(app.alice), honest)

@@ -115,7 +115,12 @@ export class TestNode {
   }
 
   hasSaid(event: string): boolean {
-    return linesOf(this.server, event).length > 0
+    return this.saidTimes(event) > 0
+  }
+
+  /** How many lines of this event its log has. */
+  saidTimes(event: string): number {
+    return linesOf(this.server, event).length
   }
 
   /** A figure for each front, by name. */

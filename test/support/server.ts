@@ -88,7 +88,7 @@ export function environmentOf({
   }
 }
 
-function spawnServer(options: StartOptions) {
+export function spawnServer(options: StartOptions) {
   // A module that is loaded before a program, as that option has it, looks for the modules as they were built.
   const isChanged = options.environment?.NODE_OPTIONS !== undefined
   const ours = isChanged ? builtProgram('src/main') : startedProgram('src/main')

@@ -14,6 +14,7 @@ import {
   type NamedUser,
   type OwnKeysReport,
   type PublishedKeys,
+  type PublishedPolicy,
   type ReadDeviceLists,
   type Refusal,
   type Unanswered,
@@ -26,8 +27,9 @@ import type { Json } from './verdict-edits.ts'
 interface Exchange {
   readonly path: string
   readonly body?: string
-  /** Left out where there was no answer. */
+  /** Left out where there was no answer: no network, or nothing before the request's time was over. */
   readonly status?: number
+  readonly isLate?: true
   /** Base64. */
   readonly answer?: string
 }
@@ -38,6 +40,13 @@ export interface Step {
   readonly exchanges: readonly Exchange[]
   /** With the memory after it. */
   readonly outcome: string
+}
+
+/** Options of an app's client, besides the keys. */
+export interface ToldOptions {
+  readonly mirror?: string
+  readonly maxAgeMs?: number
+  readonly timeoutMs?: number
 }
 
 interface Device {
@@ -57,17 +66,25 @@ export class ToldStory {
   serve: Fetch = () => Promise.reject(new Error('no network'))
   /** Answers `GET user/device-lists`. */
   serveLists: ReadDeviceLists = () => Promise.reject(new Error('no network'))
-  readonly #published: PublishedKeys
+  readonly #published: PublishedKeys | PublishedPolicy
+  readonly #options: ToldOptions
   readonly #origin: string
   readonly #userId: string
   readonly #known = new Map<string, KnownUser>()
+  #nowMs = TOLD_AT_MS
   #exchanges: Exchange[] = []
   #client!: LogClient
   #contacts!: ContactDevices
 
   /** Remembers this log and this contact. */
-  constructor(published: PublishedKeys, origin: string, userId: bigint) {
+  constructor(
+    published: PublishedKeys | PublishedPolicy,
+    origin: string,
+    userId: bigint,
+    options: ToldOptions = {},
+  ) {
     this.#published = published
+    this.#options = options
     this.#origin = origin
     this.#userId = `${userId}`
     this.#start()
@@ -98,6 +115,11 @@ export class ToldStory {
     const kept = this.kept.get(this.#origin)
     if (kept !== undefined) this.kept.set(kept.origin, { ...kept, pending })
     return this.#step('plantPending', pending, async () => '')
+  }
+
+  wait(hours: number): Promise<string> {
+    this.#nowMs += hours * 3_600_000
+    return this.#step('wait', hours, async () => '')
   }
 
   restart(): Promise<string> {
@@ -162,7 +184,15 @@ export class ToldStory {
     }
     const fetch = (async (url: string, init: { readonly body?: string }) =>
       this.#exchange(url, init)) as unknown as Fetch
-    this.#client = new LogClient({ ...this.#published, url: 'https://log.example', store, fetch })
+    const nowMs = () => this.#nowMs
+    this.#client = new LogClient({
+      ...this.#published,
+      ...this.#options,
+      url: 'https://log.example',
+      store,
+      fetch,
+      nowMs,
+    })
     const known = {
       get: (userId: string) => this.#known.get(userId),
       put: (user: KnownUser) => void this.#known.set(user.userId, user),
@@ -182,18 +212,24 @@ export class ToldStory {
     }
   }
 
-  async #exchange(url: string, init: { readonly body?: string }): Promise<Response> {
-    const path = url.slice('https://log.example/'.length)
+  async #exchange(
+    url: string,
+    init: { readonly body?: string; readonly signal?: AbortSignal },
+  ): Promise<Response> {
+    // A late answer belongs to the step that asked.
+    const exchanges = this.#exchanges
+    // The whole address where it is a mirror's.
+    const path = url.replace('https://log.example/', '')
     const asked = { path, ...(init.body !== undefined && { body: init.body }) }
     let answer: Response
     try {
       answer = (await this.serve(url, init as never)) as unknown as Response
     } catch (error) {
-      this.#exchanges.push(asked)
+      exchanges.push({ ...asked, ...(init.signal?.aborted === true && { isLate: true }) })
       throw error
     }
     const bytes = new Uint8Array(await answer.arrayBuffer())
-    this.#exchanges.push({ ...asked, status: answer.status, answer: toBase64(bytes) })
+    exchanges.push({ ...asked, status: answer.status, answer: toBase64(bytes) })
     return new Response(bytes, { status: answer.status })
   }
 
@@ -218,9 +254,12 @@ async function settled<Value>(outcome: Promise<Value>, textOf: (value: Value) =>
 }
 
 function failureText(verdict: Refusal | Unanswered): string {
-  const evidence = verdict.evidence === undefined ? '' : ` by ${verdict.evidence.map(sizeIn).join(' and ')}`
-  if (verdict.kind === 'refused') return `refused at ${verdict.check}${evidence}`
-  return `unanswered ${verdict.status ?? '-'} ${verdict.code ?? '-'}${evidence}`
+  if (verdict.kind === 'unanswered') {
+    const { status = '-', code = '-', check } = verdict
+    return `unanswered ${status} ${code}${check === undefined ? '' : ` at ${check}`}`
+  }
+  const { check, evidence } = verdict
+  return `refused at ${check}${evidence === undefined ? '' : ` by ${evidence.map(sizeIn).join(' and ')}`}`
 }
 
 function lookupText(outcome: LookupOutcome): string {
@@ -254,6 +293,9 @@ function questionText(question: KeyQuestion | undefined): string {
 function eventsText(events: readonly DeviceEvent[]): string {
   return `events ${events.map(({ kind, deviceId }) => `${kind}:${deviceId ?? 'all'}`).join(' ')}`
 }
+
+/** When a story begins. */
+export const TOLD_AT_MS = 1_790_000_000_000
 
 /** The second line of a note is its tree size. */
 function sizeIn(note: string): string {

@@ -4,8 +4,8 @@
  *
  *     node dist/test/support/verdict-stories.js > stories.jsonl
  *
- * `CALLSIGN_CORPUS_CASES` says how many, `CALLSIGN_SEED` from which seed. `test/vectors/client-stories.jsonl` is that of
- * `FROZEN_STORIES`; the tests in `kotlin/` read it, and the file that `CALLSIGN_STORIES` names.
+ * `CALLSIGN_CORPUS_CASES` says how many, `CALLSIGN_SEED` from which seed. `FROZEN_STORIES` makes
+ * `test/vectors/client-stories.jsonl`; the tests in `kotlin/` read it, and the file that `CALLSIGN_STORIES` names.
  */
 import { pathToFileURL } from 'node:url'
 import { type Fetch, type NamedUser, signDeviceList } from '../../src/client/client.ts'

@@ -49,7 +49,7 @@ export interface Question {
   readonly remembered: SignedCheckpoint | undefined
   /** The leaf to look for; absent for the newest. */
   readonly leaf: number | undefined
-  /** Who may own the key; the VRF proof says which of them does. */
+  /** Possible owners of the key; the VRF proof says which of them has it. */
   readonly owners: readonly Identity[]
   /** Whether the one owner is claimed to be it: then that the key is another's fails the check. */
   readonly isOwnerNamed: boolean
@@ -109,20 +109,23 @@ async function holdAgainstRemembered(question: Question, seen: SignedCheckpoint)
   const evidence = [remembered.note, seen.note] as const
   const comparison = compareCheckpoints(remembered, seen)
   if (comparison.kind === 'refused') throw new Stopped(failed(comparison))
-  if (comparison.kind === 'smaller') {
-    const detail = `tree size ${seen.treeSize} is below ${remembered.treeSize}, which this page has seen: the log was rolled back`
-    throw new Stopped({ name: 'rollback', verdict: 'fails', detail, evidence })
-  }
   if (comparison.kind === 'same') {
     onStep(
       holds('consistency', `tree size ${seen.treeSize} is the one this page remembers, with the same root`),
     )
     return
   }
-  const found = await consistencyFromTiles(tileSource(question), treeHeadOf(remembered), treeHeadOf(seen))
+  const [older, newer] = comparison.kind === 'larger' ? [remembered, seen] : [seen, remembered]
+  const found = await consistencyFromTiles(tileSource(question), treeHeadOf(older), treeHeadOf(newer))
   if (found.kind === 'inconsistent') {
+    // Tiles that lead to no signed root may be a cache's doing.
+    if (found.check === 'tiles') throw new Stopped(open('tiles', found.detail))
     const detail = `the log is not an extension of what this page remembers: ${found.detail}`
     throw new Stopped({ name: found.check, verdict: 'fails', detail, evidence })
+  }
+  if (comparison.kind === 'smaller') {
+    const detail = `tree size ${seen.treeSize} is the beginning of ${remembered.treeSize}, which this page has seen: an old answer`
+    throw new Stopped(open('stale', detail))
   }
   const detail = `the tree of ${seen.treeSize} begins with that of ${remembered.treeSize}, by its tiles`
   onStep(holds('consistency', detail))
@@ -168,7 +171,7 @@ async function verifyOwner(keys: LogKeys, question: Question, index: number, ent
       return
     }
     refusal = verdict
-    // Of another device: that is an answer too, as long as there are others to try.
+    // Another device's key is an answer too, as long as owners are left to try.
     if (verdict.check !== 'vrf') throw new Stopped(failed(verdict))
   }
   if (isOwnerNamed && refusal !== undefined) throw new Stopped(failed(refusal))

@@ -86,7 +86,7 @@ function identityOf(device: string): Identity {
   return { userId, deviceId }
 }
 
-/** Who it is, behind ids that the page knows. */
+/** Adds the name behind each id that the page knows. */
 function withNames({ state }: Page, detail: string): string {
   return detail.replace(/\b(\d+)_\d+/, (ids, userId) =>
     state.names.has(userId) ? `${ids} (${nameOf(state, userId)})` : ids,

@@ -89,7 +89,8 @@ export interface OwnUser {
 
 /**
  * Its methods reject with `KEYS_REFUSED` for what does not hold, after an event; with `KEYS_UNAVAILABLE` for keys that
- * this user may not see or that don't exist; and with `LOG_UNANSWERED` where the log could not be asked.
+ * this user may not see or that don't exist; and with `LOG_UNANSWERED` where the log could not be asked, or a cache before it
+ * is late.
  */
 export class KeyLog {
   readonly self: OwnKeyHolder
@@ -128,7 +129,8 @@ export class KeyLog {
 
   /**
    * All devices of these users, in order to encrypt for them alone. Rejects also with `KEY_UNSUPPORTED` for an RSA key of a
-   * user without a device list; and with `KEYS_RESET` for the first of them whose keys are new, until `acceptKeys`. The own user is never asked about.
+   * user without a device list; and with `KEYS_RESET` for the first of them with new keys, until `acceptKeys`. The own user is never asked
+   * about.
    */
   async devicesOf(userIds: readonly string[]): Promise<readonly PeerDevice[]> {
     const peers: PeerDevice[] = []
@@ -320,7 +322,6 @@ export class KeyLog {
     if (answer.kind === 'refused') throw await this.refuse(userId, answer as Refusal)
     if (answer.kind !== 'unanswered') return answer as Answer
     const { kind: _, detail, ...members } = answer as Unanswered
-    if (members.evidence !== undefined) await this.#stores.addEvidence(members.evidence)
     throw new CallsignError('LOG_UNANSWERED', `The key log could not be asked: ${detail}.`, { members })
   }
 }

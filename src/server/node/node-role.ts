@@ -8,7 +8,7 @@ import type { Writer } from '../writer/writer.ts'
 import type { CopyFollower } from './copy-follower.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 
-export type NodeRole = FollowingNode | AcquiringNode | WritingNode | Stopped
+export type NodeRole = FollowingNode | AcquiringNode | WritingNode | SteppingDownNode | Stopped
 
 /** Keeps a copy of the ledger, from which its fronts answer; another node writes. */
 export interface FollowingNode {
@@ -25,6 +25,11 @@ export interface AcquiringNode {
   readonly link: WriterLink
   /** Undefined until this node holds it and the copy has every earlier change. */
   readonly lease: LeaseKeeper | undefined
+}
+
+/** Is no longer the writer; what it had as the writer ends. */
+export interface SteppingDownNode {
+  readonly kind: 'stepping down'
 }
 
 /** Holds the lease, and writes for all nodes. */

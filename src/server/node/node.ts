@@ -256,6 +256,7 @@ export class Node implements RunningServer {
   async #stepDown(tenure: Tenure, reason: string): Promise<FollowingNode> {
     const { logger, world } = this.#context
     logger.error({ event: 'writer-stepped-down', reason })
+    this.#role = { kind: 'stepping down' }
     this.#fronts.follow(undefined)
     await tenure.end()
     this.#steppedDownAtMs = world.monotonicMs()
@@ -307,9 +308,11 @@ export class Node implements RunningServer {
 
   /** Registers here or at the writer; a lookup then finds the key at any node. */
   async #register(...key: Parameters<Register>): Promise<Registration> {
-    if (this.#role.kind === 'writing node') return await this.#role.desks.register(...key)
-    if (this.#role.kind === 'stopped') throw new SignalError('LOG_UNAVAILABLE', 'the node has stopped')
-    const { port } = this.#role.link
+    const role = this.#role
+    if (role.kind === 'writing node') return await role.desks.register(...key)
+    if (role.kind === 'stepping down' || role.kind === 'stopped')
+      throw new SignalError('LOG_UNAVAILABLE', 'the node is between two roles')
+    const { port } = role.link
     const [userId, deviceId, publicKey] = key
     const desk = this.#system.remoteRef<FrontDeskMessage>(port, 'front-desk', this.#node.name)
     return await desk.ask<Registration>(
@@ -402,6 +405,7 @@ function partsOf(role: NodeRole): readonly Stops[] {
         role.desks.stops,
         { lease: () => role.lease.release(), ledger: () => role.tenure.context.world.stop() },
       ]
+    case 'stepping down':
     case 'stopped':
       return []
   }

@@ -48,6 +48,7 @@ export class DeviceInbox {
   #batch: Batch = new Map()
   #collected = 0
   readonly #writing = new Set<Batch>()
+  #failedSettles = 0
   /** By user and device. */
   readonly #marking = new Map<string, DeliveredMarks>()
 
@@ -90,6 +91,11 @@ export class DeviceInbox {
     if (this.#collected >= SETTLED_AT_ONCE_MAX) this.settleCollected()
   }
 
+  /** How many batches of collected acknowledgements, of any devices, could not be written. */
+  get failedSettles(): number {
+    return this.#failedSettles
+  }
+
   /** Writes collected acknowledgements now. */
   settleCollected(): void {
     if (this.#batch.size > 0) this.settleNow().catch(this.#deps.onFault)
@@ -103,6 +109,7 @@ export class DeviceInbox {
     try {
       await this.#write(batch)
     } catch (error) {
+      this.#failedSettles += 1
       if (!(error instanceof SignalError) || error.code !== 'STORE_UNAVAILABLE') throw error
     }
   }

@@ -212,6 +212,42 @@ t.test('an acknowledgement that the store can not note costs a redelivery, not t
   t.same([next.take().map(({ command }) => command), next.closeCode], [['ERROR'], 1013])
 })
 
+t.test('no RECEIPT covers an acknowledgement that the store could not note', async t => {
+  for (const isWritten of [true, false]) {
+    for (const frame of [
+      'SEND\ndestination:/topic/dev.t\nreceipt:r\n\nx\0',
+      'SEND\ndestination:/user/queue/dev.u\nreceipt:r\n\nx\0',
+      'BEGIN\ntransaction:1\nreceipt:r\n\n\0',
+      'DISCONNECT\nreceipt:r\n\n\0',
+    ]) {
+      const due: (() => void)[] = []
+      const { actors, person, peer } = await begin(t, ['a'], { soon: run => void due.push(run) })
+      subscribe(peer, 's1', 'client')
+      await actors.settle()
+      const [id] = idsOf(peer.take())
+      ack(peer, id!)
+      await actors.settle()
+      const change = actors.database.change.bind(actors.database)
+      actors.database.change = () => {
+        actors.database.change = change
+        return Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
+      }
+      // It may have failed before the frame comes, or fails with it.
+      if (isWritten) for (const run of due) run()
+      peer.write(frame)
+      actors.world.run()
+      await actors.settle()
+      t.match(
+        peer.take().map(each => [each.command, headerOf(each, 'receipt-id')]),
+        [['ERROR', 'r']],
+        frame.slice(0, 4),
+      )
+      t.equal(peer.closeCode, 1013)
+      t.ok(waiting(actors, person).includes('a'), 'it comes again')
+    }
+  }
+})
+
 t.test(
   'a RECEIPT says that what was acknowledged before it is durable, without one it may take a moment',
   async t => {

@@ -313,22 +313,31 @@ t.test('a log that shows two people two trees is found out by their call, and th
   const [ann, bob] = [await startPerson(one, 0), await startPerson(one, 1)]
   await becomeContacts(ann, bob)
   const annsKey = await bob.keyLog.deviceOf(ann.userId, ann.deviceId)
-  await registerUsers(two.client, 100, 3)
-  const note = await (await fetch(`${two.http}/checkpoint`)).text()
-  const { treeSize, rootHash } = parseCheckpoint(`${note.split('\n\n')[0]}\n`)
-  const other = { origin, treeSize, rootHash: Buffer.from(rootHash).toString('base64'), note }
   const key = makeCallKey()
   const keyMembers = keyMembersOf([bob.keyLog.self, annsKey])
   const content = { callKey: key, setHash: hashOfSet(keyMembers), sealedAtMs: Date.now() }
-  const sealed = await sealCallKey(packCallKey(content, other), bob.keyLog.self, annsKey, BINDING)
-  for (let time = 0; time < 2; time++)
+  /** Ann opens a key that comes with the newest checkpoint of the other server. */
+  const openWithNote = async () => {
+    const note = await (await fetch(`${two.http}/checkpoint`)).text()
+    const { treeSize, rootHash } = parseCheckpoint(`${note.split('\n\n')[0]}\n`)
+    const other = { origin, treeSize, rootHash: Buffer.from(rootHash).toString('base64'), note }
+    const sealed = await sealCallKey(packCallKey(content, other), bob.keyLog.self, annsKey, BINDING)
     t.match(await ann.exchange.open(sealed, [bob], BINDING, { sets: [keyMembers] }), { key })
+    return note
+  }
+  await registerUsers(two.client, 100, 1)
+  const note = await openWithNote()
+  await openWithNote()
   t.match(ann.events[0], {
     kind: 'refused',
     userId: bob.userId,
     check: 'consistency',
     evidence: { length: 2 },
   })
+  const { length } = ann.events
+  await registerUsers(two.client, 200, 9)
+  await openWithNote()
+  t.equal(ann.events.length, length, 'no word of a person while her log has no tiles of the other tree')
   const restarted = await startPerson(one, 0, ann.storage)
   const evidence = await restarted.keyLog.evidence()
   t.equal(evidence.length, 1, 'once')

@@ -310,11 +310,11 @@ internal class KeyLog(
         is Unanswered -> throw unanswered(outcome)
     }
 
-    private suspend fun unanswered(answer: Unanswered): CallsignException {
-        answer.evidence?.let { stores.addEvidence(it) }
+    private fun unanswered(answer: Unanswered): CallsignException {
         val members = buildJsonObject {
             answer.status?.let { put("status", JsonPrimitive(it)) }
             answer.code?.let { put("code", JsonPrimitive(it)) }
+            answer.check?.let { put("check", JsonPrimitive(it.wireName)) }
         }
         val sentence = "The key log could not be asked: ${answer.detail}."
         return CallsignException(LocalCode.LOG_UNANSWERED, sentence, members = members)

@@ -1,9 +1,15 @@
 /**
- * The highest checkpoint a client has seen. Holding each new one against it is what makes a rewritten history, a rollback
- * or a second view of the log show.
+ * The highest checkpoint a client has seen. Holding each new one against it is what makes a rewritten history or a second
+ * view of the log show.
  *
- * A checkpoint that could not be compared, because tiles were refused or wrong, is kept beside it as pending evidence. It
- * is compared with every later one: once the log has grown past it, the tiles of its own tree decide.
+ * Caches stand between log and client, so only two signed notes that contradict each other accuse the log:
+ *
+ * - one size with two roots, or tiles that lead to the newer root and contradict the older one: evidence
+ * - tiles that are missing or lead to no signed root prove nothing. The checkpoint is kept as *pending* and compared with every
+ *   later one: once the log has grown past it, the tiles of its own tree decide
+ * - an answer with a beginning of the highest tree is *stale*
+ *
+ * Nothing of a pending or stale answer is used. Where that lasts longer than `maxAgeMs`, it is refused.
  */
 package callsign.verify
 
@@ -13,8 +19,15 @@ import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
 import kotlinx.coroutines.withContext
 
-/** A log's stored state. [pending] are notes that the log signed and that could not be compared yet. */
-public data class KeptCheckpoint(val checkpoint: SignedCheckpoint, val pending: List<String> = emptyList())
+/**
+ * A log's stored state. [pending] are notes that the log signed and that could not be compared yet. [openSinceMs] is set while
+ * there are any, or the log's answers are stale: the time of the first, POSIX milliseconds.
+ */
+public data class KeptCheckpoint(
+    val checkpoint: SignedCheckpoint,
+    val pending: List<String> = emptyList(),
+    val openSinceMs: Long? = null,
+)
 
 /**
  * Where an app keeps the highest checkpoint of each log: in what survives a restart, and per installation. `put` returns
@@ -37,17 +50,34 @@ public class MemoryCheckpointStore : CheckpointStore {
     }
 }
 
-/** One log's pin. Checkpoints are taken one after the other, however many arrive at once. */
+/** What became of a checkpoint at the pin. */
+internal sealed interface Acceptance {
+    data object Accepted : Acceptance
+
+    class Refused(val refusal: Refusal) : Acceptance
+
+    class Open(val unanswered: Unanswered) : Acceptance
+}
+
+/**
+ * One log's pin. Checkpoints are taken one after the other, however many arrive at once. It asks [sources] in turn until the
+ * tiles of one decide.
+ */
 internal class CheckpointPin(
     private val keys: LogKeys,
     private val store: CheckpointStore,
-    private val fetchTile: FetchTile,
+    private val sources: List<FetchTile>,
+    maxAgeMs: Long?,
 ) {
     private val turn = Mutex()
+    private val openMsMax = maxAgeMs ?: OPEN_MS_MAX
 
     /** The one that was last found good. */
     @Volatile
     private var verified: SignedCheckpoint? = null
+
+    /** The two notes that were last found consistent: each result of an answer carries the same one. */
+    private var consistent: Evidence? = null
 
     /**
      * The highest checkpoint. Throws `MALFORMED` when the store gives back something else than was put in, such as a
@@ -56,86 +86,96 @@ internal class CheckpointPin(
     suspend fun highest(): SignedCheckpoint? = read()?.checkpoint
 
     /**
-     * Takes a checkpoint that the log signed once it fits the highest one, and keeps it when it is larger; returns null.
-     * [floorSize] is the highest size when the request left: an answer may be overtaken by a later one, but a tree below the
-     * floor is a `rollback`. Throws whatever the tiles and the store throw; the pin is then where it was, and the checkpoint
-     * is pending.
+     * Takes a checkpoint that the log signed once it fits the highest one, and keeps it when it is larger. [floorSize] is
+     * given for an answer of the log: the highest size when the request left. A later answer may overtake it, but a tree
+     * below the floor is stale. Throws whatever the store throws.
      */
-    suspend fun accept(seen: SignedCheckpoint, floorSize: Long): Refusal? = turn.withLock {
+    suspend fun accept(seen: SignedCheckpoint, nowMs: Long, floorSize: Long? = null): Acceptance = turn.withLock {
         val pin = read()
         if (pin == null) {
             store.put(KeptCheckpoint(seen))
-            return null
+            return Acceptance.Accepted
         }
         val highest = pin.checkpoint
-        val comparison = compareCheckpoints(highest, seen)
-        if (comparison is Refusal) return comparison
-        if (comparison == SizeComparison.SMALLER && seen.treeSize < floorSize) return rollback(highest, seen)
-        compare(pin, seen)?.let { return it }
-        val newest = if (comparison == SizeComparison.LARGER) seen else highest
+        val withSeen = if (seen.note in pin.pending) pin else pin.copy(pending = pin.pending + seen.note)
+        val found = try {
+            compare(highest, seen)
+        } catch (cancelled: CancellationException) {
+            withContext(NonCancellable) { keep(withSeen.copy(openSinceMs = sinceOf(pin, nowMs))) }
+            throw cancelled
+        }
+        if (found is Acceptance.Refused) return found
+        if (found is Acceptance.Open) return leaveOpen(withSeen, found, nowMs)
+        if (floorSize != null && seen.treeSize < floorSize) return leaveOpen(pin, stale(highest, seen), nowMs)
+        val newest = if (seen.treeSize > highest.treeSize) seen else highest
         val asked = askAgain(pin.pending, newest)
-        if (asked.caught != null) return asked.caught
-        if (newest !== highest || asked.left.size < pin.pending.size) keep(newest, asked.left)
-        null
+        if (asked.refused != null) return asked.refused
+        val next = pin.copy(checkpoint = newest, pending = asked.left)
+        if (asked.open != null) {
+            return leaveOpen(next, asked.open, nowMs) as? Acceptance.Refused ?: Acceptance.Accepted
+        }
+        // Another person's note says nothing of how late the log's answers are.
+        val kept = if (floorSize == null) next else next.copy(openSinceMs = null)
+        if (kept != pin) keep(kept)
+        Acceptance.Accepted
     }
 
-    /** The refusal of a checkpoint that does not fit the pin; it is pending unless tiles decided. */
-    private suspend fun compare(pin: KeptCheckpoint, seen: SignedCheckpoint): Refusal? {
-        suspend fun keepPending() = withContext(NonCancellable) {
-            keep(pin.checkpoint, pin.pending.filter { it != seen.note } + seen.note)
-        }
-        val outcome = try {
-            decide(pin.checkpoint, seen)
-        } catch (error: Throwable) {
-            keepPending()
-            throw error
-        }
-        if (outcome is Decision.Inconsistent && !outcome.isProven) keepPending()
-        return (outcome as? Decision.Inconsistent)?.refusal
+    /** Keeps since when something is open: the answer, until that has lasted too long. */
+    private suspend fun leaveOpen(pin: KeptCheckpoint, open: Acceptance.Open, nowMs: Long): Acceptance {
+        val openSinceMs = sinceOf(pin, nowMs)
+        val (detail, _, _, check) = open.unanswered
+        if (check == Check.TILES || openSinceMs != pin.openSinceMs) keep(pin.copy(openSinceMs = openSinceMs))
+        if (nowMs - openSinceMs <= openMsMax) return open
+        val seconds = (nowMs - openSinceMs) / 1_000
+        return Acceptance.Refused(Refusal(check ?: Check.TILES, "$detail, and no better answer has come for $seconds s"))
     }
 
-    private class Asked(val caught: Refusal?, val left: List<String>)
+    /** A clock that was ahead must not put the refusal off. */
+    private fun sinceOf(pin: KeptCheckpoint, nowMs: Long): Long = minOf(pin.openSinceMs ?: nowMs, nowMs)
 
-    /** Compares pending checkpoints with the newest one. Unanswered ones stay. */
+    /** [open] says why the last of those that are [left] is. */
+    private class Asked(val left: List<String>, val refused: Acceptance.Refused? = null, val open: Acceptance.Open? = null)
+
+    /** Compares pending checkpoints with the newest one. Those that still could not be are left. */
     private suspend fun askAgain(pending: List<String>, newest: SignedCheckpoint): Asked {
         val left = mutableListOf<String>()
+        var open: Acceptance.Open? = null
         for (note in pending) {
             // A note that the log did not sign is no evidence.
             val verdict = verifyCheckpoint(keys, note) as? VerifiedCheckpoint ?: continue
-            val outcome = try {
-                decide(newest, verdict.checkpoint)
-            } catch (cancelled: CancellationException) {
-                throw cancelled
-            } catch (_: Exception) {
-                null
+            when (val found = compare(newest, verdict.checkpoint)) {
+                Acceptance.Accepted -> continue
+                is Acceptance.Refused -> return Asked(pending, refused = found)
+                is Acceptance.Open -> open = found
             }
-            if (outcome == Decision.Consistent) continue
-            if (outcome is Decision.Inconsistent && outcome.isProven) return Asked(outcome.refusal, pending)
             left += note
         }
-        return Asked(null, left)
-    }
-
-    private sealed interface Decision {
-        data object Consistent : Decision
-
-        class Inconsistent(val isProven: Boolean, val refusal: Refusal) : Decision
+        return Asked(left, open = open)
     }
 
     /** Whether one of two trees begins with the other. Only tiles that lead to the signed root prove that it does not. */
-    private suspend fun decide(known: SignedCheckpoint, seen: SignedCheckpoint): Decision {
+    private suspend fun compare(known: SignedCheckpoint, seen: SignedCheckpoint): Acceptance {
         val comparison = compareCheckpoints(known, seen)
-        if (comparison is Refusal) return Decision.Inconsistent(true, comparison)
-        if (comparison == SizeComparison.SAME) return Decision.Consistent
+        if (comparison is Refusal) return Acceptance.Refused(comparison)
+        val pair = Evidence(known.note, seen.note)
+        if (comparison == SizeComparison.SAME || pair == consistent) return Acceptance.Accepted
         val (older, newer) = if (comparison == SizeComparison.LARGER) known to seen else seen to known
-        val missing = java.util.concurrent.atomic.AtomicBoolean()
-        val watched = FetchTile { tile -> fetchTile.fetch(tile).also { if (it.isEmpty()) missing.set(true) } }
-        val found = consistencyFromTiles(watched, older, newer)
-        if (found !is TileConsistency.Inconsistent) return Decision.Consistent
-        // A log that lacks tiles of a tree that it signed does not show that its history is one.
-        val check = if (missing.get()) Check.CONSISTENCY else found.check
-        val refusal = Refusal(check, found.detail, Evidence(older.note, newer.note))
-        return Decision.Inconsistent(found.check == Check.CONSISTENCY, refusal)
+        var unanswered: String? = null
+        for (source in sources) {
+            val found = try {
+                consistencyFromTiles(source, older, newer)
+            } catch (error: NoAnswer) {
+                TileConsistency.Inconsistent(Check.TILES, error.message.orEmpty())
+            }
+            if (found !is TileConsistency.Inconsistent) {
+                consistent = pair
+                return Acceptance.Accepted
+            }
+            if (found.check == Check.CONSISTENCY)
+                return Acceptance.Refused(Refusal(found.check, found.detail, Evidence(older.note, newer.note)))
+            if (unanswered == null) unanswered = found.detail
+        }
+        return Acceptance.Open(Unanswered(unanswered.orEmpty(), check = Check.TILES))
     }
 
     private suspend fun read(): KeptCheckpoint? {
@@ -153,17 +193,18 @@ internal class CheckpointPin(
             is Refusal -> throw malformed("the checkpoint in the store is not the log's: ${verdict.detail}")
         }
 
-    private suspend fun keep(highest: SignedCheckpoint, pending: List<String>) {
-        store.put(KeptCheckpoint(highest, pending.takeLast(PENDING_MAX)))
+    private suspend fun keep(pin: KeptCheckpoint) {
+        store.put(pin.copy(pending = pin.pending.take(PENDING_MAX)))
     }
 
-    private fun rollback(highest: SignedCheckpoint, seen: SignedCheckpoint): Refusal {
-        val detail = "tree size ${seen.treeSize} is below ${highest.treeSize}, which was seen before"
-        return Refusal(Check.ROLLBACK, detail, Evidence(highest.note, seen.note))
+    private fun stale(highest: SignedCheckpoint, seen: SignedCheckpoint): Acceptance.Open {
+        val detail = "tree size ${seen.treeSize} is the beginning of ${highest.treeSize}, which was seen before"
+        return Acceptance.Open(Unanswered(detail, check = Check.STALE))
     }
 
     private companion object {
-        /** Only the log can sign one. When it signs more, the newest are kept: each of them is evidence enough. */
+        /** Only the log can sign one. When it signs more, the first are kept: later ones can't push a contradiction out. */
         const val PENDING_MAX = 16
+        const val OPEN_MS_MAX = 24 * 3_600_000L
     }
 }

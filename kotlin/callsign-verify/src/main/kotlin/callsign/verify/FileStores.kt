@@ -50,7 +50,8 @@ private fun keptCheckpointOf(members: JsonObject): KeptCheckpoint {
         members.text("rootHash"),
         members.text("note"),
     )
-    return KeptCheckpoint(checkpoint, members.list("pending").map { textOf(it) ?: throw damaged() })
+    val pending = members.list("pending").map { textOf(it) ?: throw damaged() }
+    return KeptCheckpoint(checkpoint, pending, members["openSinceMs"]?.let { members.number("openSinceMs") })
 }
 
 private fun jsonOf(kept: KeptCheckpoint): JsonObject = buildJsonObject {
@@ -59,6 +60,7 @@ private fun jsonOf(kept: KeptCheckpoint): JsonObject = buildJsonObject {
     put("rootHash", JsonPrimitive(kept.checkpoint.rootHash))
     put("note", JsonPrimitive(kept.checkpoint.note))
     put("pending", JsonArray(kept.pending.map(::JsonPrimitive)))
+    kept.openSinceMs?.let { put("openSinceMs", JsonPrimitive(it)) }
 }
 
 private fun knownUserOf(members: JsonObject) = KnownUser(

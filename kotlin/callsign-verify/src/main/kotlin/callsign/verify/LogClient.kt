@@ -53,8 +53,10 @@ public interface KeyLookups {
  * @param transport the platform's HTTP client unless given.
  * @param timeoutMs how long one request with its answer may take.
  * @param maxAgeMs how long ago the witnesses of the policy may have seen a checkpoint that the log answers with; unless
- *   given, any time.
+ *   given, any time. Also how long a checkpoint may stay uncompared or stale; unless given, a day.
  * @param nowMs the clock, POSIX time in milliseconds.
+ * @param mirror the prefix of a copy of the log's tiles, asked where the log's own are missing or wrong. Trusted with nothing
+ *   either.
  * @throws LogException `KEY_INVALID` for [maxAgeMs] without witnesses: a checkpoint has no time of its own.
  */
 public class LogClient(
@@ -65,9 +67,11 @@ public class LogClient(
     timeoutMs: Long = 20_000,
     private val maxAgeMs: Long? = null,
     private val nowMs: () -> Long = System::currentTimeMillis,
+    mirror: String? = null,
 ) : KeyLookups {
     private val requests = LogRequests(url, transport, timeoutMs)
-    private val pin = CheckpointPin(keys, store) { tile -> requests.tile(tile) }
+    private val pin =
+        CheckpointPin(keys, store, tileSources(requests, mirror?.let { LogRequests(it, transport, timeoutMs) }), maxAgeMs)
 
     init {
         if (maxAgeMs != null && keys.quorum == null)
@@ -121,7 +125,7 @@ public class LogClient(
      */
     public suspend fun compareWith(note: String): CheckpointOutcome =
         when (val verdict = verifyCheckpoint(keys, note)) {
-            is VerifiedCheckpoint -> compared(verdict, 0).asCheckpoint()
+            is VerifiedCheckpoint -> compared(verdict).asCheckpoint()
             is Refusal -> verdict
         }
 
@@ -202,15 +206,12 @@ public class LogClient(
             is Witnessed -> compared(verdict, floorSize)
         }
 
-    private suspend fun <Verified : Checkpointed> compared(verdict: Verified, floorSize: Long): Fitting<Verified> {
-        val known = pin.highest()
-        return try {
-            val refusal = pin.accept(verdict.checkpoint, floorSize)
-            if (refusal == null) Fitting.Held(verdict) else Fitting.Refused(refusal)
-        } catch (error: NoAnswer) {
-            Fitting.Open(error.toUnanswered(known?.let { Evidence(it.note, verdict.checkpoint.note) }))
+    private suspend fun <Verified : Checkpointed> compared(verdict: Verified, floorSize: Long? = null): Fitting<Verified> =
+        when (val outcome = pin.accept(verdict.checkpoint, nowMs(), floorSize)) {
+            Acceptance.Accepted -> Fitting.Held(verdict)
+            is Acceptance.Refused -> Fitting.Refused(outcome.refusal)
+            is Acceptance.Open -> Fitting.Open(outcome.unanswered)
         }
-    }
 
     /** Whether the server says that nothing is logged under the hash. */
     private fun isDenial(unanswered: Unanswered): Boolean = unanswered.code == "UNKNOWN_PUBLIC_KEY_HASH"
@@ -220,5 +221,22 @@ public class LogClient(
 
     private companion object {
         const val LOOKUP_TARGETS_MAX = 64
+    }
+}
+
+/**
+ * Ways to read tiles: each begins with another source, and falls back where it lacks a tile. Tiles prove nothing one by one, so
+ * one way after the other is tried against the signed root.
+ */
+private fun tileSources(log: LogRequests, mirror: LogRequests?): List<FetchTile> {
+    if (mirror == null) return listOf(FetchTile(log::tile))
+    return listOf(log to mirror, mirror to log).map { (first, other) ->
+        FetchTile { tile ->
+            try {
+                first.tile(tile)
+            } catch (_: NoAnswer) {
+                other.tile(tile)
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ import kotlinx.serialization.json.JsonObject
 
 /** No network, a refusal of the server, or an answer of something that is not the log's server. */
 internal class NoAnswer(message: String, val status: Int? = null, val code: String? = null) : Exception(message) {
-    fun toUnanswered(evidence: Evidence? = null): Unanswered = Unanswered(message.orEmpty(), status, code, evidence)
+    fun toUnanswered(): Unanswered = Unanswered(message.orEmpty(), status, code)
 }
 
 /** [url] is the log's prefix; a request with its answer may take [timeoutMs]. Every operation throws [NoAnswer]. */
@@ -33,16 +33,21 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         throw NoAnswer("checkpoint answers ${answer.status}", answer.status)
     }
 
-    /** The octets of a hash tile, none when the server has no such tile. */
-    suspend fun tile(tile: Tile): ByteArray {
+    /** The hashes of a tile. A log may drop a partial tile once it has the full one, which begins with it. */
+    suspend fun tile(tile: Tile): ByteArray = try {
+        hashes(tile)
+    } catch (error: NoAnswer) {
+        if (tile.width == TILE_WIDTH || error.status == null) throw error
+        hashes(tile.copy(width = TILE_WIDTH)).copyOf(tile.width * HASH_OCTETS)
+    }
+
+    private suspend fun hashes(tile: Tile): ByteArray {
         val path = formatTilePath(tile)
-        val answer = request(path, null, TILE_WIDTH * HASH_OCTETS)
-        return when (answer.status) {
-            200 -> answer.body
-            // The client has a signed checkpoint that implies the tile, so its absence is a wrong answer.
-            404 -> ByteArray(0)
-            else -> throw NoAnswer("$path answers ${answer.status}", answer.status)
-        }
+        val length = tile.width * HASH_OCTETS
+        val answer = request(path, null, length)
+        if (answer.status != 200) throw NoAnswer("$path answers ${answer.status}", answer.status)
+        if (answer.body.size == length) return answer.body
+        throw NoAnswer("$path has ${answer.body.size} octets instead of $length", answer.status)
     }
 
     private suspend fun request(path: String, body: String?, octetsMax: Int): LogAnswer {

@@ -21,7 +21,7 @@ public enum class Check(public val wireName: String) {
     /** The witnesses of the app's policy have not cosigned the checkpoint. */
     WITNESSES("witnesses"),
 
-    /** They have, longer ago than the app allows. */
+    /** They have, longer ago than the app allows; or the tree is only the beginning of one seen before. */
     STALE("stale"),
 
     /** The proof is of a leaf beyond the tree. */
@@ -39,16 +39,13 @@ public enum class Check(public val wireName: String) {
     /** The entry is in the log and holds another key than the app holds. */
     PUBLIC_KEY("publicKey"),
 
-    /** The tree is smaller than one seen before. */
-    ROLLBACK("rollback"),
-
     /** One size was signed with two roots. */
     FORK("fork"),
 
-    /** The log does not serve the tree that it signed. */
+    /** No source serves the tiles that would show whether a signed tree fits one seen before. */
     TILES("tiles"),
 
-    /** The tree does not begin with one seen before: history was rewritten. */
+    /** One of two signed trees does not begin with the other: history was rewritten. */
     CONSISTENCY("consistency"),
 
     /** A key history leaves something out or is not one. */
@@ -58,7 +55,7 @@ public enum class Check(public val wireName: String) {
     DEVICE_LIST("deviceList"),
 }
 
-/** Two signed notes that contradict each other, or could not be compared, the one [known] before first. */
+/** Two signed notes that contradict each other, the one [known] before first. */
 public data class Evidence(val known: String, val seen: String)
 
 /**
@@ -78,14 +75,15 @@ public data class Refusal(
     DevicesOutcome
 
 /**
- * Nothing could be checked: no network, or the server refused. [code] comes from its problem document. [evidence] are notes
- * that could not be compared; they are compared again later.
+ * Nothing could be checked: no network, a server that refused, or a cache that is late. [code] comes from the server's
+ * problem document. With [check] the checkpoint could not be compared (`tiles`), or is older than one seen before
+ * (`stale`), which is no sign of a lie yet.
  */
 public data class Unanswered(
     val detail: String,
     val status: Int? = null,
     val code: String? = null,
-    val evidence: Evidence? = null,
+    val check: Check? = null,
 ) : LookupOutcome,
     CheckpointOutcome,
     OwnKeysOutcome,

@@ -26,7 +26,7 @@ class FileStoresTest {
 
     @Test
     fun `checkpoints outlast the store, each log apart`() = runBlocking {
-        val kept = KeptCheckpoint(checkpoint, listOf("one\n", "two\n"))
+        val kept = KeptCheckpoint(checkpoint, listOf("one\n", "two\n"), 1_790_000_000_000)
         val other = KeptCheckpoint(checkpoint.copy(origin = "other.example", treeSize = SAFE_MAX))
         FileCheckpointStore(File(folder, "log")).run {
             assertNull(get(checkpoint.origin))

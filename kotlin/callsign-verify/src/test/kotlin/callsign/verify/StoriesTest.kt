@@ -2,11 +2,13 @@ package callsign.verify
 
 import java.io.File
 import java.io.IOException
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.jsonArray
 import kotlinx.serialization.json.jsonPrimitive
+import kotlinx.serialization.json.long
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Assumptions.assumeTrue
@@ -34,6 +36,13 @@ class StoriesTest {
         assertTrue(told >= 28, "$told lies")
     }
 
+    /** `test/support/cache-stories.ts` says who lies in each, and that only servers leave evidence. */
+    @Test
+    fun `a cache that is late or lies is told apart from a server that lies as in the TypeScript client`() {
+        val told = tell(File(projectRoot, "test/vectors/client-caches.jsonl"))
+        assertTrue(told >= 29, "$told cases")
+    }
+
     /** Made by `node dist/test/support/verdict-stories.js`. */
     @Test
     fun `stories that the environment names do so too`() {
@@ -45,31 +54,46 @@ class StoriesTest {
     private fun tell(file: File): Int {
         val lines = file.readLines().map(Json::parseToJsonElement)
         val head = lines.first()
-        val keys = head["keys"].let { LogKeys.ofVerifierKey(it.text("vkey"), it.text("vrfPublicKey")) }
-        for (line in lines.drop(1)) {
-            val story = Story(keys, File(folder, line.text("story")))
-            line.list("steps").forEachIndexed { at, step ->
+        val plain = head["keys"].let { LogKeys.ofVerifierKey(it.text("vkey"), it.text("vrfPublicKey")) }
+        for ((at, line) in lines.drop(1).withIndex()) {
+            val policy = line.textOrNull("policy")
+            val keys = if (policy == null) plain else LogKeys.ofPolicy(policy, head["keys"].text("vrfPublicKey"))
+            val story = Story(keys, File(folder, "${file.name} $at"), line)
+            line.list("steps").forEachIndexed { number, step ->
                 val outcome = runBlocking { story.step(step) }
-                assertEquals(step.text("outcome"), outcome, "seed ${head.text("seed")}, story ${line.text("story")}, step $at")
+                val place = "seed ${head.text("seed")}, story ${line.text("story")}, step $number"
+                assertEquals(step.text("outcome"), outcome, place)
             }
         }
         return lines.size - 1
     }
 }
 
-private class Story(private val keys: LogKeys, folder: File) {
+/** [options] has what the app is made with besides the keys. */
+private class Story(private val keys: LogKeys, folder: File, private val options: JsonElement) {
     private val checkpoints = FileCheckpointStore(File(folder, "checkpoints"))
     private val users = FileKnownUserStore(File(folder, "users"))
     private var exchanges: List<JsonElement> = emptyList()
+    private var nowMs = 1_790_000_000_000
     private var client = newClient()
     private var contacts = ContactDevices(client, users, ::lists)
 
-    private fun newClient() = LogClient(keys, "https://log.example", checkpoints, ::answer)
+    private fun newClient() = LogClient(
+        keys,
+        "https://log.example",
+        checkpoints,
+        ::answer,
+        options.find("timeoutMs")?.let { options.number("timeoutMs") } ?: 20_000,
+        options.find("maxAgeMs")?.let { options.number("maxAgeMs") },
+        { nowMs },
+        options.textOrNull("mirror"),
+    )
 
     private suspend fun answer(request: LogRequest): LogAnswer {
         val path = request.url.removePrefix("https://log.example/")
         val found = exchanges.find { it.text("path") == path && it.textOrNull("body") == request.body }
             ?: error("the other client did not ask for $path ${request.body}")
+        if (found.find("isLate") != null) awaitCancellation()
         if (found.find("status") == null) throw IOException("no network")
         return LogAnswer(found.small("status"), found.base64("answer"))
     }
@@ -105,6 +129,10 @@ private class Story(private val keys: LogKeys, folder: File) {
         "plantPending" -> {
             val pending = given.jsonArray.map { it.jsonPrimitive.content }
             checkpoints.get(keys.origin)?.let { checkpoints.put(it.copy(pending = pending)) }
+            ""
+        }
+        "wait" -> {
+            nowMs += given.jsonPrimitive.long * 3_600_000
             ""
         }
         "restart" -> {
@@ -150,7 +178,7 @@ private fun namedUser(user: JsonElement) = NamedUser(
 private fun refusalText(refusal: Refusal): String = "refused at ${refusal.check.wireName}${evidenceText(refusal.evidence)}"
 
 private fun unansweredText(unanswered: Unanswered): String =
-    "unanswered ${unanswered.status ?: "-"} ${unanswered.code ?: "-"}${evidenceText(unanswered.evidence)}"
+    "unanswered ${unanswered.status ?: "-"} ${unanswered.code ?: "-"}${unanswered.check?.let { " at ${it.wireName}" }.orEmpty()}"
 
 private fun evidenceText(evidence: Evidence?): String =
     if (evidence == null) "" else " by ${sizeIn(evidence.known)} and ${sizeIn(evidence.seen)}"
