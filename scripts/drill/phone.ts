@@ -213,7 +213,11 @@ export class DrillPhone {
   async hangUp(): Promise<void> {
     const { items } = await this.#session.request('GET call/history', undefined)
     for (const { callId, status } of items) {
-      if (status === 'active') await this.#session.request('POST call/end', { callId }).catch(() => {})
+      if (status !== 'active') continue
+      await this.#session.request('POST call/end', { callId }).catch(error => {
+        // The other one has ended it.
+        if (!(error instanceof CallsignError) || error.status === 500) throw error
+      })
     }
   }
 }

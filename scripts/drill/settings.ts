@@ -172,7 +172,13 @@ function readGrpc(text: string): GrpcAddress {
   return { address, isTls: scheme === 'https://' }
 }
 
+/** Throws `UsageError`, also for a command without the one that undoes it. */
 function readCommands(flags: Flags): Commands {
+  for (const [act, undo] of UNDONE_BY) {
+    if (optional(flags, act) !== undefined && optional(flags, undo) === undefined) {
+      throw new UsageError(`--${act} needs --${undo}, which undoes it`)
+    }
+  }
   return {
     kill: optional(flags, 'kill'),
     stop: optional(flags, 'stop'),
@@ -234,6 +240,11 @@ function milliseconds(flags: Flags, name: string, usual: number): number {
   throw new UsageError(`--${name} ${text} is not a number of seconds up to ${SECONDS_MAX}`)
 }
 
+const UNDONE_BY = [
+  ['pause', 'resume'],
+  ['slow', 'mend'],
+  ['cut', 'mend'],
+] as const
 const NODES_MAX = 16
 const PEOPLE_MAX = 4
 const SECONDS_MAX = 3_600

@@ -29,6 +29,8 @@ t.test('wrong usage is refused with a sentence that quotes no code', async t => 
       /--drills: fire is none of writer, other, stop, pause, slow, cut-in, cut-out, postgres, promote/,
       [...NODES, '--drills', 'writer,fire'],
     ],
+    [/--slow needs --mend, which undoes it/, [...NODES, '--slow', 'true']],
+    [/--pause needs --resume, which undoes it/, [...NODES, '--pause', 'true', '--mend', 'true']],
     [/--back-within soon is not a number of seconds/, [...NODES, '--back-within', 'soon']],
     [/CALLSIGN_TEST_IDENTIFIERS is missing/, NODES, ''],
     [/CALLSIGN_TEST_IDENTIFIERS is not a JSON object/, NODES, '{"+15550100":"424242"'],

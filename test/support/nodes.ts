@@ -36,7 +36,7 @@ export class TestNode {
   /** The settings that it starts with. */
   readonly environment: Environment
   #server: RunningServer | undefined
-  /** What earlier processes have logged. */
+  /** The log of its earlier processes. */
   #logged = ''
   #isSupervised = false
 
@@ -99,7 +99,7 @@ export class TestNode {
     }
   }
 
-  /** Of all processes that it was. */
+  /** Its log, with that of its earlier processes. */
   get log(): string {
     return this.#logged + (this.#server?.stderr() ?? '')
   }
