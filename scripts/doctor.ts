@@ -7,7 +7,7 @@ import { type Flags, optional, runCommand } from './support/command.ts'
 
 const USAGE = `usage: node --env-file=callsign.env dist/scripts/doctor.js [--dev] [--config FILE] [--mail-to A] [--sms-to N] [--push-token T [--bundle-id B]] [--json]
 
-Tries what a server with these settings needs: keys, store, head file, witnesses, disk, ports, certificates, public address, clock,
+Tries what a server with these settings needs: keys, store, head file, witnesses, disk, database, ports, certificates, public address, clock,
 mail, SMS, push, relay, media gateway, identity providers. Writes nothing, and sends nothing but what is asked for. May run beside the
 server; run it as the server's user.
 

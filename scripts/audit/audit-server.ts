@@ -65,6 +65,7 @@ export class AuditServer {
     const [path, query] = url.split('?', 2)
     const evidence = /^\/evidence\/(\d{1,3})$/.exec(path!)
     if (path === '/') return this.#page(response)
+    if (path === '/metrics') return sendText(response, 200, metricsOf(this.#options.view))
     if (path === '/checkpoint') return this.#checkpoint(response)
     if (path === '/newest') return this.#newest(response, new URLSearchParams(query))
     if (evidence !== null) return this.#evidence(response, Number(evidence[1]))
@@ -112,6 +113,24 @@ export class AuditServer {
     if (text === undefined) return sendText(response, 404, 'nothing is here\n')
     sendText(response, 200, text, { 'content-type': 'application/json' })
   }
+}
+
+/** In Prometheus' text format. */
+function metricsOf({ round, held, evidence }: AuditView): string {
+  const { verdict, alarm, endedAtMs } = round ?? { verdict: 2, alarm: undefined, endedAtMs: 0 }
+  const gauges: readonly (readonly [name: string, help: string, value: number])[] = [
+    ['verdict', 'What the last look came to, as the exit code says it', verdict],
+    ['alarm', '1 while the log has shown nothing newer for too long', alarm === undefined ? 0 : 1],
+    ['proven', 'Files of evidence that prove a contradiction', evidence.length],
+    ['tree_size', 'Entries in the newest tree that holds', held?.treeSize ?? 0],
+    ['look_ended_seconds', 'When the last look ended, POSIX time', endedAtMs / 1_000],
+  ]
+  return gauges
+    .map(([name, help, value]) => {
+      const metric = `callsign_audit_${name}`
+      return `# HELP ${metric} ${help}\n# TYPE ${metric} gauge\n${metric} ${value}\n`
+    })
+    .join('')
 }
 
 /** The auditor's own key, made at the first start. Throws `AuditFailure`. */

@@ -16,16 +16,17 @@ import { crawl } from './crawl.ts'
 import { judgeEvidence } from './evidence.ts'
 import {
   AuditFailure,
-  broken,
   type CheckName,
   type Finding,
   type FindingFacts,
+  pending,
+  proven,
   unchecked,
 } from './finding.ts'
 import { HashIndex } from './hash-index.ts'
 import { compareHistories, isSameTree, openHead, type SignedHead } from './history.ts'
 import { type HttpLimits, HttpSource } from './http-source.ts'
-import { LogReader } from './log-reader.ts'
+import { firstOf, LogReader, type TileReader } from './log-reader.ts'
 import { AuditMemory, type PendingEvidence, type RememberedHead } from './memory.ts'
 import { readNotesFile } from './notes.ts'
 import { checkProofs } from './proofs.ts'
@@ -44,7 +45,7 @@ export interface AuditorOptions {
   readonly stateFile: string
   /** Other readers' prefixes of the log. */
   readonly gossip?: readonly URL[]
-  /** Where tiles are asked for besides, when two checkpoints are compared. */
+  /** Where tiles are asked for that the log does not show. */
   readonly mirrors?: readonly URL[]
   readonly proofsFile?: string | undefined
   /** Notes and evidence of users. */
@@ -53,7 +54,10 @@ export interface AuditorOptions {
   readonly watchFile?: string | undefined
   /** Keeps the index of hashes also without a watch. */
   readonly keepsIndex?: boolean
-  /** How long the log may go without a new checkpoint, and with a quorum without its cosignatures. */
+  /**
+   * How long the log may go without a new checkpoint, with a quorum without its cosignatures, and how long its newest tree
+   * may stay unread: then the auditor alarms. The last counts as a day where this is not given.
+   */
   readonly maxAgeMs?: number | undefined
   readonly report: Report
   /** Ends whatever is under way; `run` then rejects with the reason. */
@@ -62,8 +66,8 @@ export interface AuditorOptions {
   readonly nowMs?: () => number
 }
 
-/** The exit code: 0 clean, 1 a cheating or broken log, 2 not (all) checked. */
-export type Verdict = 0 | 1 | 2
+/** The exit code: 0 clean, 1 the log's signatures prove a fault of it, 2 not (all) checked, 3 not what the log signed. */
+export type Verdict = 0 | 1 | 2 | 3
 
 /** One run with all that it reported, but for the findings beyond a thousand. */
 export interface AuditRound {
@@ -71,6 +75,8 @@ export interface AuditRound {
   readonly startedAtMs: number
   readonly endedAtMs: number
   readonly findings: readonly Finding[]
+  /** Why the auditor alarms. */
+  readonly alarm: string | undefined
 }
 
 /** An auditor's knowledge for other readers, at any time. */
@@ -99,6 +105,11 @@ export class Auditor implements AuditView {
   readonly #mirrors: readonly LogReader[]
   readonly #nowMs: () => number
   readonly #keys: LogKeys
+  readonly #startedAtMs: number
+  /** Since when no look has read the log's newest tree whole. */
+  #unreadSinceMs: number | undefined
+  /** The newest cosignature of a quorum, of any checkpoint. */
+  #cosignedAtMs = 0
   #verdict: Verdict = 0
   #canRemember = true
   #areProofsChecked = false
@@ -125,6 +136,7 @@ export class Auditor implements AuditView {
     this.#gossip = readers.slice(0, gossip.length)
     this.#mirrors = readers.slice(gossip.length)
     this.#nowMs = nowMs
+    this.#startedAtMs = nowMs()
     const { verifiers, vrfPublicKey = NO_KEY, quorum } = options
     if (options.watchFile !== undefined || options.keepsIndex === true)
       this.#index = openIndex(options.stateFile, verifiers[0]!.name)
@@ -134,6 +146,7 @@ export class Auditor implements AuditView {
     if (last !== undefined && last.treeSize === this.#index?.verifiedSize)
       this.#indexed = { ...last, atMs: last.sinceMs }
     this.#keys = { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum }
+    if (last !== undefined) this.#witnessedAtMs(last)
   }
 
   /** Checks the log once and reports each check. Rejects when stopped, or for a fault of our own. */
@@ -141,12 +154,17 @@ export class Auditor implements AuditView {
     this.#verdict = 0
     this.#findings = []
     const startedAtMs = this.#nowMs()
-    await this.#try(() => this.#audit())
+    let isRead = false
+    await this.#try(async () => {
+      isRead = await this.#audit()
+    })
     await this.#try(async () => {
       this.#evidence = this.#memory.provenEvidence()
     })
+    const alarm = this.#alarm(isRead)
+    if (alarm !== undefined) this.#fail(alarm)
     const [verdict, findings] = [this.#verdict, this.#findings]
-    this.#round = { verdict, startedAtMs, endedAtMs: this.#nowMs(), findings }
+    this.#round = { verdict, startedAtMs, endedAtMs: this.#nowMs(), findings, alarm: alarm?.message }
     return verdict
   }
 
@@ -196,39 +214,70 @@ export class Auditor implements AuditView {
     this.#index?.close()
   }
 
-  async #audit(): Promise<void> {
+  /** Whether the log showed its newest tree, and all of it. Throws `AuditFailure` where there is nothing to go on with. */
+  async #audit(): Promise<boolean> {
     const { last } = this.#memory
     const head = await this.#readCheckpoint(this.#log)
-    await this.#try(async () => this.#checkWitnesses(head))
-    if (last !== undefined) await this.#compareWithLast(last, head)
-    // A failing source or proof does not keep the auditor from reading the log itself.
-    const kept = this.#memory.pending()
+    this.#grow(head)
+    const isWitnessed = await this.#try(async () => this.#checkWitnesses(head))
+    const kept = this.#memory.pending().filter(({ seen }) => !isSameTree(seen, head))
+    const place = last === undefined ? 'newest' : await this.#placeOf(head, last)
+    if (place === 'fork') return false
+    // Other trees are held against one that was read, or is read below.
+    const known = place === 'newest' ? head : last!
+    await this.#compareOthers(known, head, kept)
+    const isRead = await this.#try(() => this.#read(known, place))
+    if (this.#verdict === 1) return false
+    if (place === 'newest' && isWitnessed && isRead) {
+      this.#remember(head)
+      return !this.#memory.pending().some(({ seen }) => seen.treeSize > head.treeSize)
+    }
+    if (last !== undefined && (place === 'stale' || isSameTree(head, last))) return false
+    // Not forgotten: what the log shows next must go with it.
+    this.#keepPending({ check: 'consistency', known: last ?? head, seen: head }, 'its tree was not read')
+    return false
+  }
+
+  #grow({ treeSize }: TreeHead): void {
+    const size = Math.max(treeSize, this.#memory.last?.treeSize ?? 0)
+    for (const log of [this.#log, ...this.#gossip, ...this.#mirrors]) log.grow(size)
+  }
+
+  /** A failing source or proof does not keep the auditor from reading the log itself. */
+  async #compareOthers(known: SignedHead, head: SignedHead, kept: readonly PendingEvidence[]): Promise<void> {
     const shown: SignedHead[] = []
     for (const log of this.#gossip) {
       await this.#try(
-        () => this.#compareGossip(log, head, shown),
+        () => this.#compareGossip(log, known, shown),
         failure => failure.ofSource('gossip', { url: log.url }),
       )
     }
     for (const evidence of kept) {
       if (shown.some(other => isSameTree(other, evidence.seen))) continue
-      await this.#try(() => this.#compareKept(evidence, head))
+      await this.#try(() => this.#compareKept(evidence, known, head))
     }
     for (const file of this.#options.notesFiles ?? []) {
       await this.#try(
-        () => this.#checkNotes(file, head),
+        () => this.#checkNotes(file, known),
         failure => failure.ofSource('notes', { file }),
       )
     }
     await this.#try(
-      () => this.#checkProofs(head),
+      () => this.#checkProofs(known),
       failure => failure.as('proofs'),
     )
-    const isIndexed = this.#index === undefined || this.#index.verifiedSize === head.treeSize
-    if (last?.treeSize !== head.treeSize || !isIndexed) await this.#crawl(last ?? NOTHING, head)
-    if (this.#index !== undefined) this.#indexed = { ...head, atMs: this.#nowMs() }
+  }
+
+  /** Reads what of `known` has not been read before. */
+  async #read(known: SignedHead, place: Place): Promise<void> {
+    const { last } = this.#memory
+    const isIndexed = this.#index === undefined || this.#index.verifiedSize === known.treeSize
+    if (last?.treeSize !== known.treeSize || !isIndexed) await this.#crawl(last ?? NOTHING, known)
+    if (this.#index !== undefined) {
+      const atMs = place === 'newest' ? this.#nowMs() : (this.#indexed?.atMs ?? last?.sinceMs ?? 0)
+      this.#indexed = { ...known, atMs }
+    }
     await this.#try(async () => this.#watch())
-    this.#remember(head)
   }
 
   async #readCheckpoint(log: LogReader): Promise<SignedHead> {
@@ -241,56 +290,93 @@ export class Auditor implements AuditView {
   }
 
   /** A tree without witnesses is compared all the same: a contradiction that the log signed is one. */
-  #checkWitnesses({ note }: SignedHead): void {
+  #checkWitnesses(head: SignedHead): void {
     const { quorum } = this.#keys
     if (quorum === undefined) return
-    const { maxAgeMs } = this.#options
-    const found = verifyWitnesses(this.#keys, note, { nowMs: this.#nowMs(), maxAgeMs })
-    if (found.kind === 'refused') throw broken(found.check === 'stale' ? 'stale' : 'witnesses', found.detail)
+    const found = this.#witnessedAtMs(head)
+    if (found.kind === 'refused') throw pending('witnesses', found.detail)
     this.#pass('witnesses', `the quorum ${quorum.name} saw it at ${new Date(found.atMs!).toISOString()}`)
   }
 
-  async #compareWithLast(last: RememberedHead, head: SignedHead): Promise<void> {
-    if (head.treeSize < last.treeSize) {
-      const facts = { treeSize: String(head.treeSize), notes: [last.note, head.note] }
-      throw broken('rollback', `the log signed size ${last.treeSize} and now shows ${head.treeSize}`, facts)
-    }
-    this.#pass('rollback', `size ${head.treeSize} is not below ${last.treeSize}`)
-    await this.#assertSameHistory({ check: 'consistency' }, last, head)
-    this.#pass('consistency', `the tree begins with the one of size ${last.treeSize} known before`)
-    await this.#try(() => this.#checkAge(last, head))
+  #witnessedAtMs({ note }: SignedHead) {
+    const found = verifyWitnesses(this.#keys, note, { nowMs: this.#nowMs() })
+    if (found.kind === 'witnessed') this.#cosignedAtMs = Math.max(this.#cosignedAtMs, found.atMs ?? 0)
+    return found
   }
 
-  async #checkAge({ sinceMs }: RememberedHead, head: SignedHead): Promise<void> {
+  /**
+   * Where the tree that the log showed stands to the known one: it goes on from it, or is a beginning of it, as a late
+   * cache shows, or cannot be compared yet, or is of another history.
+   */
+  async #placeOf(head: SignedHead, last: RememberedHead): Promise<Place> {
+    const known = this.#memory.verified(head.treeSize) ?? last
+    const isSame = await this.#try(() => this.#assertSameHistory({ check: 'consistency' }, known, head))
+    if (!isSame) return this.#verdict === 1 ? 'fork' : 'pending'
+    const { treeSize } = head
+    if (treeSize >= last.treeSize) {
+      this.#pass('consistency', `the tree begins with the one of size ${last.treeSize} known before`)
+      return 'newest'
+    }
+    const detail = `size ${treeSize} is a beginning of the known ${last.treeSize}: an old answer`
+    this.#fail(pending('stale', detail, { treeSize: String(treeSize) }))
+    return 'stale'
+  }
+
+  /** A wait that is longer than a cache explains. */
+  #alarm(isRead: boolean): AuditFailure | undefined {
+    if (this.#verdict === 1) return undefined
+    const nowMs = this.#nowMs()
+    if (isRead) this.#unreadSinceMs = undefined
+    else this.#unreadSinceMs ??= nowMs
     const { maxAgeMs } = this.#options
-    if (maxAgeMs === undefined || this.#keys.quorum !== undefined) return
-    if (!this.#memory.isLast(head) || this.#nowMs() - sinceMs <= maxAgeMs) return
-    const since = new Date(sinceMs).toISOString()
-    throw broken('checkpoint', `stale: no new checkpoint since ${since}, longer than ${maxAgeMs / 1000} s`)
+    const newestAtMs = this.#keys.quorum === undefined ? this.#memory.last?.sinceMs : this.#cosignedAtMs
+    const alarm = (what: string, sinceMs: number, ageMs: number) =>
+      pending(
+        'stale',
+        `${what} since ${new Date(sinceMs).toISOString()}, longer than ${ageMs / 1_000} s`,
+        ALARM,
+      )
+    const sinceMs = newestAtMs || this.#startedAtMs
+    if (maxAgeMs !== undefined && nowMs - sinceMs > maxAgeMs) {
+      const what = this.#keys.quorum === undefined ? 'no new checkpoint' : 'no new cosignatures of the quorum'
+      return alarm(what, sinceMs, maxAgeMs)
+    }
+    const unreadMsMax = maxAgeMs ?? UNREAD_MS_MAX
+    if (this.#unreadSinceMs === undefined || nowMs - this.#unreadSinceMs <= unreadMsMax) return undefined
+    return alarm('the log has not shown its newest tree, whole,', this.#unreadSinceMs, unreadMsMax)
   }
 
   /** Puts what the source shows into `shown`. */
-  async #compareGossip(log: LogReader, head: SignedHead, shown: SignedHead[]): Promise<void> {
+  async #compareGossip(log: LogReader, known: SignedHead, shown: SignedHead[]): Promise<void> {
     const other = await openServedHead(log, this.#keys.verifiers)
     shown.push(other)
-    await this.#assertSameHistory({ check: 'gossip', url: log.url }, head, other)
+    await this.#assertSameHistory({ check: 'gossip', url: log.url }, known, other)
     const facts = { url: log.url, treeSize: String(other.treeSize) }
-    this.#memory.dropPending(other)
+    this.#settle(other, known)
     this.#pass('gossip', `size ${other.treeSize} shown there is of the same history`, facts)
   }
 
   /** Unanswered evidence is compared with each new tree: a log that grows past it has to decide it. */
-  async #compareKept(evidence: PendingEvidence, head: SignedHead): Promise<void> {
+  async #compareKept(evidence: PendingEvidence, known: SignedHead, head: SignedHead): Promise<void> {
     const { check, url, seen } = evidence
     const facts = url === undefined ? {} : { url }
     try {
-      await this.#assertSameHistory(evidence, head, seen)
+      // Two roots of one size need no tiles.
+      if (seen.treeSize === head.treeSize) await this.#assertSameHistory(evidence, head, seen)
+      await this.#assertSameHistory(evidence, known, seen)
     } catch (error) {
       if (!(error instanceof AuditFailure)) throw error
       throw error.ofSource(check, facts)
     }
-    this.#memory.dropPending(seen)
-    this.#pass(check, `size ${seen.treeSize}, which was unanswered, is of the same history`, facts)
+    if (this.#settle(seen, known))
+      this.#pass(check, `size ${seen.treeSize}, which was unanswered, is of the same history`, facts)
+  }
+
+  /** Lets a tree of the same history go, once the tree that was read reaches over it. */
+  #settle(seen: SignedHead, known: SignedHead): boolean {
+    const isCovered = seen.treeSize <= known.treeSize
+    if (isCovered) this.#memory.dropPending(seen)
+    return isCovered
   }
 
   /**
@@ -308,7 +394,7 @@ export class Auditor implements AuditView {
     const facts = { treeSize: String(seen.treeSize), notes: [known.note, seen.note] }
     if (outcome.kind === 'contradiction') {
       const { detail, proof } = outcome
-      throw broken(check, `the log signed both of two histories: ${detail}`, { ...facts, proof })
+      throw proven(check, `the log signed both of two histories: ${detail}`, { ...facts, proof })
     }
     this.#keepPending({ ...found, known, seen }, outcome.failure.message)
     throw undecided(outcome.failure, check)
@@ -334,8 +420,8 @@ export class Auditor implements AuditView {
       this.#notesChecked.add(text)
       const { kind, lines } = judgeEvidence(text, verifiers)
       if (kind === 'proven') {
-        const { notes: proven, proof } = JSON.parse(text)
-        throw broken('notes', `evidence in ${file} is proven: ${lines.at(-2)}`, { notes: proven, proof })
+        const { notes: signed, proof } = JSON.parse(text)
+        throw proven('notes', `evidence in ${file} is proven: ${lines.at(-2)}`, { notes: signed, proof })
       }
     }
     const unknown = notes.filter(note => !this.#notesChecked.has(note))
@@ -363,7 +449,7 @@ export class Auditor implements AuditView {
       throw unchecked('notes', `${JSON.stringify(note.slice(0, 80))}: ${error.message}`)
     }
     await this.#assertSameHistory({ check: 'notes' }, head, seen)
-    this.#memory.dropPending(seen)
+    this.#settle(seen, head)
     this.#notesChecked.add(note)
   }
 
@@ -397,15 +483,24 @@ export class Auditor implements AuditView {
     // Entries that another run has read are not in the index: they are read again.
     const audited = { treeSize: Math.min(proven.treeSize, index?.verifiedSize ?? proven.treeSize) }
     const startedAtMs = performance.now()
-    this.#useIndex(() => index?.startAfter(audited.treeSize))
-    await crawl(this.#log, audited, head, {
-      filesAtOnce: FILES_AT_ONCE,
-      onProgress: (treeSize, computedHead) => {
-        this.#options.report.progress(treeSize, head.treeSize)
-        if (treeSize % ENTRIES_BETWEEN_SAVES === 0) this.#memory.setProgress(computedHead())
-      },
-      onBundle: (firstIndex, bundle) => this.#useIndex(() => index?.append(firstIndex, bundle)),
-    })
+    const read = async (tiles: TileReader) => {
+      this.#useIndex(() => index?.startAfter(audited.treeSize))
+      await crawl(tiles, audited, head, {
+        filesAtOnce: FILES_AT_ONCE,
+        onProgress: (treeSize, computedHead) => {
+          this.#options.report.progress(treeSize, head.treeSize)
+          if (treeSize % ENTRIES_BETWEEN_SAVES === 0) this.#memory.setProgress(computedHead())
+        },
+        onBundle: (firstIndex, bundle) => this.#useIndex(() => index?.append(firstIndex, bundle)),
+      })
+    }
+    try {
+      await read(this.#tiles)
+    } catch (error) {
+      // A garbled file of the log is got round where a mirror has a good one.
+      if (!(error instanceof AuditFailure && error.isPending) || this.#mirrors.length === 0) throw error
+      await read(firstOf([...this.#mirrors, this.#log]))
+    }
     this.#useIndex(() => index?.verify())
     const { files, bytes } = this.#source.received
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
@@ -424,7 +519,7 @@ export class Auditor implements AuditView {
     if (progress === undefined || progress.treeSize <= last.treeSize || progress.treeSize > head.treeSize) {
       return undefined
     }
-    const found = await consistencyFromTiles(tile => this.#log.tile(tile), progress, head)
+    const found = await consistencyFromTiles(tile => this.#tiles.tile(tile), progress, head)
     return found.kind === 'consistent' ? progress : undefined
   }
 
@@ -436,24 +531,29 @@ export class Auditor implements AuditView {
     }
   }
 
-  /** A log that was caught is not believed any further, whatever else of it may hold. */
+  get #tiles(): TileReader {
+    return firstOf([this.#log, ...this.#mirrors])
+  }
+
   #remember(head: SignedHead): void {
-    if (this.#verdict === 1) return
     if (!this.#memory.isLast(head)) this.#memory.remember(head, this.#nowMs())
+    this.#memory.dropPending(head)
     this.#held = head
     this.#pass('state', `size ${head.treeSize} is remembered as the last that holds`)
   }
 
-  /** Runs a check and reports its failure, changed by `changed`. */
+  /** Runs a check and reports its failure, changed by `changed`; whether there was none. */
   async #try(
     work: () => Promise<void>,
     changed: (failure: AuditFailure) => AuditFailure = failure => failure,
-  ): Promise<void> {
+  ): Promise<boolean> {
     try {
       await work()
+      return true
     } catch (error) {
       if (!(error instanceof AuditFailure)) throw error
       this.#fail(changed(error))
+      return false
     }
   }
 
@@ -467,8 +567,8 @@ export class Auditor implements AuditView {
   }
 
   #fail({ finding }: AuditFailure): void {
-    if (finding.ok === false) this.#verdict = 1
-    else if (this.#verdict === 0) this.#verdict = 2
+    const verdict = finding.ok === false ? 1 : finding.pending ? 3 : 2
+    if (SEVERITY.indexOf(verdict) > SEVERITY.indexOf(this.#verdict)) this.#verdict = verdict
     if (finding.check === 'state') this.#canRemember = false
     this.#report(finding)
     if (finding.notes !== undefined) this.#keepEvidence(finding)
@@ -494,9 +594,9 @@ function openIndex(stateFile: string, origin: string): HashIndex {
   }
 }
 
-/** A log with missing or wrong tiles of a tree that it signed does not show that its history is one. */
+/** Tiles that are missing or wrong belong to the comparison that they keep from ending. */
 function undecided(failure: AuditFailure, check: CheckName): AuditFailure {
-  return failure.finding.ok === false ? failure.as(check) : failure
+  return failure.isPending ? failure.as(check) : failure
 }
 
 async function openServedHead(log: LogReader, verifiers: readonly VerifierKey[]): Promise<SignedHead> {
@@ -505,11 +605,18 @@ async function openServedHead(log: LogReader, verifiers: readonly VerifierKey[])
     return openHead(note, verifiers)
   } catch (error) {
     if (!(error instanceof SignalError)) throw error
-    throw broken('checkpoint', `${log.url}/checkpoint: ${error.message}`)
+    throw pending('checkpoint', `${log.url}/checkpoint: ${error.message}`)
   }
 }
 
+type Place = 'newest' | 'stale' | 'pending' | 'fork'
+
 const FINDINGS_MAX = 1_000
+/** The worst last. */
+const SEVERITY: readonly Verdict[] = [0, 2, 3, 1]
+const ALARM: FindingFacts = { alarm: true }
+/** Longer than any cache keeps what it should not. */
+const UNREAD_MS_MAX = 86_400_000
 const NO_KEY = new Uint8Array(0)
 const NOTHING: TreeHead = { treeSize: 0, rootHash: EMPTY_ROOT }
 /** Enough to hide a long way to the server; a megabyte with keys of 32 bytes. */

@@ -8,8 +8,20 @@
 
 import { messageOf } from '../../src/errors.ts'
 import { parseEntry } from '../../src/log/entry.ts'
-import { HASH_BYTES, hashLeaf } from '../../src/log/hash.ts'
-import { broken } from './finding.ts'
+import { HASH_BYTES, type Hash, hashLeaf } from '../../src/log/hash.ts'
+import { AuditFailure, pending } from './finding.ts'
+
+/** An entry that is not of the log's form: a fault of the log only if the tree that it signed has that leaf. */
+export class EntryFormFault extends AuditFailure {
+  readonly index: number
+  readonly leafHash: Hash
+
+  constructor(index: number, entry: Uint8Array) {
+    super(entryFault(index, refusalOf(entry)).finding)
+    this.index = index
+    this.leafHash = hashLeaf(entry)
+  }
+}
 
 /**
  * The leaf hashes of the bundle's `width` entries side by side; `firstIndex` is the leaf index of the first. Throws
@@ -24,7 +36,7 @@ export function hashBundle(bundle: Uint8Array, width: number, firstIndex: number
     const end = start + (((bundle[at] ?? 0) << 8) | (bundle[at + 1] ?? 0))
     if (end > bundle.length) throw entryFault(firstIndex + position, `bundle is cut off at byte ${at}`)
     if (!isEntryForm(bundle, start, end)) {
-      throw entryFault(firstIndex + position, refusalOf(bundle.subarray(start, end)))
+      throw new EntryFormFault(firstIndex + position, bundle.subarray(start, end))
     }
     hashes.set(hashLeaf(bundle.subarray(start, end)), position * HASH_BYTES)
     at = end
@@ -69,7 +81,7 @@ function refusalOf(entry: Uint8Array): string {
 }
 
 function entryFault(index: number, detail: string) {
-  return broken('entries', `entry ${index}: ${detail}`, { index: String(index) })
+  return pending('entries', `entry ${index}: ${detail}`, { index: String(index) })
 }
 
 /** 64 bytes in base64, with its padding. */

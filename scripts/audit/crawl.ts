@@ -20,9 +20,9 @@ import {
   tileWidth,
 } from '../../src/log/tile.ts'
 import { rootHash } from '../../src/log/tree.ts'
-import { hashBundle } from './bundle.ts'
-import { AuditFailure, broken } from './finding.ts'
-import { type LogReader, readNodes } from './log-reader.ts'
+import { EntryFormFault, hashBundle } from './bundle.ts'
+import { AuditFailure, pending, proven } from './finding.ts'
+import { readNodes, type TileReader } from './log-reader.ts'
 
 export interface CrawlOptions {
   /** How many files are asked for at a time. */
@@ -38,10 +38,11 @@ export interface CrawlOptions {
 
 /**
  * Reads all of `signed` behind `audited`, a tree that it has been proven to begin with. Throws `AuditFailure` of
- * `entries`, `tiles` or `fetch` at the first thing that does not hold.
+ * `entries`, `tiles` or `fetch` at the first thing that does not hold: proven where the signed root itself covers it,
+ * else pending, as the files may be a cache's.
  */
 export async function crawl(
-  log: LogReader,
+  log: TileReader,
   audited: Pick<TreeHead, 'treeSize'>,
   signed: TreeHead,
   { filesAtOnce, onProgress, onBundle }: CrawlOptions,
@@ -53,7 +54,7 @@ export async function crawl(
   for await (const [tile, bytes] of files) {
     if (tile.level === 'entries') {
       onProgress(tree.treeSize, () => tree.head())
-      tree.setLeaves(hashBundle(bytes, tile.width, tile.index * TILE_WIDTH))
+      tree.setLeaves(await leavesOf(log, tile, bytes, signed))
       onBundle?.(tile.index * TILE_WIDTH, bytes)
       continue
     }
@@ -62,7 +63,25 @@ export async function crawl(
     tree.fold(tile)
   }
   if (!equalHashes(tree.head().rootHash, signed.rootHash)) {
-    throw broken('tiles', `the root of all ${signed.treeSize} entries is not the one that the log signed`)
+    const fault = signed.treeSize === 0 ? proven : pending
+    throw fault('tiles', `the root of all ${signed.treeSize} entries is not the one that the log signed`)
+  }
+}
+
+/** The leaf hashes of a bundle. */
+async function leavesOf(
+  log: TileReader,
+  { width, index }: Tile,
+  bundle: Uint8Array,
+  signed: TreeHead,
+): Promise<Uint8Array> {
+  try {
+    return hashBundle(bundle, width, index * TILE_WIDTH)
+  } catch (error) {
+    if (!(error instanceof EntryFormFault)) throw error
+    const isIncluded = await inclusionOf(log, error.index, signed)
+    if (!isIncluded?.(error.leafHash)) throw error
+    throw proven('entries', error.message, { index: String(error.index) })
   }
 }
 
@@ -77,7 +96,7 @@ class ComputedTree {
    * The right edge at `start`, a multiple of 256, out of tiles of the tree of `treeSize`. They are not verified: with
    * a wrong one among them no crawl ends in the signed root.
    */
-  static async open(log: LogReader, start: number, treeSize: number): Promise<ComputedTree> {
+  static async open(log: TileReader, start: number, treeSize: number): Promise<ComputedTree> {
     const tree = new ComputedTree()
     tree.#leaves = start
     for (let level = 0, hashes = start; hashes > 0; level++, hashes = Math.floor(hashes / TILE_WIDTH)) {
@@ -183,14 +202,14 @@ async function* inOrder<Item, Result>(
   for (const [item, result] of underWay) yield [item, await result]
 }
 
-async function readPrefix(log: LogReader, tile: Tile, treeSize: number): Promise<Uint8Array> {
+async function readPrefix(log: TileReader, tile: Tile, treeSize: number): Promise<Uint8Array> {
   const width = tileWidth(tile.level, tile.index, treeSize)
   return (await log.tile({ ...tile, width })).subarray(0, tile.width * HASH_BYTES)
 }
 
 /** Finds the wrong one when an entry and its tile, or a tile and the one above it, disagree. */
 async function wrongHash(
-  log: LogReader,
+  log: TileReader,
   tree: ComputedTree,
   tile: Tile,
   position: number,
@@ -198,22 +217,22 @@ async function wrongHash(
 ): Promise<AuditFailure> {
   const path = formatTilePath(tile)
   if (tile.level !== 0) {
-    return broken('tiles', `${path} has another hash at position ${position} than the tiles below it make`)
+    return pending('tiles', `${path} has another hash at position ${position} than the tiles below it make`)
   }
   const index = tile.index * TILE_WIDTH + position
   const facts = { index: String(index) }
   const isIncluded = await inclusionOf(log, index, signed)
   if (isIncluded?.(tree.hashAt(tile, position))) {
-    return broken(
+    return pending(
       'tiles',
       `${path} has a wrong hash at position ${position}: entry ${index} is in the tree`,
       facts,
     )
   }
   if (isIncluded?.(await leafInTile(log, index, signed))) {
-    return broken('entries', `entry ${index} is not the one in the tree`, facts)
+    return pending('entries', `entry ${index} is not the one in the tree`, facts)
   }
-  return broken(
+  return pending(
     'tiles',
     `${path} at position ${position} and entry ${index} disagree, and neither is in the tree`,
     facts,
@@ -222,7 +241,7 @@ async function wrongHash(
 
 /** Tells whether a leaf hash is included at that index, by a path from tiles; undefined when there is no such path. */
 async function inclusionOf(
-  log: LogReader,
+  log: TileReader,
   index: number,
   { treeSize, rootHash }: TreeHead,
 ): Promise<((leafHash: Hash) => boolean) | undefined> {
@@ -236,7 +255,7 @@ async function inclusionOf(
   }
 }
 
-async function leafInTile(log: LogReader, index: number, { treeSize }: TreeHead): Promise<Hash> {
+async function leafInTile(log: TileReader, index: number, { treeSize }: TreeHead): Promise<Hash> {
   const [leafHash] = await readNodes(log, [{ level: 0, index }], treeSize)
   return leafHash!
 }

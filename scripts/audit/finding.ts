@@ -11,7 +11,6 @@ export type CheckName =
   | 'tiles'
   | 'entries'
   | 'consistency'
-  | 'rollback'
   | 'gossip'
   | 'proofs'
   | 'notes'
@@ -37,15 +36,19 @@ export interface FindingFacts {
   readonly line?: number
   /** Signed notes that contradict each other: the evidence. */
   readonly notes?: readonly string[]
+  /** It has lasted longer than a cache explains. */
+  readonly alarm?: true
   /** Shows it beside the notes, where their sizes differ. */
   readonly proof?: ConsistencyEvidence | null
 }
 
-/** One line of the report. `ok` is false for a log that cheats or is broken, null for a check that was not possible. */
+/** One line of the report. `ok` is false for what the log's own signatures prove against it, null for all else that fails. */
 export interface Finding extends FindingFacts {
   readonly check: CheckName
   readonly ok: boolean | null
   readonly detail: string
+  /** The answer was older than what the log signed, or not what it signed. A cache does that, too: the next look asks again. */
+  readonly pending?: true
 }
 
 /** Ends a check, and with it all that would rest on it. */
@@ -65,14 +68,24 @@ export class AuditFailure extends Error {
 
   /** The same failure of a source that does not speak for the log: proves nothing unless the log signed both notes. */
   ofSource(check: CheckName, facts: FindingFacts = {}): AuditFailure {
-    const ok = this.finding.notes === undefined ? null : this.finding.ok
-    return new AuditFailure({ ...this.finding, ...facts, check, ok }, this.cause)
+    const { pending: _, ...finding } = this.finding
+    const ok = finding.notes === undefined ? null : finding.ok
+    return new AuditFailure({ ...finding, ...facts, check, ok }, this.cause)
+  }
+
+  get isPending(): boolean {
+    return this.finding.pending === true
   }
 }
 
-/** Cheating or a broken log: exit 1. */
-export function broken(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
+/** Proven by the log's own signatures: exit 1. */
+export function proven(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
   return new AuditFailure({ check, ok: false, detail, ...facts })
+}
+
+/** Not what the log signed, which proves nothing: exit 3. */
+export function pending(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
+  return new AuditFailure({ check, ok: null, detail, pending: true, ...facts })
 }
 
 /** Says nothing about the log: exit 2. */

@@ -9,8 +9,8 @@ import { formatTilePath } from '../../src/log/tile.ts'
 import { rootHash, rootNodes } from '../../src/log/tree.ts'
 import { openLogCheckpoint } from '../support/checkpoint-state.ts'
 import type { ConsistencyEvidence } from './evidence.ts'
-import { AuditFailure, broken, unchecked } from './finding.ts'
-import { type LogReader, readNodes, type TileReader } from './log-reader.ts'
+import { AuditFailure, pending, unchecked } from './finding.ts'
+import { firstOf, type LogReader, readNodes, type TileReader } from './log-reader.ts'
 
 /** A tree that the log signed; `note` is the signed note, as it came. */
 export interface SignedHead extends TreeHead {
@@ -38,8 +38,8 @@ export type Comparison =
   | { readonly kind: 'undecided'; readonly failure: AuditFailure }
 
 /**
- * Compares two trees that the log signed, by tiles of the larger one. Asks the sources in turn until one decides: a source
- * is believed only as far as its tiles lead to the signed root, so any source will do.
+ * Compares two trees that the log signed, by tiles of the larger one. Begins with each source in turn, and fills its gaps
+ * from the rest, until the tiles decide: they are believed only as far as they lead to the signed root, so any will do.
  */
 export async function compareHistories(
   first: SignedHead,
@@ -48,31 +48,38 @@ export async function compareHistories(
 ): Promise<Comparison> {
   const [older, newer] = first.treeSize <= second.treeSize ? [first, second] : [second, first]
   let failure: AuditFailure | undefined
-  for (const source of sources) {
-    const outcome = await compareAt(source, older, newer)
+  const readers = sources.map(readingOnce)
+  for (const [at, { url }] of sources.entries()) {
+    const first = readers[at]!
+    const tiles = readingOnce(firstOf([first, ...readers.filter(reader => reader !== first)]))
+    const outcome = await compareIn(tiles, url, older, newer)
     if (outcome.kind !== 'undecided') return outcome
     failure ??= outcome.failure
   }
   return { kind: 'undecided', failure: failure ?? unchecked('fetch', 'there is no source to ask for tiles') }
 }
 
-async function compareAt(source: LogReader, older: SignedHead, newer: SignedHead): Promise<Comparison> {
+async function compareIn(
+  tiles: TileReader,
+  url: string,
+  older: SignedHead,
+  newer: SignedHead,
+): Promise<Comparison> {
   try {
-    const tiles = readingOnce(source)
     const found = await consistencyFromTiles(tile => tiles.tile(tile), older, newer)
     if (found.kind === 'consistent') return found
     if (found.check === 'consistency') {
       const proof = await proveContradiction(tiles, older.treeSize, newer.treeSize)
       return { kind: 'contradiction', detail: found.detail, proof }
     }
-    return { kind: 'undecided', failure: broken('tiles', `${source.url}: ${found.detail}`) }
+    return { kind: 'undecided', failure: pending('tiles', `${url}: ${found.detail}`) }
   } catch (error) {
     if (!(error instanceof AuditFailure)) throw error
     return { kind: 'undecided', failure: error }
   }
 }
 
-/** Reads each tile once: those that decided are those that prove. */
+/** Asks for each tile once; and those that decided are those that prove. */
 function readingOnce(source: TileReader): TileReader {
   const tiles = new Map<string, Promise<Uint8Array>>()
   return {

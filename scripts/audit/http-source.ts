@@ -2,9 +2,8 @@
  * Fetches files of a log over HTTP from a server that may be slow, overloaded or hostile: bodies are bounded before
  * they are buffered, redirects are not followed, and a request with all its retries ends after 30 seconds.
  *
- * The meaning of an answer for the log follows contract 14: an over-long body, broken gzip or an HTML page with
- * status 200 is a broken log; redirects, partial content, other statuses and bodies that never end are no answer at
- * all.
+ * An over-long body, broken gzip or an HTML page with status 200 is an answer that is not the file, and pending; redirects,
+ * partial content, other statuses and bodies that never end are no answer at all.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -15,7 +14,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { backOffMs } from '../../src/back-off.ts'
 import { retryAfterMs } from '../../src/delivery/http-post.ts'
 import { messageOf } from '../../src/errors.ts'
-import { type AuditFailure, broken, unchecked } from './finding.ts'
+import { type AuditFailure, pending, unchecked } from './finding.ts'
 
 export interface HttpLimits {
   /** One request with its retries. */
@@ -170,7 +169,7 @@ export class HttpSource {
     return new Promise((resolve, reject) => {
       const refuse = (reason: string) => {
         response.destroy()
-        reject(broken('fetch', `${this.url}/${path}: ${reason}`))
+        reject(pending('fetch', `${this.url}/${path}: ${reason}`))
       }
       if (isHtml) return refuse('an HTML page with status 200')
       const unpack = UNPACK.get(encoding)
@@ -200,7 +199,7 @@ export class HttpSource {
     try {
       return unpack()
     } catch (error) {
-      throw broken('fetch', `${this.url}/${path}: broken compression, or too long: ${messageOf(error)}`)
+      throw pending('fetch', `${this.url}/${path}: broken compression, or too long: ${messageOf(error)}`)
     }
   }
 

@@ -14,7 +14,7 @@ import {
   tileWidth,
 } from '../../src/log/tile.ts'
 import type { Node } from '../../src/log/tree.ts'
-import { broken, unchecked } from './finding.ts'
+import { AuditFailure, pending, unchecked } from './finding.ts'
 import type { HttpSource } from './http-source.ts'
 
 /** Gives hash tiles and entry bundles of a signed tree; see `LogReader`. */
@@ -24,6 +24,7 @@ export interface TileReader {
 
 export class LogReader implements TileReader {
   readonly #source: HttpSource
+  #signedSize = 0
 
   constructor(source: HttpSource) {
     this.#source = source
@@ -40,27 +41,60 @@ export class LogReader implements TileReader {
     return note
   }
 
+  /** The log has signed a tree of so many entries, and may have dropped the partial tiles that are full in it. */
+  grow(treeSize: number): void {
+    this.#signedSize = Math.max(this.#signedSize, treeSize)
+  }
+
   /**
-   * A hash tile or entry bundle of a signed tree. A missing partial one is cut from the full one, which the log may
-   * have instead. Throws `AuditFailure` when neither is there, and for a hash tile of another length.
+   * A hash tile or entry bundle of a signed tree. A partial one is cut from the full one: at once where a signed tree has
+   * it full, else when it is missing, as the log may have grown since. Throws `AuditFailure`, pending, when neither is
+   * there or of its length.
    */
   async tile(tile: Tile): Promise<Uint8Array> {
-    const bytes = await this.#readTile(tile)
-    if (bytes !== undefined) return bytes
-    const full = tile.width === TILE_WIDTH ? undefined : await this.#readTile({ ...tile, width: TILE_WIDTH })
-    if (full === undefined) {
-      throw broken('fetch', `${this.url}/${formatTilePath(tile)} is missing from a signed tree`)
+    const full = { ...tile, width: TILE_WIDTH }
+    const isFull = tileWidth(tile.level, tile.index, this.#signedSize) === TILE_WIDTH
+    const ways = tile.width === TILE_WIDTH ? [tile] : isFull ? [full, tile] : [tile, full]
+    let failure: AuditFailure | undefined
+    for (const way of ways) {
+      try {
+        const bytes = await this.#readTile(way)
+        if (bytes !== undefined) return way === full ? bytes.subarray(0, prefixBytes(tile, bytes)) : bytes
+      } catch (error) {
+        if (!(error instanceof AuditFailure && error.isPending)) throw error
+        failure ??= error
+      }
     }
-    return full.subarray(0, prefixBytes(tile, full))
+    throw (
+      failure ?? pending('fetch', `${this.url}/${formatTilePath(tile)} is missing, and a signed tree has it`)
+    )
   }
 
   async #readTile(tile: Tile): Promise<Uint8Array | undefined> {
     const bytesMax = tile.width * (tile.level === 'entries' ? ENTRY_BYTES_MAX : HASH_BYTES)
     const bytes = await this.#source.read(formatTilePath(tile), bytesMax)
     if (bytes !== undefined && tile.level !== 'entries' && bytes.length !== bytesMax) {
-      throw broken('tiles', `${this.url}/${formatTilePath(tile)} has ${bytes.length} bytes, not ${bytesMax}`)
+      throw pending('tiles', `${this.url}/${formatTilePath(tile)} has ${bytes.length} bytes, not ${bytesMax}`)
     }
     return bytes
+  }
+}
+
+/** Asks the readers in turn. Rejects with the first one's failure. */
+export function firstOf(readers: readonly TileReader[]): TileReader {
+  return {
+    async tile(tile) {
+      let failure: unknown
+      for (const reader of readers) {
+        try {
+          return await reader.tile(tile)
+        } catch (error) {
+          if (!(error instanceof AuditFailure)) throw error
+          failure ??= error
+        }
+      }
+      throw failure
+    },
   }
 }
 

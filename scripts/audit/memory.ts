@@ -67,6 +67,14 @@ export class AuditMemory {
     return { treeSize, rootHash: decodeBase64(rootHash), note, sinceMs: Date.parse(verifiedAt) }
   }
 
+  /** The tree of that size that was verified, where it is still remembered. */
+  verified(size: number): SignedHead | undefined {
+    const found = this.#state?.checkpoints.find(({ treeSize }) => treeSize === size)
+    if (found === undefined) return undefined
+    const { treeSize, rootHash, note } = found
+    return { treeSize, rootHash: decodeBase64(rootHash), note }
+  }
+
   /** Whether the log signed these very lines when last read. Foreign signatures do not count. */
   isLast({ note }: SignedHead): boolean {
     const { last } = this

@@ -11,7 +11,7 @@ import { type LookupResult, verifyLookup } from '../../src/client/lookup.ts'
 import { treeHeadOf } from '../../src/client/signed-checkpoint.ts'
 import { messageOf, SignalError } from '../../src/errors.ts'
 import { parseProof } from '../../src/log/proof.ts'
-import { AuditFailure, broken, type FindingFacts, unchecked } from './finding.ts'
+import { AuditFailure, type FindingFacts, pending, unchecked } from './finding.ts'
 import type { SignedHead } from './history.ts'
 
 /** A lookup result and whose key it is said to be. */
@@ -70,7 +70,7 @@ function verifyClaim(claim: ClaimedKey, keys: LogKeys): SignedHead {
   const { userId, deviceId } = claim
   const verdict = verifyLookup(keys, { userId, deviceId }, claim)
   if (verdict.kind === 'refused') {
-    throw broken('proofs', `${verdict.check}: ${verdict.detail}`, indexIn(claim.proof))
+    throw pending('proofs', `${verdict.check}: ${verdict.detail}`, indexIn(claim.proof))
   }
   const { checkpoint } = verdict
   return { ...treeHeadOf(checkpoint), note: checkpoint.note }

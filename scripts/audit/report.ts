@@ -22,9 +22,10 @@ export function jsonReport(write: (text: string) => void): Report {
 export function terminalReport(write: (text: string) => void): Report {
   let hasCount = false
   return {
-    finding({ check, ok, detail, url, line, index, notes = [] }) {
+    finding({ check, ok, detail, url, line, index, pending, alarm, notes = [] }) {
       const isNew = check === 'watch' && index !== undefined
-      const mark = isNew ? 'NEW    ' : ok === true ? 'ok     ' : ok === false ? 'FAILED ' : 'unknown'
+      const failed = ok === false ? 'FAILED' : alarm ? 'ALARM' : pending ? 'waiting' : 'unknown'
+      const mark = (isNew ? 'NEW' : ok === true ? 'ok' : failed).padEnd(MARK_CHARS)
       const where = url !== undefined ? `${url}: ` : line !== undefined ? `line ${line}: ` : ''
       write(`${hasCount ? CLEAR_LINE : ''}${mark}  ${check.padEnd(CHECK_CHARS)}  ${where}${detail}\n`)
       hasCount = false
@@ -41,4 +42,5 @@ export function terminalReport(write: (text: string) => void): Report {
 /** A few counts a second at the usual speed. */
 const ENTRIES_PER_COUNT = 16_384
 const CLEAR_LINE = '\r\u001b[K'
+const MARK_CHARS = 'unknown'.length
 const CHECK_CHARS = 'consistency'.length

@@ -23,17 +23,18 @@ now and at earlier runs. Prints a line per check: JSON unless at a terminal.
   --notes FILE         also compare signed notes and evidence files of users with the log; can be given again
   --watch FILE         report new entries under these VRF hashes: one in base64 a line, with a label behind it
   --gossip URL         also compare with the log as it is shown under another prefix; can be given again
-  --mirror URL         also ask there for tiles that two checkpoints are compared by; can be given again
-  --serve PORT         with --follow: a page that shows green or red, GET /checkpoint and GET /newest?hash=, signed by
-                       the auditor's own key in STATE.key, which is made at the first start. After the log was caught,
-                       goes on serving until SIGTERM
+  --mirror URL         also ask there for tiles that the log does not show; can be given again
+  --serve PORT         with --follow: a page that shows green or red, GET /metrics, and GET /checkpoint and
+                       GET /newest?hash=, signed by the auditor's own key in STATE.key, which is made at the first
+                       start. After the log was caught, goes on serving until SIGTERM
   --serve-host ADDRESS 127.0.0.1 unless given
   --name NAME          the name of a new key
   --follow SECONDS     go on, with a pause of SECONDS, until the log cheats or SIGTERM
-  --max-age SECONDS    a log without a new checkpoint for so long is stale; with --policy, one that the quorum has not
-                       seen for so long
+  --max-age SECONDS    alarm when there was no new checkpoint for so long, with --policy none that the quorum has seen,
+                       or when the newest tree could not be read for so long (a day unless given)
 
-Exit code: 0 all holds, 1 the log cheats or is broken, 2 not everything could be checked.
+Exit code: 0 all holds, 1 the log's signatures prove that it cheats, 2 not everything could be checked,
+3 an older tree than the log has signed, or files that are not those it signed, as a cache may have: look again.
 `
 
 export interface ServeSettings {

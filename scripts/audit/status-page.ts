@@ -38,7 +38,7 @@ ${round === undefined ? '' : checksTable(round)}
 
 interface Judged {
   readonly colour: string
-  readonly title: 'Green' | 'Red' | 'Not checked'
+  readonly title: 'Green' | 'Red' | 'Alarm' | 'Waiting' | 'Not checked'
   readonly sentence: string
 }
 
@@ -51,6 +51,12 @@ function judge({ round, evidence }: AuditView, nowMs: number): Judged {
     return { colour: AMBER, title: 'Not checked', sentence: 'The first check has not ended.' }
   const at = timeOf(round.endedAtMs)
   if (round.verdict === 1) return { colour: RED, title: 'Red', sentence: `At ${at} a check failed.` }
+  if (round.alarm !== undefined)
+    return { colour: AMBER, title: 'Alarm', sentence: `At ${at}: ${round.alarm}. ${NOTHING_PROVEN}` }
+  if (round.verdict === 3) {
+    const sentence = `At ${at} the log showed an older tree than it has signed, or not all of it. ${NOTHING_PROVEN}`
+    return { colour: AMBER, title: 'Waiting', sentence }
+  }
   if (round.verdict === 2)
     return { colour: AMBER, title: 'Not checked', sentence: `At ${at} not everything could be checked.` }
   if (nowMs - round.endedAtMs > AGE_MS_MAX)
@@ -63,8 +69,9 @@ function checksTable({ findings, startedAtMs, endedAtMs }: AuditRound): string {
   return `<h2>Last checked from ${timeOf(startedAtMs)} to ${timeOf(endedAtMs)}</h2>\n<table>\n${rows}</table>`
 }
 
-function rowOf({ ok, check, url, detail }: Finding): string {
-  const mark = ok === true ? 'holds' : ok === false ? 'FAILED' : 'unknown'
+function rowOf({ ok, check, url, detail, pending, alarm }: Finding): string {
+  const mark =
+    ok === true ? 'holds' : ok === false ? 'FAILED' : alarm ? 'ALARM' : pending ? 'waiting' : 'unknown'
   const where = url === undefined ? '' : `${url}: `
   return `<tr><td>${mark}<td>${check}<td>${escapeHtml(where + detail)}\n`
 }
@@ -82,6 +89,7 @@ function escapeHtml(text: string): string {
     .replaceAll('"', '&quot;')
 }
 
+const NOTHING_PROVEN = 'A late or broken cache does that, too: nothing is proven against the log.'
 const GREEN = '#1a7f37'
 const RED = '#b42318'
 const AMBER = '#8a6100'

@@ -1,6 +1,7 @@
 /** All findings of the doctor, in the order of its output. */
 
 import { type Config, ConfigError, readConfig } from '../../src/server/settings/config.ts'
+import { checkDatabase } from './database.ts'
 import { type Check, type Finding, fails, ok, type Patient } from './finding.ts'
 import { checkLog } from './log.ts'
 import { checkMachine, judgeClock } from './machine.ts'
@@ -71,6 +72,7 @@ const CHECKS: readonly Check[] = [
   checkLog,
   checkWitnesses,
   checkMachine,
+  checkDatabase,
   checkRunning,
   checkTls,
   checkMail,

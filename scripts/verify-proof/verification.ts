@@ -91,10 +91,10 @@ function holdAgainstState(file: string, keys: LogKeys, seen: SignedCheckpoint, t
   let state: CheckpointState | undefined
   try {
     state = readCheckpointState(file, { program: PROGRAM, verifiers: [keys.verifier] })
-    const contradiction = state === undefined ? undefined : contradictionOf(state, seen)
-    if (contradiction !== undefined) {
-      tell(contradiction)
-      return 1
+    const objection = state === undefined ? undefined : objectionOf(state, seen)
+    if (objection !== undefined) {
+      tell(objection)
+      return objection.ok === false ? 1 : 2
     }
     tell({ check: 'state', ok: true, detail: remember(file, state, seen) })
     return 0
@@ -104,8 +104,8 @@ function holdAgainstState(file: string, keys: LogKeys, seen: SignedCheckpoint, t
   }
 }
 
-/** A size that was seen with another root, or a size below the highest. */
-function contradictionOf(state: CheckpointState, seen: SignedCheckpoint): Step | undefined {
+/** A size that was seen with another root, or a size below the highest, which a late cache shows, too. */
+function objectionOf(state: CheckpointState, seen: SignedCheckpoint): Step | undefined {
   const { treeSize, rootHash, note } = seen
   const twin = state.checkpoints.find(known => known.treeSize === treeSize && known.rootHash !== rootHash)
   if (twin !== undefined) {
@@ -114,8 +114,8 @@ function contradictionOf(state: CheckpointState, seen: SignedCheckpoint): Step |
   }
   const highest = highestCheckpoint(state)
   if (treeSize >= highest.treeSize) return undefined
-  const detail = `tree size ${treeSize} is below ${highest.treeSize}, which was seen before`
-  return { check: 'rollback', ok: false, detail, notes: [highest.note, note] }
+  const detail = `tree size ${treeSize} is below ${highest.treeSize}, which was seen before: an old answer, or another history`
+  return { check: 'stale', ok: null, detail }
 }
 
 /** Writes the state unless it knows the checkpoint; reports the known checkpoint. */

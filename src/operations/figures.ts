@@ -222,3 +222,41 @@ export function observeNode(
     () => figures().heldBack,
   )
 }
+
+/** How well the nodes' PostgreSQL keeps changes. An unknown figure is no number. */
+export function observeDatabase(
+  metrics: Metrics,
+  figures: () => {
+    readonly hasFsync?: boolean
+    readonly hasFullPageWrites?: boolean
+    readonly waitsForStandby?: boolean
+    readonly standbys?: number | undefined
+    readonly isReadOnly?: boolean
+  },
+): void {
+  const gauges = [
+    ['hasFsync', 'callsign_database_fsync', 'Whether a commit of PostgreSQL waits for its disk: 1 or 0'],
+    [
+      'hasFullPageWrites',
+      'callsign_database_full_page_writes',
+      'Whether a crash of PostgreSQL leaves no torn page: 1 or 0',
+    ],
+    [
+      'waitsForStandby',
+      'callsign_database_standby_awaited',
+      'Whether a commit of PostgreSQL waits for a synchronous standby: 1 or 0',
+    ],
+    [
+      'standbys',
+      'callsign_database_synchronous_standbys',
+      'Synchronous standbys of PostgreSQL that are connected',
+    ],
+    [
+      'isReadOnly',
+      'callsign_database_read_only',
+      'Whether PostgreSQL takes no changes (default_transaction_read_only): 1 or 0',
+    ],
+  ] as const
+  for (const [figure, name, help] of gauges)
+    metrics.gauge(name, help, () => Number(figures()[figure] ?? Number.NaN))
+}

@@ -1,4 +1,4 @@
-/** The auditor against slow, busy, broken or hostile servers: it exits with 1 or 2, and always ends. */
+/** The auditor against slow, busy, broken or hostile servers: it exits with 2 or 3, and always ends. */
 
 import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -57,18 +57,18 @@ function pourForEver(response: ServerResponse): void {
 
 const PAGE = Buffer.alloc(64 * 1024, 1)
 
-const brokenLogs: Record<string, [Misbehaviour, RegExp]> = {
+const brokenFiles: Record<string, [Misbehaviour, RegExp]> = {
   'a missing hash tile': [
     only(TILE, response => response.writeHead(404).end()),
-    /missing from a signed tree/,
+    /is missing, and a signed tree has it/,
   ],
   'a missing bundle': [
     only(BUNDLE, response => response.writeHead(404).end('no')),
-    /missing from a signed tree/,
+    /is missing, and a signed tree has it/,
   ],
   'a missing tile with an endless 404 page': [
     only(TILE, response => pourForEver(response.writeHead(404))),
-    /missing from a signed tree/,
+    /is missing, and a signed tree has it/,
   ],
   'an endless hash tile': [only(TILE, pourForEver), /more than the 1408 bytes/],
   'an endless bundle': [only(BUNDLE, pourForEver), /more than the 16777472 bytes/],
@@ -101,12 +101,12 @@ const brokenLogs: Record<string, [Misbehaviour, RegExp]> = {
   'an HTML page for the checkpoint': [only('checkpoint', endHtml), /an HTML page with status 200/],
   'an HTML page that does not say so': [only('checkpoint', response => response.end(HTML)), /note/],
 }
-for (const [what, [misbehave, detail]] of Object.entries(brokenLogs)) {
-  t.test(`${what}: 1`, async t => {
+for (const [what, [misbehave, detail]] of Object.entries(brokenFiles)) {
+  t.test(`${what}: 3, without an accusation`, async t => {
     const { verdict, findings } = await auditWith(t, misbehave)
-    t.equal(verdict, 1)
+    t.equal(verdict, 3)
     const failures = findings.filter(({ ok }) => ok !== true)
-    t.match(failures, [{ check: /^(fetch|tiles|entries|checkpoint)$/, ok: false, detail }])
+    t.match(failures, [{ check: /^(fetch|tiles|entries|checkpoint)$/, ok: null, pending: true, detail }])
     t.equal(failures.length, 1)
   })
 }

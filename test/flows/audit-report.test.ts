@@ -39,6 +39,8 @@ t.test('at a terminal: a sentence per finding, both notes in full, and a count t
   report.finding(FORK)
   report.finding({ check: 'watch', ok: true, detail: 'a new entry', index: '7' })
   report.finding({ check: 'proofs', ok: null, detail: 'no JSON', line: 7 })
+  report.finding({ check: 'tiles', ok: null, pending: true, detail: 'a late one' })
+  report.finding({ check: 'stale', ok: null, pending: true, alarm: true, detail: 'for a day' })
   const [count, ...shown] = text.split('\r\u001b[K').slice(1)
   t.match(count, / 32768 of 40000 entries$/)
   t.strictSame(shown.join('').split('\n'), [
@@ -54,6 +56,8 @@ t.test('at a terminal: a sentence per finding, both notes in full, and a count t
     '',
     'NEW      watch        a new entry',
     'unknown  proofs       line 7: no JSON',
+    'waiting  tiles        a late one',
+    'ALARM    stale        for a day',
     '',
   ])
 })

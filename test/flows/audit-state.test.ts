@@ -88,12 +88,16 @@ t.test('a log without a new checkpoint for longer than --max-age is stale', asyn
   t.equal((await poll()).verdict, 0, 'an hour old')
   nowMs += 1_000
   const stale = await poll()
-  t.equal(stale.verdict, 1)
-  t.match(stale.of('checkpoint'), { ok: false, detail: /^stale: .*2026-01-01T00:00:00/ })
+  t.equal(stale.verdict, 3)
+  t.match(stale.of('stale'), {
+    ok: null,
+    alarm: true,
+    detail: /^no new checkpoint since 2026-01-01T00:00:00/,
+  })
   server.files = logFilesOf(entriesOf(11))
   t.equal((await poll()).verdict, 0, 'it grew')
   nowMs += 2 * HOUR_MS
-  t.equal((await poll()).verdict, 1, 'and is stale again')
+  t.equal((await poll()).verdict, 3, 'and is stale again')
 })
 
 t.test(
@@ -111,7 +115,7 @@ t.test(
     nowMs += 2 * HOUR_MS
     const witness = signerKeyFromSeed('witness.example', new Uint8Array(32).fill(7))
     setCheckpoint(server.files, signNote(textWith('monday'), [SIGNER, witness]))
-    t.equal((await poll()).verdict, 1)
+    t.equal((await poll()).verdict, 3)
     setCheckpoint(server.files, signNote(textWith('tuesday'), [SIGNER]))
     t.equal((await poll()).verdict, 0)
     nowMs += HOUR_MS

@@ -8,6 +8,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const compose = read('compose.yaml')
 const nodes = read('compose.nodes.yaml')
+const patroni = read('compose.patroni.yaml')
 const balancer = read('haproxy.cfg')
 const relay = servicesOf(compose).get('coturn')!
 
@@ -61,6 +62,10 @@ t.test('what the containers log has a bound', async t => {
   for (const service of servicesOf(nodes).values()) t.match(service, /<<: \*node|logging: \*logging|extends:/)
   t.match(nodes, /^ {2}logging: &logging\n {4}driver: json-file\n {4}options: \{ max-size: /m)
   t.match(relay, /--log-file=stdout/)
+  for (const service of servicesOf(patroni).values()) {
+    t.match(service, /<<: \*(member|etcd)|CALLSIGN_DATABASE_KEPT_BY/)
+  }
+  t.match(patroni, /^ {2}logging: &logging\n {4}driver: json-file\n {4}options: \{ max-size: /m)
 })
 
 for (const [name, text] of Object.entries({ 'compose.yaml': compose, 'compose.nodes.yaml': nodes })) {
@@ -113,4 +118,44 @@ t.test('the balancer asks the readiness of each node, and knows all of them', as
   }
   t.equal(balancer.match(/^ {2}http-check send meth GET uri \/readyz ver HTTP\/1\.1 /gm)?.length, 2)
   t.equal(balancer.match(/^ {2}default-server check port 9090 /gm)?.length, 2)
+})
+
+t.test(
+  'the members of Patroni and etcd differ in their names alone, and find each other by these',
+  async t => {
+    const services = servicesOf(patroni)
+    for (const kind of ['patroni', 'etcd']) {
+      const members = [1, 2, 3].map(at => services.get(`${kind}-${at}`)!.replaceAll(`${kind}-${at}`, 'name'))
+      t.ok(members[0]!.length > 100)
+      t.equal(new Set(members).size, 1)
+    }
+    const names = [1, 2, 3].map(at => `etcd-${at}`)
+    const settings = read('patroni/patroni.yaml')
+    t.match(settings, `hosts: ${names.map(name => `${name}:2379`).join()}`)
+    t.match(patroni, `ETCD_INITIAL_CLUSTER: ${names.map(name => `${name}=http://${name}:2380`).join()}`)
+    const servers = [...read('patroni/haproxy.cfg').matchAll(/^ {2}server (\S+) (\S+):5432$/gm)]
+    t.same(
+      servers.map(([, name, host]) => [name, host]),
+      [1, 2, 3].map(at => [`patroni-${at}`, `patroni-${at}`]),
+    )
+  },
+)
+
+t.test('Patroni never lets a commit go on without a standby, and its figures fit together', async t => {
+  const settings = read('patroni/patroni.yaml')
+  const figure = (name: string) => Number(new RegExp(`^ +${name}: (\\d+)$`, 'm').exec(settings)?.[1])
+  t.match(settings, /^ {4}synchronous_mode: true\n {4}synchronous_mode_strict: true$/m)
+  t.ok(figure('ttl') >= 20, 'the least that Patroni allows')
+  t.ok(figure('loop_wait') + 2 * figure('retry_timeout') <= figure('ttl'))
+})
+
+t.test('Patroni takes the place of the single PostgreSQL, under its name', async t => {
+  t.match(patroni, /^ {2}postgres: !override$/m)
+  t.ok(servicesOf(nodes).has('postgres'))
+  for (const node of ['node-1', 'node-2']) {
+    t.match(servicesOf(patroni).get(node), /CALLSIGN_DATABASE_KEPT_BY: standbys/)
+  }
+  const secrets = [...patroni.matchAll(/_FILE: \/run\/secrets\/(\S+)$/gm)].map(([, name]) => name)
+  const [, mounted = ''] = /^ {2}secrets: \[(.*)\]$/m.exec(patroni) ?? []
+  t.same(secrets.toSorted(), mounted.split(', ').toSorted())
 })

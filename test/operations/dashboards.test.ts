@@ -7,6 +7,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
+import { observeDatabase } from '../../src/operations/figures.ts'
+import { Metrics } from '../../src/operations/metrics.ts'
 import { friends, rehearse, startCall } from '../support/call-story.ts'
 import { runProgram, skipWithout } from '../support/programs.ts'
 import { parseRuleFile } from '../support/rule-file.ts'
@@ -78,6 +80,13 @@ async function metricsAfterCall(t: Test): Promise<string> {
   await client.register(1n, 1n, freshPublicKey())
   client.close()
   return (await fetch(`${admin}/metrics`)).text()
+}
+
+/** Further figures, of a node. */
+async function metricsOfNode(): Promise<string> {
+  const metrics = new Metrics()
+  observeDatabase(metrics, () => ({}))
+  return await metrics.text()
 }
 
 /** The text form of Prometheus; names that are only declared count as shown, without labels. */
@@ -166,7 +175,7 @@ function unknownMatchers(shown: Shown, { metric, matchers }: Selector): string[]
 
 t.test('every figure that an alarm or the dashboard names is shown by a server', async t => {
   const text = await metricsAfterCall(t)
-  const shown = parseFigures(text)
+  const shown = parseFigures((await metricsOfNode()) + text)
   await t.test('promtool finds no fault with them', { skip: noPromtool }, async t => {
     const { code, stdout, stderr } = await runProgram(PROMTOOL, ['check', 'metrics'], { input: text })
     t.equal(stdout + stderr, '')

@@ -131,16 +131,6 @@ t.test('the honest proof of one history is no evidence', async t => {
   t.match(stdout, /begins with the smaller, as it should/)
 })
 
-t.test('a rollback is shown with both notes, which prove no fork', async t => {
-  const log = await serveFiles(t, logFilesOf(entriesOf(600)))
-  const stateFile = newStateFile(t)
-  await audit({ url: log.url, stateFile })
-  log.files = logFilesOf(entriesOf(500))
-  t.strictSame((await audit({ url: log.url, stateFile })).failures, ['rollback false'])
-  const [name] = readdirSync(dirname(stateFile)).filter(file => file.includes('.evidence-'))
-  t.equal(explain(join(dirname(stateFile), name!)).code, 1)
-})
-
 t.test('wrong usage: 2', async t => {
   for (const args of [[], ['a', 'b'], [join(t.testdir(), 'none')], ['x', '--vkey', 'no'], ['x', '--what']]) {
     const { code, stderr } = await runExplain(...args)

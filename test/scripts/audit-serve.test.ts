@@ -22,8 +22,15 @@ interface Followed {
 }
 
 /** The program following a log, once it serves. */
-async function serveAudit(t: Test, url: string, vkey: string, stateFile: string): Promise<Followed> {
-  const args = ['--url', url, '--vkey', vkey, '--state', stateFile, '--follow', '0.05', '--serve', '0']
+async function serveAudit(
+  t: Test,
+  url: string,
+  vkey: string,
+  stateFile: string,
+  ...more: readonly string[]
+): Promise<Followed> {
+  const log = ['--url', url, '--vkey', vkey, '--state', stateFile]
+  const args = [...log, '--follow', '0.05', '--serve', '0', ...more]
   const child = spawnBound(process.execPath, [startedProgram('scripts/audit'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -131,6 +138,32 @@ t.test(
     const later = await serveAudit(t, log.url, vkey, stateFile)
     await later.until(({ check }) => check === 'state')
     t.match((await get(later.url)).text, /<h1>Red<\/h1>/, 'though the log shows its old face again')
+    t.equal(await later.end(), 0)
+  },
+)
+
+t.test(
+  'a log that shows less than it signed is waited for, then alarmed about, on the page and as a metric',
+  async t => {
+    const log = await serveFiles(t, logFilesOf(entriesOf(370)))
+    const stateFile = newStateFile(t)
+    const vkey = formatVerifierKey(SIGNER)
+    const audits = await serveAudit(t, log.url, vkey, stateFile)
+    await audits.until(({ check }) => check === 'state')
+    log.files = new Map([...log.files, ...logFilesOf(entriesOf(310))])
+    await audits.until(({ check, pending }) => check === 'stale' && pending === true)
+    while (!(await get(audits.url)).text.includes('<h1>Waiting</h1>'));
+    const waiting = await get(`${audits.url}/metrics`)
+    t.match(waiting.text, /^callsign_audit_verdict 3$/m)
+    t.match(waiting.text, /^callsign_audit_alarm 0$/m)
+    t.match(waiting.text, /^callsign_audit_tree_size 370$/m)
+    t.equal(await audits.end(), 0)
+
+    const later = await serveAudit(t, log.url, vkey, stateFile, '--max-age', '0.001')
+    await later.until(({ alarm }) => alarm === true)
+    while (!(await get(later.url)).text.includes('<h1>Alarm</h1>'));
+    t.match((await get(later.url)).text, /no new checkpoint since .*nothing is proven against the log/)
+    t.match((await get(`${later.url}/metrics`)).text, /^callsign_audit_alarm 1$/m)
     t.equal(await later.end(), 0)
   },
 )

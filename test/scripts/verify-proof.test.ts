@@ -205,7 +205,7 @@ t.test('the state follows a log that grows, and is left alone when nothing is ne
 })
 
 t.test(
-  'a smaller tree is a rollback, another root for a size a fork: exit 1, both notes, state untouched',
+  'a smaller tree is stale: exit 2; another root for a size a fork: exit 1, both notes; state untouched',
   async t => {
     const file = stateFile(t)
     const options = { '--state': file }
@@ -216,11 +216,8 @@ t.test(
     forked.register(66n, 6n)
     forked.grow(40)
 
-    const rollback = await runVerifyProof(log.result(INDEX, { treeSize: 30 }), options)
-    t.match(rollback, {
-      code: 1,
-      last: { check: 'rollback', ok: false, notes: [log.note(40), log.note(30)] },
-    })
+    const stale = await runVerifyProof(log.result(INDEX, { treeSize: 30 }), options)
+    t.match(stale, { code: 2, last: { check: 'stale', ok: null, notes: undefined } })
     for (const treeSize of [40, 10]) {
       const fork = await verifyProof(forked.result(INDEX, { treeSize }), options)
       const notes = [log.note(treeSize), forked.note(treeSize)]

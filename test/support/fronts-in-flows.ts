@@ -50,6 +50,7 @@ const GRPC = 'registrations by gRPC go to the writer'
 export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   attacks: 'device-lists has the lists with fronts; the apps here judge what any server answers',
   audit: AUDITS_FILES,
+  'audit-caches': AUDITS_FILES,
   'audit-entry-form': AUDITS_FILES,
   'audit-forgeries': AUDITS_FILES,
   'audit-gossip': AUDITS_FILES,

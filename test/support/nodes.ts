@@ -69,10 +69,10 @@ export class TestNode {
     return server
   }
 
-  /** Starts it again whenever it ends, as a supervisor does, until `release`. */
-  supervise(): void {
+  /** Starts it again `pauseMs` after it has ended, as a supervisor does, until `release`. */
+  supervise(pauseMs = 0): void {
     this.#isSupervised = true
-    void this.#keep()
+    void this.#keep(pauseMs)
   }
 
   release(): void {
@@ -134,13 +134,14 @@ export class TestNode {
     return (await fetch(`${this.server.admin}/readyz`)).status === 200
   }
 
-  async #keep(): Promise<void> {
+  async #keep(pauseMs: number): Promise<void> {
     const { process } = this.server
     if (process.exitCode === null && process.signalCode === null) await once(process, 'close')
     while (this.#isSupervised) {
+      await setTimeout(pauseMs)
       // PostgreSQL may be away, and then it ends before it is ready.
       const started = await this.start().catch(() => undefined)
-      if (started !== undefined && this.#isSupervised) return await this.#keep()
+      if (started !== undefined && this.#isSupervised) return await this.#keep(pauseMs)
       if (started !== undefined) await started.end('SIGKILL')
     }
   }

@@ -155,15 +155,11 @@ export class PostgresServer extends Postgres {
 
   /** None of its processes runs, until `resume`. */
   pause(): void {
-    for (const pid of this.#pids) signalTo(pid, 'SIGSTOP')
+    signalWithChildren(this.pid, 'SIGSTOP')
   }
 
   resume(): void {
-    for (const pid of this.#pids) signalTo(pid, 'SIGCONT')
-  }
-
-  get #pids(): readonly number[] {
-    return [this.pid, ...childrenOf(this.pid)]
+    signalWithChildren(this.pid, 'SIGCONT')
   }
 
   /** All its processes at once, as when the machine loses its power, but for the disk. */
@@ -172,13 +168,12 @@ export class PostgresServer extends Postgres {
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
-    const [child, pids] = [this.#process, this.#pids]
+    const child = this.#process
     this.#process = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, 'exit')
-    // One that serves a connection may outlive the first.
-    const processes = signal === 'SIGKILL' ? pids : [child.pid!]
-    for (const pid of processes) signalTo(pid, signal)
+    if (signal === 'SIGKILL') signalWithChildren(child.pid!, signal)
+    else child.kill(signal)
     await ended
   }
 }
@@ -276,7 +271,7 @@ function whyNot(): string | false {
 }
 
 /** The folder of the newest version's programs. */
-function binFolder(): string | undefined {
+export function binFolder(): string | undefined {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).toSorted((a, b) => Number(b) - Number(a)) : []
   const folders = [
     ...versions.map(version => join(DEBIAN, version, 'bin')),
@@ -298,7 +293,7 @@ interface Owner {
 }
 
 /** The user that PostgreSQL runs as where the test runs as root. */
-function unprivileged(): Owner | undefined {
+export function unprivileged(): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8').split('\n')
   for (const name of ['postgres', 'nobody']) {
@@ -309,12 +304,20 @@ function unprivileged(): Owner | undefined {
 }
 
 /** It ends with the test, however that ends. `setpriv` sets that after it has become another user, which would undo it. */
-function asUnprivileged(file: string, args: readonly string[]): ChildProcess {
+export function asUnprivileged(
+  file: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): ChildProcess {
   const owner = unprivileged()
   const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe']
-  if (!existsSync(SETPRIV)) return spawn(file, args, { stdio, cwd: tmpdir(), ...owner })
+  if (!existsSync(SETPRIV)) return spawn(file, args, { stdio, env, cwd: tmpdir(), ...owner })
   const as = owner === undefined ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups']
-  return spawn(SETPRIV, [...as, '--pdeathsig', 'KILL', file, ...args], { stdio, cwd: tmpdir() })
+  return spawn(SETPRIV, [...as, '--pdeathsig', 'KILL', file, ...args], {
+    stdio,
+    env,
+    cwd: tmpdir(),
+  })
 }
 
 function childrenOf(pid: number): number[] {
@@ -323,11 +326,14 @@ function childrenOf(pid: number): number[] {
   return readFileSync(list, 'utf8').split(' ').filter(Boolean).map(Number)
 }
 
-function signalTo(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It has ended.
+/** A process of PostgreSQL's that serves a connection may outlive the first. */
+export function signalWithChildren(first: number, signal: NodeJS.Signals): void {
+  for (const pid of [first, ...childrenOf(first)]) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It has ended.
+    }
   }
 }
 

@@ -35,6 +35,7 @@ import { VERSION } from '../process/version.ts'
 import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
+import { watchDatabase } from './database-watch.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
 import { NewsOfNode } from './node-news.ts'
@@ -60,6 +61,7 @@ export async function startNode(
     await ledger.close()
     throw unusable(state)
   }
+  await watchDatabase(context, ledger, node)
   const { dataFolder, log } = context.config
   const shownHeads = ShownHeads.open(dataFolder, log.headFile, readKeys(context.config).signer)
   const database = await openFilledCopy(context, ledger, shownHeads)

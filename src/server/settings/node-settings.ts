@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os'
 import type { NodeTls } from '../../fronts/link/node-sockets.ts'
+import type { KeptBy } from '../../store/postgres/durability.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
 import { hasCertificates, isKeyPair } from './setting-forms.ts'
 
@@ -9,6 +10,7 @@ import { hasCertificates, isKeyPair } from './setting-forms.ts'
 export interface NodeConfig {
   /** With its password. */
   readonly databaseUrl: string
+  readonly databaseKeptBy: KeptBy
   /** No other node has it. */
   readonly name: string
   /** Where other nodes reach it. */
@@ -23,6 +25,11 @@ export function readNodeSettings(reader: EnvironmentReader): NodeConfig | undefi
   const databaseUrl = reader.secret(
     'CALLSIGN_DATABASE_URL',
     'PostgreSQL address such as postgres://user:password@host/database',
+  )
+  const databaseKeptBy = reader.oneOf(
+    'CALLSIGN_DATABASE_KEPT_BY',
+    ['standbys', 'storage', 'disk'],
+    'standbys',
   )
   const host = reader.text('CALLSIGN_NODE_HOST', 'address or name')
   const port = reader.integer('CALLSIGN_NODE_PORT', { usual: 7070, ...PORTS })
@@ -52,7 +59,7 @@ export function readNodeSettings(reader: EnvironmentReader): NodeConfig | undefi
       `CALLSIGN_NODE_HOST ${host} is not loopback: set CALLSIGN_NODE_TLS_CERT, CALLSIGN_NODE_TLS_KEY and CALLSIGN_NODE_TLS_CA`,
     )
   }
-  return { databaseUrl, host, port, name: name ?? hostname(), ...(tls && { tls }) }
+  return { databaseUrl, databaseKeptBy, host, port, name: name ?? hostname(), ...(tls && { tls }) }
 }
 
 function readTls(reader: EnvironmentReader): NodeTls | undefined {

@@ -25,6 +25,9 @@ export interface ConnectionDeps {
 
 export class Connection {
   readonly #client: Client
+  /** The session's name in the answer to the connecting. */
+  #session = 0
+  #pid = 0
   /** The statements before are done when it settles. */
   #turn: Promise<unknown> = Promise.resolve()
   #failure: SignalError | undefined
@@ -49,12 +52,19 @@ export class Connection {
     const client = this.#client
     // Statements under way are rejected beside it.
     client.on('error', error => this.#fail(databaseFailure('connection', error)))
+    client.on('notice', ({ routine }) => {
+      if (routine === CANCELLED_WAIT) this.#fail(new SignalError('STORE_UNAVAILABLE', NOT_AT_STANDBY))
+    })
     client.on('notification', ({ payload = '' }) => onNotified?.(payload))
     client.setTypeParser(INT8, numberOf)
     client.setTypeParser(BYTEA, bytesOf)
+    client.connection.once('backendKeyData', ({ processID }: { readonly processID: number }) => {
+      this.#session = processID
+    })
     await client.connect()
-    const [server] = await this.run<{ version: number; isStandby: boolean }>(SET_UP)
+    const [server] = await this.run<{ version: number; isStandby: boolean; pid: number }>(SET_UP)
     assert(server !== undefined, 'the settings of a session have one row')
+    this.#pid = server.pid
     if (server.version < VERSION_MIN) {
       throw new SignalError(
         'STORE_UNAVAILABLE',
@@ -66,6 +76,16 @@ export class Connection {
 
   get isOpen(): boolean {
     return this.#failure === undefined
+  }
+
+  /** PostgreSQL's own name for the session as it was set up. */
+  get pid(): number {
+    return this.#pid
+  }
+
+  /** A pooler answers in PostgreSQL's place, and names its sessions by itself. */
+  get isPooled(): boolean {
+    return this.#session !== this.#pid
   }
 
   /**
@@ -95,6 +115,8 @@ export class Connection {
     }, deadlineMs)
     try {
       const { rows } = await this.#client.query<Row>({ ...statement, values: [...values] })
+      // An answer that came with a reason not to believe it.
+      if (this.#failure !== undefined) throw this.#failure
       return rows
     } catch (error) {
       this.#fail(databaseFailure(doing, error))
@@ -163,11 +185,15 @@ const VERSION_MIN = 150_000
 const INT8 = 20
 const BYTEA = 17
 
+/** Warns of a commit that is acknowledged before its standby has it: someone has cancelled the statement. Names no text, which may be translated. */
+const CANCELLED_WAIT = 'SyncRepWaitForLSN'
+const NOT_AT_STANDBY = 'PostgreSQL: a commit was cancelled while it waited for its synchronous standby'
+
 const CLOSED = new SignalError('STORE_UNAVAILABLE', 'the connection to PostgreSQL is closed')
 
 /**
  * The server gives up a statement, or a transaction, of a client that is gone. A commit that is acknowledged before it
- * is on disk would be lost, so `synchronous_commit` is at least what the server ships with. Plans are made while tables
+ * is on disk, here and at a synchronous standby, would be lost, so `synchronous_commit` is at least what the server ships with. Plans are made while tables
  * are still empty, and kept: without `enable_seqscan = off` they would read whole tables later. The planner's penalty
  * for that would have every statement compiled, so `jit` is off.
  */
@@ -176,14 +202,14 @@ const SET_UP: Statement = {
       set_config('statement_timeout', '${2 * STATEMENT_MS}', false),
       set_config('idle_in_transaction_session_timeout', '${2 * STATEMENT_MS}', false),
       set_config('default_transaction_isolation', 'read committed', false),
-      set_config('default_transaction_read_only', 'off', false),
       set_config('bytea_output', 'hex', false),
       set_config('enable_seqscan', 'off', false),
       set_config('jit', 'off', false),
       set_config('synchronous_commit', case
-        when current_setting('synchronous_commit') in ('off', 'local') then 'on'
-        else current_setting('synchronous_commit')
+        when current_setting('synchronous_commit') = 'remote_apply' then 'remote_apply'
+        else 'on'
       end, false),
+      pg_backend_pid() as pid,
       current_setting('server_version_num')::integer as version,
       pg_is_in_recovery() as "isStandby"`,
 }

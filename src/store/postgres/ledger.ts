@@ -7,12 +7,14 @@
 
 import type { Position } from './changes.ts'
 import type { ConnectionDeps } from './connection.ts'
+import { type Durability, readDurability } from './durability.ts'
 import { LeaseLost } from './failure.ts'
 import { Filling } from './filling.ts'
 import { Follower, type Following } from './follower.ts'
 import { Hold } from './holds.ts'
 import { Reconnecting } from './reconnecting.ts'
 import { openSchema } from './schema.ts'
+import { refuseSharedSessions } from './shared-session.ts'
 import { type OnRows, readSnapshot } from './snapshot.ts'
 import { WriteLease } from './write-lease.ts'
 import {
@@ -58,13 +60,15 @@ export class PostgresLedger {
   }
 
   /**
-   * Makes the tables where they are missing. Throws `STORE_UNAVAILABLE`: PostgreSQL can't be reached or is too old, or the
-   * tables are of a newer program.
+   * Makes the tables where they are missing. Throws `STORE_UNAVAILABLE`: PostgreSQL can't be reached or is too old, a pooler
+   * shares its sessions out, or the tables are of a newer program.
    */
   static async open(deps: PostgresLedgerDeps): Promise<PostgresLedger> {
     const ledger = new PostgresLedger(deps)
     try {
-      await openSchema(await ledger.#control.get())
+      const control = await ledger.#control.get()
+      await refuseSharedSessions(control, ledger.#connection)
+      await openSchema(control)
       return ledger
     } catch (error) {
       await ledger.close()
@@ -106,6 +110,11 @@ export class PostgresLedger {
   /** The log's head. Throws `STORE_UNAVAILABLE`. */
   async head(): Promise<Uint8Array | undefined> {
     return await readHead(await this.#control.get())
+  }
+
+  /** How well PostgreSQL keeps changes now. Throws `STORE_UNAVAILABLE`. */
+  async durability(): Promise<Durability> {
+    return await readDurability(await this.#control.get())
   }
 
   /** Begins at once, and goes on through failures until it is closed or has to start anew. */

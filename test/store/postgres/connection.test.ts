@@ -30,14 +30,23 @@ t.test('connections', { skip: skipWithoutPostgres }, async t => {
     await t.rejects(connections(other), { code: 'STORE_UNAVAILABLE', message: /certificate/ })
   })
 
-  t.test('a session waits for the disk, even where the role says otherwise', async t => {
-    const url = await server.newDatabase()
-    await server.query(url, 'alter role callsign set synchronous_commit = off')
-    t.teardown(() => server.query(url, 'alter role callsign reset synchronous_commit'))
-    const connection = await Connection.open({ url, applicationName: 'test' })
-    t.teardown(() => connection.close())
-    t.same(await connection.run({ text: 'show synchronous_commit' }), [{ synchronous_commit: 'on' }])
-  })
+  t.test(
+    'a session waits for the disks, here and at a standby, even where the role says otherwise',
+    async t => {
+      const url = await server.newDatabase()
+      t.teardown(() => server.query(url, 'alter role callsign reset synchronous_commit'))
+      const inSession = async (ofRole: string) => {
+        await server.query(url, `alter role callsign set synchronous_commit = ${ofRole}`)
+        const connection = await Connection.open({ url, applicationName: 'test' })
+        const rows = await connection.run({ text: 'show synchronous_commit' })
+        await connection.close()
+        return rows
+      }
+      for (const weaker of ['off', 'local', 'remote_write'])
+        t.same(await inSession(weaker), [{ synchronous_commit: 'on' }], weaker)
+      t.same(await inSession('remote_apply'), [{ synchronous_commit: 'remote_apply' }])
+    },
+  )
 
   t.test('a standby is refused', async t => {
     const url = await server.newDatabase()
