@@ -46,8 +46,8 @@ async function runDrills(settings: Settings, stop: AbortSignal): Promise<number>
     const registrar = await Registrar.open(nodes, grpcToken, say)
     if (registrar === undefined) say('keys are registered by register_device alone, one for each test user')
     const load = new Load(phones, registrar, signal)
-    const readers = new Readers(nodes, { phone: phones[0]!, logKeys: log, stop: signal })
-    const drills = new Drills({ settings, watch, load, readers, logKeys: log, say })
+    const readers = new Readers(nodes, { load, logKeys: log, stop: signal })
+    const drills = new Drills({ settings, nodes, watch, load, readers, logKeys: log, say })
     const format = isJson ? formatJson : formatFinding
     let areAllOk = true
     let isAnyLost = false

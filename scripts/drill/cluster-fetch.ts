@@ -26,6 +26,8 @@ export interface Timed<Reply> {
   readonly reply: Reply
   /** By `performance.now()`. */
   readonly sentAtMs: number
+  /** The name of the node that answered. */
+  readonly node: string
 }
 
 /** Asks its own node, and the next one after each attempt without an answer or with `503`. */
@@ -35,7 +37,7 @@ export class ClusterFetch {
   readonly #nodes: readonly NodeAddresses[]
   readonly #place: number
   /** The request whose attempts are timed. */
-  readonly #timed = new AsyncLocalStorage<{ sentAtMs: number }>()
+  readonly #timed = new AsyncLocalStorage<{ sentAtMs: number; node: string }>()
   #at: number
 
   constructor({ nodes, place, stop }: ClusterFetchOptions) {
@@ -48,7 +50,11 @@ export class ClusterFetch {
   }
 
   get url(): string {
-    return this.#nodes[this.#at % this.#nodes.length]!.url
+    return this.#node.url
+  }
+
+  get #node(): NodeAddresses {
+    return this.#nodes[this.#at % this.#nodes.length]!
   }
 
   moveOn(): void {
@@ -60,9 +66,9 @@ export class ClusterFetch {
     this.#at = this.#place + this.#nodes.length - 1
   }
 
-  /** Resolves with the reply to `request`, and when the answered attempt left. */
+  /** Resolves with the reply to `request`, and when the answered attempt left for which node. */
   async timed<Reply>(request: () => Promise<Reply>): Promise<Timed<Reply>> {
-    const timed = { sentAtMs: 0 }
+    const timed = { sentAtMs: 0, node: '' }
     const reply = await this.#timed.run(timed, request)
     return { reply, ...timed }
   }
@@ -71,7 +77,7 @@ export class ClusterFetch {
     const patience = init!.signal!
     const timed = this.#timed.getStore()
     for (;;) {
-      if (timed !== undefined) timed.sentAtMs = performance.now()
+      if (timed !== undefined) Object.assign(timed, { sentAtMs: performance.now(), node: this.#node.name })
       const signal = AbortSignal.any([patience, AbortSignal.timeout(REQUEST_MS_MAX)])
       const answer = await ask(`${this.url}${path}`, { ...init, signal })
       if (answer.status !== 503) return answer
@@ -120,7 +126,8 @@ function causeOf(error: unknown): string {
 }
 
 const READ_MS_MAX = 5_000
-const REQUEST_MS_MAX = 30_000
+/** For one attempt: a paused node answers nothing. */
+const REQUEST_MS_MAX = 10_000
 /** A cluster that has not been back for so long is not coming back. */
 const PATIENCE_MS = 120_000
 /** Between attempts: the measure is the cluster's pause, not the client's. */

@@ -57,8 +57,10 @@ export class ClusterWatch {
     return writers.length === 1 ? writers[0] : undefined
   }
 
-  get areAllReady(): boolean {
-    return this.nodes.every(({ state }) => state?.isReady)
+  /** Whether all nodes are ready, and one is the writer, by what they were asked after this moment. */
+  isWholeSince(atMs: number): boolean {
+    const areReady = this.nodes.every(({ state }) => state?.isReady && state.atMs > atMs)
+    return areReady && this.writer !== undefined
   }
 
   /** The number of the last change that all nodes have, or undefined while they differ. */

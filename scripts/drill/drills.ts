@@ -1,26 +1,27 @@
 /** The drills: one failure each, and the checks that follow it. */
 
-import type { LogClient, PublishedKeys } from '../../src/client/client.ts'
-import type { ClusterWatch, WatchedNode } from './cluster-watch.ts'
-import { type Finding, fails, holds, judge, judgeTime } from './finding.ts'
-import type { DrillCall, Load } from './load.ts'
-import { forks, type LogAtNode, lostCalls, lostKeys, lostMessages, readLogs } from './lost.ts'
+import { type CheckedCluster, Checks } from './checks.ts'
+import type { WatchedNode } from './cluster-watch.ts'
+import { type Finding, fails, judgeTime } from './finding.ts'
+import type { Acknowledgement } from './load.ts'
 import { askForEnter, HAND_MS_MAX, NotDone, runCommandOf } from './operator.ts'
-import { logClientOf, type Readers } from './readers.ts'
 import type { Commands, DrillName, Settings } from './settings.ts'
 
-export interface DrillContext {
+export interface DrillContext extends CheckedCluster {
   readonly settings: Settings
-  readonly watch: ClusterWatch
-  readonly load: Load
-  readonly readers: Readers
-  readonly logKeys: PublishedKeys
   /** For the operator. */
   readonly say: (sentence: string) => void
 }
 
+/** A process that ends, or does not run. */
+type ProcessDrill = 'writer' | 'other' | 'stop' | 'pause'
+/** A network that is slow, or loses all packets of one direction. */
+type NetworkDrill = 'slow' | 'cut-in' | 'cut-out'
+type DatabaseDrill = 'postgres' | 'promote'
+
 /** A node's failure by the drill's clock. */
 interface Failure {
+  readonly drill: ProcessDrill
   readonly node: WatchedNode
   readonly startedAt: number
   /** When it last did what it was there for. */
@@ -31,63 +32,66 @@ interface Failure {
 
 export class Drills {
   readonly #context: DrillContext
-  readonly #logs: ReadonlyMap<string, LogClient>
+  readonly #checks: Checks
 
   constructor(context: DrillContext) {
     this.#context = context
-    const { settings, logKeys } = context
-    this.#logs = new Map(settings.nodes.map(node => [node.name, logClientOf(node, logKeys)]))
+    this.#checks = new Checks(context)
   }
 
   /** Finds in order. A finding that fails may be the last one. */
   async *run(drill: DrillName): AsyncGenerator<Finding> {
-    const { watch, load, readers } = this.#context
-    const isWhole = () => watch.areAllReady && watch.writer !== undefined
-    if (!(await watch.until(isWhole, WHOLE_MS_MAX))) {
+    const { watch } = this.#context
+    if (!(await watch.until(() => watch.isWholeSince(0), WHOLE_MS_MAX))) {
       yield fails('begin', `all nodes have to be ready, and one the writer: ${watch.describe()}`)
       return
     }
-    readers.forget()
-    const before = await readLogs(this.#logs)
-    const beginMs = performance.now()
-    load.start()
-    if (!(await load.until(() => load.countSince(beginMs) >= CHANGES_MIN, BUSY_MS_MAX))) {
-      yield fails('begin', `no load: ${load.faults[0] ?? 'nothing was acknowledged'}`)
+    const fault = await this.#checks.begin()
+    if (fault !== undefined) {
+      yield fails('begin', fault)
       return
     }
-    const underWay = load.callsUnderWay
     try {
-      if (drill === 'postgres') yield* this.#restartPostgres()
-      else yield* this.#endNode(drill)
+      yield* this.#carryOut(drill)
     } catch (error) {
       if (!(error instanceof NotDone)) throw error
       yield fails('failure', error.message)
     }
-    yield* this.#lookForAll(before, underWay)
+    yield* this.#checks.lookForAll()
   }
 
-  async *#endNode(drill: 'writer' | 'other' | 'stop'): AsyncGenerator<Finding> {
-    const { watch, load, settings } = this.#context
-    const node = drill === 'other' ? watch.nodes.find(each => each !== watch.writer)! : watch.writer!
-    const { goneMs, lastMs, startedAt } = await this.#carryOut(drill, node)
-    if (drill !== 'other') yield await this.#takeOver({ node, startedAt, lastMs, goneMs })
+  #carryOut(drill: DrillName): AsyncGenerator<Finding> {
+    switch (drill) {
+      case 'postgres':
+      case 'promote':
+        return this.#failDatabase(drill)
+      case 'slow':
+        return this.#slowLink()
+      case 'cut-in':
+      case 'cut-out':
+        return this.#cutOneWay(drill)
+      default:
+        return this.#endNode(drill)
+    }
+  }
+
+  async *#endNode(drill: ProcessDrill): AsyncGenerator<Finding> {
+    const { watch } = this.#context
+    const node = drill === 'other' ? this.#otherNode() : watch.writer!
+    const failure = await this.#end(drill, node)
+    const { goneMs, lastMs } = failure
+    if (drill !== 'other') yield await this.#takeOver(failure)
     // A killed writer answers nothing once it is gone; a stopped one hands over before.
-    const sinceMs = drill === 'stop' ? lastMs : goneMs
-    const isAccepted = () => load.firstSince(sinceMs) !== undefined
-    await load.until(isAccepted, Math.max(settings.writerWithinMs, TAKE_OVER_MS_MAX))
-    const first = load.firstSince(sinceMs)
-    yield first === undefined
-      ? fails('first change', `none was accepted: ${watch.describe()}`)
-      : judgeTime('first change', first.answeredAtMs - lastMs, settings.writerWithinMs, 'accepted')
-    yield* this.#return({ node, startedAt, lastMs, goneMs })
-    yield this.#judgeReads(node, lastMs)
+    yield await this.#firstChange(drill === 'stop' ? lastMs : goneMs, lastMs)
+    yield await this.#return(failure)
+    yield this.#checks.judgeReads(node, lastMs)
   }
 
-  /** Lets the node fail; resolves once its process has ended. */
-  async #carryOut(drill: 'writer' | 'other' | 'stop', node: WatchedNode): Promise<Failure> {
+  /** Lets the node fail; resolves once its process has ended, or does not answer. */
+  async #end(drill: ProcessDrill, node: WatchedNode): Promise<Failure> {
     const { watch, say, settings } = this.#context
     const { startedAt } = node.state!
-    const command = drill === 'stop' ? settings.commands.stop : settings.commands.kill
+    const { command, act } = endingBy(drill, settings.commands)
     const beginMs = performance.now()
     let lastMs = beginMs
     const isGone = () => {
@@ -95,12 +99,11 @@ export class Drills {
       lastMs = Math.max(beginMs, drill === 'other' ? node.servedAtMs : node.wroteAtMs)
       return false
     }
-    const act = drill === 'stop' ? 'stop it in order (SIGTERM)' : 'kill all its processes (SIGKILL)'
     if (command === undefined) say(`node ${node.name}: ${act} now, within ${HAND_MS_MAX / 60_000} minutes`)
     const gone = watch.until(isGone, command === undefined ? HAND_MS_MAX : GONE_MS_MAX)
     if (command !== undefined) await runCommandOf(command, node.name)
     if (!(await gone)) throw new NotDone(`node ${node.name} goes on running`)
-    return { node, startedAt, lastMs, goneMs: performance.now() }
+    return { drill, node, startedAt, lastMs, goneMs: performance.now() }
   }
 
   async #takeOver({ node, startedAt, lastMs }: Failure): Promise<Finding> {
@@ -115,37 +118,115 @@ export class Drills {
     return judgeTime('writer', ms, settings.writerWithinMs, who)
   }
 
-  async *#return({ node, startedAt }: Failure): AsyncGenerator<Finding> {
+  /** The first that was sent after one moment, timed from another. */
+  async #firstChange(sentMs: number, fromMs: number): Promise<Finding> {
+    const { watch, load, settings } = this.#context
+    const { writerWithinMs } = settings
+    await load.until(() => load.firstSince(sentMs) !== undefined, Math.max(writerWithinMs, TAKE_OVER_MS_MAX))
+    const first = load.firstSince(sentMs)
+    if (first === undefined) return fails('first change', `none was accepted: ${watch.describe()}`)
+    return judgeTime('first change', first.answeredAtMs - fromMs, writerWithinMs, 'accepted')
+  }
+
+  async #return({ drill, node, startedAt }: Failure): Promise<Finding> {
     const { watch, say, settings } = this.#context
     const { backWithinMs, commands } = settings
     const askedAtMs = performance.now()
-    if (commands.start !== undefined) await runCommandOf(commands.start, node.name)
+    const isPaused = drill === 'pause'
+    const command = isPaused ? commands.resume : commands.start
+    if (command !== undefined) await runCommandOf(command, node.name)
+    else if (isPaused) say(`node ${node.name}: let its processes run again (SIGCONT)`)
     else if (node.state === undefined) say(`node ${node.name}: start it again, unless a supervisor does`)
-    const isBack = () => node.state?.isReady === true && node.state.startedAt !== startedAt
+    const isBack = () => node.state?.isReady === true && (isPaused || node.state.startedAt !== startedAt)
     const inTime = await watch.until(isBack, backWithinMs)
-    yield inTime
+    return inTime
       ? judgeTime('return', performance.now() - askedAtMs, backWithinMs, `${node.name} is ready`)
       : fails('return', `${node.name} is not back after ${backWithinMs / 1_000} s: ${watch.describe()}`)
   }
 
-  /** Nodes that lose their lease in this end, and have to be started again. */
-  async *#restartPostgres(): AsyncGenerator<Finding> {
+  /** Clients of the other nodes are not to wait for one that is slow. */
+  async *#slowLink(): AsyncGenerator<Finding> {
+    const { watch, load } = this.#context
+    const node = this.#otherNode()
+    const atOthers = (changes: readonly Acknowledgement[]) => changes.filter(each => each.node !== node.name)
+    const usual = atOthers(load.since(0))
+    const beginMs = await this.#disturb('slow', node)
+    try {
+      await watch.until(() => false, FIRST_WAIT_MS)
+      const fromMs = performance.now()
+      await watch.until(() => false, DISTURBED_MS)
+      yield this.#judgePace(usual, atOthers(load.since(fromMs)))
+    } finally {
+      await this.#mend(node)
+    }
+    yield await this.#whole(performance.now())
+    yield this.#checks.judgeReads(node, beginMs)
+  }
+
+  #judgePace(usual: readonly Acknowledgement[], slow: readonly Acknowledgement[]): Finding {
+    const { paceWithinMs } = this.#context.settings
+    if (slow.length === 0) return fails('pace', 'no change was accepted at the other nodes')
+    const [before, now] = [medianMs(usual), medianMs(slow)]
+    const what = `half of ${slow.length} changes at the other nodes, before ${Math.round(before)} ms,`
+    return judgeTime('pace', now, paceWithinMs, what)
+  }
+
+  /** The writer sends or hears nothing for longer than its lease lasts. */
+  async *#cutOneWay(drill: 'cut-in' | 'cut-out'): AsyncGenerator<Finding> {
+    const { watch } = this.#context
+    const node = watch.writer!
+    const beginMs = await this.#disturb(drill, node)
+    try {
+      yield await this.#firstChange(beginMs, beginMs)
+      await watch.until(() => false, DISTURBED_MS)
+    } finally {
+      await this.#mend(node)
+    }
+    yield await this.#whole(performance.now())
+    yield this.#checks.judgeReads(node, beginMs)
+  }
+
+  /** Resolves with when it was done. */
+  async #disturb(drill: NetworkDrill, { name }: WatchedNode): Promise<number> {
+    const { slow, cut } = this.#context.settings.commands
+    const command =
+      drill === 'slow' ? slow : cut?.replaceAll('{direction}', drill === 'cut-in' ? 'in' : 'out')
+    if (command === undefined) await askForEnter(`node ${name}: ${DISTURBANCES[drill]}`)
+    else await runCommandOf(command, name)
+    return performance.now()
+  }
+
+  async #mend({ name }: WatchedNode): Promise<void> {
+    const { mend } = this.#context.settings.commands
+    if (mend === undefined) await askForEnter(`node ${name}: mend its network`)
+    else await runCommandOf(mend, name)
+  }
+
+  async *#failDatabase(drill: DatabaseDrill): AsyncGenerator<Finding> {
     const { watch, load, settings } = this.#context
     const { commands, backWithinMs } = settings
-    if (commands.restartPostgres === undefined) await askForEnter('restart PostgreSQL')
-    else await runCommandOf(commands.restartPostgres, '')
+    const command = drill === 'postgres' ? commands.restartPostgres : commands.promote
+    if (command !== undefined) await runCommandOf(command, '')
+    else await askForEnter(drill === 'postgres' ? 'restart PostgreSQL' : 'promote the standby of PostgreSQL')
     const doneMs = performance.now()
-    const isBack = () => watch.areAllReady && watch.writer !== undefined
-    if (!(await watch.until(isBack, WHOLE_MS_MAX))) await this.#startAgain(commands)
-    const inTime = await watch.until(isBack, backWithinMs)
-    yield inTime
-      ? judgeTime('return', performance.now() - doneMs, backWithinMs, 'all nodes are ready')
-      : fails('return', `after ${backWithinMs / 1_000} s ${watch.describe()}`)
+    if (!(await watch.until(() => watch.isWholeSince(doneMs), WHOLE_MS_MAX))) await this.#startAgain(commands)
     await load.until(() => load.firstSince(doneMs) !== undefined, backWithinMs)
     const first = load.firstSince(doneMs)
     yield first === undefined
       ? fails('first change', `none was accepted: ${watch.describe()}`)
       : judgeTime('first change', first.answeredAtMs - doneMs, backWithinMs, 'accepted')
+    yield await this.#whole(doneMs)
+  }
+
+  /** All nodes serve, and one writes. */
+  async #whole(sinceMs: number): Promise<Finding> {
+    const { watch, settings } = this.#context
+    const { backWithinMs } = settings
+    const nowMs = performance.now()
+    const inTime = await watch.until(() => watch.isWholeSince(nowMs), backWithinMs)
+    return inTime
+      ? judgeTime('return', performance.now() - sinceMs, backWithinMs, 'all nodes are ready')
+      : fails('return', `after ${backWithinMs / 1_000} s ${watch.describe()}`)
   }
 
   async #startAgain({ start }: Commands): Promise<void> {
@@ -157,95 +238,37 @@ export class Drills {
     }
   }
 
-  #judgeReads(failed: WatchedNode, sinceMs: number): Finding {
-    const { watch, readers } = this.#context
-    const names = watch.nodes.filter(node => node !== failed).map(({ name }) => name)
-    const reads = names.flatMap(name => readers.since(name, sinceMs))
-    const faults = reads.filter(({ fault }) => fault !== undefined)
-    const slowestMs = Math.max(0, ...reads.map(({ tookMs }) => tookMs))
-    const where = names.join(', ')
-    if (reads.length === 0) return fails('reads', `none at ${where}`)
-    return judge(
-      'reads',
-      faults.map(({ node, atMs, fault }) => `${node} after ${seconds(atMs - sinceMs)}: ${fault}`),
-      `${reads.length} at ${where}, all answered, the slowest in ${Math.round(slowestMs)} ms`,
-    )
-  }
-
-  /** Everything that was acknowledged until now, at every node that is there. */
-  async *#lookForAll(
-    before: readonly (LogAtNode | string)[],
-    underWay: readonly DrillCall[],
-  ): AsyncGenerator<Finding> {
-    const { watch, load, settings } = this.#context
-    const nowMs = performance.now()
-    await load.until(() => load.countSince(nowMs) >= CHANGES_MIN, BUSY_MS_MAX)
-    const restFault = (await load.rest()) ? [] : ['calls do not come to their end']
-    await this.#callOnceMore()
-    const isSame = await watch.until(() => watch.commonChange !== undefined, SAME_MS_MAX)
-    yield isSame
-      ? holds('copies', `all nodes are at change ${watch.commonChange}`)
-      : fails(
-          'copies',
-          `nodes are at changes ${watch.nodes.map(({ state }) => state?.change ?? 'none').join(', ')}`,
-        )
-    const stuck = underWay
-      .filter(({ isEnded }) => !isEnded)
-      .map(({ callId }) => `call ${callId} did not go on`)
-    const calls = await lostCalls(settings.nodes, load.calls)
-    yield judge(
-      'calls',
-      [...stuck, ...calls, ...restFault, ...load.faults.splice(0)],
-      `${load.calls.length} as acknowledged at every node; ${underWay.length} went on through the failure`,
-    )
-    const keys = load.keys.slice()
-    const keyFaults = await lostKeys(this.#logs, keys)
-    yield judge('keys', keyFaults, `${keys.length} found and verified at every node`)
-    const counts = load.phones.map(({ inbox }) => inbox.counts)
-    const promised = counts.reduce((sum, each) => sum + each.promised, 0)
-    const settled = counts.reduce((sum, each) => sum + each.settled, 0)
-    yield judge(
-      'messages',
-      lostMessages(load),
-      `${promised} came as sent; none of ${settled} came again after its ACK`,
-    )
-    yield await this.#judgeLog(before)
-  }
-
-  /** Whatever a device is owed comes before the messages of a new call. */
-  async #callOnceMore(): Promise<void> {
-    const { load } = this.#context
-    for (const phone of load.phones) phone.reconnectAtHome()
-    const count = load.calls.length
-    load.start()
-    const isDone = () => load.faults.length > 0 || load.calls.length >= count + load.phones.length / 2
-    await load.until(isDone, BUSY_MS_MAX)
-    await load.rest()
-  }
-
-  async #judgeLog(before: readonly (LogAtNode | string)[]): Promise<Finding> {
-    const after = await readLogs(this.#logs)
-    const all = [...before, ...after]
-    const shown = all.filter(each => typeof each !== 'string')
-    const faults = [...all.filter(each => typeof each === 'string'), ...(await forks(this.#logs, shown))]
-    const sizes = shown.map(({ checkpoint }) => checkpoint.treeSize)
-    return judge(
-      'log',
-      faults,
-      `from size ${Math.min(...sizes)} to ${Math.max(...sizes)}, the same at every node`,
-    )
+  #otherNode(): WatchedNode {
+    const { watch } = this.#context
+    return watch.nodes.find(each => each !== watch.writer)!
   }
 }
 
-function seconds(ms: number): string {
-  return `${Math.round(ms / 100) / 10} s`
+function endingBy(
+  drill: ProcessDrill,
+  { kill, stop, pause }: Commands,
+): { readonly command: string | undefined; readonly act: string } {
+  if (drill === 'stop') return { command: stop, act: 'stop it in order (SIGTERM)' }
+  if (drill === 'pause') return { command: pause, act: 'stop all its processes from running (SIGSTOP)' }
+  return { command: kill, act: 'kill all its processes (SIGKILL)' }
 }
 
+function medianMs(changes: readonly Acknowledgement[]): number {
+  const times = changes.map(({ sentAtMs, answeredAtMs }) => answeredAtMs - sentAtMs)
+  return times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0
+}
+
+const DISTURBANCES: Readonly<Record<NetworkDrill, string>> = {
+  slow: 'delay all that it sends and gets, by 400 ms or so',
+  'cut-in': 'drop all that comes to it from the other nodes and from PostgreSQL',
+  'cut-out': 'drop all that it sends to the other nodes and to PostgreSQL',
+}
 /** Nodes that were started together, or that have lost PostgreSQL for a moment. */
 const WHOLE_MS_MAX = 15_000
-const BUSY_MS_MAX = 30_000
 const GONE_MS_MAX = 30_000
 /** Longer than the bound, so that a late one is measured. */
 const TAKE_OVER_MS_MAX = 30_000
-const SAME_MS_MAX = 15_000
-const CHANGES_MIN = 10
+/** Changes may wait for a node while the writer finds out that its link is slow. */
+const FIRST_WAIT_MS = 5_000
+/** Longer than a lease lasts. */
+const DISTURBED_MS = 10_000

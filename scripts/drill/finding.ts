@@ -33,6 +33,10 @@ export function judgeTime(check: string, ms: number, boundMs: number, what: stri
   return { check, isOk: ms <= boundMs, detail, seconds }
 }
 
+export function secondsOf(ms: number): string {
+  return `${Math.round(ms / 100) / 10} s`
+}
+
 export function formatFinding(drill: DrillName, { check, isOk, detail }: Finding): string {
   const state = isOk ? 'ok' : 'fails'
   return `${state.padEnd(6)} ${TITLES[drill].padEnd(TITLE_CHARS)} ${check.padEnd(CHECK_CHARS)} ${detail}\n`
@@ -46,7 +50,12 @@ const TITLES: Readonly<Record<DrillName, string>> = {
   writer: 'writer killed',
   other: 'another node killed',
   stop: 'writer stopped',
+  pause: 'writer paused',
+  slow: 'slow link',
+  'cut-in': 'nothing comes in',
+  'cut-out': 'nothing goes out',
   postgres: 'PostgreSQL restarted',
+  promote: 'standby promoted',
 }
 const TITLE_CHARS = Math.max(...Object.values(TITLES).map(({ length }) => length))
 const CHECK_CHARS = 'first change'.length

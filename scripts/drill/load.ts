@@ -17,7 +17,8 @@ export interface DrillCall {
 }
 
 /** An acknowledged change. */
-interface Acknowledgement {
+export interface Acknowledgement {
+  readonly node: string
   readonly sentAtMs: number
   readonly answeredAtMs: number
 }
@@ -56,7 +57,7 @@ export class Load {
     for (let at = 0; at + 1 < this.phones.length; at += 2) {
       this.#work.push(this.#keepCalling(this.phones[at]!, this.phones[at + 1]!))
     }
-    if (this.registrar !== undefined) this.#work.push(this.#keepRegistering(this.registrar))
+    for (const node of this.registrar?.nodes ?? []) this.#work.push(this.#keepRegistering(node))
   }
 
   /** Resolves when all calls have ended, with true; with false when that takes too long. */
@@ -72,8 +73,9 @@ export class Load {
     return this.#acknowledgements.find(({ sentAtMs }) => sentAtMs > atMs)
   }
 
-  countSince(atMs: number): number {
-    return this.#acknowledgements.filter(({ sentAtMs }) => sentAtMs > atMs).length
+  /** All that were sent since, and acknowledged. */
+  since(atMs: number): readonly Acknowledgement[] {
+    return this.#acknowledgements.filter(({ sentAtMs }) => sentAtMs > atMs)
   }
 
   /** Resolves when this is so, with true; with false when the time has run out. Asked after each acknowledgement. */
@@ -101,16 +103,19 @@ export class Load {
 
   async #keepCalling(one: DrillPhone, other: DrillPhone): Promise<void> {
     for (let turn = 0; this.#isOn && !this.#stop.aborted; turn++) {
-      await this.#attempt(() => (turn % 2 === 0 ? this.#call(one, other) : this.#call(other, one)))
+      const isOver = await this.#attempt(() =>
+        turn % 2 === 0 ? this.#call(one, other) : this.#call(other, one),
+      )
+      if (!isOver) await this.#attempt(() => this.#hangUp([one, other]))
     }
   }
 
-  async #keepRegistering(registrar: Registrar): Promise<void> {
+  async #keepRegistering(node: string): Promise<void> {
     while (this.#isOn && !this.#stop.aborted) {
       const sentAtMs = performance.now()
       // A node that is down, or without a writer, is asked again.
-      await registrar.register().then(
-        () => this.#acknowledge({ sentAtMs }),
+      await this.registrar!.registerAt(node).then(
+        () => this.#acknowledge({ node, sentAtMs }),
         () => {},
       )
       await sleep(REGISTER_PAUSE_MS)
@@ -130,6 +135,19 @@ export class Load {
     this.calls.push(call)
     this.#acknowledge(started)
     this.#promise(callee, `call_invitation of call ${callId}`, first.encryptedAESKeys[callee.name])
+    try {
+      await this.#talk(call, callee)
+    } finally {
+      // Whatever went wrong: both are free for the next call.
+      this.#acknowledge(await caller.change('POST call/{callId}/end', undefined, { callId }))
+      call.isEnded = true
+    }
+    this.#promise(callee, `call_ended of call ${callId}`)
+    await this.#arrival(callee, `call_ended of call ${callId}`)
+  }
+
+  /** Joins, and changes the key of the call for a time. */
+  async #talk({ callId, caller }: DrillCall, callee: DrillPhone): Promise<void> {
     await this.#arrival(callee, `call_invitation of call ${callId}`)
     this.#acknowledge(await callee.change('POST call/{callId}/join', undefined, { callId }))
     const endMs = performance.now() + CALL_MS
@@ -141,10 +159,12 @@ export class Load {
       await this.#arrival(callee, keyUpdateName(callId, epoch))
       await sleep(KEY_PAUSE_MS)
     }
-    this.#acknowledge(await caller.change('POST call/{callId}/end', undefined, { callId }))
-    call.isEnded = true
-    this.#promise(callee, `call_ended of call ${callId}`)
-    await this.#arrival(callee, `call_ended of call ${callId}`)
+  }
+
+  /** Else a call that failed would fail each later one. */
+  async #hangUp(pair: readonly DrillPhone[]): Promise<void> {
+    for (const phone of pair) await phone.hangUp()
+    for (const call of this.calls) if (pair.includes(call.caller)) call.isEnded = true
   }
 
   #promise(phone: DrillPhone, message: string, sealed?: string): void {
@@ -157,20 +177,23 @@ export class Load {
     await Promise.race([phone.inbox.arrival(message), sleep(ARRIVAL_MS_MAX, undefined, { ref: false })])
   }
 
-  async #attempt(act: () => Promise<void>): Promise<void> {
+  /** Whether it was done. */
+  async #attempt(act: () => Promise<void>): Promise<boolean> {
     try {
       await act()
+      return true
     } catch (error) {
       const isRate = error instanceof CallsignError && error.status === 429
       if (!isRate && !hasCode(error, 'NO_ANSWER') && this.faults.length < FAULTS_MAX) {
         this.faults.push(messageOf(error))
       }
       await sleep(isRate ? RATE_PAUSE_MS : REFUSED_PAUSE_MS)
+      return false
     }
   }
 
-  #acknowledge({ sentAtMs }: Pick<Acknowledgement, 'sentAtMs'>): void {
-    this.#acknowledgements.push({ sentAtMs, answeredAtMs: performance.now() })
+  #acknowledge({ node, sentAtMs }: Omit<Acknowledgement, 'answeredAtMs'>): void {
+    this.#acknowledgements.push({ node, sentAtMs, answeredAtMs: performance.now() })
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 }
@@ -180,7 +203,7 @@ const CALL_MS = 15_000
 /** A device may make 12 keys a minute, and calls half the time. */
 const KEY_PAUSE_MS = 2_500
 const EPOCHS_MAX = 1_000
-const REGISTER_PAUSE_MS = 250
+const REGISTER_PAUSE_MS = 500
 const ARRIVAL_MS_MAX = 30_000
 const REST_MS_MAX = 60_000
 const RATE_PAUSE_MS = 5_000

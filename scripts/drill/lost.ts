@@ -1,8 +1,8 @@
 /** Looks for everything acknowledged: calls, keys and messages, at every node, and one log for all of them. */
 
-import type { LogClient, SignedCheckpoint } from '../../src/client/client.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LogClient, LookupOutcome, SignedCheckpoint } from '../../src/client/client.ts'
 import type { DrillCall, Load } from './load.ts'
-import { faultOfLookup } from './readers.ts'
 import type { RegisteredKey } from './registrar.ts'
 import type { NodeAddresses } from './settings.ts'
 
@@ -12,6 +12,12 @@ export function faultOfCall(callId: string, outcome: string, isEnded: boolean): 
   return isRight ? undefined : `call ${callId} answers ${outcome}, ended: ${isEnded}`
 }
 
+/** Undefined when it proves this key. */
+export function faultOfLookup(outcome: LookupOutcome, key: RegisteredKey): string | undefined {
+  if (outcome.kind !== 'verified') return outcome.detail
+  return outcome.publicKey === key.publicKey ? undefined : 'another key is in the log'
+}
+
 export async function lostCalls(
   nodes: readonly NodeAddresses[],
   calls: readonly DrillCall[],
@@ -19,7 +25,8 @@ export async function lostCalls(
   const faults: string[] = []
   for (const node of nodes) {
     for (const { callId, caller, isEnded } of calls) {
-      const outcome = await caller.outcomeAt(node, 'GET call/{callId}', { callId })
+      const ask = () => caller.outcomeAt(node, 'GET call/{callId}', { callId })
+      const outcome = await untilAnswered(ask, text => /^(?!5)\d/.test(text))
       const fault = faultOfCall(callId, outcome, isEnded)
       if (fault !== undefined) faults.push(`${fault}, at ${node.name}`)
     }
@@ -33,7 +40,16 @@ export async function lostKeys(
   keys: readonly RegisteredKey[],
 ): Promise<string[]> {
   const faults = [...logs].map(async ([node, log]) => {
-    const outcomes = await log.lookUpAll(keys)
+    const outcomes: LookupOutcome[] = []
+    for (let from = 0; from < keys.length; from += LOOKUPS_AT_ONCE) {
+      const some = keys.slice(from, from + LOOKUPS_AT_ONCE)
+      outcomes.push(
+        ...(await untilAnswered(
+          () => log.lookUpAll(some),
+          all => all.every(isAnswered),
+        )),
+      )
+    }
     return keys.flatMap((key, at) => {
       const fault = faultOfLookup(outcomes[at]!, key)
       return fault === undefined ? [] : [`key of ${key.userId}_${key.deviceId} at ${node}: ${fault}`]
@@ -51,6 +67,28 @@ export function lostMessages({ phones, falsified }: Load): string[] {
   ]
 }
 
+/** A node that does not answer for a moment has lost nothing. */
+async function untilAnswered<Outcome>(
+  ask: () => Promise<Outcome>,
+  hasAnswered: (outcome: Outcome) => boolean,
+): Promise<Outcome> {
+  const endMs = performance.now() + ANSWER_MS_MAX
+  for (;;) {
+    const outcome = await ask()
+    if (hasAnswered(outcome) || performance.now() > endMs) return outcome
+    await sleep(PAUSE_MS)
+  }
+}
+
+function isAnswered(outcome: { readonly kind: string; readonly status?: number }): boolean {
+  return outcome.kind !== 'unanswered' || (outcome.status ?? 503) < 500
+}
+
+const ANSWER_MS_MAX = 30_000
+const PAUSE_MS = 500
+/** Each proof takes milliseconds in which this process does nothing else. */
+const LOOKUPS_AT_ONCE = 16
+
 export interface LogAtNode {
   readonly node: string
   readonly checkpoint: SignedCheckpoint
@@ -62,7 +100,7 @@ export async function readLogs(
 ): Promise<readonly (LogAtNode | string)[]> {
   return await Promise.all(
     [...logs].map(async ([node, log]) => {
-      const seen = await log.refreshCheckpoint()
+      const seen = await untilAnswered(() => log.refreshCheckpoint(), isAnswered)
       return seen.kind === 'verified'
         ? { node, checkpoint: seen.checkpoint }
         : `the log at ${node}: ${seen.detail}`
@@ -78,10 +116,13 @@ export async function forks(
   const faults: string[] = []
   for (const [node, log] of logs) {
     for (const { node: from, checkpoint } of shown) {
-      const compared = await log.compareWith(checkpoint.note)
+      const compared = await untilAnswered(() => log.compareWith(checkpoint.note), isAnswered)
       if (compared.kind === 'verified') continue
+      const shownBy = `size ${checkpoint.treeSize}, shown by ${from}: ${compared.detail}`
       faults.push(
-        `the log at ${node} does not fit size ${checkpoint.treeSize} shown by ${from}: ${compared.detail}`,
+        compared.kind === 'refused'
+          ? `a fork: the log at ${node} does not fit ${shownBy}`
+          : `the log at ${node} can't be held against ${shownBy}`,
       )
     }
   }

@@ -87,7 +87,7 @@ export class DrillPhone {
       deviceInfo: { platform: 'drill', name: DEVICE_NAME },
     })
     const phone = new DrillPhone(cluster, session, keys, device, others)
-    await phone.#hangUp()
+    await phone.hangUp()
     return phone
   }
 
@@ -209,11 +209,15 @@ export class DrillPhone {
     acknowledged.then(() => this.inbox.settle(message)).catch(() => {})
   }
 
-  /** Ends calls that an earlier drill has left. */
-  async #hangUp(): Promise<void> {
+  /** Ends calls that it is still in. */
+  async hangUp(): Promise<void> {
     const { items } = await this.#session.request('GET call/history', undefined)
     for (const { callId, status } of items) {
-      if (status === 'active') await this.#session.request('POST call/end', { callId }).catch(() => {})
+      if (status !== 'active') continue
+      await this.#session.request('POST call/end', { callId }).catch(error => {
+        // The other one has ended it.
+        if (!(error instanceof CallsignError) || error.status === 500) throw error
+      })
     }
   }
 }

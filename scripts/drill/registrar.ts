@@ -1,4 +1,4 @@
-/** Registers keys of made-up devices by gRPC, at the nodes in turn, and keeps those that were answered for. */
+/** Registers keys of made-up devices by gRPC, at each node, and keeps those that were answered for. */
 
 import { randomBytes } from 'node:crypto'
 import grpc from '@grpc/grpc-js'
@@ -13,13 +13,17 @@ export interface RegisteredKey {
   readonly vrfHash: string
 }
 
+interface NodeClient {
+  readonly node: string
+  readonly client: RegisterClient
+}
+
 export class Registrar {
   readonly keys: RegisteredKey[] = []
-  readonly #clients: readonly RegisterClient[]
+  readonly #clients: readonly NodeClient[]
   readonly #metadata: grpc.Metadata
-  #turn = 0
 
-  private constructor(clients: readonly RegisterClient[], metadata: grpc.Metadata) {
+  private constructor(clients: readonly NodeClient[], metadata: grpc.Metadata) {
     this.#clients = clients
     this.#metadata = metadata
   }
@@ -31,25 +35,30 @@ export class Registrar {
     say: (sentence: string) => void,
   ): Promise<Registrar | undefined> {
     const metadata = metadataWith(token)
-    const clients: RegisterClient[] = []
+    const clients: NodeClient[] = []
     for (const { name, grpc: address } of nodes) {
       if (address === undefined) continue
-      const client = clientOf(address)
+      const client = { node: name, client: clientOf(address) }
       const registrar = new Registrar([client], metadata)
       try {
-        await registrar.register()
+        await registrar.registerAt(name)
         clients.push(client)
       } catch (error) {
-        client.close()
+        client.client.close()
         say(`gRPC of ${name} can't be used: ${statusOf(error)}`)
       }
     }
     return clients.length === 0 ? undefined : new Registrar(clients, metadata)
   }
 
+  /** Names of the nodes that take registrations. */
+  get nodes(): readonly string[] {
+    return this.#clients.map(({ node }) => node)
+  }
+
   /** Resolves when it is answered for; rejects when the node refuses or does not answer. */
-  async register(): Promise<void> {
-    const client = this.#clients[this.#turn++ % this.#clients.length]!
+  async registerAt(name: string): Promise<void> {
+    const { client } = this.#clients.find(({ node }) => node === name)!
     const userId = randomBytes(8).readBigUInt64BE()
     const publicKey = randomBytes(32).toString('base64')
     const { vrfHash } = await client.register(userId, 1n, publicKey, this.#metadata, ANSWER_MS_MAX)
@@ -57,7 +66,7 @@ export class Registrar {
   }
 
   close(): void {
-    for (const client of this.#clients) client.close()
+    for (const { client } of this.#clients) client.close()
   }
 }
 

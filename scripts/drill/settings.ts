@@ -10,14 +10,23 @@ long changes are refused, whether reads go on, and each call, key and message th
   --node NAME=URL,OPERATORS_URL[,GRPC]
                       a node: its name in commands, its address for clients, its operators' port, and host:port (or
                       https://host:port) of gRPC; once for each node
-  --drills NAMES      writer, other, stop, postgres, separated by commas; all of them unless given
+  --drills NAMES      writer, other, stop, pause, slow, cut-in, cut-out, postgres, promote, separated by commas; unless
+                      given writer, other, stop, postgres, and the rest where its command is given
   --kill COMMAND      kills a node outright, such as 'docker kill {node}'
   --stop COMMAND      stops a node in order, such as 'docker stop {node}'
   --start COMMAND     starts it again, where no supervisor does
+  --pause COMMAND     lets no process of a node run, such as 'docker pause {node}'
+  --resume COMMAND    lets them run again
+  --slow COMMAND      makes a node's network slow, such as 'ssh {node} tc qdisc add dev eth0 root netem delay 400ms'
+  --cut COMMAND       loses all packets to a node from the other nodes and PostgreSQL, where {direction} is in, or
+                      from it to them, where it is out
+  --mend COMMAND      undoes --slow and --cut
   --restart-postgres COMMAND
+  --promote COMMAND   makes PostgreSQL's standby the primary, and keeps the old primary from the nodes
   --staging ORIGIN    the cluster's CALLSIGN_ORIGIN: confirms that it is not production. Asked for unless all nodes are on
                       this machine and without clients
   --writer-within S   seconds until another node writes, and takes the first change (6)
+  --pace-within S     seconds that half of the changes may take at the other nodes while a node's network is slow (1)
   --back-within S     seconds until a node that failed serves again (120)
   --json              prints lines of JSON: drill, check, ok, detail, seconds
 
@@ -36,14 +45,31 @@ export const FLAGS = {
   kill: 'value',
   stop: 'value',
   start: 'value',
+  pause: 'value',
+  resume: 'value',
+  slow: 'value',
+  cut: 'value',
+  mend: 'value',
   'restart-postgres': 'value',
+  promote: 'value',
   staging: 'value',
   'writer-within': 'value',
+  'pace-within': 'value',
   'back-within': 'value',
   json: 'alone',
 } as const
 
-const DRILLS = ['writer', 'other', 'stop', 'postgres'] as const
+const DRILLS = [
+  'writer',
+  'other',
+  'stop',
+  'pause',
+  'slow',
+  'cut-in',
+  'cut-out',
+  'postgres',
+  'promote',
+] as const
 export type DrillName = (typeof DRILLS)[number]
 
 export interface NodeAddresses {
@@ -70,7 +96,13 @@ export interface Commands {
   readonly kill: string | undefined
   readonly stop: string | undefined
   readonly start: string | undefined
+  readonly pause: string | undefined
+  readonly resume: string | undefined
+  readonly slow: string | undefined
+  readonly cut: string | undefined
+  readonly mend: string | undefined
   readonly restartPostgres: string | undefined
+  readonly promote: string | undefined
 }
 
 export interface Settings {
@@ -81,6 +113,7 @@ export interface Settings {
   readonly identifiers: readonly TestIdentifier[]
   readonly grpcToken: string | undefined
   readonly writerWithinMs: number
+  readonly paceWithinMs: number
   readonly backWithinMs: number
   readonly isJson: boolean
 }
@@ -96,19 +129,16 @@ export function readSettings(flags: Flags): Settings {
     const twice = values.find((value, at) => values.indexOf(value) < at)
     if (twice !== undefined) throw new UsageError(`--node: ${twice} is given twice`)
   }
+  const commands = readCommands(flags)
   return {
     nodes,
-    drills: readDrills(optional(flags, 'drills')),
-    commands: {
-      kill: optional(flags, 'kill'),
-      stop: optional(flags, 'stop'),
-      start: optional(flags, 'start'),
-      restartPostgres: optional(flags, 'restart-postgres'),
-    },
+    drills: readDrills(optional(flags, 'drills'), commands),
+    commands,
     stagingOrigin: optional(flags, 'staging'),
     identifiers: readIdentifiers(),
     grpcToken: secret('CALLSIGN_GRPC_TOKEN'),
     writerWithinMs: milliseconds(flags, 'writer-within', 6),
+    paceWithinMs: milliseconds(flags, 'pace-within', 1),
     backWithinMs: milliseconds(flags, 'back-within', 120),
     isJson: flags.json === true,
   }
@@ -142,8 +172,39 @@ function readGrpc(text: string): GrpcAddress {
   return { address, isTls: scheme === 'https://' }
 }
 
-function readDrills(text: string | undefined): readonly DrillName[] {
-  if (text === undefined) return DRILLS
+/** Throws `UsageError`, also for a command without the one that undoes it. */
+function readCommands(flags: Flags): Commands {
+  for (const [act, undo] of UNDONE_BY) {
+    if (optional(flags, act) !== undefined && optional(flags, undo) === undefined) {
+      throw new UsageError(`--${act} needs --${undo}, which undoes it`)
+    }
+  }
+  return {
+    kill: optional(flags, 'kill'),
+    stop: optional(flags, 'stop'),
+    start: optional(flags, 'start'),
+    pause: optional(flags, 'pause'),
+    resume: optional(flags, 'resume'),
+    slow: optional(flags, 'slow'),
+    cut: optional(flags, 'cut'),
+    mend: optional(flags, 'mend'),
+    restartPostgres: optional(flags, 'restart-postgres'),
+    promote: optional(flags, 'promote'),
+  }
+}
+
+function readDrills(text: string | undefined, { pause, slow, cut, promote }: Commands): readonly DrillName[] {
+  if (text === undefined) {
+    // An operator without these has no such network, or no standby.
+    const given: Partial<Record<DrillName, string | undefined>> = {
+      pause,
+      slow,
+      'cut-in': cut,
+      'cut-out': cut,
+      promote,
+    }
+    return DRILLS.filter(name => !(name in given) || given[name] !== undefined)
+  }
   return text.split(',').map(name => {
     const drill = DRILLS.find(each => each === name.trim())
     if (drill === undefined) throw new UsageError(`--drills: ${name} is none of ${DRILLS.join(', ')}`)
@@ -179,6 +240,11 @@ function milliseconds(flags: Flags, name: string, usual: number): number {
   throw new UsageError(`--${name} ${text} is not a number of seconds up to ${SECONDS_MAX}`)
 }
 
+const UNDONE_BY = [
+  ['pause', 'resume'],
+  ['slow', 'mend'],
+  ['cut', 'mend'],
+] as const
 const NODES_MAX = 16
 const PEOPLE_MAX = 4
 const SECONDS_MAX = 3_600

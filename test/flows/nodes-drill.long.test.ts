@@ -1,66 +1,10 @@
 /** The drill against two nodes on one PostgreSQL, as an operator runs it; and what it has to notice. */
 
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
-import { Cluster, type TestNode } from '../support/nodes.ts'
+import t from 'tap'
+import { commands, drill, nodeOf, PATIENT } from '../support/drill-program.ts'
+import { Cluster } from '../support/nodes.ts'
 import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
-import { type Outcome, runProgram, startedProgram } from '../support/programs.ts'
-
-const IDENTIFIERS = { 'person0@example.org': '424242', 'person1@example.org': '424242' }
-/** How long a node takes is not what these tests are about. */
-const PATIENT = ['--writer-within', '60', '--back-within', '120']
-
-interface Line {
-  readonly drill: string
-  readonly check: string
-  readonly ok: boolean
-  readonly detail: string
-}
-
-/** Commands that have this test act on a node of its own. */
-async function commands(t: Test, acts: Readonly<Record<string, (node: string) => Promise<void>>>) {
-  const onRequest: RequestListener = async ({ url = '' }, response) => {
-    const [, act = '', node = ''] = url.split('/')
-    await acts[act]!(node)
-    response.end()
-  }
-  const server = createServer(onRequest).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  return Object.keys(acts).flatMap(act => [
-    `--${act}`,
-    `"${process.execPath}" -e "fetch('http://127.0.0.1:${port}/${act}/{node}').then(r => process.exit(r.ok ? 0 : 1))"`,
-  ])
-}
-
-async function drill(
-  nodes: readonly TestNode[],
-  args: readonly string[],
-  host = '127.0.0.1',
-): Promise<Outcome & { lines: Line[] }> {
-  const named = nodes.flatMap(({ name, server }) => [
-    '--node',
-    `${name}=${server.http.replace('127.0.0.1', host)},${server.admin},${server.grpc}`,
-  ])
-  const outcome = await runProgram(
-    process.execPath,
-    [startedProgram('scripts/callsign'), 'drill', '--json', ...named, ...args],
-    { environment: { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(IDENTIFIERS) } },
-  )
-  const lines = outcome.stdout
-    .split('\n')
-    .filter(Boolean)
-    .map(line => JSON.parse(line))
-  return { ...outcome, lines }
-}
-
-function nodeOf({ nodes }: Cluster, name: string): TestNode {
-  return nodes.find(node => node.name === name)!
-}
 
 t.test(
   'a cluster passes: each failure, and all that was acknowledged',
@@ -89,7 +33,7 @@ t.test(
     t.same(checksOf('writer'), ['writer', 'first change', 'return', 'reads', ...found])
     t.same(checksOf('other'), ['first change', 'return', 'reads', ...found])
     t.same(checksOf('stop'), ['writer', 'first change', 'return', 'reads', ...found])
-    t.same(checksOf('postgres'), ['return', 'first change', ...found])
+    t.same(checksOf('postgres'), ['first change', 'return', ...found])
     t.match(lines.find(({ check }) => check === 'writer')?.detail, /^(two instead of one|one again) after/)
     t.match(lines.find(({ check }) => check === 'calls')?.detail, /; 1 went on through the failure$/)
     for (const secret of ['424242', 'kat_', 'krt_']) t.notOk((stdout + stderr).includes(secret), secret)

@@ -1,4 +1,4 @@
-/** The drill's command line, what it does with commands, and its bookkeeping of messages. The drills: test/flows/nodes-drill.long.test.ts. */
+/** The drill's command line, what it does with commands, and its bookkeeping of messages. The drills: test/flows/nodes-drill and nodes-drill-network. */
 
 import t from 'tap'
 import { InboxLedger } from '../../scripts/drill/inbox-ledger.ts'
@@ -25,7 +25,12 @@ t.test('wrong usage is refused with a sentence that quotes no code', async t => 
       [...NODES, '--node', 'x=http://127.0.0.1:1,http://127.0.0.1:9'],
     ],
     [/is not an http or https address without a path/, ['--node', 'x=http://h/path,http://h:1', ...NODES]],
-    [/--drills: fire is none of writer, other, stop, postgres/, [...NODES, '--drills', 'writer,fire']],
+    [
+      /--drills: fire is none of writer, other, stop, pause, slow, cut-in, cut-out, postgres, promote/,
+      [...NODES, '--drills', 'writer,fire'],
+    ],
+    [/--slow needs --mend, which undoes it/, [...NODES, '--slow', 'true']],
+    [/--pause needs --resume, which undoes it/, [...NODES, '--pause', 'true', '--mend', 'true']],
     [/--back-within soon is not a number of seconds/, [...NODES, '--back-within', 'soon']],
     [/CALLSIGN_TEST_IDENTIFIERS is missing/, NODES, ''],
     [/CALLSIGN_TEST_IDENTIFIERS is not a JSON object/, NODES, '{"+15550100":"424242"'],

@@ -36,6 +36,8 @@ export class TestNode {
   /** The settings that it starts with. */
   readonly environment: Environment
   #server: RunningServer | undefined
+  /** The log of its earlier processes. */
+  #logged = ''
   #isSupervised = false
 
   constructor(name: string, port: number, dataFolder: string, environment: Environment) {
@@ -57,12 +59,14 @@ export class TestNode {
 
   /** Resolves when it serves. */
   async start({ environment, ...more }: Partial<StartOptions> = {}): Promise<RunningServer> {
-    this.#server = await startServer({
+    const server = await startServer({
       dataFolder: this.dataFolder,
       ...more,
       environment: { ...this.environment, ...environment },
     })
-    return this.#server
+    this.#logged = this.log
+    this.#server = server
+    return server
   }
 
   /** Starts it again `pauseMs` after it has ended, as a supervisor does, until `release`. */
@@ -82,6 +86,22 @@ export class TestNode {
 
   kill(signal: NodeJS.Signals): void {
     this.server.process.kill(signal)
+  }
+
+  /** To the process and its fronts, as to a machine that does not run for a time. */
+  signalAll(signal: NodeJS.Signals): void {
+    for (const pid of [...this.frontPids, this.server.process.pid!]) {
+      try {
+        process.kill(pid, signal)
+      } catch {
+        // A front that has ended.
+      }
+    }
+  }
+
+  /** Its log, with that of its earlier processes. */
+  get log(): string {
+    return this.#logged + (this.#server?.stderr() ?? '')
   }
 
   /** The processes of its fronts, oldest first. */

@@ -20,7 +20,14 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { freePort } from './free-port.ts'
-import { asUnprivileged, binFolder, killWithChildren, PASSWORD, Postgres, unprivileged } from './postgres.ts'
+import {
+  asUnprivileged,
+  binFolder,
+  PASSWORD,
+  Postgres,
+  signalWithChildren,
+  unprivileged,
+} from './postgres.ts'
 import { skipWithout } from './programs.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
@@ -87,7 +94,7 @@ export class Member {
   async kill(): Promise<void> {
     const pid = existsSync(this.pidFile) ? Number(readFileSync(this.pidFile, 'utf8').split('\n')[0]) : 0
     await this.killPatroni()
-    if (pid > 0) killWithChildren(pid)
+    if (pid > 0) signalWithChildren(pid, 'SIGKILL')
   }
 
   /** How it sees all members. */

@@ -18,7 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
@@ -144,14 +144,22 @@ export class PostgresServer extends Postgres {
     await this.stop()
     const signal = join(this.#folder, 'standby.signal')
     writeFileSync(signal, '')
-    const owner = unprivileged()
-    if (owner !== undefined) chownSync(signal, owner.uid, owner.gid)
+    own(signal)
     await this.start()
   }
 
   /** In order: clients are disconnected. */
   stop(): Promise<void> {
     return this.#end('SIGINT')
+  }
+
+  /** None of its processes runs, until `resume`. */
+  pause(): void {
+    signalWithChildren(this.pid, 'SIGSTOP')
+  }
+
+  resume(): void {
+    signalWithChildren(this.pid, 'SIGCONT')
   }
 
   /** All its processes at once, as when the machine loses its power, but for the disk. */
@@ -164,7 +172,7 @@ export class PostgresServer extends Postgres {
     this.#process = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, 'exit')
-    if (signal === 'SIGKILL') killWithChildren(child.pid!)
+    if (signal === 'SIGKILL') signalWithChildren(child.pid!, signal)
     else child.kill(signal)
     await ended
   }
@@ -193,39 +201,65 @@ export async function servePostgres() {
 
 /** Runs until the end of the test; `settings` are PostgreSQL's. See `skipWithoutPostgres`. */
 export async function startPostgres(t: Teardown, settings: readonly string[] = []): Promise<PostgresServer> {
-  const bin = binFolder()
-  const folder = mkdtempSync(join(tmpdir(), 'callsign-postgres-'))
-  const passwordFile = join(folder, 'password')
+  const passwordFile = join(mkdtempSync(join(tmpdir(), 'callsign-password-')), 'password')
   writeFileSync(passwordFile, PASSWORD)
+  t.teardown(async () => rmSync(dirname(passwordFile), { recursive: true }))
+  for (const path of [dirname(passwordFile), passwordFile]) own(path)
+  return await startMade(t, settings, (bin, data) =>
+    asUnprivileged(join(bin, 'initdb'), [
+      ...['-D', data, '-U', 'callsign', '--pwfile', passwordFile],
+      ...['-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync'],
+    ]),
+  )
+}
+
+/** Copies the primary and streams from it, by this port, until it is promoted or ends. */
+export function startStandby(
+  t: Teardown,
+  primary: Postgres,
+  { settings = [], port = primary.port }: { settings?: readonly string[]; port?: number } = {},
+): Promise<PostgresServer> {
+  const url = primary.urlOf('postgres', port)
+  return startMade(t, settings, (bin, data) =>
+    asUnprivileged(join(bin, 'pg_basebackup'), ['-d', url, '-D', data, '-R', '-c', 'fast', '--no-sync']),
+  )
+}
+
+/** Starts a server in a folder that this program makes. */
+async function startMade(
+  t: Teardown,
+  settings: readonly string[],
+  make: (bin: string, data: string) => ChildProcess,
+): Promise<PostgresServer> {
+  const bin = binFolder()!
+  const folder = mkdtempSync(join(tmpdir(), 'callsign-postgres-'))
+  own(folder)
   const data = join(folder, 'data')
   const [certificate, key] = ['server.crt', 'server.key'].map(name => {
     const path = join(folder, name)
     copyFileSync(join(TLS, name), path)
     chmodSync(path, 0o600)
+    own(path)
     return path
   })
-  const owner = unprivileged()
-  for (const path of [folder, passwordFile, certificate!, key!]) {
-    if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
-  }
-  const server = new PostgresServer(bin!, data, await freePort(), [
-    `ssl_cert_file=${certificate}`,
-    `ssl_key_file=${key}`,
-    ...settings,
-  ])
+  const tls = [`ssl_cert_file=${certificate}`, `ssl_key_file=${key}`]
+  const server = new PostgresServer(bin, data, await freePort(), [...tls, ...settings])
   t.teardown(async () => {
     await server.kill()
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   })
-  const made = asUnprivileged(join(bin!, 'initdb'), [
-    ...['-D', data, '-U', 'callsign', '--pwfile', passwordFile],
-    ...['-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync'],
-  ])
-  made.stderr!.resume()
+  const made = make(bin, data)
+  const errors = made.stderr!.toArray()
   const [code] = await once(made, 'exit')
-  if (code !== 0) throw new Error(`initdb ended with ${code}`)
+  if (code !== 0) throw new Error(`no server was made: ${code} ${Buffer.concat(await errors)}`)
   await server.start()
   return server
+}
+
+/** Gives a file to the user that PostgreSQL runs as. */
+function own(path: string): void {
+  const owner = unprivileged()
+  if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
 }
 
 function whyNot(): string | false {
@@ -293,10 +327,10 @@ function childrenOf(pid: number): number[] {
 }
 
 /** A process of PostgreSQL's that serves a connection may outlive the first. */
-export function killWithChildren(first: number): void {
+export function signalWithChildren(first: number, signal: NodeJS.Signals): void {
   for (const pid of [first, ...childrenOf(first)]) {
     try {
-      process.kill(pid, 'SIGKILL')
+      process.kill(pid, signal)
     } catch {
       // It has ended.
     }

@@ -78,7 +78,7 @@ t.test('a call that is restored while the connection comes back is restored once
   again.me.on('resumed', one => resumed.push(one))
   await read.came
   const secondRead = slow.answer(/call\/\d+$/)
-  proxy.mend()
+  proxy.reset()
   await secondRead.came
   read.release()
   secondRead.release()
