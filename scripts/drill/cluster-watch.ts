@@ -142,5 +142,5 @@ function isOfNode(labels: string): boolean {
   return !labels.includes('process="front')
 }
 
-const PAUSE_MS = 100
+const PAUSE_MS = 250
 const ANSWER_MS_MAX = 2_000
