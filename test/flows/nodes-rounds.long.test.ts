@@ -1,6 +1,7 @@
 /**
  * Rounds of faults over nodes on one PostgreSQL with a synchronous standby: nothing acknowledged is lost, doubled, stale or
  * forked. `CALLSIGN_DRILL_ROUNDS` sets their number, `CALLSIGN_DRILL_NODES` the nodes, `CALLSIGN_SEED` replays kinds and order.
+ * Forty take ten minutes: set `TAP_TIMEOUT=1500` too.
  */
 
 import { once } from 'node:events'
