@@ -70,7 +70,11 @@ export class FrontLink {
 
   /** Releases waits that have no reason any more. */
   onTick(): void {
-    if (!this.mayRead) this.#acknowledged.giveUp(Number.POSITIVE_INFINITY)
+    if (!this.mayRead) this.endWaits()
+  }
+
+  endWaits(): void {
+    this.#acknowledged.giveUp(Number.POSITIVE_INFINITY)
   }
 
   /** Answers a front's request, by its own clock, for a read lease: one that is slow gets none, and asks the ledger before each read. */

@@ -25,6 +25,7 @@ export class FrontLinks {
   readonly #lost = new Set<FrontLink>()
   /** The last checkpoint that was announced. */
   #coming: LogHead | undefined
+  #isOver = false
 
   constructor(published: Published, { every }: Pick<World, 'every'>) {
     this.#published = published
@@ -75,8 +76,14 @@ export class FrontLinks {
    * Resolves when every front that may read shows all that is durable and published: a client with an answer finds it at
    * any front. One that does not answer is waited for until its read lease has ended.
    */
-  caughtUp(): Promise<void> {
-    return caughtUp(this.#all())
+  async caughtUp(): Promise<void> {
+    if (!this.#isOver) await caughtUp(this.#all())
+  }
+
+  /** Nothing waits for fronts any more: this process is no longer the writer, and whoever waited has to look. */
+  end(): void {
+    this.#isOver = true
+    for (const front of this.#all()) front.endWaits()
   }
 
   /** Has each front report its connections' acknowledgements before it acknowledges the next message. */

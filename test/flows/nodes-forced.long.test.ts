@@ -4,10 +4,12 @@
  */
 
 import t from 'tap'
+import { signInPerson } from '../support/call-people.ts'
 import { NodeLoad } from '../support/node-load.ts'
-import { Cluster, until } from '../support/nodes.ts'
+import { Cluster, register, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 /** Columns that the operator sets. */
 const FORCED: readonly (readonly [what: string, sql: string])[] = [
@@ -49,3 +51,35 @@ t.test('the lease is changed by hand', { skip: skipWithoutPostgres }, async t =>
 })
 
 const ACKNOWLEDGED = 20
+
+t.test('sockets stay while a node steps down slowly', { skip: skipWithoutPostgres }, async t => {
+  const cluster = await Cluster.start(t, { running: 1 })
+  const { one } = cluster
+  const { app } = await signInPerson(one.server.http, 0)
+  const { socket } = await SocketClient.connect('websocket', one.server.http, app.accessToken!)
+  let isOpen = true
+  socket.on('close', () => {
+    isOpen = false
+  })
+  // What is being written as the lease is lost ends two seconds after it began.
+  const locked = cluster.sql(
+    'begin; lock table callsign.changes in exclusive mode; select pg_sleep(3); commit',
+  )
+  await until(async () => {
+    const [held] = await cluster.sql<object>(`select from pg_locks where mode = 'ExclusiveLock' and granted
+      and relation = 'callsign.changes'::regclass`)
+    return held !== undefined
+  })
+  const registered = register(one).catch(() => undefined)
+  await until(async () => {
+    const [waiting] = await cluster.sql<object>(`select from pg_locks where not granted
+      and relation = 'callsign.changes'::regclass`)
+    return waiting !== undefined
+  })
+  await cluster.sql(`update callsign.writer set epoch = epoch + 1, lease_ends = '-infinity'`)
+  await one.said('writer', 2)
+  t.ok(one.hasSaid('writer-stepped-down'))
+  t.notOk(one.hasSaid('copy-may-be-old'))
+  t.ok(isOpen)
+  await Promise.all([locked, registered])
+})

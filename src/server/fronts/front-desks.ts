@@ -150,6 +150,7 @@ export class FrontDesks {
   /** Ends the links with fronts of other nodes: this node is no longer the writer. */
   close(): void {
     for (const end of this.#far) end()
+    this.#deps.writer.fronts.end()
   }
 
   /** Resolves when every front shows all changes so far, and no other node can have written since. */

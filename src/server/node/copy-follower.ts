@@ -39,6 +39,7 @@ export async function openFilledCopy(
   }
   if (state !== undefined && !state.isFilling) {
     await rm(join(dataFolder, EARLIER_STORE), { recursive: true, force: true })
+    await recordHead(new LogStore(database), shownHeads)
     return database
   }
   if (state === undefined) return fill(context, database, ledger, shownHeads)
@@ -55,18 +56,26 @@ async function fill(
   shownHeads: ShownHeads,
 ): Promise<LmdbStore> {
   const { count, position } = await fillRows(database, ledger)
+  const log = new LogStore(database)
   try {
-    shownHeads.assertExtendedBy(new LogStore(database))
+    shownHeads.assertExtendedBy(log)
   } catch (error) {
     await database.close()
     await rm(join(dataFolder, STORE), { recursive: true })
     await rename(join(dataFolder, EARLIER_STORE), join(dataFolder, STORE)).catch(ignoreAbsent)
     throw error
   }
+  await recordHead(log, shownHeads)
   await database.filled(position.number, position.epoch)
   await rm(join(dataFolder, EARLIER_STORE), { recursive: true, force: true })
   logger.info({ event: 'copy-filled', rows: count, change: position.number })
   return database
+}
+
+/** The node shows the copy's head from its start on, and the changes that come need not have another one. */
+async function recordHead(log: LogStore, shownHeads: ShownHeads): Promise<void> {
+  const head = log.head()
+  if (head !== undefined) await shownHeads.record(head)
 }
 
 function ignoreAbsent(error: NodeJS.ErrnoException): void {

@@ -39,7 +39,8 @@ export class LeaseKeeper implements ChangeLedger {
 
   /** Until then no other node writes, in the monotonic clock. */
   get lastsUntilMs(): number {
-    return this.#deps.lease.lastsUntilMs
+    // PostgreSQL may have given a lease away that lasted by this clock.
+    return this.#isLost ? Number.NEGATIVE_INFINITY : this.#deps.lease.lastsUntilMs
   }
 
   /** Old changes that a node which is being filled keeps in the record. */
@@ -71,10 +72,14 @@ export class LeaseKeeper implements ChangeLedger {
     return this.#deps.lease.setHead(before, next)
   }
 
-  /** Lets another node be the writer. Call it after this node's last change. */
+  /**
+   * Lets another node be the writer. Call it after this node's last change. Rows of a lost lease that are still behind are the
+   * next writer's work: while PostgreSQL is slow they would hold up the step down.
+   */
   async release(): Promise<void> {
     this.#rest()
-    await this.#deps.lease.release()
+    if (this.#isLost) await this.#deps.lease.close()
+    else await this.#deps.lease.release()
   }
 
   #lose(error: LeaseLost): void {

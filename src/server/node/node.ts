@@ -95,7 +95,7 @@ export class Node implements RunningServer {
   #role: NodeRole
   /** By the monotonic clock: it doesn't try to become the writer before. */
   #acquiresFromMs = Number.NEGATIVE_INFINITY
-  /** When it last stopped writing: its copy was whole then. */
+  /** When it last began or ended to step down: its copy was whole then. */
   #steppedDownAtMs = Number.NEGATIVE_INFINITY
   /** Resolves when the role changes no more. */
   #settled = Promise.resolve()
@@ -259,6 +259,7 @@ export class Node implements RunningServer {
     const { logger, world } = this.#context
     logger.error({ event: 'writer-stepped-down', reason })
     this.#role = { kind: 'stepping down' }
+    this.#steppedDownAtMs = world.monotonicMs()
     this.#fronts.follow(undefined)
     await tenure.end()
     this.#steppedDownAtMs = world.monotonicMs()
