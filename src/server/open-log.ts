@@ -148,7 +148,7 @@ async function openLogIn<Database extends SharedStore>(
     const { signer, secondSigner } = keys
     await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, signer, secondSigner))
   } else if (made.vkey !== maker.vkey) await store.changeMaker(maker)
-  // Last: a node that loses its lease meanwhile goes on, and threads that nobody has don't end.
+  // Last: a node that loses its lease before here goes on, without threads that nothing would end.
   const vrf = new VrfPool({
     secret: keys.vrfSecret,
     threads: log.vrfThreads,

@@ -72,7 +72,7 @@ async function fill(
   return database
 }
 
-/** The node shows the copy's head from its start on, and the changes that come need not have another one. */
+/** The node shows the copy's head from its start on, and later changes need not have a newer head. */
 async function recordHead(log: LogStore, shownHeads: ShownHeads): Promise<void> {
   const head = log.head()
   if (head !== undefined) await shownHeads.record(head)

@@ -268,7 +268,7 @@ export class LmdbStore implements SharedStore {
     this.#copies.isUnsynced = true
   }
 
-  /** Ends `writeUnsynced`: a machine that stops from now on loses nothing of the copy. */
+  /** Ends `writeUnsynced`: a machine that stops later loses nothing of the copy. */
   writeSynced(): void {
     if (this.#copies.isUnsynced) syncMarked(this.#folder)
     this.#copies.isUnsynced = false

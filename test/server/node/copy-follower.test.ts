@@ -54,7 +54,7 @@ t.test('a node that was filled knows the head that it shows, though no change ca
 })
 
 t.test(
-  'a node that starts with a copy, as that of a store that was moved, knows the head that it shows',
+  'a node that starts with a copy, such as a store that was moved, knows the head that it shows',
   async t => {
     const folder = t.testdir()
     const { context, shownHeads } = nodeIn(t, folder)
