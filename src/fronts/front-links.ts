@@ -80,7 +80,7 @@ export class FrontLinks {
     if (!this.#isOver) await caughtUp(this.#all())
   }
 
-  /** Nothing waits for fronts any more: this process is no longer the writer, and whoever waited has to look. */
+  /** Ends all waits for fronts: this process is no longer the writer, and those that waited have to look. */
   end(): void {
     this.#isOver = true
     for (const front of this.#all()) front.endWaits()

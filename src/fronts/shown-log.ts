@@ -99,5 +99,8 @@ export class ShownLog {
   }
 }
 
-/** A writer that announces a checkpoint and can't publish it delays reads no longer. It waits for fronts less than this. */
-const COMING_MS_MAX = 5_000
+/**
+ * A writer that announces a checkpoint and can't publish it delays reads no longer. Less than this it waits for fronts, and
+ * asks PostgreSQL, before it gives up its lease, whether that has the head: from there another node may show it.
+ */
+const COMING_MS_MAX = 20_000

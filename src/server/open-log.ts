@@ -136,12 +136,6 @@ async function openLogIn<Database extends SharedStore>(
   keys: Keys,
   guard: RollBackGuard,
 ): Promise<OpenedLog & { readonly database: Database }> {
-  const vrf = new VrfPool({
-    secret: keys.vrfSecret,
-    threads: log.vrfThreads,
-    cacheEntriesMax: log.vrfCacheEntriesMax,
-    queueMax: VRF_JOBS_WAITING_MAX,
-  })
   const store = new LogStore(database)
   const maker = makerOf(keys)
   const made = store.maker()
@@ -154,6 +148,13 @@ async function openLogIn<Database extends SharedStore>(
     const { signer, secondSigner } = keys
     await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, signer, secondSigner))
   } else if (made.vkey !== maker.vkey) await store.changeMaker(maker)
+  // Last: a node that loses its lease before here goes on, without threads that nothing would end.
+  const vrf = new VrfPool({
+    secret: keys.vrfSecret,
+    threads: log.vrfThreads,
+    cacheEntriesMax: log.vrfCacheEntriesMax,
+    queueMax: VRF_JOBS_WAITING_MAX,
+  })
   return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
 }
 

@@ -61,7 +61,7 @@ t.test('sockets stay while a node steps down slowly', { skip: skipWithoutPostgre
   socket.on('close', () => {
     isOpen = false
   })
-  // What is being written as the lease is lost ends two seconds after it began.
+  // A write that is under way as the lease is lost ends two seconds after it began.
   const locked = cluster.sql(
     'begin; lock table callsign.changes in exclusive mode; select pg_sleep(3); commit',
   )

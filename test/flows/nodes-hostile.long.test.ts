@@ -45,7 +45,8 @@ t.test('a node is killed while its copy is filled', { skip: skipWithoutPostgres 
     return row!.isSettled
   })
   await cluster.sql('delete from callsign.changes where number < (select number from callsign.applied)')
-  const pidFile = join(t.testdir(), 'pid')
+  // `t.testdir()` would remove the folders of the nodes.
+  const pidFile = join(two.dataFolder, '..', 'pid')
   const cut = proxy!.cutAt('fetch', 2)
   const started = two.start({ wrapper: ['bash', '-c', `echo $$ > ${pidFile}; exec "$@"`, '-'] })
   const refused = t.rejects(started, 'it does not come to serve')

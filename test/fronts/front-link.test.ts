@@ -141,7 +141,7 @@ t.test('a front of another node is waited for while its read lease lasts, and no
   t.equal(writer.links.figures()[0]!.waitedMs, READ_LEASE_MS + 1)
 })
 
-t.test('whoever waits for fronts hears as their writer ends, and nobody waits later', async t => {
+t.test('waits for fronts end with the writer, and none begins later', async t => {
   const writer = new TestWriter()
   const [near, far] = [writer.near(), writer.far()]
   far.renew()

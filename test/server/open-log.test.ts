@@ -5,9 +5,11 @@ import pino from 'pino'
 import t from 'tap'
 import { MAKER as MAKERS } from '../../src/keyserver/log-store.ts'
 import { generateKeys } from '../../src/log/keys.ts'
-import { openLog } from '../../src/server/open-log.ts'
+import { openCopiedLog, openCopy, openLog } from '../../src/server/open-log.ts'
 import { Process } from '../../src/server/process/process.ts'
 import { readConfig } from '../../src/server/settings/config.ts'
+import { NotInLedgerError } from '../../src/store/engine/change-ledger.ts'
+import { LeasedStore } from '../../src/store/engine/leased-store.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { STORE_FORM } from '../../src/store/engine/store-form.ts'
 import { MAKER } from '../support/stored-log.ts'
@@ -37,4 +39,29 @@ t.test('a store of another form is refused before any row is read', async t => {
     })
     t.notMatch(said, /store-row/)
   }
+})
+
+t.test('a node that loses its lease as it opens the log leaves no thread behind', async t => {
+  const { origin, ktPrivateKey, vrfPrivateKey, secret } = generateKeys('kt.example.org/log', randomBytes)
+  const keys = { CALLSIGN_ORIGIN: origin, KT_PRIVATE_KEY: ktPrivateKey, VRF_PRIVATE_KEY: vrfPrivateKey }
+  const environment = { ...keys, CALLSIGN_SECRET: secret, CALLSIGN_DATA_DIR: t.testdir() }
+  const host = new Process(readConfig(environment, { dev: true }), pino({ level: 'silent' }), () => undefined)
+  const database = await openCopy(host)
+  let threads = 0
+  const count = () => {
+    threads += 1
+  }
+  process.on('worker', count)
+  t.teardown(() => {
+    process.off('worker', count)
+    host.close()
+  })
+  const append = async () => {
+    throw new NotInLedgerError('another node is the writer')
+  }
+  const store = new LeasedStore(database, { epoch: 1, append })
+  const witnesses = { knownCheckpoint: undefined, recordedHead: undefined }
+  await t.rejects(openCopiedLog(host, store, witnesses), { code: 'STORE_UNAVAILABLE' })
+  t.equal(threads, 0)
+  await database.close()
 })

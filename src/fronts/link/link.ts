@@ -53,7 +53,10 @@ export interface LinkOptions {
    * they wait until it has resolved.
    */
   readonly onMessage?: (message: unknown, link: Link) => Promise<void> | undefined
-  /** The answer of an actor of this kind waits for it before it goes to the other process; where it rejects, that goes. */
+  /**
+   * What an actor of this kind answers, or refuses with, waits for it before it goes to the other process; where it rejects,
+   * that goes.
+   */
   readonly beforeAnswer?: (kind: string) => Promise<void> | undefined
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void
@@ -325,10 +328,7 @@ export class Link implements Port {
       return message
     }, deadlineMs)
     asked
-      .then(answer => {
-        const before = this.#options.beforeAnswer?.(ref.kind)
-        return before === undefined ? answer : before.then(() => answer)
-      })
+      .finally(() => this.#options.beforeAnswer?.(ref.kind))
       .then(
         answer => this.#isClosed || this.#write([ANSWER, number, answer]),
         (error: unknown) => this.#isClosed || this.#write([REFUSAL, number, error]),

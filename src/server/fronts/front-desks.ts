@@ -136,7 +136,7 @@ export class FrontDesks {
     }
   }
 
-  /** Holds a room's answer until every front shows the change. */
+  /** Holds a room's answer until every front shows the change, and its refusal until they show the reason. */
   readonly beforeAnswer = (kind: string): Promise<void> | undefined =>
     kind === 'call-room' ? this.#shown() : undefined
 
@@ -177,9 +177,12 @@ export class FrontDesks {
   async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<HttpAnswer> {
     const route = this.#routes.get(name)
     if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
-    const answer = await route.handle({ ...request, header: header => headers[header] ?? '' })
-    await this.#shown()
-    return answer
+    try {
+      return await route.handle({ ...request, header: header => headers[header] ?? '' })
+    } finally {
+      // A refusal, too, tells what this node knows.
+      await this.#shown()
+    }
   }
 
   /** Its connections have ended with the link. */

@@ -72,7 +72,7 @@ async function fill(
   return database
 }
 
-/** The node shows the copy's head from its start on, and the changes that come need not have another one. */
+/** The node shows the copy's head from its start on, and later changes need not have a newer head. */
 async function recordHead(log: LogStore, shownHeads: ShownHeads): Promise<void> {
   const head = log.head()
   if (head !== undefined) await shownHeads.record(head)
@@ -202,7 +202,7 @@ export class CopyFollower {
   }
 
   async #startAnew(reason: string): Promise<void> {
-    const { ledger, shownHeads, context } = this.#deps
+    const { ledger, database, shownHeads, context } = this.#deps
     const head = await ledger.head().catch(() => 'unknown' as const)
     if (head === 'unknown') return this.#followLater()
     try {
@@ -212,6 +212,8 @@ export class CopyFollower {
       return this.#followLater()
     }
     const { dataFolder } = context.config
+    // It may be the way back, also where the machine stops before the next copy is known to be as good.
+    database.writeSynced()
     await rename(join(dataFolder, STORE), join(dataFolder, EARLIER_STORE))
     context.fatal(
       new ConfigError([

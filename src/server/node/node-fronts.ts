@@ -139,6 +139,8 @@ export class NodeFronts {
   }
 
   #tell(writer: WriterAt): void {
+    // A front that starts before the ledger is heard again shows no older tree than this node did as the writer.
+    if (this.#writer.kind === 'here') this.#recordedHead = this.#copiedHead = this.#writer.desks.head
     this.#writer = writer
     this.#fronts?.follow(writer)
   }

@@ -18,15 +18,16 @@ export class NewsOfNode {
     this.#onOffered()
   }
 
-  /** Resolves with the kind that has waited longest. */
+  /** Resolves with the kind that has waited longest, but `stop` is first: a node that is to stop takes no other role. */
   async next(): Promise<NodeNews> {
     while (this.#untaken.size === 0) {
       await new Promise<void>(resolve => {
         this.#onOffered = resolve
       })
     }
-    const [[kind, news]] = this.#untaken as unknown as [[NodeNews['kind'], NodeNews]]
-    this.#untaken.delete(kind)
+    const [longest] = this.#untaken.values()
+    const news = this.#untaken.get('stop') ?? longest!
+    this.#untaken.delete(news.kind)
     return news
   }
 }

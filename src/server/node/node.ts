@@ -250,6 +250,8 @@ export class Node implements RunningServer {
       return writing
     } catch (error) {
       if (!isOfLostLease(error) && !isUnavailable(error)) throw error
+      // The lease lasts, so it is this node that can't write, as where a head can't be recorded.
+      if (lease.lastsUntilMs > world.monotonicMs()) this.#acquiresFromMs = world.monotonicMs() + REFUSED_MS
       return await this.#stepDown(tenure, messageOf(error))
     }
   }

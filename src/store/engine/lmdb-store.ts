@@ -268,6 +268,12 @@ export class LmdbStore implements SharedStore {
     this.#copies.isUnsynced = true
   }
 
+  /** Ends `writeUnsynced`: a machine that stops later loses nothing of the copy. */
+  writeSynced(): void {
+    if (this.#copies.isUnsynced) syncMarked(this.#folder)
+    this.#copies.isUnsynced = false
+  }
+
   /** Undefined where it is no copy of a ledger. */
   get copyState(): CopyState | undefined {
     return this.#view.get(COPY_STATE, STATE_KEY)
@@ -413,7 +419,7 @@ export class LmdbStore implements SharedStore {
   async close(): Promise<void> {
     if (this.#changes.isBroken) return
     await this.#environment.close()
-    if (this.#copies.isUnsynced) syncMarked(this.#folder)
+    this.writeSynced()
     await this.#lock?.close()
   }
 }

@@ -158,39 +158,41 @@ t.test('an ask comes back with the answer, or with the whole refusal', async t =
   for (const { system } of [nodes.front, nodes.writer]) t.equal(system.figures().asksOpen, 0)
 })
 
-t.test(
-  'an answer waits for messages that must come before it; other messages, and refusals, do not',
-  async t => {
-    const before = new Deferred<void>()
-    const kinds: string[] = []
-    const beforeAnswer = (kind: string) => {
-      kinds.push(kind)
-      return kinds.length === 1 ? Promise.resolve(before) : undefined
-    }
-    const nodes = linkedNodes({}, { beforeAnswer })
-    nodes.writer.system.define(
-      kindOf<Question>(({ of, reply }) =>
-        of === 'no' ? reply.refuse(new SignalError('NOT_FOUND', 'there is none')) : reply.answer(of),
-      ),
-    )
-    const heard: string[] = []
-    const ask = (of: string) =>
-      probeOf(nodes.front, of)
-        .ask<string>(question(of) as never, 1_000)
-        .then(
-          answer => heard.push(answer),
-          error => heard.push(error.code),
-        )
-    const asked = [ask('first'), ask('no'), ask('second')]
+t.test('answers and refusals wait for what must come before them, which may refuse them', async t => {
+  const before: Deferred<void>[] = []
+  const kinds: string[] = []
+  const beforeAnswer = (kind: string) => {
+    kinds.push(kind)
+    if (kinds.length > 3) return undefined
+    before.push(new Deferred<void>())
+    return Promise.resolve(before.at(-1)!)
+  }
+  const nodes = linkedNodes({}, { beforeAnswer })
+  nodes.writer.system.define(
+    kindOf<Question>(({ of, reply }) =>
+      of === 'no' ? reply.refuse(new SignalError('NOT_FOUND', 'there is none')) : reply.answer(of),
+    ),
+  )
+  const heard: string[] = []
+  const ask = (of: string) =>
+    probeOf(nodes.front, of)
+      .ask<string>(question(of) as never, 1_000)
+      .then(
+        answer => heard.push(answer),
+        error => heard.push(error.code),
+      )
+  for (const of of ['first', 'no', 'no', 'last']) {
+    void ask(of)
     await nodes.settle()
-    t.same(heard.toSorted(), ['NOT_FOUND', 'second'])
-    before.resolve()
-    await nodes.settle()
-    await Promise.all(asked)
-    t.same(heard.at(-1), 'first')
-    t.same(kinds, ['probe', 'probe'])
-  },
-)
+  }
+  t.same(heard, ['last'], 'others do not wait')
+  before[0]!.resolve()
+  before[1]!.resolve()
+  before[2]!.reject(new SignalError('OUTCOME_UNKNOWN', 'another node may be the writer'))
+  await nodes.settle()
+  t.same(heard, ['last', 'first', 'NOT_FOUND', 'OUTCOME_UNKNOWN'])
+  t.same(kinds, ['probe', 'probe', 'probe', 'probe'])
+})
 
 t.test('an ask without an answer ends at its deadline on both sides', async t => {
   const nodes = linkedNodes()

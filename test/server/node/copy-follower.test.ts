@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { ShownHeads } from '../../../src/keyserver/shown-heads.ts'
-import { openFilledCopy } from '../../../src/server/node/copy-follower.ts'
+import { CopyFollower, openFilledCopy } from '../../../src/server/node/copy-follower.ts'
 import { Process } from '../../../src/server/process/process.ts'
 import { readConfig } from '../../../src/server/settings/config.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
@@ -54,7 +54,7 @@ t.test('a node that was filled knows the head that it shows, though no change ca
 })
 
 t.test(
-  'a node that starts with a copy, as that of a store that was moved, knows the head that it shows',
+  'a node that starts with a copy, such as a store that was moved, knows the head that it shows',
   async t => {
     const folder = t.testdir()
     const { context, shownHeads } = nodeIn(t, folder)
@@ -79,4 +79,30 @@ t.test('a ledger without what was shown is not copied, and the copy before is pu
     t.equal(new LogStore(LmdbStore.openReadOnly(folder)).head()?.treeSize, 3)
     t.notOk(existsSync(join(folder, 'store-earlier')))
   }
+})
+
+t.test('a copy that is kept while the next one is filled outlasts a machine that stops', async t => {
+  const folder = t.testdir()
+  const { context, shownHeads } = nodeIn(t, folder)
+  const database = await openFilledCopy(context, await ledgerOf(folder, 1), shownHeads())
+  t.ok(existsSync(join(folder, 'store', 'unsynced')))
+  const ledger = {
+    follow: () => ({ ended: Promise.resolve({ kind: 'startAnew', reason: 'of the test' }) }),
+    head: async () => Buffer.from(new LogStore(database).head()!.checkpoint),
+  }
+  const ended = await new Promise<unknown>(resolve => {
+    new CopyFollower({
+      ledger: ledger as unknown as PostgresLedger,
+      database,
+      shownHeads: shownHeads(),
+      context: { ...context, fatal: resolve as Process['fatal'] },
+      onApplied: () => undefined,
+      onWriter: () => undefined,
+      onCurrent: () => undefined,
+    })
+  })
+  t.match(ended, { name: 'ConfigError', message: /the next start fills it anew/ })
+  t.ok(existsSync(join(folder, 'store-earlier')))
+  t.notOk(existsSync(join(folder, 'store-earlier', 'unsynced')))
+  await database.close()
 })

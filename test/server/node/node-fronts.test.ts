@@ -146,3 +146,16 @@ t.test('a front hears where the writer is before it hears of a head that comes',
   t.match(first.slice(-2), [here, coming], 'it was there when the node became the writer')
   t.match(later, [{ kind: 'welcome' }, here, coming])
 })
+
+t.test('a front that starts as its node steps down shows what the node showed as the writer', async t => {
+  const node = await openNode(t)
+  const { fronts, started, desks } = node
+  fronts.mayServe(true)
+  fronts.serveBy(asDesks(desks))
+  desks.head = head(2)
+  fronts.onApplied()
+  fronts.follow(undefined)
+  const heard = joinFront(t, node, started.all[0]!)
+  await quiet()
+  t.match(heard, [{ kind: 'welcome', head: head(2) }])
+})
