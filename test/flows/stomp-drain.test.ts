@@ -28,7 +28,10 @@ t.test('a stop tells each of a thousand sockets to come back, whatever it was ab
   const endings = once(crowd, 'message')
   t.equal(await server.running.end('SIGTERM'), 0)
   const [{ settled, last }] = await endings
-  t.same(settled, { 'draining 1012': STAYING + SILENT })
+  // Of two fronts the one with most of them may just have let some go.
+  const { 'draining 1012': draining = 0, 'moved 1012': moved = 0, ...others } = settled
+  t.equal(draining + moved, STAYING + SILENT)
+  t.same(others, {})
   t.same(
     Object.keys(last).filter(ending => ending !== 'draining 1012'),
     [],

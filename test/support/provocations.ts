@@ -162,6 +162,10 @@ const REQUESTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     world.database.change = async () => fails('STORE_UNAVAILABLE')()
     return send('PUT /app/api/user', { token, body: { displayName: 'Bob' } })
   }),
+  OUTCOME_UNKNOWN: userStory(async ({ send, world }, { token }) => {
+    world.database.change = async () => fails('OUTCOME_UNKNOWN')()
+    return send('PUT /app/api/user', { token, body: { displayName: 'Bob' } })
+  }),
   INTERNAL: t =>
     overSocket(t, { requiredClient: () => JSON.parse('no JSON') }, url => fetch(`${url}/app/api/user`)),
 }

@@ -168,6 +168,7 @@ t.test('codes come from access and form', async t => {
     'CLIENT_TOO_OLD',
     'INTERNAL',
     'MALFORMED_REQUEST',
+    'OUTCOME_UNKNOWN',
     'RATE_LIMITED',
     'STORE_UNAVAILABLE',
     'UNSUPPORTED_MEDIA_TYPE',

@@ -80,7 +80,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
 const READS = ['resolveShareToken']
 /** Run by commands of an operator, before there are requests, or by a push provider's answer. */
 const SITES_ELSEWHERE =
-  /^src\/(?:check\/log\/repair|server\/(?:fronts\/front-desks|writer\/(?:application|writes))):/
+  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|writes))):/
 
 interface Phone {
   readonly email: string
