@@ -108,7 +108,9 @@ export class PostgresServer extends Postgres {
   }
 
   get pid(): number {
-    return this.#process?.pid ?? -1
+    // `kill` takes -1 for every process.
+    if (this.#process?.pid === undefined) throw new Error('PostgreSQL does not run')
+    return this.#process.pid
   }
 
   /** Resolves when connections are taken. */
@@ -196,7 +198,12 @@ export async function servePostgres() {
   if (skipWithoutPostgres !== false) return undefined
   const ends: (() => Promise<void>)[] = []
   const server = await startPostgres({ teardown: end => ends.push(end) }, ['max_connections=200'])
-  return { environment: { [SHARED]: String(server.port) }, end: () => ends[0]!() }
+  return {
+    environment: { [SHARED]: String(server.port) },
+    async end() {
+      for (const end of ends.toReversed()) await end()
+    },
+  }
 }
 
 /** Runs until the end of the test; `settings` are PostgreSQL's. See `skipWithoutPostgres`. */
