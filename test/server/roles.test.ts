@@ -27,8 +27,9 @@ async function run(
   t: Test,
   environment: Readonly<Record<string, string>>,
   dev = true,
+  folder = t.testdir(),
 ): Promise<ServerInRole> {
-  const dataFolder = join(t.testdir(), 'data')
+  const dataFolder = join(folder, 'data')
   const config = readConfig(
     environmentOf({
       dataFolder,
@@ -89,11 +90,13 @@ t.test(
   'a node follows, acquires and writes, and registers nothing while it can’t',
   long({ skip: skipWithoutPostgres }),
   async t => {
-    const cluster = await Cluster.start(t, { running: 1 })
+    const folder = t.testdir()
+    const cluster = await Cluster.start(t, { running: 1, folder })
     const server = await run(
       t,
       { ...cluster.two.environment, CALLSIGN_NODE_PORT: String(await freePort()) },
       false,
+      folder,
     )
     const following = inRole(server, 'following node')
     // @ts-expect-error: it has nothing to write with
