@@ -248,7 +248,7 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
   for (const [kind, id, message] of MESSAGES) {
     const link = await openLink()
     link.tellControl(kind, id, message)
-    t.match(await ask(link, QUESTIONS[0]!), /NOT_FOUND|STORE_UNAVAILABLE/, `${kind} ${id}`)
+    t.match(await ask(link, QUESTIONS[0]!), /NOT_FOUND|OUTCOME_UNKNOWN/, `${kind} ${id}`)
     link.close()
   }
   for (const question of QUESTIONS) {
@@ -259,7 +259,7 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
   for (const said of SAID) {
     const link = await openLink()
     link.send(said)
-    t.match(await ask(link, QUESTIONS[0]!), /NOT_FOUND|STORE_UNAVAILABLE/, said.kind)
+    t.match(await ask(link, QUESTIONS[0]!), /NOT_FOUND|OUTCOME_UNKNOWN/, said.kind)
     link.close()
   }
 
@@ -291,7 +291,7 @@ t.test('a process of the machine that knows no secret', { skip: skipWithoutPostg
     reply => ({ kind: 'register', userId: 7n, deviceId: 7n, publicKey, reply }),
     10_000,
   )
-  await t.rejects(asked, { code: 'STORE_UNAVAILABLE' }, 'it registers no key')
+  await t.rejects(asked, { code: 'OUTCOME_UNKNOWN' }, 'it registers no key')
   t.notMatch(one.server.stderr(), 'far-front-joined', 'nobody waits for it')
   await one.said('link-refused')
   keys.push(await register(one))
