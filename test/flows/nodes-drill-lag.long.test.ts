@@ -21,7 +21,7 @@ t.test(
         await cluster.promote()
       },
     })
-    const within = ['--writer-within', '60', '--back-within', '15']
+    const within = ['--writer-within', '15', '--back-within', '15']
     const { code, lines, stdout, stderr } = await drill(cluster.nodes, [
       '--drills',
       'promote',
