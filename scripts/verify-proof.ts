@@ -19,7 +19,7 @@ that holds one, and checks that the log holds KEY for that device. Prints a line
   --public-key KEY         the key it should be, in base64
   --vkey KEY               the log's verifier key (else KT_PUBLIC_KEY)
   --vrf-key KEY            the log's VRF key in base64 (else VRF_PUBLIC_KEY)
-  --state FILE             remembers the highest checkpoint that held; another one of a size is refused, and a smaller one
+  --state FILE             remembers the highest checkpoint that held; a different one of its size is refused, and a smaller one
                            not believed
 
 Exit code: 0 all holds, 1 the result or the log does not hold, 2 it could not be checked.

@@ -66,7 +66,7 @@ export class ClusterFetch {
     this.#at = this.#place + this.#nodes.length - 1
   }
 
-  /** Resolves with the reply to `request`, and when the answered attempt left for which node. */
+  /** Resolves with the reply to `request`, the node that answered it, and when that attempt left. */
   async timed<Reply>(request: () => Promise<Reply>): Promise<Timed<Reply>> {
     const timed = { sentAtMs: 0, node: '' }
     const reply = await this.#timed.run(timed, request)

@@ -86,7 +86,7 @@ function isAnswered(outcome: { readonly kind: string; readonly status?: number }
 
 const ANSWER_MS_MAX = 30_000
 const PAUSE_MS = 500
-/** Each proof takes milliseconds in which this process does nothing else. */
+/** A proof keeps this process busy for milliseconds. */
 const LOOKUPS_AT_ONCE = 16
 
 export interface LogAtNode {

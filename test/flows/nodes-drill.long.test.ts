@@ -2,7 +2,7 @@
 
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import { commands, drill, nodeOf, PATIENT } from '../support/drill-program.ts'
+import { assertPassed, commands, drill, FOUND, nodeOf, PATIENT } from '../support/drill-program.ts'
 import { Cluster } from '../support/nodes.ts'
 import { skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
 
@@ -21,19 +21,13 @@ t.test(
         await postgres.start()
       },
     })
-    const { code, lines, stdout, stderr } = await drill(cluster.nodes, [...PATIENT, ...args])
-    t.same(
-      lines.filter(({ ok }) => !ok),
-      [],
-      stderr,
-    )
-    t.equal(code, 0, stdout + stderr)
-    const found = ['copies', 'calls', 'keys', 'messages', 'log']
-    const checksOf = (name: string) => lines.filter(line => line.drill === name).map(({ check }) => check)
-    t.same(checksOf('writer'), ['writer', 'first change', 'return', 'reads', ...found])
-    t.same(checksOf('other'), ['first change', 'return', 'reads', ...found])
-    t.same(checksOf('stop'), ['writer', 'first change', 'return', 'reads', ...found])
-    t.same(checksOf('postgres'), ['first change', 'return', ...found])
+    const outcome = await drill(cluster.nodes, [...PATIENT, ...args])
+    const checksOf = assertPassed(t, outcome)
+    const { lines, stdout, stderr } = outcome
+    t.same(checksOf('writer'), ['writer', 'first change', 'return', 'reads', ...FOUND])
+    t.same(checksOf('other'), ['first change', 'return', 'reads', ...FOUND])
+    t.same(checksOf('stop'), ['writer', 'first change', 'return', 'reads', ...FOUND])
+    t.same(checksOf('postgres'), ['first change', 'return', ...FOUND])
     t.match(lines.find(({ check }) => check === 'writer')?.detail, /^(two instead of one|one again) after/)
     t.match(lines.find(({ check }) => check === 'calls')?.detail, /; 1 went on through the failure$/)
     for (const secret of ['424242', 'kat_', 'krt_']) t.notOk((stdout + stderr).includes(secret), secret)

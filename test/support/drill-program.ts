@@ -19,6 +19,8 @@ export interface Line {
   readonly detail: string
 }
 
+export type DrillOutcome = Outcome & { readonly lines: readonly Line[] }
+
 /** Commands that have this test act on a node of its own. */
 export async function commands(
   t: Test,
@@ -39,11 +41,25 @@ export async function commands(
   ])
 }
 
+/** What each drill looks for behind its failure. */
+export const FOUND = ['copies', 'calls', 'keys', 'messages', 'log']
+
+/** Every check held. Returns the names of a drill's checks, in order. */
+export function assertPassed(t: Test, { code, lines, stdout, stderr }: DrillOutcome) {
+  t.same(
+    lines.filter(({ ok }) => !ok),
+    [],
+    stderr,
+  )
+  t.equal(code, 0, stdout + stderr)
+  return (name: string) => lines.filter(line => line.drill === name).map(({ check }) => check)
+}
+
 export async function drill(
   nodes: readonly TestNode[],
   args: readonly string[],
   host = '127.0.0.1',
-): Promise<Outcome & { lines: Line[] }> {
+): Promise<DrillOutcome> {
   const named = nodes.flatMap(({ name, server }) => [
     '--node',
     `${name}=${server.http.replace('127.0.0.1', host)},${server.admin},${server.grpc}`,
