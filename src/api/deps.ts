@@ -17,6 +17,7 @@ import type { IdentityTokenStore } from '../store/accounts/identity-token-store.
 import type { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
 import type { LoginMethods } from '../store/accounts/login-methods.ts'
 import type { SessionStore } from '../store/accounts/session-store.ts'
+import type { WaitingSignIns } from '../store/accounts/waiting-sign-ins.ts'
 import type { CallHistoryStore } from '../store/calls/call-history-store.ts'
 import type { CallReader, CallStore } from '../store/calls/call-store.ts'
 import type { AddressSearches } from '../store/contacts/address-searches.ts'
@@ -70,6 +71,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly sessions: SessionStore
   readonly knownSignIns: KnownSignInStore
   readonly identityTokens: IdentityTokenStore
+  readonly waitingSignIns: WaitingSignIns
   readonly erasure: AccountErasure
   readonly devices: DeviceStore
   readonly deviceLists: DeviceListStore

@@ -12,6 +12,7 @@ import type { SignIns } from './accounts/sign-ins.ts'
 import { platformLogin, type SocialSignIn } from './accounts/social-sign-in.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
+import { listWaitingSignIns, WAITING_SIGN_INS } from './accounts/waiting-sign-ins.ts'
 import { CALL_HISTORY, listCallHistory } from './calls/call-history.ts'
 import { CALL_VIEWS, getCall, getKeyMembers, getParticipants } from './calls/call-views.ts'
 import { CALLS } from './calls/calls.ts'
@@ -52,6 +53,7 @@ export interface WriteDeps extends ApiDeps {
 export const READS: readonly Read<ReadDeps>[] = [
   getUser,
   listLoginMethods,
+  listWaitingSignIns,
   listDevices,
   listShareTokens,
   drawShareToken,
@@ -67,6 +69,7 @@ export const READS: readonly Read<ReadDeps>[] = [
 /** Reads and writes, in the order of the document. */
 export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   ...SIGN_IN,
+  ...WAITING_SIGN_INS,
   ...SESSIONS,
   getUser,
   platformLogin,

@@ -3,8 +3,9 @@
  * runs in Node, browsers and React Native.
  */
 
-export { type DeviceList, type ListedDevice, possessionMessage } from '../log/device-list.ts'
+export type { DeviceList, ListedDevice } from '../log/device-list.ts'
 export { isP256Point as isSigningKey } from '../log/p256.ts'
+export { possessionMessage, signInAnswerMessage, signInMessage } from '../log/signing-messages.ts'
 export { type CallKeyContent, type OpenedCallKey, packCallKey, readCallKey } from './call-key-content.ts'
 export { CheckpointPin, type CheckpointStore, type KeptCheckpoint, MemoryStore } from './checkpoint-pin.ts'
 export {

@@ -11,10 +11,12 @@ import {
   type Language,
   type MailText,
   methodAddedNotice,
+  methodLostNotice,
   methodRemovedNotice,
   otpMail,
   otpSms,
   primaryChangedNotice,
+  signInWaitingNotice,
 } from './texts.ts'
 
 export interface LetterSettings {
@@ -44,6 +46,10 @@ export function mailTextOf(letter: Letter, language: Language, { appName }: Lett
       return primaryChangedNotice(language, { appName })
     case 'codes-stopped':
       return codesStoppedNotice(language, { appName })
+    case 'sign-in-waiting':
+      return signInWaitingNotice(language, { appName, ...letter })
+    case 'login-method-lost':
+      return methodLostNotice(language, { appName, kind: letter.method })
     case 'erasure-planned':
       return erasureNotice(language, { appName, days: letter.graceDays })
   }

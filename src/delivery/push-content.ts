@@ -74,6 +74,8 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
     case 'device_list_reset':
     case 'device_push_lost':
     case 'session_revoked':
+    case 'sign_in_waiting':
+    case 'login_method_lost':
       return accountAlertOf(notice)
     default:
       return undefined
@@ -179,12 +181,28 @@ function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>, { 
   }
 }
 
-type AccountAlertKind = 'device_added' | 'device_list_reset' | 'device_push_lost' | 'session_revoked'
+type AccountAlertKind =
+  | 'device_added'
+  | 'device_list_reset'
+  | 'device_push_lost'
+  | 'session_revoked'
+  | 'sign_in_waiting'
+  | 'login_method_lost'
 
 function accountAlertOf(notice: NoticeOf<AccountAlertKind>): Alert {
   const { kind: type } = notice
   if (type === 'session_revoked') {
     const members = { type, reason: notice.reason, ...eventOf(notice) }
+    return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
+  }
+  if (type === 'sign_in_waiting') {
+    const { id, signInCode, userAgent, endsAtMs } = notice
+    const members = { type, id, signInCode, userAgent, until: timeText(endsAtMs), ...eventOf(notice) }
+    return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
+  }
+  if (type === 'login_method_lost') {
+    // Without the address: the provider of pushes need not learn it.
+    const members = { type, method: notice.method, ...eventOf(notice) }
     return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
   }
   const { deviceId, name, platform } = notice

@@ -217,6 +217,53 @@ export function primaryChangedNotice(language: Language, { appName }: Notice): M
   return texts[language]
 }
 
+export interface SignInWaitingNotice extends Notice {
+  readonly hours: number
+}
+
+/** To every address of the account, three times while a sign-in waits. */
+export function signInWaitingNotice(language: Language, { appName, hours }: SignInWaitingNotice): MailText {
+  const texts: Record<Language, MailText> = {
+    en: {
+      subject: `Someone is signing in to your ${appName} account`,
+      text: `Someone entered a right code and wants to sign in to your ${appName} account. Open ${appName} on a device where you are signed in and approve or refuse it. Without an answer it goes through in ${hours} hours.\n`,
+    },
+    vi: {
+      subject: `Có người đang đăng nhập vào tài khoản ${appName} của bạn`,
+      text: `Có người đã nhập đúng mã và muốn đăng nhập vào tài khoản ${appName} của bạn. Hãy mở ${appName} trên một thiết bị bạn đã đăng nhập để chấp nhận hoặc từ chối. Nếu không có câu trả lời, việc đăng nhập sẽ hoàn tất sau ${hours} giờ.\n`,
+    },
+    de: {
+      subject: `Jemand meldet sich bei deinem ${appName}-Konto an`,
+      text: `Jemand hat einen richtigen Code eingegeben und möchte sich bei deinem ${appName}-Konto anmelden. Öffne ${appName} auf einem Gerät, auf dem du angemeldet bist, und stimm zu oder lehn ab. Ohne Antwort gelingt die Anmeldung in ${hours} Stunden.\n`,
+    },
+  }
+  return texts[language]
+}
+
+export interface MethodLostNotice extends Notice {
+  readonly kind: 'email' | 'phone'
+}
+
+/** To every method that the account still has, once an address of it has become another account's. */
+export function methodLostNotice(language: Language, { appName, kind }: MethodLostNotice): MailText {
+  const method = METHODS[language][kind]
+  const texts: Record<Language, MailText> = {
+    en: {
+      subject: `A login method left your ${appName} account`,
+      text: `${method} of your ${appName} account now opens another account, since someone else proved that they have it. Your account stays as it is. Sign in to it in another way.\n`,
+    },
+    vi: {
+      subject: `Một cách đăng nhập đã rời khỏi tài khoản ${appName} của bạn`,
+      text: `${method} của tài khoản ${appName} của bạn giờ mở một tài khoản khác, vì có người khác đã chứng minh rằng họ đang dùng. Tài khoản của bạn vẫn như cũ. Hãy đăng nhập bằng cách khác.\n`,
+    },
+    de: {
+      subject: `Eine Anmeldung gehört nicht mehr zu deinem ${appName}-Konto`,
+      text: `${method} deines ${appName}-Kontos öffnet jetzt ein anderes Konto, weil jemand anderes den Besitz nachgewiesen hat. Dein Konto bleibt, wie es ist. Melde dich auf anderem Weg an.\n`,
+    },
+  }
+  return texts[language]
+}
+
 /** After too many wrong codes in a row (contract 2.2). */
 export function codesStoppedNotice(language: Language, { appName }: Notice): MailText {
   const texts: Record<Language, MailText> = {

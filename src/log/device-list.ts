@@ -21,8 +21,6 @@ const LISTED_DEVICES_MAX = 10
 const SIGNING_KEY_BYTES = 65
 /** r || s of an ECDSA signature. */
 export const LIST_SIGNATURE_BYTES = 64
-/** Octets of the challenge that a session gets at sign-in. */
-const POSSESSION_CHALLENGE_BYTES = 32
 
 /** By the octet that stands for each in a list. */
 const ALGORITHMS = { 1: 'P-256', 2: 'RSA-2048' } as const
@@ -141,14 +139,6 @@ export function parseDeviceList(bytes: Uint8Array): DeviceList {
 /** SHA-256 of the list's bytes. The log has it, as base64, under the user's `DEVICE_LIST_SLOT`. */
 export function deviceListHash(bytes: Uint8Array): Hash {
   return sha256(bytes)
-}
-
-/** The bytes that a device signs to show its session that it has its signing key. They can't be those of a list. */
-export function possessionMessage(challenge: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(POSSESSION_MAGIC.length + POSSESSION_CHALLENGE_BYTES)
-  bytes.set(POSSESSION_MAGIC)
-  bytes.set(ofLength(challenge, POSSESSION_CHALLENGE_BYTES), POSSESSION_MAGIC.length)
-  return bytes
 }
 
 /** The signature with the lower of its two s. Web Crypto and secure enclaves give either. */
@@ -270,7 +260,6 @@ function octetsOf(text: string): Uint8Array {
 
 const UINT64_MAX = 2n ** 64n - 1n
 const MAGIC = octetsOf('callsign device list v1\n')
-const POSSESSION_MAGIC = octetsOf('callsign possession v1\n')
 const USER_AT = MAGIC.length
 const SEQ_AT = USER_AT + 8
 const PREVIOUS_AT = SEQ_AT + 8

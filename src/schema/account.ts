@@ -60,6 +60,26 @@ export const VerifyLoginRequest = Type.Object(
     otp: Type.Optional(Otp),
     code: Type.Optional({ ...Otp, description: 'Another spelling of `otp`' }),
     ...ADDRESS_MEMBERS,
+    refreshToken: optionalText(
+      'The last refresh token of a listed device of the account, whose session still lasts: the sign-in does not wait. It ' +
+        'is not used up by this',
+    ),
+    device: Type.Optional(
+      Type.Object(
+        {
+          userId: Uint64Text,
+          deviceId: Uint64Text,
+          signature: Type.String({
+            maxLength: 128,
+            description:
+              'Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a ' +
+              'newline and the 16 octets of `challengeId`',
+          }),
+        },
+        { description: 'A device on the device list of the account: the sign-in does not wait' },
+      ),
+    ),
+    waitingId: optionalText('Of this client, where its sign-in waits already: the time goes on'),
   },
   { examples: [{ challengeId: '3q2-7wAAAAAAAAAAAAAAAA', otp: '123456' }] },
 )
@@ -131,7 +151,7 @@ export const UserView = Type.Object({
   phone: Type.Optional(Type.String()),
   emailVerified: Type.Boolean(),
   phoneVerified: Type.Boolean(),
-  primaryMethodId: Uint64Text,
+  primaryMethodId: Type.Optional(Uint64Text),
   loginMethods: Type.Array(LoginMethodView),
   device: Type.Optional(
     Type.Object(

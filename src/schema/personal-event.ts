@@ -6,6 +6,7 @@ import { assert } from '../errors.ts'
 import { Badge, UserView } from './account.ts'
 import { type EventForm, type EventReader, eventForm, VERSION as v } from './event-form.ts'
 import { oneOf } from './one-of.ts'
+import { SignInId } from './sign-in.ts'
 import { Time, timeText } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
@@ -124,6 +125,47 @@ export const PERSONAL_EVENTS = {
     'Sessions of this user were ended, and why',
     { reason: Type.String() },
     ({ kind: type, eventId, sentAtMs: sentAt, reason }) => ({ v, type, eventId, sentAt, reason }),
+  ),
+  sign_in_waiting: eventForm(
+    'sign_in_waiting',
+    'Somebody entered a right code and waits: show it, with the code, and answer it once the user has compared both screens',
+    {
+      id: SignInId,
+      signInCode: Type.String({ description: 'Twenty digits, which the screen that waits shows, too' }),
+      method: oneOf(['email', 'phone']),
+      userAgent: Type.String(),
+      until: { ...Time, description: 'Then it goes through without an answer' },
+    },
+    ({ kind: type, eventId, sentAtMs: sentAt, id, signInCode, method, userAgent, endsAtMs }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      id,
+      signInCode,
+      method,
+      userAgent,
+      until: timeText(endsAtMs),
+    }),
+  ),
+  sign_in_ended: eventForm(
+    'sign_in_ended',
+    'A sign-in waits no more: take it off the screen',
+    { id: SignInId, outcome: oneOf(['approved', 'refused', 'replaced', 'passed']) },
+    ({ kind: type, eventId, sentAtMs: sentAt, id, outcome }) => ({ v, type, eventId, sentAt, id, outcome }),
+  ),
+  login_method_lost: eventForm(
+    'login_method_lost',
+    'An address of this user opens another account now: show it',
+    { method: oneOf(['email', 'phone']), value: Type.String() },
+    ({ kind: type, eventId, sentAtMs: sentAt, method, value }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      method,
+      value,
+    }),
   ),
   profile_changed: eventForm(
     'profile_changed',

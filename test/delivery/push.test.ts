@@ -468,6 +468,15 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   device_list_reset: fc.record(device),
   device_push_lost: fc.record({ deviceId: id, name, platform: name }),
   session_revoked: fc.record({ reason: name }),
+  sign_in_waiting: fc.record({
+    id: name,
+    signInCode: name,
+    method: fc.constant('phone'),
+    userAgent: name,
+    endsAtMs: time,
+  }),
+  sign_in_ended: fc.record({ id: name, outcome: fc.constant('refused') }),
+  login_method_lost: fc.record({ method: fc.constant('phone'), value: name }),
   profile_changed: fc.record({}),
 }
 
@@ -531,5 +540,7 @@ t.test('the kinds that are pushed are those of the table', async t => {
     device_list_reset: 'device_list_reset',
     device_push_lost: 'device_push_lost',
     session_revoked: 'session_revoked',
+    sign_in_waiting: 'sign_in_waiting',
+    login_method_lost: 'login_method_lost',
   })
 })

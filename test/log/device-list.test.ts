@@ -5,12 +5,12 @@ import {
   encodeDeviceList,
   judgeDeviceList,
   parseDeviceList,
-  possessionMessage,
   withLowS,
 } from '../../src/log/device-list.ts'
 import { isP256Point } from '../../src/log/p256.ts'
 import * as node from '../../src/log/primitives-node.ts'
 import * as portable from '../../src/log/primitives-portable.ts'
+import { possessionMessage } from '../../src/log/signing-messages.ts'
 import { fromHex, toHex } from '../support/bytes.ts'
 import { codeOf } from '../support/codes.ts'
 import { type DeviceListVectors, deviceListVectors } from '../support/device-list-vectors.ts'

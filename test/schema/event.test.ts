@@ -321,6 +321,25 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     { deviceId: '34', name: 'a phone', platform: 'ios', tokens: ['apnsToken', 'apnsVoipToken'] },
   ],
   session_revoked: [{ kind: 'session_revoked', reason: 'logout' }, { reason: 'logout' }],
+  sign_in_waiting: [
+    {
+      kind: 'sign_in_waiting',
+      id: 'x',
+      signInCode: '12345',
+      method: 'email',
+      userAgent: 'Calls',
+      endsAtMs: AT_MS,
+    },
+    { id: 'x', signInCode: '12345', method: 'email', userAgent: 'Calls', until: AT },
+  ],
+  sign_in_ended: [
+    { kind: 'sign_in_ended', id: 'x', outcome: 'passed' },
+    { id: 'x', outcome: 'passed' },
+  ],
+  login_method_lost: [
+    { kind: 'login_method_lost', method: 'phone', value: '+84 912' },
+    { method: 'phone', value: '+84 912' },
+  ],
   profile_changed: [
     { kind: 'profile_changed' },
     {

@@ -8,8 +8,8 @@ import {
   deviceListHash,
   deviceListToSign,
   type ListedDevice,
-  possessionMessage,
 } from '../../src/log/device-list.ts'
+import { possessionMessage } from '../../src/log/signing-messages.ts'
 import { fromUtf8, toHex } from './bytes.ts'
 import {
   contentAfter,

@@ -8,9 +8,9 @@ import {
   encodeDeviceList,
   type ListedDevice,
   parseDeviceList,
-  possessionMessage,
 } from '../../src/log/device-list.ts'
 import { sha256 } from '../../src/log/primitives-node.ts'
+import { possessionMessage } from '../../src/log/signing-messages.ts'
 import { newPublicKey } from './app.ts'
 import { fromUtf8 } from './bytes.ts'
 

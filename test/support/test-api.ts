@@ -32,6 +32,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
   stepUpS: 0,
+  signInWaitH: 72,
   testIdentifiers: new Map(),
   blockedCountries: new Set(['KP']),
   appName: 'Callsign',

@@ -50,6 +50,7 @@ type Deps = Pick<
   | 'loginMethods'
   | 'sessions'
   | 'stepUpSeconds'
+  | 'waitingSignIns'
 >
 
 type CheckedAdd = OperationRequest<Static<typeof AddLoginMethodRequest>, undefined, 'session'>
@@ -181,12 +182,14 @@ function changeRequestOf({ requester }: { readonly requester: Requester }): Chan
 async function addAddress(deps: Deps, request: CheckedAdd, kind: Address['kind']): Promise<Reply> {
   const { value = '', country } = request.body
   const { requester, network, acceptLanguage: language } = request
+  const { userId } = requester
   const address = deps.addresses.read(kind, value, country, '/value')
-  await requireFreshProof(deps, request)
+  await requireProofToAdd(deps, request)
   return request.commit(change => {
-    const refusal = deps.loginMethods.refusalOf(change, requester.userId, address)
-    if (refusal !== undefined && refusal !== 'taken') throw refusalOfMethod({ code: refusal })
-    const purpose = { kind: 'bind', userId: requester.userId, isTaken: refusal === 'taken' } as const
+    const refusal = deps.loginMethods.refusalOf(change, userId, address)
+    const isConfirmed = refusal === 'METHOD_EXISTS' && deps.waitingSignIns.isRefused(change, userId, address)
+    if (refusal !== undefined && refusal !== 'taken' && !isConfirmed) throw refusalOfMethod({ code: refusal })
+    const purpose = { kind: 'bind', userId, isTaken: refusal === 'taken' } as const
     return {
       status: 202,
       body: deps.challenges.begin(change, { purpose, address, network, language }),
@@ -194,9 +197,15 @@ async function addAddress(deps: Deps, request: CheckedAdd, kind: Address['kind']
   })
 }
 
+/** An account that has lost its last login method has nothing left to prove itself by. */
+async function requireProofToAdd(deps: Deps, request: CheckedAdd): Promise<void> {
+  const methods = deps.database.view(view => deps.accounts.methodsOf(view, request.requester.userId))
+  if (methods.length > 0) await requireFreshProof(deps, request)
+}
+
 async function addSocial(deps: Deps, request: CheckedAdd): Promise<Reply> {
   const { loginMethods, identities, identityTokens, sessions } = deps
-  await requireFreshProof(deps, request)
+  await requireProofToAdd(deps, request)
   const token = await identities.verify(request.body)
   const identity = await identities.complete(token, request.body)
   return request.commit(change => {

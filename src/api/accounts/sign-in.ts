@@ -5,10 +5,8 @@
  */
 
 import type { Static } from 'typebox'
-import { addressIdentifier } from '../../domain/accounts/account.ts'
-import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
-import { displayNameFromEmail } from '../../domain/accounts/display-name.ts'
-import type { UserId } from '../../domain/ids.ts'
+import type { ChallengePurpose } from '../../domain/accounts/challenge.ts'
+import { SignalError } from '../../errors.ts'
 import {
   LoginChallenge,
   LoginReply,
@@ -18,14 +16,7 @@ import {
   VerifyLoginRequest,
 } from '../../schema/account.ts'
 import { invalidMember } from '../../schema/check.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
-import type { MethodOwner } from '../../store/accounts/account-tables.ts'
-import {
-  type Confirmation,
-  type Confirmed,
-  type RefusedAttempt,
-  refusalOf,
-} from '../../store/accounts/challenge-store.ts'
+import { type Confirmation, refusalOf } from '../../store/accounts/challenge-store.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import {
@@ -36,17 +27,15 @@ import {
   type Reply,
 } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
-import type { SignInRequest, SignIns } from './sign-ins.ts'
+import { type Entry, enter, type RightCodeDeps, refusedRefusal, waitingRefusal } from './right-codes.ts'
+import type { SignInRequest } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
-export type SignInDeps = Pick<
-  ApiDeps,
-  'accounts' | 'addresses' | 'challenges' | 'database' | 'loginMethods'
-> & {
-  readonly signIns: SignIns
-  /** Signs in by what an identity provider says. */
-  readonly social: Pick<SocialSignIn, 'signIn'>
-}
+export type SignInDeps = RightCodeDeps &
+  Pick<ApiDeps, 'challenges' | 'database'> & {
+    /** Signs in by what an identity provider says. */
+    readonly social: Pick<SocialSignIn, 'signIn'>
+  }
 
 type CheckedLogin = OperationRequest<Static<typeof LoginRequest>, undefined, 'public'>
 type CheckedResend = OperationRequest<Static<typeof ResendOtpRequest>, undefined, 'public'>
@@ -67,6 +56,8 @@ export const VERIFY_LOGIN_CODES = [
   'CHALLENGE_GONE',
   'RATE_LIMITED',
   'BLOCKED_COUNTRY',
+  'SIGN_IN_WAITING',
+  'SIGN_IN_REFUSED',
 ] as const
 
 export const SIGN_IN: readonly Operation<SignInDeps>[] = [
@@ -111,7 +102,7 @@ export const SIGN_IN: readonly Operation<SignInDeps>[] = [
 
 /**
  * Signs in by a code: `verify-login`, and `verify` without a session. Rejects with `OTP_INVALID`, `OTP_EXPIRED`,
- * `CHALLENGE_GONE`, `RATE_LIMITED`, `VALIDATION_FAILED`, `BLOCKED_COUNTRY`.
+ * `CHALLENGE_GONE`, `RATE_LIMITED`, `VALIDATION_FAILED`, `BLOCKED_COUNTRY`, `SIGN_IN_WAITING`, `SIGN_IN_REFUSED`.
  */
 export async function verifyLogin(
   deps: SignInDeps,
@@ -119,13 +110,31 @@ export async function verifyLogin(
   request: SignInRequest,
 ): Promise<Reply> {
   const attempt = readAttempt(deps, body, request.network)
-  // One change: a code that was accepted is never without the session that it opened.
-  const outcome = await deps.database.change(change => {
+  // One change: a code that was accepted is never without the session that it opened, or the wait.
+  const entry = await deps.database.change((change): Entry => {
     const confirmation = attempt(change)
-    return confirmation.kind === 'refused' ? confirmation : signIn(change, deps, confirmation, request)
+    return confirmation.kind === 'refused' ? confirmation : enter(change, deps, confirmation, body, request)
   }, request.nowMs)
-  if (outcome.kind === 'refused') throw refusalOf(outcome)
-  return { status: 200, body: outcome.reply }
+  return replyOf(entry)
+}
+
+/** What a client that has proven itself by a code is answered. Throws why it is not in. */
+export function replyOf(entry: Entry): Reply {
+  switch (entry.kind) {
+    case 'signed-in':
+      return { status: 200, body: entry.reply }
+    case 'waiting':
+      throw waitingRefusal(entry.waitingId, entry.named)
+    case 'held':
+      throw refusedRefusal(entry.untilMs)
+    case 'gone':
+      throw new SignalError(
+        'SIGN_IN_GONE',
+        'this sign-in is over, or another one took its place: begin again',
+      )
+    case 'refused':
+      throw refusalOf(entry)
+  }
 }
 
 function login(deps: SignInDeps, request: CheckedLogin): Promise<Reply> {
@@ -169,52 +178,4 @@ function readAttempt(
 
 function isLogin({ kind }: ChallengePurpose): boolean {
   return kind === 'login' || kind === 'link'
-}
-
-/** After a code was accepted: to whom the address belongs is looked up now, not when it was asked for. */
-function signIn(
-  change: Change,
-  deps: SignInDeps,
-  { purpose, address, language }: Confirmed,
-  request: SignInRequest,
-): { readonly kind: 'signed-in'; readonly reply: object } | RefusedAttempt {
-  const { accounts, loginMethods, signIns } = deps
-  const owner = accounts.ownerOf(change, addressIdentifier(address.kind, address.key))
-  if (purpose.kind === 'link') {
-    if (owner?.userId !== purpose.userId) return { kind: 'refused', code: 'CHALLENGE_GONE' }
-    loginMethods.link(change, { userId: owner.userId }, purpose.identity)
-  }
-  const { network, userAgent, nowMs } = request
-  const acceptLanguage = language === '' ? request.acceptLanguage : language
-  const isNewUser = owner === undefined
-  const userId = isNewUser
-    ? signIns.newUser(change, nameOf(purpose, address), address, {
-        network,
-        acceptLanguage,
-        userAgent,
-        nowMs,
-      })
-    : noteSignIn(change, accounts, owner, acceptLanguage)
-  return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser, proof: 'otp' }, request) }
-}
-
-function nameOf(purpose: ChallengePurpose, { key }: Address): string {
-  const asked = purpose.kind === 'login' ? purpose.displayName : undefined
-  return asked ?? displayNameFromEmail(key)
-}
-
-/** Notes the use of the method, and the language for texts to the user. */
-function noteSignIn(
-  change: Change,
-  accounts: AccountStore,
-  owner: MethodOwner,
-  acceptLanguage: string,
-): UserId {
-  const method = accounts.method(change, owner)
-  const user = accounts.read(change, owner.userId)
-  if (method !== undefined)
-    accounts.putMethod(change, owner.userId, { ...method, lastUsedAtMs: change.nowMs })
-  if (user !== undefined && acceptLanguage !== '')
-    accounts.put(change, owner.userId, { ...user, acceptLanguage })
-  return owner.userId
 }

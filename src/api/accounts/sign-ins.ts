@@ -5,10 +5,10 @@
 
 import { DEFAULT_SETTINGS, type LoginMethod } from '../../domain/accounts/account.ts'
 import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
-import type { Session } from '../../domain/accounts/session.ts'
+import { lasts, type Session } from '../../domain/accounts/session.ts'
 import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
-import type { Change } from '../../store/engine/store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { OperationRequest } from '../table/operation.ts'
 import { userView } from './user-view.ts'
@@ -75,8 +75,8 @@ export class SignIns {
     change: Change,
     { userId, isNewUser, proof }: ProvenUser,
     { network, nowMs, userAgent }: SignInRequest,
-  ): object {
-    const { sessions, knownSignIns, authentication, erasure, lifetimes, randomBytes } = this.#deps
+  ): { readonly reply: object; readonly sessionId: Uint8Array } {
+    const { sessions, knownSignIns, erasure, lifetimes, randomBytes } = this.#deps
     erasure.restore(change, userId)
     const sessionId = randomBytes(SESSION_ID_BYTES)
     const session: Session = {
@@ -93,8 +93,20 @@ export class SignIns {
     }
     sessions.create(change, sessionId, session)
     knownSignIns.note(change, userId, network, sessionId)
-    const tokens = authentication.tokensOf(sessionId, session)
-    return { verified: true, ...tokens, isNewUser, user: userView(change, this.#deps, userId, undefined) }
+    return { reply: this.#replyOf(change, sessionId, session, isNewUser), sessionId }
+  }
+
+  /** The reply of a session that nobody has used yet, once more: the first one may be lost. Undefined for any other. */
+  reopened(view: View, sessionId: Uint8Array): object | undefined {
+    const session = this.#deps.sessions.read(view, sessionId)
+    if (!lasts(session) || session.generation > 1 || session.isPairUsed) return undefined
+    return this.#replyOf(view, sessionId, session, false)
+  }
+
+  #replyOf(view: View, sessionId: Uint8Array, session: Session, isNewUser: boolean): object {
+    const tokens = this.#deps.authentication.tokensOf(sessionId, session)
+    const user = userView(view, this.#deps, session.userId, undefined)
+    return { verified: true, ...tokens, isNewUser, user }
   }
 }
 

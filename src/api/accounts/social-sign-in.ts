@@ -125,12 +125,13 @@ export class SocialSignIn {
         const { userId } = decision
         return {
           kind: 'signed-in',
-          reply: signIns.open(change, { userId, isNewUser: false, proof }, request),
+          reply: signIns.open(change, { userId, isNewUser: false, proof }, request).reply,
         }
       }
       case 'new': {
         const userId = signIns.newUser(change, nameOfNewcomer(displayName, token), identity, request)
-        return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser: true, proof }, request) }
+        const { reply } = signIns.open(change, { userId, isNewUser: true, proof }, request)
+        return { kind: 'signed-in', reply }
       }
       case 'confirm': {
         const { userId, email } = decision

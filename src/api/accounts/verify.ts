@@ -70,6 +70,7 @@ function carryOut(change: Change, deps: Deps, confirmed: Confirmed, requester: R
   if (purpose.kind === 'bind') {
     const code = deps.loginMethods.bind(change, { userId, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
+    deps.waitingSignIns.takeBackRefusal(change, address)
   } else {
     // Reading a removed address's mail proves nothing.
     if (!holds(change, deps, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }

@@ -8,13 +8,9 @@ import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
 import { DEVICE_LISTS_PER_PAGE } from '../../limits.ts'
 import { encodeBase64 } from '../../log/base64.ts'
-import {
-  type DeviceList,
-  LIST_SIGNATURE_BYTES,
-  parseDeviceList,
-  possessionMessage,
-} from '../../log/device-list.ts'
+import { type DeviceList, LIST_SIGNATURE_BYTES, parseDeviceList } from '../../log/device-list.ts'
 import { isP256Point } from '../../log/p256.ts'
+import { possessionMessage } from '../../log/signing-messages.ts'
 import { invalidMember } from '../../schema/check.ts'
 import {
   DeviceListsQuery,
@@ -68,11 +64,16 @@ export const putDeviceList = operationWithBody(PutDeviceListRequest, {
       sessionId: sessionIdOf(requester.sessionName),
       list: octetsOf('/list', body.list),
       knownSeq: seqIn(ifMatch),
-      requireFreshProof: () => requireFreshProof(deps, request),
+      requireFreshProof: () => requireFreshProof(withProof(deps), request),
     })
     return { status: 200, body: { deviceListSeq: logged.seq, ...entryMembers(logged) } }
   },
 })
+
+/** Who starts over takes the account from its other devices: a stolen token alone never does. */
+function withProof(deps: StepUpDeps): StepUpDeps {
+  return { ...deps, stepUpSeconds: deps.stepUpSeconds === 0 ? RESET_PROOF_S : deps.stepUpSeconds }
+}
 
 /** Lists that a contact missed: those who may read the user's keys may read them. */
 export const readDeviceLists = readWithQuery(DeviceListsQuery, {
@@ -177,4 +178,5 @@ function entryMembers({ vrfHash, index }: LoggedDeviceList) {
   return { deviceListHash: encodeBase64(vrfHash), deviceListIndex: String(index) }
 }
 
+const RESET_PROOF_S = 900
 const IF_MATCH_FORM = /^(?<quote>"?)(?<seq>0|[1-9][0-9]{0,15})\k<quote>$/

@@ -119,6 +119,15 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   device_list_reset: DEVICE,
   device_push_lost: { deviceId: BOBS_PHONE, name: 'Bob’s Pixel', platform: 'android', tokens: ['fcmToken'] },
   session_revoked: { reason: 'logout' },
+  sign_in_waiting: {
+    id: 'q1Zk3mXbT0m8f2hJ9uYw5A',
+    signInCode: '40317 99251 08846 51920',
+    method: 'phone',
+    userAgent: 'Calls/1.4 (iPhone15,2; iOS 18.4)',
+    until: '2026-07-04T09:15:00.000Z',
+  },
+  sign_in_ended: { id: 'q1Zk3mXbT0m8f2hJ9uYw5A', outcome: 'refused' },
+  login_method_lost: { method: 'phone', value: '+84 912 345 678' },
   profile_changed: {
     ...ANN,
     email: 'ann@example.org',

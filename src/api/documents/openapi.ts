@@ -5,6 +5,7 @@
 
 import { assert } from '../../errors.ts'
 import { Challenge } from '../../schema/account.ts'
+import { Time } from '../../schema/time.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { OperationForm } from '../table/operation.ts'
 import { documentRoute } from './document-route.ts'
@@ -142,6 +143,20 @@ export const PROBLEM = {
     scope: {
       type: 'string',
       description: 'With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session`',
+    },
+    waitingId: {
+      type: 'string',
+      description: 'With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session',
+    },
+    signInCode: {
+      type: 'string',
+      description: 'With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too',
+    },
+    until: {
+      ...Time,
+      description:
+        'With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new ' +
+        'account',
     },
     attemptsLeft: { type: 'integer', description: 'With `OTP_INVALID`: how many codes may still be tried' },
     challenge: {

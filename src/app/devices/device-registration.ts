@@ -1,7 +1,7 @@
 /** Registers this device, with the user's first device list where it is their only one. */
 
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
-import { possessionMessage } from '../../log/device-list.ts'
+import { possessionMessage } from '../../log/signing-messages.ts'
 import { CallsignError, hasCode } from '../callsign-error.ts'
 import { randomId } from '../random-id.ts'
 import type { BodyOf, ReplyOf } from '../session/operations.ts'

@@ -4,13 +4,13 @@
  */
 
 import type { ListedDevice } from '../../client/client.ts'
+import { spokenCode } from '../../log/spoken-code.ts'
 import { hasCode } from '../callsign-error.ts'
 import type { Server } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
 import type { RegisteredDevice } from './device-registration.ts'
 import type { KeyLog, OwnUser } from './key-log.ts'
 import { listedDevice, type OwnDeviceKeys, signedList } from './signed-list.ts'
-import { spokenCode } from './spoken-code.ts'
 
 /**
  * - `none`: the user has several devices and no list. `startOver` makes one

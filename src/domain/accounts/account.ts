@@ -12,7 +12,8 @@ export interface User {
   readonly displayName: string
   readonly createdAtMs: number
   readonly settings: UserSettings
-  readonly primaryMethodId: MethodId
+  /** Missing where the account has lost its last login method to another account. */
+  readonly primaryMethodId?: MethodId
   /** Language of texts to the user, as the client last asked for it: an RFC 4647 range list. */
   readonly acceptLanguage: string
   /** When the account will be erased, if its user asked for it and does not sign in before. */

@@ -13,7 +13,7 @@ export type MethodKind = LoginMethod['kind']
 /** A user's methods, oldest first, and the primary one. */
 export interface MethodsHeld {
   readonly methods: readonly LoginMethod[]
-  readonly primaryMethodId: MethodId
+  readonly primaryMethodId: MethodId | undefined
 }
 
 /** Why a user may not have this method too, or undefined when they may. */
@@ -28,7 +28,11 @@ export function refusalOfAddition(
 
 export type Removal =
   | { readonly kind: 'refused'; readonly code: ErrorCode }
-  | { readonly kind: 'accepted'; readonly method: LoginMethod; readonly primaryMethodId: MethodId }
+  | {
+      readonly kind: 'accepted'
+      readonly method: LoginMethod
+      readonly primaryMethodId: MethodId | undefined
+    }
 
 /** The methods after a removal: without the primary, the oldest remaining one takes its place. */
 export function decideRemoval({ methods, primaryMethodId }: MethodsHeld, methodId: bigint): Removal {

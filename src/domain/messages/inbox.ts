@@ -65,6 +65,9 @@ const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   device_list_reset: 'account',
   device_push_lost: 'account',
   session_revoked: 'account',
+  sign_in_waiting: 'account',
+  sign_in_ended: 'account',
+  login_method_lost: 'account',
   profile_changed: 'account',
   badge: 'account',
 }

@@ -3,6 +3,7 @@
  * socket and push, so that a device shows it once.
  */
 
+import type { AddressMethod } from '../accounts/account.ts'
 import type { CallNoticeBody } from '../calls/call-notice.ts'
 import type { PushTokenName } from '../devices/device.ts'
 import type { DeviceId, RequestId, UserId } from '../ids.ts'
@@ -54,6 +55,28 @@ export type PersonalNoticeBody =
       readonly isPushed: boolean
     }
   | { readonly kind: 'session_revoked'; readonly reason: string }
+  | {
+      /** A sign-in waits for an answer on one of these devices. */
+      readonly kind: 'sign_in_waiting'
+      readonly id: string
+      /** What the screen that waits shows, too. */
+      readonly signInCode: string
+      readonly method: AddressMethod['kind']
+      readonly userAgent: string
+      readonly endsAtMs: number
+    }
+  | {
+      /** It waits no more; replaced: another one does. */
+      readonly kind: 'sign_in_ended'
+      readonly id: string
+      readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed'
+    }
+  | {
+      /** The address signs in to another account now. */
+      readonly kind: 'login_method_lost'
+      readonly method: AddressMethod['kind']
+      readonly value: string
+    }
   /** The profile or the login methods are not what they were; a device reads them anew. */
   | { readonly kind: 'profile_changed' }
 
@@ -84,6 +107,8 @@ export function isPushed(notice: NoticeBody): boolean {
     case 'device_added':
     case 'device_list_reset':
     case 'session_revoked':
+    case 'sign_in_waiting':
+    case 'login_method_lost':
       return true
     case 'contact_added':
     case 'device_push_lost':

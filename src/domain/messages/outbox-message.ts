@@ -20,6 +20,15 @@ export type Letter =
   | { readonly kind: 'login-method-added'; readonly method: 'email' | 'phone' | 'social' }
   | { readonly kind: 'login-method-removed'; readonly method: 'email' | 'phone' | 'social' }
   | { readonly kind: 'primary-method-changed' }
+  /** A sign-in by an address of this kind waits for the owner's answer, for so many hours. */
+  | {
+      readonly kind: 'sign-in-waiting'
+      readonly method: 'email' | 'phone'
+      readonly hours: number
+      readonly userAgent: string
+    }
+  /** An address of this kind signs in to another account now. */
+  | { readonly kind: 'login-method-lost'; readonly method: 'email' | 'phone' }
   /** Codes for this address are stopped for a day: too many wrong ones were tried. */
   | { readonly kind: 'codes-stopped' }
   | { readonly kind: 'erasure-planned'; readonly graceDays: number }

@@ -27,6 +27,8 @@ export interface ApplicationConfig {
   readonly lifetimes: TokenLifetimes
   /** Seconds after which a change of login methods asks for a new proof; 0: never. */
   readonly stepUpS: number
+  /** How long a sign-in waits for the answer of a listed device, in hours. */
+  readonly signInWaitH: number
   /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
   readonly testIdentifiers: ReadonlyMap<string, string>
   /** ISO 3166 codes of countries with refused numbers. */
@@ -54,7 +56,7 @@ export interface ApplicationConfig {
   readonly lookupsNeedToken: boolean
 }
 
-export function readApplicationConfig(reader: EnvironmentReader): ApplicationConfig {
+export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: boolean): ApplicationConfig {
   const retrieverHash = reader.formed(
     'CALLSIGN_SMS_RETRIEVER_HASH',
     text => /^[A-Za-z0-9+/]{11}$/.test(text),
@@ -69,6 +71,13 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
       max: YEAR_S,
       unit: 'seconds',
       usualText: '0, never',
+    }),
+    signInWaitH: reader.integer('CALLSIGN_SIGN_IN_WAIT_HOURS', {
+      usual: isDevelopment ? 0 : 72,
+      min: 0,
+      max: 168,
+      unit: 'hours',
+      usualText: '72; 0, never, in development',
     }),
     testIdentifiers: testIdentifiers(reader),
     blockedCountries: new Set(

@@ -164,7 +164,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
         unit: 'entries',
       }),
     },
-    application: readApplicationConfig(reader),
+    application: readApplicationConfig(reader, isDevelopment),
     nativeBinaries: reader.list(
       'CALLSIGN_NATIVE_HASHES',
       isSha256,

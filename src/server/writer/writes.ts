@@ -4,6 +4,7 @@
  */
 
 import { AddressReader } from '../../api/accounts/addresses.ts'
+import { signInCode } from '../../api/accounts/right-codes.ts'
 import { SignIns } from '../../api/accounts/sign-ins.ts'
 import { SocialIdentities } from '../../api/accounts/social-identities.ts'
 import { SocialSignIn } from '../../api/accounts/social-sign-in.ts'
@@ -32,6 +33,7 @@ import { ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
 import { LoginMethods } from '../../store/accounts/login-methods.ts'
 import { SmsBudget } from '../../store/accounts/sms-budget.ts'
+import { WaitingSignIns } from '../../store/accounts/waiting-sign-ins.ts'
 import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
@@ -191,6 +193,8 @@ function openAccounts(serving: WriterServing, senders: Senders) {
   const providers = config.providers.map(
     options => [options.name, new IdentityProvider(options, serving)] as const,
   )
+  const waitMs = config.signInWaitH * 3_600_000
+  const waitingSignIns = new WaitingSignIns({ ...base, letters, codeOf: signInCode, waitMs })
   const erasers = [
     stores.devices,
     stores.deviceLists,
@@ -199,6 +203,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
     stores.history,
     stores.shareTokens,
     stores.contacts,
+    waitingSignIns,
   ]
   return {
     addresses,
@@ -210,6 +215,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
       appleConsents,
       erasers: erasers.map(store => (change, userId) => store.eraseOf(change, userId)),
     }),
+    waitingSignIns,
     identities: new SocialIdentities(new Map(providers), senders.apple, appleConsents, isDevelopment),
     identityTokens: new IdentityTokenStore(base),
   }

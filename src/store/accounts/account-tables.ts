@@ -29,19 +29,20 @@ const USER = object({
   displayName: text,
   createdAtMs: count,
   settings: SETTINGS,
-  primaryMethodId: id<MethodId>(),
+  /** Missing where the account has lost its last one to another account. */
+  primaryMethodId: optional(id<MethodId>()),
   acceptLanguage: text,
   erasesAtMs: optional(count),
 })
 
 export const USERS = rowTable('users', { user: ID }, USER, {
   holds: 'name, settings, primary login method',
-  shapes: [USER.shape(), SETTINGS.shape()],
+  shapes: [USER.shape('primaryMethodId'), SETTINGS.shape()],
   ending: { kind: EXPIRY.erasure, atMs: ({ erasesAtMs }) => erasesAtMs },
   relations: [
     {
       in: 'login-methods',
-      under: key => key,
+      under: (key, { primaryMethodId }) => (primaryMethodId === undefined ? undefined : key),
       where: (methods: Methods, _, user) => methods.some(({ id }) => id === user.primaryMethodId),
       what: () => 'the primary login method of the user',
     },
@@ -166,3 +167,71 @@ export const KNOWN_SIGN_INS = rowTable('known-sign-ins', { user: ID }, KNOWN, {
   relations: [OF_A_USER],
   remedy: 'the user counts as a stranger who asks for a code, until the next sign-in',
 })
+
+const ADDRESS = object({ kind: oneOf('email', 'phone'), key: text, shown: text })
+const IDENTITY = object({
+  kind: oneOf('social'),
+  provider: text,
+  issuer: text,
+  subject: text,
+  shown: optional(text),
+  sealedRefreshToken: optional(bytes()),
+  clientId: optional(text),
+})
+const WAITING_SIGN_IN = object({
+  userId: id<UserId>(),
+  address: ADDRESS,
+  displayName: text,
+  language: text,
+  userAgent: text,
+  opens: oneOf('account', 'fresh-account'),
+  firstBeganAtMs: count,
+  beganAtMs: count,
+  endsAtMs: count,
+  noticeCount: count,
+  identity: optional(IDENTITY),
+  answer: optional(oneOf('approved', 'refused')),
+  answeredAtMs: optional(count),
+  sessionId: optional(bytes(16)),
+  openedAtMs: optional(count),
+})
+
+export const WAITING_SIGN_INS = rowTable('waiting-sign-ins', { 'sign-in': opaque(16) }, WAITING_SIGN_IN, {
+  holds: 'a sign-in that waits for its owner, and what came of it',
+  shapes: [WAITING_SIGN_IN.shape(), ADDRESS.shape()],
+  ending: { kind: EXPIRY.waitingSignIn },
+  relations: [
+    { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },
+    { in: 'waiting-sign-ins-by-user', under: (key, { userId }) => Buffer.concat([idsKey(userId), key]) },
+  ],
+  remedy: 'who waits has to begin the sign-in again',
+})
+
+export const WAITING_SIGN_INS_BY_USER = rowTable(
+  'waiting-sign-ins-by-user',
+  { user: ID, 'sign-in': untold(16) },
+  oneOf(0),
+  {
+    holds: 'nothing: its key says which sign-ins wait for a user, or have waited',
+    relations: [
+      {
+        in: 'waiting-sign-ins',
+        under: key => key.subarray(ID.bytes),
+        where: ({ userId }: { readonly userId: UserId }, key) => userId === userInKey(key),
+        what: () => 'the sign-in of the user',
+      },
+    ],
+    remedy: 'it opens nothing: restore a backup if there are others',
+  },
+)
+
+export const REFUSED_SIGN_INS = rowTable(
+  'refused-sign-ins',
+  { identifier: HASH },
+  object({ userId: id<UserId>(), refusedAtMs: count }),
+  {
+    holds: 'that the owner of an address refused a sign-in by it',
+    ending: { kind: EXPIRY.refusedSignIn },
+    remedy: 'signing in by the address waits once more, and is asked about',
+  },
+)

@@ -67,6 +67,7 @@ export class LoginMethods {
     const id = newId(randomBytes) as MethodId
     const method: LoginMethod = { ...candidate, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
     accounts.putMethod(change, userId, method)
+    if (this.held(change, userId).primaryMethodId === undefined) this.#setPrimary(change, userId, id)
     letters.tellAll(change, userId, { kind: 'login-method-added', method: method.kind }, id)
     this.#tellDevices(change, request)
     return method
@@ -140,10 +141,24 @@ export class LoginMethods {
     this.#tellDevices(change, request)
   }
 
-  #setPrimary(change: Change, userId: UserId, primaryMethodId: MethodId): void {
+  /** The address has come to another account. The account stays, with the methods that are left. */
+  lose(change: Change, userId: UserId, method: AddressMethod): void {
+    const { accounts, letters, notices } = this.#deps
+    const { methods, primaryMethodId } = this.held(change, userId)
+    const [oldest] = methods.filter(({ id }) => id !== method.id)
+    accounts.removeMethod(change, userId, method)
+    if (primaryMethodId === method.id) this.#setPrimary(change, userId, oldest?.id)
+    letters.tellAll(change, userId, { kind: 'login-method-lost', method: method.kind })
+    notices.tell(change, userId, { kind: 'login_method_lost', method: method.kind, value: method.shown })
+    this.#tellDevices(change, { userId })
+  }
+
+  #setPrimary(change: Change, userId: UserId, primaryMethodId: MethodId | undefined): void {
     const { accounts } = this.#deps
     const user = accounts.read(change, userId)
-    if (user !== undefined) accounts.put(change, userId, { ...user, primaryMethodId })
+    if (user === undefined) return
+    const { primaryMethodId: _, ...kept } = user
+    accounts.put(change, userId, primaryMethodId === undefined ? kept : { ...kept, primaryMethodId })
   }
 
   #tellDevices(change: Change, { userId, deviceId }: ChangeRequest): void {

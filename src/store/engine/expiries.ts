@@ -99,6 +99,8 @@ export const EXPIRY = {
   smsTally: 14,
   knownSignIn: 15,
   codeTries: 16,
+  waitingSignIn: 17,
+  refusedSignIn: 18,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

@@ -79,7 +79,7 @@ t.test('a removed address hears of it, the other methods too, and the primary mo
   const added = await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   await world.takeSent()
   const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
-  await world.database.change(change => methods.remove(change, request, primaryMethodId))
+  await world.database.change(change => methods.remove(change, request, primaryMethodId!))
   t.same(await sent(world), [
     'mail ann@example.com login-method-removed',
     'mail ann@example.org address-replaced',
@@ -97,7 +97,7 @@ t.test('of two removals at once that would leave nothing, one is refused', async
   const request = { userId: ann.userId, nowMs: world.nowMs() }
   const added = await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
-  const removals = [primaryMethodId, added.id].map(id =>
+  const removals = [primaryMethodId!, added.id].map(id =>
     world.database.change(change => methods.remove(change, request, id)),
   )
   const outcomes = await Promise.allSettled(removals)
@@ -149,7 +149,7 @@ t.test('a new primary is announced to every method, the same one again to none',
   const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
   const added = await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   await world.takeSent()
-  await world.database.change(change => methods.makePrimary(change, request, primaryMethodId))
+  await world.database.change(change => methods.makePrimary(change, request, primaryMethodId!))
   t.same(await sent(world), [])
   await world.database.change(change => methods.makePrimary(change, request, added.id))
   t.same(await sent(world), [

@@ -1,0 +1,272 @@
+/**
+ * What follows a right code (contract 0.1, "2.2, 2.4"): a session, a wait for the owner's answer, or a fresh account that the
+ * address moves to. `src/domain/accounts/waiting-sign-in.ts` has the rules. Nobody else can tell: `login` answers as ever.
+ */
+
+import type { Static } from 'typebox'
+import { p256Verify } from '#primitives'
+import { type AddressMethod, addressIdentifier } from '../../domain/accounts/account.ts'
+import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
+import { displayNameFromEmail } from '../../domain/accounts/display-name.ts'
+import { lasts } from '../../domain/accounts/session.ts'
+import { parseRefreshToken } from '../../domain/accounts/token.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { SignalError } from '../../errors.ts'
+import { LIST_SIGNATURE_BYTES, parseDeviceList } from '../../log/device-list.ts'
+import { signInMessage } from '../../log/signing-messages.ts'
+import { spokenCode } from '../../log/spoken-code.ts'
+import type { VerifyLoginRequest } from '../../schema/account.ts'
+import { timeText } from '../../schema/time.ts'
+import type { MethodOwner } from '../../store/accounts/account-tables.ts'
+import type { Confirmed, RefusedAttempt } from '../../store/accounts/challenge-store.ts'
+import { type NamedSignIn, waitingSignInOf } from '../../store/accounts/waiting-sign-ins.ts'
+import type { Change, View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
+import { tellSignedOut } from '../devices/device-removal.ts'
+import type { SignInRequest, SignIns } from './sign-ins.ts'
+
+export type RightCodeDeps = Pick<
+  ApiDeps,
+  | 'accounts'
+  | 'addresses'
+  | 'deviceLists'
+  | 'devices'
+  | 'erasure'
+  | 'loginMethods'
+  | 'secrets'
+  | 'sessions'
+  | 'waitingSignIns'
+> & { readonly signIns: SignIns }
+
+/** By what a client shows that the account knows it. */
+export type Proofs = Pick<
+  Static<typeof VerifyLoginRequest>,
+  'challengeId' | 'device' | 'refreshToken' | 'waitingId'
+>
+
+export type Entry =
+  | { readonly kind: 'signed-in'; readonly reply: object }
+  | { readonly kind: 'waiting'; readonly waitingId: string; readonly named: NamedSignIn }
+  | { readonly kind: 'held'; readonly untilMs: number }
+  | { readonly kind: 'gone' }
+  | RefusedAttempt
+
+/** After a code was accepted: to whom the address belongs is looked up now, not when it was asked for. */
+export function enter(
+  change: Change,
+  deps: RightCodeDeps,
+  confirmed: Confirmed,
+  proofs: Proofs,
+  request: SignInRequest,
+): Entry {
+  const { purpose, address } = confirmed
+  const owner = deps.accounts.ownerOf(change, addressIdentifier(address.kind, address.key))
+  if (purpose.kind === 'link' && owner?.userId !== purpose.userId)
+    return { kind: 'refused', code: 'CHALLENGE_GONE' }
+  const language = confirmed.language === '' ? request.acceptLanguage : confirmed.language
+  const asked = { address, displayName: nameOf(purpose, address), language, ...identityOf(purpose) }
+  if (owner === undefined) {
+    const bereft = bereftAccount(change, deps, proofs)
+    if (bereft === undefined) return signedIn(newcomer(change, deps, asked, request))
+    deps.loginMethods.add(change, { userId: bereft }, address)
+    const known = { userId: bereft, isNewUser: false, proof: 'otp' }
+    return signedIn(deps.signIns.open(change, known, request))
+  }
+  return enterAccount(change, deps, { ...asked, owner }, proofs, request)
+}
+
+/** The session that a wait has come to; undefined where the account or its address is gone. */
+export function enterAfterWait(
+  change: Change,
+  deps: RightCodeDeps,
+  named: NamedSignIn,
+  opens: 'account' | 'fresh-account',
+  request: SignInRequest,
+): Entry | undefined {
+  const { accounts, waitingSignIns } = deps
+  const { signIn } = named
+  const owner = accounts.ownerOf(change, addressIdentifier(signIn.address.kind, signIn.address.key))
+  if (owner?.userId !== signIn.userId) return undefined
+  const entry =
+    opens === 'account'
+      ? openAccount(change, deps, { ...signIn, owner }, request)
+      : move(change, deps, { ...signIn, owner }, request)
+  waitingSignIns.open(change, named, entry.sessionId)
+  return { kind: 'signed-in', reply: entry.reply }
+}
+
+/** What a client asked for by its code. */
+interface Asked extends Pick<NamedSignIn['signIn'], 'address' | 'displayName' | 'identity' | 'language'> {}
+
+interface AskedOf extends Asked {
+  readonly owner: MethodOwner
+}
+
+function enterAccount(
+  change: Change,
+  deps: RightCodeDeps,
+  asked: AskedOf,
+  proofs: Proofs,
+  request: SignInRequest,
+): Entry {
+  const { waitingSignIns, addresses } = deps
+  const { address, owner } = asked
+  const method = deps.accounts.method(change, owner) as AddressMethod
+  if (isKnownDevice(change, deps, owner.userId, proofs)) {
+    waitingSignIns.takeBackRefusal(change, address)
+    return signedIn(openAccount(change, deps, asked, request))
+  }
+  // Reviewers of app stores sign in by a fixed code, and nobody is there to answer.
+  if (addresses.testCodes.has(address.key)) return signedIn(openAccount(change, deps, asked, request))
+  const effect = waitingSignIns.effectOf(change, owner.userId, method, change.nowMs)
+  switch (effect.kind) {
+    case 'open':
+      return signedIn(openAccount(change, deps, asked, request))
+    case 'refused':
+      return { kind: 'held', untilMs: effect.untilMs }
+    case 'move': {
+      const entered = move(change, deps, asked, request)
+      if (effect.closes) {
+        deps.erasure.plan(change, owner.userId)
+        tellSignedOut(change, deps, owner.userId)
+        change.happened({ kind: 'account-ended', userId: owner.userId })
+      }
+      return signedIn(entered)
+    }
+    case 'wait':
+      return wait(change, deps, asked, { ...proofs, opens: effect.opens }, request)
+  }
+}
+
+function wait(
+  change: Change,
+  { waitingSignIns }: RightCodeDeps,
+  { owner, ...asked }: AskedOf,
+  { waitingId, opens }: Pick<Proofs, 'waitingId'> & Pick<NamedSignIn['signIn'], 'opens'>,
+  { userAgent }: SignInRequest,
+): Entry {
+  const { userId } = owner
+  const held = waitingId === undefined ? undefined : waitingSignIns.held(change, idBytes(waitingId))
+  const waiting = waitingSignInOf(change, userId, change.nowMs)
+  const isSame = held !== undefined && waiting !== undefined && Buffer.compare(held.id, waiting.id) === 0
+  if (isSame && waitingId !== undefined && held.signIn.address.key === asked.address.key)
+    return { kind: 'waiting', waitingId, named: held }
+  const { secret, ...named } = waitingSignIns.begin(change, { ...asked, userId, userAgent, opens })
+  return { kind: 'waiting', waitingId: Buffer.from(secret).toString('base64url'), named }
+}
+
+interface Entered {
+  readonly reply: object
+  readonly sessionId: Uint8Array
+}
+
+function openAccount(change: Change, deps: RightCodeDeps, asked: AskedOf, request: SignInRequest): Entered {
+  const { accounts, loginMethods, signIns } = deps
+  const { owner, identity, language } = asked
+  const { userId } = owner
+  if (identity !== undefined) loginMethods.link(change, { userId }, identity)
+  const method = accounts.method(change, owner)
+  const user = accounts.read(change, userId)
+  if (method !== undefined) accounts.putMethod(change, userId, { ...method, lastUsedAtMs: change.nowMs })
+  if (user !== undefined && language !== '')
+    accounts.put(change, userId, { ...user, acceptLanguage: language })
+  return signIns.open(change, { userId, isNewUser: false, proof: 'otp' }, request)
+}
+
+/** The address leaves its account for a fresh one. */
+function move(change: Change, deps: RightCodeDeps, asked: AskedOf, request: SignInRequest): Entered {
+  const { accounts, loginMethods, waitingSignIns } = deps
+  const { owner, address } = asked
+  loginMethods.lose(change, owner.userId, accounts.method(change, owner) as AddressMethod)
+  waitingSignIns.takeBackRefusal(change, address)
+  return newcomer(change, deps, asked, request)
+}
+
+function newcomer(
+  change: Change,
+  { signIns }: RightCodeDeps,
+  { address, displayName, language }: Asked,
+  request: SignInRequest,
+): Entered {
+  const { network, userAgent, nowMs } = request
+  const asked = { network, userAgent, nowMs, acceptLanguage: language }
+  const userId = signIns.newUser(change, displayName, address, asked)
+  return signIns.open(change, { userId, isNewUser: true, proof: 'otp' }, request)
+}
+
+function signedIn({ reply }: Entered): Entry {
+  return { kind: 'signed-in', reply }
+}
+
+/** Whether the client is a device of the account's list. */
+function isKnownDevice(view: View, deps: RightCodeDeps, userId: UserId, proofs: Proofs): boolean {
+  const { device, refreshToken } = proofs
+  if (device !== undefined && BigInt(device.userId) === userId && isSigned(view, deps, proofs)) return true
+  if (refreshToken === undefined) return false
+  const token = parseRefreshToken(deps.secrets.refreshToken, refreshToken)
+  const session = token && deps.sessions.read(view, token.sessionId)
+  // An older pair has been replaced twice: it may be a copy from a backup.
+  if (!lasts(session) || session.userId !== userId || token!.generation < session.generation - 1) return false
+  const listed = deps.deviceLists.newest(view, userId)?.deviceIds ?? []
+  return session.deviceId !== undefined && listed.includes(session.deviceId)
+}
+
+/** Whether a device of the user's list has signed the challenge. One that was removed is none, whatever the list says. */
+function isSigned(view: View, deps: RightCodeDeps, { device, challengeId }: Proofs): boolean {
+  if (device === undefined || challengeId === undefined) return false
+  const [userId, deviceId] = [BigInt(device.userId) as UserId, BigInt(device.deviceId) as DeviceId]
+  const [challenge, signature] = [idBytes(challengeId), Buffer.from(device.signature, 'base64')]
+  if (challenge.length !== ID_BYTES || signature.length !== LIST_SIGNATURE_BYTES) return false
+  const newest = deps.deviceLists.newest(view, userId)
+  if (newest === undefined || deps.devices.active(view, userId, deviceId) === undefined) return false
+  const listed = parseDeviceList(newest.list).devices.find(each => each.deviceId === deviceId)
+  return listed !== undefined && p256Verify(listed.signingKey, signInMessage(challenge), signature)
+}
+
+/** The account of the device, where no login method opens it any more: a new address may. */
+function bereftAccount(view: View, deps: RightCodeDeps, proofs: Proofs): UserId | undefined {
+  if (proofs.device === undefined || !isSigned(view, deps, proofs)) return undefined
+  const userId = BigInt(proofs.device.userId) as UserId
+  const isBereft =
+    deps.accounts.read(view, userId) !== undefined && deps.accounts.methodsOf(view, userId).length === 0
+  return isBereft ? userId : undefined
+}
+
+function nameOf(purpose: ChallengePurpose, { key }: Address): string {
+  const asked = purpose.kind === 'login' ? purpose.displayName : undefined
+  return asked ?? displayNameFromEmail(key)
+}
+
+function identityOf(purpose: ChallengePurpose): Pick<Asked, 'identity'> {
+  return purpose.kind === 'link' ? { identity: purpose.identity } : {}
+}
+
+/** What who waits is told. */
+export function waitingRefusal(waitingId: string, { id, signIn }: NamedSignIn): SignalError {
+  const until = timeText(signIn.endsAtMs)
+  const sentence =
+    'approve this sign-in on a device where you are signed in: it shows the same code. Lost them all? ' +
+    `Without an answer it goes through at ${until}`
+  return new SignalError('SIGN_IN_WAITING', sentence, {
+    members: { waitingId, signInCode: signInCode(id), until },
+  })
+}
+
+/** What who was refused is told. */
+export function refusedRefusal(untilMs: number): SignalError {
+  const until = timeText(untilMs)
+  const sentence = `the owner of the account refused this sign-in: from ${until} on, this address opens a new account`
+  return new SignalError('SIGN_IN_REFUSED', sentence, { members: { until } })
+}
+
+/** The digits that both screens show. */
+export function signInCode(id: Uint8Array): string {
+  return spokenCode('callsign waiting sign-in v1\n', id)
+}
+
+/** The bytes of an id in base64url; of any other length it names nothing. */
+export function idBytes(text: string): Uint8Array {
+  return Buffer.from(text, 'base64url')
+}
+
+const ID_BYTES = 16

@@ -1,0 +1,142 @@
+/**
+ * Sign-ins that wait (contract 0.1, "2.2, 2.4"): who waits asks what came of it, and the account's owner answers on a
+ * device of the device list, with a signature of its signing key.
+ */
+
+import type { Static } from 'typebox'
+import { p256Verify } from '#primitives'
+import { outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
+import { SignalError } from '../../errors.ts'
+import { LIST_SIGNATURE_BYTES, parseDeviceList } from '../../log/device-list.ts'
+import { signInAnswerMessage } from '../../log/signing-messages.ts'
+import { SignedIn } from '../../schema/account.ts'
+import { invalidMember } from '../../schema/check.ts'
+import { AnswerSignInRequest, WaitingLoginRequest, WaitingSignInList } from '../../schema/sign-in.ts'
+import { timeText } from '../../schema/time.ts'
+import { type NamedSignIn, signInName, waitingSignInOf } from '../../store/accounts/waiting-sign-ins.ts'
+import type { Change, View } from '../../store/engine/store.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
+import {
+  type Operation,
+  type OperationRequest,
+  operationWithBody,
+  type Reply,
+  read,
+} from '../table/operation.ts'
+import { PROFILE_RATE } from './login-methods.ts'
+import { type Entry, enterAfterWait, idBytes, type RightCodeDeps, signInCode } from './right-codes.ts'
+import { replyOf } from './sign-in.ts'
+import type { SignInRequest } from './sign-ins.ts'
+
+type Deps = RightCodeDeps & Pick<ApiDeps, 'database'>
+type CheckedAnswer = OperationRequest<Static<typeof AnswerSignInRequest>, undefined, 'device'>
+
+export const listWaitingSignIns = read({
+  id: 'listWaitingSignIns',
+  method: 'GET',
+  path: '/app/api/user/waiting-sign-ins',
+  tag: 'user',
+  summary: 'The sign-in that waits for an answer, if there is one',
+  access: 'device',
+  replies: { 200: WaitingSignInList },
+  codes: [],
+  handle: ({ database }: Pick<Reading, 'database'>, { requester, nowMs }) => {
+    const named = database.view(view => waitingSignInOf(view, requester.userId, nowMs))
+    return { status: 200, body: { items: named === undefined ? [] : [viewOf(named)] } }
+  },
+})
+
+export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
+  operationWithBody(WaitingLoginRequest, {
+    id: 'fetchWaitingLogin',
+    method: 'POST',
+    path: '/app/api/login/waiting',
+    tag: 'sign-in',
+    summary: 'What came of a sign-in that waits: tokens once it was approved, or the time is over',
+    access: 'public',
+    replies: { 200: SignedIn },
+    codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE'],
+    rates: [{ name: 'login-waiting', by: 'address' }],
+    handle: async (deps: Deps, request) => {
+      const { body, nowMs } = request
+      const { waitingId } = body
+      const { database } = deps
+      // Most asks change nothing, and one change at a time is made.
+      const entry =
+        database.view(view => stillOutside(view, deps, waitingId, nowMs)) ??
+        (await database.change(change => fetched(change, deps, waitingId, request), nowMs))
+      return replyOf(entry)
+    },
+  }),
+  listWaitingSignIns,
+  operationWithBody(AnswerSignInRequest, {
+    id: 'answerWaitingSignIn',
+    method: 'POST',
+    path: '/app/api/user/waiting-sign-ins/{id}',
+    tag: 'user',
+    summary: 'Approve a sign-in that waits, or refuse it, by a signature of this listed device',
+    access: 'device',
+    replies: { 204: null },
+    codes: ['SIGN_IN_NOT_FOUND', 'DEVICE_NOT_LISTED'],
+    rates: [PROFILE_RATE],
+    handle: (deps: Deps, request) => request.commit(change => answer(change, deps, request)),
+  }),
+]
+
+function viewOf({ id, signIn }: NamedSignIn): object {
+  const { address, userAgent, beganAtMs, endsAtMs } = signIn
+  const times = { createdAt: timeText(beganAtMs), until: timeText(endsAtMs) }
+  return { id: signInName(id), signInCode: signInCode(id), method: address.kind, userAgent, ...times }
+}
+
+/** Why who asks is not in yet; undefined where that has to be decided in a change. */
+function stillOutside(view: View, deps: Deps, waitingId: string, nowMs: number): Entry | undefined {
+  const named = deps.waitingSignIns.held(view, idBytes(waitingId))
+  if (named === undefined) return GONE
+  const outcome = outcomeOf(named.signIn, nowMs)
+  switch (outcome.kind) {
+    case 'waits':
+      return { kind: 'waiting', waitingId, named }
+    case 'refused':
+      return { kind: 'held', untilMs: outcome.untilMs }
+    case 'opened': {
+      const reply = deps.signIns.reopened(view, outcome.sessionId)
+      return reply === undefined ? GONE : { kind: 'signed-in', reply }
+    }
+    case 'opens':
+      return undefined
+  }
+}
+
+function fetched(change: Change, deps: Deps, waitingId: string, request: SignInRequest): Entry {
+  // Looked at again: two requests may have come at once.
+  const outside = stillOutside(change, deps, waitingId, change.nowMs)
+  if (outside !== undefined) return outside
+  const named = deps.waitingSignIns.held(change, idBytes(waitingId))!
+  const outcome = outcomeOf(named.signIn, change.nowMs)
+  const opens = outcome.kind === 'opens' ? outcome.opens : 'account'
+  return enterAfterWait(change, deps, named, opens, request) ?? GONE
+}
+
+function answer(change: Change, deps: Deps, { requester, params, body }: CheckedAnswer): Reply {
+  const { userId, deviceId } = requester
+  const named = waitingSignInOf(change, userId, change.nowMs)
+  const [id = ''] = params
+  if (named === undefined || signInName(named.id) !== id)
+    throw new SignalError(
+      'SIGN_IN_NOT_FOUND',
+      'no such sign-in waits: it was answered, or another one took its place',
+    )
+  const newest = deps.deviceLists.newest(change, userId)
+  const listed = newest && parseDeviceList(newest.list).devices.find(each => each.deviceId === deviceId)
+  if (listed === undefined)
+    throw new SignalError('DEVICE_NOT_LISTED', 'answer on a device of your device list')
+  const message = signInAnswerMessage(userId, named.id, body.approve)
+  const signature = Buffer.from(body.signature, 'base64')
+  if (signature.length !== LIST_SIGNATURE_BYTES || !p256Verify(listed.signingKey, message, signature))
+    throw invalidMember('/signature', 'SIGNATURE', 'is not a signature of this answer by this device')
+  deps.waitingSignIns.answer(change, named, body.approve ? 'approved' : 'refused', deviceId)
+  return { status: 204 }
+}
+
+const GONE: Entry = { kind: 'gone' }

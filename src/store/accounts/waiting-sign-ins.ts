@@ -1,0 +1,236 @@
+/**
+ * Sign-ins that wait for an answer of a listed device, one for each account, and addresses whose sign-in was refused
+ * (`src/domain/accounts/waiting-sign-in.ts`). Who waits holds a secret of 128 bits, and the row's key is a hash of it: a
+ * stolen store opens nothing. A row outlives its wait for some days, in which who waited can fetch what came of it.
+ */
+
+import { createHash } from 'node:crypto'
+import { type AddressMethod, identifierOf } from '../../domain/accounts/account.ts'
+import { lasts } from '../../domain/accounts/session.ts'
+import {
+  type CodeEffect,
+  dueAtMs,
+  effectOfCode,
+  isNoticeDue,
+  isPast,
+  keptUntilMs,
+  nextWait,
+  outcomeOf,
+  REFUSAL_KEPT_MS,
+  type Wait,
+  type WaitingSignIn,
+} from '../../domain/accounts/waiting-sign-in.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { DeviceListStore } from '../devices/device-list-store.ts'
+import type { DeviceStore } from '../devices/device-store.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { idsKey, rangeOf, textKey } from '../engine/keys.ts'
+import type { Change, View } from '../engine/store.ts'
+import type { Notices } from '../messages/notices.ts'
+import type { AccountLetters } from './account-letters.ts'
+import type { AccountStore } from './account-store.ts'
+import { REFUSED_SIGN_INS, WAITING_SIGN_INS, WAITING_SIGN_INS_BY_USER } from './account-tables.ts'
+import type { SessionStore } from './session-store.ts'
+
+interface WaitingSignInsDeps {
+  readonly expiries: Expiries
+  readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
+  readonly deviceLists: Pick<DeviceListStore, 'newest'>
+  readonly sessions: Pick<SessionStore, 'idsOf' | 'read'>
+  readonly notices: Pick<Notices, 'tell'>
+  readonly letters: Pick<AccountLetters, 'tellAll'>
+  readonly randomBytes: (length: number) => Uint8Array
+  /** The digits that both screens show. */
+  readonly codeOf: (id: Uint8Array) => string
+  /** How long a sign-in waits, milliseconds; 0 where none does. */
+  readonly waitMs: number
+}
+
+/** A waiting sign-in with its name, 16 bytes, which opens nothing. */
+export interface NamedSignIn {
+  readonly id: Uint8Array
+  readonly signIn: WaitingSignIn
+}
+
+export class WaitingSignIns {
+  readonly #deps: WaitingSignInsDeps
+
+  constructor(deps: WaitingSignInsDeps) {
+    this.#deps = deps
+    deps.expiries.define(EXPIRY.waitingSignIn, (change, id) => this.#onDue(change, id))
+    deps.expiries.define(EXPIRY.refusedSignIn, (change, key) => void change.remove(REFUSED_SIGN_INS, key))
+  }
+
+  /** What a right code for this address of the user does. */
+  effectOf(view: View, userId: UserId, method: AddressMethod, nowMs: number): CodeEffect {
+    const { accounts, devices, deviceLists, sessions, waitMs } = this.#deps
+    const active = devices.activeDevicesOf(view, userId)
+    const listed = deviceLists.newest(view, userId)?.deviceIds ?? []
+    const methods = accounts.methodsOf(view, userId)
+    const used = sessions.idsOf(view, userId).map(id => sessions.read(view, id))
+    const seenAtMs = Math.max(
+      accounts.read(view, userId)?.createdAtMs ?? 0,
+      ...active.map(({ lastSeenAtMs }) => lastSeenAtMs),
+      ...used.filter(lasts).map(({ lastUsedAtMs }) => lastUsedAtMs),
+      ...methods.map(({ lastUsedAtMs }) => lastUsedAtMs),
+    )
+    const listedSeenAtMs = active
+      .filter(({ deviceId }) => listed.includes(deviceId))
+      .map(({ lastSeenAtMs }) => lastSeenAtMs)
+    const refusal = view.get(REFUSED_SIGN_INS, textKey(identifierOf(method)))
+    const account = {
+      kind: method.kind,
+      listedSeenAtMs: listedSeenAtMs.length === 0 ? undefined : Math.max(...listedSeenAtMs),
+      seenAtMs,
+      hasOtherMethod: methods.length > 1,
+      refusedAtMs: refusal?.userId === userId ? refusal.refusedAtMs : undefined,
+    }
+    return effectOfCode(account, waitMs, nowMs)
+  }
+
+  /** Has a sign-in wait, in the place of the account's last one. Returns the secret of who waits, 16 bytes. */
+  begin(
+    change: Change,
+    asked: Omit<WaitingSignIn, keyof Wait | 'noticeCount'>,
+  ): { readonly secret: Uint8Array } & NamedSignIn {
+    const { randomBytes, waitMs } = this.#deps
+    const { nowMs } = change
+    const replaced = waitingSignInOf(change, asked.userId, nowMs)
+    if (replaced !== undefined) {
+      this.#remove(change, asked.userId, replaced.id)
+      this.#tellEnd(change, replaced, 'replaced')
+    }
+    const secret = randomBytes(SECRET_BYTES)
+    const id = signInIdOf(secret)
+    const signIn = { ...asked, ...nextWait(replaced?.signIn, waitMs, nowMs), noticeCount: 0 }
+    change.put(WAITING_SIGN_INS_BY_USER, byUserKey(asked.userId, id), 0)
+    return { secret, id, signIn: this.#tellWaiting(change, { id, signIn }) }
+  }
+
+  /** By the secret of who waits; undefined once another one has taken its place, or it was kept long enough. */
+  held(view: View, secret: Uint8Array): NamedSignIn | undefined {
+    const id = signInIdOf(secret)
+    const signIn = view.get(WAITING_SIGN_INS, id)
+    return signIn && { id, signIn }
+  }
+
+  /** The user's answer, given on one of their devices. */
+  answer(change: Change, named: NamedSignIn, answer: 'approved' | 'refused', deviceId: DeviceId): void {
+    const { id, signIn } = named
+    const { nowMs } = change
+    const { userId, address } = signIn
+    change.put(WAITING_SIGN_INS, id, { ...signIn, answer, answeredAtMs: nowMs })
+    this.#tellEnd(change, named, answer, deviceId)
+    if (answer === 'approved') return
+    const key = textKey(identifierOf(address))
+    change.put(REFUSED_SIGN_INS, key, { userId, refusedAtMs: nowMs })
+    this.#deps.expiries.add(change, EXPIRY.refusedSignIn, nowMs + REFUSAL_KEPT_MS, key)
+  }
+
+  /** Who waited is signed in, and gets the same reply again if it was lost. */
+  open(change: Change, { id, signIn }: NamedSignIn, sessionId: Uint8Array): void {
+    change.put(WAITING_SIGN_INS, id, { ...signIn, sessionId, openedAtMs: change.nowMs })
+  }
+
+  /** Whether the user has refused a sign-in by this address of theirs, and may have it back. */
+  isRefused(view: View, userId: UserId, address: Pick<AddressMethod, 'kind' | 'key'>): boolean {
+    return view.get(REFUSED_SIGN_INS, textKey(identifierOf(address)))?.userId === userId
+  }
+
+  /** The owner has shown that the address is theirs still: signing in by it is as before. */
+  takeBackRefusal(change: Change, address: Pick<AddressMethod, 'kind' | 'key'>): void {
+    change.remove(REFUSED_SIGN_INS, textKey(identifierOf(address)))
+  }
+
+  /** Nothing of the user remains here. */
+  eraseOf(change: Change, userId: UserId): void {
+    for (const { id } of signInsOf(change, userId)) this.#remove(change, userId, id)
+    for (const method of this.#deps.accounts.methodsOf(change, userId))
+      change.remove(REFUSED_SIGN_INS, textKey(identifierOf(method)))
+  }
+
+  #remove(change: Change, userId: UserId, id: Uint8Array): void {
+    change.remove(WAITING_SIGN_INS, id)
+    change.remove(WAITING_SIGN_INS_BY_USER, byUserKey(userId, id))
+  }
+
+  #tellEnd(
+    change: Change,
+    { id, signIn }: NamedSignIn,
+    outcome: 'approved' | 'refused' | 'replaced' | 'passed',
+    exceptDeviceId?: DeviceId,
+  ): void {
+    const body = { kind: 'sign_in_ended', id: signInName(id), outcome } as const
+    this.#deps.notices.tell(change, signIn.userId, body, exceptDeviceId)
+  }
+
+  /** One of the three times that the owner is told. */
+  #tellWaiting(change: Change, { id, signIn }: NamedSignIn): WaitingSignIn {
+    const { notices, letters, expiries } = this.#deps
+    const { userId, address, userAgent, endsAtMs } = signIn
+    const told = { ...signIn, noticeCount: signIn.noticeCount + 1 }
+    change.put(WAITING_SIGN_INS, id, told)
+    notices.tell(change, userId, {
+      kind: 'sign_in_waiting',
+      id: signInName(id),
+      signInCode: this.#deps.codeOf(id),
+      method: address.kind,
+      userAgent,
+      endsAtMs,
+    })
+    const hours = Math.max(1, Math.round((endsAtMs - change.nowMs) / 3_600_000))
+    letters.tellAll(change, userId, { kind: 'sign-in-waiting', method: address.kind, hours, userAgent })
+    if (signIn.noticeCount === 0) expiries.add(change, EXPIRY.waitingSignIn, dueAtMs(told, change.nowMs), id)
+    return told
+  }
+
+  #onDue(change: Change, id: Uint8Array): number | undefined {
+    const { nowMs } = change
+    let signIn = change.get(WAITING_SIGN_INS, id)
+    if (signIn === undefined) return undefined
+    if (nowMs >= keptUntilMs(signIn)) {
+      this.#remove(change, signIn.userId, id)
+      return undefined
+    }
+    if (signIn.answer === undefined) {
+      if (isNoticeDue(signIn, nowMs)) signIn = this.#tellWaiting(change, { id, signIn })
+      else if (isPast(signIn, nowMs)) this.#tellEnd(change, { id, signIn }, 'passed')
+    }
+    return dueAtMs(signIn, nowMs)
+  }
+}
+
+/** The one that waits for the user's answer. */
+export function waitingSignInOf(view: View, userId: UserId, nowMs: number): NamedSignIn | undefined {
+  return signInsOf(view, userId).find(({ signIn }) => outcomeOf(signIn, nowMs).kind === 'waits')
+}
+
+/** Those that wait and those that have waited. */
+function signInsOf(view: View, userId: UserId): NamedSignIn[] {
+  const keys = [...view.keys(WAITING_SIGN_INS_BY_USER, rangeOf(idsKey(userId)))]
+  return keys.flatMap(key => {
+    const id = key.subarray(USER_BYTES)
+    const signIn = view.get(WAITING_SIGN_INS, id)
+    return signIn === undefined ? [] : [{ id, signIn }]
+  })
+}
+
+/** The name of a sign-in by the secret of who waits. */
+function signInIdOf(secret: Uint8Array): Uint8Array {
+  const hash = createHash('sha256').update('callsign waiting sign-in v1\n').update(secret)
+  return hash.digest().subarray(0, SIGN_IN_ID_BYTES)
+}
+
+function byUserKey(userId: UserId, id: Uint8Array): Uint8Array {
+  return Buffer.concat([idsKey(userId), id])
+}
+
+/** 22 base64url characters. */
+export function signInName(id: Uint8Array): string {
+  return Buffer.from(id).toString('base64url')
+}
+
+const SECRET_BYTES = 16
+const SIGN_IN_ID_BYTES = 16
+const USER_BYTES = 8

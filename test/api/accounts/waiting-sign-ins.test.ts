@@ -1,0 +1,419 @@
+/**
+ * Right codes for accounts that have a device to be asked, or whose number has been away for long: who waits, who answers,
+ * and who gets in (contract 0.1, "2.2, 2.4").
+ */
+
+import t, { type Test } from 'tap'
+import { listBody, listOf, newPhone } from '../../support/device-lists.ts'
+import { registerDevice } from '../../support/device-requests.ts'
+import {
+  answerSignature,
+  answerSignIn,
+  type Client,
+  clientOf,
+  DAY_MS,
+  enterCode,
+  fetchWaiting,
+  proofOf,
+  refresh,
+  register,
+  shownSignIns,
+  signUp,
+  startOver,
+} from '../../support/sign-in-people.ts'
+import { openTestApi, type TestApi, type TestApiOptions } from '../../support/test-api.ts'
+
+const MAIL = 'ann@example.org'
+const NUMBER = '+4915123456789'
+const HOUR_MS = 3_600_000
+const WAITING = { status: 403, body: { code: 'SIGN_IN_WAITING' } }
+const REFUSED = { status: 403, body: { code: 'SIGN_IN_REFUSED' } }
+const GONE = { status: 410, body: { code: 'SIGN_IN_GONE' } }
+
+function open(t: Test, options: TestApiOptions = {}): Promise<TestApi> {
+  return openTestApi(t, { log: 'appended', ...options })
+}
+
+/** Ann's phone, and somebody else who has entered a right code for her address. */
+async function thiefAtAnns(t: Test, options: TestApiOptions & { address?: string } = {}) {
+  const { address = NUMBER, ...others } = options
+  const api = await open(t, others)
+  const ann = await signUp(api, address)
+  await api.advance(DAY_MS)
+  await refresh(api, ann)
+  api.told.length = 0
+  const answer = await enterCode(api, address)
+  return { api, ann, answer, waitingId: answer.body.waitingId as string }
+}
+
+async function idShown(api: TestApi, client: Client): Promise<string> {
+  const [shown] = await shownSignIns(api, client)
+  return String(shown?.id)
+}
+
+/** Adds a mail address to the client's account. */
+async function addMail(api: TestApi, { token }: Client, value = MAIL) {
+  await api.world.takeSent()
+  const { body } = await api.send('POST /app/api/user/login-methods', {
+    token,
+    body: { kind: 'email', value },
+  })
+  const otp = await api.otpFor(value)
+  return api.send('POST /app/api/verify', { token, body: { challengeId: body.challengeId, otp } })
+}
+
+function isoAfter({ world }: TestApi, ms: number): string {
+  return new Date(world.nowMs() + ms).toISOString()
+}
+
+t.test('a right code waits where a listed device was seen lately, and its owner is told at once', async t => {
+  const { api, ann, answer, waitingId } = await thiefAtAnns(t)
+  t.match(answer, { ...WAITING, body: { until: isoAfter(api, 72 * HOUR_MS) } })
+  const [shown] = await shownSignIns(api, ann)
+  t.match(shown, { method: 'phone', until: answer.body.until })
+  t.equal(answer.body.signInCode, shown?.signInCode, 'both screens show the same digits')
+  t.match(answer.body.signInCode, /^\d{5} \d{5} \d{5} \d{5}$/)
+  t.match(api.told, [{ body: { kind: 'sign_in_waiting', id: shown?.id } }])
+  t.strictSame(await api.letters(), [`sms ${NUMBER} sign-in-waiting`])
+  t.match(await fetchWaiting(api, waitingId), WAITING)
+})
+
+t.test('a request for a code is answered alike, whoever has the address', async t => {
+  const { api } = await thiefAtAnns(t)
+  const ask = async (identifier: string) => {
+    const { status, body } = await api.send('POST /app/api/login', { body: { identifier } })
+    const { challengeId: _, sentTo: __, ...rest } = body
+    return { status, ...rest }
+  }
+  const strangers = await ask('+4915123456780')
+  await api.advance(DAY_MS)
+  t.strictSame(await ask(NUMBER), strangers)
+})
+
+t.test('an approved sign-in opens the account for the client that waited, and for no other', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  const id = await idShown(api, ann)
+  t.match(await answerSignIn(api, ann, id, true), { status: 204 })
+  t.match(await fetchWaiting(api, id), GONE, 'the name that the phone shows opens nothing')
+  const opened = await fetchWaiting(api, waitingId)
+  t.match(opened, { status: 200, body: { user: { userId: ann.userId }, isNewUser: false } })
+  t.strictSame((await fetchWaiting(api, waitingId)).body, opened.body, 'a lost reply comes again')
+  const tablet = clientOf(opened, 'tablet')
+  await api.send('GET /app/api/user', { token: tablet.token })
+  await api.world.database.change(() => undefined)
+  t.match(await fetchWaiting(api, waitingId), GONE, 'but not once the session is used')
+  t.strictSame(await shownSignIns(api, ann), [])
+})
+
+t.test('an answer counts with a signature of the listed device that gives it, and once', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  const id = await idShown(api, ann)
+  const forged = { ...ann, phone: { ...newPhone('forger'), deviceId: ann.phone.deviceId } }
+  t.match(await answerSignIn(api, forged, id, true), { status: 422 })
+  const refusal = await answerSignIn(api, ann, id, false)
+  t.equal(refusal.status, 204)
+  t.match(await answerSignIn(api, ann, id, true), { status: 404, body: { code: 'SIGN_IN_NOT_FOUND' } })
+  t.match(await fetchWaiting(api, waitingId), REFUSED)
+})
+
+t.test('the signature of a refusal approves nothing', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  const id = await idShown(api, ann)
+  const body = { approve: true, signature: answerSignature(ann, id, false) }
+  const path = `POST /app/api/user/waiting-sign-ins/${id}`
+  t.match(await api.send(path, { token: ann.token, body }), { status: 422 })
+})
+
+t.test('an owner who lost all devices is told three times and gets in after 72 hours', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  for (let hour = 0; hour < 71; hour++) await api.advance(HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), WAITING)
+  const notices = api.told.filter(({ body }) => body.kind === 'sign_in_waiting')
+  t.equal(notices.length, 3)
+  await api.advance(HOUR_MS)
+  t.match(api.told.at(-1), { body: { kind: 'sign_in_ended', outcome: 'passed' } })
+  const opened = await fetchWaiting(api, waitingId)
+  t.match(opened, { status: 200, body: { user: { userId: ann.userId } } })
+  const found = clientOf(opened, 'found')
+  t.equal((await register(api, found)).status, 201)
+  t.match(await startOver(api, found, 0), { status: 200 })
+  t.match(await api.send('GET /app/api/friend', { token: found.token }), { status: 200 })
+})
+
+t.test('a sign-in that nobody fetches within a week is over', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await api.advance(72 * HOUR_MS + 7 * DAY_MS)
+  t.match(await fetchWaiting(api, waitingId), GONE)
+  await refresh(api, ann)
+  t.match(
+    await enterCode(api, NUMBER),
+    { body: { until: isoAfter(api, 72 * HOUR_MS) } },
+    'the next one begins anew',
+  )
+})
+
+t.test(
+  'a refused address opens nothing for a week, then an account of its own; the old one is told',
+  async t => {
+    const { api, ann, waitingId } = await thiefAtAnns(t)
+    await addMail(api, ann)
+    await answerSignIn(api, ann, await idShown(api, ann), false)
+    const until = isoAfter(api, 7 * DAY_MS)
+    t.match(await enterCode(api, NUMBER), { ...REFUSED, body: { until } })
+    await api.advance(7 * DAY_MS - HOUR_MS)
+    t.match(await fetchWaiting(api, waitingId), { ...REFUSED, body: { until } })
+    await refresh(api, ann)
+    await api.advance(HOUR_MS)
+    t.match(await fetchWaiting(api, waitingId), GONE)
+    api.told.length = 0
+    const moved = await enterCode(api, NUMBER)
+    t.match(moved, { status: 200, body: { isNewUser: true } })
+    t.not(moved.body.user.userId, ann.userId)
+    t.match(api.told, [{ body: { kind: 'login_method_lost', method: 'phone', value: NUMBER } }, {}])
+    t.strictSame(await api.letters(), [`mail ${MAIL} login-method-lost`])
+    await refresh(api, ann)
+    const { body } = await api.send('GET /app/api/user', { token: ann.token })
+    t.match(body, { userId: ann.userId, email: MAIL })
+    t.equal(body.phone, undefined)
+  },
+)
+
+t.test('an account that has lost its only address lives on, and takes a new one', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  await api.advance(7 * DAY_MS)
+  await enterCode(api, NUMBER)
+  await refresh(api, ann)
+  const { body } = await api.send('GET /app/api/user', { token: ann.token })
+  t.strictSame(
+    [body.userId, body.phone, body.primaryMethodId, body.loginMethods],
+    [ann.userId, undefined, undefined, []],
+  )
+  t.match(await addMail(api, ann), { status: 200, body: { user: { email: MAIL } } })
+  const { loginMethods } = (await api.send('GET /app/api/user', { token: ann.token })).body
+  t.match(loginMethods, [{ value: MAIL, primary: true }])
+})
+
+t.test('a signed-out device opens the account that has no address left, with a new address', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  await api.send('POST /app/api/logout', { token: ann.token, body: {} })
+  await api.advance(7 * DAY_MS)
+  await enterCode(api, NUMBER)
+  const stranger = { ...ann, phone: { ...newPhone('stranger'), deviceId: ann.phone.deviceId } }
+  const other = await enterCode(api, 'other@example.org', proofOf(stranger))
+  t.not(other.body.user.userId, ann.userId, 'by its own signature alone')
+  const back = await enterCode(api, MAIL, proofOf(ann))
+  t.match(back, { status: 200, body: { user: { userId: ann.userId }, isNewUser: false } })
+})
+
+t.test('the owner keeps a refused address by confirming a code to it', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  const { token } = ann
+  await api.world.takeSent()
+  const asked = await api.send('POST /app/api/user/login-methods', {
+    token,
+    body: { kind: 'phone', value: NUMBER },
+  })
+  t.equal(asked.status, 202)
+  const otp = await api.otpFor(NUMBER)
+  const body = { challengeId: asked.body.challengeId, otp }
+  t.match(await api.send('POST /app/api/verify', { token, body }), { status: 200 })
+  t.match(await enterCode(api, NUMBER), WAITING, 'the next one waits again')
+  await api.advance(7 * DAY_MS)
+  await refresh(api, ann)
+  t.match(await enterCode(api, NUMBER), WAITING)
+})
+
+t.test('a refusal that nothing follows is forgotten', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  await api.advance(37 * DAY_MS)
+  await refresh(api, ann)
+  t.match(await enterCode(api, NUMBER), WAITING)
+})
+
+t.test('a listed device signs in without waiting, by its signature over the challenge', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  t.match(await enterCode(api, NUMBER, proofOf(ann)), { status: 200, body: { user: { userId: ann.userId } } })
+  const bob = await signUp(api, '+4915123456700', 'bob')
+  t.match(await enterCode(api, NUMBER, proofOf(bob)), WAITING, 'another user’s device is none')
+  t.match(await enterCode(api, NUMBER, proofOf({ ...ann, phone: bob.phone })), WAITING)
+  const another = proofOf(ann)('AAAAAAAAAAAAAAAAAAAAAA')
+  t.match(await enterCode(api, NUMBER, another), WAITING, 'nor does it sign for another challenge')
+})
+
+t.test('the refresh token of a listed device skips the wait, and no other token does', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  const { refreshToken } = ann
+  t.match(await enterCode(api, NUMBER, { refreshToken }), { status: 200 })
+  await answerSignIn(api, ann, await idShown(api, ann), true)
+  const tablet = clientOf(await fetchWaiting(api, waitingId), 'tablet')
+  await register(api, tablet)
+  t.match(
+    await enterCode(api, NUMBER, { refreshToken: tablet.refreshToken }),
+    WAITING,
+    'of an unlisted device',
+  )
+  await refresh(api, ann)
+  await refresh(api, ann)
+  t.match(await enterCode(api, NUMBER, { refreshToken }), WAITING, 'replaced twice')
+  await api.send('POST /app/api/logout', { token: ann.token, body: {} })
+  t.match(
+    await enterCode(api, NUMBER, { refreshToken: ann.refreshToken }),
+    WAITING,
+    'of a session that is over',
+  )
+})
+
+t.test('a device that was removed proves nothing, though the list still names it', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  const approved = await fetchWaiting(api, (await enterCode(api, NUMBER)).body.waitingId)
+  t.match(approved, WAITING)
+  const { waitingId } = approved.body
+  await answerSignIn(api, ann, await idShown(api, ann), true)
+  const tablet = clientOf(await fetchWaiting(api, waitingId), 'tablet')
+  await register(api, tablet)
+  const first = listOf(ann.userId, [ann.phone])
+  const both = listOf(ann.userId, [ann.phone, tablet.phone], { previous: first, signer: ann.phone })
+  const headers = { 'if-match': '"0"' }
+  await api.send('PUT /app/api/user/device-list', { token: ann.token, body: listBody(both), headers })
+  await api.send(`DELETE /app/api/devices/${tablet.phone.deviceId}`, { token: ann.token })
+  t.match(await enterCode(api, NUMBER, proofOf(tablet)), WAITING)
+})
+
+t.test(
+  'who signs in again takes the place of who waits, and nobody is kept out longer than twice the time',
+  async t => {
+    const { api, ann, answer, waitingId } = await thiefAtAnns(t)
+    await api.advance(60 * HOUR_MS)
+    const second = await enterCode(api, NUMBER)
+    t.match(second, { ...WAITING, body: { until: isoAfter(api, 72 * HOUR_MS) } })
+    t.not(second.body.signInCode, answer.body.signInCode)
+    t.match(await fetchWaiting(api, waitingId), GONE)
+    await refresh(api, ann)
+    t.equal((await shownSignIns(api, ann)).length, 1)
+    await api.advance(60 * HOUR_MS)
+    const third = await enterCode(api, NUMBER)
+    t.match(third, { ...WAITING, body: { until: isoAfter(api, 24 * HOUR_MS) } }, '144 hours after the first')
+  },
+)
+
+t.test('the client that waits may enter another code: its time goes on', async t => {
+  const { api, answer, waitingId } = await thiefAtAnns(t)
+  await api.advance(24 * HOUR_MS)
+  const again = await enterCode(api, NUMBER, { waitingId })
+  const { until, signInCode } = answer.body
+  t.match(again, { ...WAITING, body: { waitingId, until, signInCode } })
+})
+
+t.test('nobody waits where the operator says so', async t => {
+  const { answer } = await thiefAtAnns(t, { config: { signInWaitH: 0 } })
+  t.equal(answer.status, 200)
+})
+
+t.test('nobody waits without a device list, or after thirty days of silence', async t => {
+  const api = await open(t)
+  const seed = clientOf(await enterCode(api, MAIL))
+  await registerDevice(api, seed)
+  t.match(await enterCode(api, MAIL), { status: 200, body: { user: { userId: seed.userId } } })
+  const ann = await signUp(api, NUMBER)
+  await api.advance(30 * DAY_MS)
+  t.match(await enterCode(api, NUMBER), { status: 200, body: { user: { userId: ann.userId } } })
+})
+
+t.test('a reviewer with a fixed code does not wait', async t => {
+  const config = { testIdentifiers: new Map([[NUMBER, '424242']]) }
+  const api = await open(t, { config })
+  const enter = async () => {
+    const { body } = await api.send('POST /app/api/login', { body: { identifier: NUMBER } })
+    return api.send('POST /app/api/verify-login', { body: { challengeId: body.challengeId, otp: '424242' } })
+  }
+  await register(api, clientOf(await enter()), true)
+  t.match(await enter(), { status: 200 })
+})
+
+t.test('a number of an account that was silent for 180 days opens an account of its own', async t => {
+  const api = await open(t)
+  const ann = await signUp(api, NUMBER)
+  await api.advance(180 * DAY_MS)
+  api.told.length = 0
+  const next = await enterCode(api, NUMBER)
+  t.match(next, { status: 200, body: { isNewUser: true } })
+  t.not(next.body.user.userId, ann.userId)
+  t.match(
+    api.told.map(({ body }) => body.kind),
+    ['login_method_lost', 'profile_changed', 'session_revoked'],
+  )
+  const back = await enterCode(api, MAIL, proofOf(ann))
+  t.match(
+    back,
+    { status: 200, body: { user: { userId: ann.userId } } },
+    'its device takes it back within the grace',
+  )
+  await api.advance(8 * DAY_MS)
+  t.match(await api.send('POST /app/api/refresh-token', { body: { refreshToken: back.body.refreshToken } }), {
+    status: 200,
+  })
+})
+
+t.test('without its device, such an account is erased after the grace', async t => {
+  const api = await open(t)
+  const ann = await signUp(api, NUMBER)
+  await api.advance(180 * DAY_MS)
+  await enterCode(api, NUMBER)
+  await api.advance(7 * DAY_MS)
+  t.equal(
+    api.world.database.view(view => api.world.accounts.read(view, BigInt(ann.userId) as never)),
+    undefined,
+  )
+  t.match((await enterCode(api, MAIL, proofOf(ann))).body, { isNewUser: true })
+})
+
+t.test('a silent number whose account has another method waits, and then opens a fresh account', async t => {
+  const api = await open(t)
+  const ann = await signUp(api, NUMBER)
+  await addMail(api, ann)
+  await api.advance(180 * DAY_MS)
+  const { body } = await enterCode(api, NUMBER)
+  t.match(body, WAITING.body)
+  t.strictSame(await api.letters(), [`mail ${MAIL} sign-in-waiting`, `sms ${NUMBER} sign-in-waiting`])
+  await api.advance(72 * HOUR_MS)
+  const fresh = await fetchWaiting(api, body.waitingId)
+  t.match(fresh, { status: 200, body: { isNewUser: true } })
+  t.not(fresh.body.user.userId, ann.userId)
+  t.match(
+    await enterCode(api, MAIL),
+    { status: 200, body: { user: { userId: ann.userId } } },
+    'its owner is in by mail',
+  )
+})
+
+t.test('a mail address is not taken for another person’s, however long it was silent', async t => {
+  const api = await open(t)
+  const ann = await signUp(api, MAIL)
+  await api.advance(365 * DAY_MS)
+  t.match(await enterCode(api, MAIL), { status: 200, body: { user: { userId: ann.userId } } })
+})
+
+t.test('an account that is erased while a sign-in waits opens no more', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
+  await api.advance(7 * DAY_MS)
+  t.match(await fetchWaiting(api, waitingId), GONE)
+  t.match(await enterCode(api, NUMBER), { status: 200, body: { isNewUser: true } })
+})
+
+t.test('the wait and a refusal outlive a restart', async t => {
+  const folder = t.testdir()
+  const first = await thiefAtAnns(t, { folder })
+  const nowMs = first.api.world.nowMs()
+  await first.api.close()
+  const api = await open(t, { folder })
+  api.world.tick(nowMs - api.world.nowMs())
+  await refresh(api, first.ann)
+  t.match(await fetchWaiting(api, first.waitingId), WAITING)
+  t.match(await answerSignIn(api, first.ann, await idShown(api, first.ann), false), { status: 204 })
+  t.match(await enterCode(api, NUMBER), REFUSED)
+})
