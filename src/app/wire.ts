@@ -60,6 +60,12 @@ export interface AddLoginMethodRequest {
   readonly authorizationCode?: string
 }
 
+export interface AnswerWaitingSignInRequest {
+  readonly approve: boolean
+  /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device that answers, over `callsign sign-in answer v1`, a newline, the user id (8 octets), the id (16 octets), and 1 or 0. */
+  readonly signature: string
+}
+
 export interface Badge {
   readonly total: number
   readonly friendRequests: number
@@ -531,6 +537,11 @@ export interface ErrorEvent {
   readonly problem: Problem
 }
 
+export interface FetchWaitingLoginRequest {
+  /** From `SIGN_IN_WAITING`; whoever has it gets the session. */
+  readonly waitingId: string
+}
+
 export interface FriendRequest {
   readonly requestId: string
   readonly direction: 'incoming' | 'outgoing'
@@ -806,6 +817,21 @@ export interface ListShareTokensReply {
   readonly nextCursor?: string
 }
 
+export interface ListWaitingSignInsReply {
+  readonly items: readonly {
+    /** Names a sign-in that waits; 22 base64url characters. */
+    readonly id: string
+    /** Twenty digits, which the screen that waits shows, too. */
+    readonly signInCode: string
+    readonly method: 'email' | 'phone'
+    /** As the client that waits calls itself. */
+    readonly userAgent: string
+    readonly createdAt: string
+    /** Then it goes through without an answer. */
+    readonly until: string
+  }[]
+}
+
 export interface LoginChallenge {
   readonly verified: false
   /** 22 base64url characters, to be sent back with the code. */
@@ -839,6 +865,18 @@ export interface LoginMethod {
 }
 
 export type LoginMethodKind = 'email' | 'phone' | 'social'
+
+/** An address of this user opens another account now: show it. */
+export interface LoginMethodLostEvent {
+  readonly v: 1
+  readonly type: 'login_method_lost'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly method: 'email' | 'phone'
+  readonly value: string
+}
 
 export type LoginReply = LoginChallenge | SignedIn
 
@@ -1094,6 +1132,12 @@ export interface Problem {
   readonly retryIn?: number
   /** With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session` */
   readonly scope?: string
+  /** With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session. */
+  readonly waitingId?: string
+  /** With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too. */
+  readonly signInCode?: string
+  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. */
+  readonly until?: string
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
@@ -1139,7 +1183,7 @@ export interface ProfileChangedEvent {
   readonly phone?: string
   readonly emailVerified: boolean
   readonly phoneVerified: boolean
-  readonly primaryMethodId: string
+  readonly primaryMethodId?: string
   readonly loginMethods: readonly LoginMethod[]
   /** Of the session that asks; absent until it registers one. */
   readonly device?: {
@@ -1445,6 +1489,37 @@ export interface ShareToken {
   readonly last4: string
 }
 
+/** A sign-in waits no more: take it off the screen. */
+export interface SignInEndedEvent {
+  readonly v: 1
+  readonly type: 'sign_in_ended'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  /** Names a sign-in that waits; 22 base64url characters. */
+  readonly id: string
+  readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed'
+}
+
+/** Somebody entered a right code and waits: show it, with the code, and answer it once the user has compared both screens. */
+export interface SignInWaitingEvent {
+  readonly v: 1
+  readonly type: 'sign_in_waiting'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  /** Names a sign-in that waits; 22 base64url characters. */
+  readonly id: string
+  /** Twenty digits, which the screen that waits shows, too. */
+  readonly signInCode: string
+  readonly method: 'email' | 'phone'
+  readonly userAgent: string
+  /** Then it goes through without an answer. */
+  readonly until: string
+}
+
 export interface SignedIn {
   readonly verified: true
   /** Opaque, at most 512 characters; sent as `Authorization: Bearer` */
@@ -1487,7 +1562,7 @@ export interface User {
   readonly phone?: string
   readonly emailVerified: boolean
   readonly phoneVerified: boolean
-  readonly primaryMethodId: string
+  readonly primaryMethodId?: string
   readonly loginMethods: readonly LoginMethod[]
   /** Of the session that asks; absent until it registers one. */
   readonly device?: {
@@ -1519,6 +1594,17 @@ export interface VerifyLoginRequest {
   readonly identifier?: string
   /** ISO 3166 letters: what a phone number without calling code belongs to. */
   readonly country?: string
+  /** The last refresh token of a listed device of the account, whose session still lasts: the sign-in does not wait. It is not used up by this. */
+  readonly refreshToken?: string
+  /** A device on the device list of the account: the sign-in does not wait. */
+  readonly device?: {
+    readonly userId: string
+    readonly deviceId: string
+    /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId` */
+    readonly signature: string
+  }
+  /** Of this client, where its sign-in waits already: the time goes on. */
+  readonly waitingId?: string
 }
 
 export type VerifyReply = Verified | SignedIn
@@ -1538,6 +1624,17 @@ export interface VerifyRequest {
   readonly identifier?: string
   /** ISO 3166 letters: what a phone number without calling code belongs to. */
   readonly country?: string
+  /** The last refresh token of a listed device of the account, whose session still lasts: the sign-in does not wait. It is not used up by this. */
+  readonly refreshToken?: string
+  /** A device on the device list of the account: the sign-in does not wait. */
+  readonly device?: {
+    readonly userId: string
+    readonly deviceId: string
+    /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId` */
+    readonly signature: string
+  }
+  /** Of this client, where its sign-in waits already: the time goes on. */
+  readonly waitingId?: string
 }
 
 /** Messages of the queues of a device. */
@@ -1563,6 +1660,9 @@ export type QueueEvent =
   | DeviceListResetEvent
   | DevicePushLostEvent
   | SessionRevokedEvent
+  | SignInWaitingEvent
+  | SignInEndedEvent
+  | LoginMethodLostEvent
   | ProfileChangedEvent
   | BadgeEvent
 
@@ -1791,6 +1891,12 @@ export interface Operations {
   }
   /** Signs in or up: sends a code to an address, or takes the ID token of a provider. */
   'POST login': { readonly params: object; readonly body: LoginRequest; readonly reply: LoginReply }
+  /** What came of a sign-in that waits: tokens once it was approved, or the time is over. */
+  'POST login/waiting': {
+    readonly params: object
+    readonly body: FetchWaitingLoginRequest
+    readonly reply: SignedIn
+  }
   /** Ends the session; its device leaves the call it is in, and nothing is pushed to it any more. */
   'POST logout': {
     readonly params: object
@@ -1898,6 +2004,18 @@ export interface Operations {
     readonly params: { readonly userIds?: string }
     readonly body: undefined
     readonly reply: ReadPublicKeysReply
+  }
+  /** The sign-in that waits for an answer, if there is one. */
+  'GET user/waiting-sign-ins': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: ListWaitingSignInsReply
+  }
+  /** Approve a sign-in that waits, or refuse it, by a signature of this listed device. */
+  'POST user/waiting-sign-ins/{id}': {
+    readonly params: { readonly id: string }
+    readonly body: AnswerWaitingSignInRequest
+    readonly reply: undefined
   }
   /** Confirm a new address, or who one is; without a session, sign in. */
   'POST verify': { readonly params: object; readonly body: VerifyRequest; readonly reply: VerifyReply }
