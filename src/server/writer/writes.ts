@@ -194,7 +194,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
     options => [options.name, new IdentityProvider(options, serving)] as const,
   )
   const waitMs = config.signInWaitH * 3_600_000
-  const waitingSignIns = new WaitingSignIns({ ...base, letters, codeOf: signInCode, waitMs })
+  const waitingSignIns = new WaitingSignIns({ ...base, letters }, signInCode, waitMs)
   const erasers = [
     stores.devices,
     stores.deviceLists,
