@@ -54,7 +54,7 @@ export function effectOfCode(account: OpenedAccount, waitMs: number, nowMs: numb
 }
 
 /** Whether a refusal still counts, while its address may not sign in and then while it moves to a fresh account. */
-export function isRefusalKept(refusedAtMs: number, nowMs: number): boolean {
+function isRefusalKept(refusedAtMs: number, nowMs: number): boolean {
   return nowMs < refusedAtMs + REFUSAL_KEPT_MS
 }
 
