@@ -70,6 +70,9 @@ export type ApplicationErrorCode =
   | 'STEP_UP_REQUIRED'
   // Devices.
   | 'DEVICE_NOT_REGISTERED'
+  // The session may do little: its device is on no list, or it has none.
+  | 'DEVICE_NOT_LISTED'
+  | 'DEVICE_REQUIRED'
   | 'DEVICE_NOT_FOUND'
   | 'DEVICE_LIMIT'
   | 'DEVICE_LIST_CONFLICT'

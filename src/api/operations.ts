@@ -36,6 +36,7 @@ export type ReadDeps = Reading &
     | 'history'
     | 'idsAs'
     | 'publicUrl'
+    | 'restrictions'
     | 'shareTokens'
     | 'userViews'
   >

@@ -57,6 +57,8 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   LOGIN_METHOD_NOT_FOUND: { vi: 'Không có cách đăng nhập này', de: 'Kein solcher Anmeldeweg' },
   STEP_UP_REQUIRED: { vi: 'Trước hết hãy xác nhận danh tính', de: 'Erst die Identität bestätigen' },
   DEVICE_NOT_REGISTERED: { vi: 'Phiên không có thiết bị', de: 'Sitzung ohne Gerät' },
+  DEVICE_NOT_LISTED: { vi: 'Thiết bị chưa được chấp thuận', de: 'Gerät noch nicht bestätigt' },
+  DEVICE_REQUIRED: { vi: 'Hãy đăng ký thiết bị này trước', de: 'Erst dieses Gerät registrieren' },
   DEVICE_NOT_FOUND: { vi: 'Không có thiết bị này', de: 'Kein solches Gerät' },
   DEVICE_LIMIT: { vi: 'Quá nhiều thiết bị', de: 'Zu viele Geräte' },
   DEVICE_LIST_CONFLICT: {

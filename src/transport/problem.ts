@@ -114,6 +114,8 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   LOGIN_METHOD_NOT_FOUND: problem(404, 'No such login method'),
   STEP_UP_REQUIRED: problem(403, 'Confirm who you are first'),
   DEVICE_NOT_REGISTERED: problem(403, 'Session without a device'),
+  DEVICE_NOT_LISTED: problem(403, 'Device not approved yet'),
+  DEVICE_REQUIRED: problem(403, 'Register this device first'),
   DEVICE_NOT_FOUND: problem(404, 'No such device'),
   DEVICE_LIMIT: problem(409, 'Too many devices'),
   DEVICE_LIST_CONFLICT: problem(409, 'Another device list is the newest'),
