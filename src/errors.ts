@@ -74,7 +74,9 @@ export type ApplicationErrorCode =
   | 'SIGN_IN_NOT_FOUND'
   // Devices.
   | 'DEVICE_NOT_REGISTERED'
+  // The session may do little: its device is on no list, or it has none.
   | 'DEVICE_NOT_LISTED'
+  | 'DEVICE_REQUIRED'
   | 'DEVICE_NOT_FOUND'
   | 'DEVICE_LIMIT'
   | 'DEVICE_LIST_CONFLICT'

@@ -26,6 +26,7 @@ import type { ContactStore } from '../store/contacts/contact-store.ts'
 import type { ShareTokenStore } from '../store/contacts/share-token-store.ts'
 import type { DeviceListStore } from '../store/devices/device-list-store.ts'
 import type { DeviceStore } from '../store/devices/device-store.ts'
+import type { Restrictions } from '../store/devices/restrictions.ts'
 import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import type { WatchedCache } from '../store/engine/watched-cache.ts'
 import type { InboxStore } from '../store/messages/inbox-store.ts'
@@ -75,6 +76,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly erasure: AccountErasure
   readonly devices: DeviceStore
   readonly deviceLists: DeviceListStore
+  readonly restrictions: Restrictions
   readonly contacts: ContactStore
   readonly searches: AddressSearches
   readonly shareTokens: ShareTokenStore

@@ -37,6 +37,7 @@ export type ReadDeps = Reading &
     | 'history'
     | 'idsAs'
     | 'publicUrl'
+    | 'restrictions'
     | 'shareTokens'
     | 'userViews'
   >

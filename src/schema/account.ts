@@ -144,24 +144,35 @@ export const Settings = Type.Object({
   }),
 })
 
+/** A member that a restricted session is not told. */
+function kept<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional({ ...schema, description: 'Not told to a restricted session' })
+}
+
 export const UserView = Type.Object({
   userId: Uint64Text,
   displayName: Type.String(),
-  email: Type.Optional(Type.String()),
-  phone: Type.Optional(Type.String()),
-  emailVerified: Type.Boolean(),
-  phoneVerified: Type.Boolean(),
-  primaryMethodId: Type.Optional(Uint64Text),
-  loginMethods: Type.Array(LoginMethodView),
+  email: kept(Type.String()),
+  phone: kept(Type.String()),
+  emailVerified: kept(Type.Boolean()),
+  phoneVerified: kept(Type.Boolean()),
+  primaryMethodId: kept(Uint64Text),
+  loginMethods: kept(Type.Array(LoginMethodView)),
   device: Type.Optional(
     Type.Object(
       { deviceId: Uint64Text, publicKeyHash: Type.String() },
       { description: 'Of the session that asks; absent until it registers one' },
     ),
   ),
-  badge: Badge,
-  createdAt: Time,
-  settings: Settings,
+  badge: Type.Optional(Badge),
+  createdAt: kept(Time),
+  settings: Type.Optional(Settings),
+  restriction: Type.Optional({
+    ...oneOf(['DEVICE_NOT_LISTED', 'DEVICE_REQUIRED']),
+    description:
+      'Why the session may do little, and with which code the rest is refused: its device is not on the user’s device list, or ' +
+      'the user has a device and the session none',
+  }),
 })
 
 /** The reply to signing in, by any proof. */

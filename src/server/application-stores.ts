@@ -19,6 +19,7 @@ import { FriendRequestTable } from '../store/contacts/friend-request-table.ts'
 import { ShareTokenStore } from '../store/contacts/share-token-store.ts'
 import { DeviceListStore } from '../store/devices/device-list-store.ts'
 import { DeviceStore } from '../store/devices/device-store.ts'
+import { Restrictions } from '../store/devices/restrictions.ts'
 import { Expiries } from '../store/engine/expiries.ts'
 import { userInKey } from '../store/engine/keys.ts'
 import type { ReadStore, Store, View } from '../store/engine/store.ts'
@@ -67,6 +68,8 @@ export function openReadStores(
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
   const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
+  const devices = new DeviceStore(database)
+  const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
     database,
@@ -76,8 +79,9 @@ export function openReadStores(
     lists,
     userViews,
     accounts: new AccountStore(database),
-    devices: new DeviceStore(database),
-    deviceLists: new DeviceListStore(),
+    devices,
+    deviceLists,
+    restrictions: new Restrictions(database, devices, deviceLists),
     sessions: new SessionStore(base),
     inbox,
     inboxWrites: writes,

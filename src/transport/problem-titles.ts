@@ -63,8 +63,9 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   SIGN_IN_REFUSED: { vi: 'Chủ tài khoản đã từ chối đăng nhập', de: 'Die Anmeldung wurde abgelehnt' },
   SIGN_IN_GONE: { vi: 'Lần đăng nhập đã kết thúc', de: 'Anmeldung vorbei' },
   SIGN_IN_NOT_FOUND: { vi: 'Không có lần đăng nhập này', de: 'Keine solche Anmeldung' },
-  DEVICE_NOT_LISTED: { vi: 'Thiết bị không có trong danh sách', de: 'Gerät nicht auf der Geräteliste' },
   DEVICE_NOT_REGISTERED: { vi: 'Phiên không có thiết bị', de: 'Sitzung ohne Gerät' },
+  DEVICE_NOT_LISTED: { vi: 'Thiết bị chưa được chấp thuận', de: 'Gerät noch nicht bestätigt' },
+  DEVICE_REQUIRED: { vi: 'Hãy đăng ký thiết bị này trước', de: 'Erst dieses Gerät registrieren' },
   DEVICE_NOT_FOUND: { vi: 'Không có thiết bị này', de: 'Kein solches Gerät' },
   DEVICE_LIMIT: { vi: 'Quá nhiều thiết bị', de: 'Zu viele Geräte' },
   DEVICE_LIST_CONFLICT: {

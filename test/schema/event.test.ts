@@ -84,6 +84,7 @@ const PROFILE = {
   badge: BADGE,
   createdAt: AT,
   settings: DEFAULT_SETTINGS,
+  restriction: undefined,
 }
 
 const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {

@@ -143,7 +143,7 @@ export class Authentication {
 }
 
 /** In the change of a request that has waited: throws if its access token no longer holds. */
-export function assertLasts(session: Session | undefined): void {
+export function assertLasts(session: Session | undefined): asserts session is Session {
   if (!lasts(session)) throw refusal(session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED')
 }
 

@@ -6,6 +6,7 @@
 import type { Static } from 'typebox'
 import { decideRefresh, lasts, type RefreshDecision } from '../../domain/accounts/session.ts'
 import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/token.ts'
+import { restrictionError } from '../../domain/devices/restriction.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../../schema/account.ts'
@@ -31,6 +32,7 @@ type Deps = Pick<
   | 'notices'
   | 'onTokenReused'
   | 'requestRates'
+  | 'restrictions'
   | 'secrets'
   | 'sessions'
 >
@@ -62,7 +64,7 @@ export const SESSIONS: readonly Operation<Deps>[] = [
     access: 'ended',
     isBodyOptional: true,
     replies: { 204: null },
-    codes: [],
+    codes: ['DEVICE_NOT_LISTED', 'DEVICE_REQUIRED'],
     handle: (deps: Deps, request) => logout(deps, request),
   }),
 ]
@@ -147,12 +149,15 @@ function endEarlier(change: Change, { sessions }: Deps, { sessionId, userId, dev
   }
 }
 
-/** Their tokens hear why for a while; their devices are told, and then nothing more. */
-function endOthers(change: Change, { sessions, devices, notices }: Deps, own: OwnSession): void {
-  const { userId } = own
+/** Their tokens hear why for a while; their devices are told, and then nothing more. A restricted session ends no other. */
+function endOthers(change: Change, deps: Deps, own: OwnSession): void {
+  const { sessions, devices, notices, restrictions } = deps
+  const { userId, sessionId } = own
+  const restriction = restrictions.of(change, userId, sessions.read(change, sessionId)?.deviceId)
+  if (restriction !== undefined) throw restrictionError(restriction)
   const reason = 'logged_out_everywhere'
   for (const id of sessions.idsOf(change, userId)) {
-    if (Buffer.compare(id, own.sessionId) !== 0) sessions.revoke(change, id, reason)
+    if (Buffer.compare(id, sessionId) !== 0) sessions.revoke(change, id, reason)
   }
   notices.tell(change, userId, { kind: 'session_revoked', reason }, own.deviceId)
   for (const { deviceId } of devices.activeDevicesOf(change, userId))

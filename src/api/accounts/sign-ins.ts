@@ -23,6 +23,7 @@ type Deps = Pick<
   | 'knownSignIns'
   | 'lifetimes'
   | 'randomBytes'
+  | 'restrictions'
   | 'sessions'
 >
 
