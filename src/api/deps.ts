@@ -31,6 +31,7 @@ import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../store/tables/idempotency-store.ts'
 import type { RateStore } from '../store/tables/rate-store.ts'
+import type { Sealed } from '../store/tables/sealed.ts'
 import type { HttpRequest } from '../transport/route.ts'
 import type { AddressReader } from './accounts/addresses.ts'
 import type { Authentication, AuthenticationDeps, Requester } from './accounts/authentication.ts'
@@ -68,6 +69,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly loginMethods: LoginMethods
   readonly challenges: ChallengeStore
   readonly sessions: SessionStore
+  readonly sessionNetworks: Sealed
   readonly knownSignIns: KnownSignInStore
   readonly identityTokens: IdentityTokenStore
   readonly erasure: AccountErasure
@@ -80,7 +82,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly history: CallHistoryStore
   readonly callIndex: LiveCalls
   readonly inbox: InboxStore
-  readonly notices: Pick<Notices, 'tell'>
+  readonly notices: Pick<Notices, 'tell' | 'tellOnly'>
   readonly rates: RateStore
   readonly idempotency: IdempotencyStore
   /** Over `USER_VIEW_TABLES`. */

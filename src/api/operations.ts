@@ -10,6 +10,7 @@ import { SESSIONS } from './accounts/session.ts'
 import { SIGN_IN } from './accounts/sign-in.ts'
 import type { SignIns } from './accounts/sign-ins.ts'
 import { platformLogin, type SocialSignIn } from './accounts/social-sign-in.ts'
+import { listSessions, USER_SESSIONS } from './accounts/user-sessions.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
 import { CALL_HISTORY, listCallHistory } from './calls/call-history.ts'
@@ -35,7 +36,10 @@ export type ReadDeps = Reading &
     | 'devices'
     | 'history'
     | 'idsAs'
+    | 'lifetimes'
     | 'publicUrl'
+    | 'sessionNetworks'
+    | 'sessions'
     | 'shareTokens'
     | 'userViews'
   >
@@ -52,6 +56,7 @@ export interface WriteDeps extends ApiDeps {
 export const READS: readonly Read<ReadDeps>[] = [
   getUser,
   listLoginMethods,
+  listSessions,
   listDevices,
   listShareTokens,
   drawShareToken,
@@ -73,6 +78,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   verifyChallenge,
   putUser,
   ...LOGIN_METHODS,
+  ...USER_SESSIONS,
   deleteUser,
   ...DEVICES,
   ...SHARE_TOKENS,

@@ -4,7 +4,12 @@
  */
 
 import type { Static } from 'typebox'
-import { decideRefresh, lasts, type RefreshDecision } from '../../domain/accounts/session.ts'
+import {
+  decideRefresh,
+  lasts,
+  type RefreshDecision,
+  type RevocationReason,
+} from '../../domain/accounts/session.ts'
 import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
@@ -117,27 +122,38 @@ async function logout(deps: Deps, request: CheckedLogout): Promise<Reply> {
   const { sessionName, userId, deviceId } = request.requester
   const own = { sessionId: sessionIdOf(sessionName), userId, deviceId }
   return request.commit(change => {
-    if (request.body.allDevices === true) endOthers(change, deps, own)
-    else endEarlier(change, deps, own)
-    deps.sessions.remove(change, own.sessionId)
-    // One who has signed in on it again since goes on being rung.
-    signOut(change, deps, userId, deviceId)
+    if (request.body.allDevices === true) endOthers(change, deps, own, 'logged_out_everywhere')
+    endOwn(change, deps, own)
     return { status: 204 }
   })
 }
 
-/** The session that logs out. */
+/** The session that asks. */
 interface OwnSession {
   readonly sessionId: Uint8Array
   readonly userId: UserId
   readonly deviceId: DeviceId | undefined
 }
 
+type EndingDeps = Pick<ApiDeps, 'devices' | 'notices' | 'sessions'>
+
+/** The session logs out. */
+export function endOwn(change: Change, deps: EndingDeps, own: OwnSession): void {
+  endEarlier(change, deps, own)
+  deps.sessions.remove(change, own.sessionId)
+  // One who has signed in on it again since goes on being rung.
+  signOut(change, deps, own.userId, own.deviceId)
+}
+
 /**
  * Ends sessions that the device had before this one. They are of an app that lost its tokens, as one
  * that was installed anew, and nobody else would end them.
  */
-function endEarlier(change: Change, { sessions }: Deps, { sessionId, userId, deviceId }: OwnSession): void {
+function endEarlier(
+  change: Change,
+  { sessions }: EndingDeps,
+  { sessionId, userId, deviceId }: OwnSession,
+): void {
   const own = sessions.read(change, sessionId)
   if (deviceId === undefined || !lasts(own)) return
   for (const id of sessions.idsOf(change, userId)) {
@@ -147,16 +163,21 @@ function endEarlier(change: Change, { sessions }: Deps, { sessionId, userId, dev
   }
 }
 
-/** Their tokens hear why for a while; their devices are told, and then nothing more. */
-function endOthers(change: Change, { sessions, devices, notices }: Deps, own: OwnSession): void {
+/** Ends the user's other sessions. Their tokens hear why for a while; their devices are told, and then nothing more. */
+export function endOthers(
+  change: Change,
+  { sessions, devices, notices }: EndingDeps,
+  own: OwnSession,
+  reason: RevocationReason,
+): void {
   const { userId } = own
-  const reason = 'logged_out_everywhere'
   for (const id of sessions.idsOf(change, userId)) {
     if (Buffer.compare(id, own.sessionId) !== 0) sessions.revoke(change, id, reason)
   }
   notices.tell(change, userId, { kind: 'session_revoked', reason }, own.deviceId)
-  for (const { deviceId } of devices.activeDevicesOf(change, userId))
-    devices.forgetPush(change, userId, deviceId)
+  for (const { deviceId } of devices.activeDevicesOf(change, userId)) {
+    if (deviceId !== own.deviceId) devices.forgetPush(change, userId, deviceId)
+  }
 }
 
 function refusal(code: ErrorCode): SignalError {

@@ -6,8 +6,10 @@
 import { DEFAULT_SETTINGS, type LoginMethod } from '../../domain/accounts/account.ts'
 import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
 import type { Session } from '../../domain/accounts/session.ts'
+import { networkPrefix } from '../../domain/accounts/sign-in-place.ts'
 import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
+import { SESSION_ID_BYTES } from '../../store/accounts/session-store.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { OperationRequest } from '../table/operation.ts'
@@ -23,6 +25,7 @@ type Deps = Pick<
   | 'knownSignIns'
   | 'lifetimes'
   | 'randomBytes'
+  | 'sessionNetworks'
   | 'sessions'
 >
 
@@ -76,8 +79,10 @@ export class SignIns {
     { userId, isNewUser, proof }: ProvenUser,
     { network, nowMs, userAgent }: SignInRequest,
   ): object {
-    const { sessions, knownSignIns, authentication, erasure, lifetimes, randomBytes } = this.#deps
+    const { sessions, sessionNetworks, knownSignIns, authentication, erasure } = this.#deps
+    const { lifetimes, randomBytes } = this.#deps
     erasure.restore(change, userId)
+    const prefix = networkPrefix(network)
     const sessionId = randomBytes(SESSION_ID_BYTES)
     const session: Session = {
       userId,
@@ -90,6 +95,7 @@ export class SignIns {
       endsAtMs: nowMs + lifetimes.sessionS * 1000,
       methods: [proof],
       userAgent,
+      ...(prefix && { network: sessionNetworks.seal(Buffer.from(prefix)) }),
     }
     sessions.create(change, sessionId, session)
     knownSignIns.note(change, userId, network, sessionId)
@@ -97,5 +103,3 @@ export class SignIns {
     return { verified: true, ...tokens, isNewUser, user: userView(change, this.#deps, userId, undefined) }
   }
 }
-
-const SESSION_ID_BYTES = 16

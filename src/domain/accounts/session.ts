@@ -25,6 +25,8 @@ export interface Session {
   /** How the user proved it: `otp`, `social`, `apple` (RFC 8176 calls it amr). */
   readonly methods: readonly string[]
   readonly userAgent: string
+  /** Sealed: the prefix of the network that it was opened from, where that is known. */
+  readonly network?: Uint8Array
   /** Why the session was ended from elsewhere; the row is then kept so that its tokens hear of it. */
   readonly revokedBecause?: RevocationReason
 }
@@ -35,6 +37,7 @@ export type RevocationReason =
   | 'logged_out_everywhere'
   | 'account_deleted'
   | 'replaced'
+  | 'ended_by_user'
 
 export interface TokenLifetimes {
   /** An access token's lifetime, seconds. */

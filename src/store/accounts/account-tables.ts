@@ -124,13 +124,14 @@ const SESSION = object({
   endsAtMs: count,
   methods: listOf(text),
   userAgent: text,
+  network: optional(sealed),
   deviceId: optional(id<DeviceId>()),
   revokedBecause: optional(typed<RevocationReason>(text)),
 })
 
 export const SESSIONS = rowTable('sessions', { session: opaque(16) }, SESSION, {
   holds: 'user, device, generation of tokens, times',
-  shapes: [SESSION.shape(), SESSION.shape('deviceId')],
+  shapes: [SESSION.shape('network'), SESSION.shape('network', 'deviceId')],
   ending: { kind: EXPIRY.session },
   relations: [
     { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },

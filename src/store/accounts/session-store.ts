@@ -128,4 +128,16 @@ export function sessionIdOf(name: string): Uint8Array {
   return Buffer.from(name, 'latin1')
 }
 
+/** A session's id as clients have it. */
+export function sessionIdText(sessionId: Uint8Array): string {
+  return Buffer.from(sessionId).toString('base64url')
+}
+
+/** The id of such a text; undefined for any other. */
+export function parseSessionId(text: string): Uint8Array | undefined {
+  const sessionId = Buffer.from(text, 'base64url')
+  return sessionId.length === SESSION_ID_BYTES && sessionIdText(sessionId) === text ? sessionId : undefined
+}
+
+export const SESSION_ID_BYTES = 16
 const USER_BYTES = 8
