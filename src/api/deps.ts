@@ -16,6 +16,7 @@ import type { ChallengeStore } from '../store/accounts/challenge-store.ts'
 import type { IdentityTokenStore } from '../store/accounts/identity-token-store.ts'
 import type { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
 import type { LoginMethods } from '../store/accounts/login-methods.ts'
+import type { SessionNotices } from '../store/accounts/session-notices.ts'
 import type { SessionStore } from '../store/accounts/session-store.ts'
 import type { CallHistoryStore } from '../store/calls/call-history-store.ts'
 import type { CallReader, CallStore } from '../store/calls/call-store.ts'
@@ -70,6 +71,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly challenges: ChallengeStore
   readonly sessions: SessionStore
   readonly sessionNetworks: Sealed
+  readonly sessionNotices: SessionNotices
   readonly knownSignIns: KnownSignInStore
   readonly identityTokens: IdentityTokenStore
   readonly erasure: AccountErasure

@@ -15,6 +15,8 @@ import {
   otpMail,
   otpSms,
   primaryChangedNotice,
+  sessionEndingNotice,
+  sessionStartedNotice,
 } from './texts.ts'
 
 export interface LetterSettings {
@@ -42,6 +44,10 @@ export function mailTextOf(letter: Letter, language: Language, { appName }: Lett
       return methodRemovedNotice(language, { appName, kind: letter.method })
     case 'primary-method-changed':
       return primaryChangedNotice(language, { appName })
+    case 'session-started':
+      return sessionStartedNotice(language, { ...letter, appName })
+    case 'session-ending':
+      return sessionEndingNotice(language, { ...letter, appName })
     case 'codes-stopped':
       return codesStoppedNotice(language, { appName })
     case 'erasure-planned':

@@ -73,8 +73,11 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
     case 'device_added':
     case 'device_list_reset':
     case 'device_push_lost':
+      return deviceAlertOf(notice)
+    case 'session_started':
+    case 'session_ending':
     case 'session_revoked':
-      return accountAlertOf(notice)
+      return sessionAlertOf(notice)
     default:
       return undefined
   }
@@ -179,15 +182,33 @@ function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>, { 
   }
 }
 
-type AccountAlertKind = 'device_added' | 'device_list_reset' | 'device_push_lost' | 'session_revoked'
-
-function accountAlertOf(notice: NoticeOf<AccountAlertKind>): Alert {
-  const { kind: type } = notice
-  if (type === 'session_revoked') {
-    const members = { type, reason: notice.reason, ...eventOf(notice) }
-    return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
+function sessionAlertOf(notice: NoticeOf<'session_started' | 'session_ending' | 'session_revoked'>): Alert {
+  const alert = { kind: 'alert', locKey: notice.kind, locArgs: [], thread: 'account' } as const
+  const event = eventOf(notice)
+  switch (notice.kind) {
+    case 'session_started': {
+      const { kind: type, sessionId, userAgent, network, proof } = notice
+      const members = {
+        type,
+        sessionId,
+        userAgent,
+        ...(network === undefined ? {} : { network }),
+        proof,
+        ...event,
+      }
+      return { ...alert, locArgs: [userAgent || (network ?? '')], members }
+    }
+    case 'session_ending': {
+      const { kind: type, sessionId, endsAtMs } = notice
+      return { ...alert, members: { type, sessionId, endsAt: timeText(endsAtMs), ...event } }
+    }
+    case 'session_revoked':
+      return { ...alert, members: { type: notice.kind, reason: notice.reason, ...event } }
   }
-  const { deviceId, name, platform } = notice
+}
+
+function deviceAlertOf(notice: NoticeOf<'device_added' | 'device_list_reset' | 'device_push_lost'>): Alert {
+  const { kind: type, deviceId, name, platform } = notice
   const key = type === 'device_push_lost' ? {} : { publicKeyHash: notice.publicKeyHash }
   const members = { type, deviceId: `${deviceId}`, name, platform, ...key, ...eventOf(notice) }
   return { kind: 'alert', locKey: type, locArgs: [name], thread: 'account', members }

@@ -217,6 +217,70 @@ export function primaryChangedNotice(language: Language, { appName }: Notice): M
   return texts[language]
 }
 
+export interface SessionStartedNotice extends Notice {
+  /** As `shownAgent` has it. */
+  readonly userAgent: string
+  readonly network?: string
+}
+
+/** To every address but the one that signed in. */
+export function sessionStartedNotice(language: Language, notice: SessionStartedNotice): MailText {
+  const { appName } = notice
+  const place = signInPlace(language, notice)
+  const texts: Record<Language, MailText> = {
+    en: {
+      subject: `New sign-in to your ${appName} account`,
+      text: `Someone has just signed in to your ${appName} account${place}. If it was not you, open the app, end that session and look at your login methods.\n`,
+    },
+    vi: {
+      subject: `Đăng nhập mới vào tài khoản ${appName} của bạn`,
+      text: `Vừa có người đăng nhập vào tài khoản ${appName} của bạn${place}. Nếu không phải bạn, hãy mở ứng dụng, kết thúc phiên đăng nhập đó và xem lại các cách đăng nhập.\n`,
+    },
+    de: {
+      subject: `Neue Anmeldung bei deinem ${appName}-Konto`,
+      text: `Gerade hat sich jemand bei deinem ${appName}-Konto angemeldet${place}. Wenn du das nicht warst, öffne die App, beende diese Sitzung und sieh deine Anmeldungen durch.\n`,
+    },
+  }
+  return texts[language]
+}
+
+export interface SessionEndingNotice extends Notice {
+  /** As `shownAgent` has it. */
+  readonly userAgent: string
+  readonly endsAtMs: number
+}
+
+/** To the owner of a session without a device, two weeks before it ends. */
+export function sessionEndingNotice(language: Language, notice: SessionEndingNotice): MailText {
+  const { appName, endsAtMs } = notice
+  const place = signInPlace(language, notice)
+  const date = DATES[language].format(endsAtMs)
+  const texts: Record<Language, MailText> = {
+    en: {
+      subject: `You will be signed out of ${appName} soon`,
+      text: `A session of your ${appName} account${place} ends on ${date}. To stay signed in there, sign in again before then.\n`,
+    },
+    vi: {
+      subject: `Bạn sắp bị đăng xuất khỏi ${appName}`,
+      text: `Một phiên đăng nhập vào tài khoản ${appName} của bạn${place} sẽ kết thúc vào ngày ${date}. Để tiếp tục sử dụng ở đó, hãy đăng nhập lại trước ngày này.\n`,
+    },
+    de: {
+      subject: `Du wirst bald von ${appName} abgemeldet`,
+      text: `Eine Sitzung deines ${appName}-Kontos${place} endet am ${date}. Um dort angemeldet zu bleiben, melde dich vorher neu an.\n`,
+    },
+  }
+  return texts[language]
+}
+
+/** Behind a verb or noun, with a space before it; empty where nothing is known. */
+function signInPlace(
+  language: Language,
+  { userAgent, network }: Omit<SessionStartedNotice, 'appName'>,
+): string {
+  const [by, from] = PLACES[language]
+  return `${userAgent && ` ${by} "${userAgent}"`}${network === undefined ? '' : ` ${from} ${network}`}`
+}
+
 /** After too many wrong codes in a row (contract 2.2). */
 export function codesStoppedNotice(language: Language, { appName }: Notice): MailText {
   const texts: Record<Language, MailText> = {
@@ -273,4 +337,14 @@ const METHODS: Record<Language, Record<LoginMethodNotice['kind'], string>> = {
   de: { email: 'Eine E-Mail-Adresse', phone: 'Eine Telefonnummer', social: 'Eine fremde Anbieterkennung' },
 }
 
+const PLACES: Record<Language, readonly [by: string, from: string]> = {
+  en: ['with', 'from the network'],
+  vi: ['bằng', 'từ mạng'],
+  de: ['mit', 'aus dem Netz'],
+}
+const DATES: Record<Language, Intl.DateTimeFormat> = {
+  en: new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' }),
+  vi: new Intl.DateTimeFormat('vi', { day: 'numeric', month: 'numeric', year: 'numeric', timeZone: 'UTC' }),
+  de: new Intl.DateTimeFormat('de', { dateStyle: 'long', timeZone: 'UTC' }),
+}
 const ACCEPT_LENGTH_MAX = 256

@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import type { BadgeState, PersonalNoticeBody } from '../domain/messages/notice.ts'
 import { assert } from '../errors.ts'
-import { Badge, UserView } from './account.ts'
+import { Badge, Proof, SessionId, UserView } from './account.ts'
 import { type EventForm, type EventReader, eventForm, VERSION as v } from './event-form.ts'
 import { oneOf } from './one-of.ts'
 import { Time, timeText } from './time.ts'
@@ -117,6 +117,43 @@ export const PERSONAL_EVENTS = {
       name,
       platform,
       tokens,
+    }),
+  ),
+  session_started: eventForm(
+    'session_started',
+    'The user, or an intruder, signed in to this account: show it, with the way to end that session',
+    {
+      sessionId: SessionId,
+      userAgent: Type.String({
+        description: 'What signed in, in its own words, cut and without odd characters',
+      }),
+      network: Type.Optional(
+        Type.String({ description: 'The prefix of its network, such as `203.0.113.0/24`' }),
+      ),
+      proof: Proof,
+    },
+    ({ kind: type, eventId, sentAtMs: sentAt, sessionId, userAgent, network, proof }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      sessionId,
+      userAgent,
+      network,
+      proof,
+    }),
+  ),
+  session_ending: eventForm(
+    'session_ending',
+    'The session of this device ends then: ask the user to sign in again before',
+    { sessionId: SessionId, endsAt: Time },
+    ({ kind: type, eventId, sentAtMs: sentAt, sessionId, endsAtMs }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      sessionId,
+      endsAt: timeText(endsAtMs),
     }),
   ),
   session_revoked: eventForm(

@@ -320,6 +320,20 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
     { deviceId: '34', name: 'a phone', platform: 'ios', tokens: ['apnsToken', 'apnsVoipToken'] },
   ],
+  session_started: [
+    {
+      kind: 'session_started',
+      sessionId: 'A'.repeat(22),
+      userAgent: 'curl',
+      network: '203.0.113.0/24',
+      proof: 'otp',
+    },
+    { sessionId: 'A'.repeat(22), userAgent: 'curl', network: '203.0.113.0/24', proof: 'otp' },
+  ],
+  session_ending: [
+    { kind: 'session_ending', sessionId: 'A'.repeat(22), endsAtMs: AT_MS },
+    { sessionId: 'A'.repeat(22), endsAt: AT },
+  ],
   session_revoked: [{ kind: 'session_revoked', reason: 'logout' }, { reason: 'logout' }],
   profile_changed: [
     { kind: 'profile_changed' },

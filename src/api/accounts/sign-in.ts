@@ -194,8 +194,12 @@ function signIn(
         userAgent,
         nowMs,
       })
-    : noteSignIn(change, accounts, owner, acceptLanguage)
-  return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser, proof: 'otp' }, request) }
+    : noteUse(change, accounts, owner)
+  const proven = { userId, isNewUser, proof: 'otp', methodId: owner?.methodId } as const
+  const reply = signIns.open(change, proven, request)
+  // After the owner's letters: the language of an intruder is not theirs.
+  if (!isNewUser) noteLanguage(change, accounts, userId, acceptLanguage)
+  return { kind: 'signed-in', reply }
 }
 
 function nameOf(purpose: ChallengePurpose, { key }: Address): string {
@@ -203,18 +207,16 @@ function nameOf(purpose: ChallengePurpose, { key }: Address): string {
   return asked ?? displayNameFromEmail(key)
 }
 
-/** Notes the use of the method, and the language for texts to the user. */
-function noteSignIn(
-  change: Change,
-  accounts: AccountStore,
-  owner: MethodOwner,
-  acceptLanguage: string,
-): UserId {
+/** Notes the use of the method; returns its user. */
+function noteUse(change: Change, accounts: AccountStore, owner: MethodOwner): UserId {
   const method = accounts.method(change, owner)
-  const user = accounts.read(change, owner.userId)
   if (method !== undefined)
     accounts.putMethod(change, owner.userId, { ...method, lastUsedAtMs: change.nowMs })
-  if (user !== undefined && acceptLanguage !== '')
-    accounts.put(change, owner.userId, { ...user, acceptLanguage })
   return owner.userId
+}
+
+/** Notes the language for texts to the user. */
+function noteLanguage(change: Change, accounts: AccountStore, userId: UserId, acceptLanguage: string): void {
+  const user = accounts.read(change, userId)
+  if (user !== undefined && acceptLanguage !== '') accounts.put(change, userId, { ...user, acceptLanguage })
 }

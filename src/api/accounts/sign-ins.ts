@@ -5,7 +5,7 @@
 
 import { DEFAULT_SETTINGS, type LoginMethod } from '../../domain/accounts/account.ts'
 import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
-import type { Session } from '../../domain/accounts/session.ts'
+import type { Proof, Session } from '../../domain/accounts/session.ts'
 import { networkPrefix } from '../../domain/accounts/sign-in-place.ts'
 import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
@@ -26,6 +26,7 @@ type Deps = Pick<
   | 'lifetimes'
   | 'randomBytes'
   | 'sessionNetworks'
+  | 'sessionNotices'
   | 'sessions'
 >
 
@@ -38,8 +39,9 @@ export type SignInRequest = Pick<
 export interface ProvenUser {
   readonly userId: UserId
   readonly isNewUser: boolean
-  /** The kind of proof, for the session: `otp`, `social`, `apple`. */
-  readonly proof: string
+  readonly proof: Proof
+  /** The method that proved it, which needs no letter; absent for a new user. */
+  readonly methodId?: MethodId | undefined
 }
 
 export class SignIns {
@@ -73,14 +75,17 @@ export class SignIns {
     return userId
   }
 
-  /** A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure. */
+  /**
+   * A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure, and
+   * the user's devices and other addresses hear of it.
+   */
   open(
     change: Change,
-    { userId, isNewUser, proof }: ProvenUser,
+    { userId, isNewUser, proof, methodId }: ProvenUser,
     { network, nowMs, userAgent }: SignInRequest,
   ): object {
-    const { sessions, sessionNetworks, knownSignIns, authentication, erasure } = this.#deps
-    const { lifetimes, randomBytes } = this.#deps
+    const { sessions, sessionNetworks, sessionNotices, knownSignIns } = this.#deps
+    const { authentication, erasure, lifetimes, randomBytes } = this.#deps
     erasure.restore(change, userId)
     const prefix = networkPrefix(network)
     const sessionId = randomBytes(SESSION_ID_BYTES)
@@ -99,6 +104,7 @@ export class SignIns {
     }
     sessions.create(change, sessionId, session)
     knownSignIns.note(change, userId, network, sessionId)
+    sessionNotices.onOpened(change, { sessionId, session, isNewUser, network: prefix, methodId })
     const tokens = authentication.tokensOf(sessionId, session)
     return { verified: true, ...tokens, isNewUser, user: userView(change, this.#deps, userId, undefined) }
   }

@@ -22,14 +22,17 @@ export interface Session {
   readonly lastUsedAtMs: number
   /** The session ends then, however often it is refreshed. */
   readonly endsAtMs: number
-  /** How the user proved it: `otp`, `social`, `apple` (RFC 8176 calls it amr). */
-  readonly methods: readonly string[]
+  /** How the user proved it (RFC 8176 calls it amr). */
+  readonly methods: readonly Proof[]
   readonly userAgent: string
   /** Sealed: the prefix of the network that it was opened from, where that is known. */
   readonly network?: Uint8Array
   /** Why the session was ended from elsewhere; the row is then kept so that its tokens hear of it. */
   readonly revokedBecause?: RevocationReason
 }
+
+/** A one-time code, an identity provider, or Apple. */
+export type Proof = 'otp' | 'social' | 'apple'
 
 export type RevocationReason =
   | 'refresh_token_reused'
@@ -112,5 +115,12 @@ export function expiryOf(session: Session, { refreshS }: TokenLifetimes): number
   return Math.min(session.endsAtMs, session.lastUsedAtMs + refreshS * 1000)
 }
 
+/** When the user hears of the coming end of a session, milliseconds since 1970. */
+export function endingToldAtMs({ endsAtMs }: Session): number {
+  return endsAtMs - ENDING_TOLD_MS
+}
+
+/** 14 days. */
+const ENDING_TOLD_MS = 14 * 86_400_000
 /** Within it a token of the previous pair is taken for a retry, even when the new pair is in use. */
 const REUSE_INTERVAL_MS = 30_000

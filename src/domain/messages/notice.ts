@@ -3,6 +3,7 @@
  * socket and push, so that a device shows it once.
  */
 
+import type { Proof } from '../accounts/session.ts'
 import type { CallNoticeBody } from '../calls/call-notice.ts'
 import type { PushTokenName } from '../devices/device.ts'
 import type { DeviceId, RequestId, UserId } from '../ids.ts'
@@ -53,6 +54,16 @@ export type PersonalNoticeBody =
       readonly tokens: readonly PushTokenName[]
       readonly isPushed: boolean
     }
+  | {
+      /** A sign-in to an account that was there before. */
+      readonly kind: 'session_started'
+      /** 22 base64url characters. */
+      readonly sessionId: string
+      readonly userAgent: string
+      readonly network?: string
+      readonly proof: Proof
+    }
+  | { readonly kind: 'session_ending'; readonly sessionId: string; readonly endsAtMs: number }
   | { readonly kind: 'session_revoked'; readonly reason: string }
   /** The profile or the login methods are not what they were; a device reads them anew. */
   | { readonly kind: 'profile_changed' }
@@ -83,6 +94,8 @@ export function isPushed(notice: NoticeBody): boolean {
     case 'friend_request':
     case 'device_added':
     case 'device_list_reset':
+    case 'session_started':
+    case 'session_ending':
     case 'session_revoked':
       return true
     case 'contact_added':

@@ -20,6 +20,9 @@ export type Letter =
   | { readonly kind: 'login-method-added'; readonly method: 'email' | 'phone' | 'social' }
   | { readonly kind: 'login-method-removed'; readonly method: 'email' | 'phone' | 'social' }
   | { readonly kind: 'primary-method-changed' }
+  | { readonly kind: 'session-started'; readonly userAgent: string; readonly network?: string }
+  /** To the owner of a session without a device, which nothing could be pushed to. */
+  | { readonly kind: 'session-ending'; readonly userAgent: string; readonly endsAtMs: number }
   /** Codes for this address are stopped for a day: too many wrong ones were tried. */
   | { readonly kind: 'codes-stopped' }
   | { readonly kind: 'erasure-planned'; readonly graceDays: number }

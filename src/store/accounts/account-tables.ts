@@ -122,7 +122,7 @@ const SESSION = object({
   authenticatedAtMs: count,
   lastUsedAtMs: count,
   endsAtMs: count,
-  methods: listOf(text),
+  methods: listOf(oneOf('otp', 'social', 'apple')),
   userAgent: text,
   network: optional(sealed),
   deviceId: optional(id<DeviceId>()),

@@ -99,6 +99,7 @@ export const EXPIRY = {
   smsTally: 14,
   knownSignIn: 15,
   codeTries: 16,
+  sessionEnding: 17,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

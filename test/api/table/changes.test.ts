@@ -543,6 +543,12 @@ t.test('endings', async () => {
     world.tick(days * 86_400_000)
     await endAll()
   }
+  let { refreshToken } = await signIn('hal@example.org')
+  for (let refreshes = 0; refreshes < 8; refreshes++) {
+    world.tick(45 * 86_400_000)
+    await endAll()
+    refreshToken = (await ask('refreshToken', { body: { refreshToken } })).refreshToken
+  }
 })
 
 t.test('a log with witnesses, and one that changes its key', async () => {

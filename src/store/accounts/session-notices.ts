@@ -1,0 +1,128 @@
+/**
+ * Tells the owner of an account of its sessions: of each that begins, on every device and at every address but the one
+ * that signed in, and of each that is about to end. A code that was stolen then opens nothing unseen.
+ */
+
+import { endingToldAtMs, lasts, type Session } from '../../domain/accounts/session.ts'
+import { shownAgent } from '../../domain/accounts/sign-in-place.ts'
+import type { MethodId, UserId } from '../../domain/ids.ts'
+import type { Letter } from '../../domain/messages/outbox-message.ts'
+import type { BucketRate } from '../../domain/token-bucket.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import type { Change } from '../engine/store.ts'
+import type { Notices } from '../messages/notices.ts'
+import type { RateStore } from '../tables/rate-store.ts'
+import type { AccountLetters } from './account-letters.ts'
+import { type SessionStore, sessionIdText } from './session-store.ts'
+
+/** A session that has just begun. */
+export interface OpenedSession {
+  readonly sessionId: Uint8Array
+  readonly session: Session
+  readonly isNewUser: boolean
+  /** The prefix of the network, where that is known. */
+  readonly network: string | undefined
+  /** The method that signed in. */
+  readonly methodId: MethodId | undefined
+}
+
+export class SessionNotices {
+  readonly #expiries: Expiries
+  readonly #rates: RateStore
+  readonly #sessions: Pick<SessionStore, 'read'>
+  readonly #notices: Notices
+  readonly #letters: AccountLetters
+
+  constructor({ expiries, rates, sessions }: SessionStores, notices: Notices, letters: AccountLetters) {
+    this.#expiries = expiries
+    this.#rates = rates
+    this.#sessions = sessions
+    this.#notices = notices
+    this.#letters = letters
+    expiries.define(EXPIRY.sessionEnding, (change, sessionId) => this.#onEnding(change, sessionId))
+  }
+
+  /** Tells of the session, unless its account began with it, and will tell of its end. */
+  onOpened(change: Change, opened: OpenedSession): void {
+    const { sessionId, session, isNewUser } = opened
+    const toldAtMs = endingToldAtMs(session)
+    // The end of a shorter session is no surprise.
+    if (toldAtMs > change.nowMs) this.#expiries.add(change, EXPIRY.sessionEnding, toldAtMs, sessionId)
+    if (!isNewUser && this.#take(change, session.userId, STARTS)) this.#tellOfStart(change, opened)
+  }
+
+  #tellOfStart(change: Change, { sessionId, session, network, methodId }: OpenedSession): void {
+    const { userId, userAgent, methods } = session
+    const place = { userAgent: shownAgent(userAgent), ...(network === undefined ? {} : { network }) }
+    const proof = methods[0] ?? 'otp'
+    const notice = { sessionId: sessionIdText(sessionId), ...place, proof }
+    this.#notices.tell(change, userId, { kind: 'session_started', ...notice })
+    const letter = { kind: 'session-started', ...place } as const
+    this.#write(change, userId, 'email', letter, methodId)
+    this.#write(change, userId, 'phone', letter, methodId)
+  }
+
+  /** Looks again at the session's end, which is later by then where the session goes on. */
+  #onEnding(change: Change, sessionId: Uint8Array): number | undefined {
+    const session = this.#sessions.read(change, sessionId)
+    if (!lasts(session) || change.nowMs >= session.endsAtMs) return undefined
+    const toldAtMs = endingToldAtMs(session)
+    if (change.nowMs < toldAtMs) return toldAtMs
+    this.#tellOfEnding(change, sessionId, session)
+    return session.endsAtMs
+  }
+
+  #tellOfEnding(change: Change, sessionId: Uint8Array, session: Session): void {
+    const { userId, deviceId, endsAtMs } = session
+    if (deviceId === undefined) {
+      const userAgent = shownAgent(session.userAgent)
+      this.#write(change, userId, 'email', { kind: 'session-ending', userAgent, endsAtMs })
+      return
+    }
+    const notice = { kind: 'session_ending', sessionId: sessionIdText(sessionId), endsAtMs } as const
+    this.#notices.tellOnly(change, userId, notice, deviceId)
+  }
+
+  /** To all addresses of a kind but one. */
+  #write(
+    change: Change,
+    userId: UserId,
+    kind: 'email' | 'phone',
+    letter: Letter,
+    exceptMethodId?: MethodId,
+  ): void {
+    const addresses = this.#letters.addressesOf(change, userId)
+    const to = addresses.filter(each => each.kind === kind && each.id !== exceptMethodId)
+    if (to.length === 0 || (kind === 'phone' && !this.#take(change, userId, STARTS_BY_SMS))) return
+    for (const address of to) this.#letters.tell(change, userId, address, letter)
+  }
+
+  /** False where the day's are used up. */
+  #take(change: Change, userId: UserId, { name, rate }: DailyBound): boolean {
+    const counted = `${name} ${userId}`
+    if (this.#rates.longestWait(change, counted, [rate], change.nowMs).missingMs > 0) return false
+    this.#rates.take(change, counted, [rate])
+    return true
+  }
+}
+
+interface SessionStores {
+  readonly expiries: Expiries
+  readonly rates: RateStore
+  readonly sessions: Pick<SessionStore, 'read'>
+}
+
+interface DailyBound {
+  /** Stores keep it. */
+  readonly name: string
+  readonly rate: BucketRate
+}
+
+const DAY_MS = 86_400_000
+/**
+ * More than codes allow. Else the holder of an account at an identity provider, whose tokens cost nothing, could fill
+ * mailboxes, and inboxes until their older messages go.
+ */
+const STARTS: DailyBound = { name: 'session-started', rate: { count: 30, perMs: DAY_MS, burst: 30 } }
+/** Each is paid for. */
+const STARTS_BY_SMS: DailyBound = { name: 'session-started-sms', rate: { count: 1, perMs: DAY_MS, burst: 1 } }
