@@ -30,6 +30,7 @@ type Deps = Pick<
   ApiDeps,
   | 'authentication'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'knownSignIns'
   | 'lifetimes'
@@ -97,9 +98,10 @@ function rotate(
   { sessionId, generation }: RefreshToken,
   { network, nowMs }: Pick<CheckedRefresh, 'network' | 'nowMs'>,
 ): RefreshDecision {
-  const { sessions, knownSignIns, devices, notices, lifetimes } = deps
+  const { sessions, knownSignIns, devices, deviceLists, notices, lifetimes } = deps
   const before = sessions.read(change, sessionId)
-  const decision = decideRefresh(before, generation, nowMs, lifetimes)
+  const isListed = before !== undefined && deviceLists.names(change, before)
+  const decision = decideRefresh(before, { generation, nowMs, isListed }, lifetimes)
   const isPair = decision.kind === 'rotate' || decision.kind === 'repeat'
   if (isPair && decision.session !== before) {
     const { userId, deviceId } = decision.session

@@ -104,7 +104,8 @@ export class SignIns {
     }
     sessions.create(change, sessionId, session)
     knownSignIns.note(change, userId, network, sessionId)
-    sessionNotices.onOpened(change, { sessionId, session, isNewUser, network: prefix, methodId })
+    const opened = { sessionId, session, network: prefix, proof, methodId }
+    if (!isNewUser) sessionNotices.onOpened(change, opened)
     const tokens = authentication.tokensOf(sessionId, session)
     return { verified: true, ...tokens, isNewUser, user: userView(change, this.#deps, userId, undefined) }
   }

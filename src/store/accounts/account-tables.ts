@@ -132,7 +132,7 @@ const SESSION = object({
 export const SESSIONS = rowTable('sessions', { session: opaque(16) }, SESSION, {
   holds: 'user, device, generation of tokens, times',
   shapes: [SESSION.shape('network'), SESSION.shape('network', 'deviceId')],
-  ending: { kind: EXPIRY.session },
+  ending: { kind: EXPIRY.session, noticeKind: EXPIRY.sessionEnding },
   relations: [
     { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },
     { in: 'sessions-by-user', under: (key, { userId }) => Buffer.concat([idsKey(userId), key]) },

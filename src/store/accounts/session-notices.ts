@@ -3,7 +3,14 @@
  * that signed in, and of each that is about to end. A code that was stolen then opens nothing unseen.
  */
 
-import { endingToldAtMs, lasts, type Session } from '../../domain/accounts/session.ts'
+import {
+  endingLookedForAtMs,
+  isEnding,
+  lasts,
+  type Proof,
+  type Session,
+  type TokenLifetimes,
+} from '../../domain/accounts/session.ts'
 import { shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import type { MethodId, UserId } from '../../domain/ids.ts'
 import type { Letter } from '../../domain/messages/outbox-message.ts'
@@ -19,22 +26,26 @@ import { type SessionStore, sessionIdText } from './session-store.ts'
 export interface OpenedSession {
   readonly sessionId: Uint8Array
   readonly session: Session
-  readonly isNewUser: boolean
   /** The prefix of the network, where that is known. */
   readonly network: string | undefined
+  readonly proof: Proof
   /** The method that signed in. */
   readonly methodId: MethodId | undefined
 }
 
 export class SessionNotices {
-  readonly #expiries: Expiries
+  readonly #lifetimes: TokenLifetimes
   readonly #rates: RateStore
   readonly #sessions: Pick<SessionStore, 'read'>
   readonly #notices: Notices
   readonly #letters: AccountLetters
 
-  constructor({ expiries, rates, sessions }: SessionStores, notices: Notices, letters: AccountLetters) {
-    this.#expiries = expiries
+  constructor(
+    { expiries, lifetimes, rates, sessions }: SessionStores,
+    notices: Notices,
+    letters: AccountLetters,
+  ) {
+    this.#lifetimes = lifetimes
     this.#rates = rates
     this.#sessions = sessions
     this.#notices = notices
@@ -42,19 +53,11 @@ export class SessionNotices {
     expiries.define(EXPIRY.sessionEnding, (change, sessionId) => this.#onEnding(change, sessionId))
   }
 
-  /** Tells of the session, unless its account began with it, and will tell of its end. */
-  onOpened(change: Change, opened: OpenedSession): void {
-    const { sessionId, session, isNewUser } = opened
-    const toldAtMs = endingToldAtMs(session)
-    // The end of a shorter session is no surprise.
-    if (toldAtMs > change.nowMs) this.#expiries.add(change, EXPIRY.sessionEnding, toldAtMs, sessionId)
-    if (!isNewUser && this.#take(change, session.userId, STARTS)) this.#tellOfStart(change, opened)
-  }
-
-  #tellOfStart(change: Change, { sessionId, session, network, methodId }: OpenedSession): void {
-    const { userId, userAgent, methods } = session
+  /** Tells of a session of an account that was there before. */
+  onOpened(change: Change, { sessionId, session, network, proof, methodId }: OpenedSession): void {
+    const { userId, userAgent } = session
+    if (!this.#take(change, userId, STARTS)) return
     const place = { userAgent: shownAgent(userAgent), ...(network === undefined ? {} : { network }) }
-    const proof = methods[0] ?? 'otp'
     const notice = { sessionId: sessionIdText(sessionId), ...place, proof }
     this.#notices.tell(change, userId, { kind: 'session_started', ...notice })
     const letter = { kind: 'session-started', ...place } as const
@@ -62,13 +65,13 @@ export class SessionNotices {
     this.#write(change, userId, 'phone', letter, methodId)
   }
 
-  /** Looks again at the session's end, which is later by then where the session goes on. */
+  /** Goes along with the session: looks again at its end, which is later by then where the session goes on. */
   #onEnding(change: Change, sessionId: Uint8Array): number | undefined {
+    const { nowMs } = change
     const session = this.#sessions.read(change, sessionId)
-    if (!lasts(session) || change.nowMs >= session.endsAtMs) return undefined
-    const toldAtMs = endingToldAtMs(session)
-    if (change.nowMs < toldAtMs) return toldAtMs
-    this.#tellOfEnding(change, sessionId, session)
+    if (session === undefined) return undefined
+    if (!isEnding(session, nowMs)) return endingLookedForAtMs(session, nowMs, this.#lifetimes)
+    if (lasts(session)) this.#tellOfEnding(change, sessionId, session)
     return session.endsAtMs
   }
 
@@ -108,6 +111,7 @@ export class SessionNotices {
 
 interface SessionStores {
   readonly expiries: Expiries
+  readonly lifetimes: TokenLifetimes
   readonly rates: RateStore
   readonly sessions: Pick<SessionStore, 'read'>
 }

@@ -1,7 +1,7 @@
 /** The sessions: one row each under its id, found by user too. Rows go when their time has run out. */
 
 import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
-import { expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
+import { endingLookedForAtMs, expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SESSIONS_KEPT_MAX } from '../../limits.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
@@ -56,6 +56,8 @@ export class SessionStore {
     change.put(SESSIONS, sessionId, session)
     change.put(SESSIONS_BY_USER, Buffer.concat([idsKey(session.userId), sessionId]), 0)
     this.#expiries.add(change, EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
+    const lookedForAtMs = endingLookedForAtMs(session, session.createdAtMs, this.#lifetimes)
+    this.#expiries.add(change, EXPIRY.sessionEnding, lookedForAtMs, sessionId)
   }
 
   /** Writes the session. */
