@@ -67,6 +67,7 @@ export type ApplicationErrorCode =
   | 'LAST_LOGIN_METHOD'
   | 'LOGIN_METHOD_LIMIT'
   | 'LOGIN_METHOD_NOT_FOUND'
+  | 'SESSION_NOT_FOUND'
   | 'STEP_UP_REQUIRED'
   | 'SIGN_IN_WAITING'
   | 'SIGN_IN_REFUSED'

@@ -33,6 +33,7 @@ import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
 import { RateStore } from '../store/tables/rate-store.ts'
+import { Sealed } from '../store/tables/sealed.ts'
 
 export interface StoresDeps {
   /** At least 32 bytes. */
@@ -83,6 +84,7 @@ export function openReadStores(
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),
     sessions: new SessionStore(base),
+    sessionNetworks: new Sealed(secrets, deps.randomBytes, 'session-network'),
     inbox,
     inboxWrites: writes,
     deviceInbox: new DeviceInbox({ ...base, inbox, writes, soon }),

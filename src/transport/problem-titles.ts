@@ -55,6 +55,7 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   LAST_LOGIN_METHOD: { vi: 'Cách đăng nhập cuối cùng', de: 'Letzter Anmeldeweg' },
   LOGIN_METHOD_LIMIT: { vi: 'Quá nhiều cách đăng nhập', de: 'Zu viele Anmeldewege' },
   LOGIN_METHOD_NOT_FOUND: { vi: 'Không có cách đăng nhập này', de: 'Kein solcher Anmeldeweg' },
+  SESSION_NOT_FOUND: { vi: 'Không có phiên đăng nhập này', de: 'Keine solche Sitzung' },
   STEP_UP_REQUIRED: { vi: 'Trước hết hãy xác nhận danh tính', de: 'Erst die Identität bestätigen' },
   SIGN_IN_WAITING: {
     vi: 'Đăng nhập đang chờ chủ tài khoản',

@@ -112,6 +112,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   LAST_LOGIN_METHOD: problem(409, 'Last login method'),
   LOGIN_METHOD_LIMIT: problem(409, 'Too many login methods'),
   LOGIN_METHOD_NOT_FOUND: problem(404, 'No such login method'),
+  SESSION_NOT_FOUND: problem(404, 'No such session'),
   STEP_UP_REQUIRED: problem(403, 'Confirm who you are first'),
   SIGN_IN_WAITING: problem(403, 'Sign-in waits for its owner'),
   SIGN_IN_REFUSED: problem(403, 'Sign-in refused by its owner'),

@@ -255,6 +255,7 @@ const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   LOGIN_METHOD_NOT_FOUND: userStory(({ send }, { token }) =>
     send('DELETE /app/api/user/login-methods/7', { token }),
   ),
+  SESSION_NOT_FOUND: userStory(({ send }, { token }) => send('DELETE /app/api/user/sessions/7', { token })),
   LAST_LOGIN_METHOD: userStory(async ({ send, world }, { token, userId }) => {
     const [method] = world.database.view(view => world.accounts.methodsOf(view, userId))
     return send(`DELETE /app/api/user/login-methods/${method!.id}`, { token })

@@ -84,7 +84,10 @@ export interface WaitingSignIn extends Wait {
   readonly displayName: string
   /** For texts to the user: an RFC 4647 range list. */
   readonly language: string
+  /** As `shownAgent` has it. */
   readonly userAgent: string
+  /** The prefix of the network, sealed. */
+  readonly network?: Uint8Array
   readonly opens: Opens
   /** How often the owner was told. */
   readonly noticeCount: number

@@ -25,6 +25,7 @@ import type { DeviceListStore } from '../devices/device-list-store.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, rangeOf, textKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
+import type { Sealed } from '../tables/sealed.ts'
 import type { AccountErasureDeps } from './account-erasure.ts'
 import { REFUSED_SIGN_INS, WAITING_SIGN_INS, WAITING_SIGN_INS_BY_USER } from './account-tables.ts'
 
@@ -34,6 +35,7 @@ type Parts = Pick<
 > & {
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
   readonly randomBytes: (length: number) => Uint8Array
+  readonly sessionNetworks: Pick<Sealed, 'open'>
 }
 
 /** A waiting sign-in with its name, 16 bytes, which opens nothing. */
@@ -160,8 +162,10 @@ export class WaitingSignIns {
 
   /** One of the three times that the owner is told. */
   #tellWaiting(change: Change, { id, signIn }: NamedSignIn): WaitingSignIn {
-    const { notices, letters, expiries } = this.#parts
+    const { notices, letters, expiries, sessionNetworks } = this.#parts
     const { userId, address, userAgent, endsAtMs } = signIn
+    const prefix = signIn.network && sessionNetworks.open(signIn.network)
+    const place = { userAgent, ...(prefix && { network: Buffer.from(prefix).toString() }) }
     const told = { ...signIn, noticeCount: signIn.noticeCount + 1 }
     change.put(WAITING_SIGN_INS, id, told)
     notices.tell(change, userId, {
@@ -169,11 +173,11 @@ export class WaitingSignIns {
       id: signInName(id),
       signInCode: this.#codeOf(id),
       method: address.kind,
-      userAgent,
+      ...place,
       endsAtMs,
     })
     const hours = Math.max(1, Math.round((endsAtMs - change.nowMs) / 3_600_000))
-    letters.tellAll(change, userId, { kind: 'sign-in-waiting', method: address.kind, hours, userAgent })
+    letters.tellAll(change, userId, { kind: 'sign-in-waiting', hours, ...place })
     if (signIn.noticeCount === 0) expiries.add(change, EXPIRY.waitingSignIn, dueAtMs(told, change.nowMs), id)
     return told
   }

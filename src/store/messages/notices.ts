@@ -8,7 +8,12 @@ import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { newEventId } from '../../domain/ids.ts'
 import { type InboxItem, queueOfNotice } from '../../domain/messages/inbox.ts'
-import { isPushed, type Notice, type NoticeBody } from '../../domain/messages/notice.ts'
+import {
+  isPushed,
+  type Notice,
+  type NoticeBody,
+  type PersonalNoticeBody,
+} from '../../domain/messages/notice.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Restrictions } from '../devices/restrictions.ts'
 import type { Change } from '../engine/store.ts'
@@ -46,16 +51,12 @@ export class Notices {
 
   /** Tells every device of the user that may hear of it but one, which did it. */
   tell(change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId): void {
-    const { nowMs } = change
-    const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
-    const notice = this.#noticeOf(body, nowMs)
-    const isOfAccount = queueOfNotice(body.kind) === 'account'
-    for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
-      if (device.deviceId === exceptDeviceId) continue
-      if (!isOfAccount && this.#isRestricted(change, userId, device.deviceId)) continue
-      this.#deps.inbox.append(change, userId, device.deviceId, { item: { kind: 'notice', notice } })
-      this.#push(change, { userId, device }, notice, pushedUntilMs)
-    }
+    this.#tell(change, userId, body, deviceId => deviceId !== exceptDeviceId)
+  }
+
+  /** Tells one device of the user what concerns it alone. One that is removed hears nothing. */
+  tellOnly(change: Change, userId: UserId, body: PersonalNoticeBody, ownDeviceId: DeviceId): void {
+    this.#tell(change, userId, body, deviceId => deviceId === ownDeviceId)
   }
 
   /** Tells one device something of a call. One that is removed, or that the list does not name, hears nothing. */
@@ -77,6 +78,19 @@ export class Notices {
     if (body.kind !== 'call_cancelled' || !isMissed || device.push === undefined) return
     const missed = this.#noticeOf({ ...body, kind: 'call_missed' }, nowMs)
     this.#push(change, to, missed, nowMs + PUSHED_WITHIN_MS)
+  }
+
+  #tell(change: Change, userId: UserId, body: NoticeBody, isMeant: (deviceId: DeviceId) => boolean): void {
+    const { nowMs } = change
+    const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
+    const notice = this.#noticeOf(body, nowMs)
+    const isOfAccount = queueOfNotice(body.kind) === 'account'
+    for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
+      const { deviceId } = device
+      if (!isMeant(deviceId) || (!isOfAccount && this.#isRestricted(change, userId, deviceId))) continue
+      this.#deps.inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } })
+      this.#push(change, { userId, device }, notice, pushedUntilMs)
+    }
   }
 
   #isRestricted(change: Change, userId: UserId, deviceId: DeviceId): boolean {

@@ -65,7 +65,11 @@ t.test('it sees the name and its own device of the user, at sign-in and later', 
   const device = { deviceId: String(old.deviceId), publicKeyHash: old.publicKeyHash }
   t.same((await api.send(USER, { token })).body, { ...told, device })
   await newDeviceList(world, ann.userId, [old.deviceId], 1)
-  t.match((await api.send(USER, { token })).body, { email: ann.email, restriction: undefined }, 'once it is listed')
+  t.match(
+    (await api.send(USER, { token })).body,
+    { email: ann.email, restriction: undefined },
+    'once it is listed',
+  )
 })
 
 t.test('without a list, a session that has to have a device is told so, and is free once it has', async t => {
@@ -165,10 +169,7 @@ t.test('a device that was seen lately is not replaced, also when it comes back m
     [],
     'nothing is left of the attempt',
   )
-  t.equal(
-    api.world.database.view(view => api.world.sessions.read(view, sessionId))?.deviceId,
-    undefined,
-  )
+  t.equal(api.world.database.view(view => api.world.sessions.read(view, sessionId))?.deviceId, undefined)
 })
 
 t.test('nobody becomes a device of the list by its public key', async t => {
@@ -186,7 +187,10 @@ t.test('nobody becomes a device of the list by its public key', async t => {
   const register = (body: object) => api.send(REGISTER, { token: thief.token, body })
   const own = registrationOf(newPhone('of the thief'), challengeOf(thief))
   t.match(await register({ publicKey }), { status: 422, body: { errors: [{ pointer: '/signingKey' }] } })
-  t.match(await register({ ...own, publicKey }), { status: 422, body: { errors: [{ pointer: '/signingKey' }] } })
+  t.match(await register({ ...own, publicKey }), {
+    status: 422,
+    body: { errors: [{ pointer: '/signingKey' }] },
+  })
   t.match(await register({ ...own, publicKey, signingKey }), {
     status: 422,
     body: { errors: [{ pointer: '/possession', code: 'SIGNATURE' }] },
@@ -199,41 +203,42 @@ t.test('nobody becomes a device of the list by its public key', async t => {
   t.equal((await api.send('GET /app/api/friend', { token: again.token })).status, 200)
 })
 
-t.test('a device that the list does not name hears of the account, and of nobody who asks or calls', async t => {
-  const { api, ann, deviceId } = await openAccount(t)
-  const { world } = api
-  const old = await newDevice(world, ann.userId)
-  const bob = await newUser(world, 'Bob')
-  await world.takeSent()
-  const link = await api.send('POST /app/api/share-token', { token: ann.token, body: {} })
-  const ask = { token: bob.token, body: { token: link.body.token } }
-  t.equal((await api.send('POST /app/api/friend-request/by-token', ask)).status, 201)
-  // The request reaches her by a task of its own.
-  await api.advance(1_000)
-  await api.send('PUT /app/api/user', { token: ann.token, body: { displayName: 'Anna' } })
-  await world.database.change(change => {
-    for (const device of [deviceId, old.deviceId])
-      api.stores.notices.tellDevice(change, { userId: ann.userId, deviceId: device, body: MISSED })
-    api.stores.notices.tell(change, ann.userId, { kind: 'session_revoked', reason: 'test' })
-  })
-  const heard = (id: DeviceId) =>
-    world.database
-      .view(view =>
-        world.inbox.after(view, ann.userId, id, { offset: 0, limit: 10, nowMs: world.nowMs() }),
-      )
-      .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
-  t.same(heard(deviceId), ['friend_request', 'call_missed', 'session_revoked'])
-  t.same(heard(old.deviceId), ['profile_changed', 'session_revoked'])
-  const pushed = (await world.takeSent()).flatMap(message =>
-    message.channel === 'push' ? [`${message.notice.kind} ${message.deviceId}`] : [],
-  )
-  t.same(
-    pushed.sort(),
-    [
-      `call_missed ${deviceId}`,
-      `friend_request ${deviceId}`,
-      `session_revoked ${deviceId}`,
-      `session_revoked ${old.deviceId}`,
-    ].sort(),
-  )
-})
+t.test(
+  'a device that the list does not name hears of the account, and of nobody who asks or calls',
+  async t => {
+    const { api, ann, deviceId } = await openAccount(t)
+    const { world } = api
+    const old = await newDevice(world, ann.userId)
+    const bob = await newUser(world, 'Bob')
+    await world.takeSent()
+    const link = await api.send('POST /app/api/share-token', { token: ann.token, body: {} })
+    const ask = { token: bob.token, body: { token: link.body.token } }
+    t.equal((await api.send('POST /app/api/friend-request/by-token', ask)).status, 201)
+    // The request reaches her by a task of its own.
+    await api.advance(1_000)
+    await api.send('PUT /app/api/user', { token: ann.token, body: { displayName: 'Anna' } })
+    await world.database.change(change => {
+      for (const device of [deviceId, old.deviceId])
+        api.stores.notices.tellDevice(change, { userId: ann.userId, deviceId: device, body: MISSED })
+      api.stores.notices.tell(change, ann.userId, { kind: 'session_revoked', reason: 'test' })
+    })
+    const heard = (id: DeviceId) =>
+      world.database
+        .view(view => world.inbox.after(view, ann.userId, id, { offset: 0, limit: 10, nowMs: world.nowMs() }))
+        .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
+    t.same(heard(deviceId), ['friend_request', 'call_missed', 'session_revoked'])
+    t.same(heard(old.deviceId), ['profile_changed', 'session_revoked'])
+    const pushed = (await world.takeSent()).flatMap(message =>
+      message.channel === 'push' ? [`${message.notice.kind} ${message.deviceId}`] : [],
+    )
+    t.same(
+      pushed.sort(),
+      [
+        `call_missed ${deviceId}`,
+        `friend_request ${deviceId}`,
+        `session_revoked ${deviceId}`,
+        `session_revoked ${old.deviceId}`,
+      ].sort(),
+    )
+  },
+)

@@ -11,6 +11,7 @@ const LOGOUT = 'POST /app/api/logout'
 const USER = 'GET /app/api/user'
 
 interface Pair {
+  readonly sessionId: string
   readonly accessToken: string
   readonly refreshToken: string
 }
@@ -40,6 +41,7 @@ t.test('a refresh gives a new pair, and the form of it', async t => {
   t.equal(answer.status, 200)
   t.equal(answer.headers['cache-control'], 'no-store')
   t.same(Object.keys(answer.body), [
+    'sessionId',
     'accessToken',
     'refreshToken',
     'tokenType',
@@ -48,6 +50,7 @@ t.test('a refresh gives a new pair, and the form of it', async t => {
     'challenge',
   ])
   t.match(answer.body, { tokenType: 'Bearer', expiresIn: 3600, refreshExpiresIn: 5_184_000 })
+  t.equal(answer.body.sessionId, first.sessionId, 'it is the same session')
   t.not(answer.body.accessToken, first.accessToken)
   t.not(answer.body.refreshToken, first.refreshToken)
   t.equal(await access(api, answer.body), 200)

@@ -6,6 +6,7 @@
 import t from 'tap'
 import { OPERATIONS } from '../../../src/api/operations.ts'
 import type { Access, OperationForm } from '../../../src/api/table/operation.ts'
+import { sessionIdText } from '../../../src/store/accounts/session-store.ts'
 import {
   newDevice,
   newDeviceList,
@@ -33,6 +34,9 @@ const ACCESS: Readonly<Record<string, Access>> = {
   addLoginMethod: 'session',
   setPrimaryLoginMethod: 'session',
   removeLoginMethod: 'session',
+  listSessions: 'restricted',
+  endSession: 'restricted',
+  endOtherSessions: 'session',
   registerDevice: 'restricted',
   putDeviceList: 'restricted-device',
   putPushTokens: 'restricted-device',
@@ -322,6 +326,9 @@ const LOGIN_METHOD: Owned = {
   make: async ({ world }, { userId }) =>
     world.database.view(view => world.accounts.methodsOf(view, userId))[0]!.id,
 }
+const SESSION: Owned = {
+  make: async (_, { sessionId }) => sessionIdText(sessionId),
+}
 const SHARE_TOKEN: Owned = {
   make: async ({ send }, { token }) => (await send('POST /app/api/share-token', { token, body: {} })).body.id,
 }
@@ -377,6 +384,7 @@ const OWNED: Readonly<Record<string, Owned>> = {
   removeDevice: DEVICE,
   registerDevice: { ...DEVICE, body: id => ({ publicKey: PUBLIC_KEY, replacesDeviceId: id }) },
   removeLoginMethod: LOGIN_METHOD,
+  endSession: SESSION,
   setPrimaryLoginMethod: { ...LOGIN_METHOD, body: id => ({ id }) },
   revokeShareToken: SHARE_TOKEN,
   drawShareToken: SHARE_TOKEN,
