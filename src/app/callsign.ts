@@ -27,6 +27,7 @@ import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operat
 import { Profile } from './session/profile.ts'
 import { Server, type ServerOptions } from './session/server.ts'
 import { Session } from './session/session.ts'
+import { Sessions } from './session/sessions.ts'
 import { type Confirm, confirmed, isSignedInBy, keepAddress } from './session/sign-in.ts'
 import type { AppStorage } from './storage/storage.ts'
 import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
@@ -80,6 +81,7 @@ interface Active {
   readonly calls: Calls
   readonly contacts: Contacts
   readonly devices: Devices
+  readonly sessions: Sessions
 }
 
 export class Callsign extends Emitter<CallsignEvents> {
@@ -141,6 +143,11 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   get devices(): Devices {
     return this.#assertActive().devices
+  }
+
+  /** Where the user is signed in. */
+  get sessions(): Sessions {
+    return this.#assertActive().sessions
   }
 
   get account(): Account {
@@ -381,7 +388,8 @@ export class Callsign extends Emitter<CallsignEvents> {
       onLeftOut: device => onEvent({ kind: 'left-out', ...device }),
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
-    return { userId, device, account, connection, calls, contacts, devices }
+    const sessions = new Sessions(session)
+    return { userId, device, account, connection, calls, contacts, devices, sessions }
   }
 
   async #onConnected(): Promise<void> {
@@ -410,7 +418,8 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   async #onEvent(event: QueueEvent): Promise<void> {
-    const { calls, devices } = this.#assertActive()
+    const { calls, devices, sessions } = this.#assertActive()
+    if (sessions.isOwnStart(event)) return
     this.#profile.onEvent(event)
     try {
       await calls.onMessage(event)
