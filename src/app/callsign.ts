@@ -29,6 +29,7 @@ import { Profile } from './session/profile.ts'
 import { Server, type ServerOptions } from './session/server.ts'
 import { Session } from './session/session.ts'
 import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
+import { Sessions } from './session/sessions.ts'
 import type { AppStorage } from './storage/storage.ts'
 import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
 
@@ -81,6 +82,7 @@ interface Active {
   readonly calls: Calls
   readonly contacts: Contacts
   readonly devices: Devices
+  readonly sessions: Sessions
 }
 
 export class Callsign extends Emitter<CallsignEvents> {
@@ -142,6 +144,11 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   get devices(): Devices {
     return this.#assertActive().devices
+  }
+
+  /** Where the user is signed in. */
+  get sessions(): Sessions {
+    return this.#assertActive().sessions
   }
 
   get account(): Account {
@@ -399,7 +406,8 @@ export class Callsign extends Emitter<CallsignEvents> {
       onLeftOut: device => onEvent({ kind: 'left-out', ...device }),
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
-    return { userId, device, account, connection, calls, contacts, devices }
+    const sessions = new Sessions(session)
+    return { userId, device, account, connection, calls, contacts, devices, sessions }
   }
 
   async #onConnected(): Promise<void> {
@@ -428,7 +436,8 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   async #onEvent(event: QueueEvent): Promise<void> {
-    const { calls, devices } = this.#assertActive()
+    const { calls, devices, sessions } = this.#assertActive()
+    if (sessions.isOwnStart(event)) return
     this.#profile.onEvent(event)
     try {
       await calls.onMessage(event)

@@ -54,7 +54,7 @@ const MISSED: CallNoticeBody = {
 const outcome = ({ status, body }: TestAnswer) => `${status} ${body?.code ?? ''}`.trim()
 
 t.test('it sees the name and its own device of the user, at sign-in and later', async t => {
-  const { api, ann } = await openAccount(t)
+  const { api, ann } = await openAccount(t, { options: { config: { signInWaitH: 0 } } })
   const { world } = api
   const { body } = await api.codeLogin(ann.email)
   const told = { userId: String(ann.userId), displayName: 'Ann', restriction: 'DEVICE_NOT_LISTED' }
