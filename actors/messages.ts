@@ -164,6 +164,7 @@ export type Dismissal =
   | 'too_many_connections'
   | 'session_revoked'
   | 'device_removed'
+  | 'restriction_changed'
   | 'draining'
   | 'moved'
 
@@ -181,10 +182,10 @@ export type PresenceMessage =
   | { readonly kind: 'badge' }
   | { readonly kind: 'revoked'; readonly revoked: Revoked }
 
-/** A session that has ended, or a device that was removed together with its sessions. */
+/** A session that has ended, a device that was removed together with its sessions, or one that may do more or less now. */
 export type Revoked =
   | { readonly kind: 'session'; readonly sessionId: Uint8Array }
-  | { readonly kind: 'device'; readonly deviceId: DeviceId }
+  | { readonly kind: 'device' | 'restriction'; readonly deviceId: DeviceId }
 
 export interface LiveConnection {
   readonly deviceId: DeviceId

@@ -159,7 +159,7 @@ class UserPresence implements Actor<PresenceMessage> {
   }
 
   #onRevoked(revoked: Revoked): void {
-    const why = revoked.kind === 'device' ? 'device_removed' : 'session_revoked'
+    const why = DISMISSALS[revoked.kind]
     const gone = this.#connections.filter(connection => isRevoked(connection, revoked))
     this.#keep(this.#connections.filter(connection => !gone.includes(connection)))
     for (const connection of gone) {
@@ -190,10 +190,16 @@ function isRevoked(connection: LiveConnection, revoked: Revoked): boolean {
     case 'session':
       return connection.sessionName === sessionName(revoked.sessionId)
     case 'device':
+    case 'restriction':
       return connection.deviceId === revoked.deviceId
   }
 }
 
+const DISMISSALS: Readonly<Record<Revoked['kind'], Dismissal>> = {
+  session: 'session_revoked',
+  device: 'device_removed',
+  restriction: 'restriction_changed',
+}
 const NONE: readonly LiveConnection[] = []
 const ATTACHED: StompConnectionMessage = { kind: 'attached' }
 const NEWS: StompConnectionMessage = { kind: 'news' }

@@ -98,6 +98,9 @@ export class Signalling {
     stores.database.subscribe('device-removed', ({ userId, deviceId }) =>
       this.#revoke(userId, { kind: 'device', deviceId }),
     )
+    stores.database.subscribe('restriction-changed', ({ userId, deviceId }) =>
+      this.#revoke(userId, { kind: 'restriction', deviceId }),
+    )
   }
 
   /**

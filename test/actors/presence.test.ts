@@ -177,13 +177,14 @@ t.test('a full mailbox loses no news', async t => {
   t.same(full.told, ['a overrun'], 'a connection that missed a message is ended')
 })
 
-t.test('revoking a session or a device ends its connection and no other', async t => {
+t.test('revoking a session, a device or what it may do ends its connection and no other', async t => {
   const { attach, tell, told, presence, connections } = makeUsers()
-  for (let device = 1; device <= 4; device++) attach(`c${device}`, device)
+  for (let device = 1; device <= 5; device++) attach(`c${device}`, device)
   tell({ kind: 'revoked', revoked: { kind: 'session', sessionId: Buffer.from('session of c2') } })
   tell({ kind: 'revoked', revoked: { kind: 'device', deviceId: 3n as DeviceId } })
-  t.same(told, ['c2 session_revoked', 'c3 device_removed'])
-  t.same(presence.slice(-2), ['2 offline', '3 offline'])
+  tell({ kind: 'revoked', revoked: { kind: 'restriction', deviceId: 5n as DeviceId } })
+  t.same(told, ['c2 session_revoked', 'c3 device_removed', 'c5 restriction_changed'])
+  t.same(presence.slice(-3), ['2 offline', '3 offline', '5 offline'])
   t.equal(connections.count, 2)
 })
 
