@@ -191,6 +191,8 @@ export interface LiveConnection {
   readonly deviceId: DeviceId
   /** The sign-in session's id in the form of `sessionName`. */
   readonly sessionName: string
+  /** Whether its process let it in as one of a device that may do little. */
+  readonly isRestricted: boolean
   /** Its id is the connection's. */
   readonly ref: Ref<StompConnectionMessage>
   /** Its process finds news in the changes that it follows, so the writer tells it of none. */

@@ -26,7 +26,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
   const users = stage.system.define(
     presenceKind(
       connections,
-      name => ended.has(name),
+      (_user, { sessionName }) => (ended.has(sessionName) ? 'session_revoked' : undefined),
       (_user, deviceId, isOnline) => presence.push(`${deviceId} ${isOnline ? 'online' : 'offline'}`),
     ),
   )
@@ -40,6 +40,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
       connection: {
         deviceId: BigInt(deviceId) as DeviceId,
         sessionName: sessionName(Buffer.from(`session of ${id}`)),
+        isRestricted: false,
         ref: connectionOf(id),
       },
     })
@@ -147,6 +148,7 @@ t.test('a connection whose process follows the store is told of badges, but not 
   const follower = {
     deviceId: 1n as DeviceId,
     sessionName: 'a session',
+    isRestricted: false,
     ref: connectionOf('a'),
     isFollower: true,
   }
