@@ -1,56 +1,31 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
 import { fullJitterMs } from '../back-off.ts'
-import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
 import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './calls/push.ts'
-import { CallsignError, hasCode } from './callsign-error.ts'
+import { CallsignError, hasCode, isAllowed } from './callsign-error.ts'
+import type { CallsignOptions } from './callsign-options.ts'
 import { Connection } from './connection/connection.ts'
 import type { ConnectionState } from './connection/phase.ts'
-import type { WebSocketClass } from './connection/stomp-socket.ts'
 import { Contacts } from './contacts.ts'
 import { type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
-import {
-  type DeviceDetails,
-  DeviceRegistration,
-  type RegisteredDevice,
-} from './devices/device-registration.ts'
+import { DeviceRegistration, type RegisteredDevice } from './devices/device-registration.ts'
 import { Devices } from './devices/devices.ts'
-import type { KeyEvent, OnReset } from './devices/key-log.ts'
+import type { KeyEvent } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
 import { Account } from './session/account.ts'
 import { CodeSignIn, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
 import { Profile } from './session/profile.ts'
-import { Server, type ServerOptions } from './session/server.ts'
+import { Server } from './session/server.ts'
 import { Session } from './session/session.ts'
-import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
 import { Sessions } from './session/sessions.ts'
-import type { AppStorage } from './storage/storage.ts'
+import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
 import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
-
-export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
-  /** Such as `https://call.example.org`. */
-  readonly server: string
-  /** The keys of the server's log, or the policy that names them, built into the app (docs/client.md). */
-  readonly pins: PublishedKeys | PublishedPolicy
-  readonly storage: AppStorage
-  /** The device's keys, where another module keeps them, such as a phone's keystore. */
-  readonly keysOf?: DeviceKeysOf
-  /** Facts about the device and its push tokens, sent at each start. */
-  readonly device?: DeviceDetails
-  /**
-   * Whether new keys of a contact that nothing known vouches for are asked about, as `KEYS_RESET`; left out: `ask`. A bot
-   * goes on.
-   */
-  readonly onReset?: OnReset
-  /** For platforms that have none of their own: the one of the package `ws`. */
-  readonly webSocket?: WebSocketClass
-}
 
 /** Messages of the server come by their `type`, such as `friend_request`, after the SDK has done its part. */
 export type CallsignEvents = {
@@ -109,6 +84,11 @@ export class Callsign extends Emitter<CallsignEvents> {
   /** Undefined until it was read from the server. */
   get user(): User | undefined {
     return this.#profile.user
+  }
+
+  /** Why this device may do little yet: its user has to approve it (`devices.listState` has the code). Undefined for all others. */
+  get restriction(): User['restriction'] {
+    return this.user?.restriction
   }
 
   /** For the badge of the app; undefined until the server has said it. */
@@ -325,8 +305,10 @@ export class Callsign extends Emitter<CallsignEvents> {
     await keepAddress(this.#options.storage, userId, address)
     if (closings !== this.#closings) return user
     this.#profile.user = user
-    await this.#begin(session)
-    return user
+    const { account } = await this.#begin(session)
+    // The device of before is the session's again, or a new one waits for its approval.
+    if (user.restriction !== undefined) await this.#readUser(account).catch(error => this.#report(error))
+    return this.#profile.user ?? user
   }
 
   /** Once for all who ask at the same time. */
@@ -417,10 +399,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     const isSame = () => turn === this.#connections && connection.state === 'connected'
     for (let failures = 1; isSame(); failures++) {
       try {
-        await calls.onConnected()
+        const isAll = await isAllowed(calls.onConnected())
         await this.#readUser(account)
         await devices.load()
-        return this.emit('ready', undefined)
+        // The server ends the connection once the device is approved.
+        return isAll ? this.emit('ready', undefined) : undefined
       } catch (error) {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return

@@ -173,7 +173,15 @@ async function allOf<Item>(read: ReadPage<Item>, from: Page = {}, left = 5): Pro
   return cursor === undefined || left === 1 ? items : [...items, ...(await allOf(read, { cursor }, left - 1))]
 }
 
-const USER_MEMBERS = ['userId', 'deviceId', 'user', 'badge', 'connection', 'connectionFailures'] as const
+const USER_MEMBERS = [
+  'userId',
+  'deviceId',
+  'user',
+  'restriction',
+  'badge',
+  'connection',
+  'connectionFailures',
+] as const
 // biome-ignore format: one list
 const CALL_MEMBERS = [
   'callId', 'isIncoming', 'isVideo', 'isOnGoing', 'caller', 'state', 'isVerified', 'participants', 'hostUserId',

@@ -89,11 +89,11 @@ t.test(
   async t => {
     const api = await openTestApi(t, { rehearses: false, config: { signInWaitH: 0 } })
     const { world, codeLogin } = api
-  const { userId, email } = await newUser(world)
-  const { deviceId } = await newDevice(world, userId)
-  const phone = await newSession(world, userId, deviceId)
-  const { body } = await codeLogin(email)
-  for (let count = 3; count < 100; count++) {
+    const { userId, email } = await newUser(world)
+    const { deviceId } = await newDevice(world, userId)
+    const phone = await newSession(world, userId, deviceId)
+    const { body } = await codeLogin(email)
+    for (let count = 3; count < 100; count++) {
       world.tick(1000)
       await newSession(world, userId)
     }
