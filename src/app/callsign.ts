@@ -285,28 +285,29 @@ export class Callsign extends Emitter<CallsignEvents> {
     await keepAddress(this.#options.storage, userId, address)
     if (closings !== this.#closings) return user
     this.#profile.user = user
-    const { account } = await this.#begin(session)
-    // The device of before is the session's again, or a new one waits for its approval.
+    const { account } = await this.#begin(session, { isNew: true })
+    // Its device may be one that the user's list names.
     if (user.restriction !== undefined) await this.#readUser(account).catch(error => this.#report(error))
     return this.#profile.user ?? user
   }
 
   /** Once for all who ask at the same time. */
-  #begin(session: Session): Promise<Active> {
-    this.#beginning ??= this.#beginNow(session).catch(error => {
+  #begin(session: Session, { isNew = false } = {}): Promise<Active> {
+    this.#beginning ??= this.#beginNow(session, isNew).catch(error => {
       this.#beginning = undefined
       throw error
     })
     return this.#beginning
   }
 
-  async #beginNow(session: Session): Promise<Active> {
+  async #beginNow(session: Session, isNew: boolean): Promise<Active> {
     const { storage, device: details } = this.#options
     const registration = new DeviceRegistration(this.#server, session, storage, this.#keysOf)
     const known = await registration.known()
     const registering = registration.register(details)
-    // A device that is known can ring without a network, or an answer.
-    if (known !== undefined) registering.catch(error => this.#report(error))
+    // A device that is known can ring without a network, or an answer; a new session has no device before.
+    const reported = known && registering.catch(error => this.#report(error))
+    if (isNew) await reported
     const active = await this.#activate(session, registration, known ?? (await registering))
     this.#active = active
     active.connection.connect()
