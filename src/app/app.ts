@@ -13,13 +13,14 @@ export type {
 } from './calls/call.ts'
 export type { StartOptions } from './calls/calls.ts'
 export { callUuid, type PushAction } from './calls/push.ts'
-export { Callsign, type CallsignEvents, type CallsignOptions } from './callsign.ts'
+export { Callsign, type CallsignOptions } from './callsign.ts'
 export {
   CallsignError,
   type CallsignErrorCode,
   hasCode,
   type LocalErrorCode,
 } from './callsign-error.ts'
+export type { CallsignEvents } from './callsign-events.ts'
 export type { ConnectionState } from './connection/phase.ts'
 export type { Contacts, LinkOwner, Wanted } from './contacts.ts'
 export { type DeviceKeys, type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
@@ -27,6 +28,7 @@ export type { DeviceDetails } from './devices/device-registration.ts'
 export type { Devices } from './devices/devices.ts'
 export type { KeyEvent } from './devices/key-log.ts'
 export type { OwnListState, WaitingDevice } from './devices/own-device-list.ts'
+export type { Sessions } from './session/sessions.ts'
 export type { Confirm, Question } from './session/sign-in.ts'
 export { indexedDbStorage } from './storage/indexed-db-storage.ts'
 export { type AppStorage, memoryStorage } from './storage/storage.ts'

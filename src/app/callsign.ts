@@ -8,6 +8,7 @@ import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
 import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './calls/push.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
+import type { CallsignEvents } from './callsign-events.ts'
 import { Connection } from './connection/connection.ts'
 import type { ConnectionState } from './connection/phase.ts'
 import type { WebSocketClass } from './connection/stomp-socket.ts'
@@ -49,27 +50,6 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   readonly onReset?: OnReset
   /** For platforms that have none of their own: the one of the package `ws`. */
   readonly webSocket?: WebSocketClass
-}
-
-/** Messages of the server come by their `type`, such as `friend_request`, after the SDK has done its part. */
-export type CallsignEvents = {
-  readonly [Type in QueueEvent['type']]: Extract<QueueEvent, { readonly type: Type }>
-} & {
-  /** An incoming call. */
-  readonly ringing: Call
-  /** A call of before a restart goes on. */
-  readonly resumed: Call
-  /** Calls, the user or the connection have changed: draw them again. */
-  readonly changed: undefined
-  readonly connection: ConnectionState
-  /** After each connection: the user, calls and devices are as the server has them now. */
-  readonly ready: undefined
-  /** Show it: a contact has new devices, keys were refused, or a call goes on without someone. */
-  readonly keys: KeyEvent
-  /** The server has ended the session. */
-  readonly 'signed-out': CallsignError
-  /** Something that goes on by itself has failed. */
-  readonly error: CallsignError
 }
 
 /** The parts of one signed-in user. */

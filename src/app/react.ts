@@ -5,8 +5,9 @@
 
 import { useCallback, useSyncExternalStore } from 'react'
 import type { Call } from './calls/call.ts'
-import type { Callsign, CallsignEvents } from './callsign.ts'
+import type { Callsign } from './callsign.ts'
 import { CallsignError } from './callsign-error.ts'
+import type { CallsignEvents } from './callsign-events.ts'
 import type { OwnListState } from './devices/own-device-list.ts'
 import type { Contact, Device, FriendRequest } from './wire.ts'
 
