@@ -63,7 +63,7 @@ t.test('it hears of the account alone, without a badge, and says nothing', async
   t.notOk(restricted.peer.isClosed)
 })
 
-t.test('it is told a badge once it may know it', async t => {
+t.test('it gets a badge once it may know it', async t => {
   const restricted = await begin(t)
   const { actors } = restricted
   const person = newPerson()

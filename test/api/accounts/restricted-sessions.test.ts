@@ -84,7 +84,7 @@ t.test('without a list, a session needs a device, and is free once it has one', 
   t.match(api.told.at(-1), { userId: ann.userId, body: { kind: 'device_added' } }, 'but not unseen')
 })
 
-t.test('it reads its own keys and lists, and no others', async t => {
+t.test('it reads its own keys and lists alone', async t => {
   const { api, thief } = await openAccount(t)
   const bob = await newUser(api.world, 'Bob')
   const { token } = thief
