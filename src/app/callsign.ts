@@ -66,7 +66,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#profile.user
   }
 
-  /** Why this device may do little yet: its user has to approve it (`devices.listState` has the code). Undefined for all others. */
+  /** Why this device may do little yet: its user has to approve it (`devices.listState` has the code). Undefined once it may do all. */
   get restriction(): User['restriction'] {
     return this.user?.restriction
   }

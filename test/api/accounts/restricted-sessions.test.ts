@@ -84,7 +84,7 @@ t.test('without a list, a session needs a device, and is free once it has one', 
   t.match(api.told.at(-1), { userId: ann.userId, body: { kind: 'device_added' } }, 'but not unseen')
 })
 
-t.test('it reads its own keys and lists, and no others', async t => {
+t.test('it reads its own keys and lists alone', async t => {
   const { api, thief } = await openAccount(t)
   const bob = await newUser(api.world, 'Bob')
   const { token } = thief
@@ -229,7 +229,8 @@ t.test('a device that the list does not name hears of the account, and of no req
       .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
   t.same(heard(deviceId), ['friend_request', 'call_missed', 'session_revoked'])
   t.same(heard(old.deviceId), ['profile_changed', 'session_revoked'])
-  const pushed = (await world.takeSent()).flatMap(message =>
+  const sent = await world.takeSent()
+  const pushed = sent.flatMap(message =>
     message.channel === 'push' ? [`${message.notice.kind} ${message.deviceId}`] : [],
   )
   t.same(
@@ -240,5 +241,17 @@ t.test('a device that the list does not name hears of the account, and of no req
       `session_revoked ${deviceId}`,
       `session_revoked ${old.deviceId}`,
     ].sort(),
+  )
+  await newDeviceList(world, ann.userId, [old.deviceId], 1)
+  const late = sent.filter(message => message.channel === 'push' && message.deviceId === deviceId)
+  const outcomes = await Promise.all(late.map(message => api.application.delivery.send(message)))
+  t.same(
+    late.map((message, at) => message.channel === 'push' && [message.notice.kind, outcomes[at]?.kind]),
+    [
+      ['friend_request', 'skipped'],
+      ['call_missed', 'skipped'],
+      ['session_revoked', 'sent'],
+    ],
+    'a push that waited is not sent to a device that the list names no more',
   )
 })
