@@ -157,7 +157,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   /**
-   * Waits, as long as it takes, until a device of the user approves the sign-in, or its time is over, and resolves as
+   * Waits, as long as it takes, until a device of the user approves the sign-in, or its time has passed, and resolves as
    * `signIn`. Rejects with `SIGN_IN_REFUSED`, or with `SIGN_IN_GONE` where none waits any more.
    */
   async finishSignIn(): Promise<User> {
