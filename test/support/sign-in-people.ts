@@ -100,7 +100,11 @@ export function answerSignIn(
   return api.send(`POST /app/api/user/waiting-sign-ins/${id}`, { token: client.token, body })
 }
 
-export function answerSignature({ userId, phone }: Client, id: string, approve: boolean): string {
+export function answerSignature(
+  { userId, phone }: Pick<Client, 'userId' | 'phone'>,
+  id: string,
+  approve: boolean,
+): string {
   const message = signInAnswerMessage(BigInt(userId), Buffer.from(id, 'base64url'), approve)
   return base64(signWith(phone.signer, message))
 }
