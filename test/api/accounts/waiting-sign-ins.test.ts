@@ -108,6 +108,27 @@ t.test('an approved sign-in opens the account for the client that waited, and fo
   t.strictSame(await shownSignIns(api, ann), [])
 })
 
+t.test('a device that the list does not name hears of no sign-in that waits', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), true)
+  const tablet = clientOf(await fetchWaiting(api, waitingId), 'tablet')
+  await register(api, tablet)
+  t.match(await enterCode(api, NUMBER), WAITING)
+  const { world } = api
+  const heard = ({ userId, phone }: Client) =>
+    world.database
+      .view(view =>
+        world.inbox.after(view, BigInt(userId) as never, phone.deviceId as never, {
+          offset: 0,
+          limit: 50,
+          nowMs: world.nowMs(),
+        }),
+      )
+      .flatMap(({ item }) => (item.kind === 'notice' ? [item.notice.kind] : []))
+  t.strictSame(heard(ann).at(-1), 'sign_in_waiting')
+  t.notOk(heard(tablet).includes('sign_in_waiting'))
+})
+
 t.test('an answer counts with a signature of the listed device that gives it, and once', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
   const id = await idShown(api, ann)
