@@ -30,6 +30,10 @@ export function whenText(at: Date): string {
   return at.toLocaleString([], { year: 'numeric', ...day })
 }
 
+export function timeView(at: string): TemplateResult {
+  return html`<time datetime=${at}>${whenText(new Date(at))}</time>`
+}
+
 /** `Ann`, `Ann and Bob`, `Ann, Bob and 2 more`. */
 export function namesText(names: readonly string[]): string {
   const [first = 'nobody', second, ...more] = names
