@@ -175,7 +175,7 @@ t.test(
 )
 
 t.test(
-  'the user is told of a session that begins, and ends it, or all others',
+  'a session that begins is shown on the page, which ends it, or all but its own',
   { skip: skipWithoutChromium },
   async t => {
     const { url, newContext } = await openHouse(t, browser)
@@ -205,7 +205,7 @@ t.test(
 )
 
 t.test(
-  'a sign-in waits until its owner approves or refuses it, whatever is closed meanwhile',
+  'a sign-in waits until its owner approves or refuses it, through reloads and a closed page',
   { skip: skipWithoutChromium },
   async t => {
     const environment = { CALLSIGN_SIGN_IN_WAIT_HOURS: '72' }

@@ -17,7 +17,7 @@ import { Sessions } from './sessions.ts'
 import { type Connection, type KeyQuestion, SIGNED_OUT, type State, type Store } from './state.ts'
 import { storage } from './storage.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
-import { whenText } from './view-parts.ts'
+import { whenText } from './times.ts'
 
 /** For one person: the SDK, and what the page does with it. */
 interface Parts {
@@ -323,7 +323,7 @@ export class App {
     })
   }
 
-  /** Waits until another device has approved the sign-in, or its time is over, also over reloads. */
+  /** Waits for another device to approve the sign-in, also after a reload. */
   async #finishSignIn(): Promise<void> {
     const parts = await this.#open()
     const waiting = await parts.me.waitingSignIn()
@@ -472,7 +472,7 @@ export class App {
     await this.sessions.load()
   }
 
-  /** Of what goes on by itself. What a device that was not approved can't do, the page says all the time. */
+  /** For background work: the page already says that this device may do little before it is approved. */
   #sayFailure(error: unknown): void {
     if (!hasCode(error, 'DEVICE_NOT_LISTED')) this.#store.sayFailure(error)
   }

@@ -5,7 +5,8 @@ import { repeat } from 'lit-html/directives/repeat.js'
 import type { Device } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import type { State } from './state.ts'
-import { timeView, type View, whenText } from './view-parts.ts'
+import { whenText } from './times.ts'
+import { timeView, type View } from './view-parts.ts'
 
 export function devicesView(state: State, app: App): View {
   if (state.devices.length === 0) return nothing
@@ -70,7 +71,6 @@ function listView(state: State, app: App): TemplateResult {
 
 function deviceView(device: Device, { doing, restriction }: State, app: App): TemplateResult {
   const { name, platform, current, createdAt, lastSeenAt } = device
-  // Others are not to be removed by a device that was not approved.
   const isUnseen = app.nowMs - Date.parse(lastSeenAt) >= UNSEEN_MS
   const removal = restriction === undefined || isUnseen ? removalView(device, doing, app) : nothing
   return html`<li aria-current=${current ? 'true' : nothing}>
@@ -107,5 +107,5 @@ function removalView(device: Device, doing: ReadonlySet<string>, app: App): Temp
   </details>`
 }
 
-/** As the server has it for devices that were not approved. */
+/** The server lets an unapproved device remove one that was not seen for so long. */
 const UNSEEN_MS = 30 * 86_400_000

@@ -1,7 +1,7 @@
 /** Sentences for people: failures, ends of calls, and news of keys. */
 
 import { type CallEnding, type CallsignError, hasCode, type KeyEvent } from '../../src/app/app.ts'
-import { whenText } from './view-parts.ts'
+import { whenText } from './times.ts'
 
 type NameOf = (id: string) => string
 

@@ -5,7 +5,8 @@ import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
 import { programName, shownName } from './names.ts'
 import type { AskingSignIn, State, UserSession } from './state.ts'
-import { timeView, type View, whenText } from './view-parts.ts'
+import { whenText } from './times.ts'
+import { timeView, type View } from './view-parts.ts'
 
 export function sessionsView({ sessions, doing }: State, app: App): View {
   if (sessions.length === 0) return nothing

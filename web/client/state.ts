@@ -104,7 +104,7 @@ export interface Notice {
   readonly id: number
   readonly kind: 'good' | 'bad'
   readonly text: string
-  /** What may be done about it. */
+  /** Its button. */
   readonly action?: NoticeAction | undefined
 }
 

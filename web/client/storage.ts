@@ -22,7 +22,7 @@ export const storage: AppStorage = {
   },
 }
 
-/** Undefined for what is the browser's. */
+/** Undefined for the browser's own. */
 function placeOf(key: string): { readonly in: Storage; readonly name: string } | undefined {
   if (key === 'waiting-sign-in') return { in: localStorage, name: waitingName() }
   return /^(session|address|call\..*)$/.test(key) ? { in: sessionStorage, name: PREFIX + key } : undefined
