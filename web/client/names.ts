@@ -5,12 +5,11 @@ export function shownName(name: string): string {
   return visible(name) ?? 'Unnamed device'
 }
 
-/** A program by what it calls itself. The server cuts that, and of most browsers the system is left, without their name. */
+/** A program by its own name. The server leaves out the words that all browsers begin with. */
 export function programName(userAgent: string): string {
   const system = nameIn(userAgent, SYSTEMS)
-  if (system === undefined || !userAgent.startsWith('Mozilla/'))
-    return visible(userAgent) ?? 'An unknown program'
-  return `${userAgent.includes('Firefox/') ? 'Firefox' : 'A browser'} on ${system}`
+  if (system === undefined || !userAgent.startsWith('(')) return visible(userAgent) ?? 'An unknown program'
+  return `${nameIn(userAgent, BROWSERS) ?? 'A browser'} on ${system}`
 }
 
 /** The name that the person's other devices show for this new one. */

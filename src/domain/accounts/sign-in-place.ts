@@ -6,6 +6,7 @@
  */
 export function shownAgent(userAgent: string): string {
   return userAgent
+    .replace(BROWSER_CEREMONY, '')
     .replace(/[^\x20-\x7e]|["<>:]/g, '')
     .replace(/\.(?=[a-z])/gi, ' ')
     .slice(0, AGENT_CHARS_MAX)
@@ -25,6 +26,8 @@ export function networkPrefix(network: string): string | undefined {
   return `${groups.join(':')}::/48`
 }
 
+/** Stands before the system, and before the browser's own name, in every browser's agent. */
+const BROWSER_CEREMONY = /^Mozilla\/5\.0 | AppleWebKit\/[\d.]+ \(KHTML, like Gecko\)/g
 const AGENT_CHARS_MAX = 80
 const IPV4_BYTES = 4
 const IPV6_NETWORK_BYTES = 8

@@ -18,6 +18,18 @@ t.test('usual agents stay as they are', async t => {
   }
 })
 
+t.test('a browser is known by its system and its own name', async t => {
+  const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36'
+  for (const [agent, shown] of [
+    [`Mozilla/5.0 (X11; Linux x86_64) ${chrome}`, '(X11; Linux x86_64) Chrome/131.0.0.0 Safari/537.36'],
+    [
+      'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0',
+      '(X11; Linux x86_64; rv128.0) Gecko/20100101 Firefox/128.0',
+    ],
+  ] as const)
+    t.equal(shownAgent(agent), shown)
+})
+
 t.test('an agent brings no link, no second line and no other writing direction into a mail', async t => {
   const table: [string, string][] = [
     ['see https://evil.example/now', 'see https//evil example/now'],
