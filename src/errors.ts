@@ -67,6 +67,7 @@ export type ApplicationErrorCode =
   | 'LAST_LOGIN_METHOD'
   | 'LOGIN_METHOD_LIMIT'
   | 'LOGIN_METHOD_NOT_FOUND'
+  | 'SESSION_NOT_FOUND'
   | 'STEP_UP_REQUIRED'
   | 'SIGN_IN_WAITING'
   | 'SIGN_IN_REFUSED'
@@ -74,7 +75,9 @@ export type ApplicationErrorCode =
   | 'SIGN_IN_NOT_FOUND'
   // Devices.
   | 'DEVICE_NOT_REGISTERED'
+  // The session may do little: its device is on no list, or it has none.
   | 'DEVICE_NOT_LISTED'
+  | 'DEVICE_REQUIRED'
   | 'DEVICE_NOT_FOUND'
   | 'DEVICE_LIMIT'
   | 'DEVICE_LIST_CONFLICT'

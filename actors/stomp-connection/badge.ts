@@ -16,12 +16,15 @@ import type { InboxDelivery } from './inbox-delivery.ts'
 import type { ConnectionState } from './state.ts'
 import type { QueueSubscription } from './subscription.ts'
 
-/** Tells the badge to each subscription whose client does not know it. Does nothing while the client does not read. */
+/**
+ * Tells the badge to each subscription whose client does not know it. Does nothing while the client does not read, or is a
+ * device that may do little.
+ */
 export function tellBadge(connection: ConnectionState): void {
   const { inbox, peer, deps } = connection
   if (inbox === undefined || !inbox.subscriptions.some(hasBadge)) return
   // The look that finds it reading again tells it.
-  if (peer.isHeld) return
+  if (peer.isHeld || deps.restrictionOf(connection.device) !== undefined) return
   const badge = deps.badgeOf(connection.device.userId)
   for (const subscription of inbox.subscriptions) {
     const { badgeTold } = subscription
@@ -59,8 +62,8 @@ function send(
 }
 
 function hasBadge({ queue }: QueueSubscription): boolean {
-  return queue === BADGE_QUEUE
+  return queue === ACCOUNT_QUEUE
 }
 
-/** The badge's queue. */
-export const BADGE_QUEUE: NoticeQueue = 'account'
+/** Has the badge, too. */
+export const ACCOUNT_QUEUE: NoticeQueue = 'account'

@@ -1,6 +1,7 @@
 /** A STOMP connection's dependencies: rules and stores it reaches, and its reports. */
 
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
+import type { Restriction } from '../../src/domain/devices/restriction.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, BadgeEvent, Notice } from '../../src/domain/messages/notice.ts'
 import type { RateBuckets } from '../../src/domain/token-bucket.ts'
@@ -60,6 +61,8 @@ export interface StompConnectionDeps {
    * `TOKEN_INVALID`, `TOKEN_EXPIRED` or `SESSION_REVOKED`.
    */
   readonly authenticate: (authorization: string) => TokenOwner
+  /** Why the device may do little at this moment; undefined for one that may do all. */
+  readonly restrictionOf: (device: ConnectedDevice) => Restriction | undefined
   /** Bounds CONNECTs with bad credentials, by network; absent where no rate counts. */
   readonly failedConnects?: Pick<RateBuckets, 'take'> | undefined
   readonly inbox: ConnectionInbox

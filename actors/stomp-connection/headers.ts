@@ -1,5 +1,6 @@
 /** Headers that several commands read: those a frame must have, those its answer needs, transactions and destinations. */
 
+import { restrictionError } from '../../src/domain/devices/restriction.ts'
 import { SignalError } from '../../src/errors.ts'
 import { type Destination, parseDestination } from '../../src/stomp/destination.ts'
 import type { ClientCommand, Frame } from '../../src/stomp/frame.ts'
@@ -41,8 +42,15 @@ export function transactionOf({ transactions }: ConnectionState, frame: Frame): 
   return id
 }
 
-/** Returns what a destination names. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from the name alone. */
-export function destinationOf({ device, deps }: ConnectionState, text: string): Destination {
+/**
+ * Returns what a destination names. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from the name alone; or the restriction of
+ * a device that may do little, to which everything is closed but the destinations that `isOpen` lets it have.
+ */
+export function destinationOf(
+  { device, deps }: ConnectionState,
+  text: string,
+  isOpen?: (destination: Destination) => boolean,
+): Destination {
   const { isDevelopment } = deps
   const destination = parseDestination(text, { userId: String(device.userId), isDevelopment })
   switch (destination) {
@@ -53,8 +61,11 @@ export function destinationOf({ device, deps }: ConnectionState, text: string): 
     case 'wildcard':
       throw forbidden('a destination is named in full, without wildcards')
     default:
-      return destination
+      break
   }
+  const restriction = isOpen?.(destination) ? undefined : deps.restrictionOf(device)
+  if (restriction !== undefined) throw restrictionError(restriction)
+  return destination
 }
 
 export function forbidden(message: string): SignalError {

@@ -6,8 +6,9 @@
 import type { SignalError } from '../../src/errors.ts'
 import { PREFETCH_MAX, SUBSCRIPTIONS_MAX, UNACKNOWLEDGED_MAX } from '../../src/limits.ts'
 import type { Broadcast } from '../../src/stomp/broadcast.ts'
+import type { Destination } from '../../src/stomp/destination.ts'
 import type { Frame, StompVersion } from '../../src/stomp/frame.ts'
-import { BADGE_QUEUE, tellBadge } from './badge.ts'
+import { ACCOUNT_QUEUE, tellBadge } from './badge.ts'
 import { refuse } from './ending.ts'
 import { destinationOf, forbidden, missingHeader, requiredHeader } from './headers.ts'
 import { InboxDelivery } from './inbox-delivery.ts'
@@ -30,7 +31,7 @@ export function onSubscribe(connection: ConnectionState, frame: Frame): void {
   if (request.id !== undefined && connection.hasSubscription(request.id)) {
     throw protocolRefusal('subscription_exists', 'a subscription of that id is there already')
   }
-  const destination = destinationOf(connection, request.destination)
+  const destination = destinationOf(connection, request.destination, isOpenToAll)
   switch (destination.kind) {
     case 'queue':
       return subscribeToQueue(connection, destination.queue, request)
@@ -44,6 +45,13 @@ export function onSubscribe(connection: ConnectionState, frame: Frame): void {
     case 'call-command':
       throw forbidden('that destination takes messages and has none to give')
   }
+}
+
+/** Where a device that may do little hears of the account, and why a frame was refused. */
+function isOpenToAll(destination: Destination): boolean {
+  return (
+    destination.kind === 'errors' || (destination.kind === 'queue' && destination.queue === ACCOUNT_QUEUE)
+  )
 }
 
 /** The topic has accepted a subscription. */
@@ -133,7 +141,7 @@ function subscribeToQueue(connection: ConnectionState, queue: string, request: S
   peer.receipt(receipt, since === undefined ? [] : ['recovered', String(isRecovered)])
   // To look into an empty inbox costs as much as the rest of a SUBSCRIBE, and most are (`connect-rate` in `bench/`).
   if (!isEmpty) inbox.pump()
-  if (queue === BADGE_QUEUE) tellBadge(connection)
+  if (queue === ACCOUNT_QUEUE) tellBadge(connection)
 }
 
 /** The room decides whether the device may subscribe, so the RECEIPT waits for it. */

@@ -128,6 +128,7 @@ class House {
         ...this.#byToken.get(authorization.slice('Bearer '.length))!,
         sessionName: sessionName(randomBytes(16)),
       }),
+      restrictionOf: () => undefined,
       badgeOf: () => NO_BADGE,
       inbox: {
         head(_userId, deviceId) {

@@ -16,6 +16,7 @@ import type { ChallengeStore } from '../store/accounts/challenge-store.ts'
 import type { IdentityTokenStore } from '../store/accounts/identity-token-store.ts'
 import type { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
 import type { LoginMethods } from '../store/accounts/login-methods.ts'
+import type { SessionNotices } from '../store/accounts/session-notices.ts'
 import type { SessionStore } from '../store/accounts/session-store.ts'
 import type { WaitingSignIns } from '../store/accounts/waiting-sign-ins.ts'
 import type { CallHistoryStore } from '../store/calls/call-history-store.ts'
@@ -26,12 +27,14 @@ import type { ContactStore } from '../store/contacts/contact-store.ts'
 import type { ShareTokenStore } from '../store/contacts/share-token-store.ts'
 import type { DeviceListStore } from '../store/devices/device-list-store.ts'
 import type { DeviceStore } from '../store/devices/device-store.ts'
+import type { Restrictions } from '../store/devices/restrictions.ts'
 import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import type { WatchedCache } from '../store/engine/watched-cache.ts'
 import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../store/tables/idempotency-store.ts'
 import type { RateStore } from '../store/tables/rate-store.ts'
+import type { Sealed } from '../store/tables/sealed.ts'
 import type { HttpRequest } from '../transport/route.ts'
 import type { AddressReader } from './accounts/addresses.ts'
 import type { Authentication, AuthenticationDeps, Requester } from './accounts/authentication.ts'
@@ -69,12 +72,15 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly loginMethods: LoginMethods
   readonly challenges: ChallengeStore
   readonly sessions: SessionStore
+  readonly sessionNetworks: Sealed
+  readonly sessionNotices: SessionNotices
   readonly knownSignIns: KnownSignInStore
   readonly identityTokens: IdentityTokenStore
   readonly waitingSignIns: WaitingSignIns
   readonly erasure: AccountErasure
   readonly devices: DeviceStore
   readonly deviceLists: DeviceListStore
+  readonly restrictions: Restrictions
   readonly contacts: ContactStore
   readonly searches: AddressSearches
   readonly shareTokens: ShareTokenStore
@@ -82,7 +88,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly history: CallHistoryStore
   readonly callIndex: LiveCalls
   readonly inbox: InboxStore
-  readonly notices: Pick<Notices, 'tell'>
+  readonly notices: Pick<Notices, 'tell' | 'tellOnly'>
   readonly rates: RateStore
   readonly idempotency: IdempotencyStore
   /** Over `USER_VIEW_TABLES`. */

@@ -10,6 +10,7 @@ import { SESSIONS } from './accounts/session.ts'
 import { SIGN_IN } from './accounts/sign-in.ts'
 import type { SignIns } from './accounts/sign-ins.ts'
 import { platformLogin, type SocialSignIn } from './accounts/social-sign-in.ts'
+import { listSessions, USER_SESSIONS } from './accounts/user-sessions.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
 import { listWaitingSignIns, WAITING_SIGN_INS } from './accounts/waiting-sign-ins.ts'
@@ -36,7 +37,11 @@ export type ReadDeps = Reading &
     | 'devices'
     | 'history'
     | 'idsAs'
+    | 'lifetimes'
     | 'publicUrl'
+    | 'restrictions'
+    | 'sessionNetworks'
+    | 'sessions'
     | 'shareTokens'
     | 'userViews'
   >
@@ -54,6 +59,7 @@ export const READS: readonly Read<ReadDeps>[] = [
   getUser,
   listLoginMethods,
   listWaitingSignIns,
+  listSessions,
   listDevices,
   listShareTokens,
   drawShareToken,
@@ -76,6 +82,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   verifyChallenge,
   putUser,
   ...LOGIN_METHODS,
+  ...USER_SESSIONS,
   deleteUser,
   ...DEVICES,
   ...SHARE_TOKENS,

@@ -23,11 +23,12 @@ import type { KeyEvent, OnReset } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
 import { Account } from './session/account.ts'
+import { CodeSignIn, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
 import { Profile } from './session/profile.ts'
 import { Server, type ServerOptions } from './session/server.ts'
 import { Session } from './session/session.ts'
-import { type Confirm, confirmed, isSignedInBy, keepAddress } from './session/sign-in.ts'
+import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
 import type { AppStorage } from './storage/storage.ts'
 import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
 
@@ -168,7 +169,8 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   /**
    * Signs in by a code to an email address or phone number, makes this device's keys and registers them. Goes on with the
-   * session in the storage where it is of the same address; rejects with `ALREADY_SIGNED_IN` where it is of another.
+   * session in the storage where it is of the same address; rejects with `ALREADY_SIGNED_IN` where it is of another. Where
+   * the account has other devices it rejects with `SIGN_IN_WAITING`, to go on with `finishSignIn`.
    */
   async signIn(
     address: string,
@@ -178,12 +180,24 @@ export class Callsign extends Emitter<CallsignEvents> {
     const closings = this.#closings
     const session = await this.#openSession()
     if (session.userId !== undefined) return this.#goOn(session, address, closings)
-    const challenge = await session.login({ ...more, identifier: address })
-    if (challenge.verified) return this.#welcome(session, challenge, address, closings)
-    const { challengeId } = challenge
-    const signedIn = await confirmed(session, challenge, confirm, otp =>
-      session.verifyLogin({ challengeId, otp }),
-    )
+    const signedIn = await this.#codeSignIn(session).signIn(address, confirm, more)
+    return this.#welcome(session, signedIn, address, closings)
+  }
+
+  /** A sign-in of this app that waits for its owner, also from before a restart. */
+  async waitingSignIn(): Promise<WaitingSignIn | undefined> {
+    return this.#codeSignIn(await this.#openSession()).waiting()
+  }
+
+  /**
+   * Waits, as long as it takes, until a device of the user approves the sign-in, or its time is over, and resolves as
+   * `signIn`. Rejects with `SIGN_IN_REFUSED`, or with `SIGN_IN_GONE` where none waits any more.
+   */
+  async finishSignIn(): Promise<User> {
+    const closings = this.#closings
+    const session = await this.#openSession()
+    const isClosed = () => closings !== this.#closings
+    const { signedIn, address } = await this.#codeSignIn(session).finish(isClosed)
     return this.#welcome(session, signedIn, address, closings)
   }
 
@@ -266,6 +280,10 @@ export class Callsign extends Emitter<CallsignEvents> {
     await this.#session?.catch(() => {})
     await this.#beginning?.catch(() => {})
     await this.#end()
+  }
+
+  #codeSignIn(session: Session): CodeSignIn {
+    return new CodeSignIn(this.#server, session, this.#options.storage, this.#keysOf)
   }
 
   #assertActive(): Active {

@@ -1179,20 +1179,29 @@ export interface ProfileChangedEvent {
   readonly sentAt: number
   readonly userId: string
   readonly displayName: string
+  /** Not told to a restricted session. */
   readonly email?: string
+  /** Not told to a restricted session. */
   readonly phone?: string
-  readonly emailVerified: boolean
-  readonly phoneVerified: boolean
+  /** Not told to a restricted session. */
+  readonly emailVerified?: boolean
+  /** Not told to a restricted session. */
+  readonly phoneVerified?: boolean
+  /** Not told to a restricted session. */
   readonly primaryMethodId?: string
-  readonly loginMethods: readonly LoginMethod[]
+  /** Not told to a restricted session. */
+  readonly loginMethods?: readonly LoginMethod[]
   /** Of the session that asks; absent until it registers one. */
   readonly device?: {
     readonly deviceId: string
     readonly publicKeyHash: string
   }
-  readonly badge: Badge
-  readonly createdAt: string
-  readonly settings: Settings
+  readonly badge?: Badge
+  /** Not told to a restricted session. */
+  readonly createdAt?: string
+  readonly settings?: Settings
+  /** Why the session may do little, and with which code the rest is refused: its device is not on the user’s device list, or the user has a device and the session none. */
+  readonly restriction?: 'DEVICE_NOT_LISTED' | 'DEVICE_REQUIRED'
 }
 
 /** Where pushes go. A member left out stays as it was; an empty token is taken back. */
@@ -1558,20 +1567,29 @@ export interface UnblockUserRequest {
 export interface User {
   readonly userId: string
   readonly displayName: string
+  /** Not told to a restricted session. */
   readonly email?: string
+  /** Not told to a restricted session. */
   readonly phone?: string
-  readonly emailVerified: boolean
-  readonly phoneVerified: boolean
+  /** Not told to a restricted session. */
+  readonly emailVerified?: boolean
+  /** Not told to a restricted session. */
+  readonly phoneVerified?: boolean
+  /** Not told to a restricted session. */
   readonly primaryMethodId?: string
-  readonly loginMethods: readonly LoginMethod[]
+  /** Not told to a restricted session. */
+  readonly loginMethods?: readonly LoginMethod[]
   /** Of the session that asks; absent until it registers one. */
   readonly device?: {
     readonly deviceId: string
     readonly publicKeyHash: string
   }
-  readonly badge: Badge
-  readonly createdAt: string
-  readonly settings: Settings
+  readonly badge?: Badge
+  /** Not told to a restricted session. */
+  readonly createdAt?: string
+  readonly settings?: Settings
+  /** Why the session may do little, and with which code the rest is refused: its device is not on the user’s device list, or the user has a device and the session none. */
+  readonly restriction?: 'DEVICE_NOT_LISTED' | 'DEVICE_REQUIRED'
 }
 
 export interface Verified {

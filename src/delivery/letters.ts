@@ -16,6 +16,8 @@ import {
   otpMail,
   otpSms,
   primaryChangedNotice,
+  sessionEndingNotice,
+  sessionStartedNotice,
   signInWaitingNotice,
 } from './texts.ts'
 
@@ -44,10 +46,14 @@ export function mailTextOf(letter: Letter, language: Language, { appName }: Lett
       return methodRemovedNotice(language, { appName, kind: letter.method })
     case 'primary-method-changed':
       return primaryChangedNotice(language, { appName })
+    case 'session-started':
+      return sessionStartedNotice(language, { ...letter, appName })
+    case 'session-ending':
+      return sessionEndingNotice(language, { ...letter, appName })
     case 'codes-stopped':
       return codesStoppedNotice(language, { appName })
     case 'sign-in-waiting':
-      return signInWaitingNotice(language, { appName, ...letter })
+      return signInWaitingNotice(language, { ...letter, appName })
     case 'login-method-lost':
       return methodLostNotice(language, { appName, kind: letter.method })
     case 'erasure-planned':

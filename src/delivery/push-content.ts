@@ -73,10 +73,14 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
     case 'device_added':
     case 'device_list_reset':
     case 'device_push_lost':
+      return deviceAlertOf(notice)
+    case 'session_started':
+    case 'session_ending':
     case 'session_revoked':
+      return sessionAlertOf(notice)
     case 'sign_in_waiting':
     case 'login_method_lost':
-      return accountAlertOf(notice)
+      return signInAlertOf(notice)
     default:
       return undefined
   }
@@ -181,31 +185,39 @@ function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>, { 
   }
 }
 
-type AccountAlertKind =
-  | 'device_added'
-  | 'device_list_reset'
-  | 'device_push_lost'
-  | 'session_revoked'
-  | 'sign_in_waiting'
-  | 'login_method_lost'
+function sessionAlertOf(notice: NoticeOf<'session_started' | 'session_ending' | 'session_revoked'>): Alert {
+  const alert = { kind: 'alert', locKey: notice.kind, locArgs: [], thread: 'account' } as const
+  const event = eventOf(notice)
+  switch (notice.kind) {
+    case 'session_started': {
+      const { kind: type, sessionId, userAgent, network, proof } = notice
+      const place = network === undefined ? {} : { network }
+      const members = { type, sessionId, userAgent, ...place, proof, ...event }
+      return { ...alert, locArgs: [userAgent || (network ?? '')], members }
+    }
+    case 'session_ending': {
+      const { kind: type, sessionId, endsAtMs } = notice
+      return { ...alert, members: { type, sessionId, endsAt: timeText(endsAtMs), ...event } }
+    }
+    case 'session_revoked':
+      return { ...alert, members: { type: notice.kind, reason: notice.reason, ...event } }
+  }
+}
 
-function accountAlertOf(notice: NoticeOf<AccountAlertKind>): Alert {
-  const { kind: type } = notice
-  if (type === 'session_revoked') {
-    const members = { type, reason: notice.reason, ...eventOf(notice) }
-    return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
-  }
-  if (type === 'sign_in_waiting') {
-    const { id, signInCode, userAgent, endsAtMs } = notice
-    const members = { type, id, signInCode, userAgent, until: timeText(endsAtMs), ...eventOf(notice) }
-    return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
-  }
-  if (type === 'login_method_lost') {
-    // Without the address: the provider of pushes need not learn it.
-    const members = { type, method: notice.method, ...eventOf(notice) }
-    return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
-  }
-  const { deviceId, name, platform } = notice
+function signInAlertOf(notice: NoticeOf<'sign_in_waiting' | 'login_method_lost'>): Alert {
+  const { kind: type, method } = notice
+  const alert = { kind: 'alert', locKey: type, locArgs: [], thread: 'account' } as const
+  // Without the address: the provider of pushes need not learn it.
+  if (type === 'login_method_lost') return { ...alert, members: { type, method, ...eventOf(notice) } }
+  const { id, signInCode, userAgent, network, endsAtMs } = notice
+  const place = network === undefined ? {} : { network }
+  const until = timeText(endsAtMs)
+  const members = { type, id, signInCode, method, userAgent, ...place, until, ...eventOf(notice) }
+  return { ...alert, locArgs: [userAgent || (network ?? '')], members }
+}
+
+function deviceAlertOf(notice: NoticeOf<'device_added' | 'device_list_reset' | 'device_push_lost'>): Alert {
+  const { kind: type, deviceId, name, platform } = notice
   const key = type === 'device_push_lost' ? {} : { publicKeyHash: notice.publicKeyHash }
   const members = { type, deviceId: `${deviceId}`, name, platform, ...key, ...eventOf(notice) }
   return { kind: 'alert', locKey: type, locArgs: [name], thread: 'account', members }

@@ -217,24 +217,81 @@ export function primaryChangedNotice(language: Language, { appName }: Notice): M
   return texts[language]
 }
 
-export interface SignInWaitingNotice extends Notice {
+export interface SessionStartedNotice extends Notice {
+  /** As `shownAgent` has it. */
+  readonly userAgent: string
+  readonly network?: string
+}
+
+/** To every address but the one that signed in. */
+export function sessionStartedNotice(language: Language, notice: SessionStartedNotice): MailText {
+  const { appName } = notice
+  const place = signInPlace(language, notice)
+  const texts: Record<Language, MailText> = {
+    en: {
+      subject: `New sign-in to your ${appName} account`,
+      text: `Someone has just signed in to your ${appName} account${place}. If it was not you, open the app, end that session and look at your login methods.\n`,
+    },
+    vi: {
+      subject: `Đăng nhập mới vào tài khoản ${appName} của bạn`,
+      text: `Vừa có người đăng nhập vào tài khoản ${appName} của bạn${place}. Nếu không phải bạn, hãy mở ứng dụng, kết thúc phiên đăng nhập đó và xem lại các cách đăng nhập.\n`,
+    },
+    de: {
+      subject: `Neue Anmeldung bei deinem ${appName}-Konto`,
+      text: `Gerade hat sich jemand bei deinem ${appName}-Konto angemeldet${place}. Wenn du das nicht warst, öffne die App, beende diese Sitzung und sieh deine Anmeldungen durch.\n`,
+    },
+  }
+  return texts[language]
+}
+
+export interface SessionEndingNotice extends Notice {
+  /** As `shownAgent` has it. */
+  readonly userAgent: string
+  readonly endsAtMs: number
+}
+
+/** To the owner of a session without a device, two weeks before it ends. */
+export function sessionEndingNotice(language: Language, notice: SessionEndingNotice): MailText {
+  const { appName, endsAtMs } = notice
+  const place = signInPlace(language, notice)
+  const date = DATES[language].format(endsAtMs)
+  const texts: Record<Language, MailText> = {
+    en: {
+      subject: `You will be signed out of ${appName} soon`,
+      text: `A session of your ${appName} account${place} ends on ${date}. To stay signed in there, sign in again before then.\n`,
+    },
+    vi: {
+      subject: `Bạn sắp bị đăng xuất khỏi ${appName}`,
+      text: `Một phiên đăng nhập vào tài khoản ${appName} của bạn${place} sẽ kết thúc vào ngày ${date}. Để tiếp tục sử dụng ở đó, hãy đăng nhập lại trước ngày này.\n`,
+    },
+    de: {
+      subject: `Du wirst bald von ${appName} abgemeldet`,
+      text: `Eine Sitzung deines ${appName}-Kontos${place} endet am ${date}. Um dort angemeldet zu bleiben, melde dich vorher neu an.\n`,
+    },
+  }
+  return texts[language]
+}
+
+export interface SignInWaitingNotice extends SessionStartedNotice {
   readonly hours: number
 }
 
 /** To every address of the account, three times while a sign-in waits. */
-export function signInWaitingNotice(language: Language, { appName, hours }: SignInWaitingNotice): MailText {
+export function signInWaitingNotice(language: Language, notice: SignInWaitingNotice): MailText {
+  const { appName, hours } = notice
+  const place = signInPlace(language, notice)
   const texts: Record<Language, MailText> = {
     en: {
       subject: `Someone is signing in to your ${appName} account`,
-      text: `Someone entered a right code and wants to sign in to your ${appName} account. Open ${appName} on a device where you are signed in and approve or refuse it. Without an answer it goes through in ${hours} hours.\n`,
+      text: `Someone entered a right code and wants to sign in to your ${appName} account${place}. Open ${appName} on a device where you are signed in and approve or refuse it. Without an answer it goes through in ${hours} hours.\n`,
     },
     vi: {
       subject: `Có người đang đăng nhập vào tài khoản ${appName} của bạn`,
-      text: `Có người đã nhập đúng mã và muốn đăng nhập vào tài khoản ${appName} của bạn. Hãy mở ${appName} trên một thiết bị bạn đã đăng nhập để chấp nhận hoặc từ chối. Nếu không có câu trả lời, việc đăng nhập sẽ hoàn tất sau ${hours} giờ.\n`,
+      text: `Có người đã nhập đúng mã và muốn đăng nhập vào tài khoản ${appName} của bạn${place}. Hãy mở ${appName} trên một thiết bị bạn đã đăng nhập để chấp nhận hoặc từ chối. Nếu không có câu trả lời, việc đăng nhập sẽ hoàn tất sau ${hours} giờ.\n`,
     },
     de: {
       subject: `Jemand meldet sich bei deinem ${appName}-Konto an`,
-      text: `Jemand hat einen richtigen Code eingegeben und möchte sich bei deinem ${appName}-Konto anmelden. Öffne ${appName} auf einem Gerät, auf dem du angemeldet bist, und stimm zu oder lehn ab. Ohne Antwort gelingt die Anmeldung in ${hours} Stunden.\n`,
+      text: `Jemand hat einen richtigen Code eingegeben und möchte sich${place} bei deinem ${appName}-Konto anmelden. Öffne ${appName} auf einem Gerät, auf dem du angemeldet bist, und stimm zu oder lehn ab. Ohne Antwort gelingt die Anmeldung in ${hours} Stunden.\n`,
     },
   }
   return texts[language]
@@ -262,6 +319,15 @@ export function methodLostNotice(language: Language, { appName, kind }: MethodLo
     },
   }
   return texts[language]
+}
+
+/** Behind a verb or noun, with a space before it; empty where nothing is known. */
+function signInPlace(
+  language: Language,
+  { userAgent, network }: Omit<SessionStartedNotice, 'appName'>,
+): string {
+  const [by, from] = PLACES[language]
+  return `${userAgent && ` ${by} "${userAgent}"`}${network === undefined ? '' : ` ${from} ${network}`}`
 }
 
 /** After too many wrong codes in a row (contract 2.2). */
@@ -320,4 +386,14 @@ const METHODS: Record<Language, Record<LoginMethodNotice['kind'], string>> = {
   de: { email: 'Eine E-Mail-Adresse', phone: 'Eine Telefonnummer', social: 'Eine fremde Anbieterkennung' },
 }
 
+const PLACES: Record<Language, readonly [by: string, from: string]> = {
+  en: ['with', 'from the network'],
+  vi: ['bằng', 'từ mạng'],
+  de: ['mit', 'aus dem Netz'],
+}
+const DATES: Record<Language, Intl.DateTimeFormat> = {
+  en: new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' }),
+  vi: new Intl.DateTimeFormat('vi', { day: 'numeric', month: 'numeric', year: 'numeric', timeZone: 'UTC' }),
+  de: new Intl.DateTimeFormat('de', { dateStyle: 'long', timeZone: 'UTC' }),
+}
 const ACCEPT_LENGTH_MAX = 256

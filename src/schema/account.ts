@@ -3,6 +3,7 @@
 import Type, { type TSchema } from 'typebox'
 import { LoginMethodView } from './login-method.ts'
 import { oneOf } from './one-of.ts'
+import { NetworkPrefix } from './sign-in.ts'
 import { Time } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
@@ -111,7 +112,17 @@ export const Challenge = Type.Object(CHALLENGE_MEMBERS)
 
 export const LoginChallenge = Type.Object({ verified: Type.Literal(false), ...CHALLENGE_MEMBERS })
 
+/** The id of a session, which opens nothing. */
+export const SessionId = Type.String({
+  pattern: '^[A-Za-z0-9_-]{22}$',
+  description: '22 base64url characters',
+})
+
+/** How a session was opened. */
+export const Proof = oneOf(['otp', 'social', 'apple'])
+
 const TOKEN_MEMBERS = {
+  sessionId: { ...SessionId, description: 'The same as long as the session lasts; `user/sessions` lists it' },
   accessToken: Type.String({
     description: 'Opaque, at most 512 characters; sent as `Authorization: Bearer`',
   }),
@@ -144,24 +155,35 @@ export const Settings = Type.Object({
   }),
 })
 
+/** A member that a restricted session is not told. */
+function kept<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional({ ...schema, description: 'Not told to a restricted session' })
+}
+
 export const UserView = Type.Object({
   userId: Uint64Text,
   displayName: Type.String(),
-  email: Type.Optional(Type.String()),
-  phone: Type.Optional(Type.String()),
-  emailVerified: Type.Boolean(),
-  phoneVerified: Type.Boolean(),
-  primaryMethodId: Type.Optional(Uint64Text),
-  loginMethods: Type.Array(LoginMethodView),
+  email: kept(Type.String()),
+  phone: kept(Type.String()),
+  emailVerified: kept(Type.Boolean()),
+  phoneVerified: kept(Type.Boolean()),
+  primaryMethodId: kept(Uint64Text),
+  loginMethods: kept(Type.Array(LoginMethodView)),
   device: Type.Optional(
     Type.Object(
       { deviceId: Uint64Text, publicKeyHash: Type.String() },
       { description: 'Of the session that asks; absent until it registers one' },
     ),
   ),
-  badge: Badge,
-  createdAt: Time,
-  settings: Settings,
+  badge: Type.Optional(Badge),
+  createdAt: kept(Time),
+  settings: Type.Optional(Settings),
+  restriction: Type.Optional({
+    ...oneOf(['DEVICE_NOT_LISTED', 'DEVICE_REQUIRED']),
+    description:
+      'Why the session may do little, and with which code the rest is refused: its device is not on the user’s device list, or ' +
+      'the user has a device and the session none',
+  }),
 })
 
 /** The reply to signing in, by any proof. */
@@ -181,3 +203,22 @@ export const RefreshTokenRequest = Type.Object({
 export const LogoutRequest = Type.Object({
   allDevices: Type.Optional(Type.Boolean({ description: 'Ends every session of the user' })),
 })
+
+const SessionView = Type.Object({
+  id: SessionId,
+  createdAt: Time,
+  lastUsedAt: { ...Time, description: 'When its tokens were last refreshed' },
+  endsAt: {
+    ...Time,
+    description:
+      'When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device ' +
+      'list names',
+  },
+  network: Type.Optional(NetworkPrefix),
+  userAgent: Type.String({ description: 'What signed in, in its own words, cut and without odd characters' }),
+  proof: { ...Proof, description: 'By what the user was proven' },
+  device: Type.Optional(Type.Object({ deviceId: Uint64Text, name: Type.String(), platform: Type.String() })),
+  isCurrent: Type.Boolean({ description: 'Whether it is the one that asks' }),
+})
+
+export const SessionList = Type.Object({ items: Type.Array(SessionView) })

@@ -3,10 +3,10 @@
 import Type from 'typebox'
 import type { BadgeState, PersonalNoticeBody } from '../domain/messages/notice.ts'
 import { assert } from '../errors.ts'
-import { Badge, UserView } from './account.ts'
+import { Badge, Proof, SessionId, UserView } from './account.ts'
 import { type EventForm, type EventReader, eventForm, VERSION as v } from './event-form.ts'
 import { oneOf } from './one-of.ts'
-import { SignInId } from './sign-in.ts'
+import { NetworkPrefix, SignInId } from './sign-in.ts'
 import { Time, timeText } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
@@ -120,6 +120,41 @@ export const PERSONAL_EVENTS = {
       tokens,
     }),
   ),
+  session_started: eventForm(
+    'session_started',
+    'The user, or an intruder, signed in to this account: show it, with the way to end that session',
+    {
+      sessionId: SessionId,
+      userAgent: Type.String({
+        description: 'What signed in, in its own words, cut and without odd characters',
+      }),
+      network: Type.Optional(NetworkPrefix),
+      proof: Proof,
+    },
+    ({ kind: type, eventId, sentAtMs: sentAt, sessionId, userAgent, network, proof }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      sessionId,
+      userAgent,
+      network,
+      proof,
+    }),
+  ),
+  session_ending: eventForm(
+    'session_ending',
+    'The session of this device ends then: ask the user to sign in again before',
+    { sessionId: SessionId, endsAt: Time },
+    ({ kind: type, eventId, sentAtMs: sentAt, sessionId, endsAtMs }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      sessionId,
+      endsAt: timeText(endsAtMs),
+    }),
+  ),
   session_revoked: eventForm(
     'session_revoked',
     'Sessions of this user were ended, and why',
@@ -134,9 +169,10 @@ export const PERSONAL_EVENTS = {
       signInCode: Type.String({ description: 'Twenty digits, which the screen that waits shows, too' }),
       method: oneOf(['email', 'phone']),
       userAgent: Type.String(),
+      network: Type.Optional(NetworkPrefix),
       until: { ...Time, description: 'Then it goes through without an answer' },
     },
-    ({ kind: type, eventId, sentAtMs: sentAt, id, signInCode, method, userAgent, endsAtMs }) => ({
+    ({ kind: type, eventId, sentAtMs: sentAt, id, signInCode, method, userAgent, network, endsAtMs }) => ({
       v,
       type,
       eventId,
@@ -145,6 +181,7 @@ export const PERSONAL_EVENTS = {
       signInCode,
       method,
       userAgent,
+      network,
       until: timeText(endsAtMs),
     }),
   ),

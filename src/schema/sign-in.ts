@@ -6,6 +6,8 @@ import { Time } from './time.ts'
 
 export const SignInId = Type.String({ description: 'Names a sign-in that waits; 22 base64url characters' })
 
+export const NetworkPrefix = Type.String({ description: 'Of where it came from, such as `203.0.113.0/24`' })
+
 export const WaitingLoginRequest = Type.Object({
   waitingId: Type.String({
     maxLength: 64,
@@ -20,6 +22,7 @@ export const WaitingSignInList = Type.Object({
       signInCode: Type.String({ description: 'Twenty digits, which the screen that waits shows, too' }),
       method: oneOf(['email', 'phone']),
       userAgent: Type.String({ description: 'As the client that waits calls itself' }),
+      network: Type.Optional(NetworkPrefix),
       createdAt: Time,
       until: { ...Time, description: 'Then it goes through without an answer' },
     }),

@@ -19,6 +19,7 @@ import { FriendRequestTable } from '../store/contacts/friend-request-table.ts'
 import { ShareTokenStore } from '../store/contacts/share-token-store.ts'
 import { DeviceListStore } from '../store/devices/device-list-store.ts'
 import { DeviceStore } from '../store/devices/device-store.ts'
+import { Restrictions } from '../store/devices/restrictions.ts'
 import { Expiries } from '../store/engine/expiries.ts'
 import { userInKey } from '../store/engine/keys.ts'
 import type { ReadStore, Store, View } from '../store/engine/store.ts'
@@ -32,6 +33,7 @@ import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
 import { RateStore } from '../store/tables/rate-store.ts'
+import { Sealed } from '../store/tables/sealed.ts'
 
 export interface StoresDeps {
   /** At least 32 bytes. */
@@ -67,6 +69,8 @@ export function openReadStores(
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
   const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
+  const devices = new DeviceStore(database)
+  const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
     database,
@@ -76,9 +80,11 @@ export function openReadStores(
     lists,
     userViews,
     accounts: new AccountStore(database),
-    devices: new DeviceStore(database),
-    deviceLists: new DeviceListStore(),
+    devices,
+    deviceLists,
+    restrictions: new Restrictions(database, devices, deviceLists),
     sessions: new SessionStore(base),
+    sessionNetworks: new Sealed(secrets, deps.randomBytes, 'session-network'),
     inbox,
     inboxWrites: writes,
     deviceInbox: new DeviceInbox({ ...base, inbox, writes, soon }),

@@ -22,7 +22,7 @@ import {
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
-import { userView } from '../api/accounts/user-view.ts'
+import { type UserViewDeps, userView } from '../api/accounts/user-view.ts'
 import type { UserId } from '../domain/ids.ts'
 import { newEventId } from '../domain/ids.ts'
 import type { Badge, BadgeEvent, Notice } from '../domain/messages/notice.ts'
@@ -54,10 +54,7 @@ export interface SpokenTo {
 
 export interface SignallingDeps {
   readonly system: Pick<ActorSystem, 'define'>
-  readonly stores: Pick<
-    ReadStores,
-    'database' | 'deviceInbox' | 'accounts' | 'devices' | 'badgeOf' | 'userViews'
-  >
+  readonly stores: Pick<ReadStores, 'database' | 'deviceInbox' | keyof UserViewDeps>
   readonly actors: SpokenTo
   readonly connections: LiveConnections
   /** See `StompConnectionDeps`. */
@@ -152,6 +149,7 @@ export class Signalling {
       monotonicMs,
       newEventId: this.#newEventId,
       authenticate,
+      restrictionOf: stores.restrictions.current,
       failedConnects,
       inbox: stores.deviceInbox,
       badgeOf: userId => stores.database.view(view => stores.badgeOf(view, userId)),

@@ -55,6 +55,7 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   LAST_LOGIN_METHOD: { vi: 'Cách đăng nhập cuối cùng', de: 'Letzter Anmeldeweg' },
   LOGIN_METHOD_LIMIT: { vi: 'Quá nhiều cách đăng nhập', de: 'Zu viele Anmeldewege' },
   LOGIN_METHOD_NOT_FOUND: { vi: 'Không có cách đăng nhập này', de: 'Kein solcher Anmeldeweg' },
+  SESSION_NOT_FOUND: { vi: 'Không có phiên đăng nhập này', de: 'Keine solche Sitzung' },
   STEP_UP_REQUIRED: { vi: 'Trước hết hãy xác nhận danh tính', de: 'Erst die Identität bestätigen' },
   SIGN_IN_WAITING: {
     vi: 'Đăng nhập đang chờ chủ tài khoản',
@@ -63,8 +64,9 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   SIGN_IN_REFUSED: { vi: 'Chủ tài khoản đã từ chối đăng nhập', de: 'Die Anmeldung wurde abgelehnt' },
   SIGN_IN_GONE: { vi: 'Lần đăng nhập đã kết thúc', de: 'Anmeldung vorbei' },
   SIGN_IN_NOT_FOUND: { vi: 'Không có lần đăng nhập này', de: 'Keine solche Anmeldung' },
-  DEVICE_NOT_LISTED: { vi: 'Thiết bị không có trong danh sách', de: 'Gerät nicht auf der Geräteliste' },
   DEVICE_NOT_REGISTERED: { vi: 'Phiên không có thiết bị', de: 'Sitzung ohne Gerät' },
+  DEVICE_NOT_LISTED: { vi: 'Thiết bị chưa được chấp thuận', de: 'Gerät noch nicht bestätigt' },
+  DEVICE_REQUIRED: { vi: 'Hãy đăng ký thiết bị này trước', de: 'Erst dieses Gerät registrieren' },
   DEVICE_NOT_FOUND: { vi: 'Không có thiết bị này', de: 'Kein solches Gerät' },
   DEVICE_LIMIT: { vi: 'Quá nhiều thiết bị', de: 'Zu viele Geräte' },
   DEVICE_LIST_CONFLICT: {

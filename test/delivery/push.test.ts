@@ -467,6 +467,11 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   device_list_changed: fc.record(device),
   device_list_reset: fc.record(device),
   device_push_lost: fc.record({ deviceId: id, name, platform: name }),
+  session_started: fc.record(
+    { sessionId: name, userAgent: name, network: name, proof: name },
+    { requiredKeys: ['sessionId', 'userAgent', 'proof'] },
+  ),
+  session_ending: fc.record({ sessionId: name, endsAtMs: time }),
   session_revoked: fc.record({ reason: name }),
   sign_in_waiting: fc.record({
     id: name,
@@ -539,6 +544,8 @@ t.test('the kinds that are pushed are those of the table', async t => {
     device_added: 'device_added',
     device_list_reset: 'device_list_reset',
     device_push_lost: 'device_push_lost',
+    session_started: 'session_started',
+    session_ending: 'session_ending',
     session_revoked: 'session_revoked',
     sign_in_waiting: 'sign_in_waiting',
     login_method_lost: 'login_method_lost',

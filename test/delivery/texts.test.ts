@@ -6,6 +6,12 @@ import * as texts from '../../src/delivery/texts.ts'
 
 const LANGUAGES: readonly Language[] = ['en', 'vi', 'de']
 const APP = { appName: 'Callsign' }
+const SIGN_INS = [
+  { userAgent: 'curl/8.5.0', network: '203.0.113.0/24' },
+  { userAgent: 'curl/8.5.0' },
+  { userAgent: '', network: '203.0.113.0/24' },
+  { userAgent: '' },
+]
 /** The basic alphabet of an SMS (3GPP TS 23.038, 6.2.1), without characters that take two places. */
 const GSM = /^[@£$¥èéùìòÇ\nØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà]*$/
 
@@ -74,6 +80,11 @@ t.test('every notice is there in every language, one line of subject, filled in'
     language => texts.primaryChangedNotice(language, APP),
     language => texts.codesStoppedNotice(language, APP),
     language => texts.erasureNotice(language, { ...APP, days: 7 }),
+    ...SIGN_INS.map(
+      signIn => (language: Language) => texts.sessionStartedNotice(language, { ...APP, ...signIn }),
+    ),
+    language => texts.sessionEndingNotice(language, { ...APP, userAgent: '', endsAtMs: 0 }),
+    language => texts.sessionEndingNotice(language, { ...APP, userAgent: 'curl/8.5.0', endsAtMs: 0 }),
     ...(['email', 'phone', 'social'] as const).flatMap(kind => [
       (language: Language) => texts.methodAddedNotice(language, { ...APP, kind }),
       (language: Language) => texts.methodRemovedNotice(language, { ...APP, kind }),
@@ -86,4 +97,30 @@ t.test('every notice is there in every language, one line of subject, filled in'
     t.notMatch(`${subject}${text}`, /undefined|\$\{|\[object/)
   }
   t.equal(new Set(all.map(({ text }) => text)).size, all.length, 'no two are the same')
+})
+
+t.test(
+  'the letter about a sign-in quotes what signed in and from where, as far as that is known',
+  async t => {
+    const [whole, agent, network, neither] = SIGN_INS.map(
+      signIn => texts.sessionStartedNotice('en', { ...APP, ...signIn }).text.split('. ')[0],
+    )
+    t.equal(
+      whole,
+      'Someone has just signed in to your Callsign account with "curl/8.5.0" from the network 203.0.113.0/24',
+    )
+    t.equal(agent, 'Someone has just signed in to your Callsign account with "curl/8.5.0"')
+    t.equal(network, 'Someone has just signed in to your Callsign account from the network 203.0.113.0/24')
+    t.equal(neither, 'Someone has just signed in to your Callsign account')
+  },
+)
+
+t.test('the letter about the end of a session names the day', async t => {
+  const endsAtMs = Date.UTC(2027, 2, 1, 23, 59)
+  const days = LANGUAGES.map(language =>
+    /(?:on|ngày|am) ((?:1 |1\. |1\/)[^ ]+(?: 2027)?)/
+      .exec(texts.sessionEndingNotice(language, { ...APP, userAgent: 'curl', endsAtMs }).text)?.[1]
+      ?.replace(/\.$/, ''),
+  )
+  t.same(days, ['1 March 2027', '1/3/2027', '1. März 2027'])
 })

@@ -84,6 +84,7 @@ const PROFILE = {
   badge: BADGE,
   createdAt: AT,
   settings: DEFAULT_SETTINGS,
+  restriction: undefined,
 }
 
 const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
@@ -320,6 +321,20 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     },
     { deviceId: '34', name: 'a phone', platform: 'ios', tokens: ['apnsToken', 'apnsVoipToken'] },
   ],
+  session_started: [
+    {
+      kind: 'session_started',
+      sessionId: 'A'.repeat(22),
+      userAgent: 'curl',
+      network: '203.0.113.0/24',
+      proof: 'otp',
+    },
+    { sessionId: 'A'.repeat(22), userAgent: 'curl', network: '203.0.113.0/24', proof: 'otp' },
+  ],
+  session_ending: [
+    { kind: 'session_ending', sessionId: 'A'.repeat(22), endsAtMs: AT_MS },
+    { sessionId: 'A'.repeat(22), endsAt: AT },
+  ],
   session_revoked: [{ kind: 'session_revoked', reason: 'logout' }, { reason: 'logout' }],
   sign_in_waiting: [
     {
@@ -328,9 +343,17 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
       signInCode: '12345',
       method: 'email',
       userAgent: 'Calls',
+      network: '203.0.113.0/24',
       endsAtMs: AT_MS,
     },
-    { id: 'x', signInCode: '12345', method: 'email', userAgent: 'Calls', until: AT },
+    {
+      id: 'x',
+      signInCode: '12345',
+      method: 'email',
+      userAgent: 'Calls',
+      network: '203.0.113.0/24',
+      until: AT,
+    },
   ],
   sign_in_ended: [
     { kind: 'sign_in_ended', id: 'x', outcome: 'passed' },

@@ -259,7 +259,10 @@ export async function newSession(world: TestWorld, userId: UserId, deviceId?: De
   return { sessionId, token: world.authentication.tokensOf(sessionId, session).accessToken }
 }
 
-/** A device of the user as if it had been registered, with push tokens; the log knows nothing of it. */
+/**
+ * A device of the user as if it had been registered, with push tokens; the log knows nothing of it. The user's first one is
+ * registered by the sessions that they have.
+ */
 export async function newDevice(world: TestWorld, userId: UserId, push = true): Promise<Device> {
   const device: Device = {
     deviceId: newId(world.randomBytes) as DeviceId,
@@ -274,8 +277,25 @@ export async function newDevice(world: TestWorld, userId: UserId, push = true): 
     createdAtMs: world.nowMs(),
     lastSeenAtMs: world.nowMs(),
   }
-  await world.database.change(change => world.devices.put(change, userId, device))
+  await world.database.change(change => {
+    const isFirst = world.devices.countActive(change, userId) === 0
+    world.devices.put(change, userId, device)
+    if (!isFirst) return
+    for (const sessionId of world.sessions.idsOf(change, userId))
+      world.sessions.bind(change, sessionId, device.deviceId)
+  })
   return device
+}
+
+/** The user's newest device list names these devices; the log knows nothing of it. */
+export async function newDeviceList(
+  world: TestWorld,
+  userId: UserId,
+  deviceIds: readonly DeviceId[],
+  seq = 0,
+): Promise<void> {
+  const logged = { list: world.randomBytes(99), seq, deviceIds, index: 0, vrfHash: world.randomBytes(64) }
+  await world.database.change(change => world.deviceLists.finish(change, userId, logged))
 }
 
 function formatBody(body: unknown): string {

@@ -2,7 +2,7 @@
 
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { ErrorCode } from '../../src/errors.ts'
-import { newDevice, newSession, newUser } from './application.ts'
+import { newDevice, newUser } from './application.ts'
 import type { Heard, Story } from './provocations.ts'
 import { openTestApi, type TestApi } from './test-api.ts'
 
@@ -40,9 +40,9 @@ function callStory(count: number, tell: (calls: Calls) => Promise<Heard>): Story
 }
 
 export async function newPhone({ world }: TestApi): Promise<Phone> {
-  const { userId } = await newUser(world)
+  const { userId, token } = await newUser(world)
   const { deviceId } = await newDevice(world, userId)
-  return { userId, deviceId, token: (await newSession(world, userId, deviceId)).token }
+  return { userId, deviceId, token }
 }
 
 export async function befriend({ send }: TestApi, one: Phone, other: Phone): Promise<void> {

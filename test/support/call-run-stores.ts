@@ -13,6 +13,7 @@ import { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
 import { DeviceListStore } from '../../src/store/devices/device-list-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
+import { Restrictions } from '../../src/store/devices/restrictions.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import type { Change, View } from '../../src/store/engine/store.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
@@ -50,7 +51,8 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const inbox = new NotedInbox(memory, parts)
   const plantedInbox = plantInNotices(bug, inbox)
   const outbox = { add: () => undefined }
-  const notices = new Notices({ ...parts, devices, inbox: plantedInbox, outbox })
+  const restrictions = new Restrictions(database, devices, new DeviceListStore())
+  const notices = new Notices({ ...parts, devices, restrictions, inbox: plantedInbox, outbox })
   const history = new CallHistoryStore(parts)
   const idempotency = new IdempotencyStore(expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
@@ -58,6 +60,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   return {
     database,
     expiries,
+    restrictions,
     devices,
     deviceLists: new DeviceListStore(),
     sessions,

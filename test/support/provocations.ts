@@ -12,7 +12,14 @@ import { type LookedUpLog, type Prover, publicKeyRoutes } from '../../src/keyser
 import { HttpServer } from '../../src/transport/http.ts'
 import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
-import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from './application.ts'
+import {
+  newDevice,
+  newDeviceList,
+  newSession,
+  newUser,
+  type TestAnswer,
+  type TestUser,
+} from './application.ts'
 import { CALL_PROVOCATIONS } from './call-provocations.ts'
 import { listBody, listOf, newPhone, registrationOf } from './device-lists.ts'
 import { OidcProvider } from './oidc-provider.ts'
@@ -125,6 +132,15 @@ const SESSION: Readonly<Partial<Record<ErrorCode, Story>>> = {
   DEVICE_NOT_REGISTERED: userStory(({ send }, { token }) =>
     send('PUT /app/api/devices/current/push', { token, body: {} }),
   ),
+  DEVICE_REQUIRED: userStory(async ({ send, world }, { userId }) => {
+    await newDevice(world, userId)
+    return send('GET /app/api/friend', { token: (await newSession(world, userId)).token })
+  }),
+  DEVICE_NOT_LISTED: userStory(async ({ send, world }, { userId, token }) => {
+    await newDevice(world, userId)
+    await newDeviceList(world, userId, [(await newDevice(world, userId)).deviceId])
+    return send('GET /app/api/friend', { token })
+  }),
 }
 
 const REQUESTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
@@ -239,6 +255,7 @@ const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   LOGIN_METHOD_NOT_FOUND: userStory(({ send }, { token }) =>
     send('DELETE /app/api/user/login-methods/7', { token }),
   ),
+  SESSION_NOT_FOUND: userStory(({ send }, { token }) => send('DELETE /app/api/user/sessions/7', { token })),
   LAST_LOGIN_METHOD: userStory(async ({ send, world }, { token, userId }) => {
     const [method] = world.database.view(view => world.accounts.methodsOf(view, userId))
     return send(`DELETE /app/api/user/login-methods/${method!.id}`, { token })

@@ -1,7 +1,7 @@
 /** Signing in through the operations, and the letters that wait in the outbox, as their readers would see them. */
 
 import type { OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
-import type { Send, TestAnswer, TestWorld } from './application.ts'
+import type { Send, TestAnswer, TestRequest, TestWorld } from './application.ts'
 import type { IdentityStandIns } from './identity-stand-ins.ts'
 import type { Claims } from './oidc-provider.ts'
 
@@ -14,10 +14,10 @@ export function signInRequests(world: TestWorld, send: Send, identities: Identit
       return send('POST /app/api/login', { body: { verified: true, provider: 'google', idToken } })
     },
     /** Signs in with an address by its code, and empties the outbox. */
-    async codeLogin(email: string): Promise<TestAnswer> {
+    async codeLogin(email: string, from: Pick<TestRequest, 'address' | 'headers'> = {}): Promise<TestAnswer> {
       const { body } = await send('POST /app/api/login', { body: { email } })
       const otp = otpIn(await world.takeSent(), email)
-      return send('POST /app/api/verify-login', { body: { challengeId: body.challengeId, otp } })
+      return send('POST /app/api/verify-login', { ...from, body: { challengeId: body.challengeId, otp } })
     },
     /** The code that waits for an address, as its owner would read it; empties the outbox. */
     async otpFor(address: string): Promise<string> {

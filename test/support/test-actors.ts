@@ -148,6 +148,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     newEventId: () => randomBytes(16).toString('base64url'),
     badgeOf: () => badge,
     authenticate: authenticateByName,
+    restrictionOf: () => undefined,
     failedConnects: {
       take(network) {
         failedConnects.push(network)

@@ -7,11 +7,11 @@ import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
 import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../../src/api/accounts/authentication.ts'
+import type { ApiDeps } from '../../src/api/deps.ts'
 import { OPERATIONS } from '../../src/api/operations.ts'
 import type { KeysShown } from '../../src/domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
-import type { Registration } from '../../src/keyserver/registration.ts'
 import type { DevConsole } from '../../src/operations/console/console.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
@@ -65,7 +65,7 @@ export interface TestApiOptions {
   /** A log in the store, with an appender and faults by order. */
   readonly log?: 'appended' | 'frozen'
   /** In place of the log. */
-  readonly register?: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+  readonly register?: ApiDeps['register']
   /** In place of what contacts show one another. */
   readonly keysShown?: (asker: UserId, owner: UserId) => KeysShown | undefined
   /** Told of each decision about a call once it is durable. */

@@ -18,7 +18,12 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { TOKENS_KEPT_MAX } from '../../limits.ts'
-import { type SessionStore, sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
+import {
+  type SessionStore,
+  sessionIdOf,
+  sessionIdText,
+  sessionName,
+} from '../../store/accounts/session-store.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 
@@ -33,6 +38,7 @@ export interface Requester {
 
 /** A new or renewed pair, as login and refresh answer it. */
 export interface TokenReply {
+  readonly sessionId: string
   readonly accessToken: string
   readonly refreshToken: string
   readonly tokenType: 'Bearer'
@@ -102,6 +108,7 @@ export class Authentication {
     const expiresAtS = Math.floor(rotatedAtMs / 1000) + lifetimes.accessS
     const nowS = Math.floor(nowMs() / 1000)
     return {
+      sessionId: sessionIdText(sessionId),
       accessToken: formatAccessToken(secrets.accessToken, { sessionId, generation, expiresAtS }),
       refreshToken: formatRefreshToken(secrets.refreshToken, { sessionId, generation }),
       tokenType: 'Bearer',
@@ -143,7 +150,7 @@ export class Authentication {
 }
 
 /** In the change of a request that has waited: throws if its access token no longer holds. */
-export function assertLasts(session: Session | undefined): void {
+export function assertLasts(session: Session | undefined): asserts session is Session {
   if (!lasts(session)) throw refusal(session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED')
 }
 

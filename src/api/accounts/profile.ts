@@ -29,6 +29,7 @@ type Deps = Pick<
   | 'devices'
   | 'loginMethods'
   | 'notices'
+  | 'restrictions'
   | 'stepUpSeconds'
 >
 

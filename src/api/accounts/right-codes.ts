@@ -9,6 +9,7 @@ import { type AddressMethod, addressIdentifier } from '../../domain/accounts/acc
 import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
 import { displayNameFromEmail } from '../../domain/accounts/display-name.ts'
 import { lasts } from '../../domain/accounts/session.ts'
+import { networkPrefix, shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
@@ -34,6 +35,7 @@ export type RightCodeDeps = Pick<
   | 'erasure'
   | 'loginMethods'
   | 'secrets'
+  | 'sessionNetworks'
   | 'sessions'
   | 'waitingSignIns'
 > & { readonly signIns: SignIns }
@@ -68,8 +70,8 @@ export function enter(
   if (owner === undefined) {
     const bereft = bereftAccount(change, deps, proofs)
     if (bereft === undefined) return signedIn(newcomer(change, deps, asked, request))
-    deps.loginMethods.add(change, { userId: bereft }, address)
-    const known = { userId: bereft, isNewUser: false, proof: 'otp' }
+    const method = deps.loginMethods.add(change, { userId: bereft }, address)
+    const known = { userId: bereft, isNewUser: false, proof: 'otp', methodId: method.id } as const
     return signedIn(deps.signIns.open(change, known, request))
   }
   return enterAccount(change, deps, { ...asked, owner }, proofs, request)
@@ -140,10 +142,10 @@ function enterAccount(
 
 function wait(
   change: Change,
-  { waitingSignIns }: RightCodeDeps,
+  { sessionNetworks, waitingSignIns }: RightCodeDeps,
   { owner, ...asked }: AskedOf,
   { waitingId, opens }: Pick<Proofs, 'waitingId'> & Pick<NamedSignIn['signIn'], 'opens'>,
-  { userAgent }: SignInRequest,
+  { network, userAgent }: SignInRequest,
 ): Entry {
   const { userId } = owner
   const held = waitingId === undefined ? undefined : waitingSignIns.held(change, idBytes(waitingId))
@@ -151,7 +153,12 @@ function wait(
   const isSame = held !== undefined && waiting !== undefined && Buffer.compare(held.id, waiting.id) === 0
   if (isSame && waitingId !== undefined && held.signIn.address.key === asked.address.key)
     return { kind: 'waiting', waitingId, named: held }
-  const { secret, ...named } = waitingSignIns.begin(change, { ...asked, userId, userAgent, opens })
+  const prefix = networkPrefix(network)
+  const place = {
+    userAgent: shownAgent(userAgent),
+    ...(prefix && { network: sessionNetworks.seal(Buffer.from(prefix)) }),
+  }
+  const { secret, ...named } = waitingSignIns.begin(change, { ...asked, userId, ...place, opens })
   return { kind: 'waiting', waitingId: Buffer.from(secret).toString('base64url'), named }
 }
 
@@ -166,11 +173,14 @@ function openAccount(change: Change, deps: RightCodeDeps, asked: AskedOf, reques
   const { userId } = owner
   if (identity !== undefined) loginMethods.link(change, { userId }, identity)
   const method = accounts.method(change, owner)
-  const user = accounts.read(change, userId)
   if (method !== undefined) accounts.putMethod(change, userId, { ...method, lastUsedAtMs: change.nowMs })
+  const known = { userId, isNewUser: false, proof: 'otp', methodId: owner.methodId } as const
+  const entered = signIns.open(change, known, request)
+  // After the owner's letters: the language of an intruder is not theirs.
+  const user = accounts.read(change, userId)
   if (user !== undefined && language !== '')
     accounts.put(change, userId, { ...user, acceptLanguage: language })
-  return signIns.open(change, { userId, isNewUser: false, proof: 'otp' }, request)
+  return entered
 }
 
 /** The address leaves its account for a fresh one. */

@@ -4,13 +4,19 @@
  */
 
 import type { Static } from 'typebox'
-import { decideRefresh, lasts, type RefreshDecision } from '../../domain/accounts/session.ts'
+import {
+  decideRefresh,
+  lasts,
+  type RefreshDecision,
+  type RevocationReason,
+} from '../../domain/accounts/session.ts'
 import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/token.ts'
+import { restrictionError } from '../../domain/devices/restriction.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../../schema/account.ts'
 import { sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
-import type { Change } from '../../store/engine/store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { signOut } from '../devices/device-removal.ts'
 import {
@@ -25,12 +31,14 @@ type Deps = Pick<
   ApiDeps,
   | 'authentication'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'knownSignIns'
   | 'lifetimes'
   | 'notices'
   | 'onTokenReused'
   | 'requestRates'
+  | 'restrictions'
   | 'secrets'
   | 'sessions'
 >
@@ -62,7 +70,7 @@ export const SESSIONS: readonly Operation<Deps>[] = [
     access: 'ended',
     isBodyOptional: true,
     replies: { 204: null },
-    codes: [],
+    codes: ['DEVICE_NOT_LISTED', 'DEVICE_REQUIRED'],
     handle: (deps: Deps, request) => logout(deps, request),
   }),
 ]
@@ -92,9 +100,10 @@ function rotate(
   { sessionId, generation }: RefreshToken,
   { network, nowMs }: Pick<CheckedRefresh, 'network' | 'nowMs'>,
 ): RefreshDecision {
-  const { sessions, knownSignIns, devices, notices, lifetimes } = deps
+  const { sessions, knownSignIns, devices, deviceLists, notices, lifetimes } = deps
   const before = sessions.read(change, sessionId)
-  const decision = decideRefresh(before, generation, nowMs, lifetimes)
+  const isListed = before !== undefined && deviceLists.names(change, before)
+  const decision = decideRefresh(before, { generation, nowMs, isListed }, lifetimes)
   const isPair = decision.kind === 'rotate' || decision.kind === 'repeat'
   if (isPair && decision.session !== before) {
     const { userId, deviceId } = decision.session
@@ -117,27 +126,38 @@ async function logout(deps: Deps, request: CheckedLogout): Promise<Reply> {
   const { sessionName, userId, deviceId } = request.requester
   const own = { sessionId: sessionIdOf(sessionName), userId, deviceId }
   return request.commit(change => {
-    if (request.body.allDevices === true) endOthers(change, deps, own)
-    else endEarlier(change, deps, own)
-    deps.sessions.remove(change, own.sessionId)
-    // One who has signed in on it again since goes on being rung.
-    signOut(change, deps, userId, deviceId)
+    if (request.body.allDevices === true) endOthers(change, deps, own, 'logged_out_everywhere')
+    endOwn(change, deps, own)
     return { status: 204 }
   })
 }
 
-/** The session that logs out. */
+/** The session that asks. */
 interface OwnSession {
   readonly sessionId: Uint8Array
   readonly userId: UserId
   readonly deviceId: DeviceId | undefined
 }
 
+type EndingDeps = Pick<ApiDeps, 'devices' | 'notices' | 'sessions'>
+
+/** The session logs out. */
+export function endOwn(change: Change, deps: EndingDeps, own: OwnSession): void {
+  endEarlier(change, deps, own)
+  deps.sessions.remove(change, own.sessionId)
+  // One who has signed in on it again since goes on being rung.
+  signOut(change, deps, own.userId, own.deviceId)
+}
+
 /**
  * Ends sessions that the device had before this one. They are of an app that lost its tokens, as one
  * that was installed anew, and nobody else would end them.
  */
-function endEarlier(change: Change, { sessions }: Deps, { sessionId, userId, deviceId }: OwnSession): void {
+function endEarlier(
+  change: Change,
+  { sessions }: EndingDeps,
+  { sessionId, userId, deviceId }: OwnSession,
+): void {
   const own = sessions.read(change, sessionId)
   if (deviceId === undefined || !lasts(own)) return
   for (const id of sessions.idsOf(change, userId)) {
@@ -147,16 +167,35 @@ function endEarlier(change: Change, { sessions }: Deps, { sessionId, userId, dev
   }
 }
 
-/** Their tokens hear why for a while; their devices are told, and then nothing more. */
-function endOthers(change: Change, { sessions, devices, notices }: Deps, own: OwnSession): void {
-  const { userId } = own
-  const reason = 'logged_out_everywhere'
+/** A restricted session ends no other. */
+export function assertMayEndOthers(
+  view: View,
+  { restrictions, sessions }: Pick<ApiDeps, 'restrictions' | 'sessions'>,
+  { userId, sessionId }: OwnSession,
+): void {
+  const restriction = restrictions.of(view, userId, sessions.read(view, sessionId)?.deviceId)
+  if (restriction !== undefined) throw restrictionError(restriction)
+}
+
+/**
+ * Ends the user's other sessions. Their tokens hear why for a while; their devices are told, and then nothing more.
+ */
+export function endOthers(
+  change: Change,
+  deps: EndingDeps & Pick<ApiDeps, 'restrictions'>,
+  own: OwnSession,
+  reason: RevocationReason,
+): void {
+  const { sessions, devices, notices } = deps
+  const { userId, sessionId } = own
+  assertMayEndOthers(change, deps, own)
   for (const id of sessions.idsOf(change, userId)) {
-    if (Buffer.compare(id, own.sessionId) !== 0) sessions.revoke(change, id, reason)
+    if (Buffer.compare(id, sessionId) !== 0) sessions.revoke(change, id, reason)
   }
   notices.tell(change, userId, { kind: 'session_revoked', reason }, own.deviceId)
-  for (const { deviceId } of devices.activeDevicesOf(change, userId))
-    devices.forgetPush(change, userId, deviceId)
+  for (const { deviceId } of devices.activeDevicesOf(change, userId)) {
+    if (deviceId !== own.deviceId) devices.forgetPush(change, userId, deviceId)
+  }
 }
 
 function refusal(code: ErrorCode): SignalError {

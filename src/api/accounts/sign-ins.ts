@@ -5,9 +5,11 @@
 
 import { DEFAULT_SETTINGS, type LoginMethod } from '../../domain/accounts/account.ts'
 import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
-import { lasts, type Session } from '../../domain/accounts/session.ts'
+import { lasts, type Proof, type Session } from '../../domain/accounts/session.ts'
+import { networkPrefix } from '../../domain/accounts/sign-in-place.ts'
 import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
+import { SESSION_ID_BYTES } from '../../store/accounts/session-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { OperationRequest } from '../table/operation.ts'
@@ -23,6 +25,9 @@ type Deps = Pick<
   | 'knownSignIns'
   | 'lifetimes'
   | 'randomBytes'
+  | 'restrictions'
+  | 'sessionNetworks'
+  | 'sessionNotices'
   | 'sessions'
 >
 
@@ -35,8 +40,9 @@ export type SignInRequest = Pick<
 export interface ProvenUser {
   readonly userId: UserId
   readonly isNewUser: boolean
-  /** The kind of proof, for the session: `otp`, `social`, `apple`. */
-  readonly proof: string
+  readonly proof: Proof
+  /** The method that proved it, which needs no letter; absent for a new user. */
+  readonly methodId?: MethodId | undefined
 }
 
 export class SignIns {
@@ -70,14 +76,20 @@ export class SignIns {
     return userId
   }
 
-  /** A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure. */
+  /**
+   * A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure, and
+   * the user's devices and other addresses hear of it.
+   */
   open(
     change: Change,
-    { userId, isNewUser, proof }: ProvenUser,
+    { userId, isNewUser, proof, methodId }: ProvenUser,
     { network, nowMs, userAgent }: SignInRequest,
   ): { readonly reply: object; readonly sessionId: Uint8Array } {
-    const { sessions, knownSignIns, erasure, lifetimes, randomBytes } = this.#deps
+    const { sessions, sessionNetworks, sessionNotices, knownSignIns } = this.#deps
+    const { erasure, lifetimes, randomBytes } = this.#deps
     erasure.restore(change, userId)
+    this.#makeRoom(change, userId)
+    const prefix = networkPrefix(network)
     const sessionId = randomBytes(SESSION_ID_BYTES)
     const session: Session = {
       userId,
@@ -90,9 +102,12 @@ export class SignIns {
       endsAtMs: nowMs + lifetimes.sessionS * 1000,
       methods: [proof],
       userAgent,
+      ...(prefix && { network: sessionNetworks.seal(Buffer.from(prefix)) }),
     }
     sessions.create(change, sessionId, session)
     knownSignIns.note(change, userId, network, sessionId)
+    const opened = { sessionId, session, network: prefix, proof, methodId }
+    if (!isNewUser) sessionNotices.onOpened(change, opened)
     return { reply: this.#replyOf(change, sessionId, session, isNewUser), sessionId }
   }
 
@@ -103,6 +118,21 @@ export class SignIns {
     return this.#replyOf(view, sessionId, session, false)
   }
 
+  /** Ends the session that was unused longest where there are as many as there may be, one without a device first. */
+  #makeRoom(change: Change, userId: UserId): void {
+    const { sessions } = this.#deps
+    const lasting = sessions.idsOf(change, userId).flatMap(id => {
+      const session = sessions.read(change, id)
+      return lasts(session) ? [{ id, session }] : []
+    })
+    if (lasting.length < SESSIONS_MAX) return
+    const withoutDevice = lasting.filter(({ session }) => session.deviceId === undefined)
+    const [oldest] = (withoutDevice.length > 0 ? withoutDevice : lasting).toSorted(
+      (one, other) => one.session.lastUsedAtMs - other.session.lastUsedAtMs,
+    )
+    sessions.revoke(change, oldest!.id, 'replaced')
+  }
+
   #replyOf(view: View, sessionId: Uint8Array, session: Session, isNewUser: boolean): object {
     const tokens = this.#deps.authentication.tokensOf(sessionId, session)
     const user = userView(view, this.#deps, session.userId, undefined)
@@ -110,4 +140,5 @@ export class SignIns {
   }
 }
 
-const SESSION_ID_BYTES = 16
+/** Of a user at one time: `GET user/sessions` has no pages. */
+const SESSIONS_MAX = 100

@@ -6,6 +6,7 @@
 
 import { type SocialMethod, socialIdentifier } from '../../domain/accounts/account.ts'
 import type { SocialIdentity } from '../../domain/accounts/challenge.ts'
+import type { Proof } from '../../domain/accounts/session.ts'
 import { decideSocialSignIn, nameOfNewcomer } from '../../domain/accounts/social-sign-in.ts'
 import { SignalError } from '../../errors.ts'
 import { SignedIn } from '../../schema/account.ts'
@@ -118,15 +119,13 @@ export class SocialSignIn {
       token,
       identifier => accounts.ownerOf(change, identifier)?.userId,
     )
-    const proof = identity.provider === APPLE ? 'apple' : 'social'
+    const proof: Proof = identity.provider === APPLE ? 'apple' : 'social'
     switch (decision.kind) {
       case 'known': {
-        this.#renew(change, accounts.ownerOf(change, subject), identity)
-        const { userId } = decision
-        return {
-          kind: 'signed-in',
-          reply: signIns.open(change, { userId, isNewUser: false, proof }, request).reply,
-        }
+        const owner = accounts.ownerOf(change, subject)
+        this.#renew(change, owner, identity)
+        const known = { userId: decision.userId, isNewUser: false, proof, methodId: owner?.methodId }
+        return { kind: 'signed-in', reply: signIns.open(change, known, request).reply }
       }
       case 'new': {
         const userId = signIns.newUser(change, nameOfNewcomer(displayName, token), identity, request)

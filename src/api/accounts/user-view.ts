@@ -1,5 +1,6 @@
 /**
- * The user as they see themselves (contract 2.4): `GET user`, and the `user` of every reply that signs in or changes it.
+ * The user as they see themselves (contract 2.4): `GET user`, and the `user` of every reply that signs in or changes it. A
+ * restricted session sees little more than the name.
  *
  * Departure from making it for each `GET user`: the answer is kept until a row that it is made of changes. Reading and
  * writing it took a third of the request (`bench/user.ts`).
@@ -21,12 +22,15 @@ export const USER_VIEW_TABLES = [
   { name: 'users' },
   { name: 'login-methods' },
   { name: 'devices' },
+  { name: 'device-lists' },
   { name: 'id-lists' },
   { name: 'call-history-figures' },
 ]
 
-type Deps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices' | 'idsAs' | 'userViews'> &
-  Pick<Reading, 'database'>
+/** The parts that a view is made of. */
+export type UserViewDeps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices' | 'restrictions'>
+
+type Deps = UserViewDeps & Pick<ApiDeps, 'idsAs' | 'userViews'> & Pick<Reading, 'database'>
 
 export const getUser = read({
   id: 'getUser',
@@ -34,7 +38,7 @@ export const getUser = read({
   path: '/app/api/user',
   tag: 'user',
   summary: 'The user who is signed in',
-  access: 'session',
+  access: 'restricted',
   replies: { 200: UserView },
   codes: ['USER_NOT_FOUND'],
   handle: (deps: Deps, { requester }) => ({
@@ -51,7 +55,7 @@ function viewBytes(deps: Deps, userId: UserId, deviceId: DeviceId | undefined): 
   const user = database.view(view => userView(view, deps, userId, deviceId))
   const bytes = UTF_8.encode(formatJson(user, idsAs))
   // Friend requests end by time alone, before any row says so.
-  if (user.badge.friendRequests > 0) return bytes
+  if ((user.badge?.friendRequests ?? 0) > 0) return bytes
   if (ofUser === undefined) userViews.set(userId, new Map([[deviceId, bytes]]))
   else ofUser.set(deviceId, bytes)
   return bytes
@@ -60,17 +64,20 @@ function viewBytes(deps: Deps, userId: UserId, deviceId: DeviceId | undefined): 
 /** The user, with the device that asks if it is one. Throws `USER_NOT_FOUND` when the account was erased. */
 export function userView(
   view: View,
-  { accounts, devices, badgeOf }: Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices'>,
+  { accounts, devices, badgeOf, restrictions }: UserViewDeps,
   userId: UserId,
   deviceId: DeviceId | undefined,
 ) {
   const user = accounts.read(view, userId)
   if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
   const { displayName, primaryMethodId, createdAtMs, settings } = user
+  const active = deviceId === undefined ? undefined : devices.active(view, userId, deviceId)
+  const device = active && { deviceId: active.deviceId, publicKeyHash: active.publicKeyHash }
+  const restriction = restrictions.of(view, userId, deviceId)
+  if (restriction !== undefined) return { ...NOT_TOLD, userId, displayName, device, restriction }
   const held = { methods: accounts.methodsOf(view, userId), primaryMethodId }
   const email = profileAddress(held, 'email')?.shown
   const phone = profileAddress(held, 'phone')?.shown
-  const device = deviceId === undefined ? undefined : devices.active(view, userId, deviceId)
   return {
     userId,
     displayName,
@@ -80,11 +87,25 @@ export function userView(
     phoneVerified: phone !== undefined,
     primaryMethodId,
     loginMethods: loginMethodViews(held),
-    device: device && { deviceId: device.deviceId, publicKeyHash: device.publicKeyHash },
+    device,
     badge: badgeOf(view, userId),
     createdAt: timeText(createdAtMs),
     settings,
+    restriction,
   }
+}
+
+/** A restricted session sees none of these. */
+const NOT_TOLD = {
+  email: undefined,
+  phone: undefined,
+  emailVerified: undefined,
+  phoneVerified: undefined,
+  primaryMethodId: undefined,
+  loginMethods: undefined,
+  badge: undefined,
+  createdAt: undefined,
+  settings: undefined,
 }
 
 const UTF_8 = new TextEncoder()

@@ -1,6 +1,7 @@
 /**
  * `verify` (contract 2.4): confirms a challenge that is no login, but a new address, or who the user is. It belongs to
- * the user who began it; to everybody else it looks as if there were none. Without a session it is `verify-login`.
+ * the user who began it; to everybody else, and to a restricted session that would bind an address, it looks as if there
+ * were none. Without a session it is `verify-login`.
  */
 
 import type { Static } from 'typebox'
@@ -21,7 +22,7 @@ import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
 import { type SignInDeps, VERIFY_LOGIN_CODES, VERIFY_RATE, verifyLogin } from './sign-in.ts'
 import { userView } from './user-view.ts'
 
-type Deps = Pick<ApiDeps, 'badgeOf' | 'devices' | 'sessions'> & SignInDeps
+type Deps = Pick<ApiDeps, 'badgeOf' | 'devices' | 'restrictions' | 'sessions'> & SignInDeps
 
 type VerifyBody = Static<typeof VerifyLoginRequest>
 type CheckedVerify = Pick<OperationRequest<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
@@ -48,8 +49,12 @@ export const verifyChallenge = operationWithBody(VerifyLoginRequest, {
 async function verify(deps: Deps, { body, nowMs }: CheckedVerify, requester: Requester): Promise<Reply> {
   const { challengeId, otp = body.code } = body
   if (challengeId === undefined || otp === undefined) throw incomplete(challengeId)
-  const mayConfirm = (purpose: ChallengePurpose) => isForUser(purpose, requester.userId)
+  const { userId, sessionName } = requester
   const outcome = await deps.database.change((change): Outcome => {
+    const session = deps.sessions.read(change, sessionIdOf(sessionName))
+    const isRestricted = deps.restrictions.of(change, userId, session?.deviceId) !== undefined
+    const mayConfirm = (purpose: ChallengePurpose) =>
+      isForUser(purpose, userId) && (purpose.kind === 'step-up' || !isRestricted)
     const confirmation = deps.challenges.confirm(change, { challengeId, otp, mayConfirm })
     return confirmation.kind === 'refused' ? confirmation : carryOut(change, deps, confirmation, requester)
   }, nowMs)

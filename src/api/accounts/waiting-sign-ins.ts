@@ -40,9 +40,12 @@ export const listWaitingSignIns = read({
   access: 'device',
   replies: { 200: WaitingSignInList },
   codes: [],
-  handle: ({ database }: Pick<Reading, 'database'>, { requester, nowMs }) => {
+  handle: (
+    { database, sessionNetworks }: Pick<Reading, 'database'> & Pick<ApiDeps, 'sessionNetworks'>,
+    { requester, nowMs },
+  ) => {
     const named = database.view(view => waitingSignInOf(view, requester.userId, nowMs))
-    return { status: 200, body: { items: named === undefined ? [] : [viewOf(named)] } }
+    return { status: 200, body: { items: named === undefined ? [] : [viewOf(named, sessionNetworks)] } }
   },
 })
 
@@ -83,10 +86,19 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
   }),
 ]
 
-function viewOf({ id, signIn }: NamedSignIn): object {
+function viewOf({ id, signIn }: NamedSignIn, networks: ApiDeps['sessionNetworks']): object {
   const { address, userAgent, beganAtMs, endsAtMs } = signIn
+  const prefix = signIn.network && networks.open(signIn.network)
+  const network = prefix && Buffer.from(prefix).toString()
   const times = { createdAt: timeText(beganAtMs), until: timeText(endsAtMs) }
-  return { id: signInName(id), signInCode: signInCode(id), method: address.kind, userAgent, ...times }
+  return {
+    id: signInName(id),
+    signInCode: signInCode(id),
+    method: address.kind,
+    userAgent,
+    network,
+    ...times,
+  }
 }
 
 /** Why who asks is not in yet; undefined where that has to be decided in a change. */

@@ -3,6 +3,7 @@
 import type { Static } from 'typebox'
 import { p256Verify } from '#primitives'
 import { possessionChallenge } from '../../domain/accounts/token.ts'
+import { restrictionError } from '../../domain/devices/restriction.ts'
 import { type DeviceId, isOwnId, type UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
@@ -22,6 +23,7 @@ import {
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { LoggedDeviceList } from '../../store/devices/device-tables.ts'
 import type { View } from '../../store/engine/store.ts'
+import type { Requester } from '../accounts/authentication.ts'
 import { requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
 import type { ApiDeps } from '../deps.ts'
 import { operationWithBody, readWithQuery } from '../table/operation.ts'
@@ -46,7 +48,7 @@ export const putDeviceList = operationWithBody(PutDeviceListRequest, {
   path: '/app/api/user/device-list',
   tag: 'devices',
   summary: "Replace the user's device list by one that follows it, or start over with another first one",
-  access: 'device',
+  access: 'restricted-device',
   replies: { 200: PutDeviceListReply },
   codes: [
     'DEVICE_LIST_CONFLICT',
@@ -82,16 +84,20 @@ export const readDeviceLists = readWithQuery(DeviceListsQuery, {
   path: '/app/api/user/device-lists',
   tag: 'devices',
   summary: "A user's device lists from the last one of seq 0 on",
-  access: 'session',
+  access: 'restricted',
   replies: { 200: DeviceListsReply },
-  codes: ['USER_NOT_FOUND', 'RATE_LIMITED'],
+  codes: ['USER_NOT_FOUND', 'RATE_LIMITED', 'DEVICE_NOT_LISTED', 'DEVICE_REQUIRED'],
   rates: [{ name: 'public-keys', by: 'user' }],
   handle: (
-    deps: Pick<ApiDeps, 'accounts' | 'database' | 'deviceLists' | 'keysShown' | 'requestRates'>,
+    deps: Pick<
+      ApiDeps,
+      'accounts' | 'database' | 'deviceLists' | 'keysShown' | 'requestRates' | 'restrictions'
+    >,
     { requester, query },
   ) => {
     const userId = (query.userId ?? requester.userId) as UserId
     const isOwn = userId === requester.userId
+    if (!isOwn) assertUnrestricted(deps, requester)
     const isShown = isOwn || deps.keysShown(requester.userId, userId) !== undefined
     const lists = deps.database.view(view =>
       isShown && deps.accounts.read(view, userId) !== undefined
@@ -105,6 +111,15 @@ export const readDeviceLists = readWithQuery(DeviceListsQuery, {
     return { status: 200, body: { lists: lists.map(encodeBase64) } }
   },
 })
+
+/** Throws its restriction to a session that has one: of other people it reads nothing. */
+export function assertUnrestricted(
+  { restrictions }: Pick<ApiDeps, 'restrictions'>,
+  requester: Requester,
+): void {
+  const restriction = restrictions.current(requester)
+  if (restriction !== undefined) throw restrictionError(restriction)
+}
 
 /** Throws `RATE_LIMITED` to a user who tries ids: names and keys of people whom strangers may call are behind some. */
 export function countUnavailable(

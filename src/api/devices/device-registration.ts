@@ -44,7 +44,7 @@ import type { ApiDeps } from '../deps.ts'
 import { assertRate, countRate, type LastingRate } from '../table/lasting-rates.ts'
 import type { OperationRequest, Reply } from '../table/operation.ts'
 import type { DeviceLists } from './device-lists.ts'
-import { noticeOf, removeDevice } from './device-removal.ts'
+import { assertMayEnd, noticeOf, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 import { Turns } from './turns.ts'
 
@@ -59,6 +59,7 @@ type Deps = Pick<
   | 'rateLimits'
   | 'rates'
   | 'register'
+  | 'restrictions'
   | 'sessions'
 > & { readonly lists: Pick<DeviceLists, 'assertFirst' | 'beginFirst' | 'finish' | 'has'> }
 
@@ -84,7 +85,7 @@ export interface RegistrationCommand {
 /** How the registrations ended that the last process left unfinished. */
 export interface Repairs {
   finished: number
-  /** Their sessions have ended since. */
+  /** Their sessions have ended since, or may not replace the device any more. */
   abandoned: number
   /** The log or the store does not take them now: they wait for the next start or for their client. */
   left: number
@@ -103,8 +104,9 @@ export class DeviceRegistration {
 
   /**
    * Answers 201 with a new device, or 200 with the user's device that has this key, to which the session is bound
-   * then too. Rejects with `KEY_IN_USE`, `DEVICE_LIMIT`, `DEVICE_NOT_FOUND` (of `replacesDeviceId`), `RATE_LIMITED`,
-   * as the log refuses, or as for an access token of an ended session.
+   * then too. Rejects with `KEY_IN_USE`, `DEVICE_LIMIT`, `DEVICE_NOT_FOUND` (of `replacesDeviceId`), the restriction of a
+   * session that may not replace that device, `RATE_LIMITED`, as the log refuses, or as for an access token of an ended
+   * session.
    */
   register(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
     const { userId, publicKey, otherEncoding } = command
@@ -217,12 +219,17 @@ export class DeviceRegistration {
     const { nowMs } = change
     const { userId, sessionId, info = known.info, push = {}, replacesDeviceId } = command
     const { devices, sessions } = this.#deps
-    assertLasts(sessions.read(change, sessionId))
+    const session = sessions.read(change, sessionId)
+    assertLasts(session)
+    // Its public key is no secret: else any session of the user could make itself a device of the list.
+    const isProven = session.deviceId === known.deviceId || known.signingKey === command.signingKey
+    if (known.signingKey !== undefined && !isProven) throw unproven(command)
     const tokens = pushTokensAfter(known.push, push, nowMs)
     const device = { ...withSigningKey(withPush(known, tokens), command), info, lastSeenAtMs: nowMs }
     const losses = devices.put(change, userId, device)
     tellPushLosses(change, this.#deps.notices, losses, { userId, replacesDeviceId })
     sessions.bind(change, sessionId, device.deviceId)
+    this.#assertMayReplace(change, command, nowMs)
     this.#replace(change, userId, replacesDeviceId, device.deviceId)
     return device
   }
@@ -233,6 +240,7 @@ export class DeviceRegistration {
     const decision = this.#decide(view, command)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
+    this.#assertMayReplace(view, command, nowMs)
     const { begun, pendingOthers } = decision
     // What is pending counts as done; what then fails is not counted, so that an outage uses nothing up.
     assertRate(this.#deps, view, REGISTRATIONS, { userId, nowMs, promised: pendingOthers })
@@ -297,6 +305,8 @@ export class DeviceRegistration {
     const { devices, sessions, notices } = this.#deps
     // The pending row goes with the user, whose sessions last no longer.
     assertLasts(sessions.read(change, pending.sessionId))
+    // The device may have been seen since.
+    this.#assertMayReplace(change, { ...pending, userId }, nowMs)
     const { deviceId, info, publicKey, keyAlgorithm, signingKey, deviceList, push, startedAtMs } = pending
     const device: Device = {
       deviceId,
@@ -321,6 +331,23 @@ export class DeviceRegistration {
     return device
   }
 
+  /** Throws its restriction to a session that may not replace the device. */
+  #assertMayReplace(
+    view: View,
+    {
+      userId,
+      sessionId,
+      replacesDeviceId: deviceId,
+    }: Pick<RegistrationCommand, 'userId' | 'sessionId'> & {
+      readonly replacesDeviceId?: DeviceId | undefined
+    },
+    nowMs: number,
+  ): void {
+    if (deviceId === undefined) return
+    const by = this.#deps.sessions.read(view, sessionId)?.deviceId
+    assertMayEnd(view, this.#deps, { userId, deviceId, by, nowMs, isReplaced: true })
+  }
+
   /** After the session is bound to the new device, so that it outlives the old one. */
   #replace(change: Change, userId: UserId, replaced: DeviceId | undefined, by: DeviceId): void {
     if (replaced === undefined || replaced === by) return
@@ -341,8 +368,10 @@ export class DeviceRegistration {
       await database.change(change => this.#finish(change, userId, pending, logged), nowMs())
       return 'finished'
     } catch (error) {
-      if (error instanceof SignalError) return 'left'
-      throw error
+      if (!(error instanceof SignalError)) throw error
+      if (error.code !== 'DEVICE_NOT_LISTED' && error.code !== 'DEVICE_REQUIRED') return 'left'
+      await this.#abandon(userId, deviceId)
+      return 'abandoned'
     }
   }
 
@@ -371,6 +400,12 @@ function withSigningKey(device: Device, { signingKey }: RegistrationCommand): De
   if (signingKey === undefined || signingKey === device.signingKey) return device
   if (device.signingKey === undefined) return { ...device, signingKey }
   throw invalidMember('/signingKey', 'ANOTHER_KEY', 'is not the one that the device has')
+}
+
+function unproven({ signingKey }: RegistrationCommand): SignalError {
+  if (signingKey !== undefined)
+    return invalidMember('/signingKey', 'ANOTHER_KEY', 'is not the one that the device has')
+  return invalidMember('/signingKey', 'REQUIRED', 'is needed, since the device with this public key has one')
 }
 
 function signingKeyNeeded(): SignalError {

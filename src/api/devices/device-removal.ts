@@ -4,8 +4,9 @@
  */
 
 import { type Device, deviceName } from '../../domain/devices/device.ts'
+import { mayEndDevice, restrictionError } from '../../domain/devices/restriction.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import type { Change } from '../../store/engine/store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 
 type Deps = Pick<ApiDeps, 'devices' | 'inbox' | 'notices' | 'sessions'>
@@ -32,6 +33,30 @@ export function removeDevice(change: Change, deps: Deps, removal: DeviceRemoval)
   change.happened({ kind: 'device-removed', userId, deviceId })
   deps.notices.tell(change, userId, { kind: 'device_removed', ...noticeOf(device) }, exceptDeviceId)
   return true
+}
+
+/** The end that a session wants of a device. */
+interface DeviceEnd {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  /** The device that the session is bound to. */
+  readonly by: DeviceId | undefined
+  readonly nowMs: number
+  readonly isReplaced?: boolean
+}
+
+/** Throws its restriction to a session that may not end the device. Asked in the change that ends it. */
+export function assertMayEnd(
+  view: View,
+  { devices, restrictions }: Pick<ApiDeps, 'devices' | 'restrictions'>,
+  { userId, deviceId, by, nowMs, isReplaced = false }: DeviceEnd,
+): void {
+  const restriction = restrictions.of(view, userId, by)
+  const device = devices.active(view, userId, deviceId)
+  if (restriction === undefined || device === undefined || deviceId === by) return
+  const activeCount = devices.countActive(view, userId)
+  if (mayEndDevice(restriction, device, { nowMs, isReplaced, activeCount })) return
+  throw restrictionError(restriction)
 }
 
 /** The facts about a device that other devices get. */

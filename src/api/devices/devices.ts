@@ -37,6 +37,7 @@ import {
   readWithQuery,
 } from '../table/operation.ts'
 import {
+  assertUnrestricted,
   countUnavailable,
   deviceListMembers,
   putDeviceList,
@@ -45,7 +46,7 @@ import {
 } from './device-list-requests.ts'
 import type { DeviceLists } from './device-lists.ts'
 import type { DeviceRegistration, RegistrationCommand } from './device-registration.ts'
-import { removeDevice } from './device-removal.ts'
+import { assertMayEnd, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 
 type Deps = Pick<
@@ -58,6 +59,7 @@ type Deps = Pick<
   | 'keysShown'
   | 'notices'
   | 'requestRates'
+  | 'restrictions'
   | 'secrets'
   | 'sessions'
 > &
@@ -73,13 +75,15 @@ const registerDevice = operationWithBody(RegisterDeviceRequest, {
   aliases: ['/app/api/register-device'],
   tag: 'devices',
   summary: 'Register a device with its public key, which goes into the log',
-  access: 'session',
+  access: 'restricted',
   replies: { 200: RegisterDeviceReply, 201: RegisterDeviceReply },
   codes: [
     'KEY_IN_USE',
     'DEVICE_LIMIT',
     'DEVICE_LIST_CONFLICT',
     'DEVICE_NOT_FOUND',
+    'DEVICE_NOT_LISTED',
+    'DEVICE_REQUIRED',
     'RATE_LIMITED',
     'LOG_UNAVAILABLE',
     'OVERLOADED',
@@ -92,7 +96,7 @@ const registerDevice = operationWithBody(RegisterDeviceRequest, {
 
 /** The request as the domain takes it. Throws `VALIDATION_FAILED` for a key of no known form or another algorithm. */
 function registrationOf(
-  request: OperationRequest<Static<typeof RegisterDeviceRequest>, undefined, 'session'>,
+  request: OperationRequest<Static<typeof RegisterDeviceRequest>, undefined, 'restricted'>,
   secrets: Deps['secrets'],
 ): RegistrationCommand {
   const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = request.body
@@ -118,7 +122,7 @@ const putPush = operationWithBody(PutPushRequest, {
   path: '/app/api/devices/current/push',
   tag: 'devices',
   summary: 'Renew the push tokens of this device',
-  access: 'device',
+  access: 'restricted-device',
   replies: { 204: null },
   codes: ['DEVICE_NOT_FOUND'],
   handle: (
@@ -142,7 +146,7 @@ export const listDevices = read({
   path: '/app/api/devices',
   tag: 'devices',
   summary: "The user's devices, newest first; there are never more than a page",
-  access: 'session',
+  access: 'restricted',
   replies: { 200: DeviceList },
   codes: [],
   handle: (
@@ -161,14 +165,17 @@ const removeOne = operation({
   path: '/app/api/devices/{deviceId}',
   tag: 'devices',
   summary: 'Remove a device and end its sessions; removing the current one is a logout',
-  access: 'session',
+  access: 'restricted',
   replies: { 204: null },
-  codes: ['DEVICE_NOT_FOUND'],
+  codes: ['DEVICE_NOT_FOUND', 'DEVICE_NOT_LISTED', 'DEVICE_REQUIRED'],
   handle: (deps: Deps, { requester: { userId, sessionName }, params, commit }) => {
     const deviceId = pathId<DeviceId>(params)
     if (deviceId === undefined) throw deviceNotFound()
     const sessionId = sessionIdOf(sessionName)
     return commit(change => {
+      const session = deps.sessions.read(change, sessionId)
+      assertLasts(session)
+      assertMayEnd(change, deps, { userId, deviceId, by: session.deviceId, nowMs: change.nowMs })
       if (!removeDevice(change, deps, { userId, deviceId, sessionId })) throw deviceNotFound()
       return { status: 204 }
     })
@@ -181,12 +188,14 @@ const publicKeys = readWithQuery(PublicKeysQuery, {
   path: '/app/api/user/publicKeys',
   tag: 'devices',
   summary: 'The devices and keys of people: oneself, contacts, open requests by token, a common call',
-  access: 'session',
+  access: 'restricted',
   replies: { 200: PublicKeysReply },
-  codes: ['RATE_LIMITED'],
+  codes: ['RATE_LIMITED', 'DEVICE_NOT_LISTED', 'DEVICE_REQUIRED'],
   rates: [{ name: 'public-keys', by: 'user' }],
-  handle: (deps: Deps, { requester: { userId }, query }) => {
+  handle: (deps: Deps, { requester, query }) => {
+    const { userId } = requester
     const asked = new Set((query.userIds ?? [userId]) as UserId[])
+    if ([...asked].some(each => each !== userId)) assertUnrestricted(deps, requester)
     const found = deps.database.view(view => keysOf(view, deps, userId, asked))
     countUnavailable(deps, userId, found.unavailable.length)
     return { status: 200, body: found }

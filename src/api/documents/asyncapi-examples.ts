@@ -118,6 +118,13 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   device_list_changed: DEVICE,
   device_list_reset: DEVICE,
   device_push_lost: { deviceId: BOBS_PHONE, name: 'Bob’s Pixel', platform: 'android', tokens: ['fcmToken'] },
+  session_started: {
+    sessionId: 'Vh5o0cHqQ7-2mXzR9tBf1w',
+    userAgent: 'Calls/214 CFNetwork/1496.0.7 Darwin/23.5.0',
+    network: '203.0.113.0/24',
+    proof: 'otp',
+  },
+  session_ending: { sessionId: 'Vh5o0cHqQ7-2mXzR9tBf1w', endsAt: '2027-11-20T10:08:41.983Z' },
   session_revoked: { reason: 'logout' },
   sign_in_waiting: {
     id: 'q1Zk3mXbT0m8f2hJ9uYw5A',

@@ -52,7 +52,10 @@ function description(operation: OperationForm): object {
   if (deprecatedAliases.length > 0) {
     sentences.push(`Deprecated: ${listed(deprecatedAliases.map(({ path }) => path))}.`)
   }
-  if (access === 'device') sentences.push('Needs a session that is bound to a device.')
+  if (access === 'device' || access === 'restricted-device')
+    sentences.push('Needs a session that is bound to a device.')
+  if (access === 'restricted' || access === 'restricted-device')
+    sentences.push('Open to restricted sessions, too.')
   if (bodySchema !== undefined) sentences.push(`The body has at most ${bodyBytesMax} bytes.`)
   return sentences.length === 0 ? {} : { description: sentences.join(' ') }
 }

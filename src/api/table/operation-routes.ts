@@ -3,6 +3,7 @@
  * same steps for every operation, so that none forgets one.
  */
 
+import { restrictionError } from '../../domain/devices/restriction.ts'
 import { SignalError } from '../../errors.ts'
 import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
@@ -23,7 +24,10 @@ import type {
 } from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
 
-type ReadDeps = Pick<ApiDeps, 'authentication' | 'idsAs' | 'nowMs' | 'onRequester' | 'requestRates'>
+type ReadDeps = Pick<
+  ApiDeps,
+  'authentication' | 'idsAs' | 'nowMs' | 'onRequester' | 'requestRates' | 'restrictions'
+>
 type Deps = ReadDeps & Pick<ApiDeps, 'database' | 'idempotency' | 'isDevelopment'>
 
 /** The routes of reads, for a process that may have nothing to write with. */
@@ -84,6 +88,7 @@ class RequestSteps {
     if (onRequester !== undefined && requester !== undefined) onRequester(request, requester)
     // First, so that what it refuses uses up nothing scarcer.
     if (requester !== undefined) requestRates?.take('authenticated', 'user', `${requester.userId}`)
+    if (requester !== undefined) this.#assertAllowed(requester)
     return requester
   }
 
@@ -118,11 +123,17 @@ class RequestSteps {
     if (access === 'public' || (access === 'optional' && authorization === '')) return undefined
     const { authentication } = this.#deps
     if (access === 'ended') return authentication.requesterUnlessOver(authorization)
-    const requester = authentication.requesterOf(authorization)
-    if (access === 'device' && requester.deviceId === undefined) {
-      throw new SignalError('DEVICE_NOT_REGISTERED', 'this needs a device: register one first')
+    return authentication.requesterOf(authorization)
+  }
+
+  #assertAllowed(requester: Requester): void {
+    const { access } = this.#operation
+    if (access === 'session' || access === 'device') {
+      const restriction = this.#deps.restrictions.current(requester)
+      if (restriction !== undefined) throw restrictionError(restriction)
     }
-    return requester
+    if ((access === 'device' || access === 'restricted-device') && requester.deviceId === undefined)
+      throw new SignalError('DEVICE_NOT_REGISTERED', 'this needs a device: register one first')
   }
 }
 

@@ -13,10 +13,18 @@ import type { HttpRoute } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
 
 /**
- * `optional`: a session if a token is sent, which must then be good. `ended`: a session, also one that is over. `device`:
- * a session bound to a device.
+ * `optional`: a session if a token is sent, which must then be good. `ended`: a session, also one that is over.
+ * `session`: a session that is not restricted (`domain/devices/restriction.ts`). `device`: such a one that is bound to a
+ * device. `restricted` and `restricted-device`: the same, restricted or not.
  */
-export type Access = 'public' | 'optional' | 'ended' | 'session' | 'device'
+export type Access =
+  | 'public'
+  | 'optional'
+  | 'ended'
+  | 'restricted'
+  | 'restricted-device'
+  | 'session'
+  | 'device'
 
 /** How often an operation may be called; rules of one name share their counts. */
 export interface RateRule {
@@ -67,7 +75,7 @@ type RequesterOf<A extends Access> = A extends 'public'
   ? undefined
   : A extends 'optional' | 'ended'
     ? Requester | undefined
-    : A extends 'device'
+    : A extends 'device' | 'restricted-device'
       ? Requester & { readonly deviceId: DeviceId }
       : Requester
 

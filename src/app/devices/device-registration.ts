@@ -1,7 +1,7 @@
 /** Registers this device, with the user's first device list where it is their only one. */
 
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
-import { possessionMessage } from '../../log/signing-messages.ts'
+import { possessionMessage, signInMessage } from '../../log/signing-messages.ts'
 import { CallsignError, hasCode } from '../callsign-error.ts'
 import { randomId } from '../random-id.ts'
 import type { BodyOf, ReplyOf } from '../session/operations.ts'
@@ -87,6 +87,24 @@ export class DeviceRegistration {
     await writeStored(this.#storage, firstListKey(userId), first)
     return list
   }
+}
+
+/** Shows a challenge of a sign-in that this is a device of the user; undefined where it was never registered as one. */
+export async function deviceProof(
+  storage: AppStorage,
+  keysOf: DeviceKeysOf,
+  userId: string | undefined,
+  challengeId: string,
+): Promise<BodyOf<'POST verify-login'>['device']> {
+  if (userId === undefined) return undefined
+  const known = await readStored<KnownDevice>(storage, deviceKey(userId), isKnownDevice)
+  if (known === undefined) return undefined
+  const keys = await keysOf(userId)
+  // New keys: the old ones are lost, and prove nothing.
+  if (keys.publicKey !== known.publicKey) return undefined
+  const challenge = decodeBase64(`${challengeId.replaceAll('-', '+').replaceAll('_', '/')}==`)
+  const signature = encodeBase64(await keys.sign(signInMessage(challenge)))
+  return { userId, deviceId: known.deviceId, signature }
 }
 
 /** The device that this storage was last registered as. */

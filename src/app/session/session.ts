@@ -66,7 +66,14 @@ export class Session {
   }
 
   async verifyLogin(body: BodyOf<'POST verify-login'>): Promise<ReplyOf<'POST verify-login'>> {
-    const reply = await this.#server.request('POST verify-login', body)
+    const reply = await this.#server.request('POST verify-login', { ...this.#knownBy, ...body })
+    await this.#begin(reply)
+    return reply
+  }
+
+  /** What came of a sign-in that waits. */
+  async fetchWaiting(body: BodyOf<'POST login/waiting'>): Promise<ReplyOf<'POST login/waiting'>> {
+    const reply = await this.#server.request('POST login/waiting', body)
     await this.#begin(reply)
     return reply
   }

@@ -49,6 +49,11 @@ export async function isSignedInBy(
   return kept !== undefined && kept.userId === userId && kept.address === normalized(address)
 }
 
+/** The user whose session was begun last. */
+export async function lastUserId(storage: AppStorage): Promise<string | undefined> {
+  return (await readStored<Address>(storage, ADDRESS, isAddress))?.userId
+}
+
 /** Notes how the user's session was begun. */
 export async function keepAddress(storage: AppStorage, userId: string, address: string): Promise<void> {
   await writeStored(storage, ADDRESS, { userId, address: normalized(address) })

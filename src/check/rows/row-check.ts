@@ -133,6 +133,7 @@ class RowCheck {
         const { ending } = table.description
         if (ending !== undefined && ending.atMs === undefined)
           this.#checkEndingsOf(table, ending.kind, endings)
+        if (ending?.noticeKind !== undefined) this.#checkEndingsOf(table, ending.noticeKind, endings)
       }
     }
   }
@@ -203,7 +204,9 @@ const NO_ENDING = 'expiries has no ending for it, so it stays for ever'
 /** By kind, how long the keys of rows are that end so. */
 const ENDING_KEY_LENGTHS = new Map(
   [...CHECKED_TABLES.values()].flatMap(({ key, description: { ending } }) =>
-    ending === undefined ? [] : [[ending.kind, lengthsOf(key)] as const],
+    [ending?.kind, ending?.noticeKind].flatMap(kind =>
+      kind === undefined ? [] : [[kind, lengthsOf(key)] as const],
+    ),
   ),
 )
 const FAULTS_TOLD_MAX = 100

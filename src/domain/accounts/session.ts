@@ -20,14 +20,19 @@ export interface Session {
   /** When the user last proved who they are. */
   readonly authenticatedAtMs: number
   readonly lastUsedAtMs: number
-  /** The session ends then, however often it is refreshed. */
+  /** The session ends then, however often it is refreshed; on a listed device each refresh puts it off. */
   readonly endsAtMs: number
-  /** How the user proved it: `otp`, `social`, `apple` (RFC 8176 calls it amr). */
-  readonly methods: readonly string[]
+  /** How the user proved it (RFC 8176 calls it amr). */
+  readonly methods: readonly Proof[]
   readonly userAgent: string
+  /** Sealed: the prefix of the network that it was opened from, where that is known. */
+  readonly network?: Uint8Array
   /** Why the session was ended from elsewhere; the row is then kept so that its tokens hear of it. */
   readonly revokedBecause?: RevocationReason
 }
+
+/** A one-time code, an identity provider, or Apple. */
+export type Proof = 'otp' | 'social' | 'apple'
 
 export type RevocationReason =
   | 'refresh_token_reused'
@@ -35,13 +40,14 @@ export type RevocationReason =
   | 'logged_out_everywhere'
   | 'account_deleted'
   | 'replaced'
+  | 'ended_by_user'
 
 export interface TokenLifetimes {
   /** An access token's lifetime, seconds. */
   readonly accessS: number
   /** A refresh token's lifetime since it was made, seconds. */
   readonly refreshS: number
-  /** A session's lifetime since it began, seconds. */
+  /** A session's lifetime, seconds: since it began, or on a listed device since the last refresh. */
   readonly sessionS: number
 }
 
@@ -76,32 +82,49 @@ export type RefreshDecision =
   | { readonly kind: 'reused'; readonly session: Session }
   | { readonly kind: 'refused' }
 
-/** The effect of a genuine refresh token of this generation on its session. */
+/** A refresh token that is genuine. */
+export interface Refresh {
+  readonly generation: number
+  readonly nowMs: number
+  /** Whether the session's device stands in the user's device list: the session then begins its time anew. */
+  readonly isListed: boolean
+}
+
+/** The effect of a refresh on its session. */
 export function decideRefresh(
   session: Session | undefined,
-  generation: number,
-  nowMs: number,
+  refresh: Refresh,
   lifetimes: TokenLifetimes,
 ): RefreshDecision {
+  const { generation, nowMs } = refresh
   if (!lasts(session)) return { kind: 'refused' }
   const isOver = nowMs >= expiryOf(session, lifetimes)
   if (isOver || generation > session.generation) return { kind: 'refused' }
   if (generation === session.generation) {
-    const rotated = { generation: generation + 1, rotatedAtMs: nowMs, lastUsedAtMs: nowMs, isPairUsed: false }
-    return { kind: 'rotate', session: { ...session, ...rotated } }
+    const rotated = {
+      ...withNewPair(session, refresh, lifetimes),
+      generation: generation + 1,
+      isPairUsed: false,
+    }
+    return { kind: 'rotate', session: rotated }
   }
   // Ahead of now it was made by a clock that has been set back since, and every old token would be a retry till then.
   const isRetry = !session.isPairUsed || Math.abs(nowMs - session.rotatedAtMs) < REUSE_INTERVAL_MS
   if (generation === session.generation - 1 && isRetry) {
-    return { kind: 'repeat', session: withLivingPair(session, nowMs, lifetimes) }
+    return { kind: 'repeat', session: withLivingPair(session, refresh, lifetimes) }
   }
   return { kind: 'reused', session: { ...session, revokedBecause: 'refresh_token_reused' } }
 }
 
 /** A phone that was off for hours after losing its reply would get an expired token. */
-function withLivingPair(session: Session, nowMs: number, { accessS }: TokenLifetimes): Session {
-  const isOver = nowMs >= session.rotatedAtMs + accessS * 1000
-  return isOver ? { ...session, rotatedAtMs: nowMs, lastUsedAtMs: nowMs } : session
+function withLivingPair(session: Session, refresh: Refresh, lifetimes: TokenLifetimes): Session {
+  const isOver = refresh.nowMs >= session.rotatedAtMs + lifetimes.accessS * 1000
+  return isOver ? withNewPair(session, refresh, lifetimes) : session
+}
+
+function withNewPair(session: Session, { nowMs, isListed }: Refresh, { sessionS }: TokenLifetimes): Session {
+  const endsAtMs = isListed ? nowMs + sessionS * 1000 : session.endsAtMs
+  return { ...session, rotatedAtMs: nowMs, lastUsedAtMs: nowMs, endsAtMs }
 }
 
 /** When the session ends if unused, milliseconds since 1970. */
@@ -109,5 +132,19 @@ export function expiryOf(session: Session, { refreshS }: TokenLifetimes): number
   return Math.min(session.endsAtMs, session.lastUsedAtMs + refreshS * 1000)
 }
 
+/** Whether the session ends soon, however often it is used, so that its user should hear of it. */
+export function isEnding({ endsAtMs }: Session, nowMs: number): boolean {
+  return nowMs >= endsAtMs - ENDING_TOLD_MS && nowMs < endsAtMs
+}
+
+/** When a session that is not ending may be, or may be gone, milliseconds since 1970. */
+export function endingLookedForAtMs(session: Session, nowMs: number, lifetimes: TokenLifetimes): number {
+  const endingAtMs = session.endsAtMs - ENDING_TOLD_MS
+  const goneAtMs = expiryOf(session, lifetimes)
+  return nowMs < endingAtMs ? Math.min(endingAtMs, goneAtMs) : goneAtMs
+}
+
+/** 14 days. */
+const ENDING_TOLD_MS = 14 * 86_400_000
 /** Within it a token of the previous pair is taken for a retry, even when the new pair is in use. */
 const REUSE_INTERVAL_MS = 30_000

@@ -54,7 +54,7 @@ export function effectOfCode(account: OpenedAccount, waitMs: number, nowMs: numb
 }
 
 /** Whether a refusal still counts, while its address may not sign in and then while it moves to a fresh account. */
-export function isRefusalKept(refusedAtMs: number, nowMs: number): boolean {
+function isRefusalKept(refusedAtMs: number, nowMs: number): boolean {
   return nowMs < refusedAtMs + REFUSAL_KEPT_MS
 }
 
@@ -84,7 +84,10 @@ export interface WaitingSignIn extends Wait {
   readonly displayName: string
   /** For texts to the user: an RFC 4647 range list. */
   readonly language: string
+  /** As `shownAgent` has it. */
   readonly userAgent: string
+  /** The prefix of the network, sealed. */
+  readonly network?: Uint8Array
   readonly opens: Opens
   /** How often the owner was told. */
   readonly noticeCount: number

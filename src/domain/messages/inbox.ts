@@ -64,6 +64,8 @@ const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   device_list_changed: 'account',
   device_list_reset: 'account',
   device_push_lost: 'account',
+  session_started: 'account',
+  session_ending: 'account',
   session_revoked: 'account',
   sign_in_waiting: 'account',
   sign_in_ended: 'account',

@@ -4,6 +4,7 @@
  */
 
 import type { AddressMethod } from '../accounts/account.ts'
+import type { Proof } from '../accounts/session.ts'
 import type { CallNoticeBody } from '../calls/call-notice.ts'
 import type { PushTokenName } from '../devices/device.ts'
 import type { DeviceId, RequestId, UserId } from '../ids.ts'
@@ -54,6 +55,16 @@ export type PersonalNoticeBody =
       readonly tokens: readonly PushTokenName[]
       readonly isPushed: boolean
     }
+  | {
+      /** A sign-in to an account that was there before. */
+      readonly kind: 'session_started'
+      /** 22 base64url characters. */
+      readonly sessionId: string
+      readonly userAgent: string
+      readonly network?: string
+      readonly proof: Proof
+    }
+  | { readonly kind: 'session_ending'; readonly sessionId: string; readonly endsAtMs: number }
   | { readonly kind: 'session_revoked'; readonly reason: string }
   | {
       /** A sign-in waits for an answer on one of these devices. */
@@ -63,6 +74,7 @@ export type PersonalNoticeBody =
       readonly signInCode: string
       readonly method: AddressMethod['kind']
       readonly userAgent: string
+      readonly network?: string
       readonly endsAtMs: number
     }
   | {
@@ -106,6 +118,8 @@ export function isPushed(notice: NoticeBody): boolean {
     case 'friend_request':
     case 'device_added':
     case 'device_list_reset':
+    case 'session_started':
+    case 'session_ending':
     case 'session_revoked':
     case 'sign_in_waiting':
     case 'login_method_lost':

@@ -20,12 +20,15 @@ export type Letter =
   | { readonly kind: 'login-method-added'; readonly method: 'email' | 'phone' | 'social' }
   | { readonly kind: 'login-method-removed'; readonly method: 'email' | 'phone' | 'social' }
   | { readonly kind: 'primary-method-changed' }
-  /** A sign-in by an address of this kind waits for the owner's answer, for so many hours. */
+  | { readonly kind: 'session-started'; readonly userAgent: string; readonly network?: string }
+  /** To the owner of a session without a device, which nothing could be pushed to. */
+  | { readonly kind: 'session-ending'; readonly userAgent: string; readonly endsAtMs: number }
+  /** A sign-in waits for the owner's answer, for so many hours. */
   | {
       readonly kind: 'sign-in-waiting'
-      readonly method: 'email' | 'phone'
       readonly hours: number
       readonly userAgent: string
+      readonly network?: string
     }
   /** An address of this kind signs in to another account now. */
   | { readonly kind: 'login-method-lost'; readonly method: 'email' | 'phone' }

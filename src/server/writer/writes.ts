@@ -32,6 +32,7 @@ import { AppleConsents } from '../../store/accounts/apple-consents.ts'
 import { ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
 import { LoginMethods } from '../../store/accounts/login-methods.ts'
+import { SessionNotices } from '../../store/accounts/session-notices.ts'
 import { SmsBudget } from '../../store/accounts/sms-budget.ts'
 import { WaitingSignIns } from '../../store/accounts/waiting-sign-ins.ts'
 import type { OutboxStore } from '../../store/messages/outbox-store.ts'
@@ -194,7 +195,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
     options => [options.name, new IdentityProvider(options, serving)] as const,
   )
   const waitMs = config.signInWaitH * 3_600_000
-  const waitingSignIns = new WaitingSignIns({ ...base, letters, codeOf: signInCode, waitMs })
+  const waitingSignIns = new WaitingSignIns({ ...base, letters }, signInCode, waitMs)
   const erasers = [
     stores.devices,
     stores.deviceLists,
@@ -209,6 +210,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
     addresses,
     challenges: new ChallengeStore({ ...base, testCodes, canSend, ...budget }),
     loginMethods: new LoginMethods({ ...base, letters, appleConsents }),
+    sessionNotices: new SessionNotices(stores, stores.notices, letters),
     erasure: new AccountErasure({
       ...base,
       letters,

@@ -6,7 +6,7 @@
 import type { AddressMethod } from '../../domain/accounts/account.ts'
 import type { MethodId, UserId } from '../../domain/ids.ts'
 import type { Letter } from '../../domain/messages/outbox-message.ts'
-import type { Change } from '../engine/store.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { SmsBudget } from './sms-budget.ts'
@@ -33,9 +33,13 @@ export class AccountLetters {
 
   /** To every address that the user has now, but one. */
   tellAll(change: Change, userId: UserId, letter: Letter, exceptMethodId?: MethodId): void {
-    for (const method of this.#accounts.methodsOf(change, userId)) {
-      if (method.kind !== 'social' && method.id !== exceptMethodId) this.tell(change, userId, method, letter)
+    for (const method of this.addressesOf(change, userId)) {
+      if (method.id !== exceptMethodId) this.tell(change, userId, method, letter)
     }
+  }
+
+  addressesOf(view: View, userId: UserId): AddressMethod[] {
+    return this.#accounts.methodsOf(view, userId).filter(method => method.kind !== 'social')
   }
 
   /** To one address, in the language of the user. */

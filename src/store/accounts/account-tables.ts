@@ -123,16 +123,17 @@ const SESSION = object({
   authenticatedAtMs: count,
   lastUsedAtMs: count,
   endsAtMs: count,
-  methods: listOf(text),
+  methods: listOf(oneOf('otp', 'social', 'apple')),
   userAgent: text,
+  network: optional(sealed),
   deviceId: optional(id<DeviceId>()),
   revokedBecause: optional(typed<RevocationReason>(text)),
 })
 
 export const SESSIONS = rowTable('sessions', { session: opaque(16) }, SESSION, {
   holds: 'user, device, generation of tokens, times',
-  shapes: [SESSION.shape(), SESSION.shape('deviceId')],
-  ending: { kind: EXPIRY.session },
+  shapes: [SESSION.shape('network'), SESSION.shape('network', 'deviceId')],
+  ending: { kind: EXPIRY.session, noticeKind: EXPIRY.sessionEnding },
   relations: [
     { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },
     { in: 'sessions-by-user', under: (key, { userId }) => Buffer.concat([idsKey(userId), key]) },
@@ -190,6 +191,7 @@ const WAITING_SIGN_IN = object({
   endsAtMs: count,
   noticeCount: count,
   identity: optional(IDENTITY),
+  network: optional(sealed),
   answer: optional(oneOf('approved', 'refused')),
   answeredAtMs: optional(count),
   sessionId: optional(bytes(16)),

@@ -1,7 +1,7 @@
 /** The sessions: one row each under its id, found by user too. Rows go when their time has run out. */
 
 import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
-import { expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
+import { endingLookedForAtMs, expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SESSIONS_KEPT_MAX } from '../../limits.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
@@ -56,6 +56,8 @@ export class SessionStore {
     change.put(SESSIONS, sessionId, session)
     change.put(SESSIONS_BY_USER, Buffer.concat([idsKey(session.userId), sessionId]), 0)
     this.#expiries.add(change, EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
+    const lookedForAtMs = endingLookedForAtMs(session, session.createdAtMs, this.#lifetimes)
+    this.#expiries.add(change, EXPIRY.sessionEnding, lookedForAtMs, sessionId)
   }
 
   /** Writes the session. */
@@ -128,4 +130,16 @@ export function sessionIdOf(name: string): Uint8Array {
   return Buffer.from(name, 'latin1')
 }
 
+/** A session's id as clients have it. */
+export function sessionIdText(sessionId: Uint8Array): string {
+  return Buffer.from(sessionId).toString('base64url')
+}
+
+/** The id of such a text; undefined for any other. */
+export function parseSessionId(text: string): Uint8Array | undefined {
+  const sessionId = Buffer.from(text, 'base64url')
+  return sessionId.length === SESSION_ID_BYTES && sessionIdText(sessionId) === text ? sessionId : undefined
+}
+
+export const SESSION_ID_BYTES = 16
 const USER_BYTES = 8

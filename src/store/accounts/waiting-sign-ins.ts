@@ -22,29 +22,20 @@ import {
 } from '../../domain/accounts/waiting-sign-in.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { DeviceListStore } from '../devices/device-list-store.ts'
-import type { DeviceStore } from '../devices/device-store.ts'
-import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, rangeOf, textKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
-import type { Notices } from '../messages/notices.ts'
-import type { AccountLetters } from './account-letters.ts'
-import type { AccountStore } from './account-store.ts'
+import type { Sealed } from '../tables/sealed.ts'
+import type { AccountErasureDeps } from './account-erasure.ts'
 import { REFUSED_SIGN_INS, WAITING_SIGN_INS, WAITING_SIGN_INS_BY_USER } from './account-tables.ts'
-import type { SessionStore } from './session-store.ts'
 
-interface WaitingSignInsDeps {
-  readonly expiries: Expiries
-  readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
+type Parts = Pick<
+  AccountErasureDeps,
+  'expiries' | 'accounts' | 'devices' | 'letters' | 'notices' | 'sessions'
+> & {
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
-  readonly sessions: Pick<SessionStore, 'idsOf' | 'read'>
-  readonly notices: Pick<Notices, 'tell'>
-  readonly letters: Pick<AccountLetters, 'tellAll'>
   readonly randomBytes: (length: number) => Uint8Array
-  /** The digits that both screens show. */
-  readonly codeOf: (id: Uint8Array) => string
-  /** How long a sign-in waits, milliseconds; 0 where none does. */
-  readonly waitMs: number
+  readonly sessionNetworks: Pick<Sealed, 'open'>
 }
 
 /** A waiting sign-in with its name, 16 bytes, which opens nothing. */
@@ -54,17 +45,22 @@ export interface NamedSignIn {
 }
 
 export class WaitingSignIns {
-  readonly #deps: WaitingSignInsDeps
+  readonly #parts: Parts
+  readonly #codeOf: (id: Uint8Array) => string
+  readonly #waitMs: number
 
-  constructor(deps: WaitingSignInsDeps) {
-    this.#deps = deps
-    deps.expiries.define(EXPIRY.waitingSignIn, (change, id) => this.#onDue(change, id))
-    deps.expiries.define(EXPIRY.refusedSignIn, (change, key) => void change.remove(REFUSED_SIGN_INS, key))
+  /** `codeOf` makes the digits that both screens show; a sign-in waits `waitMs`, or none does where it is 0. */
+  constructor(parts: Parts, codeOf: (id: Uint8Array) => string, waitMs: number) {
+    this.#parts = parts
+    this.#codeOf = codeOf
+    this.#waitMs = waitMs
+    parts.expiries.define(EXPIRY.waitingSignIn, (change, id) => this.#onDue(change, id))
+    parts.expiries.define(EXPIRY.refusedSignIn, (change, key) => void change.remove(REFUSED_SIGN_INS, key))
   }
 
   /** What a right code for this address of the user does. */
   effectOf(view: View, userId: UserId, method: AddressMethod, nowMs: number): CodeEffect {
-    const { accounts, devices, deviceLists, sessions, waitMs } = this.#deps
+    const { accounts, devices, deviceLists, sessions } = this.#parts
     const active = devices.activeDevicesOf(view, userId)
     const listed = deviceLists.newest(view, userId)?.deviceIds ?? []
     const methods = accounts.methodsOf(view, userId)
@@ -86,7 +82,7 @@ export class WaitingSignIns {
       hasOtherMethod: methods.length > 1,
       refusedAtMs: refusal?.userId === userId ? refusal.refusedAtMs : undefined,
     }
-    return effectOfCode(account, waitMs, nowMs)
+    return effectOfCode(account, this.#waitMs, nowMs)
   }
 
   /** Has a sign-in wait, in the place of the account's last one. Returns the secret of who waits, 16 bytes. */
@@ -94,16 +90,15 @@ export class WaitingSignIns {
     change: Change,
     asked: Omit<WaitingSignIn, keyof Wait | 'noticeCount'>,
   ): { readonly secret: Uint8Array } & NamedSignIn {
-    const { randomBytes, waitMs } = this.#deps
     const { nowMs } = change
     const replaced = waitingSignInOf(change, asked.userId, nowMs)
     if (replaced !== undefined) {
       this.#remove(change, asked.userId, replaced.id)
       this.#tellEnd(change, replaced, 'replaced')
     }
-    const secret = randomBytes(SECRET_BYTES)
+    const secret = this.#parts.randomBytes(SECRET_BYTES)
     const id = signInIdOf(secret)
-    const signIn = { ...asked, ...nextWait(replaced?.signIn, waitMs, nowMs), noticeCount: 0 }
+    const signIn = { ...asked, ...nextWait(replaced?.signIn, this.#waitMs, nowMs), noticeCount: 0 }
     change.put(WAITING_SIGN_INS_BY_USER, byUserKey(asked.userId, id), 0)
     return { secret, id, signIn: this.#tellWaiting(change, { id, signIn }) }
   }
@@ -125,7 +120,7 @@ export class WaitingSignIns {
     if (answer === 'approved') return
     const key = textKey(identifierOf(address))
     change.put(REFUSED_SIGN_INS, key, { userId, refusedAtMs: nowMs })
-    this.#deps.expiries.add(change, EXPIRY.refusedSignIn, nowMs + REFUSAL_KEPT_MS, key)
+    this.#parts.expiries.add(change, EXPIRY.refusedSignIn, nowMs + REFUSAL_KEPT_MS, key)
   }
 
   /** Who waited is signed in, and gets the same reply again if it was lost. */
@@ -146,7 +141,7 @@ export class WaitingSignIns {
   /** Nothing of the user remains here. */
   eraseOf(change: Change, userId: UserId): void {
     for (const { id } of signInsOf(change, userId)) this.#remove(change, userId, id)
-    for (const method of this.#deps.accounts.methodsOf(change, userId))
+    for (const method of this.#parts.accounts.methodsOf(change, userId))
       change.remove(REFUSED_SIGN_INS, textKey(identifierOf(method)))
   }
 
@@ -162,25 +157,27 @@ export class WaitingSignIns {
     exceptDeviceId?: DeviceId,
   ): void {
     const body = { kind: 'sign_in_ended', id: signInName(id), outcome } as const
-    this.#deps.notices.tell(change, signIn.userId, body, exceptDeviceId)
+    this.#parts.notices.tell(change, signIn.userId, body, exceptDeviceId)
   }
 
   /** One of the three times that the owner is told. */
   #tellWaiting(change: Change, { id, signIn }: NamedSignIn): WaitingSignIn {
-    const { notices, letters, expiries } = this.#deps
+    const { notices, letters, expiries, sessionNetworks } = this.#parts
     const { userId, address, userAgent, endsAtMs } = signIn
+    const prefix = signIn.network && sessionNetworks.open(signIn.network)
+    const place = { userAgent, ...(prefix && { network: Buffer.from(prefix).toString() }) }
     const told = { ...signIn, noticeCount: signIn.noticeCount + 1 }
     change.put(WAITING_SIGN_INS, id, told)
     notices.tell(change, userId, {
       kind: 'sign_in_waiting',
       id: signInName(id),
-      signInCode: this.#deps.codeOf(id),
+      signInCode: this.#codeOf(id),
       method: address.kind,
-      userAgent,
+      ...place,
       endsAtMs,
     })
     const hours = Math.max(1, Math.round((endsAtMs - change.nowMs) / 3_600_000))
-    letters.tellAll(change, userId, { kind: 'sign-in-waiting', method: address.kind, hours, userAgent })
+    letters.tellAll(change, userId, { kind: 'sign-in-waiting', hours, ...place })
     if (signIn.noticeCount === 0) expiries.add(change, EXPIRY.waitingSignIn, dueAtMs(told, change.nowMs), id)
     return told
   }

@@ -4,7 +4,7 @@
  * or start logs again, and no entry without its list.
  */
 
-import type { UserId } from '../../domain/ids.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { idsKey, rangeOf, userInKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
 import {
@@ -18,6 +18,14 @@ export class DeviceListStore {
   /** Undefined for a user without a list. */
   newest(view: View, userId: UserId): LoggedDeviceList | undefined {
     return view.get(DEVICE_LISTS, idsKey(userId))
+  }
+
+  /** Whether the user's newest list names the device. */
+  names(
+    view: View,
+    { userId, deviceId }: { readonly userId: UserId; readonly deviceId?: DeviceId },
+  ): boolean {
+    return deviceId !== undefined && this.newest(view, userId)?.deviceIds.includes(deviceId) === true
   }
 
   /** The lists from the last one of seq 0 on, in their order. `after` is a seq; undefined for all. */

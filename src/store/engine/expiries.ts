@@ -99,8 +99,9 @@ export const EXPIRY = {
   smsTally: 14,
   knownSignIn: 15,
   codeTries: 16,
-  waitingSignIn: 17,
-  refusedSignIn: 18,
+  sessionEnding: 17,
+  waitingSignIn: 18,
+  refusedSignIn: 19,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

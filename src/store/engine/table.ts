@@ -47,6 +47,8 @@ export interface Ending<Value> {
   readonly kind: number
   /** When exactly, if its time is known; undefined for a row that has no ending. Left out: at any time. */
   atMs?(value: Value): number | undefined
+  /** A second ending of each row, at any time, which ends nothing: it looks whether the user should hear of the first. */
+  readonly noticeKind?: number
 }
 
 /** A row of another table that has to be there with this one. */

@@ -1,21 +1,28 @@
 /**
  * Tells devices of something, in the change that made it true: each finds it in its inbox, and pushes go to the outbox
- * too, for devices that can be pushed to.
+ * too, for devices that can be pushed to. A device that the user's list does not name hears of the account alone.
  */
 
 import type { CallNoticeBody } from '../../domain/calls/call-notice.ts'
 import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { newEventId } from '../../domain/ids.ts'
-import type { InboxItem } from '../../domain/messages/inbox.ts'
-import { isPushed, type Notice, type NoticeBody } from '../../domain/messages/notice.ts'
+import { type InboxItem, queueOfNotice } from '../../domain/messages/inbox.ts'
+import {
+  isPushed,
+  type Notice,
+  type NoticeBody,
+  type PersonalNoticeBody,
+} from '../../domain/messages/notice.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
+import type { Restrictions } from '../devices/restrictions.ts'
 import type { Change } from '../engine/store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 export interface NoticesDeps {
   readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
+  readonly restrictions: Pick<Restrictions, 'of'>
   readonly inbox: Pick<InboxStore, 'append' | 'dropInvitation'>
   readonly outbox: Pick<OutboxStore, 'add'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -42,26 +49,24 @@ export class Notices {
     this.#deps = deps
   }
 
-  /** Tells every device of the user but one, which did it. */
+  /** Tells every device of the user that may hear of it but one, which did it. */
   tell(change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId): void {
-    const { nowMs } = change
-    const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
-    const notice = this.#noticeOf(body, nowMs)
-    for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
-      if (device.deviceId === exceptDeviceId) continue
-      this.#deps.inbox.append(change, userId, device.deviceId, { item: { kind: 'notice', notice } })
-      this.#push(change, { userId, device }, notice, pushedUntilMs)
-    }
+    this.#tell(change, userId, body, deviceId => deviceId !== exceptDeviceId)
   }
 
-  /** Tells one device something of a call. One that is removed hears nothing. */
+  /** Tells one device of the user what concerns it alone. One that is removed hears nothing. */
+  tellOnly(change: Change, userId: UserId, body: PersonalNoticeBody, ownDeviceId: DeviceId): void {
+    this.#tell(change, userId, body, deviceId => deviceId === ownDeviceId)
+  }
+
+  /** Tells one device something of a call. One that is removed, or that the list does not name, hears nothing. */
   tellDevice(change: Change, notice: DeviceNotice): void {
     const { nowMs } = change
     const { userId, deviceId, body, expiresAtMs, replaces, isMissed } = notice
     const { devices, inbox } = this.#deps
     const replaced = replaces === 'invitation' ? body.callId : undefined
     const device = devices.activeDevicesOf(change, userId).find(device => device.deviceId === deviceId)
-    if (device === undefined) {
+    if (device === undefined || this.#isRestricted(change, userId, deviceId)) {
       if (replaced !== undefined) inbox.dropInvitation(change, userId, deviceId, replaced)
       return
     }
@@ -73,6 +78,23 @@ export class Notices {
     if (body.kind !== 'call_cancelled' || !isMissed || device.push === undefined) return
     const missed = this.#noticeOf({ ...body, kind: 'call_missed' }, nowMs)
     this.#push(change, to, missed, nowMs + PUSHED_WITHIN_MS)
+  }
+
+  #tell(change: Change, userId: UserId, body: NoticeBody, isMeant: (deviceId: DeviceId) => boolean): void {
+    const { nowMs } = change
+    const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
+    const notice = this.#noticeOf(body, nowMs)
+    const isOfAccount = queueOfNotice(body.kind) === 'account'
+    for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
+      const { deviceId } = device
+      if (!isMeant(deviceId) || (!isOfAccount && this.#isRestricted(change, userId, deviceId))) continue
+      this.#deps.inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } })
+      this.#push(change, { userId, device }, notice, pushedUntilMs)
+    }
+  }
+
+  #isRestricted(change: Change, userId: UserId, deviceId: DeviceId): boolean {
+    return this.#deps.restrictions.of(change, userId, deviceId) !== undefined
   }
 
   #push(

@@ -196,7 +196,11 @@ t.test('a use that could not be noted does not fail the request', async t => {
 function rotate(world: TestWorld, user: TestUser): Promise<void> {
   return world.database.change(change => {
     const session = world.sessions.read(change, user.sessionId)!
-    const decision = decideRefresh(session, session.generation, change.nowMs, world.lifetimes)
+    const decision = decideRefresh(
+      session,
+      { generation: session.generation, nowMs: change.nowMs, isListed: false },
+      world.lifetimes,
+    )
     if (decision.kind === 'rotate') world.sessions.put(change, user.sessionId, decision.session)
   })
 }

@@ -11,6 +11,7 @@ const LOGOUT = 'POST /app/api/logout'
 const USER = 'GET /app/api/user'
 
 interface Pair {
+  readonly sessionId: string
   readonly accessToken: string
   readonly refreshToken: string
 }
@@ -40,6 +41,7 @@ t.test('a refresh gives a new pair, and the form of it', async t => {
   t.equal(answer.status, 200)
   t.equal(answer.headers['cache-control'], 'no-store')
   t.same(Object.keys(answer.body), [
+    'sessionId',
     'accessToken',
     'refreshToken',
     'tokenType',
@@ -48,6 +50,7 @@ t.test('a refresh gives a new pair, and the form of it', async t => {
     'challenge',
   ])
   t.match(answer.body, { tokenType: 'Bearer', expiresIn: 3600, refreshExpiresIn: 5_184_000 })
+  t.equal(answer.body.sessionId, first.sessionId, 'it is the same session')
   t.not(answer.body.accessToken, first.accessToken)
   t.not(answer.body.refreshToken, first.refreshToken)
   t.equal(await access(api, answer.body), 200)
@@ -239,9 +242,8 @@ t.test('logging out again is done as well; a forged or missing token is not', as
 t.test('logout forgets the push tokens of its device, and keeps the device', async t => {
   const api = await openTestApi(t)
   const { world } = api
-  const { userId } = await newUser(world)
+  const { userId, token } = await newUser(world)
   const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
-  const { token } = await newSession(world, userId, mine.deviceId)
   await api.send(LOGOUT, { token, body: { allDevices: false } })
   t.match(
     world.database.view(view => world.devices.active(view, userId, mine.deviceId)),
@@ -256,13 +258,10 @@ t.test('a device is signed out with its last session', async t => {
   const api = await openTestApi(t)
   const { world } = api
   world.database.subscribe('signed-out', ({ deviceId }) => void out.push(names.get(deviceId)!))
-  const { userId } = await newUser(world)
+  const { userId, ...first } = await newUser(world)
   const [phone, tablet] = [await newDevice(world, userId), await newDevice(world, userId)]
   const names = new Map([phone, tablet].map(({ deviceId }, at) => [deviceId, ['phone', 'tablet'][at]!]))
-  const [first, second] = [
-    await newSession(world, userId, phone.deviceId),
-    await newSession(world, userId, phone.deviceId),
-  ]
+  const second = await newSession(world, userId, phone.deviceId)
   const other = await newSession(world, userId, tablet.deviceId)
   await api.send(LOGOUT, { token: first.token })
   t.same(out.splice(0), [])
@@ -369,10 +368,9 @@ t.test('the user sees the device of the session that asks', async t => {
   const api = await openTestApi(t)
   const { world, send } = api
   const { userId, token, email } = await newUser(world)
-  const device = await newDevice(world, userId)
-  const bound = await newSession(world, userId, device.deviceId)
   t.equal((await send(USER, { token })).body.device, undefined)
-  t.match((await send(USER, { token: bound.token })).body, {
+  const device = await newDevice(world, userId)
+  t.match((await send(USER, { token })).body, {
     userId: String(userId),
     displayName: 'Ann',
     email,

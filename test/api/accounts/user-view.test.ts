@@ -6,26 +6,45 @@ import type { LoginMethod } from '../../../src/domain/accounts/account.ts'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import { type CallId, type DeviceId, type MethodId, newId } from '../../../src/domain/ids.ts'
 import { formatJson } from '../../../src/schema/json.ts'
-import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
+import { newDevice, newDeviceList, newSession, newUser, type TestUser } from '../../support/application.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const DAY_MS = 86_400_000
 
 interface Person extends TestUser {
+  /** Their first device, which `token` is of. */
+  readonly deviceId: DeviceId
   /** Sessions by the device that they are bound to. */
   readonly tokens: Map<DeviceId | undefined, string>
 }
 
 async function newPerson({ world }: TestApi, name: string): Promise<Person> {
   const user = await newUser(world, name)
-  return { ...user, tokens: new Map([[undefined, user.token]]) }
+  const { deviceId } = await newDevice(world, user.userId)
+  const { token } = await newSession(world, user.userId)
+  return {
+    ...user,
+    deviceId,
+    tokens: new Map([
+      [undefined, token],
+      [deviceId, user.token],
+    ]),
+  }
 }
 
 async function addDevice({ world }: TestApi, { userId, tokens }: Person): Promise<DeviceId> {
   const { deviceId } = await newDevice(world, userId)
   tokens.set(deviceId, (await newSession(world, userId, deviceId)).token)
   return deviceId
+}
+
+/** A list of the first device alone; where there is one, it goes. */
+async function list({ world, stores }: TestApi, { userId, deviceId }: Person): Promise<void> {
+  const { database } = world
+  if (database.view(view => stores.deviceLists.newest(view, userId)) === undefined)
+    await newDeviceList(world, userId, [deviceId])
+  else await database.change(change => stores.deviceLists.eraseOf(change, userId))
 }
 
 async function addMethod({ world, stores }: TestApi, { userId }: Person): Promise<void> {
@@ -97,12 +116,13 @@ const CHANGES: Readonly<Record<string, (whole: TestApi, one: Person, other: Pers
     return send('PUT /app/api/user/login-methods/primary', { token, body: { id } })
   },
   'add a device': (whole, one) => (one.tokens.size < 5 ? addDevice(whole, one) : Promise.resolve()),
-  async 'remove a device'({ send }, { token, tokens }) {
+  async 'remove a device'({ send }, { token, tokens, deviceId: first }) {
     const deviceId = [...tokens.keys()].at(-1)
-    if (deviceId === undefined) return
+    if (deviceId === first) return
     await send(`DELETE /app/api/devices/${deviceId}`, { token })
     tokens.delete(deviceId)
   },
+  'list the first device, or no longer': list,
   'ask somebody': ask,
   accept: ({ send }, { userId }, { token }) =>
     send('POST /app/api/friend-request/accept', { token, body: { userId } }),
@@ -121,7 +141,6 @@ const CHANGES: Readonly<Record<string, (whole: TestApi, one: Person, other: Pers
 async function openPeople(t: Test) {
   const whole = await openTestApi(t)
   const people = [await newPerson(whole, 'Ann'), await newPerson(whole, 'Bob'), await newPerson(whole, 'Cy')]
-  for (const person of people) await addDevice(whole, person)
   return { whole, people }
 }
 
@@ -163,7 +182,7 @@ t.test('a friend request is counted when it comes, and not when it has ended by 
   const later = whole.world.nowMs() + 60 * DAY_MS
   t.match((await whole.send('GET /app/api/user', { token: ann.token })).body.badge, { friendRequests: 1 })
   whole.world.tick(later - whole.world.nowMs())
-  const { token } = await newSession(whole.world, ann.userId)
+  const { token } = await newSession(whole.world, ann.userId, ann.deviceId)
   t.match((await whole.send('GET /app/api/user', { token })).body.badge, { friendRequests: 0 })
 })
 
@@ -189,7 +208,7 @@ t.test('who was erased, signed out or lost their device has no answer any more',
   for (const token of ann.tokens.values()) t.equal(await code({ token }), 'SESSION_REVOKED')
   await whole.send('POST /app/api/logout', { token: bob.token, body: {} })
   t.match(await code(bob), /^(SESSION_REVOKED|TOKEN_INVALID)$/)
-  const device = [...cy.tokens.keys()].at(-1)
+  const device = await addDevice(whole, cy)
   await whole.send(`DELETE /app/api/devices/${device}`, { token: cy.token })
   t.equal(await code({ token: cy.tokens.get(device) }), 'SESSION_REVOKED')
   await whole.world.database.change(change => whole.stores.accounts.remove(change, cy.userId))

@@ -167,7 +167,7 @@ t.test('only sessions with a device call', async t => {
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const { token } = await newSession(rooms.world, ann.userId)
   const answer = await rooms.send('POST /app/api/call/start', { token, body: startBody([bob]) })
-  t.same(shortOf(answer), [403, 'DEVICE_NOT_REGISTERED'])
+  t.same(shortOf(answer), [403, 'DEVICE_REQUIRED'])
 })
 
 t.test('the older forms of the paths are the same operations', async t => {

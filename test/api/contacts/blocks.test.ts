@@ -4,6 +4,7 @@
  */
 
 import t, { type Test } from 'tap'
+import type { DeviceId } from '../../../src/domain/ids.ts'
 import { newDevice, newSession, type TestAnswer, type TestUser } from '../../support/application.ts'
 import { askById, befriend, people, shareTokenOf, takeKindsTold } from '../../support/contact-requests.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
@@ -139,14 +140,22 @@ t.test('who is leaving can be blocked by those who have to do with them', async 
 class Stage {
   readonly api: TestApi
   readonly users: TestUser[]
+  readonly deviceIds: readonly DeviceId[]
   readonly tokens: readonly string[]
   readonly hashes: readonly string[]
   readonly seen: string[] = []
   readonly #names = new Map<string, string>()
 
-  private constructor(api: TestApi, users: TestUser[], tokens: readonly string[], hashes: readonly string[]) {
+  private constructor(
+    api: TestApi,
+    users: TestUser[],
+    deviceIds: readonly DeviceId[],
+    tokens: readonly string[],
+    hashes: readonly string[],
+  ) {
     this.api = api
     this.users = users
+    this.deviceIds = deviceIds
     this.tokens = tokens
     this.hashes = hashes
   }
@@ -156,13 +165,15 @@ class Stage {
     const users = await people(api, 'Ann', 'Bob', 'Cy')
     const tokens: string[] = []
     const hashes: string[] = []
+    const deviceIds: DeviceId[] = []
     for (const user of users) {
       const { publicKeyHash, deviceId } = await newDevice(api.world, user.userId)
+      deviceIds.push(deviceId)
       api.keysLogged.set(publicKeyHash, { userId: user.userId, deviceId })
       hashes.push(publicKeyHash)
       tokens.push((await shareTokenOf(api, user, { expiresIn: 300 * 86_400, maxUses: 7 })).text)
     }
-    return new Stage(api, users, tokens, hashes)
+    return new Stage(api, users, deviceIds, tokens, hashes)
   }
 
   async act(actor: number, methodAndPath: string, body?: object): Promise<TestAnswer> {
@@ -201,7 +212,7 @@ class Stage {
     await this.api.world.advance(ms)
     // Sessions would not live as long as the story.
     for (const [at, user] of this.users.entries()) {
-      this.users[at] = { ...user, ...(await newSession(this.api.world, user.userId)) }
+      this.users[at] = { ...user, ...(await newSession(this.api.world, user.userId, this.deviceIds[at])) }
     }
   }
 

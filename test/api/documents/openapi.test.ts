@@ -152,7 +152,7 @@ t.test('refusals are grouped by status, and all of its codes are there', async t
   const codesIn = (status: number): string[] => responses[status]['x-codes']
   t.same(codesIn(404), ['USER_NOT_FOUND'])
   t.same(codesIn(429), ['OTP_COOLDOWN', 'RATE_LIMITED'])
-  t.same(codesIn(403), ['DEVICE_NOT_REGISTERED'])
+  t.same(codesIn(403), ['DEVICE_NOT_LISTED', 'DEVICE_NOT_REGISTERED', 'DEVICE_REQUIRED'])
   t.same(codesIn(401), ['SESSION_REVOKED', 'TOKEN_EXPIRED', 'TOKEN_INVALID', 'TOKEN_MISSING'])
   const statuses = Object.keys(responses).filter(status => Number(status) >= 400)
   t.same(statuses.flatMap(status => codesIn(Number(status))).sort(), codesOf(rename))

@@ -6,8 +6,16 @@
 import t from 'tap'
 import { OPERATIONS } from '../../../src/api/operations.ts'
 import type { Access, OperationForm } from '../../../src/api/table/operation.ts'
-import type { DeviceId } from '../../../src/domain/ids.ts'
-import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
+import { sessionIdText } from '../../../src/store/accounts/session-store.ts'
+import {
+  newDevice,
+  newDeviceList,
+  newSession,
+  newUser,
+  type TestAnswer,
+  type TestUser,
+  type TestWorld,
+} from '../../support/application.ts'
 import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.ts'
 
 /** The intended access; opening or closing an operation changes this table too. */
@@ -19,20 +27,23 @@ const ACCESS: Readonly<Record<string, Access>> = {
   refreshToken: 'public',
   verify: 'optional',
   logout: 'ended',
-  getUser: 'session',
+  getUser: 'restricted',
   putUser: 'session',
   deleteUser: 'session',
   listLoginMethods: 'session',
   addLoginMethod: 'session',
   setPrimaryLoginMethod: 'session',
   removeLoginMethod: 'session',
-  registerDevice: 'session',
-  putDeviceList: 'device',
-  putPushTokens: 'device',
-  listDevices: 'session',
-  removeDevice: 'session',
-  readPublicKeys: 'session',
-  readDeviceLists: 'session',
+  listSessions: 'restricted',
+  endSession: 'restricted',
+  endOtherSessions: 'session',
+  registerDevice: 'restricted',
+  putDeviceList: 'restricted-device',
+  putPushTokens: 'restricted-device',
+  listDevices: 'restricted',
+  removeDevice: 'restricted',
+  readPublicKeys: 'restricted',
+  readDeviceLists: 'restricted',
   createShareToken: 'session',
   listShareTokens: 'session',
   revokeShareToken: 'session',
@@ -111,6 +122,23 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: TestApi): Promise<Token>
     },
     code: 'TOKEN_INVALID',
   },
+  'a token of a session whose device was removed': {
+    async make({ world, send }) {
+      const { token, userId, deviceId } = await newUserWithDevice(world)
+      const { token: otherToken } = await newSession(world, userId, (await newDevice(world, userId)).deviceId)
+      await send(`DELETE /app/api/devices/${deviceId}`, { token: otherToken })
+      return token
+    },
+    code: 'SESSION_REVOKED',
+  },
+  'a token of an account that is to be erased': {
+    async make({ world, send }) {
+      const { token } = await newUserWithDevice(world)
+      await send('DELETE /app/api/user', { token, body: { confirm: true } })
+      return token
+    },
+    code: 'SESSION_REVOKED',
+  },
   'a refresh token in its place': {
     async make({ world }) {
       const { sessionId } = await newUser(world)
@@ -128,7 +156,90 @@ function isRefused(access: Access, tokenName: string): boolean {
   return access !== 'public' && !(access === 'optional' && tokenName === 'no token')
 }
 
-const TOKENS_OF_OVER_SESSIONS = ['a token of a revoked session', 'a token of an ended session']
+const TOKENS_OF_OVER_SESSIONS = [
+  'a token of a revoked session',
+  'a token of an ended session',
+  'a token of a session whose device was removed',
+  'a token of an account that is to be erased',
+]
+
+/** Good tokens, and what their session is refused with where it may do little. */
+const GOOD_TOKENS: Readonly<Record<string, GoodToken>> = {
+  'a session without a device, as the user is': {
+    make: async ({ world }) => (await newUser(world)).token,
+    hasDevice: false,
+  },
+  'a session without a device, of a user who has one': {
+    async make({ world }) {
+      const { userId } = await newUserWithDevice(world)
+      return (await newSession(world, userId)).token
+    },
+    hasDevice: false,
+    restriction: 'DEVICE_REQUIRED',
+  },
+  'a session without a device, of a user with a device list': {
+    async make({ world }) {
+      const { userId, deviceId } = await newUserWithDevice(world)
+      await newDeviceList(world, userId, [deviceId])
+      return (await newSession(world, userId)).token
+    },
+    hasDevice: false,
+    restriction: 'DEVICE_NOT_LISTED',
+  },
+  'a device that is on no list': {
+    async make({ world }) {
+      const { userId, deviceId } = await newUserWithDevice(world)
+      await newDeviceList(world, userId, [deviceId])
+      const { deviceId: unlisted } = await newDevice(world, userId)
+      return (await newSession(world, userId, unlisted)).token
+    },
+    hasDevice: true,
+    restriction: 'DEVICE_NOT_LISTED',
+  },
+  'a device that the list names no more': {
+    async make(whole) {
+      const { world } = whole
+      const { userId, deviceId, token } = await newUserWithDevice(world)
+      const { deviceId: other } = await newDevice(world, userId)
+      await newDeviceList(world, userId, [deviceId, other])
+      // Allowed so far, so that an answer remembered from before would be the wrong one.
+      t.equal((await whole.send('GET /app/api/friend', { token })).status, 200)
+      await newDeviceList(world, userId, [other], 1)
+      return token
+    },
+    hasDevice: true,
+    restriction: 'DEVICE_NOT_LISTED',
+  },
+  'a device of the list': {
+    async make({ world }) {
+      const { userId, deviceId, token } = await newUserWithDevice(world)
+      await newDeviceList(world, userId, [deviceId])
+      return token
+    },
+    hasDevice: true,
+  },
+  'a device of a user without a list': {
+    make: async ({ world }) => (await newUserWithDevice(world)).token,
+    hasDevice: true,
+  },
+}
+
+interface GoodToken {
+  make(whole: TestApi): Promise<string>
+  readonly hasDevice: boolean
+  readonly restriction?: 'DEVICE_REQUIRED' | 'DEVICE_NOT_LISTED'
+}
+
+/** The code by which the access of an operation refuses a good token. */
+function refusalOf({ access }: OperationForm, { hasDevice, restriction }: GoodToken): string | undefined {
+  if (access === 'session' || access === 'device') {
+    if (restriction !== undefined) return restriction
+  }
+  const needsDevice = access === 'device' || access === 'restricted-device'
+  return needsDevice && !hasDevice ? 'DEVICE_NOT_REGISTERED' : undefined
+}
+
+const ACCESS_CODES = [...TOKEN_CODES, 'DEVICE_NOT_REGISTERED', 'DEVICE_REQUIRED', 'DEVICE_NOT_LISTED']
 
 /** Its path, with `{name}` segments filled with an unused id. */
 function placeOf({ method, path }: OperationForm, id: bigint | string = NOBODY): string {
@@ -163,24 +274,31 @@ for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
   })
 }
 
-t.test('a session opens operations of sessions, and without a device none of devices', async t => {
-  const whole = await openTestApi(t)
-  for (const operation of OPERATIONS) {
-    const { token } = await newUser(whole.world)
-    const { body } = await call(whole, operation, token)
-    t.notOk(TOKEN_CODES.includes(body?.code), `${operation.id} accepts the session`)
-    t.equal(body?.code === 'DEVICE_NOT_REGISTERED', operation.access === 'device', `${operation.id}: device`)
-  }
-})
+for (const [name, good] of Object.entries(GOOD_TOKENS)) {
+  t.test(`${name} opens what its access says`, async t => {
+    const whole = await openTestApi(t)
+    for (const operation of OPERATIONS) {
+      const token = await good.make(whole)
+      const before = tableDigests(whole.world.database)
+      const { status, body } = await call(whole, operation, token)
+      const code = refusalOf(operation, good)
+      if (code === undefined) t.notOk(ACCESS_CODES.includes(body?.code), `${operation.id} is open`)
+      else {
+        t.same([status, body.code], [403, code], operation.id)
+        t.same(
+          withoutUse(tableDigests(whole.world.database)),
+          withoutUse(before),
+          `${operation.id} stores nothing`,
+        )
+      }
+    }
+  })
+}
 
-t.test('a session with a device opens operations of devices', async t => {
-  const whole = await openTestApi(t)
-  for (const operation of OPERATIONS) {
-    const { deviceToken } = await newUserWithDevice(whole)
-    const { body } = await call(whole, operation, deviceToken)
-    t.notOk([...TOKEN_CODES, 'DEVICE_NOT_REGISTERED'].includes(body?.code), operation.id)
-  }
-})
+/** Without the sessions: the first request of each notes that its pair of tokens is in use. */
+function withoutUse({ sessions: _, ...others }: Readonly<Record<string, string>>) {
+  return others
+}
 
 t.test('only sessions are answered with 401', async t => {
   const withRefresh = OPERATIONS.filter(({ codes }) => codes.some(code => code.startsWith('REFRESH_TOKEN')))
@@ -207,6 +325,9 @@ const DEVICE: Owned = {
 const LOGIN_METHOD: Owned = {
   make: async ({ world }, { userId }) =>
     world.database.view(view => world.accounts.methodsOf(view, userId))[0]!.id,
+}
+const SESSION: Owned = {
+  make: async (_, { sessionId }) => sessionIdText(sessionId),
 }
 const SHARE_TOKEN: Owned = {
   make: async ({ send }, { token }) => (await send('POST /app/api/share-token', { token, body: {} })).body.id,
@@ -263,6 +384,7 @@ const OWNED: Readonly<Record<string, Owned>> = {
   removeDevice: DEVICE,
   registerDevice: { ...DEVICE, body: id => ({ publicKey: PUBLIC_KEY, replacesDeviceId: id }) },
   removeLoginMethod: LOGIN_METHOD,
+  endSession: SESSION,
   setPrimaryLoginMethod: { ...LOGIN_METHOD, body: id => ({ id }) },
   revokeShareToken: SHARE_TOKEN,
   drawShareToken: SHARE_TOKEN,
@@ -317,7 +439,7 @@ for (const [id, owned] of Object.entries(OWNED)) {
     const operation = OPERATIONS.find(each => each.id === id)!
     const owner = await newUser(whole.world)
     const thing = await owned.make(whole, owner)
-    const { deviceToken: token } = await newUserWithDevice(whole)
+    const { token } = await newUserWithDevice(whole.world)
     const ask = (thing: bigint | string) => {
       const body = owned.body?.(thing)
       return whole.send(`${placeOf(operation, thing)}${owned.query ?? ''}`, { token, ...(body && { body }) })
@@ -334,11 +456,10 @@ for (const [id, owned] of Object.entries(OWNED)) {
   })
 }
 
-async function newUserWithDevice({ world }: TestApi) {
+async function newUserWithDevice(world: TestWorld) {
   const user = await newUser(world)
   const { deviceId } = await newDevice(world, user.userId)
-  const { token: deviceToken } = await newSession(world, user.userId, deviceId as DeviceId)
-  return { ...user, deviceToken }
+  return { ...user, deviceId }
 }
 
 /** An id in the range of ours. */

@@ -207,11 +207,11 @@ async function signIn(email: string) {
   const address = [10, 0, 0, ++count]
   const { challengeId } = await ask('login', { body: { email }, address })
   const otp = otpFor(email)
-  const { accessToken, refreshToken, challenge, user } = await ask('verifyLogin', {
+  const { accessToken, refreshToken, challenge, user, sessionId } = await ask('verifyLogin', {
     body: { challengeId, otp },
     address,
   })
-  return { userId: BigInt(user.userId) as UserId, token: accessToken, refreshToken, challenge }
+  return { userId: BigInt(user.userId) as UserId, token: accessToken, refreshToken, challenge, sessionId }
 }
 
 async function newPhone(name: string): Promise<Phone> {
@@ -299,6 +299,11 @@ t.test('accounts, devices and contacts', async () => {
   const { id } = user.loginMethods.find(({ primary }: { primary: boolean }) => !primary)
   await ask('setPrimaryLoginMethod', { token: ann.token, body: { id } })
   await ask('removeLoginMethod', { token: ann.token, params: [user.primaryMethodId] })
+  const here = await signIn('fay@example.org')
+  const there = await signIn('fay@example.org')
+  await ask('listSessions', here)
+  await ask('endSession', { token: here.token, params: [there.sessionId] })
+  await ask('endOtherSessions', here)
   const idToken = await google.idToken('us', { sub: 'gus' })
   const claim = { platform: 'google', idToken }
   await ask('platformLogin', { body: claim })
@@ -537,6 +542,12 @@ t.test('endings', async () => {
   for (const days of [1, 8, 90, 400]) {
     world.tick(days * 86_400_000)
     await endAll()
+  }
+  let { refreshToken } = await signIn('hal@example.org')
+  for (let refreshes = 0; refreshes < 8; refreshes++) {
+    world.tick(45 * 86_400_000)
+    await endAll()
+    refreshToken = (await ask('refreshToken', { body: { refreshToken } })).refreshToken
   }
 })
 

@@ -32,7 +32,7 @@ function sessionWith(changes: Partial<Session> = {}): Session {
 }
 
 function refreshed(session: Session | undefined, generation: number, afterMs = 0) {
-  return decideRefresh(session, generation, NOW_MS + afterMs, LIFETIMES)
+  return decideRefresh(session, { generation, nowMs: NOW_MS + afterMs, isListed: false }, LIFETIMES)
 }
 
 /** The refusal of an access token of this generation; it expires in an hour. */
@@ -137,7 +137,11 @@ t.test('whatever is presented in whatever order, nothing but the current token m
       nowMs += afterMs
       if (isUsed) session = { ...session, isPairUsed: true }
       const before = session
-      const decision = decideRefresh(before, before.generation - back, nowMs, LIFETIMES)
+      const decision = decideRefresh(
+        before,
+        { generation: before.generation - back, nowMs, isListed: false },
+        LIFETIMES,
+      )
       if ((decision.kind === 'rotate') !== (back === 0 && before.revokedBecause === undefined)) return false
       if (decision.kind === 'repeat' && (decision.session !== before || back !== 1)) return false
       if (before.revokedBecause !== undefined && decision.kind !== 'refused') return false
@@ -146,3 +150,24 @@ t.test('whatever is presented in whatever order, nothing but the current token m
     return true
   })
 })
+
+t.test(
+  'on a listed device each new pair begins the time of the session anew, on another none does',
+  async t => {
+    const nowMs = NOW_MS + 50 * DAY_MS
+    const endOf = (session: Session, generation: number, isListed: boolean) => {
+      const decision = decideRefresh(session, { generation, nowMs, isListed }, LIFETIMES)
+      return decision.kind === 'refused' ? undefined : (decision.session.endsAtMs - NOW_MS) / DAY_MS
+    }
+    t.same([endOf(sessionWith(), 5, true), endOf(sessionWith(), 5, false)], [415, 365])
+    t.same(
+      [endOf(sessionWith(), 4, true), endOf(sessionWith(), 4, false)],
+      [415, 365],
+      'a reply that was lost',
+    )
+    t.equal(endOf(sessionWith({ isPairUsed: true }), 4, true), 365, 'a stolen token')
+    t.equal(endOf(sessionWith({ endsAtMs: nowMs }), 5, true), undefined, 'what has ended does not go on')
+    const listedBefore = sessionWith({ endsAtMs: NOW_MS + 400 * DAY_MS })
+    t.equal(endOf(listedBefore, 5, false), 400, 'its time does not grow once the list drops its device')
+  },
+)

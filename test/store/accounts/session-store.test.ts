@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import type { Session } from '../../../src/domain/accounts/session.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { SessionStore } from '../../../src/store/accounts/session-store.ts'
-import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 1)
@@ -21,6 +21,7 @@ function openStage(t: Test, folder = t.testdir()) {
   t.teardown(() => database.close())
   const expiries = new Expiries()
   const sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
+  expiries.define(EXPIRY.sessionEnding, () => undefined)
   return {
     database,
     sessions,

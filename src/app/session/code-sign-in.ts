@@ -1,0 +1,122 @@
+/**
+ * Signing in by a code. Where the account has a device that can be asked, a right code waits for its answer, for hours or
+ * days: what waits is kept in the storage, so that the app may be closed meanwhile.
+ */
+
+import { CallsignError, hasCode } from '../callsign-error.ts'
+import type { DeviceKeysOf } from '../devices/device-keys.ts'
+import { deviceProof } from '../devices/device-registration.ts'
+import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
+import type { SignedIn } from '../wire.ts'
+import type { BodyOf } from './operations.ts'
+import type { Server } from './server.ts'
+import type { Session } from './session.ts'
+import { type Confirm, confirmed, lastUserId } from './sign-in.ts'
+
+/** A sign-in that waits for its owner. */
+export interface WaitingSignIn {
+  readonly address: string
+  /** Twenty digits: the device that is asked shows the same ones. */
+  readonly signInCode: string
+  /** When it goes through without an answer. */
+  readonly until: string
+}
+
+interface Kept extends WaitingSignIn {
+  readonly waitingId: string
+}
+
+export class CodeSignIn {
+  readonly #server: Server
+  readonly #session: Session
+  readonly #storage: AppStorage
+  readonly #keysOf: DeviceKeysOf
+
+  constructor(server: Server, session: Session, storage: AppStorage, keysOf: DeviceKeysOf) {
+    this.#server = server
+    this.#session = session
+    this.#storage = storage
+    this.#keysOf = keysOf
+  }
+
+  /** Rejects with `SIGN_IN_WAITING`, whose members are those of `WaitingSignIn`, once that is kept. */
+  async signIn(
+    address: string,
+    confirm: Confirm,
+    more: Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale'>,
+  ): Promise<SignedIn> {
+    const reply = await this.#session.login({ ...more, identifier: address })
+    if (reply.verified) return reply
+    const { challengeId } = reply
+    const kept = await this.#kept()
+    const waitingId = kept?.address === address ? { waitingId: kept.waitingId } : {}
+    const device = await deviceProof(
+      this.#storage,
+      this.#keysOf,
+      await lastUserId(this.#storage),
+      challengeId,
+    )
+    const proofs = { ...waitingId, ...(device && { device }) }
+    try {
+      const signedIn = await confirmed(this.#session, reply, confirm, otp =>
+        this.#session.verifyLogin({ challengeId, otp, ...proofs }),
+      )
+      await this.#forget()
+      return signedIn
+    } catch (error) {
+      if (hasCode(error, 'SIGN_IN_WAITING')) await this.#keep(address, error)
+      throw error
+    }
+  }
+
+  /** Undefined where none waits. */
+  async waiting(): Promise<WaitingSignIn | undefined> {
+    const kept = await this.#kept()
+    if (kept === undefined) return undefined
+    const { address, signInCode, until } = kept
+    return { address, signInCode, until }
+  }
+
+  /**
+   * Resolves once the sign-in that waits is in. Rejects with `SIGN_IN_REFUSED` or `SIGN_IN_GONE`, and with `SIGNED_OUT` once
+   * `isClosed` says so.
+   */
+  async finish(isClosed: () => boolean): Promise<{ readonly signedIn: SignedIn; readonly address: string }> {
+    const { platform } = this.#server
+    for (let asks = 0; ; asks++) {
+      const kept = await this.#kept()
+      if (kept === undefined) throw new CallsignError('SIGN_IN_GONE', 'No sign-in waits: begin again.')
+      try {
+        const signedIn = await this.#session.fetchWaiting({ waitingId: kept.waitingId })
+        await this.#forget()
+        return { signedIn, address: kept.address }
+      } catch (error) {
+        if (hasCode(error, 'SIGN_IN_REFUSED', 'SIGN_IN_GONE')) await this.#forget()
+        if (!hasCode(error, 'SIGN_IN_WAITING', 'NO_ANSWER', 'RATE_LIMITED')) throw error
+      }
+      await platform.wait(asks < OFTEN ? OFTEN_MS : SELDOM_MS)
+      if (isClosed()) throw new CallsignError('SIGNED_OUT', 'The app was closed while a sign-in waited.')
+    }
+  }
+
+  #kept(): Promise<Kept | undefined> {
+    return readStored<Kept>(this.#storage, WAITING, value =>
+      [value.address, value.waitingId, value.signInCode, value.until].every(each => typeof each === 'string'),
+    )
+  }
+
+  async #keep(address: string, { members }: CallsignError): Promise<void> {
+    const [waitingId, signInCode, until] = [members.waitingId, members.signInCode, members.until].map(String)
+    await writeStored(this.#storage, WAITING, { address, waitingId, signInCode, until })
+  }
+
+  async #forget(): Promise<void> {
+    await writeStored(this.#storage, WAITING, null)
+  }
+}
+
+const WAITING = 'waiting-sign-in'
+/** In the first minutes the owner holds both devices; later a minute matters to nobody. */
+const OFTEN = 60
+const OFTEN_MS = 5_000
+const SELDOM_MS = 60_000
