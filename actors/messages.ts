@@ -164,6 +164,7 @@ export type Dismissal =
   | 'too_many_connections'
   | 'session_revoked'
   | 'device_removed'
+  | 'restriction_changed'
   | 'draining'
   | 'moved'
 
@@ -181,15 +182,17 @@ export type PresenceMessage =
   | { readonly kind: 'badge' }
   | { readonly kind: 'revoked'; readonly revoked: Revoked }
 
-/** A session that has ended, or a device that was removed together with its sessions. */
+/** A session that has ended, a device that was removed together with its sessions, or one that may do more or less now. */
 export type Revoked =
   | { readonly kind: 'session'; readonly sessionId: Uint8Array }
-  | { readonly kind: 'device'; readonly deviceId: DeviceId }
+  | { readonly kind: 'device' | 'restriction'; readonly deviceId: DeviceId }
 
 export interface LiveConnection {
   readonly deviceId: DeviceId
   /** The sign-in session's id in the form of `sessionName`. */
   readonly sessionName: string
+  /** Whether its process let it in as one of a device that may do little. */
+  readonly isRestricted: boolean
   /** Its id is the connection's. */
   readonly ref: Ref<StompConnectionMessage>
   /** Its process finds news in the changes that it follows, so the writer tells it of none. */

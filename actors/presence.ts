@@ -54,14 +54,17 @@ export class LiveConnections implements Presence {
   }
 }
 
-/** Whether the session of this name was ended. A front may have let a connection in that did not know of it yet. */
-export type HasEnded = (sessionName: string) => boolean
+/**
+ * Why a connection that comes can't stay, if so: its session has ended, or its device may do more or less. A front may have
+ * let it in that did not know of it yet.
+ */
+export type DismissalOf = (userId: UserId, connection: LiveConnection) => Dismissal | undefined
 /** Notified when a device comes or goes: its calls have to know. */
 type OnPresence = (userId: UserId, deviceId: DeviceId, isOnline: boolean) => void
 
 export function presenceKind(
   connections: LiveConnections,
-  hasEnded: HasEnded,
+  dismissalOf: DismissalOf,
   onPresence: OnPresence,
 ): ActorKind<PresenceMessage> {
   return {
@@ -70,7 +73,7 @@ export function presenceKind(
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
-    create: id => new UserPresence(connections, hasEnded, onPresence, id),
+    create: id => new UserPresence(connections, dismissalOf, onPresence, id),
   }
 }
 
@@ -106,13 +109,13 @@ export function tellOfNews(connections: readonly LiveConnection[], deviceId: Dev
 
 class UserPresence implements Actor<PresenceMessage> {
   readonly #live: LiveConnections
-  readonly #hasEnded: HasEnded
+  readonly #dismissalOf: DismissalOf
   readonly #onPresence: OnPresence
   readonly #id: string
 
-  constructor(live: LiveConnections, hasEnded: HasEnded, onPresence: OnPresence, id: string) {
+  constructor(live: LiveConnections, dismissalOf: DismissalOf, onPresence: OnPresence, id: string) {
     this.#live = live
-    this.#hasEnded = hasEnded
+    this.#dismissalOf = dismissalOf
     this.#onPresence = onPresence
     this.#id = id
   }
@@ -135,7 +138,8 @@ class UserPresence implements Actor<PresenceMessage> {
 
   #onAttached(connection: LiveConnection): void {
     const { deviceId } = connection
-    if (this.#hasEnded(connection.sessionName)) return this.#dismiss(connection, 'session_revoked')
+    const why = this.#dismissalOf(this.#userId, connection)
+    if (why !== undefined) return this.#dismiss(connection, why)
     const before = this.#connections
     const replaced = before.find(each => each.deviceId === deviceId)
     const others = before.filter(each => each.deviceId !== deviceId)
@@ -159,13 +163,17 @@ class UserPresence implements Actor<PresenceMessage> {
   }
 
   #onRevoked(revoked: Revoked): void {
-    const why = revoked.kind === 'device' ? 'device_removed' : 'session_revoked'
+    const why = DISMISSALS[revoked.kind]
     const gone = this.#connections.filter(connection => isRevoked(connection, revoked))
     this.#keep(this.#connections.filter(connection => !gone.includes(connection)))
     for (const connection of gone) {
       this.#dismiss(connection, why)
       this.#tellPresence(connection.deviceId, false)
     }
+  }
+
+  get #userId(): UserId {
+    return BigInt(this.#id) as UserId
   }
 
   get #connections(): readonly LiveConnection[] {
@@ -181,7 +189,7 @@ class UserPresence implements Actor<PresenceMessage> {
   }
 
   #tellPresence(deviceId: DeviceId, isOnline: boolean): void {
-    this.#onPresence(BigInt(this.#id) as UserId, deviceId, isOnline)
+    this.#onPresence(this.#userId, deviceId, isOnline)
   }
 }
 
@@ -190,10 +198,16 @@ function isRevoked(connection: LiveConnection, revoked: Revoked): boolean {
     case 'session':
       return connection.sessionName === sessionName(revoked.sessionId)
     case 'device':
+    case 'restriction':
       return connection.deviceId === revoked.deviceId
   }
 }
 
+const DISMISSALS: Readonly<Record<Revoked['kind'], Dismissal>> = {
+  session: 'session_revoked',
+  device: 'device_removed',
+  restriction: 'restriction_changed',
+}
 const NONE: readonly LiveConnection[] = []
 const ATTACHED: StompConnectionMessage = { kind: 'attached' }
 const NEWS: StompConnectionMessage = { kind: 'news' }

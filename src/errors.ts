@@ -125,6 +125,8 @@ export type ConnectionErrorCode =
   | 'CONNECTION_TIMED_OUT'
   | 'CONNECTION_REPLACED'
   | 'CONNECTION_SLOW'
+  // The device was put on the user's device list, or taken off it: it connects again.
+  | 'RESTRICTION_CHANGED'
   | 'DRAINING'
 
 /** One element of a request that was refused: a JSON pointer to it, a code and a sentence (contract 1.5). */

@@ -36,12 +36,13 @@ export function onConnect(
   const heartBeat = negotiateHeartBeat(frame.header('heart-beat'), version)
   const { userId, deviceId, sessionName } = signIn(connection, frame)
   connection.signedIn = { userId, deviceId }
+  const isRestricted = deps.restrictionOf(connection.signedIn) !== undefined
   connection.stage = 'live'
   peer.version = version
   context.cancelTimer('connect')
   deps.users(String(userId)).tellControl({
     kind: 'attached',
-    connection: { deviceId, sessionName, ref: context.self },
+    connection: { deviceId, sessionName, isRestricted, ref: context.self },
   })
   const [{ server }, nowMs, connectionId] = [deps, context.nowMs(), context.self.id]
   const facts = { version, userId, deviceId, connectionId, heartBeat: heartBeat.header, server, nowMs }

@@ -95,6 +95,13 @@ export function dismissalRefusal(why: Dismissal, retryAfterMs: number): Connecti
         'DEVICE_NOT_REGISTERED',
         'the device was removed',
       )
+    case 'restriction_changed':
+      // Its subscriptions were allowed by the old list: the next connection asks anew.
+      return new ConnectionRefusal(
+        { reason: why, closeCode: 4411, retry: 'after', retryAfterMs: 0 },
+        'RESTRICTION_CHANGED',
+        'the device list has changed what this device may do; connect again',
+      )
     case 'draining':
       return new ConnectionRefusal(
         { reason: why, closeCode: 1012, retry: 'after', retryAfterMs },

@@ -60,7 +60,7 @@ class House {
     this.#users = this.#system.define(
       presenceKind(
         this.#connections,
-        () => false,
+        () => undefined,
         () => undefined,
       ),
     )

@@ -13,13 +13,15 @@ export type {
 } from './calls/call.ts'
 export type { StartOptions } from './calls/calls.ts'
 export { callUuid, type PushAction } from './calls/push.ts'
-export { Callsign, type CallsignEvents, type CallsignOptions } from './callsign.ts'
+export { Callsign } from './callsign.ts'
 export {
   CallsignError,
   type CallsignErrorCode,
   hasCode,
   type LocalErrorCode,
 } from './callsign-error.ts'
+export type { CallsignEvents } from './callsign-events.ts'
+export type { CallsignOptions } from './callsign-options.ts'
 export type { ConnectionState } from './connection/phase.ts'
 export type { Contacts, LinkOwner, Wanted } from './contacts.ts'
 export { type DeviceKeys, type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'

@@ -107,6 +107,17 @@ export function hasCode(error: unknown, ...codes: readonly CallsignErrorCode[]):
   return error instanceof CallsignError && codes.includes(error.code)
 }
 
+/** Gives false where the server refused it to a device that its user has not approved yet. */
+export async function isAllowed(act: Promise<void>): Promise<boolean> {
+  try {
+    await act
+    return true
+  } catch (error) {
+    if (hasCode(error, 'DEVICE_NOT_LISTED')) return false
+    throw error
+  }
+}
+
 /** The error that a problem (RFC 9457) tells of. A value of another form has the code and the sentence given here. */
 export function errorOf(problem: unknown, code: string, sentence: string, status?: number): CallsignError {
   const members = typeof problem === 'object' && problem !== null ? (problem as Members) : {}

@@ -1,76 +1,32 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
 import { fullJitterMs } from '../back-off.ts'
-import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
 import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './calls/push.ts'
-import { CallsignError, hasCode } from './callsign-error.ts'
+import { CallsignError, hasCode, isAllowed } from './callsign-error.ts'
+import type { CallsignEvents } from './callsign-events.ts'
+import type { CallsignOptions } from './callsign-options.ts'
 import { Connection } from './connection/connection.ts'
 import type { ConnectionState } from './connection/phase.ts'
-import type { WebSocketClass } from './connection/stomp-socket.ts'
 import { Contacts } from './contacts.ts'
 import { type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
-import {
-  type DeviceDetails,
-  DeviceRegistration,
-  type RegisteredDevice,
-} from './devices/device-registration.ts'
+import { DeviceRegistration, type RegisteredDevice } from './devices/device-registration.ts'
 import { Devices } from './devices/devices.ts'
-import type { KeyEvent, OnReset } from './devices/key-log.ts'
+import type { KeyEvent } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
 import { Account } from './session/account.ts'
 import { CodeSignIn, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
 import { Profile } from './session/profile.ts'
-import { Server, type ServerOptions } from './session/server.ts'
+import { Server } from './session/server.ts'
 import { Session } from './session/session.ts'
+import { Sessions } from './session/sessions.ts'
 import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
-import type { AppStorage } from './storage/storage.ts'
 import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
-
-export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
-  /** Such as `https://call.example.org`. */
-  readonly server: string
-  /** The keys of the server's log, or the policy that names them, built into the app (docs/client.md). */
-  readonly pins: PublishedKeys | PublishedPolicy
-  readonly storage: AppStorage
-  /** The device's keys, where another module keeps them, such as a phone's keystore. */
-  readonly keysOf?: DeviceKeysOf
-  /** Facts about the device and its push tokens, sent at each start. */
-  readonly device?: DeviceDetails
-  /**
-   * Whether new keys of a contact that nothing known vouches for are asked about, as `KEYS_RESET`; left out: `ask`. A bot
-   * goes on.
-   */
-  readonly onReset?: OnReset
-  /** For platforms that have none of their own: the one of the package `ws`. */
-  readonly webSocket?: WebSocketClass
-}
-
-/** Messages of the server come by their `type`, such as `friend_request`, after the SDK has done its part. */
-export type CallsignEvents = {
-  readonly [Type in QueueEvent['type']]: Extract<QueueEvent, { readonly type: Type }>
-} & {
-  /** An incoming call. */
-  readonly ringing: Call
-  /** A call of before a restart goes on. */
-  readonly resumed: Call
-  /** Calls, the user or the connection have changed: draw them again. */
-  readonly changed: undefined
-  readonly connection: ConnectionState
-  /** After each connection: the user, calls and devices are as the server has them now. */
-  readonly ready: undefined
-  /** Show it: a contact has new devices, keys were refused, or a call goes on without someone. */
-  readonly keys: KeyEvent
-  /** The server has ended the session. */
-  readonly 'signed-out': CallsignError
-  /** Something that goes on by itself has failed. */
-  readonly error: CallsignError
-}
 
 /** The parts of one signed-in user. */
 interface Active {
@@ -81,6 +37,7 @@ interface Active {
   readonly calls: Calls
   readonly contacts: Contacts
   readonly devices: Devices
+  readonly sessions: Sessions
 }
 
 export class Callsign extends Emitter<CallsignEvents> {
@@ -107,6 +64,11 @@ export class Callsign extends Emitter<CallsignEvents> {
   /** Undefined until it was read from the server. */
   get user(): User | undefined {
     return this.#profile.user
+  }
+
+  /** Why this device may do little yet: its user has to approve it (`devices.listState` has the code). Undefined for all others. */
+  get restriction(): User['restriction'] {
+    return this.user?.restriction
   }
 
   /** For the badge of the app; undefined until the server has said it. */
@@ -142,6 +104,11 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   get devices(): Devices {
     return this.#assertActive().devices
+  }
+
+  /** Where the user is signed in. */
+  get sessions(): Sessions {
+    return this.#assertActive().sessions
   }
 
   get account(): Account {
@@ -318,26 +285,29 @@ export class Callsign extends Emitter<CallsignEvents> {
     await keepAddress(this.#options.storage, userId, address)
     if (closings !== this.#closings) return user
     this.#profile.user = user
-    await this.#begin(session)
-    return user
+    const { account } = await this.#begin(session, { isNew: true })
+    // Its device may be one that the user's list names.
+    if (user.restriction !== undefined) await this.#readUser(account).catch(error => this.#report(error))
+    return this.#profile.user ?? user
   }
 
   /** Once for all who ask at the same time. */
-  #begin(session: Session): Promise<Active> {
-    this.#beginning ??= this.#beginNow(session).catch(error => {
+  #begin(session: Session, { isNew = false } = {}): Promise<Active> {
+    this.#beginning ??= this.#beginNow(session, isNew).catch(error => {
       this.#beginning = undefined
       throw error
     })
     return this.#beginning
   }
 
-  async #beginNow(session: Session): Promise<Active> {
+  async #beginNow(session: Session, isNew: boolean): Promise<Active> {
     const { storage, device: details } = this.#options
     const registration = new DeviceRegistration(this.#server, session, storage, this.#keysOf)
     const known = await registration.known()
     const registering = registration.register(details)
-    // A device that is known can ring without a network, or an answer.
-    if (known !== undefined) registering.catch(error => this.#report(error))
+    // A device that is known can ring without a network, or an answer; a new session has no device before.
+    const reported = known && registering.catch(error => this.#report(error))
+    if (isNew) await reported
     const active = await this.#activate(session, registration, known ?? (await registering))
     this.#active = active
     active.connection.connect()
@@ -399,7 +369,8 @@ export class Callsign extends Emitter<CallsignEvents> {
       onLeftOut: device => onEvent({ kind: 'left-out', ...device }),
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
-    return { userId, device, account, connection, calls, contacts, devices }
+    const sessions = new Sessions(session, device)
+    return { userId, device, account, connection, calls, contacts, devices, sessions }
   }
 
   async #onConnected(): Promise<void> {
@@ -409,10 +380,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     const isSame = () => turn === this.#connections && connection.state === 'connected'
     for (let failures = 1; isSame(); failures++) {
       try {
-        await calls.onConnected()
+        const isAll = await isAllowed(calls.onConnected())
         await this.#readUser(account)
         await devices.load()
-        return this.emit('ready', undefined)
+        // The server ends the connection once the device is approved.
+        return isAll ? this.emit('ready', undefined) : undefined
       } catch (error) {
         this.#report(error)
         if (hasCode(error, 'KEYS_REFUSED')) return
@@ -428,7 +400,8 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   async #onEvent(event: QueueEvent): Promise<void> {
-    const { calls, devices } = this.#assertActive()
+    const { calls, devices, sessions } = this.#assertActive()
+    if (sessions.isOwnStart(event)) return
     this.#profile.onEvent(event)
     try {
       await calls.onMessage(event)

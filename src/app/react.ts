@@ -5,8 +5,9 @@
 
 import { useCallback, useSyncExternalStore } from 'react'
 import type { Call } from './calls/call.ts'
-import type { Callsign, CallsignEvents } from './callsign.ts'
+import type { Callsign } from './callsign.ts'
 import { CallsignError } from './callsign-error.ts'
+import type { CallsignEvents } from './callsign-events.ts'
 import type { OwnListState } from './devices/own-device-list.ts'
 import type { Contact, Device, FriendRequest } from './wire.ts'
 
@@ -173,7 +174,15 @@ async function allOf<Item>(read: ReadPage<Item>, from: Page = {}, left = 5): Pro
   return cursor === undefined || left === 1 ? items : [...items, ...(await allOf(read, { cursor }, left - 1))]
 }
 
-const USER_MEMBERS = ['userId', 'deviceId', 'user', 'badge', 'connection', 'connectionFailures'] as const
+const USER_MEMBERS = [
+  'userId',
+  'deviceId',
+  'user',
+  'restriction',
+  'badge',
+  'connection',
+  'connectionFailures',
+] as const
 // biome-ignore format: one list
 const CALL_MEMBERS = [
   'callId', 'isIncoming', 'isVideo', 'isOnGoing', 'caller', 'state', 'isVerified', 'participants', 'hostUserId',

@@ -811,6 +811,31 @@ export interface ListRequestsReply {
   readonly nextCursor?: string
 }
 
+export interface ListSessionsReply {
+  readonly items: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+    /** Whether it is the one that asks. */
+    readonly isCurrent: boolean
+  }[]
+}
+
 export interface ListShareTokensReply {
   readonly items: readonly ShareToken[]
   /** Of the next page; left out behind the last. */
@@ -826,6 +851,8 @@ export interface ListWaitingSignInsReply {
     readonly method: 'email' | 'phone'
     /** As the client that waits calls itself. */
     readonly userAgent: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
     readonly createdAt: string
     /** Then it goes through without an answer. */
     readonly until: string
@@ -1309,6 +1336,8 @@ export interface ReadPublicKeysReply {
 }
 
 export interface RefreshTokenReply {
+  /** The same as long as the session lasts; `user/sessions` lists it. */
+  readonly sessionId: string
   /** Opaque, at most 512 characters; sent as `Authorization: Bearer` */
   readonly accessToken: string
   /** Opaque, at most 512 characters. */
@@ -1458,6 +1487,19 @@ export interface SentFriendRequest {
 /** The period is over; a participant left, or can not decrypt. */
 export type SentKeysReason = 'rotation' | 'leave' | 'emergency'
 
+/** The session of this device ends then: ask the user to sign in again before. */
+export interface SessionEndingEvent {
+  readonly v: 1
+  readonly type: 'session_ending'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  /** 22 base64url characters. */
+  readonly sessionId: string
+  readonly endsAt: string
+}
+
 /** Sessions of this user were ended, and why. */
 export interface SessionRevokedEvent {
   readonly v: 1
@@ -1467,6 +1509,23 @@ export interface SessionRevokedEvent {
   /** Milliseconds since 1970. */
   readonly sentAt: number
   readonly reason: string
+}
+
+/** The user, or an intruder, signed in to this account: show it, with the way to end that session. */
+export interface SessionStartedEvent {
+  readonly v: 1
+  readonly type: 'session_started'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  /** 22 base64url characters. */
+  readonly sessionId: string
+  /** What signed in, in its own words, cut and without odd characters. */
+  readonly userAgent: string
+  /** Of where it came from, such as `203.0.113.0/24` */
+  readonly network?: string
+  readonly proof: 'otp' | 'social' | 'apple'
 }
 
 export interface SetPrimaryLoginMethodReply {
@@ -1525,12 +1584,16 @@ export interface SignInWaitingEvent {
   readonly signInCode: string
   readonly method: 'email' | 'phone'
   readonly userAgent: string
+  /** Of where it came from, such as `203.0.113.0/24` */
+  readonly network?: string
   /** Then it goes through without an answer. */
   readonly until: string
 }
 
 export interface SignedIn {
   readonly verified: true
+  /** The same as long as the session lasts; `user/sessions` lists it. */
+  readonly sessionId: string
   /** Opaque, at most 512 characters; sent as `Authorization: Bearer` */
   readonly accessToken: string
   /** Opaque, at most 512 characters. */
@@ -1677,6 +1740,8 @@ export type QueueEvent =
   | DeviceListChangedEvent
   | DeviceListResetEvent
   | DevicePushLostEvent
+  | SessionStartedEvent
+  | SessionEndingEvent
   | SessionRevokedEvent
   | SignInWaitingEvent
   | SignInEndedEvent
@@ -2022,6 +2087,20 @@ export interface Operations {
     readonly params: { readonly userIds?: string }
     readonly body: undefined
     readonly reply: ReadPublicKeysReply
+  }
+  /** Where the user is signed in: the sessions that last, newest first. A restricted session sees itself alone. */
+  'GET user/sessions': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: ListSessionsReply
+  }
+  /** End every session of the user but the current one. */
+  'DELETE user/sessions': { readonly params: object; readonly body: undefined; readonly reply: undefined }
+  /** End a session of the user; ending the current one is a logout. */
+  'DELETE user/sessions/{id}': {
+    readonly params: { readonly id: string }
+    readonly body: undefined
+    readonly reply: undefined
   }
   /** The sign-in that waits for an answer, if there is one. */
   'GET user/waiting-sign-ins': {

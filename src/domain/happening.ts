@@ -14,6 +14,13 @@ export type Happening =
   /** The device has no session left. */
   | { readonly kind: 'signed-out'; readonly userId: UserId; readonly deviceId: DeviceId }
   | { readonly kind: 'device-removed'; readonly userId: UserId; readonly deviceId: DeviceId }
+  /** A new device list lets the device do more or less than before. */
+  | {
+      readonly kind: 'restriction-changed'
+      readonly userId: UserId
+      readonly deviceId: DeviceId
+      readonly isRestricted: boolean
+    }
   /** `userId` blocked `otherId`. */
   | { readonly kind: 'blocked'; readonly userId: UserId; readonly otherId: UserId }
   /** The user asked for the account's deletion; it can be restored for seven days. */

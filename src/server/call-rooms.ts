@@ -79,6 +79,9 @@ export class CallRooms {
     stores.database.subscribe('device-removed', ({ userId, deviceId }) =>
       this.tellCallsOf(userId, { kind: 'device-removed', by: { userId, deviceId } }),
     )
+    stores.database.subscribe('restriction-changed', ({ userId, deviceId, isRestricted }) => {
+      if (isRestricted) this.tellCallsOf(userId, { kind: 'device-signed-out', by: { userId, deviceId } })
+    })
     stores.database.subscribe('blocked', ({ userId, otherId }) =>
       this.#tellRoomsOf(userId, { kind: 'inviter-blocked', userId, inviterId: otherId }),
     )

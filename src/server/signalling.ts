@@ -13,7 +13,7 @@ import type {
   StompConnectionMessage,
 } from '../../actors/messages.ts'
 import {
-  type HasEnded,
+  type DismissalOf,
   type LiveConnections,
   presenceKind,
   tellBadge,
@@ -23,6 +23,7 @@ import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { type UserViewDeps, userView } from '../api/accounts/user-view.ts'
+import { lasts } from '../domain/accounts/session.ts'
 import type { UserId } from '../domain/ids.ts'
 import { newEventId } from '../domain/ids.ts'
 import type { Badge, BadgeEvent, Notice } from '../domain/messages/notice.ts'
@@ -97,6 +98,9 @@ export class Signalling {
     )
     stores.database.subscribe('device-removed', ({ userId, deviceId }) =>
       this.#revoke(userId, { kind: 'device', deviceId }),
+    )
+    stores.database.subscribe('restriction-changed', ({ userId, deviceId }) =>
+      this.#revoke(userId, { kind: 'restriction', deviceId }),
     )
   }
 
@@ -194,22 +198,37 @@ export class Signalling {
   }
 }
 
+/** By what the store says now. */
+export function dismissalBy({
+  sessions,
+  restrictions,
+}: {
+  readonly sessions: Pick<ReadStores['sessions'], 'current'>
+  readonly restrictions: Pick<ReadStores['restrictions'], 'current'>
+}): DismissalOf {
+  return (userId, { deviceId, sessionName, isRestricted }) => {
+    if (!lasts(sessions.current(sessionName))) return 'session_revoked'
+    const isRestrictedNow = restrictions.current({ userId, deviceId }) !== undefined
+    return isRestricted === isRestrictedNow ? undefined : 'restriction_changed'
+  }
+}
+
 /** In the writer: its own actors. */
 export function ownActors(
   system: Pick<ActorSystem, 'define'>,
   rooms: Pick<CallRooms, 'of' | 'ask' | 'tellCallsOf'>,
   {
     connections,
-    hasEnded,
+    dismissalOf,
     devConsole,
   }: {
     readonly connections: LiveConnections
-    readonly hasEnded: HasEnded
+    readonly dismissalOf: DismissalOf
     /** Shows connections that come and go; absent but in development. */
     readonly devConsole?: Pick<DevConsole, 'onPresence'> | undefined
   },
 ): SpokenTo {
-  const users = presenceKind(connections, hasEnded, (userId, deviceId, isOnline) => {
+  const users = presenceKind(connections, dismissalOf, (userId, deviceId, isOnline) => {
     devConsole?.onPresence(userId, deviceId, isOnline)
     const kind = isOnline ? 'device-online' : 'device-offline'
     rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })

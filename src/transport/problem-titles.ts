@@ -112,6 +112,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   CONNECTION_LIMIT: { vi: 'Quá nhiều trên một kết nối', de: 'Zu viel auf einer Verbindung' },
   CONNECTION_TIMED_OUT: { vi: 'Quá lâu không nhận được gì', de: 'Zu lange nichts gehört' },
   CONNECTION_REPLACED: { vi: 'Thiết bị có kết nối mới hơn', de: 'Neuere Verbindung des Geräts' },
+  RESTRICTION_CHANGED: {
+    vi: 'Quyền của thiết bị đã thay đổi',
+    de: 'Die Rechte des Geräts haben sich geändert',
+  },
   CONNECTION_SLOW: { vi: 'Đọc quá chậm', de: 'Liest zu langsam' },
   DRAINING: { vi: 'Máy chủ đang dừng', de: 'Server hält an' },
   UNKNOWN_PUBLIC_KEY_HASH: { vi: 'Không có khóa với giá trị băm này', de: 'Kein Schlüssel zu diesem Hash' },

@@ -161,6 +161,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   CONNECTION_TIMED_OUT: problem(408, 'Nothing heard in time'),
   CONNECTION_REPLACED: problem(409, 'A newer connection of the device'),
   CONNECTION_SLOW: problem(503, 'Reads too slowly'),
+  RESTRICTION_CHANGED: problem(503, 'Rights of the device changed'),
   DRAINING: problem(503, 'Server is stopping'),
   UNKNOWN_PUBLIC_KEY_HASH: problem(404, 'No key under this hash'),
   IDENTITY_MISMATCH: problem(409, 'The log entry is not of this identity'),

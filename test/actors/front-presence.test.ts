@@ -29,7 +29,8 @@ function makeFront(options: { mailboxMessagesMax?: number } = {}) {
     stage.world.run()
   }
   const attach = (id: string, deviceId: bigint) => {
-    const connection = { deviceId: deviceId as DeviceId, sessionName: 'a session', ref: connectionOf(id) }
+    const facts = { sessionName: 'a session', isRestricted: false }
+    const connection = { deviceId: deviceId as DeviceId, ...facts, ref: connectionOf(id) }
     tell({ kind: 'attached', connection })
     return connection
   }

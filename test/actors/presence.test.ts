@@ -26,7 +26,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
   const users = stage.system.define(
     presenceKind(
       connections,
-      name => ended.has(name),
+      (_user, { sessionName }) => (ended.has(sessionName) ? 'session_revoked' : undefined),
       (_user, deviceId, isOnline) => presence.push(`${deviceId} ${isOnline ? 'online' : 'offline'}`),
     ),
   )
@@ -40,6 +40,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
       connection: {
         deviceId: BigInt(deviceId) as DeviceId,
         sessionName: sessionName(Buffer.from(`session of ${id}`)),
+        isRestricted: false,
         ref: connectionOf(id),
       },
     })
@@ -147,6 +148,7 @@ t.test('a connection whose process follows the store is told of badges, but not 
   const follower = {
     deviceId: 1n as DeviceId,
     sessionName: 'a session',
+    isRestricted: false,
     ref: connectionOf('a'),
     isFollower: true,
   }
@@ -177,13 +179,14 @@ t.test('a full mailbox loses no news', async t => {
   t.same(full.told, ['a overrun'], 'a connection that missed a message is ended')
 })
 
-t.test('revoking a session or a device ends its connection and no other', async t => {
+t.test('revoking a session, a device or what it may do ends its connection and no other', async t => {
   const { attach, tell, told, presence, connections } = makeUsers()
-  for (let device = 1; device <= 4; device++) attach(`c${device}`, device)
+  for (let device = 1; device <= 5; device++) attach(`c${device}`, device)
   tell({ kind: 'revoked', revoked: { kind: 'session', sessionId: Buffer.from('session of c2') } })
   tell({ kind: 'revoked', revoked: { kind: 'device', deviceId: 3n as DeviceId } })
-  t.same(told, ['c2 session_revoked', 'c3 device_removed'])
-  t.same(presence.slice(-2), ['2 offline', '3 offline'])
+  tell({ kind: 'revoked', revoked: { kind: 'restriction', deviceId: 5n as DeviceId } })
+  t.same(told, ['c2 session_revoked', 'c3 device_removed', 'c5 restriction_changed'])
+  t.same(presence.slice(-3), ['2 offline', '3 offline', '5 offline'])
   t.equal(connections.count, 2)
 })
 

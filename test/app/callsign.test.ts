@@ -117,3 +117,30 @@ t.test('a refusal in a listener comes as an error', async t => {
   await ann.me.call([bob.me.userId!])
   t.match(await told, { code: 'CALL_NOT_ACTIVE' })
 })
+
+t.test('an app hears of sign-ins elsewhere, lists them, and ends them; its own is no news', async t => {
+  const [ann] = (await newFriends(t, 1)) as [AppPerson]
+  const signInElsewhere = async () => {
+    const me = new Callsign({ ...ann.options, storage: memoryStorage() })
+    t.teardown(() => me.close())
+    await me.signIn(emailOf(0), () => CODE)
+    return me
+  }
+  await ann.me.signOut()
+  const told = ann.me.once('session_started')
+  await ann.me.signIn(emailOf(0), () => CODE)
+  const other = await signInElsewhere()
+  const { sessionId, proof } = await told
+  const [newest, own, ...more] = await ann.me.sessions.list()
+  t.same([newest?.id, newest?.isCurrent, own?.isCurrent, more], [sessionId, false, true, []])
+  t.same([proof, newest?.device?.deviceId], ['otp', other.deviceId])
+
+  let over = other.once('signed-out')
+  await ann.me.sessions.end(sessionId)
+  await over
+  await t.rejects(ann.me.sessions.end(sessionId), { code: 'SESSION_NOT_FOUND' })
+  const others = [await signInElsewhere(), await signInElsewhere()]
+  over = others[1]!.once('signed-out')
+  await Promise.all([others[0]!.once('signed-out'), over, ann.me.sessions.endOthers()])
+  t.match(await ann.me.sessions.list(), [{ isCurrent: true }])
+})

@@ -336,6 +336,6 @@ t.test('a phone that may not call, or not like this, hears why', async t => {
   const login = await story.googleLogin('ann', { name: 'Ann' })
   unbound.take(await unbound.get(200, 'POST /app/api/login', login))
   const refused = { calleeIds: [bob.userId], encryptedAESKeys, isVideo: false }
-  t.equal(await unbound.outcome('POST /app/api/call/start', refused), '403 DEVICE_NOT_REGISTERED')
+  t.equal(await unbound.outcome('POST /app/api/call/start', refused), '403 DEVICE_REQUIRED')
   await endStory(t, story)
 })

@@ -3,13 +3,15 @@
 import t, { type Test } from 'tap'
 import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
 import { LiveConnections } from '../../actors/presence.ts'
+import type { Session } from '../../src/domain/accounts/session.ts'
+import type { Restriction } from '../../src/domain/devices/restriction.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
 import type { ActorKind } from '../../src/runtime/actor.ts'
 import type { ActorSystem } from '../../src/runtime/system.ts'
 import type { Stores } from '../../src/server/application-stores.ts'
 import type { CallRooms } from '../../src/server/call-rooms.ts'
-import { ownActors, Signalling } from '../../src/server/signalling.ts'
+import { dismissalBy, ownActors, Signalling } from '../../src/server/signalling.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
 import { MemoryStore } from '../support/memory-store.ts'
@@ -17,21 +19,36 @@ import { MemoryStore } from '../support/memory-store.ts'
 const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
 
 t.test('a session revoked while its connection signs in is still ended', async t => {
-  for (const revoke of ['session-ended', 'device-removed'] as const) {
+  for (const revoke of ['session-ended', 'device-removed', 'restriction-changed'] as const) {
     const { world, system, told, refs, connections, store } = openSignalling(t)
     const connection = {
       deviceId: PHONE,
       ref: refs('a'),
       sessionName: sessionName(Buffer.from('a session')),
+      isRestricted: false,
     }
     system.ref<PresenceMessage>('presence', String(ANN)).tellControl({ kind: 'attached', connection })
     t.equal(connections.count, 0, 'nobody knows of it yet')
     const said = { userId: ANN, deviceId: PHONE, sessionId: Buffer.from('a session') }
-    store.say({ kind: revoke, ...said })
+    store.say({ kind: revoke, ...said, isRestricted: true })
     world.run()
     t.equal(connections.count, 0)
     t.equal(told.filter(kind => kind === 'dismissed').length, 1)
   }
+})
+
+t.test('a front that knew of less than the writer has let no connection in for good', async t => {
+  const session = { userId: ANN } as Session
+  let restriction: Restriction | undefined
+  const sessions = { current: (name: string) => (name === 'ended' ? undefined : session) }
+  const dismissalOf = dismissalBy({ sessions, restrictions: { current: () => restriction } })
+  const of = (sessionName: string, isRestricted: boolean) =>
+    dismissalOf(ANN, { deviceId: PHONE, sessionName, isRestricted, ref: connectionOf('a') })
+  const { refs: connectionOf } = openSignalling(t)
+  t.equal(of('ended', false), 'session_revoked')
+  t.same([of('open', false), of('open', true)], [undefined, 'restriction_changed'])
+  restriction = 'DEVICE_NOT_LISTED'
+  t.same([of('open', false), of('open', true)], ['restriction_changed', undefined])
 })
 
 t.test('a drain dismisses a thousand connections in equal steps over its time', async t => {
@@ -64,8 +81,8 @@ function openSignalling(t: Test) {
   const rooms = { tellCallsOf: () => undefined } as unknown as CallRooms
   const signalling = new Signalling({
     system: seam,
-    stores: { database: store } as unknown as Stores,
-    actors: ownActors(seam, rooms, { connections, hasEnded: () => false }),
+    stores: { database: store, restrictions: {} } as unknown as Stores,
+    actors: ownActors(seam, rooms, { connections, dismissalOf: () => undefined }),
     connections,
     authenticate() {
       throw new Error('no test here signs in')

@@ -86,7 +86,7 @@ export class RunServer {
     )
     this.signalling = new Signalling({
       ...shared,
-      actors: ownActors(this.system, this.rooms, { connections, hasEnded: () => false }),
+      actors: ownActors(this.system, this.rooms, { connections, dismissalOf: () => undefined }),
       connections,
       authenticate: authorization => this.#requesterOf(authorization),
       runConnect: connect => connect(),

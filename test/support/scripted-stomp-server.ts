@@ -41,7 +41,7 @@ export async function signedInApp(url: string, platform: NonNullable<ServerOptio
   const server = new Server({ url, platform })
   const storage = memoryStorage()
   const never = Date.now() + 1e9
-  const tokens = { accessToken: 'kat_1', refreshToken: 'krt_1', challenge: '' }
+  const tokens = { sessionId: '1', accessToken: 'kat_1', refreshToken: 'krt_1', challenge: '' }
   const times = { renewAtMs: never, expiresAtMs: never }
   await storage.put('session', { kind: 'signed-in', userId: '1', ...tokens, ...times })
   return { server, session: await Session.open(server, storage), storage }

@@ -125,7 +125,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
   const users = system.define(
     presenceKind(
       connections,
-      () => false,
+      () => undefined,
       (userId, deviceId, isOnline) =>
         presence.push(`${userId}.${deviceId} ${isOnline ? 'online' : 'offline'}`),
     ),

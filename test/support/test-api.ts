@@ -19,7 +19,7 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import type { Stores } from '../../src/server/application-stores.ts'
 import { CallRooms } from '../../src/server/call-rooms.ts'
 import type { ApplicationConfig } from '../../src/server/settings/application-config.ts'
-import { ownActors, Signalling } from '../../src/server/signalling.ts'
+import { dismissalBy, ownActors, Signalling } from '../../src/server/signalling.ts'
 import { type Application, openApplication } from '../../src/server/writer/writes.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { openWorld, routeSender, type Send, type TestWorld } from './application.ts'
@@ -161,7 +161,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
   const authentication = new Authentication({ ...stores, nowMs: world.nowMs, onSeen: rooms.onSeen })
   const signalling = new Signalling({
     ...shared,
-    actors: ownActors(system, rooms, { connections, hasEnded: () => false, devConsole }),
+    actors: ownActors(system, rooms, { connections, dismissalOf: dismissalBy(stores), devConsole }),
     connections,
     authenticate: authorization => authentication.requesterOf(authorization),
     runConnect: connect => connect(),

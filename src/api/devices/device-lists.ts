@@ -46,6 +46,7 @@ type Deps = Pick<
   | 'rateLimits'
   | 'rates'
   | 'register'
+  | 'restrictions'
   | 'sessions'
 >
 
@@ -212,10 +213,29 @@ export class DeviceLists {
     const isFirst = deviceLists.newest(change, userId) === undefined
     const deviceIds = devices.map(({ deviceId }) => deviceId as DeviceId)
     const logged = { list, seq, deviceIds, ...entry }
-    deviceLists.finish(change, userId, logged)
+    this.#tellRestrictions(change, userId, () => deviceLists.finish(change, userId, logged))
     const kind = seq === 0 ? 'device_list_reset' : 'device_list_changed'
     if (!isFirst) this.#tell(change, userId, kind, signerDeviceId as DeviceId)
     return logged
+  }
+
+  /** Says which devices may do more or less once `write` has run. */
+  #tellRestrictions(change: Change, userId: UserId, write: () => void): void {
+    const { devices, restrictions } = this.#deps
+    const active = devices.activeDevicesOf(change, userId)
+    const isRestricted = ({ deviceId }: Device) => restrictions.of(change, userId, deviceId) !== undefined
+    const before = new Set(active.filter(isRestricted))
+    write()
+    for (const device of active) {
+      if (isRestricted(device) === before.has(device)) continue
+      const { deviceId } = device
+      change.happened({
+        kind: 'restriction-changed',
+        userId,
+        deviceId,
+        isRestricted: isRestricted(device),
+      })
+    }
   }
 
   #tell(

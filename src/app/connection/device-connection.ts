@@ -106,6 +106,8 @@ function onOutcome(step: Step, input: Extract<Input, { on: 'done' | 'failed' }>)
   switch (waiting.for) {
     case 'queue':
       if (input.on === 'done') return attempts.onSubscribed(step, act, input.recovered)
+      // Its user has not approved the device yet: the account's queue is enough to hear of that.
+      if (input.failure.code === 'DEVICE_NOT_LISTED') return attempts.onSubscribed(step, act)
       return attempts.onQueueRefused(step, waiting.socket, input.failure)
     case 'watch':
       if (failure === undefined) watches.onWatched(step, waiting.socket, waiting.id)

@@ -7,21 +7,21 @@ export class Profile {
   user: User | undefined
   badge: Badge | undefined
   /** The newest reading of the user, and the events that came during it. */
-  #reading: { profile?: Partial<User> } | undefined
+  #reading: { profile?: User } | undefined
 
   /** Gives whether the user is as it was read now: else a newer reading is under way. */
   async read(account: Account): Promise<boolean> {
-    const reading: { profile?: Partial<User> } = {}
+    const reading: { profile?: User } = {}
     this.#reading = reading
     const user = await account.read()
     if (this.#reading !== reading) return false
-    this.user = { ...user, ...reading.profile }
+    this.user = reading.profile ?? user
     return true
   }
 
   onEvent(event: QueueEvent): void {
     if (event.type === 'profile_changed') {
-      this.user = { ...this.user, ...event }
+      this.user = event
       if (this.#reading !== undefined) this.#reading.profile = event
     }
     if (event.type === 'badge') this.badge = event

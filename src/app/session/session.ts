@@ -11,6 +11,7 @@ type Kept = SignedInState | { readonly kind: 'signed-out'; readonly refreshToken
 interface SignedInState {
   readonly kind: 'signed-in'
   readonly userId: string
+  readonly sessionId: string
   readonly accessToken: string
   readonly refreshToken: string
   /** The device signs it to show that it has its signing key. */
@@ -42,6 +43,11 @@ export class Session {
   /** The user who is signed in. */
   get userId(): string | undefined {
     return this.#signedIn?.userId
+  }
+
+  /** As the server names it. */
+  get id(): string | undefined {
+    return this.#signedIn?.sessionId
   }
 
   get challenge(): string | undefined {
@@ -164,13 +170,14 @@ export class Session {
   /** Tokens are in the storage before anything is done with them. */
   async #take(
     userId: string,
-    { accessToken, refreshToken, challenge, expiresIn }: ReplyOf<'POST refresh-token'>,
+    { sessionId, accessToken, refreshToken, challenge, expiresIn }: ReplyOf<'POST refresh-token'>,
   ): Promise<void> {
     const expiresAtMs = this.#server.platform.nowMs() + expiresIn * 1000
     const renewAtMs = expiresAtMs - expiresIn * 200
     const kept: Kept = {
       kind: 'signed-in',
       userId,
+      sessionId,
       accessToken,
       refreshToken,
       challenge,
@@ -232,8 +239,8 @@ function readKept(storage: AppStorage): Promise<Kept | undefined> {
   return readStored<Kept>(storage, SESSION, value => {
     if (typeof value.refreshToken !== 'string') return false
     if (value.kind === 'signed-out') return true
-    const { kind, userId, accessToken, challenge, renewAtMs, expiresAtMs } = value
-    const areTexts = [userId, accessToken, challenge].every(each => typeof each === 'string')
+    const { kind, userId, sessionId, accessToken, challenge, renewAtMs, expiresAtMs } = value
+    const areTexts = [userId, sessionId, accessToken, challenge].every(each => typeof each === 'string')
     return kind === 'signed-in' && areTexts && Number.isFinite(renewAtMs) && Number.isFinite(expiresAtMs)
   })
 }

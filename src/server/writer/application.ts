@@ -4,7 +4,6 @@ import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
 import type { ApiDeps } from '../../api/deps.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
-import { lasts } from '../../domain/accounts/session.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
@@ -17,7 +16,7 @@ import type { WritingProcess } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf } from '../reads.ts'
-import { ownActors, Signalling } from '../signalling.ts'
+import { dismissalBy, ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -99,7 +98,7 @@ function openLive(
     ...shared,
     actors: ownActors(system, rooms, {
       connections: liveConnections,
-      hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
+      dismissalOf: dismissalBy(stores),
       devConsole,
     }),
     connections: liveConnections,

@@ -131,7 +131,7 @@ const SESSION = object({
 })
 
 export const SESSIONS = rowTable('sessions', { session: opaque(16) }, SESSION, {
-  holds: 'user, device, generation of tokens, times',
+  holds: 'user, device, network, generation of tokens, times',
   shapes: [SESSION.shape('network'), SESSION.shape('network', 'deviceId')],
   ending: { kind: EXPIRY.session, noticeKind: EXPIRY.sessionEnding },
   relations: [

@@ -124,7 +124,7 @@ interface DailyBound {
 
 const DAY_MS = 86_400_000
 /**
- * More than codes allow. Else the holder of an account at an identity provider, whose tokens cost nothing, could fill
+ * More than the codes to one address allow. Else the holder of an account at an identity provider, whose tokens cost nothing, could fill
  * mailboxes, and inboxes until their older messages go.
  */
 const STARTS: DailyBound = { name: 'session-started', rate: { count: 30, perMs: DAY_MS, burst: 30 } }

@@ -10,7 +10,7 @@ import type { DeviceListStore } from './device-list-store.ts'
 import type { DeviceStore } from './device-store.ts'
 import { DEVICE_LISTS, DEVICES } from './device-tables.ts'
 
-/** Whose a session is, with its device if it has one. */
+/** The user of a session, and its device if it has one. */
 export interface SessionOwner {
   readonly userId: UserId
   readonly deviceId?: DeviceId

@@ -1,6 +1,6 @@
 /**
- * Sessions that their user's devices do not vouch for (contract 2.3): where somebody with a stolen code, or with an old phone,
- * gets no further. Which operations are open to them at all is in `authorization-matrix.test.ts`.
+ * Sessions that their user's devices do not vouch for (contract 2.3): where a thief with a code, or an old phone, gets no
+ * further. Which operations are open to them at all is in `authorization-matrix.test.ts`.
  */
 
 import t, { type Test } from 'tap'
@@ -54,7 +54,7 @@ const MISSED: CallNoticeBody = {
 const outcome = ({ status, body }: TestAnswer) => `${status} ${body?.code ?? ''}`.trim()
 
 t.test('it sees the name and its own device of the user, at sign-in and later', async t => {
-  const { api, ann } = await openAccount(t)
+  const { api, ann } = await openAccount(t, { options: { config: { signInWaitH: 0 } } })
   const { world } = api
   const { body } = await api.codeLogin(ann.email)
   const told = { userId: String(ann.userId), displayName: 'Ann', restriction: 'DEVICE_NOT_LISTED' }
@@ -72,7 +72,7 @@ t.test('it sees the name and its own device of the user, at sign-in and later', 
   )
 })
 
-t.test('without a list, a session that has to have a device is told so, and is free once it has', async t => {
+t.test('without a list, a session needs a device, and is free once it has one', async t => {
   const { api, ann, thief } = await openAccount(t, { isListed: false, options: WITH_LOG })
   t.same((await api.send(USER, { token: thief.token })).body, {
     userId: String(ann.userId),
@@ -84,7 +84,7 @@ t.test('without a list, a session that has to have a device is told so, and is f
   t.match(api.told.at(-1), { userId: ann.userId, body: { kind: 'device_added' } }, 'but not unseen')
 })
 
-t.test('it reads its own keys and lists, and those of nobody else', async t => {
+t.test('it reads its own keys and lists, and no others', async t => {
   const { api, thief } = await openAccount(t)
   const bob = await newUser(api.world, 'Bob')
   const { token } = thief
@@ -144,35 +144,38 @@ t.test('without a list, the last device is replaced and not removed', async t =>
   t.same(await deviceIds(api, thief), [body.deviceId])
 })
 
-t.test('a device that was seen lately is not replaced, also when it comes back meanwhile', async t => {
-  // The phone comes back when the new key is in the log, and the new device is not there yet.
-  let comeBack = async (): Promise<void> => {}
-  const register: TestApiOptions['register'] = async (_userId, _deviceId, _publicKey, alongside) => {
-    await api.world.database.change(change => alongside?.(change), api.world.nowMs())
-    await comeBack()
-    return { index: 0, vrfHash: new Uint8Array(64) }
-  }
-  const { api, ann, deviceId, thief } = await openAccount(t, { isListed: false, options: { register } })
-  const more = { replacesDeviceId: deviceId }
-  t.equal(outcome(await registerDevice(api, thief, newKey(), more)), '403 DEVICE_REQUIRED')
-  api.world.tick(30 * DAY_MS)
-  const { token, sessionId } = await newSession(api.world, ann.userId)
-  comeBack = () =>
-    api.world.database.change(
-      change => api.world.devices.touch(change, ann.userId, deviceId),
-      api.world.nowMs(),
+t.test(
+  'a device that was seen lately is not replaced, also when it comes back during the registration',
+  async t => {
+    // The phone comes back when the new key is in the log, and the new device is not there yet.
+    let comeBack = async (): Promise<void> => {}
+    const register: TestApiOptions['register'] = async (_userId, _deviceId, _publicKey, alongside) => {
+      await api.world.database.change(change => alongside?.(change), api.world.nowMs())
+      await comeBack()
+      return { index: 0, vrfHash: new Uint8Array(64) }
+    }
+    const { api, ann, deviceId, thief } = await openAccount(t, { isListed: false, options: { register } })
+    const more = { replacesDeviceId: deviceId }
+    t.equal(outcome(await registerDevice(api, thief, newKey(), more)), '403 DEVICE_REQUIRED')
+    api.world.tick(30 * DAY_MS)
+    const { token, sessionId } = await newSession(api.world, ann.userId)
+    comeBack = () =>
+      api.world.database.change(
+        change => api.world.devices.touch(change, ann.userId, deviceId),
+        api.world.nowMs(),
+      )
+    t.equal(outcome(await registerDevice(api, { token }, newKey(), more)), '403 DEVICE_REQUIRED')
+    t.same(await deviceIds(api, { token }), [String(deviceId)])
+    t.same(
+      api.world.database.view(view => api.world.devices.pendingOf(view, ann.userId)),
+      [],
+      'nothing is left of the attempt',
     )
-  t.equal(outcome(await registerDevice(api, { token }, newKey(), more)), '403 DEVICE_REQUIRED')
-  t.same(await deviceIds(api, { token }), [String(deviceId)])
-  t.same(
-    api.world.database.view(view => api.world.devices.pendingOf(view, ann.userId)),
-    [],
-    'nothing is left of the attempt',
-  )
-  t.equal(api.world.database.view(view => api.world.sessions.read(view, sessionId))?.deviceId, undefined)
-})
+    t.equal(api.world.database.view(view => api.world.sessions.read(view, sessionId))?.deviceId, undefined)
+  },
+)
 
-t.test('nobody becomes a device of the list by its public key', async t => {
+t.test('a public key makes no session a device of the list', async t => {
   const api = await openTestApi(t, WITH_LOG)
   const ann = await newUser(api.world)
   const challengeOf = ({ sessionId }: { sessionId: Uint8Array }) =>
@@ -203,42 +206,39 @@ t.test('nobody becomes a device of the list by its public key', async t => {
   t.equal((await api.send('GET /app/api/friend', { token: again.token })).status, 200)
 })
 
-t.test(
-  'a device that the list does not name hears of the account, and of nobody who asks or calls',
-  async t => {
-    const { api, ann, deviceId } = await openAccount(t)
-    const { world } = api
-    const old = await newDevice(world, ann.userId)
-    const bob = await newUser(world, 'Bob')
-    await world.takeSent()
-    const link = await api.send('POST /app/api/share-token', { token: ann.token, body: {} })
-    const ask = { token: bob.token, body: { token: link.body.token } }
-    t.equal((await api.send('POST /app/api/friend-request/by-token', ask)).status, 201)
-    // The request reaches her by a task of its own.
-    await api.advance(1_000)
-    await api.send('PUT /app/api/user', { token: ann.token, body: { displayName: 'Anna' } })
-    await world.database.change(change => {
-      for (const device of [deviceId, old.deviceId])
-        api.stores.notices.tellDevice(change, { userId: ann.userId, deviceId: device, body: MISSED })
-      api.stores.notices.tell(change, ann.userId, { kind: 'session_revoked', reason: 'test' })
-    })
-    const heard = (id: DeviceId) =>
-      world.database
-        .view(view => world.inbox.after(view, ann.userId, id, { offset: 0, limit: 10, nowMs: world.nowMs() }))
-        .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
-    t.same(heard(deviceId), ['friend_request', 'call_missed', 'session_revoked'])
-    t.same(heard(old.deviceId), ['profile_changed', 'session_revoked'])
-    const pushed = (await world.takeSent()).flatMap(message =>
-      message.channel === 'push' ? [`${message.notice.kind} ${message.deviceId}`] : [],
-    )
-    t.same(
-      pushed.sort(),
-      [
-        `call_missed ${deviceId}`,
-        `friend_request ${deviceId}`,
-        `session_revoked ${deviceId}`,
-        `session_revoked ${old.deviceId}`,
-      ].sort(),
-    )
-  },
-)
+t.test('a device that the list does not name hears of the account, and of no request or call', async t => {
+  const { api, ann, deviceId } = await openAccount(t)
+  const { world } = api
+  const old = await newDevice(world, ann.userId)
+  const bob = await newUser(world, 'Bob')
+  await world.takeSent()
+  const link = await api.send('POST /app/api/share-token', { token: ann.token, body: {} })
+  const ask = { token: bob.token, body: { token: link.body.token } }
+  t.equal((await api.send('POST /app/api/friend-request/by-token', ask)).status, 201)
+  // The request reaches her by a task of its own.
+  await api.advance(1_000)
+  await api.send('PUT /app/api/user', { token: ann.token, body: { displayName: 'Anna' } })
+  await world.database.change(change => {
+    for (const device of [deviceId, old.deviceId])
+      api.stores.notices.tellDevice(change, { userId: ann.userId, deviceId: device, body: MISSED })
+    api.stores.notices.tell(change, ann.userId, { kind: 'session_revoked', reason: 'test' })
+  })
+  const heard = (id: DeviceId) =>
+    world.database
+      .view(view => world.inbox.after(view, ann.userId, id, { offset: 0, limit: 10, nowMs: world.nowMs() }))
+      .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
+  t.same(heard(deviceId), ['friend_request', 'call_missed', 'session_revoked'])
+  t.same(heard(old.deviceId), ['profile_changed', 'session_revoked'])
+  const pushed = (await world.takeSent()).flatMap(message =>
+    message.channel === 'push' ? [`${message.notice.kind} ${message.deviceId}`] : [],
+  )
+  t.same(
+    pushed.sort(),
+    [
+      `call_missed ${deviceId}`,
+      `friend_request ${deviceId}`,
+      `session_revoked ${deviceId}`,
+      `session_revoked ${old.deviceId}`,
+    ].sort(),
+  )
+})

@@ -216,10 +216,11 @@ t.test('the announcement survives a restart, before it and after it', async t =>
 
 t.test('a session without a device is announced by mail, to every address', async t => {
   const api = await openTestApi(t, { rehearses: false })
+  const { userId } = await sessionInUse(api, 'ann@example.org')
+  await addAddress(api, userId, 'email', 'ann@home.example')
+  await addAddress(api, userId, 'phone', '+84912345678')
+  await newDevice(api.world, userId)
   const session = await sessionInUse(api, 'ann@example.org')
-  await addAddress(api, session.userId, 'email', 'ann@home.example')
-  await addAddress(api, session.userId, 'phone', '+84912345678')
-  await newDevice(api.world, session.userId)
   t.same(await useFor(api, session, 364), [
     '351 mail ann@example.org session-ending',
     '351 mail ann@home.example session-ending',

@@ -63,6 +63,20 @@ t.test('who has the account deleted leaves the call they are in', async t => {
   t.same(await states(), ['active', 'joined', 'left', 'invited'])
 })
 
+t.test('a device that the list names no more leaves its call', async t => {
+  const { whole, bob, join, states } = await ringing(t)
+  await join(bob)
+  const { userId, deviceId } = bob
+  const change = (isRestricted: boolean) =>
+    whole.world.database.change(change =>
+      change.happened({ kind: 'restriction-changed', userId, deviceId, isRestricted }),
+    )
+  await change(false)
+  t.same(await states(), ['active', 'joined', 'joined', 'invited'])
+  await change(true)
+  t.same(await states(), ['active', 'joined', 'left', 'invited'])
+})
+
 t.test('who has the account deleted while they call takes the call back', async t => {
   const { ann, states, deleteAccount } = await ringing(t)
   await deleteAccount(ann)

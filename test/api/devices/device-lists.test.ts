@@ -121,6 +121,10 @@ t.test(
 t.test('a listed device puts a second one on the list, and takes it off again', async t => {
   const { api, ann, phone, first } = await listedAnn(t)
   const { phone: tablet } = await secondPhone(api, ann)
+  const restricted: unknown[] = []
+  api.world.database.subscribe('restriction-changed', ({ deviceId, isRestricted }) =>
+    restricted.push([deviceId, isRestricted]),
+  )
   const second = listOf(ann.userId, [phone, tablet], { previous: first })
   const answer = await put(api, ann, second, '"0"')
   t.equal(answer.status, 200)
@@ -128,6 +132,10 @@ t.test('a listed device puts a second one on the list, and takes it off again', 
   t.equal(api.log.entries().at(-1), `${ann.userId}_0 ${sha256(second)}`)
   const third = listOf(ann.userId, [phone], { previous: second })
   t.match((await put(api, ann, third, '1')).body, { deviceListSeq: 2 })
+  t.same(restricted, [
+    [tablet.deviceId, false],
+    [tablet.deviceId, true],
+  ])
   t.same(newestOf(api, ann.userId)?.deviceIds, [phone.deviceId])
   const told = new Set(toldOfDevices(api).filter(told => told.startsWith('device_list')))
   t.same([...told], [`device_list_changed ${phone.deviceId} except ${phone.deviceId}`])

@@ -225,7 +225,12 @@ t.test('a tab in whose storage another person has signed in is signed out, and a
     throw new Error('nothing is asked')
   }
   const signedIn = (userId: string, untilMs: number) => {
-    const tokens = { accessToken: `kat_${userId}`, refreshToken: `krt_${userId}`, challenge: '' }
+    const tokens = {
+      sessionId: userId,
+      accessToken: `kat_${userId}`,
+      refreshToken: `krt_${userId}`,
+      challenge: '',
+    }
     return { kind: 'signed-in', userId, ...tokens, renewAtMs: untilMs, expiresAtMs: untilMs }
   }
   await storage.put('session', signedIn('1', 0))

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Address } from '../../../src/domain/accounts/challenge.ts'
 import { formatRefreshToken } from '../../../src/domain/accounts/token.ts'
+import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { newSession, newUser, openWorld } from '../../support/application.ts'
 import { storedTable } from '../../support/stored-table.ts'
 
@@ -15,6 +16,7 @@ const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@exampl
 async function openStage(t: Test) {
   const folder = t.testdir()
   const world = openWorld(folder)
+  world.expiries.define(EXPIRY.sessionEnding, () => undefined)
   t.teardown(() => world.database.close())
   const ann = await newUser(world, 'Ann', ANN.key)
   const tokenOf = (sessionId: Uint8Array) =>

@@ -54,9 +54,12 @@ private fun onOutcome(step: Step, act: Int, done: Input.Done?, failure: Failure?
     }
     step.connection = step.connection.copy(waiting = step.connection.waiting - waiting)
     when (val purpose = waiting.purpose) {
-        is Purpose.Queue ->
-            if (failure == null) Attempts.onQueueSubscribed(step, act, done?.recovered)
-            else Attempts.onQueueRefused(step, purpose.socket, failure)
+        is Purpose.Queue -> when (failure?.code) {
+            null -> Attempts.onQueueSubscribed(step, act, done?.recovered)
+            // Its user has not approved the device yet: the account's queue is enough to hear of that.
+            "DEVICE_NOT_LISTED" -> Attempts.onWatchAnswered(step, act)
+            else -> Attempts.onQueueRefused(step, purpose.socket, failure)
+        }
         is Purpose.Watch -> {
             if (failure == null) Watches.onWatched(step, purpose.socket, purpose.id)
             else Watches.onRefused(step, purpose.id, failure)

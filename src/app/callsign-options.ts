@@ -1,0 +1,28 @@
+/** Given by the app when it makes its `Callsign`. */
+
+import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
+import type { WebSocketClass } from './connection/stomp-socket.ts'
+import type { DeviceKeysOf } from './devices/device-keys.ts'
+import type { DeviceDetails } from './devices/device-registration.ts'
+import type { OnReset } from './devices/key-log.ts'
+import type { ServerOptions } from './session/server.ts'
+import type { AppStorage } from './storage/storage.ts'
+
+export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
+  /** Such as `https://call.example.org`. */
+  readonly server: string
+  /** The keys of the server's log, or the policy that names them, built into the app (docs/client.md). */
+  readonly pins: PublishedKeys | PublishedPolicy
+  readonly storage: AppStorage
+  /** The device's keys, where another module keeps them, such as a phone's keystore. */
+  readonly keysOf?: DeviceKeysOf
+  /** Facts about the device and its push tokens, sent at each start. */
+  readonly device?: DeviceDetails
+  /**
+   * Whether new keys of a contact that nothing known vouches for are asked about, as `KEYS_RESET`; left out: `ask`. A bot
+   * goes on.
+   */
+  readonly onReset?: OnReset
+  /** For platforms that have none of their own: the one of the package `ws`. */
+  readonly webSocket?: WebSocketClass
+}
