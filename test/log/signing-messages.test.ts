@@ -1,4 +1,4 @@
-/** What devices sign besides lists: the vectors, and that no octet of a signature, message or key may change. */
+/** Messages that devices sign besides lists: the vectors, and that no octet of a signature, message or key may change. */
 import t from 'tap'
 import * as node from '../../src/log/primitives-node.ts'
 import * as portable from '../../src/log/primitives-portable.ts'
