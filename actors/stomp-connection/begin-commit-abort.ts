@@ -1,5 +1,6 @@
 /** BEGIN, COMMIT and ABORT (STOMP 1.2, "BEGIN", "COMMIT", "ABORT"). A transaction that is open when its connection ends is aborted. */
 
+import { restrictionError } from '../../src/domain/devices/restriction.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
 import { perform } from './effects.ts'
 import { askedBy, requiredHeader } from './headers.ts'
@@ -13,9 +14,16 @@ export function onBegin(connection: ConnectionState, frame: Frame): void {
   connection.order.receipt(frame.header('receipt'))
 }
 
-/** STOMP 1.2, "COMMIT": the frames of the transaction take effect together. */
+/**
+ * STOMP 1.2, "COMMIT": the frames of the transaction take effect together. A SEND of before a restriction has none. Throws that.
+ */
 export function onCommit(connection: ConnectionState, frame: Frame): void {
-  perform(connection, takeTransaction(connection, frame), askedBy(frame))
+  const actions = takeTransaction(connection, frame)
+  if (actions.some(({ kind }) => kind !== 'acknowledge')) {
+    const restriction = connection.deps.restrictionOf(connection.device)
+    if (restriction !== undefined) throw restrictionError(restriction)
+  }
+  perform(connection, actions, askedBy(frame))
 }
 
 /** STOMP 1.2, "ABORT": the frames of the transaction take no effect. */

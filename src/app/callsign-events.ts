@@ -1,4 +1,4 @@
-/** What an app listens to. */
+/** The events that an app listens to. */
 
 import type { Call } from './calls/call.ts'
 import type { CallsignError } from './callsign-error.ts'

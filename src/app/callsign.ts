@@ -66,7 +66,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#profile.user
   }
 
-  /** Why this device may do little yet: its user has to approve it (`devices.listState` has the code). Undefined for all others. */
+  /** Why this device may do little yet: its user has to approve it (`devices.listState` has the code). Undefined once it may do all. */
   get restriction(): User['restriction'] {
     return this.user?.restriction
   }
@@ -157,7 +157,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   /**
-   * Waits, as long as it takes, until a device of the user approves the sign-in, or its time is over, and resolves as
+   * Waits, as long as it takes, until a device of the user approves the sign-in, or its time has passed, and resolves as
    * `signIn`. Rejects with `SIGN_IN_REFUSED`, or with `SIGN_IN_GONE` where none waits any more.
    */
   async finishSignIn(): Promise<User> {

@@ -5,6 +5,7 @@
 
 import type { Device, PushTokenName } from '../domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
+import type { Notice } from '../domain/messages/notice.ts'
 import type { OutboxMessage } from '../domain/messages/outbox-message.ts'
 import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
@@ -35,8 +36,8 @@ export interface DeliveryDeps {
   /** The app's own, for devices that have not sent theirs. */
   readonly bundleId?: string | undefined
   readonly nowMs: () => number
-  /** Undefined for one that is removed, too. */
-  readonly deviceOf: (userId: UserId, deviceId: DeviceId) => Device | undefined
+  /** Undefined for one that is removed, and for one that may not hear of this. */
+  readonly deviceOf: (userId: UserId, deviceId: DeviceId, kind: Notice['kind']) => Device | undefined
   /** The number that the user's app icon shows. */
   readonly badgeOf: (userId: UserId) => number
   /** Whether an invitation of the user to the call waits for an answer. */
@@ -146,7 +147,7 @@ export class Delivery {
     const { deviceOf, isRinging, nowMs } = this.#deps
     if (nowMs() >= expiresAtMs) return undefined
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
-    const device = deviceOf(userId, deviceId)
+    const device = deviceOf(userId, deviceId, notice.kind)
     const isForgotten = device?.push === undefined && lastTokens !== undefined
     return device && isForgotten ? { ...device, push: lastTokens } : device
   }

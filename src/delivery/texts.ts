@@ -238,7 +238,7 @@ export function sessionStartedNotice(language: Language, notice: SessionStartedN
     },
     de: {
       subject: `Neue Anmeldung bei deinem ${appName}-Konto`,
-      text: `Gerade hat sich jemand bei deinem ${appName}-Konto angemeldet${place}. Wenn du das nicht warst, öffne die App, beende diese Sitzung und sieh deine Anmeldungen durch.\n`,
+      text: `Gerade hat sich jemand${place} bei deinem ${appName}-Konto angemeldet. Wenn du das nicht warst, öffne die App, beende diese Sitzung und sieh deine Anmeldungen durch.\n`,
     },
   }
   return texts[language]

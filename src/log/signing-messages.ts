@@ -33,5 +33,5 @@ function octets(bytes: Uint8Array, length: number): Uint8Array {
 }
 
 const POSSESSION_CHALLENGE_BYTES = 32
-/** Of a challenge, and of a waiting sign-in. */
+/** Octets of the id of a challenge, and of a waiting sign-in. */
 const SIGN_IN_ID_BYTES = 16

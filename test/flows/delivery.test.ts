@@ -101,16 +101,24 @@ t.test(
       publicKey: newPublicKey('P-256 X9.63'),
       deviceInfo: { platform: 'ios', name: 'iPad' },
     })
-    await story.world.apns.received(1)
+    await story.world.apns.received(2)
     const { deviceId, publicKeyHash } = device
-    t.match(story.world.apns.pushes[0]?.payload, {
-      aps: { alert: { 'loc-key': 'device_added', 'loc-args': ['iPad'] }, 'thread-id': 'account' },
-      type: 'device_added',
-      deviceId,
-      name: 'iPad',
-      platform: 'ios',
-      publicKeyHash,
-    })
+    const payloads = story.world.apns.pushes.map(({ payload }) => payload as { readonly type: string })
+    t.match(
+      payloads.find(({ type }) => type === 'session_started'),
+      { proof: 'social', network: '127.0.0.0/24' },
+    )
+    t.match(
+      payloads.find(({ type }) => type === 'device_added'),
+      {
+        aps: { alert: { 'loc-key': 'device_added', 'loc-args': ['iPad'] }, 'thread-id': 'account' },
+        type: 'device_added',
+        deviceId,
+        name: 'iPad',
+        platform: 'ios',
+        publicKeyHash,
+      },
+    )
 
     t.equal(await first.app.outcome(`DELETE /app/api/devices/${deviceId}`), '204')
     t.equal(await second.outcome('GET /app/api/user'), '401 SESSION_REVOKED')

@@ -58,10 +58,11 @@ export class DevPerson {
 }
 
 /** The code leaves after the answer to the request that asked for it. */
-async function codeFor(app: App, email: string): Promise<string> {
+export async function codeFor(app: App, email: string, used?: string): Promise<string> {
   for (;;) {
     const { items } = await app.get(200, `GET /dev/inbox?to=${encodeURIComponent(email)}`)
-    if (items.length > 0) return items[0].otp
+    const fresh = items.find(({ otp }: { otp?: string }) => otp !== undefined && otp !== used)
+    if (fresh !== undefined) return fresh.otp
     await new Promise(resolve => setImmediate(resolve))
   }
 }

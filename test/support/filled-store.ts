@@ -1,8 +1,11 @@
 /** A store in which something of nearly every kind is, put there by people through the API, as a kill leaves it. */
 
+import { App } from './app.ts'
 import { meetPeople, settingsFor, signInAgain, startCall } from './call-people.ts'
+import { codeFor } from './dev-person.ts'
 import { listOf, newPhone, registrationOf } from './device-lists.ts'
 import { startServer } from './server.ts'
+import { answerSignature } from './sign-in-people.ts'
 
 /** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
@@ -19,7 +22,11 @@ export const LEFT_EMPTY: ReadonlySet<string> = new Set([
 export async function fillStore(dataFolder: string): Promise<void> {
   const server = await startServer({
     dataFolder,
-    environment: { CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(PEOPLE + 1) },
+    environment: {
+      CALLSIGN_LOG_LEVEL: 'error',
+      CALLSIGN_SIGN_IN_WAIT_HOURS: '72',
+      ...settingsFor(PEOPLE + 1),
+    },
   })
   const [host, ...others] = await meetPeople(server.http, PEOPLE - 1)
   const [caller, callee, blocked, stranger, removed] = [host!, ...others]
@@ -45,10 +52,31 @@ export async function fillStore(dataFolder: string): Promise<void> {
     { targetUserId: blocked!.userId, message: 'Hello' },
     { 'idempotency-key': 'a-request-that-may-come-again' },
   )
+  await refuseSignIn(server.http)
   // Left last: within a second the sweep does what they leave behind.
   await again.get(200, 'POST /app/api/login', { email: 'somebody@example.org' })
   await stranger!.app.get(202, 'POST /app/api/friend-request', { email: 'person1@example.org' })
   await server.end('SIGKILL')
+}
+
+/** Somebody signs in to an account with a device list, and its phone refuses. */
+async function refuseSignIn(http: string): Promise<void> {
+  const email = 'refusing@example.org'
+  const [app, phone] = [new App(http), newPhone('refusing')]
+  let otp: string | undefined
+  const enter = async () => {
+    const { challengeId } = await app.get(200, 'POST /app/api/login', { email })
+    otp = await codeFor(app, email, otp)
+    return app.send('POST /app/api/verify-login', { challengeId, otp })
+  }
+  const { user } = app.take((await enter()).body)
+  const list = listOf(user.userId, [phone])
+  await app.get(201, 'POST /app/api/register_device', registrationOf(phone, app.challenge!, list))
+  await enter()
+  const { items } = await app.get(200, 'GET /app/api/user/waiting-sign-ins')
+  const [{ id }] = items
+  const signature = answerSignature({ userId: user.userId, phone }, id, false)
+  await app.get(204, `POST /app/api/user/waiting-sign-ins/${id}`, { approve: false, signature })
 }
 
 const PEOPLE = 6

@@ -22,8 +22,10 @@ import {
 } from './application.ts'
 import { CALL_PROVOCATIONS } from './call-provocations.ts'
 import { listBody, listOf, newPhone, registrationOf } from './device-lists.ts'
+import { WITH_LOG } from './device-requests.ts'
 import { OidcProvider } from './oidc-provider.ts'
 import { sendRaw, statusesIn } from './raw-http.ts'
+import { answerSignIn, enterCode, fetchWaiting, shownSignIns, signUp } from './sign-in-people.ts'
 import { openTestApi, type TestApi, type TestApiOptions } from './test-api.ts'
 
 /** The story's last answer. */
@@ -260,6 +262,19 @@ const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     const [method] = world.database.view(view => world.accounts.methodsOf(view, userId))
     return send(`DELETE /app/api/user/login-methods/${method!.id}`, { token })
   }),
+  SIGN_IN_WAITING: userStory(async (whole, user) => enterCode(whole, (await listed(whole, user)).email)),
+  SIGN_IN_REFUSED: story(async whole => {
+    const ann = await signUp(whole, 'ann@example.org')
+    const { waitingId } = (await enterCode(whole, 'ann@example.org')).body
+    const [shown] = await shownSignIns(whole, ann)
+    await answerSignIn(whole, ann, String(shown?.id), false)
+    return fetchWaiting(whole, waitingId)
+  }, WITH_LOG),
+  SIGN_IN_GONE: story(whole => fetchWaiting(whole, 'A'.repeat(22))),
+  SIGN_IN_NOT_FOUND: story(async whole => {
+    const ann = await signUp(whole, 'ann@example.org')
+    return answerSignIn(whole, ann, 'A'.repeat(22), true)
+  }, WITH_LOG),
   STEP_UP_REQUIRED: userStory(
     async ({ send, advance }, { token }) => {
       await advance(61_000)
@@ -267,6 +282,12 @@ const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     },
     { config: { stepUpS: 60 } },
   ),
+}
+
+/** Gives the user a device on a device list. */
+async function listed({ world }: TestApi, user: TestUser): Promise<TestUser> {
+  await newDeviceList(world, user.userId, [(await newDevice(world, user.userId)).deviceId])
+  return user
 }
 
 /** Asks for an address and confirms it; the first answer when that is a refusal. */

@@ -44,7 +44,7 @@ export function proofOf({ userId, phone }: Pick<Client, 'userId' | 'phone'>) {
   })
 }
 
-/** What a sign-in got, as a client with a new phone. */
+/** The client of a sign-in, with a new phone. */
 export function clientOf({ body }: TestAnswer, name = 'phone'): Client {
   const { user, accessToken: token, refreshToken, challenge } = body
   return { userId: user.userId, token, refreshToken, challenge, phone: newPhone(name) }
@@ -66,7 +66,7 @@ export function startOver(api: TestApi, { userId, phone, token }: Client, seq: n
   return api.send('PUT /app/api/user/device-list', { token, body, headers })
 }
 
-/** Somebody new, with a phone on a device list. */
+/** A new person, with a phone on a device list. */
 export async function signUp(api: TestApi, address: string, name = 'phone'): Promise<Client> {
   const client = clientOf(await enterCode(api, address), name)
   await register(api, client, true)
@@ -100,7 +100,11 @@ export function answerSignIn(
   return api.send(`POST /app/api/user/waiting-sign-ins/${id}`, { token: client.token, body })
 }
 
-export function answerSignature({ userId, phone }: Client, id: string, approve: boolean): string {
+export function answerSignature(
+  { userId, phone }: Pick<Client, 'userId' | 'phone'>,
+  id: string,
+  approve: boolean,
+): string {
   const message = signInAnswerMessage(BigInt(userId), Buffer.from(id, 'base64url'), approve)
   return base64(signWith(phone.signer, message))
 }

@@ -1,6 +1,6 @@
 /**
  * What follows a right code (contract 0.1, "2.2, 2.4"): a session, a wait for the owner's answer, or a fresh account that the
- * address moves to. `src/domain/accounts/waiting-sign-in.ts` has the rules. Nobody else can tell: `login` answers as ever.
+ * address moves to. `src/domain/accounts/waiting-sign-in.ts` has the rules. `login` answers as ever.
  */
 
 import type { Static } from 'typebox'
@@ -97,7 +97,7 @@ export function enterAfterWait(
   return { kind: 'signed-in', reply: entry.reply }
 }
 
-/** What a client asked for by its code. */
+/** A client's request that its code has proven. */
 interface Asked extends Pick<NamedSignIn['signIn'], 'address' | 'displayName' | 'identity' | 'language'> {}
 
 interface AskedOf extends Asked {
@@ -118,7 +118,7 @@ function enterAccount(
     waitingSignIns.takeBackRefusal(change, address)
     return signedIn(openAccount(change, deps, asked, request))
   }
-  // Reviewers of app stores sign in by a fixed code, and nobody is there to answer.
+  // Reviewers of app stores sign in by a fixed code, without the account's devices.
   if (addresses.testCodes.has(address.key)) return signedIn(openAccount(change, deps, asked, request))
   const effect = waitingSignIns.effectOf(change, owner.userId, method, change.nowMs)
   switch (effect.kind) {
@@ -251,7 +251,7 @@ function identityOf(purpose: ChallengePurpose): Pick<Asked, 'identity'> {
   return purpose.kind === 'link' ? { identity: purpose.identity } : {}
 }
 
-/** What who waits is told. */
+/** The refusal that a waiting client hears. */
 export function waitingRefusal(waitingId: string, { id, signIn }: NamedSignIn): SignalError {
   const until = timeText(signIn.endsAtMs)
   const sentence =
@@ -262,7 +262,7 @@ export function waitingRefusal(waitingId: string, { id, signIn }: NamedSignIn): 
   })
 }
 
-/** What who was refused is told. */
+/** The refusal after the owner's. */
 export function refusedRefusal(untilMs: number): SignalError {
   const until = timeText(untilMs)
   const sentence = `the owner of the account refused this sign-in: from ${until} on, this address opens a new account`

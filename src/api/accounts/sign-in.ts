@@ -118,7 +118,7 @@ export async function verifyLogin(
   return replyOf(entry)
 }
 
-/** What a client that has proven itself by a code is answered. Throws why it is not in. */
+/** The answer to a client with a right code. Throws the reason why it is not in. */
 export function replyOf(entry: Entry): Reply {
   switch (entry.kind) {
     case 'signed-in':

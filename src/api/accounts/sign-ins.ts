@@ -111,7 +111,7 @@ export class SignIns {
     return { reply: this.#replyOf(change, sessionId, session, isNewUser), sessionId }
   }
 
-  /** The reply of a session that nobody has used yet, once more: the first one may be lost. Undefined for any other. */
+  /** The reply of a session that is not in use yet, once more: the first one may be lost. Undefined for any other. */
   reopened(view: View, sessionId: Uint8Array): object | undefined {
     const session = this.#deps.sessions.read(view, sessionId)
     if (!lasts(session) || session.generation > 1 || session.isPairUsed) return undefined
@@ -140,5 +140,5 @@ export class SignIns {
   }
 }
 
-/** Of a user at one time: `GET user/sessions` has no pages. */
+/** A user's sessions: `GET user/sessions` has no pages. */
 const SESSIONS_MAX = 100

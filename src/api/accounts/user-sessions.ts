@@ -10,13 +10,18 @@ import { parseSessionId, sessionIdOf, sessionIdText } from '../../store/accounts
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
 import { signOut, tellSignedOut } from '../devices/device-removal.ts'
-import { type Operation, operation, read } from '../table/operation.ts'
+import { type Operation, operation, type RateRule, read } from '../table/operation.ts'
 import { assertLasts, type Requester } from './authentication.ts'
-import { PROFILE_RATE } from './login-methods.ts'
 import { assertMayEndOthers, endOthers, endOwn } from './session.ts'
 
 type ListDeps = Pick<ApiDeps, 'devices' | 'lifetimes' | 'restrictions' | 'sessionNetworks' | 'sessions'> &
   Pick<Reading, 'database'>
+
+/**
+ * Counted by session, where other changes of a profile are counted by user: an intruder could use that up, and the owner
+ * could end nothing.
+ */
+const END_RATE: RateRule = { name: 'profile', by: 'session' }
 
 type EndDeps = Pick<ApiDeps, 'devices' | 'notices' | 'restrictions' | 'sessions'>
 
@@ -45,7 +50,7 @@ const endSession = operation({
   access: 'restricted',
   replies: { 204: null },
   codes: ['SESSION_NOT_FOUND'],
-  rates: [PROFILE_RATE],
+  rates: [END_RATE],
   handle: (deps: EndDeps, { requester, params: [text = ''], commit }) => {
     const sessionId = parseSessionId(text)
     if (sessionId === undefined) throw sessionNotFound()
@@ -70,7 +75,7 @@ const endOtherSessions = operation({
   access: 'session',
   replies: { 204: null },
   codes: [],
-  rates: [PROFILE_RATE],
+  rates: [END_RATE],
   handle: (deps: EndDeps, { requester, commit }) =>
     commit(change => {
       endOthers(change, deps, ownSession(change, deps, requester), ENDED_BY_USER)

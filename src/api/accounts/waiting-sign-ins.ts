@@ -1,5 +1,5 @@
 /**
- * Sign-ins that wait (contract 0.1, "2.2, 2.4"): who waits asks what came of it, and the account's owner answers on a
+ * Sign-ins that wait (contract 0.1, "2.2, 2.4"): the waiting client asks for the outcome, and the account's owner answers on a
  * device of the device list, with a signature of its signing key.
  */
 
@@ -23,7 +23,6 @@ import {
   type Reply,
   read,
 } from '../table/operation.ts'
-import { PROFILE_RATE } from './login-methods.ts'
 import { type Entry, enterAfterWait, idBytes, type RightCodeDeps, signInCode } from './right-codes.ts'
 import { replyOf } from './sign-in.ts'
 import type { SignInRequest } from './sign-ins.ts'
@@ -81,7 +80,8 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     access: 'device',
     replies: { 204: null },
     codes: ['SIGN_IN_NOT_FOUND', 'DEVICE_NOT_LISTED'],
-    rates: [PROFILE_RATE],
+    // By session: other sessions can't keep an owner from answering.
+    rates: [{ name: 'profile', by: 'session' }],
     handle: (deps: Deps, request) => request.commit(change => answer(change, deps, request)),
   }),
 ]

@@ -72,7 +72,7 @@ export const putDeviceList = operationWithBody(PutDeviceListRequest, {
   },
 })
 
-/** Who starts over takes the account from its other devices: a stolen token alone never does. */
+/** Starting over takes the account from its other devices: a stolen token alone never does that. */
 function withProof(deps: StepUpDeps): StepUpDeps {
   return { ...deps, stepUpSeconds: deps.stepUpSeconds === 0 ? RESET_PROOF_S : deps.stepUpSeconds }
 }

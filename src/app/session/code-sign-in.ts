@@ -1,6 +1,6 @@
 /**
  * Signing in by a code. Where the account has a device that can be asked, a right code waits for its answer, for hours or
- * days: what waits is kept in the storage, so that the app may be closed meanwhile.
+ * days: the sign-in is kept in the storage, so that the app may be closed.
  */
 
 import { CallsignError, hasCode } from '../callsign-error.ts'
@@ -39,7 +39,7 @@ export class CodeSignIn {
     this.#keysOf = keysOf
   }
 
-  /** Rejects with `SIGN_IN_WAITING`, whose members are those of `WaitingSignIn`, once that is kept. */
+  /** Rejects with `SIGN_IN_WAITING`, with the members of `WaitingSignIn`, once that is kept. */
   async signIn(
     address: string,
     confirm: Confirm,
@@ -116,7 +116,7 @@ export class CodeSignIn {
 }
 
 const WAITING = 'waiting-sign-in'
-/** In the first minutes the owner holds both devices; later a minute matters to nobody. */
+/** In the first minutes the owner holds both devices; later a minute does not matter. */
 const OFTEN = 60
 const OFTEN_MS = 5_000
 const SELDOM_MS = 60_000

@@ -77,7 +77,7 @@ export class Session {
     return reply
   }
 
-  /** What came of a sign-in that waits. */
+  /** The tokens of a sign-in that waited. Rejects with `SIGN_IN_WAITING` while it waits. */
   async fetchWaiting(body: BodyOf<'POST login/waiting'>): Promise<ReplyOf<'POST login/waiting'>> {
     const reply = await this.#server.request('POST login/waiting', body)
     await this.#begin(reply)

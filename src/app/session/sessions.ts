@@ -39,7 +39,7 @@ export class Sessions {
 
   /**
    * Lets in who waits, once the user has compared the code on both screens, or keeps them out. Rejects with
-   * `SIGN_IN_NOT_FOUND` where it was answered already, or another one took its place.
+   * `SIGN_IN_NOT_FOUND` where it was answered already, or a later one took its place.
    */
   async answer(id: string, approve: boolean): Promise<void> {
     const { userId, keys } = this.#device

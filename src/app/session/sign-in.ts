@@ -49,7 +49,7 @@ export async function isSignedInBy(
   return kept !== undefined && kept.userId === userId && kept.address === normalized(address)
 }
 
-/** The user whose session was begun last. */
+/** The user of the last session. */
 export async function lastUserId(storage: AppStorage): Promise<string | undefined> {
   return (await readStored<Address>(storage, ADDRESS, isAddress))?.userId
 }

@@ -1,10 +1,10 @@
 /**
  * What a right code opens (contract 0.1, "2.2, 2.4"). A code proves who reads a mailbox or holds a number today, which may be
  * a thief, or the number's next owner. So where an account has a device that can be asked, its sign-in waits for an answer
- * of that device, or for 72 hours in which nobody answers; and a number that its account has not been near for half a year
+ * of that device, or for 72 hours without one; and a number of an account without activity for half a year
  * opens an account of its own.
  *
- * Departure from the contract, for a silent number of an account that can still be opened otherwise: a wait that nobody answers
+ * Departure from the contract, for a silent number of an account that can still be opened otherwise: an unanswered wait
  * opens a fresh account, not the old one. Its owner signs in by the other method, and the next owner of the number never sees
  * the contacts of the last one.
  */
@@ -35,7 +35,7 @@ export type CodeEffect =
   /** The owner said no: until then nothing. */
   | { readonly kind: 'refused'; readonly untilMs: number }
 
-/** What a wait that nobody answers opens. */
+/** The effect of an unanswered wait. */
 export type Opens = 'account' | 'fresh-account'
 
 /** `waitMs` is how long a sign-in waits; 0 where none does. */
@@ -66,8 +66,8 @@ export interface Wait {
 }
 
 /**
- * The wait of a sign-in that takes the place of another one of the account, if one waits. It begins anew, since who asked
- * first may be the thief; but who asks over and over keeps nobody out for longer than twice the time.
+ * The wait of a sign-in that takes the place of `replaced`, if one waits. It begins anew, since the first one may be the
+ * thief's; but repeated sign-ins keep the owner out for twice the time at most.
  */
 export function nextWait(replaced: Wait | undefined, waitMs: number, nowMs: number): Wait {
   const firstBeganAtMs = replaced === undefined ? nowMs : replaced.firstBeganAtMs
@@ -98,7 +98,7 @@ export interface WaitingSignIn extends Wait {
   readonly openedAtMs?: number
 }
 
-/** What who waits hears. */
+/** The state of a waiting sign-in, as its client learns it. */
 export type Outcome =
   | { readonly kind: 'waits' }
   | { readonly kind: 'opens'; readonly opens: Opens }
@@ -113,7 +113,7 @@ export function outcomeOf(signIn: WaitingSignIn, nowMs: number): Outcome {
   return isPast(signIn, nowMs) ? { kind: 'opens', opens } : { kind: 'waits' }
 }
 
-/** Whether the time for an answer is over. */
+/** Whether the time for an answer has passed. */
 export function isPast({ endsAtMs }: Wait, nowMs: number): boolean {
   return nowMs >= endsAtMs
 }
@@ -124,14 +124,14 @@ export function isNoticeDue(signIn: WaitingSignIn, nowMs: number): boolean {
   return noticeAtMs !== undefined && noticeAtMs <= nowMs && !isPast(signIn, nowMs)
 }
 
-/** When something becomes of it next: the owner is told, the time is over, or the row goes. */
+/** The time of its next step: a notice to the owner, the end of the wait, or the end of the row. */
 export function dueAtMs(signIn: WaitingSignIn, nowMs: number): number {
   const { answer, endsAtMs } = signIn
   if (answer !== undefined || isPast(signIn, nowMs)) return keptUntilMs(signIn)
   return nextNoticeAtMs(signIn) ?? endsAtMs
 }
 
-/** Until when who waits may fetch what came of it. */
+/** Until when the waiting client may fetch the outcome. */
 export function keptUntilMs({ endsAtMs, answeredAtMs, openedAtMs }: WaitingSignIn): number {
   if (openedAtMs !== undefined) return openedAtMs + REPEATED_MS
   return (answeredAtMs ?? endsAtMs) + FETCHED_MS
@@ -146,13 +146,13 @@ function nextNoticeAtMs({ beganAtMs, endsAtMs, noticeCount }: WaitingSignIn): nu
 export const ASKED_MS = 30 * 86_400_000
 /** A number that was away for so long may have another owner. */
 export const SILENT_MS = 180 * 86_400_000
-/** An address whose sign-in was refused signs in to nothing. */
+/** An address signs in to nothing for so long after its owner refused a sign-in by it. */
 export const REFUSED_MS = 7 * 86_400_000
 /** After that, an address that was never tried again is its account's as before. */
 export const REFUSAL_KEPT_MS = REFUSED_MS + 30 * 86_400_000
 /** Tells of one wait, the first at its beginning. */
 const NOTICES = 3
-/** Who waited may fetch what came of it for so long. */
+/** The waiting client may fetch the outcome for so long. */
 const FETCHED_MS = 7 * 86_400_000
 /** A reply that was lost can be fetched again for so long. */
 const REPEATED_MS = 86_400_000

@@ -70,7 +70,7 @@ export type PersonalNoticeBody =
       /** A sign-in waits for an answer on one of these devices. */
       readonly kind: 'sign_in_waiting'
       readonly id: string
-      /** What the screen that waits shows, too. */
+      /** The screen that waits shows it, too. */
       readonly signInCode: string
       readonly method: AddressMethod['kind']
       readonly userAgent: string
@@ -78,7 +78,7 @@ export type PersonalNoticeBody =
       readonly endsAtMs: number
     }
   | {
-      /** It waits no more; replaced: another one does. */
+      /** It waits no more; replaced: a later one does. */
       readonly kind: 'sign_in_ended'
       readonly id: string
       readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed'

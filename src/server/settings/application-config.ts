@@ -77,7 +77,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       min: 0,
       max: 168,
       unit: 'hours',
-      usualText: '72; 0, never, in development',
+      usualText: '72, in development 0',
     }),
     testIdentifiers: testIdentifiers(reader),
     blockedCountries: new Set(

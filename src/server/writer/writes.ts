@@ -23,6 +23,7 @@ import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { developmentRelay } from '../../domain/calls/turn.ts'
 import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import type { UserId } from '../../domain/ids.ts'
+import { queueOfNotice } from '../../domain/messages/inbox.ts'
 import type { Rates } from '../../domain/rates.ts'
 import { AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider } from '../../identity/identity-token.ts'
@@ -122,7 +123,7 @@ function openSenders({ config, nowMs }: WriterServing) {
 
 function openDelivery(serving: WriterServing, senders: Senders): Delivery {
   const { config, stores, nowMs, publicUrl, onRendered } = serving
-  const { database, devices } = stores
+  const { database, devices, restrictions } = stores
   return new Delivery({
     senders: senders.byChannel,
     letters: {
@@ -135,10 +136,12 @@ function openDelivery(serving: WriterServing, senders: Senders): Delivery {
     },
     bundleId: config.bundleId,
     nowMs,
-    deviceOf: (userId, deviceId) =>
-      database
-        .view(view => devices.activeDevicesOf(view, userId))
-        .find(device => device.deviceId === deviceId),
+    deviceOf(userId, deviceId, kind) {
+      const isOfAccount = queueOfNotice(kind) === 'account'
+      if (!isOfAccount && restrictions.current({ userId, deviceId }) !== undefined) return undefined
+      const active = database.view(view => devices.activeDevicesOf(view, userId))
+      return active.find(device => device.deviceId === deviceId)
+    },
     badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
     dropToken: (userId, deviceId, token, beforeMs) =>

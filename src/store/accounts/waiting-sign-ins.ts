@@ -1,7 +1,7 @@
 /**
- * Sign-ins that wait for an answer of a listed device, one for each account, and addresses whose sign-in was refused
- * (`src/domain/accounts/waiting-sign-in.ts`). Who waits holds a secret of 128 bits, and the row's key is a hash of it: a
- * stolen store opens nothing. A row outlives its wait for some days, in which who waited can fetch what came of it.
+ * Sign-ins that wait for an answer of a listed device, one for each account, and addresses by which a sign-in was refused
+ * (`src/domain/accounts/waiting-sign-in.ts`). The waiting client holds a secret of 128 bits, and the row's key is a hash of it:
+ * a stolen store opens nothing. A row outlives its wait for some days, in which the client can fetch the outcome.
  */
 
 import { createHash } from 'node:crypto'
@@ -58,7 +58,7 @@ export class WaitingSignIns {
     parts.expiries.define(EXPIRY.refusedSignIn, (change, key) => void change.remove(REFUSED_SIGN_INS, key))
   }
 
-  /** What a right code for this address of the user does. */
+  /** The effect of a right code for this address of the user. */
   effectOf(view: View, userId: UserId, method: AddressMethod, nowMs: number): CodeEffect {
     const { accounts, devices, deviceLists, sessions } = this.#parts
     const active = devices.activeDevicesOf(view, userId)
@@ -85,7 +85,7 @@ export class WaitingSignIns {
     return effectOfCode(account, this.#waitMs, nowMs)
   }
 
-  /** Has a sign-in wait, in the place of the account's last one. Returns the secret of who waits, 16 bytes. */
+  /** Has a sign-in wait, in the place of the account's last one. Returns the waiting client's secret, 16 bytes. */
   begin(
     change: Change,
     asked: Omit<WaitingSignIn, keyof Wait | 'noticeCount'>,
@@ -103,7 +103,7 @@ export class WaitingSignIns {
     return { secret, id, signIn: this.#tellWaiting(change, { id, signIn }) }
   }
 
-  /** By the secret of who waits; undefined once another one has taken its place, or it was kept long enough. */
+  /** By the waiting client's secret; undefined once a later sign-in has taken its place, or it was kept long enough. */
   held(view: View, secret: Uint8Array): NamedSignIn | undefined {
     const id = signInIdOf(secret)
     const signIn = view.get(WAITING_SIGN_INS, id)
@@ -123,7 +123,7 @@ export class WaitingSignIns {
     this.#parts.expiries.add(change, EXPIRY.refusedSignIn, nowMs + REFUSAL_KEPT_MS, key)
   }
 
-  /** Who waited is signed in, and gets the same reply again if it was lost. */
+  /** The waiting client is signed in, and gets the same reply again if it was lost. */
   open(change: Change, { id, signIn }: NamedSignIn, sessionId: Uint8Array): void {
     change.put(WAITING_SIGN_INS, id, { ...signIn, sessionId, openedAtMs: change.nowMs })
   }
@@ -160,7 +160,7 @@ export class WaitingSignIns {
     this.#parts.notices.tell(change, signIn.userId, body, exceptDeviceId)
   }
 
-  /** One of the three times that the owner is told. */
+  /** One of the three notices to the owner. */
   #tellWaiting(change: Change, { id, signIn }: NamedSignIn): WaitingSignIn {
     const { notices, letters, expiries, sessionNetworks } = this.#parts
     const { userId, address, userAgent, endsAtMs } = signIn
@@ -213,7 +213,7 @@ function signInsOf(view: View, userId: UserId): NamedSignIn[] {
   })
 }
 
-/** The name of a sign-in by the secret of who waits. */
+/** The name of a sign-in by the client's secret. */
 function signInIdOf(secret: Uint8Array): Uint8Array {
   const hash = createHash('sha256').update('callsign waiting sign-in v1\n').update(secret)
   return hash.digest().subarray(0, SIGN_IN_ID_BYTES)

@@ -63,7 +63,7 @@ t.test('it hears of the account alone, without a badge, and says nothing', async
   t.notOk(restricted.peer.isClosed)
 })
 
-t.test('it is told a badge once it may know it', async t => {
+t.test('it gets a badge once it may know it', async t => {
   const restricted = await begin(t)
   const { actors } = restricted
   const person = newPerson()
@@ -82,7 +82,10 @@ t.test('the restriction of the moment counts, not the one of CONNECT', async t =
   const restricted = await begin(t)
   restricted.restriction = undefined
   t.same(await heard(restricted, subscribe('/user/queue/calls')), ['/user/queue/calls'])
+  const begun = ['BEGIN\ntransaction:t\n\n\0', send('/topic/dev.t').replace('\n', '\ntransaction:t\n')]
+  t.same(await heard(restricted, ...begun), ['/topic/dev.t'])
   restricted.restriction = 'DEVICE_NOT_LISTED'
+  t.same(await heard(restricted, 'COMMIT\ntransaction:t\nreceipt:commit\n\n\0'), ['DEVICE_NOT_LISTED'])
   t.same(await heard(restricted, subscribe('/user/queue/contacts')), ['DEVICE_NOT_LISTED'])
   t.same(await heard(restricted, send('/topic/dev.t')), ['DEVICE_NOT_LISTED'])
 })

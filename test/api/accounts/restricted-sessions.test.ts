@@ -84,7 +84,19 @@ t.test('without a list, a session needs a device, and is free once it has one', 
   t.match(api.told.at(-1), { userId: ann.userId, body: { kind: 'device_added' } }, 'but not unseen')
 })
 
-t.test('it reads its own keys and lists, and no others', async t => {
+t.test('a session without a device is restricted from the moment on that its user has one', async t => {
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
+  const other = await newSession(api.world, ann.userId)
+  const friends = async () => outcome(await api.send('GET /app/api/friend', { token: ann.token }))
+  t.equal(await friends(), '200')
+  const { body } = await registerDevice(api, other)
+  t.equal(await friends(), '403 DEVICE_REQUIRED')
+  await api.send(`DELETE /app/api/devices/${body.deviceId}`, { token: other.token })
+  t.equal(await friends(), '200')
+})
+
+t.test('it reads its own keys and lists alone', async t => {
   const { api, thief } = await openAccount(t)
   const bob = await newUser(api.world, 'Bob')
   const { token } = thief
@@ -149,14 +161,17 @@ t.test(
   async t => {
     // The phone comes back when the new key is in the log, and the new device is not there yet.
     let comeBack = async (): Promise<void> => {}
+    let logged = 0
     const register: TestApiOptions['register'] = async (_userId, _deviceId, _publicKey, alongside) => {
       await api.world.database.change(change => alongside?.(change), api.world.nowMs())
       await comeBack()
+      logged++
       return { index: 0, vrfHash: new Uint8Array(64) }
     }
     const { api, ann, deviceId, thief } = await openAccount(t, { isListed: false, options: { register } })
     const more = { replacesDeviceId: deviceId }
     t.equal(outcome(await registerDevice(api, thief, newKey(), more)), '403 DEVICE_REQUIRED')
+    t.equal(logged, 0, 'the log was not asked')
     api.world.tick(30 * DAY_MS)
     const { token, sessionId } = await newSession(api.world, ann.userId)
     comeBack = () =>
@@ -229,7 +244,8 @@ t.test('a device that the list does not name hears of the account, and of no req
       .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
   t.same(heard(deviceId), ['friend_request', 'call_missed', 'session_revoked'])
   t.same(heard(old.deviceId), ['profile_changed', 'session_revoked'])
-  const pushed = (await world.takeSent()).flatMap(message =>
+  const sent = await world.takeSent()
+  const pushed = sent.flatMap(message =>
     message.channel === 'push' ? [`${message.notice.kind} ${message.deviceId}`] : [],
   )
   t.same(
@@ -240,5 +256,17 @@ t.test('a device that the list does not name hears of the account, and of no req
       `session_revoked ${deviceId}`,
       `session_revoked ${old.deviceId}`,
     ].sort(),
+  )
+  await newDeviceList(world, ann.userId, [old.deviceId], 1)
+  const late = sent.filter(message => message.channel === 'push' && message.deviceId === deviceId)
+  const outcomes = await Promise.all(late.map(message => api.application.delivery.send(message)))
+  t.same(
+    late.map((message, at) => message.channel === 'push' && [message.notice.kind, outcomes[at]?.kind]),
+    [
+      ['friend_request', 'skipped'],
+      ['call_missed', 'skipped'],
+      ['session_revoked', 'sent'],
+    ],
+    'a push that waited is not sent to a device that the list names no more',
   )
 })

@@ -21,7 +21,7 @@ import {
 import { sized } from '../../support/size.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
-/** What somebody does on a day, a whole number. */
+/** The acts of a person on a day, a whole number. */
 type Habit = (day: number) => Promise<void>
 
 interface Town {
@@ -31,7 +31,7 @@ interface Town {
   readonly wrong: (what: string) => void
 }
 
-/** Somebody who tries to sign in by an address, and asks each day what came of it. */
+/** A person who tries to sign in by an address, and asks each day for the outcome. */
 class Asker {
   readonly #town: Town
   readonly #address: string
@@ -119,7 +119,7 @@ async function bereft(town: Town, address: string): Promise<Habit> {
   }
 }
 
-/** A number that is given to somebody else half a year after its owner went silent, or while its owner's phone lives on. */
+/** A number that gets a new owner half a year after the last one went silent, or while the last one's phone lives on. */
 async function recycled(town: Town, address: string, { livesOn = false, mail = '' } = {}): Promise<Habit> {
   const { api, random, wrong } = town
   const phone = await signUp(api, address)

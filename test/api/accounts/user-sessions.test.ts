@@ -224,3 +224,17 @@ t.test('two sessions that end one another at once: the first does, the other has
     )
   }
 })
+
+t.test('an intruder who uses up the rate of changes can be ended all the same', async t => {
+  const api = await openTestApi(t, { rates: true })
+  const ann = await newUser(api.world)
+  const thief = await newSession(api.world, ann.userId)
+  const rename = () => api.send('PUT /app/api/user', { token: thief.token, body: { displayName: 'Eve' } })
+  for (let count = 0; count < 20; count++) await rename()
+  for (let count = 0; count < 20; count++) await end(api, thief.token, Buffer.alloc(16))
+  t.match(
+    [(await rename()).body, (await end(api, thief.token, ann.sessionId)).body],
+    [{ code: 'RATE_LIMITED' }, { code: 'RATE_LIMITED' }],
+  )
+  t.equal((await end(api, ann.token, thief.sessionId)).status, 204)
+})

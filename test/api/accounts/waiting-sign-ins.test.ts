@@ -34,7 +34,7 @@ function open(t: Test, options: TestApiOptions = {}): Promise<TestApi> {
   return openTestApi(t, { log: 'appended', ...options })
 }
 
-/** Ann's phone, and somebody else who has entered a right code for her address. */
+/** Ann's phone, and a thief who has entered a right code for her address. */
 async function thiefAtAnns(t: Test, options: TestApiOptions & { address?: string } = {}) {
   const { address = NUMBER, ...others } = options
   const api = await open(t, others)
@@ -66,19 +66,22 @@ function isoAfter({ world }: TestApi, ms: number): string {
   return new Date(world.nowMs() + ms).toISOString()
 }
 
-t.test('a right code waits where a listed device was seen lately, and its owner is told at once', async t => {
-  const { api, ann, answer, waitingId } = await thiefAtAnns(t)
-  t.match(answer, { ...WAITING, body: { until: isoAfter(api, 72 * HOUR_MS) } })
-  const [shown] = await shownSignIns(api, ann)
-  t.match(shown, { method: 'phone', until: answer.body.until })
-  t.equal(answer.body.signInCode, shown?.signInCode, 'both screens show the same digits')
-  t.match(answer.body.signInCode, /^\d{5} \d{5} \d{5} \d{5}$/)
-  t.match(api.told, [{ body: { kind: 'sign_in_waiting', id: shown?.id } }])
-  t.strictSame(await api.letters(), [`sms ${NUMBER} sign-in-waiting`])
-  t.match(await fetchWaiting(api, waitingId), WAITING)
-})
+t.test(
+  'a right code waits where a listed device was seen lately, and its owner hears of it at once',
+  async t => {
+    const { api, ann, answer, waitingId } = await thiefAtAnns(t)
+    t.match(answer, { ...WAITING, body: { until: isoAfter(api, 72 * HOUR_MS) } })
+    const [shown] = await shownSignIns(api, ann)
+    t.match(shown, { method: 'phone', until: answer.body.until })
+    t.equal(answer.body.signInCode, shown?.signInCode, 'both screens show the same digits')
+    t.match(answer.body.signInCode, /^\d{5} \d{5} \d{5} \d{5}$/)
+    t.match(api.told, [{ body: { kind: 'sign_in_waiting', id: shown?.id } }])
+    t.strictSame(await api.letters(), [`sms ${NUMBER} sign-in-waiting`])
+    t.match(await fetchWaiting(api, waitingId), WAITING)
+  },
+)
 
-t.test('a request for a code is answered alike, whoever has the address', async t => {
+t.test('a request for a code is answered alike for every address', async t => {
   const { api } = await thiefAtAnns(t)
   const ask = async (identifier: string) => {
     const { status, body } = await api.send('POST /app/api/login', { body: { identifier } })
@@ -124,7 +127,7 @@ t.test('the signature of a refusal approves nothing', async t => {
   t.match(await api.send(path, { token: ann.token, body }), { status: 422 })
 })
 
-t.test('an owner who lost all devices is told three times and gets in after 72 hours', async t => {
+t.test('an owner who lost all devices gets three notices, and is in after 72 hours', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
   for (let hour = 0; hour < 71; hour++) await api.advance(HOUR_MS)
   t.match(await fetchWaiting(api, waitingId), WAITING)
@@ -140,7 +143,7 @@ t.test('an owner who lost all devices is told three times and gets in after 72 h
   t.match(await api.send('GET /app/api/friend', { token: found.token }), { status: 200 })
 })
 
-t.test('a sign-in that nobody fetches within a week is over', async t => {
+t.test('a sign-in that is not fetched within a week is gone', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
   await api.advance(72 * HOUR_MS + 7 * DAY_MS)
   t.match(await fetchWaiting(api, waitingId), GONE)
@@ -153,7 +156,7 @@ t.test('a sign-in that nobody fetches within a week is over', async t => {
 })
 
 t.test(
-  'a refused address opens nothing for a week, then an account of its own; the old one is told',
+  'a refused address opens nothing for a week, then an account of its own; the old one hears of it',
   async t => {
     const { api, ann, waitingId } = await thiefAtAnns(t)
     await addMail(api, ann)
@@ -284,7 +287,7 @@ t.test('a device that was removed proves nothing, though the list still names it
 })
 
 t.test(
-  'who signs in again takes the place of who waits, and nobody is kept out longer than twice the time',
+  'a later sign-in takes the place of one that waits, and the last one is in after twice the time',
   async t => {
     const { api, ann, answer, waitingId } = await thiefAtAnns(t)
     await api.advance(60 * HOUR_MS)
@@ -308,12 +311,12 @@ t.test('the client that waits may enter another code: its time goes on', async t
   t.match(again, { ...WAITING, body: { waitingId, until, signInCode } })
 })
 
-t.test('nobody waits where the operator says so', async t => {
+t.test('a code opens the account at once where the operator says so', async t => {
   const { answer } = await thiefAtAnns(t, { config: { signInWaitH: 0 } })
   t.equal(answer.status, 200)
 })
 
-t.test('nobody waits without a device list, or after thirty days of silence', async t => {
+t.test('a code opens an account without a device list, or with thirty days of silence, at once', async t => {
   const api = await open(t)
   const seed = clientOf(await enterCode(api, MAIL))
   await registerDevice(api, seed)
@@ -371,7 +374,7 @@ t.test('without its device, such an account is erased after the grace', async t 
   t.match((await enterCode(api, MAIL, proofOf(ann))).body, { isNewUser: true })
 })
 
-t.test('a silent number whose account has another method waits, and then opens a fresh account', async t => {
+t.test('a silent number of an account with another method waits, and then opens a fresh account', async t => {
   const api = await open(t)
   const ann = await signUp(api, NUMBER)
   await addMail(api, ann)
@@ -386,7 +389,7 @@ t.test('a silent number whose account has another method waits, and then opens a
   t.match(
     await enterCode(api, MAIL),
     { status: 200, body: { user: { userId: ann.userId } } },
-    'its owner is in by mail',
+    'the owner is in by mail',
   )
 })
 

@@ -16,6 +16,7 @@ import {
   type TestUser,
   type TestWorld,
 } from '../../support/application.ts'
+import { enterCode, fetchWaiting } from '../../support/sign-in-people.ts'
 import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.ts'
 
 /** The intended access; opening or closing an operation changes this table too. */
@@ -24,6 +25,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   resendOtp: 'public',
   verifyLogin: 'public',
   platformLogin: 'public',
+  fetchWaitingLogin: 'public',
   refreshToken: 'public',
   verify: 'optional',
   logout: 'ended',
@@ -31,6 +33,8 @@ const ACCESS: Readonly<Record<string, Access>> = {
   putUser: 'session',
   deleteUser: 'session',
   listLoginMethods: 'session',
+  listWaitingSignIns: 'device',
+  answerWaitingSignIn: 'device',
   addLoginMethod: 'session',
   setPrimaryLoginMethod: 'session',
   removeLoginMethod: 'session',
@@ -139,6 +143,16 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: TestApi): Promise<Token>
     },
     code: 'SESSION_REVOKED',
   },
+  'the secret of a sign-in that waits': {
+    async make(whole) {
+      const { userId, email, deviceId } = await newUserWithDevice(whole.world)
+      await newDeviceList(whole.world, userId, [deviceId])
+      const { body } = await enterCode(whole, email)
+      t.equal(body.code, 'SIGN_IN_WAITING')
+      return body.waitingId
+    },
+    code: 'TOKEN_INVALID',
+  },
   'a refresh token in its place': {
     async make({ world }) {
       const { sessionId } = await newUser(world)
@@ -165,6 +179,18 @@ const TOKENS_OF_OVER_SESSIONS = [
 
 /** Good tokens, and what their session is refused with where it may do little. */
 const GOOD_TOKENS: Readonly<Record<string, GoodToken>> = {
+  'a session that waited and was let in': {
+    async make(whole) {
+      const { world } = whole
+      const { userId, email, deviceId } = await newUserWithDevice(world)
+      await newDeviceList(world, userId, [deviceId])
+      const { body } = await enterCode(whole, email)
+      await whole.advance(72 * 3_600_000)
+      return (await fetchWaiting(whole, body.waitingId)).body.accessToken
+    },
+    hasDevice: false,
+    restriction: 'DEVICE_NOT_LISTED',
+  },
   'a session without a device, as the user is': {
     make: async ({ world }) => (await newUser(world)).token,
     hasDevice: false,
@@ -326,6 +352,15 @@ const LOGIN_METHOD: Owned = {
   make: async ({ world }, { userId }) =>
     world.database.view(view => world.accounts.methodsOf(view, userId))[0]!.id,
 }
+const WAITING_SIGN_IN: Owned = {
+  async make(whole, { userId, email }) {
+    const { deviceId } = await newDevice(whole.world, userId)
+    await newDeviceList(whole.world, userId, [deviceId])
+    await enterCode(whole, email)
+    const { token } = await newSession(whole.world, userId, deviceId)
+    return (await whole.send('GET /app/api/user/waiting-sign-ins', { token })).body.items[0].id
+  },
+}
 const SESSION: Owned = {
   make: async (_, { sessionId }) => sessionIdText(sessionId),
 }
@@ -385,6 +420,7 @@ const OWNED: Readonly<Record<string, Owned>> = {
   registerDevice: { ...DEVICE, body: id => ({ publicKey: PUBLIC_KEY, replacesDeviceId: id }) },
   removeLoginMethod: LOGIN_METHOD,
   endSession: SESSION,
+  answerWaitingSignIn: { ...WAITING_SIGN_IN, body: () => ({ approve: true, signature: '' }) },
   setPrimaryLoginMethod: { ...LOGIN_METHOD, body: id => ({ id }) },
   revokeShareToken: SHARE_TOKEN,
   drawShareToken: SHARE_TOKEN,

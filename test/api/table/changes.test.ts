@@ -20,10 +20,17 @@ import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
+import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { Sealed } from '../../../src/store/tables/sealed.ts'
-import { listBody, newPhone as listedPhone, listOf, registrationOf } from '../../support/device-lists.ts'
+import {
+  listBody,
+  newPhone as listedPhone,
+  listOf,
+  registrationOf,
+  signWith,
+} from '../../support/device-lists.ts'
 import { newKey } from '../../support/device-requests.ts'
 import { membersOf } from '../../support/key-members.ts'
 import { openLog } from '../../support/log-in-store.ts'
@@ -536,6 +543,38 @@ t.test('the outbox', async () => {
   const message = sent.find(({ channel }) => channel === 'mail')!
   await changesOf(() => world.database.change(change => others.add(change, message)))
   outcome = { kind: 'sent' }
+})
+
+t.test('sign-ins that wait', async t => {
+  const { userId, challenge, ...mia } = await signIn('mia@example.org')
+  let { token } = mia
+  const phone = listedPhone('mia')
+  await ask('registerDevice', { token, body: registrationOf(phone, challenge, listOf(userId, [phone])) })
+  const enter = async () => {
+    const address = [10, 0, 0, ++count]
+    const { challengeId } = await ask('login', { body: { email: 'mia@example.org' }, address })
+    const body = { challengeId, otp: otpFor('mia@example.org') }
+    let waitingId = ''
+    await changesOf(async () => {
+      waitingId = (await whole.send('POST /app/api/verify-login', { body, address })).body.waitingId
+    })
+    return waitingId
+  }
+  const answer = async (approve: boolean) => {
+    const [{ id }] = (await ask('listWaitingSignIns', { token })).items
+    const message = signInAnswerMessage(userId, Buffer.from(id, 'base64url'), approve)
+    const signature = Buffer.from(signWith(phone.signer, message)).toString('base64')
+    await ask('answerWaitingSignIn', { token, params: [id], body: { approve, signature } })
+  }
+  const waitingId = await enter()
+  world.tick(24 * 3_600_000)
+  await endAll()
+  t.ok(covered.has('ending waitingSignIn'), 'the owner is told once more')
+  token = (await ask('refreshToken', { body: { refreshToken: mia.refreshToken } })).accessToken
+  await answer(true)
+  await ask('fetchWaitingLogin', { body: { waitingId } })
+  await enter()
+  await answer(false)
 })
 
 t.test('endings', async () => {

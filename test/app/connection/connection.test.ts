@@ -202,7 +202,7 @@ t.test('a newer connection of the device takes over, until this one is asked to 
 
 t.test('a removed device, or one with a revoked session, is signed out once', async t => {
   const { http } = await open(t)
-  // The first device, which the list names: only such a one may end others.
+  // The first device, which the list names: a device on no list may end none but itself.
   const other = await startDevice(http)
   for (const code of ['DEVICE_REMOVED', 'SESSION_REVOKED']) {
     const app = await startDevice(http)

@@ -41,6 +41,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'sms-tallies',
   'sms-dial-codes',
   'rates',
+  'refused-sign-ins',
   ...LEFT_EMPTY,
 ])
 const GARBAGE = Buffer.from('c1ffdeadbeefc1ffdeadbeefc1ff', 'hex')
