@@ -82,6 +82,7 @@ export type ApplicationErrorCode =
   | 'DEVICE_LIMIT'
   | 'DEVICE_LIST_CONFLICT'
   | 'KEY_IN_USE'
+  | 'SESSION_HAS_DEVICE'
   // Contacts.
   | 'USER_NOT_FOUND'
   | 'SHARE_TOKEN_NOT_FOUND'

@@ -25,7 +25,7 @@ import { listBody, listOf, newPhone, registrationOf } from './device-lists.ts'
 import { WITH_LOG } from './device-requests.ts'
 import { OidcProvider } from './oidc-provider.ts'
 import { sendRaw, statusesIn } from './raw-http.ts'
-import { answerSignIn, enterCode, fetchWaiting, shownSignIns, signUp } from './sign-in-people.ts'
+import { answerSignIn, enterCode, fetchWaiting, register, shownSignIns, signUp } from './sign-in-people.ts'
 import { openTestApi, type TestApi, type TestApiOptions } from './test-api.ts'
 
 /** The story's last answer. */
@@ -305,6 +305,10 @@ const DEVICES: Readonly<Partial<Record<ErrorCode, Story>>> = {
     for (let held = 0; held < 10; held++) await newDevice(whole.world, user.userId)
     return registerDevice(whole, user)
   }),
+  SESSION_HAS_DEVICE: story(async whole => {
+    const ann = await signUp(whole, 'ann@example.org')
+    return register(whole, { ...ann, phone: newPhone('thief') })
+  }, WITH_LOG),
   KEY_IN_USE: userStory(async (whole, user) => {
     const key = publicKey()
     await registerDevice(whole, await newUser(whole.world), key)

@@ -241,6 +241,7 @@ export class DeviceRegistration {
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
     this.#assertMayReplace(view, command, nowMs)
+    this.#assertStays(view, command)
     const { begun, pendingOthers } = decision
     // What is pending counts as done; what then fails is not counted, so that an outage uses nothing up.
     assertRate(this.#deps, view, REGISTRATIONS, { userId, nowMs, promised: pendingOthers })
@@ -268,6 +269,18 @@ export class DeviceRegistration {
       ...(replacesDeviceId !== undefined && { replacesDeviceId }),
       startedAtMs: nowMs,
     }
+  }
+
+  /** The session of a listed device is no other device's: a thief of its tokens would put the phone out of its account. */
+  #assertStays(view: View, { userId, sessionId, replacesDeviceId }: RegistrationCommand): void {
+    const { sessions, restrictions, lists } = this.#deps
+    const deviceId = sessions.read(view, sessionId)?.deviceId
+    if (deviceId === undefined || deviceId === replacesDeviceId || !lists.has(view, userId)) return
+    if (restrictions.of(view, userId, deviceId) === undefined)
+      throw new SignalError(
+        'SESSION_HAS_DEVICE',
+        'sign in again to register another key, or replace this device',
+      )
   }
 
   /** The id in the device's list, which its app had to choose to sign it, else a random one. */

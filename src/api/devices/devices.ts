@@ -79,6 +79,7 @@ const registerDevice = operationWithBody(RegisterDeviceRequest, {
   replies: { 200: RegisterDeviceReply, 201: RegisterDeviceReply },
   codes: [
     'KEY_IN_USE',
+    'SESSION_HAS_DEVICE',
     'DEVICE_LIMIT',
     'DEVICE_LIST_CONFLICT',
     'DEVICE_NOT_FOUND',
