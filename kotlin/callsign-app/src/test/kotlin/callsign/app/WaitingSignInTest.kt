@@ -164,6 +164,25 @@ class WaitingSignInTest {
     }
 
     @Test
+    fun `of a sign-in that has waited and another one at the same time, the first one counts`() = runBlocking {
+        val address = server.newAddress("ann")
+        val owner = person(address)
+        val http = AlteredHttp(server.url)
+        val second = app(http = http)
+        enter(second, address)
+        answer(owner, approve = true)
+        val asked = Gate()
+        http.after = once({ it == "login/waiting" }, asked::pass)
+        val finishing = async { second.finishSignIn() }
+        asked.isReached()
+        val other = server.newAddress("bob")
+        val refusal = refusal { second.signIn(other) { sentCode(server.url, other).also { asked.open() } } }
+        assertEquals(LocalCode.ALREADY_SIGNED_IN, refusal.code)
+        assertEquals(owner.userId, finishing.await().userId)
+        assertEquals(owner.userId, second.userId)
+    }
+
+    @Test
     fun `a network that is away does not end the wait`() = runBlocking {
         val address = server.newAddress("ann")
         val owner = person(address)
