@@ -188,7 +188,7 @@ export const PERSONAL_EVENTS = {
   sign_in_ended: eventForm(
     'sign_in_ended',
     'A sign-in waits no more: take it off the screen',
-    { id: SignInId, outcome: oneOf(['approved', 'refused', 'replaced', 'passed']) },
+    { id: SignInId, outcome: oneOf(['approved', 'refused', 'replaced', 'passed', 'expired']) },
     ({ kind: type, eventId, sentAtMs: sentAt, id, outcome }) => ({ v, type, eventId, sentAt, id, outcome }),
   ),
   login_method_lost: eventForm(

@@ -1,18 +1,20 @@
 /**
- * The list of one's own devices in the development client, in headless Chromium: who is in it, how one is removed, and what
- * the removed one's page says.
+ * The user's own devices and sessions in the development client, in headless Chromium: the lists of both, how one is removed
+ * or ended and what its page says, and a sign-in that waits for its owner.
  */
 
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
-import { askToBe, button, newTab, openHouse, widthsOf } from '../support/client-page.ts'
+import { askToBe, button, digits, newTab, openHouse, widthsOf } from '../support/client-page.ts'
 import { newPhone, registrationOf } from '../support/device-lists.ts'
+import { openServer } from '../support/open-server.ts'
 import { postJson } from '../support/server.ts'
 import { long } from '../support/size.ts'
 
 const browser = (await openBrowser(t)) as Browser
-const EDGE = 'Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0'
+const EDGE =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 const DEVICES_MAX = 10
 
@@ -29,6 +31,11 @@ async function askToRemove(row: Locator): Promise<void> {
 async function remove(row: Locator): Promise<void> {
   await askToRemove(row)
   await row.getByRole('button', { name: 'Remove it' }).click()
+}
+
+/** Rows of the sessions. */
+function sessions(page: Page): Locator {
+  return page.locator('.sessions li')
 }
 
 function tokensOf(page: Page): Promise<string> {
@@ -48,11 +55,14 @@ t.test(
     const ann = await newTab(await newContext(), url, 'Ann')
     await rows(ann, 'this device').waitFor()
     const third = await newTab(await newContext({ userAgent: FIREFOX }), url, 'Ann')
+    await button(ann, 'approve').click()
+    await rows(third, 'Chrome').locator('summary').waitFor()
     const lost = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
     await rows(ann, 'Edge').waitFor()
     t.match(await rows(ann).allInnerTexts(), [/^Edge.*\n.*web, added .+, last seen/, /^Firefox/, /^Chrome/])
     t.match(await rows(lost, 'this device').innerText(), /^Edge/)
     t.equal(await rows(ann, 'this device').locator('summary').count(), 0, 'signing out is the way for that')
+    t.equal(await rows(lost).locator('summary').count(), 0, 'nobody has approved that one: it removes none')
 
     await askToRemove(rows(ann, 'Edge'))
     await rows(ann, 'Edge').getByRole('button', { name: 'Keep it' }).press('Enter')
@@ -137,8 +147,9 @@ t.test(
   async t => {
     const { url, newContext } = await openHouse(t, browser)
     const ann = await newTab(await newContext(), url, 'Ann')
-    const tokens = await tokensOf(ann)
-    for (let at = 1; at < DEVICES_MAX; at++) await register(url, tokens, { name: `Phone ${at}` })
+    // The session is the last one's whose key it registers.
+    const tokens = await tokensOf(await newTab(await newContext({ userAgent: FIREFOX }), url, 'Ann'))
+    for (let at = 2; at < DEVICES_MAX; at++) await register(url, tokens, { name: `Phone ${at}` })
     const page = await (await newContext({ userAgent: EDGE })).newPage()
     await page.goto(url)
     await askToBe(page, 'Ann')
@@ -147,12 +158,102 @@ t.test(
     await page.reload()
     await heading.waitFor()
     t.equal(await rows(page).count(), DEVICES_MAX)
-    await remove(rows(page, 'Phone 7'))
+    t.equal(
+      await rows(page).locator('summary').count(),
+      0,
+      'all were seen today, and nobody has approved this one',
+    )
+    await remove(rows(ann, 'Phone 7'))
+    await rows(ann, 'Phone 7').waitFor({ state: 'detached' })
+    await page.reload()
     await page.getByText('connected', { exact: true }).waitFor()
     await rows(page, 'this device').waitFor()
     t.equal(await rows(page).count(), DEVICES_MAX)
     t.equal(await rows(page, 'Phone 7').count(), 0)
     t.match(await rows(page, 'this device').innerText(), /^Edge/)
+  },
+)
+
+t.test(
+  'a session that begins is shown on the page, which ends it, or all but its own',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await openHouse(t, browser)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const isOver = (page: Page) => page.getByText('The session was ended: sign in again.').waitFor()
+    const other = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
+    await ann.getByText('Signed in as you: A browser on Linux, from 127.0.0.0/24. Was that you?').waitFor()
+    await sessions(ann).getByText('Edge, development client').waitFor()
+    t.match(await sessions(ann).allInnerTexts(), [
+      /^Edge.*\nfrom 127\.0\.0\.0\/24, since .+, used .+\nEnd$/,
+      /^Chrome.*\n.+\nthis one$/,
+    ])
+    await button(ann, 'End that session').click()
+    await isOver(other)
+    t.equal(await sessions(ann).count(), 1)
+    t.equal(await button(ann, 'End that session').count(), 0, 'the notice has done its part')
+
+    const pages: Page[] = []
+    for (const userAgent of [FIREFOX, EDGE])
+      pages.push(await newTab(await newContext({ userAgent }), url, 'Ann'))
+    await sessions(ann).nth(2).waitFor()
+    await ann.getByText('End all others').click()
+    await button(ann, 'End them').click()
+    await Promise.all(pages.map(isOver))
+    t.match(await sessions(ann).allInnerTexts(), [/this one$/])
+  },
+)
+
+t.test(
+  'a sign-in waits until its owner approves or refuses it, through reloads and a closed page',
+  { skip: skipWithoutChromium },
+  async t => {
+    const environment = { CALLSIGN_SIGN_IN_WAIT_HOURS: '72' }
+    const server = await openServer({ dataFolder: t.testdir(), environment })
+    const { url, newContext } = await openHouse(t, browser, server)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const context = await newContext({ userAgent: EDGE })
+    const closed = await context.newPage()
+    await closed.goto(url)
+    await askToBe(closed, 'Ann')
+    const code = await digits(closed, 'Code of this sign-in')
+    t.match(code, /^\d{5}( \d{5}){3}$/)
+    t.equal(await digits(ann, 'Code of the sign-in'), code, 'both screens show one code')
+
+    await closed.close()
+    const page = await context.newPage()
+    await page.goto(url)
+    t.equal(await digits(page, 'Code of this sign-in'), code)
+    await ann.reload()
+    await ann
+      .getByText('A browser on Linux at 127.0.0.0/24 has the code that went to your email address')
+      .waitFor()
+    t.equal(await digits(ann, 'Code of the sign-in'), code)
+    await button(ann, 'It shows these: approve').click()
+    await ann.getByText('The sign-in is approved.').waitFor()
+    const ofDevice = await digits(page, 'Code of this device')
+    t.same(
+      await page.locator('h2').allInnerTexts(),
+      ['Approve this device', 'Your devices'],
+      'and no more yet',
+    )
+    t.same(await page.locator('.notice.bad').allInnerTexts(), [])
+    t.equal(await digits(ann, 'Code of Edge, development client'), ofDevice)
+    await button(ann, 'It shows this code: approve').click()
+    await page.getByRole('textbox', { name: 'Your link' }).waitFor()
+    await sessions(page).getByText('this one').waitFor()
+
+    const thief = await (await newContext({ userAgent: FIREFOX })).newPage()
+    await thief.goto(url)
+    await askToBe(thief, 'Ann')
+    await button(ann, 'It is not me: refuse').click()
+    await ann.getByText('For seven days its address opens nothing, then a new account').waitFor()
+    await page.getByText('For seven days its address opens nothing').waitFor()
+    t.equal(await page.getByLabel('Code of the sign-in').count(), 0, 'no device asks any more')
+    await thief.getByText('Another device of this account has refused the sign-in. Until').waitFor()
+    await button(thief, 'Begin again').click()
+    await askToBe(thief, 'Ann')
+    await thief.locator('.notice').getByText('has refused the sign-in. Until').waitFor()
   },
 )
 

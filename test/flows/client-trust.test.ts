@@ -7,19 +7,12 @@ import type { Browser, Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { newPublicKey } from '../support/app.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
-import { befriend, button, contacts, newTab, openHouse } from '../support/client-page.ts'
+import { befriend, button, contacts, digits, newTab, openHouse } from '../support/client-page.ts'
 import { long } from '../support/size.ts'
 
 const browser = (await openBrowser(t)) as Browser
 const setUp = (t: Test) => openHouse(t, browser)
 const KEYS = '**/app/api/user/publicKeys*'
-/** The digits with this label, once they are there. */
-async function digits(page: Page, label: string): Promise<string> {
-  const shown = page.getByLabel(label, { exact: true })
-  await shown.waitFor()
-  return (await shown.textContent()) ?? ''
-}
-
 /** The link, once it names its person. */
 async function linkOf(page: Page): Promise<string> {
   const link = page.getByRole('textbox', { name: 'Your link' })

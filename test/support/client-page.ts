@@ -69,6 +69,13 @@ export async function contacts({ url, newContext }: ClientHouse): Promise<[ann: 
   return [ann, bob]
 }
 
+/** The digits with this label, once they are there. */
+export async function digits(page: Page, label: string): Promise<string> {
+  const shown = page.getByLabel(label, { exact: true }).filter({ hasText: /\d/ })
+  await shown.waitFor()
+  return (await shown.textContent()) ?? ''
+}
+
 /** How wide the page is, and the window. */
 export function widthsOf(page: Page): Promise<unknown> {
   return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')

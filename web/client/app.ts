@@ -11,16 +11,20 @@ import {
 import { developmentPins } from '../../src/app/development.ts'
 import { Calls } from './calls.ts'
 import { Contacts } from './contacts.ts'
+import { browserName, shownName } from './names.ts'
 import { newsOf } from './sentences.ts'
+import { Sessions } from './sessions.ts'
 import { type Connection, type KeyQuestion, SIGNED_OUT, type State, type Store } from './state.ts'
 import { storage } from './storage.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
+import { whenText } from './times.ts'
 
 /** For one person: the SDK, and what the page does with it. */
 interface Parts {
   readonly me: Callsign
   readonly contacts: Contacts
   readonly calls: Calls
+  readonly sessions: Sessions
 }
 
 /** The code that the SDK waits for. */
@@ -49,6 +53,10 @@ export class App {
     return this.#signedIn.calls
   }
 
+  get sessions(): Sessions {
+    return this.#signedIn.sessions
+  }
+
   /** By the server's clock: this computer's may be wrong. */
   get nowMs(): number {
     return this.#signedIn.me.nowMs()
@@ -60,10 +68,13 @@ export class App {
     if (!mayKeep()) return this.#store.update({ stage: 'forgetful' })
     if (!(await isOwnTab())) {
       sessionStorage.clear()
+      await isOwnTab()
       this.#store.say('good', 'This tab is a copy of another: it can be somebody else.')
     }
     await this.act('start', () => this.#begin(({ me }) => me.resume()))
-    if (this.#state.stage === 'starting') await this.#showSignIn()
+    if (this.#state.stage !== 'starting') return
+    if ((await this.#parts?.me.waitingSignIn()) === undefined) await this.#showSignIn()
+    else await this.#finishSignIn()
   }
 
   /** Runs a button's action: the button waits, and a failure is shown. */
@@ -117,6 +128,10 @@ export class App {
       this.#begin(({ me }) => me.signIn(identifier, question => this.#ask(identifier, question), more)).then(
         () => this.#endTurn(),
         async error => {
+          if (hasCode(error, 'SIGN_IN_WAITING')) {
+            void this.#finishSignIn()
+            return this.#endTurn()
+          }
           await this.#showSignIn()
           this.#endTurn(error)
         },
@@ -152,6 +167,12 @@ export class App {
 
   goBack(): void {
     this.#asked?.giveUp(new Error('The sign-in was given up.'))
+  }
+
+  /** Back from a sign-in that waits. It goes on when the same address signs in again. */
+  beginAgain(): void {
+    void this.#parts?.me.close()
+    this.#leave()
   }
 
   async signOut(): Promise<void> {
@@ -228,18 +249,23 @@ export class App {
     const server = location.origin
     const device = { deviceInfo: { platform: 'web', name: browserName() } }
     const me = new Callsign({ server, pins: await developmentPins(server), storage, device })
-    const parts = { me, contacts: new Contacts(me, this.#store), calls: new Calls(me, this.#store) }
+    const parts = {
+      me,
+      contacts: new Contacts(me, this.#store),
+      calls: new Calls(me, this.#store),
+      sessions: new Sessions(me, this.#store),
+    }
     this.#parts = parts
     this.#hear(parts)
     return parts
   }
 
   #hear(parts: Parts): void {
-    const { me, contacts, calls } = parts
+    const { me, contacts, calls, sessions } = parts
     const failed = (error: unknown) => {
-      if (this.#parts === parts) this.#store.sayFailure(error)
+      if (this.#parts === parts) this.#sayFailure(error)
     }
-    const load = (what: () => Promise<void>) => void what().catch(failed)
+    const load = (what: () => Promise<unknown>) => void what().catch(failed)
     me.on('changed', () => this.#onChanged(parts))
     me.on('ringing', () => calls.show())
     me.on('resumed', () => calls.show())
@@ -261,11 +287,21 @@ export class App {
     me.on('device_added', ({ name }) => {
       const question = 'Was that you? If not, remove it from your devices.'
       this.#store.say('bad', `A new device signs in as you: ${shownName(name)}. ${question}`)
-      load(() => this.#loadDevices())
+      load(() => Promise.all([this.#loadDevices(), sessions.load()]))
     })
     me.on('device_removed', ({ name }) => load(() => this.#onDeviceRemoved(name)))
     me.on('device_push_lost', ({ name }) =>
       this.#store.say('bad', `${name} gets no pushes any more: another device took its token.`),
+    )
+    me.on('session_started', event => load(() => sessions.onStarted(event)))
+    me.on('session_revoked', () => load(() => sessions.load()))
+    me.on('session_ending', ({ endsAt }) =>
+      this.#store.say('bad', `Your session here ends: ${whenText(new Date(endsAt))}. Sign in again before.`),
+    )
+    me.on('sign_in_waiting', () => load(() => sessions.loadAsking()))
+    me.on('sign_in_ended', ({ outcome }) => load(() => sessions.onAnswered(outcome)))
+    me.on('login_method_lost', ({ value }) =>
+      this.#store.say('bad', `${value} opens another account now: you sign in here by it no more.`),
     )
   }
 
@@ -285,6 +321,20 @@ export class App {
     return new Promise((answer, giveUp) => {
       this.#asked = { resend, resendIn, answer, giveUp }
     })
+  }
+
+  /** Waits for another device to approve the sign-in, also after a reload. */
+  async #finishSignIn(): Promise<void> {
+    const parts = await this.#open()
+    const waiting = await parts.me.waitingSignIn()
+    this.#store.update({ stage: 'waiting', challenge: undefined, waiting })
+    try {
+      await this.#begin(({ me }) => me.finishSignIn())
+    } catch (error) {
+      if (this.#parts !== parts) return
+      if (this.#state.stage !== 'waiting') return this.#store.sayFailure(error)
+      this.#store.update({ waitedInVain: this.#store.sentenceOf(error) })
+    }
   }
 
   async #showSignIn(): Promise<void> {
@@ -307,17 +357,19 @@ export class App {
 
   async #enter(parts: Parts): Promise<void> {
     const { me } = parts
-    const { userId, displayName } = me.user ?? (await me.account.read())
+    const { userId, displayName, restriction } = me.user ?? (await me.account.read())
     holdName(displayName)
-    this.#store.update({ stage: 'signed-in', challenge: undefined, user: { userId, displayName } })
+    const user = { userId, displayName }
+    this.#store.update({ stage: 'signed-in', challenge: undefined, user, restriction })
     this.#onChanged(parts)
-    await this.#openLink()
+    if (restriction === undefined) await this.#openLink()
     await this.#checkOwnKey()
   }
 
   async #askForRoom({ me }: Parts): Promise<void> {
-    const { userId, displayName } = await me.request('GET user', undefined)
-    this.#store.update({ stage: 'crowded', challenge: undefined, user: { userId, displayName } })
+    const { userId, displayName, restriction } = await me.request('GET user', undefined)
+    const user = { userId, displayName }
+    this.#store.update({ stage: 'crowded', challenge: undefined, user, restriction })
     await this.#loadDevices()
   }
 
@@ -363,10 +415,19 @@ export class App {
     if (me.userId === undefined) return
     this.#store.update({ missedCalls: me.badge?.missedCalls ?? 0 })
     const { listState } = me.devices
+    this.#onRestriction(parts)
     if (listState === this.#state.listState) return
     this.#store.update({ listState })
     // The link names the list.
     if (this.#state.shareLink !== undefined) void contacts.showLink()
+  }
+
+  /** A device that was approved has everything to load. */
+  #onRestriction({ me }: Parts): void {
+    const { restriction } = me
+    if (me.user === undefined || restriction === this.#state.restriction) return
+    this.#store.update({ restriction })
+    if (restriction === undefined) void this.act('load', () => this.#load().then(() => this.#openLink()))
   }
 
   #onConnection(parts: Parts): void {
@@ -380,7 +441,7 @@ export class App {
     this.#store.update({ connection })
     if (connection !== 'connected') return
     calls.media.onConnected()
-    void this.#load().catch(error => this.#store.sayFailure(error))
+    void this.#load().catch(error => this.#sayFailure(error))
   }
 
   /** It does not come up: either nothing gets through to the server, or all but WebSocket. */
@@ -393,7 +454,10 @@ export class App {
   }
 
   async #load(): Promise<void> {
-    await Promise.all([this.#loadDevices(), this.contacts.load(), this.calls.loadHistory()])
+    await this.#loadDevices()
+    if (this.#state.restriction !== undefined) return
+    const { contacts, calls, sessions } = this
+    await Promise.all([contacts.load(), calls.loadHistory(), sessions.load(), sessions.loadAsking()])
   }
 
   async #loadDevices(): Promise<void> {
@@ -402,9 +466,15 @@ export class App {
   }
 
   /** In the same words from the event as from the answer: this device gets both, and they are said once. */
-  #onDeviceRemoved(name: string): Promise<void> {
+  async #onDeviceRemoved(name: string): Promise<void> {
     this.#store.say('good', `${shownName(name)} was removed from your devices.`)
-    return this.#loadDevices()
+    await this.#loadDevices()
+    await this.sessions.load()
+  }
+
+  /** For background work: the page already says that this device may do little before it is approved. */
+  #sayFailure(error: unknown): void {
+    if (!hasCode(error, 'DEVICE_NOT_LISTED')) this.#store.sayFailure(error)
   }
 
   /** Back to the sign-in. */
@@ -425,27 +495,6 @@ function areKeysLost(error: unknown): error is CallsignError {
 function linkIn({ href }: Location): string | undefined {
   return /[#?&](c|share)=c_/.test(href) ? href : undefined
 }
-
-/** The person signing in names the device: a name must not change its sentence's direction, and must be visible. */
-function shownName(name: string): string {
-  const plain = name.replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
-  return /[\p{L}\p{N}\p{P}\p{S}]/u.test(plain) ? plain : 'Unnamed device'
-}
-
-/** The name that the person's other devices show for this new one. */
-function browserName(): string {
-  const [, name = 'browser'] = BROWSERS.find(([mark]) => navigator.userAgent.includes(mark)) ?? []
-  return `${name}, development client`
-}
-
-/** Edge and Opera call themselves Chrome too, and Chrome calls itself Safari. */
-const BROWSERS = [
-  ['Firefox/', 'Firefox'],
-  ['Edg/', 'Edge'],
-  ['OPR/', 'Opera'],
-  ['Chrome/', 'Chrome'],
-  ['Safari/', 'Safari'],
-] as const
 
 /** One may be a server that starts again. */
 const FAILURES_BEFORE_WORD = 3

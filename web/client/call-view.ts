@@ -7,7 +7,8 @@ import type { App } from './app.ts'
 import { type Icon, iconView } from './icons.ts'
 import { inviteesView } from './people-view.ts'
 import type { MediaPeer, MediaView, State } from './state.ts'
-import { avatar, CONNECTIONS, durationText, namesText, type View } from './view-parts.ts'
+import { durationText } from './times.ts'
+import { avatar, CONNECTIONS, namesText, type View } from './view-parts.ts'
 
 export function callView(state: State, call: Call, app: App): TemplateResult {
   const others = call.participants.filter(({ userId }) => userId !== state.user?.userId)

@@ -5,26 +5,38 @@ import { repeat } from 'lit-html/directives/repeat.js'
 import type { Device } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import type { State } from './state.ts'
-import { type View, whenText } from './view-parts.ts'
+import { whenText } from './times.ts'
+import { timeView, type View } from './view-parts.ts'
 
 export function devicesView(state: State, app: App): View {
   if (state.devices.length === 0) return nothing
-  return html`${waitingView(state, app)}
-    <section class="card"><h2>Your devices</h2>${listView(state, app)}</section>`
+  return html`${newcomersView(state, app)} ${ownView(state, app)}`
 }
 
-/** This device before it is on the list, and devices that wait to be put on it. */
-function waitingView({ listState, doing }: State, app: App): View {
-  if (listState?.kind === 'waiting') {
-    return html`<section class="card attention" role="alert"><h2>Approve this device</h2>
-      <p>Calls reach it once another device of yours has put it on your list. There, compare this code:</p>
-      <p class="digits mono" aria-label="Code of this device">${listState.code}</p>
+/** In place of everything else, while no other device has put this one on the list. */
+export function unapprovedView(state: State, app: App): TemplateResult {
+  return html`${approvalView(state, app)} ${ownView(state, app)}`
+}
+
+function ownView(state: State, app: App): TemplateResult {
+  return html`<section class="card"><h2>Your devices</h2>${listView(state, app)}</section>`
+}
+
+function approvalView({ listState, doing }: State, app: App): TemplateResult {
+  const code = listState?.kind === 'waiting' ? listState.code : '…'
+  return html`<section class="card attention" role="alert"><h2>Approve this device</h2>
+      <p>You are signed in. Your contacts and calls come here once another device of yours has put this one on your list.
+        Open Callsign there, and compare this code:</p>
+      <p class="digits mono" aria-label="Code of this device">${code}</p>
       <details><summary>I have no other device any more</summary>
         <p>Start over with this device alone. Your contacts are told so, because somebody who had taken your account would do
           the same.</p>
-        <button class="bad" ?disabled=${doing.has('start-over')}
-          @click=${() => app.act('start-over', () => app.startOver())}>Start over</button></details></section>`
-  }
+        <p><button class="bad" ?disabled=${doing.has('start-over')}
+          @click=${() => app.act('start-over', () => app.startOver())}>Start over</button></p></details></section>`
+}
+
+/** Devices that wait to be put on the list. */
+function newcomersView({ listState, doing }: State, app: App): View {
   if (listState?.kind !== 'listed') return nothing
   return html`${repeat(
     listState.waiting,
@@ -41,25 +53,32 @@ function waitingView({ listState, doing }: State, app: App): View {
 /** In place of everything else, while there is no room for this device. */
 export function crowdedView(state: State, app: App): TemplateResult {
   return html`<section class="card"><h2>You have as many devices as you may</h2>
-    <p>Remove one that is lost or not used any more, and this one takes its place.</p>${listView(state, app)}</section>`
+    <p>This one takes the place of one that you remove. ${
+      state.restriction === undefined
+        ? nothing
+        : html`Here that can be one that was not seen for 30 days; remove any other on a device of yours that is approved,
+          and reload this page.`
+    }</p>${listView(state, app)}</section>`
 }
 
-function listView({ devices, doing }: State, app: App): TemplateResult {
+function listView(state: State, app: App): TemplateResult {
   return html`<ul class="list devices">${repeat(
-    devices,
+    state.devices,
     ({ deviceId }) => deviceId,
-    device => deviceView(device, doing, app),
+    device => deviceView(device, state, app),
   )}</ul>`
 }
 
-function deviceView(device: Device, doing: ReadonlySet<string>, app: App): TemplateResult {
+function deviceView(device: Device, { doing, restriction }: State, app: App): TemplateResult {
   const { name, platform, current, createdAt, lastSeenAt } = device
+  const isUnseen = app.nowMs - Date.parse(lastSeenAt) >= UNSEEN_MS
+  const removal = restriction === undefined || isUnseen ? removalView(device, doing, app) : nothing
   return html`<li aria-current=${current ? 'true' : nothing}>
     <span class="grow"><span class="name" dir="auto">${name}</span>
       <span class="quiet facts"><span dir="auto">${platform}</span>, added ${timeView(createdAt)}${
         current ? nothing : html`, last seen ${timeView(lastSeenAt)}`
       }</span></span>
-    ${current ? html`<span class="good">this device</span>` : removalView(device, doing, app)}
+    ${current ? html`<span class="good">this device</span>` : removal}
   </li>`
 }
 
@@ -88,6 +107,5 @@ function removalView(device: Device, doing: ReadonlySet<string>, app: App): Temp
   </details>`
 }
 
-function timeView(at: string): TemplateResult {
-  return html`<time datetime=${at}>${whenText(new Date(at))}</time>`
-}
+/** The server lets an unapproved device remove one that was not seen for so long. */
+const UNSEEN_MS = 30 * 86_400_000

@@ -4,7 +4,8 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import type { PastCall } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import type { State } from './state.ts'
-import { durationText, namesText, type View, whenText } from './view-parts.ts'
+import { durationText, whenText } from './times.ts'
+import { namesText, type View } from './view-parts.ts'
 
 export function historyView(state: State, app: App): View {
   const { history, missedCalls, call } = state

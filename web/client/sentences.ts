@@ -1,6 +1,7 @@
 /** Sentences for people: failures, ends of calls, and news of keys. */
 
 import { type CallEnding, type CallsignError, hasCode, type KeyEvent } from '../../src/app/app.ts'
+import { whenText } from './times.ts'
 
 type NameOf = (id: string) => string
 
@@ -14,6 +15,11 @@ export function sentenceOf(error: unknown, nameOf: NameOf, deviceNameOf: NameOf)
     return `The call’s key is for one more device of yours, ${deviceNameOf(String(error.members.name).split('_')[1]!)}, for which only the server vouches. Is it yours?`
   if (hasCode(error, 'DEVICE_REMOVED'))
     return 'This device was removed by another of yours, and is signed out.'
+  if (hasCode(error, 'SESSION_REVOKED')) return 'The session was ended: sign in again.'
+  if (hasCode(error, 'SIGN_IN_REFUSED'))
+    return `Another device of this account has refused the sign-in. Until ${whenText(new Date(String(error.members.until)))} the address opens nothing, and then a new account.`
+  if (hasCode(error, 'SIGN_IN_GONE'))
+    return 'This sign-in is over: another one took its place, or it was not fetched in time.'
   if (hasCode(error, 'NO_ANSWER')) return 'The server does not answer. Is it still running?'
   if (!(error instanceof Error)) return String(error)
   const { title, detail, attemptsLeft, retryIn } = (error as Partial<CallsignError>).members ?? {}

@@ -3,8 +3,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { App } from './app.ts'
 import type { Challenge, State } from './state.ts'
+import { timeView } from './view-parts.ts'
 
 export function signInView(state: State, app: App): TemplateResult {
+  if (state.stage === 'waiting') return waitingView(state, app)
   return html`<section class="card sign-in">
     ${state.challenge === undefined ? addressView(state, app) : codeView(state, state.challenge, app)}
   </section>
@@ -65,6 +67,23 @@ function codeView({ doing }: State, { sentTo, otpLength, resendAtMs }: Challenge
         Another code${secondsLeft > 0 ? ` in ${secondsLeft} s` : nothing}
       </button>
     </p>`
+}
+
+/** The code was right; that the person is the account's owner, another device has to say. */
+function waitingView({ waiting, waitedInVain }: State, app: App): TemplateResult {
+  if (waiting === undefined || waitedInVain !== undefined) {
+    return html`<section class="card sign-in" role="alert"><h2>You are not signed in</h2>
+      <p>${waitedInVain}</p>
+      <button class="main" @click=${() => app.beginAgain()}>Begin again</button></section>`
+  }
+  const { address, signInCode, until } = waiting
+  return html`<section class="card sign-in"><h2>Approve this on another device</h2>
+    <p>The account of <strong dir="auto">${address}</strong> has other devices, and one of them has to let you in. Open
+      Callsign there, and compare these digits:</p>
+    <p class="digits mono" aria-label="Code of this sign-in">${signInCode}</p>
+    <p>You have none of them any more? Without an answer by ${timeView(until)}, you are in.</p>
+    <p class="quiet">This page may be closed. It goes on when you open it again in this browser.</p>
+    <button class="plain" @click=${() => app.beginAgain()}>Sign in as somebody else</button></section>`
 }
 
 function stepsView(): TemplateResult {

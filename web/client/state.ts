@@ -9,13 +9,28 @@ import type {
   Device,
   FriendRequest,
   KeyAsk,
+  ListSessionsReply,
+  ListWaitingSignInsReply,
   OwnListState,
   PastCall,
+  User,
+  WaitingSignIn,
 } from '../../src/app/app.ts'
 import { sentenceOf } from './sentences.ts'
 
-/** `crowded`: signed in, but the user has as many devices as may be, without this one. */
-export type Stage = 'starting' | 'unusable' | 'forgetful' | 'signed-out' | 'code' | 'crowded' | 'signed-in'
+/**
+ * - `waiting`: the code was right, and another device of the user has to approve the sign-in
+ * - `crowded`: signed in, but the user has as many devices as may be, without this one
+ */
+export type Stage =
+  | 'starting'
+  | 'unusable'
+  | 'forgetful'
+  | 'signed-out'
+  | 'code'
+  | 'waiting'
+  | 'crowded'
+  | 'signed-in'
 
 export interface State {
   readonly stage: Stage
@@ -25,11 +40,21 @@ export interface State {
   /** Names that are signed in to open tabs of this browser, so that the next one suggests another. */
   readonly namesTaken: readonly string[]
   readonly challenge: Challenge | undefined
+  /** This tab's own sign-in, while another device of the user has to approve it. */
+  readonly waiting: WaitingSignIn | undefined
+  /** Why that came to nothing. */
+  readonly waitedInVain: string | undefined
   readonly user: CallPerson | undefined
   readonly ownKey: OwnKey
   /** The user's own, the newest first. */
   readonly devices: readonly Device[]
   readonly listState: OwnListState | undefined
+  /** Set while the user has not approved this device: it may do little. */
+  readonly restriction: User['restriction']
+  /** Where the user is signed in, the newest first. */
+  readonly sessions: readonly UserSession[]
+  /** Sign-ins on other devices that ask the user. */
+  readonly asking: readonly AskingSignIn[]
   readonly connection: Connection
   readonly contacts: readonly Contact[]
   readonly areContactsLoaded: boolean
@@ -58,6 +83,9 @@ export interface State {
   readonly missedCalls: number
 }
 
+export type UserSession = ListSessionsReply['items'][number]
+export type AskingSignIn = ListWaitingSignInsReply['items'][number]
+
 export interface RingRefusal {
   readonly sentence: string
   /** The answer asks about new keys. */
@@ -76,6 +104,13 @@ export interface Notice {
   readonly id: number
   readonly kind: 'good' | 'bad'
   readonly text: string
+  /** Its button. */
+  readonly action?: NoticeAction | undefined
+}
+
+export interface NoticeAction {
+  readonly label: string
+  readonly run: () => Promise<void>
 }
 
 /** A code is on its way. */
@@ -143,10 +178,15 @@ export const SIGNED_OUT: State = {
   notices: [],
   namesTaken: [],
   challenge: undefined,
+  waiting: undefined,
+  waitedInVain: undefined,
   user: undefined,
   ownKey: { kind: 'none' },
   devices: [],
   listState: undefined,
+  restriction: undefined,
+  sessions: [],
+  asking: [],
   connection: 'off',
   contacts: [],
   areContactsLoaded: false,
@@ -233,11 +273,11 @@ export class Store {
   }
 
   /** Says a sentence. Good ones go by themselves, the newest four stay. */
-  say(kind: Notice['kind'], text: string): void {
+  say(kind: Notice['kind'], text: string, action?: NoticeAction): void {
     const others = this.#state.notices.filter(notice => notice.text !== text)
     this.#notices += 1
     const id = this.#notices
-    this.update({ notices: [...others, { id, kind, text }].slice(-NOTICES_MAX) })
+    this.update({ notices: [...others, { id, kind, text, action }].slice(-NOTICES_MAX) })
     if (kind === 'good') setTimeout(() => this.dismiss(id), GOOD_NOTICE_MS)
   }
 

@@ -17,7 +17,7 @@ export function mayKeep(): boolean {
  * would take the session from one another.
  */
 export async function isOwnTab(): Promise<boolean> {
-  const id = sessionStorage.getItem(TAB) ?? crypto.randomUUID()
+  const id = sessionStorage.getItem(TAB) ?? (await tabLeftWaiting()) ?? crypto.randomUUID()
   sessionStorage.setItem(TAB, id)
   return new Promise(resolve => {
     const holdForever = () => {
@@ -26,8 +26,22 @@ export async function isOwnTab(): Promise<boolean> {
     }
     // On a reload the page before may still have it for a moment.
     const signal = AbortSignal.timeout(LOCK_WAIT_MS)
-    navigator.locks.request(`callsign-tab-${id}`, { signal }, holdForever).catch(() => resolve(false))
+    navigator.locks.request(LOCK_PREFIX + id, { signal }, holdForever).catch(() => resolve(false))
   })
+}
+
+/** Where this tab keeps its sign-in that waits: it outlives the tab, for days. */
+export function waitingName(): string {
+  return WAITING_PREFIX + sessionStorage.getItem(TAB)
+}
+
+/** A tab that was closed while its sign-in waited: the next one that is opened goes on as that tab. */
+async function tabLeftWaiting(): Promise<string | undefined> {
+  const { held = [] } = await navigator.locks.query()
+  return Object.keys(localStorage)
+    .filter(key => key.startsWith(WAITING_PREFIX))
+    .map(key => key.slice(WAITING_PREFIX.length))
+    .find(id => held.every(({ name }) => name !== LOCK_PREFIX + id))
 }
 
 /** Tells other tabs that this one has a person of this name, until `releaseName` or the tab's end. */
@@ -60,5 +74,7 @@ export async function namesTaken(): Promise<readonly string[]> {
 
 let release: (() => Promise<void>) | undefined
 const TAB = 'callsign.tab'
+const LOCK_PREFIX = 'callsign-tab-'
+const WAITING_PREFIX = 'callsign.waiting.'
 const NAME_PREFIX = 'callsign-name-'
 const LOCK_WAIT_MS = 1_500

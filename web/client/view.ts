@@ -4,13 +4,14 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
 import { callView } from './call-view.ts'
-import { crowdedView, devicesView } from './devices-view.ts'
+import { crowdedView, devicesView, unapprovedView } from './devices-view.ts'
 import { historyView } from './history-view.ts'
 import { keyView } from './key-view.ts'
 import { addView, contactsView, requestsView } from './people-view.ts'
 import { ringsView } from './ring-view.ts'
+import { askingView, sessionsView } from './sessions-view.ts'
 import { signInView } from './sign-in-view.ts'
-import type { State } from './state.ts'
+import type { NoticeAction, State } from './state.ts'
 import { avatar, CONNECTIONS, type View } from './view-parts.ts'
 
 export function titleOf({ rings, user, call }: State): string {
@@ -40,6 +41,7 @@ function bodyView(state: State, app: App): View {
         reload.</p></section>`
     case 'signed-out':
     case 'code':
+    case 'waiting':
       return signInView(state, app)
     case 'crowded':
       return crowdedView(state, app)
@@ -52,10 +54,13 @@ function homeView(state: State, app: App): View {
   const { call } = state
   // A call has the window to itself; a second call may ring beside it.
   if (call !== undefined) return html`${ringsView(state, app)} ${callView(state, call, app)}`
-  return html`${elsewhereView(state, app)} ${troubleView(state)} ${ringsView(state, app)}
+  const banners = html`${elsewhereView(state, app)} ${troubleView(state)}`
+  if (state.restriction !== undefined) return html`${banners} ${unapprovedView(state, app)}`
+  return html`${banners} ${ringsView(state, app)} ${askingView(state, app)}
     <div class="home">
       <div class="column">${requestsView(state, app)} ${contactsView(state, app)} ${addView(state, app)}</div>
-      <div class="column">${historyView(state, app)} ${keyView(state)} ${devicesView(state, app)}</div>
+      <div class="column">${historyView(state, app)} ${keyView(state)} ${devicesView(state, app)}
+        ${sessionsView(state, app)}</div>
     </div>`
 }
 
@@ -121,8 +126,22 @@ function noticesView({ notices }: State, app: App): TemplateResult {
     ${repeat(
       notices,
       ({ id }) => id,
-      ({ id, kind, text }) => html`<p class="notice ${kind}"><span>${text}</span>
+      ({
+        id,
+        kind,
+        text,
+        action,
+      }) => html`<p class="notice ${kind}"><span>${text}${actionView(id, action, app)}</span>
         <button class="plain" aria-label="Close" @click=${() => app.dismiss(id)}>×</button></p>`,
     )}
   </div>`
+}
+
+function actionView(id: number, action: NoticeAction | undefined, app: App): View {
+  if (action === undefined) return nothing
+  const run = async () => {
+    await action.run()
+    app.dismiss(id)
+  }
+  return html` <button @click=${() => app.act(`notice-${id}`, run)}>${action.label}</button>`
 }

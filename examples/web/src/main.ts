@@ -13,7 +13,9 @@ let link = ''
 let notice = ''
 /** What is asked about a key. */
 let keyQuestion: HTMLElement | undefined
-/** The form for the code, while one is asked for. */
+/** Sign-ins that wait for this person's answer. */
+let waitingSignIns: Awaited<ReturnType<typeof me.sessions.waiting>> = []
+/** The form for the code, while one is asked for, or what a sign-in waits for. */
 let question: HTMLElement | undefined
 
 /** What fails is said, and stays until something else happens. */
@@ -74,13 +76,37 @@ function askCode({ sentTo, error }: Question): Promise<string> {
 }
 
 async function signIn(address: string): Promise<void> {
-  await me.signIn(address, askCode, { displayName: address.split('@')[0]! })
-  question = undefined
+  try {
+    await me.signIn(address, askCode, { displayName: address.split('@')[0]! })
+  } catch (error) {
+    if (!hasCode(error, 'SIGN_IN_WAITING')) throw error
+    await finishSignIn()
+  } finally {
+    question = undefined
+  }
   await load()
 }
 
+/** Another device of the account has to let this one in: that may take days, and a reload of the page. */
+async function finishSignIn(): Promise<void> {
+  const waiting = await me.waitingSignIn()
+  if (waiting === undefined) return
+  const until = new Date(waiting.until).toLocaleString()
+  question = section(
+    'Approve this sign-in on another device',
+    text(waiting.signInCode),
+    text(`It shows these digits, too. Without an answer by ${until}, you are in. This page may be closed.`),
+  )
+  draw()
+  await me.finishSignIn().finally(() => {
+    question = undefined
+  })
+}
+
 async function load(): Promise<void> {
+  if (me.restriction !== undefined) return draw()
   const [friends, incoming] = await Promise.all([me.contacts.list(), me.contacts.requests()])
+  waitingSignIns = await me.sessions.waiting()
   contacts = friends.items
   requests = incoming.items.map(({ user }) => user)
   draw()
@@ -109,6 +135,30 @@ function callView(call: Call): HTMLElement {
   }
   const hangUp = button('Hang up', () => act(() => (call.isHost ? call.end() : call.leave())))
   return section(title, text(state), text(fingerprint ?? ''), hangUp)
+}
+
+/** Devices of the person, and sign-ins, that ask to be let in. */
+function newcomerViews(): HTMLElement[] {
+  const { listState } = me.devices
+  if (listState?.kind === 'waiting')
+    return [section('Approve this device on another one', text(listState.code))]
+  const devices = (listState?.kind === 'listed' ? listState.waiting : []).map(device =>
+    section(
+      `${device.name} is new. Does it show this code?`,
+      text(device.code),
+      button('Yes: approve', () => act(() => me.devices.approve(device))),
+    ),
+  )
+  const answer = (id: string, approve: boolean) => act(() => me.sessions.answer(id, approve).then(load))
+  const signIns = waitingSignIns.map(({ id, signInCode, userAgent }) =>
+    section(
+      `${userAgent} signs in. Does it show this code?`,
+      text(signInCode),
+      button('Yes: let me in', () => answer(id, true)),
+      button('That is not me: refuse', () => answer(id, false)),
+    ),
+  )
+  return [...devices, ...signIns]
 }
 
 function draw(): void {
@@ -146,7 +196,10 @@ function draw(): void {
   page.replaceChildren(
     ...parts,
     ...me.calls.map(callView),
-    section('People', ...asking, ...people, share, text(link), add),
+    ...newcomerViews(),
+    ...(me.restriction === undefined
+      ? [section('People', ...asking, ...people, share, text(link), add)]
+      : []),
     section(me.user?.displayName ?? 'You', text(me.connection), signOut),
   )
 }
@@ -163,6 +216,9 @@ for (const type of [
   'friend_request_cancelled',
   'contact_added',
   'contact_removed',
+  'sign_in_waiting',
+  'sign_in_ended',
+  'ready',
 ] as const) {
   me.on(type, load)
 }
@@ -178,5 +234,6 @@ me.on('keys', event => {
 })
 for (const name of ['ringing', 'resumed'] as const) me.on(name, follow)
 void act(async () => {
-  if ((await me.resume()) !== undefined) await load()
+  if ((await me.resume()) === undefined) await finishSignIn()
+  if (me.userId !== undefined) await load()
 })

@@ -77,7 +77,7 @@ export function enter(
   return enterAccount(change, deps, { ...asked, owner }, proofs, request)
 }
 
-/** The session that a wait has come to; undefined where the account or its address is gone. */
+/** The session that a wait has come to; undefined where the account or its address is gone, or its owner has ended it. */
 export function enterAfterWait(
   change: Change,
   deps: RightCodeDeps,
@@ -85,10 +85,12 @@ export function enterAfterWait(
   opens: 'account' | 'fresh-account',
   request: SignInRequest,
 ): Entry | undefined {
-  const { accounts, waitingSignIns } = deps
+  const { accounts, erasure, waitingSignIns } = deps
   const { signIn } = named
   const owner = accounts.ownerOf(change, addressIdentifier(signIn.address.kind, signIn.address.key))
   if (owner?.userId !== signIn.userId) return undefined
+  // Signing in keeps an account from its end: not who waited when its owner ended it.
+  if (erasure.isPlannedSince(change, signIn.userId, signIn.beganAtMs)) return undefined
   const entry =
     opens === 'account'
       ? openAccount(change, deps, { ...signIn, owner }, request)
@@ -194,13 +196,14 @@ function move(change: Change, deps: RightCodeDeps, asked: AskedOf, request: Sign
 
 function newcomer(
   change: Change,
-  { signIns }: RightCodeDeps,
-  { address, displayName, language }: Asked,
+  { loginMethods, signIns }: RightCodeDeps,
+  { address, displayName, identity, language }: Asked,
   request: SignInRequest,
 ): Entered {
   const { network, userAgent, nowMs } = request
   const asked = { network, userAgent, nowMs, acceptLanguage: language }
   const userId = signIns.newUser(change, displayName, address, asked)
+  if (identity !== undefined) loginMethods.link(change, { userId }, identity)
   return signIns.open(change, { userId, isNewUser: true, proof: 'otp' }, request)
 }
 

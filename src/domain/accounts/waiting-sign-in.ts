@@ -70,7 +70,7 @@ export interface Wait {
  * thief's; but repeated sign-ins keep the owner out for twice the time at most.
  */
 export function nextWait(replaced: Wait | undefined, waitMs: number, nowMs: number): Wait {
-  const firstBeganAtMs = replaced === undefined ? nowMs : replaced.firstBeganAtMs
+  const firstBeganAtMs = replaced === undefined || isPast(replaced, nowMs) ? nowMs : replaced.firstBeganAtMs
   return { firstBeganAtMs, beganAtMs: nowMs, endsAtMs: Math.min(nowMs + waitMs, firstBeganAtMs + 2 * waitMs) }
 }
 
@@ -113,15 +113,22 @@ export function outcomeOf(signIn: WaitingSignIn, nowMs: number): Outcome {
   return isPast(signIn, nowMs) ? { kind: 'opens', opens } : { kind: 'waits' }
 }
 
+/** Whether its owner may answer it: until it is in. */
+export function isAnswerable(signIn: WaitingSignIn, nowMs: number): boolean {
+  return signIn.answer === undefined && signIn.sessionId === undefined && nowMs < keptUntilMs(signIn)
+}
+
 /** Whether the time for an answer has passed. */
-export function isPast({ endsAtMs }: Wait, nowMs: number): boolean {
+function isPast({ endsAtMs }: Wait, nowMs: number): boolean {
   return nowMs >= endsAtMs
 }
 
 /** Whether the owner is to be told now, once more. */
 export function isNoticeDue(signIn: WaitingSignIn, nowMs: number): boolean {
   const noticeAtMs = nextNoticeAtMs(signIn)
-  return noticeAtMs !== undefined && noticeAtMs <= nowMs && !isPast(signIn, nowMs)
+  return (
+    isAnswerable(signIn, nowMs) && noticeAtMs !== undefined && noticeAtMs <= nowMs && !isPast(signIn, nowMs)
+  )
 }
 
 /** The time of its next step: a notice to the owner, the end of the wait, or the end of the row. */

@@ -26,6 +26,11 @@ export function queueOfNotice(kind: (Notice | BadgeState)['kind']): NoticeQueue 
   return QUEUES[kind]
 }
 
+/** Whether a device hears of it that may do little: account matters, but no sign-in that waits for a device of the list. */
+export function isForRestricted(kind: Notice['kind']): boolean {
+  return queueOfNotice(kind) === 'account' && kind !== 'sign_in_waiting' && kind !== 'sign_in_ended'
+}
+
 /** The call that an item invites to; undefined for everything else. */
 export function callInvitedTo(item: InboxItem): CallId | undefined {
   return item.kind === 'notice' && item.notice.kind === 'call_invitation' ? item.notice.callId : undefined

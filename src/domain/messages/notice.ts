@@ -78,10 +78,10 @@ export type PersonalNoticeBody =
       readonly endsAtMs: number
     }
   | {
-      /** It waits no more; replaced: a later one does. */
+      /** It waits no more. Replaced: a later one does. Passed: it is in without an answer. Expired: it was never fetched. */
       readonly kind: 'sign_in_ended'
       readonly id: string
-      readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed'
+      readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed' | 'expired'
     }
   | {
       /** The address signs in to another account now. */

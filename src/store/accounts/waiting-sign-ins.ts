@@ -11,11 +11,10 @@ import {
   type CodeEffect,
   dueAtMs,
   effectOfCode,
+  isAnswerable,
   isNoticeDue,
-  isPast,
   keptUntilMs,
   nextWait,
-  outcomeOf,
   REFUSAL_KEPT_MS,
   type Wait,
   type WaitingSignIn,
@@ -126,6 +125,7 @@ export class WaitingSignIns {
   /** The waiting client is signed in, and gets the same reply again if it was lost. */
   open(change: Change, { id, signIn }: NamedSignIn, sessionId: Uint8Array): void {
     change.put(WAITING_SIGN_INS, id, { ...signIn, sessionId, openedAtMs: change.nowMs })
+    if (signIn.answer === undefined) this.#tellEnd(change, { id, signIn }, 'passed')
   }
 
   /** Whether the user has refused a sign-in by this address of theirs, and may have it back. */
@@ -153,7 +153,7 @@ export class WaitingSignIns {
   #tellEnd(
     change: Change,
     { id, signIn }: NamedSignIn,
-    outcome: 'approved' | 'refused' | 'replaced' | 'passed',
+    outcome: 'approved' | 'refused' | 'replaced' | 'passed' | 'expired',
     exceptDeviceId?: DeviceId,
   ): void {
     const body = { kind: 'sign_in_ended', id: signInName(id), outcome } as const
@@ -188,19 +188,18 @@ export class WaitingSignIns {
     if (signIn === undefined) return undefined
     if (nowMs >= keptUntilMs(signIn)) {
       this.#remove(change, signIn.userId, id)
+      if (signIn.answer === undefined && signIn.sessionId === undefined)
+        this.#tellEnd(change, { id, signIn }, 'expired')
       return undefined
     }
-    if (signIn.answer === undefined) {
-      if (isNoticeDue(signIn, nowMs)) signIn = this.#tellWaiting(change, { id, signIn })
-      else if (isPast(signIn, nowMs)) this.#tellEnd(change, { id, signIn }, 'passed')
-    }
+    if (isNoticeDue(signIn, nowMs)) signIn = this.#tellWaiting(change, { id, signIn })
     return dueAtMs(signIn, nowMs)
   }
 }
 
-/** The one that waits for the user's answer. */
+/** The one that waits for the user's answer, also after its time as long as it is not in. */
 export function waitingSignInOf(view: View, userId: UserId, nowMs: number): NamedSignIn | undefined {
-  return signInsOf(view, userId).find(({ signIn }) => outcomeOf(signIn, nowMs).kind === 'waits')
+  return signInsOf(view, userId).find(({ signIn }) => isAnswerable(signIn, nowMs))
 }
 
 /** Those that wait and those that have waited. */
