@@ -9,7 +9,6 @@ import {
   deviceListToSign,
   type ListedDevice,
 } from '../../src/log/device-list.ts'
-import { possessionMessage } from '../../src/log/signing-messages.ts'
 import { fromUtf8, toHex } from './bytes.ts'
 import {
   contentAfter,
@@ -39,12 +38,6 @@ export interface DeviceListVectors {
     readonly verdict: string
     readonly reason?: string
   }[]
-  readonly possession: {
-    readonly signing_key: string
-    readonly challenge: string
-    readonly message: string
-    readonly signature: string
-  }
 }
 
 const USER = 2n ** 40n + 7n
@@ -220,12 +213,6 @@ export function deviceListVectors(): DeviceListVectors {
       refused('eleven devices', 'malformed', Buffer.concat([eleven, new Uint8Array(106)])),
       refused('no devices', 'malformed', Buffer.concat([firstBytes.subarray(0, 80), new Uint8Array(73)])),
     ],
-    possession: {
-      signing_key: hex(phone.signingKey),
-      challenge: hex(new Uint8Array(32).fill(9)),
-      message: hex(possessionMessage(new Uint8Array(32).fill(9))),
-      signature: hex(signWith(phone, possessionMessage(new Uint8Array(32).fill(9)))),
-    },
   }
 }
 

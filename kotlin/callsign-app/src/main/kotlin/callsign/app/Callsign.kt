@@ -8,9 +8,13 @@ import callsign.app.calls.StartOptions
 import callsign.app.calls.invitationIn
 import callsign.app.calls.readKept
 import callsign.verify.LogKeys
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.Deferred
+import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.async
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
@@ -20,21 +24,13 @@ import kotlinx.coroutines.flow.asStateFlow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.job
 import kotlinx.coroutines.launch
+import kotlinx.coroutines.selects.select
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
+import kotlinx.coroutines.withContext
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import okhttp3.OkHttpClient
-
-/**
- * A code is on its way. [error] is why the last one was refused; its member `attemptsLeft` says how many more may be tried.
- * [resend] sends another code, after `sent.resendInS` seconds.
- */
-public class CodeQuestion internal constructor(
-    public val sent: CodeSent,
-    public val error: CallsignException?,
-    public val resend: suspend () -> CodeSent,
-)
 
 /** News beside those of the calls. */
 public sealed interface CallsignEvent {
@@ -100,6 +96,7 @@ public class Callsign(
         val calls: Calls,
         val contacts: Contacts,
         val devices: Devices,
+        val sessions: Sessions,
     )
 
     private class Reading {
@@ -118,9 +115,10 @@ public class Callsign(
     /** The newest reading of the user, and what the queue tells meanwhile. */
     private var reading: Reading? = null
 
-    /** A sign-in that is under way when the app is closed does not connect. */
+    /** Complete once the app is closed, and then another one: a sign-in that is under way does not connect. */
     @Volatile
-    private var closings = 0
+    private var closing = CompletableDeferred<Unit>()
+    private var finishing: Deferred<User>? = null
     private val connections = MutableStateFlow(ConnectionState.OFF)
     private val live = MutableStateFlow<List<Call>>(emptyList())
 
@@ -156,6 +154,11 @@ public class Callsign(
     public var connectionFailures: Int = 0
         private set
 
+    /**
+     * Why this device may do little yet: the user has to approve it, and [Devices.listState] has the code. Null for all others.
+     */
+    public val restriction: String? get() = users.value?.restriction
+
     public val userId: ULong? get() = active?.device?.userId
     public val deviceId: ULong? get() = active?.device?.deviceId
 
@@ -164,6 +167,9 @@ public class Callsign(
 
     /** Throws `SIGNED_OUT`. */
     public val devices: Devices get() = assertActive().devices
+
+    /** Throws `SIGNED_OUT`. */
+    public val sessions: Sessions get() = assertActive().sessions
 
     /**
      * Goes on with the session in the storage. Returns the user's id, null without one. Works without a network, too, once this
@@ -175,7 +181,8 @@ public class Callsign(
      * Signs in by a code to an email address or phone number, makes this device's keys and registers them. [confirm] asks the
      * user for the code, as often as it may be tried. Goes on with the session in the storage where it is of the same address;
      * throws `ALREADY_SIGNED_IN` where it is of another. [displayName] counts for a newcomer, [country] for a phone number
-     * without calling code.
+     * without calling code. Throws `SIGN_IN_WAITING` where the account has other devices, which are asked: go on with
+     * [finishSignIn].
      */
     public suspend fun signIn(
         address: String,
@@ -183,12 +190,30 @@ public class Callsign(
         country: String? = null,
         confirm: suspend (CodeQuestion) -> String,
     ): User {
-        val closedBefore = closings
+        val closed = closing
         val session = operations.run { openSession() }
-        if (session.userId != null) return operations.run { goOn(session, address, closedBefore) }
-        val sent = session.requestCodeFor(address, displayName, country)
-        val user = confirmed(session, sent, confirm)
-        return operations.run { welcome(session, user, address, closedBefore) }
+        if (session.userId != null) return operations.run { goOn(session, address, closed) }
+        val user = codeSignIn(session).signIn(address, displayName, country, confirm)
+        return operations.run { welcome(session, user, address, closed) }
+    }
+
+    /** A sign-in of this app that waits for its owner, also one of before a restart. */
+    public suspend fun waitingSignIn(): WaitingSignIn? = operations.run { codeSignIn(openSession()).waiting() }
+
+    /**
+     * Waits, as long as it takes, until a device of the user approves the sign-in or its time has passed. Throws
+     * `SIGN_IN_REFUSED`, `SIGN_IN_GONE` where none waits any more, and `SIGNED_OUT` when the app is closed: the sign-in waits on.
+     */
+    public suspend fun finishSignIn(): User {
+        val closed = closing
+        // Once for all who ask at the same time.
+        val entering = operations.run { finishing?.takeIf { it.isActive } ?: finishIn(operations.scope, closed) }
+        return select {
+            entering.onAwait { it }
+            closed.onAwait {
+                throw CallsignException(LocalCode.SIGNED_OUT, "The app was closed while a sign-in waited.")
+            }
+        }
     }
 
     /** Signs in by what an identity provider has signed, such as Google's ID token. */
@@ -198,11 +223,11 @@ public class Callsign(
         nonce: String? = null,
         displayName: String? = null,
     ): User = operations.run {
-        val closedBefore = closings
+        val closed = closing
         val session = openSession()
-        if (session.userId != null) return@run goOn(session, provider, closedBefore)
+        if (session.userId != null) return@run goOn(session, provider, closed)
         val user = session.verifyProvider(provider, idToken, nonce, displayName)
-        welcome(session, user, provider, closedBefore)
+        welcome(session, user, provider, closed)
     }
 
     /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
@@ -237,7 +262,9 @@ public class Callsign(
 
     /** Disconnects, and keeps the session for the next start. Calls go on without this device. */
     public suspend fun close(): Unit = operations.run {
-        closings++
+        closing.complete(Unit)
+        closing = CompletableDeferred()
+        finishing?.cancel()
         // After a start that is under way.
         beginning.withLock { end() }
     }
@@ -249,6 +276,7 @@ public class Callsign(
     public suspend fun onPush(members: Map<String, String>): PushAction = operations.run {
         val begun = resumed() ?: return@run PushAction.Nothing
         begun.connection.connect()
+        if (isOwnStart(members["type"], members["sessionId"])) return@run PushAction.Nothing
         val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
         if (pushesSeen.size > PUSHES_SEEN_MAX) pushesSeen.remove(pushesSeen.first())
         val serverNowMs = if (server.isTimeKnown) server.serverTimeMs() else null
@@ -282,47 +310,47 @@ public class Callsign(
         if (session.userId == null) null else active ?: beginNow(session)
     }
 
-    private suspend fun confirmed(session: Session, first: CodeSent, confirm: suspend (CodeQuestion) -> String): User {
-        var sent = first
-        var error: CallsignException? = null
-        while (true) {
-            val question = CodeQuestion(sent, error) { session.resendCode(sent.challengeId).also { sent = it } }
-            val code = confirm(question).filterNot(Char::isWhitespace)
-            try {
-                return session.verifyCode(sent.challengeId, code)
-            } catch (refused: CallsignException) {
-                if (refused.code != "OTP_INVALID" || refused.members.number("attemptsLeft") == 0L) throw refused
-                error = refused
-            }
-        }
-    }
+    private fun finishIn(scope: CoroutineScope, closed: CompletableDeferred<Unit>): Deferred<User> = scope.async {
+        val session = openSession()
+        val (user, address) = codeSignIn(session).finish()
+        withContext(NonCancellable) { welcome(session, user, address, closed) }
+    }.also { finishing = it }
 
-    private suspend fun goOn(session: Session, address: String, closedBefore: Int): User {
-        val kept = storage.read(ADDRESS) { kept -> kept.text("address")?.let { kept.text("userId") to it } }
-        if (kept != "${session.userId}" to normalized(address)) {
+    /** That the user has signed in here is no news to them. */
+    private fun isOwnStart(type: String?, sessionId: String?) = type == "session_started" && sessionId == session?.id
+
+    private fun codeSignIn(session: Session) = CodeSignIn(session, storage, keysOf)
+
+    private suspend fun goOn(session: Session, address: String, closed: CompletableDeferred<Unit>): User {
+        val last = storage.lastSignIn()
+        if (last?.userId != session.userId || last?.address != normalized(address)) {
             val sentence = "Another user is signed in. Sign out first, or resume."
             throw CallsignException(LocalCode.ALREADY_SIGNED_IN, sentence)
         }
-        if (closings == closedBefore) begin(session)
+        if (!closed.isCompleted) begin(session)
         return users.value ?: readUser(session)
     }
 
-    private suspend fun welcome(session: Session, user: User, address: String, closedBefore: Int): User {
-        storage.write(ADDRESS, bodyOf(mapOf("userId" to "${user.userId}", "address" to normalized(address))))
-        if (closings != closedBefore) return user
+    private suspend fun welcome(session: Session, user: User, address: String, closed: CompletableDeferred<Unit>): User {
+        storage.keepLastSignIn(user.userId, address)
+        if (closed.isCompleted) return user
         users.value = user
-        begin(session)
-        return user
+        begin(session, isNew = true)
+        // Its device may be one that the user's list names.
+        if (user.restriction != null) reporting(::report) { showUser(session) }
+        return users.value ?: user
     }
 
     /** Once for all who ask at the same time. */
-    private suspend fun begin(session: Session): Active = beginning.withLock { active ?: beginNow(session) }
+    private suspend fun begin(session: Session, isNew: Boolean = false): Active =
+        beginning.withLock { active ?: beginNow(session, isNew) }
 
-    private suspend fun beginNow(session: Session): Active {
+    private suspend fun beginNow(session: Session, isNew: Boolean = false): Active {
         val registration = DeviceRegistration(server, session, storage, keysOf)
         val known = registration.known()
-        // A device that is known can ring without a network, or an answer.
-        if (known != null) operations.scope.launch { reporting(::report) { registration.register(device) } }
+        // A device that is known can ring without a network, or an answer; a new session has no device before.
+        val registering = known?.let { operations.scope.launch { reporting(::report) { registration.register(device) } } }
+        if (isNew) registering?.join()
         val begun = activate(session, registration, known ?: registration.register(device))
         active = begun
         begun.connection.connect()
@@ -361,7 +389,8 @@ public class Callsign(
         )
         scope.launch { reporting(::report) { keyLog.checkOwn() } }
         val contacts = Contacts(session, keyLog, operations)
-        return Active(scope, registered, connection, calls, contacts, Devices(session, keyLog, ownList, operations))
+        val devices = Devices(session, keyLog, ownList, operations)
+        return Active(scope, registered, connection, calls, contacts, devices, Sessions(session, registered, operations))
     }
 
     private inner class Listener(
@@ -381,10 +410,12 @@ public class Callsign(
             var waitMs = READ_AGAIN_MS
             while (begun.connection.state == ConnectionState.CONNECTED && begun.connection.connectedAtMs == connectedAtMs) {
                 try {
-                    begun.calls.onConnected()
-                    showUser()
+                    val isAll = isAllowed { begun.calls.onConnected() }
+                    showUser(session)
                     begun.devices.load()
-                    return tell(CallsignEvent.Ready)
+                    // The server ends the connection once the device is approved.
+                    if (isAll) tell(CallsignEvent.Ready)
+                    return
                 } catch (error: CallsignException) {
                     report(error)
                     if (error.hasCode(LocalCode.KEYS_REFUSED)) return
@@ -394,17 +425,10 @@ public class Callsign(
             }
         }
 
-        private suspend fun showUser() {
-            val newest = Reading()
-            reading = newest
-            val user = readUser(session)
-            // A newer one is under way, or the user has signed out.
-            if (reading === newest) users.value = newest.told ?: user
-        }
-
         override suspend fun onEvent(event: JsonObject) {
             val begun = assertActive()
             val type = event.needText("type")
+            if (isOwnStart(type, event.text("sessionId"))) return
             if (type == "profile_changed") {
                 users.value = userOf(event)
                 reading?.told = userOf(event)
@@ -424,6 +448,14 @@ public class Callsign(
         }
 
         override fun onTrouble(error: Throwable) = report(error)
+    }
+
+    private suspend fun showUser(session: Session) {
+        val newest = Reading()
+        reading = newest
+        val user = readUser(session)
+        // A newer one is under way, or the user has signed out.
+        if (reading === newest) users.value = newest.told ?: user
     }
 
     private suspend fun readUser(session: Session): User = userOf(session.ask("GET", "user"))
@@ -451,14 +483,10 @@ public class Callsign(
     }
 
     private companion object {
-        /** The storage key of the user who signed in last, and their address. */
-        const val ADDRESS = "address"
         const val PUSHES_SEEN_MAX = 500
         const val EVENTS_MAX = 1_024
         const val READ_AGAIN_MS = 10_000L
         const val READ_AGAIN_MS_MAX = 600_000L
         val DEVICE_EVENTS = setOf("device_added", "device_removed", "device_list_changed", "device_list_reset")
-
-        fun normalized(address: String): String = address.trim().lowercase()
     }
 }

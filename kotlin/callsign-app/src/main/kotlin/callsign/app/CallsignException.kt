@@ -101,6 +101,15 @@ public class CallsignException(
 /** Whether the error is a [CallsignException] with one of these codes. */
 internal fun Throwable.hasCode(vararg codes: String): Boolean = this is CallsignException && code in codes
 
+/** False where the server refused it to a device that its user has not approved yet. */
+internal suspend fun isAllowed(act: suspend () -> Unit): Boolean = try {
+    act()
+    true
+} catch (error: CallsignException) {
+    if (error.code != "DEVICE_NOT_LISTED") throw error
+    false
+}
+
 /** The error that a problem (RFC 9457) tells of. A value of another form has the code and the sentence given here. */
 internal fun errorOf(problem: JsonElement?, code: String, sentence: String, status: Int? = null): CallsignException {
     val members = problem as? JsonObject ?: JsonObject(emptyMap())

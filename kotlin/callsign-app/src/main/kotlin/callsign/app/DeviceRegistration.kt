@@ -4,6 +4,8 @@ package callsign.app
 import callsign.app.CallsignException.LocalCode
 import callsign.verify.encodeBase64
 import callsign.verify.possessionMessage
+import callsign.verify.signInMessage
+import java.security.GeneralSecurityException
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -74,18 +76,9 @@ internal class DeviceRegistration(
 
     private data class Read(val userId: ULong, val keys: DeviceKeys, val known: KnownRegistration?)
 
-    private class KnownRegistration(val publicKey: String, val deviceId: ULong, val publicKeyHash: String)
-
     private suspend fun read(): Read {
         val userId = session.userId ?: throw signedOut()
-        val known = storage.read(deviceKey(userId)) { kept ->
-            val deviceId = kept.text("deviceId")?.toULongOrNull() ?: return@read null
-            KnownRegistration(
-                kept.text("publicKey") ?: return@read null,
-                deviceId,
-                kept.text("publicKeyHash") ?: return@read null,
-            )
-        }
+        val known = knownRegistration(storage, userId)
         val keys = keysOf.of(userId)
         if (known != null && known.publicKey != keys.publicKey) {
             val sentence = "The keys of this device are gone from its storage. Start over as a new device."
@@ -147,6 +140,47 @@ internal class DeviceRegistration(
     }
 }
 
+/**
+ * `device` of `verify-login`: the user's listed device signs the challenge, so that the sign-in need not wait. Null where this
+ * is no device of the user, or its keys are lost.
+ */
+internal suspend fun deviceProof(
+    storage: AppStorage,
+    keysOf: DeviceKeysOf,
+    userId: ULong,
+    challengeId: String,
+): JsonObject? {
+    val challenge = octetsOfId(challengeId) ?: return null
+    return try {
+        val known = knownRegistration(storage, userId) ?: return null
+        val keys = keysOf.of(userId)
+        // New ones prove nothing.
+        if (keys.publicKey != known.publicKey) return null
+        bodyOf(
+            mapOf(
+                "userId" to "$userId",
+                "deviceId" to "${known.deviceId}",
+                "signature" to encodeBase64(keys.sign(signInMessage(challenge))),
+            ),
+        )
+    } catch (error: Exception) {
+        // The sign-in may be another user's, and works without.
+        if (error !is CallsignException && error !is GeneralSecurityException) throw error
+        null
+    }
+}
+
+private class KnownRegistration(val publicKey: String, val deviceId: ULong, val publicKeyHash: String)
+
+/** The user's device as it was registered last. */
+private suspend fun knownRegistration(storage: AppStorage, userId: ULong): KnownRegistration? =
+    storage.read(deviceKey(userId)) { kept ->
+        KnownRegistration(
+            kept.text("publicKey") ?: return@read null,
+            kept.text("deviceId")?.toULongOrNull() ?: return@read null,
+            kept.text("publicKeyHash") ?: return@read null,
+        )
+    }
 
 private fun isListRefused(error: CallsignException): Boolean {
     if (error.code == "DEVICE_LIST_CONFLICT") return true

@@ -5,6 +5,7 @@ import callsign.verify.OwnKeysReport
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.StateFlow
 import kotlinx.coroutines.flow.asStateFlow
+import kotlinx.serialization.json.JsonObject
 
 /** A device of the user. [current]: it is this one. */
 public data class Device(
@@ -25,9 +26,8 @@ public class Devices internal constructor(
     /** Where this device stands; null until that was read. */
     public val listState: StateFlow<OwnListState?> = states.asStateFlow()
 
-    public suspend fun list(): List<Device> = session.ask("GET", "devices").members("items").map {
-        Device(it.needId("deviceId"), it.text("name").orEmpty(), it.text("platform").orEmpty(), it.flag("current"))
-    }
+    public suspend fun list(): List<Device> =
+        session.ask("GET", "devices").members("items").map { deviceOf(it, it.flag("current")) }
 
     /** Whether the log holds this device's own key, and no other in its name. It is asked at each start; ask once a day, too. */
     public suspend fun checkKey(): OwnKeysReport = operations.run { keyLog.checkOwn() }
@@ -58,3 +58,6 @@ public class Devices internal constructor(
         states.value = state
     }
 }
+
+internal fun deviceOf(members: JsonObject, current: Boolean): Device =
+    Device(members.needId("deviceId"), members.text("name").orEmpty(), members.text("platform").orEmpty(), current)

@@ -3,6 +3,7 @@ package callsign.app
 
 import java.time.Instant
 import java.time.format.DateTimeParseException
+import java.util.Base64
 import kotlinx.serialization.SerializationException
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
@@ -68,5 +69,14 @@ internal fun objectIn(text: String): JsonObject? = try {
 /** The member of an enumeration that the server names in small letters; null for one that this version does not know. */
 internal inline fun <reified Name : Enum<Name>> namedOrNull(text: String?): Name? =
     enumValues<Name>().find { it.name.equals(text, ignoreCase = true) }
+
+/** The sixteen octets of a session's, a challenge's or a waiting sign-in's id, which is base64url; null for another text. */
+internal fun octetsOfId(id: String): ByteArray? = try {
+    Base64.getUrlDecoder().decode(id).takeIf { it.size == ID_OCTETS }
+} catch (_: IllegalArgumentException) {
+    null
+}
+
+private const val ID_OCTETS = 16
 
 internal fun idsOf(userIds: Collection<ULong>): JsonElement = JsonArray(userIds.map { JsonPrimitive("$it") })

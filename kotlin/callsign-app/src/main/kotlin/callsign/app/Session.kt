@@ -40,6 +40,7 @@ public class Session private constructor(
     @Volatile
     private var isLeaving = false
     private val refreshing = Mutex()
+    private val beginning = Mutex()
     private val endings = MutableSharedFlow<CallsignException>(extraBufferCapacity = 1)
 
     /** The server has ended the session. A sign-out by [logout] is not among them. */
@@ -47,6 +48,9 @@ public class Session private constructor(
 
     /** The user who is signed in. */
     public val userId: ULong? get() = signedIn?.userId
+
+    /** The session's id, as `user/sessions` has it. */
+    internal val id: String? get() = signedIn?.sessionId
 
     /** 32 octets, which the device signs to show that it has its signing key (`possessionMessage`). */
     public val challenge: ByteArray? get() = signedIn?.let { decodeBase64(it.challenge) }
@@ -69,9 +73,21 @@ public class Session private constructor(
     public suspend fun resendCode(challengeId: String): CodeSent =
         codeSent("resend-otp", mapOf("challengeId" to challengeId))
 
-    /** Signs in by a code. `OTP_INVALID` has `attemptsLeft` among its members. */
-    public suspend fun verifyCode(challengeId: String, otp: String): User =
-        begin("verify-login", mapOf("challengeId" to challengeId, "otp" to otp))
+    /**
+     * Signs in by a code. `OTP_INVALID` has `attemptsLeft` among its members. `SIGN_IN_WAITING` has `waitingId`: a device of the
+     * user has to approve the sign-in.
+     */
+    public suspend fun verifyCode(challengeId: String, otp: String): User = verifyCode(challengeId, otp, emptyMap())
+
+    /** [proofs] are `device` and `waitingId`, where this app has them. */
+    internal suspend fun verifyCode(challengeId: String, otp: String, proofs: Map<String, JsonElement>): User {
+        val code = bodyOf(mapOf("challengeId" to challengeId, "otp" to otp, "refreshToken" to kept?.refreshToken))
+        return begin("verify-login", JsonObject(code + proofs))
+    }
+
+    /** Signs in by a sign-in that has waited. Throws `SIGN_IN_WAITING` while it does, `SIGN_IN_REFUSED` and `SIGN_IN_GONE`. */
+    internal suspend fun fetchWaiting(waitingId: String): User =
+        begin("login/waiting", bodyOf(mapOf("waitingId" to waitingId)))
 
     /** Signs in by what an identity provider has signed, such as Google's ID token. */
     public suspend fun verifyProvider(
@@ -81,7 +97,7 @@ public class Session private constructor(
         displayName: String? = null,
     ): User {
         val members = mapOf("platform" to provider, "idToken" to idToken, "nonce" to nonce, "displayName" to displayName)
-        return begin("platform-login", members)
+        return begin("platform-login", bodyOf(members))
     }
 
     /**
@@ -172,12 +188,21 @@ public class Session private constructor(
     private suspend fun replyOf(operation: String, body: JsonObject): JsonObject =
         server.request("POST", operation, body) as? JsonObject ?: throw answerInvalid()
 
-    /** A caller that gives up does not take the new session with it. */
-    private suspend fun begin(operation: String, members: Map<String, String?>): User = withContext(NonCancellable) {
-        val reply = replyOf(operation, bodyOf(members))
-        val user = userOf(reply.member("user"))
-        take(user.userId, reply)
-        user
+    /**
+     * A caller that gives up does not take the new session with it. Throws `ALREADY_SIGNED_IN` where a sign-in that has waited came
+     * before.
+     */
+    private suspend fun begin(operation: String, body: JsonObject): User = beginning.withLock {
+        if (signedIn != null) {
+            val sentence = "A user is signed in already. Sign out first."
+            throw CallsignException(LocalCode.ALREADY_SIGNED_IN, sentence)
+        }
+        withContext(NonCancellable) {
+            val reply = replyOf(operation, body)
+            val user = userOf(reply.member("user"))
+            take(user.userId, reply)
+            user
+        }
     }
 
     /** Tokens are in the storage before anything is done with them. */
@@ -186,6 +211,7 @@ public class Session private constructor(
         val expiresAtMs = server.nowMs() + 1_000 * expiresInS
         val taken = Kept.SignedIn(
             userId,
+            pair.needText("sessionId"),
             pair.text("accessToken") ?: throw answerInvalid(),
             pair.text("refreshToken") ?: throw answerInvalid(),
             pair.text("challenge") ?: throw answerInvalid(),
@@ -253,6 +279,7 @@ private sealed interface Kept {
 
     class SignedIn(
         val userId: ULong,
+        val sessionId: String,
         val accessToken: String,
         override val refreshToken: String,
         val challenge: String,
@@ -267,6 +294,7 @@ private fun Kept.toText(): String = when (this) {
     is Kept.SignedOut -> bodyOf(mapOf("refreshToken" to refreshToken))
     is Kept.SignedIn -> buildJsonObject {
         put("userId", JsonPrimitive("$userId"))
+        put("sessionId", JsonPrimitive(sessionId))
         put("accessToken", JsonPrimitive(accessToken))
         put("refreshToken", JsonPrimitive(refreshToken))
         put("challenge", JsonPrimitive(challenge))
@@ -291,6 +319,7 @@ private fun keptIn(text: String): Kept {
     }
     return Kept.SignedIn(
         members.text("userId")?.toULongOrNull() ?: throw corrupt(),
+        members.text("sessionId") ?: throw corrupt(),
         members.text("accessToken") ?: throw corrupt(),
         refreshToken,
         challenge,

@@ -2,12 +2,16 @@ package callsign.app
 
 import kotlinx.serialization.json.JsonObject
 
-/** The user who is signed in. */
+/**
+ * The user who is signed in. [restriction] is the code by which most operations refuse this app: `DEVICE_NOT_LISTED` until a
+ * device of the user's list has put this one on it. Then [email] and [phone] are null, too.
+ */
 public data class User(
     public val userId: ULong,
     public val displayName: String,
     public val email: String? = null,
     public val phone: String? = null,
+    public val restriction: String? = null,
 )
 
 /** A person as the server names them. */
@@ -16,8 +20,13 @@ public data class Person(public val userId: ULong, public val displayName: Strin
 /** Numbers for the badge of the app. */
 public data class Badge(public val total: Int, public val friendRequests: Int, public val missedCalls: Int)
 
-internal fun userOf(members: JsonObject): User =
-    User(members.needId("userId"), members.text("displayName").orEmpty(), members.text("email"), members.text("phone"))
+internal fun userOf(members: JsonObject): User = User(
+    members.needId("userId"),
+    members.text("displayName").orEmpty(),
+    members.text("email"),
+    members.text("phone"),
+    members.text("restriction"),
+)
 
 internal fun personOf(members: JsonObject): Person =
     Person(members.needId("userId"), members.text("displayName").orEmpty())

@@ -11,7 +11,11 @@ import kotlinx.serialization.json.jsonObject
 import okhttp3.OkHttpClient
 import okhttp3.Request
 
-class DevelopmentServer(dataFolder: File, clockAheadMs: Long = 0) : AutoCloseable {
+class DevelopmentServer(
+    dataFolder: File,
+    settings: Map<String, String> = emptyMap(),
+    clockAheadMs: Long = 0,
+) : AutoCloseable {
     private val process: Process = ProcessBuilder("node", program.path, "--dev").apply {
         // The server refuses settings that it does not know, such as those of these tests.
         environment().keys.retainAll(setOf("PATH", "HOME"))
@@ -22,7 +26,7 @@ class DevelopmentServer(dataFolder: File, clockAheadMs: Long = 0) : AutoCloseabl
             "CALLSIGN_ADMIN_PORT" to "0",
             "CALLSIGN_RATE_LIMITS" to "off",
             "CALLSIGN_FRONTS" to "0",
-        )
+        ) + settings
         if (clockAheadMs != 0L) {
             val shiftedClock = File(root, "dist/test/support/shifted-clock.js").toURI()
             environment() += mapOf("NODE_OPTIONS" to "--import=$shiftedClock", "CLOCK_AHEAD_MS" to "$clockAheadMs")

@@ -205,7 +205,7 @@ class RacesTest {
         http.after = once({ it == "user" }, gate::pass)
         val ann = person("Ann", http, address = address)
         gate.isReached()
-        val laptop = person("Ann", address = address)
+        val laptop = server.approvedDevice(ann, address).also(apps::add)
         val changed = begun { ann.events.first { it is CallsignEvent.Message && it.type == "profile_changed" } }
         laptop.request("PUT", "user", JsonObject(mapOf("displayName" to JsonPrimitive("Anna"))))
         changed.await()
@@ -372,12 +372,14 @@ class RacesTest {
     fun `a session that ends while the app starts leaves nothing of it`() = racing {
         val address = server.newAddress("Ann")
         val storage = HeldStorage(MemoryAppStorage())
-        person("Ann", storage = storage, address = address).close()
+        val first = person("Ann", storage = storage, address = address)
+        val other = server.approvedDevice(first, address).also(apps::add)
+        first.close()
         val read = Gate()
         storage.held = read
         val again = app(storage)
         val told = begun { again.events.first { it is CallsignEvent.SignedOut } }
-        person("Ann", address = address).signOut(allDevices = true)
+        other.signOut(allDevices = true)
         val resumed = begun { again.resume() }
         read.isReached()
         while ("accessToken" in checkNotNull(storage.get("session"))) delay(10)

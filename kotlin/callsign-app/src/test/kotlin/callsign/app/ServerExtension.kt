@@ -16,7 +16,11 @@ import org.junit.jupiter.api.extension.ExtensionContext
  * The built server: one for the class where this is a member of its companion, else one for each test. Where it is not built,
  * tests are skipped.
  */
-class ServerExtension : BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback {
+class ServerExtension(private val settings: Map<String, String> = emptyMap()) :
+    BeforeAllCallback,
+    BeforeEachCallback,
+    AfterEachCallback,
+    AfterAllCallback {
     private var folder = File("")
     private var running: DevelopmentServer? = null
     private var isShared = false
@@ -54,7 +58,7 @@ class ServerExtension : BeforeAllCallback, BeforeEachCallback, AfterEachCallback
     /** Ends the server, and starts one with the same data whose clock is so far ahead. */
     fun restart(clockAheadMs: Long) {
         server.close()
-        running = DevelopmentServer(folder, clockAheadMs)
+        running = DevelopmentServer(folder, settings, clockAheadMs)
     }
 
     override fun beforeAll(context: ExtensionContext) {
@@ -75,7 +79,7 @@ class ServerExtension : BeforeAllCallback, BeforeEachCallback, AfterEachCallback
     private fun start() {
         assumeTrue(DevelopmentServer.isBuilt, "the server is not built")
         folder = Files.createTempDirectory("callsign").toFile()
-        running = DevelopmentServer(folder)
+        running = DevelopmentServer(folder, settings)
     }
 
     private fun end() {

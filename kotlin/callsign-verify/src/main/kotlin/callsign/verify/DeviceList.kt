@@ -105,13 +105,6 @@ internal fun parseDeviceList(octets: ByteArray): DeviceList {
 /** SHA-256 of the list's octets. The log has it, as base64, under the user's device id 0. */
 internal fun deviceListHash(octets: ByteArray): ByteArray = sha256(octets)
 
-/**
- * The octets that a device signs to show its session that it has its signing key. [challenge] has 32 octets, from sign-in.
- * Throws `MALFORMED` for another length.
- */
-public fun possessionMessage(challenge: ByteArray): ByteArray =
-    POSSESSION_MAGIC + ofLength(challenge, POSSESSION_CHALLENGE_OCTETS)
-
 /** The octets that the signer signs. Throws `MALFORMED` for content that no list has. */
 internal fun deviceListToSign(list: DeviceList): ByteArray {
     val buffer = ByteBuffer.allocate(lengthOf(list.devices.size) - LIST_SIGNATURE_OCTETS)
@@ -206,11 +199,6 @@ private fun lengthOf(devices: Int): Int {
     return DEVICES_AT + devices * DEVICE_OCTETS + 8 + LIST_SIGNATURE_OCTETS
 }
 
-private fun ofLength(octets: ByteArray, length: Int): ByteArray {
-    if (octets.size != length) throw malformed("${octets.size} octets where $length belong")
-    return octets
-}
-
 private fun safeNumberAt(octets: ByteArray, at: Int): Long {
     val value = uint64At(octets, at)
     if (value > SAFE_MAX.toULong()) throw malformed("$value is not below 2^53")
@@ -224,11 +212,7 @@ internal const val DEVICE_LIST_SLOT: ULong = 0u
 private const val LISTED_DEVICES_MAX = 10
 private const val SIGNING_KEY_OCTETS = 65
 private const val LIST_SIGNATURE_OCTETS = 64
-
-/** The challenge that a session gets at sign-in. */
-private const val POSSESSION_CHALLENGE_OCTETS = 32
 private val MAGIC = "callsign device list v1\n".toByteArray()
-private val POSSESSION_MAGIC = "callsign possession v1\n".toByteArray()
 private val USER_AT = MAGIC.size
 private val SEQ_AT = USER_AT + 8
 private val PREVIOUS_AT = SEQ_AT + 8

@@ -17,6 +17,12 @@ private fun digest(algorithm: String, parts: Array<out ByteArray>): ByteArray {
     return digest.digest()
 }
 
+/** The octets themselves. Throws `MALFORMED` unless there are [length] of them. */
+internal fun ofLength(octets: ByteArray, length: Int): ByteArray {
+    if (octets.size != length) throw malformed("${octets.size} octets where $length belong")
+    return octets
+}
+
 /** The big-endian uint32 in the first four octets. */
 internal fun uint32At(octets: ByteArray): UInt = ByteBuffer.wrap(octets).getInt().toUInt()
 

@@ -158,25 +158,6 @@ class DeviceListVectorsTest {
     }
 
     @Test
-    fun `the signature of possession holds, and none with an octet changed`() {
-        val case = vectors["possession"]
-        assertEquals(case.text("message"), toHex(possessionMessage(case.hex("challenge"))))
-        assertEquals(MALFORMED, codeOf { possessionMessage(ByteArray(31)) })
-        val parts = listOf(case.hex("signing_key"), case.hex("message"), case.hex("signature"))
-        assertTrue(p256Verify(parts[0], parts[1], parts[2]))
-        for ((part, octets) in parts.withIndex()) {
-            for (at in octets.indices) {
-                val changed = parts.map(ByteArray::copyOf)
-                changed[part][at] = (octets[at].toInt() xor 1).toByte()
-                assertFalse(p256Verify(changed[0], changed[1], changed[2]), "octet $at of part $part")
-            }
-        }
-        assertFalse(p256Verify(parts[0].copyOf(64), parts[1], parts[2]))
-        assertFalse(p256Verify(ByteArray(65), parts[1], parts[2]))
-        assertFalse(p256Verify(parts[0], parts[1], ByteArray(64)))
-    }
-
-    @Test
     fun `the higher s of a signature becomes the lower one`() {
         val low = listOf("second adds the tablet").takeLast(64).toByteArray()
         val high = vectors.list("judged").first { it.textOrNull("reason") == "high-s" }.hex("next")
@@ -252,5 +233,52 @@ class CallKeyVectorsTest {
             contentOf(sealedAtMs = latest + 1),
         )
         for (content in wrong) assertEquals(MALFORMED, codeOf { packCallKey(content) })
+    }
+}
+
+class SigningMessageVectorsTest {
+    private val vectors = readVectors("signing-messages")
+    private val key = vectors.hex("signing_key")
+    private val signed = listOf("possession", "sign_in", "answer").flatMap(vectors::list)
+
+    @Test
+    fun `messages have the octets of the vectors`() {
+        val possessions = vectors.list("possession").map { possessionMessage(it.hex("challenge")) }
+        val signIns = vectors.list("sign_in").map { signInMessage(it.hex("challenge_id")) }
+        val answers = vectors.list("answer").map {
+            signInAnswerMessage(it.text("user_id").toULong(), it.hex("id"), it.flag("approve"))
+        }
+        assertEquals(signed.map { it.text("message") }, (possessions + signIns + answers).map(::toHex))
+    }
+
+    @Test
+    fun `a challenge or id of another length is refused`() {
+        assertEquals(MALFORMED, codeOf { possessionMessage(ByteArray(31)) })
+        assertEquals(MALFORMED, codeOf { signInMessage(ByteArray(17)) })
+        assertEquals(MALFORMED, codeOf { signInAnswerMessage(1u, ByteArray(15), true) })
+    }
+
+    @Test
+    fun `each signature holds for its own message alone`() {
+        for (case in signed) {
+            val taken = signed.filter { p256Verify(key, case.hex("message"), it.hex("signature")) }
+            assertEquals(listOf(case), taken)
+        }
+    }
+
+    @Test
+    fun `a signature with an octet changed, in it, its message or its key, is refused`() {
+        val case = signed.first()
+        val parts = listOf(key, case.hex("message"), case.hex("signature"))
+        for ((part, octets) in parts.withIndex()) {
+            for (at in octets.indices) {
+                val changed = parts.map(ByteArray::copyOf)
+                changed[part][at] = (octets[at].toInt() xor 1).toByte()
+                assertFalse(p256Verify(changed[0], changed[1], changed[2]), "octet $at of part $part")
+            }
+        }
+        assertFalse(p256Verify(parts[0].copyOf(64), parts[1], parts[2]))
+        assertFalse(p256Verify(ByteArray(65), parts[1], parts[2]))
+        assertFalse(p256Verify(parts[0], parts[1], ByteArray(64)))
     }
 }

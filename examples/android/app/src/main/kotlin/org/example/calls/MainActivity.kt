@@ -11,10 +11,15 @@ import android.widget.Button
 import android.widget.EditText
 import android.widget.LinearLayout
 import android.widget.TextView
+import callsign.app.CallsignException
 import callsign.app.CodeQuestion
+import callsign.app.OwnListState
+import callsign.app.WaitingSignIn
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.flow.filterIsInstance
+import kotlinx.coroutines.flow.first
 
-/** Sign-in, contacts, and a button to call each. */
+/** Sign-in, contacts with a button to call each, and what waits for the user's approval. */
 class MainActivity : Activity() {
     private lateinit var page: LinearLayout
     private lateinit var notice: TextView
@@ -28,7 +33,12 @@ class MainActivity : Activity() {
         notice = TextView(this)
         setContentView(page)
         askForNotifications()
-        attempt { if (app.me.resume() == null) showSignIn() else showContacts() }
+        attempt { if (app.me.resume() == null) showBeginning() else showContacts() }
+    }
+
+    private suspend fun showBeginning() {
+        val waiting = app.me.waitingSignIn()
+        if (waiting == null) showSignIn() else showWaiting(waiting)
     }
 
     private fun askForNotifications() {
@@ -41,11 +51,29 @@ class MainActivity : Activity() {
         val address = EditText(this).apply { hint = "Email address" }
         val name = EditText(this).apply { hint = "Name, the first time" }
         val signIn = button("Sign in") {
-            app.me.signIn("${address.text}".trim(), "${name.text}".trim().ifEmpty { null }, confirm = ::askForCode)
+            try {
+                app.me.signIn("${address.text}".trim(), "${name.text}".trim().ifEmpty { null }, confirm = ::askForCode)
+            } catch (error: CallsignException) {
+                if (error.code != "SIGN_IN_WAITING") throw error
+                return@button showBeginning()
+            }
             app.sendToken()
             showContacts()
         }
         show(address, name, signIn)
+    }
+
+    /** Until another device of the user answers, or for three days. */
+    private suspend fun showWaiting(waiting: WaitingSignIn) {
+        show(text("Approve this sign-in on your other device. It shows the same code:\n\n${waiting.signInCode}"))
+        try {
+            app.me.finishSignIn()
+        } catch (error: CallsignException) {
+            showSignIn()
+            throw error
+        }
+        app.sendToken()
+        showContacts()
     }
 
     private suspend fun askForCode(question: CodeQuestion): String {
@@ -61,6 +89,16 @@ class MainActivity : Activity() {
     }
 
     private suspend fun showContacts() {
+        try {
+            showAll()
+        } catch (error: CallsignException) {
+            if (error.code != "DEVICE_NOT_LISTED") throw error
+            val code = app.me.devices.listState.filterIsInstance<OwnListState.Waiting>().first().code
+            show(text("Approve this device on your other one. It shows the same code:\n\n$code"), refresh())
+        }
+    }
+
+    private suspend fun showAll() {
         val contacts = app.me.contacts
         val link = EditText(this).apply { hint = "A person's link" }
         val add = button("Ask for contact") {
@@ -77,8 +115,15 @@ class MainActivity : Activity() {
         val calls = contacts.list().items.map { (person, _) ->
             button("Call ${person.displayName}") { app.phone.place(app.me.call(person.userId), person.displayName) }
         }
-        show(*(requests + calls).toTypedArray(), link, add, mine, button("Refresh") { showContacts() })
+        val signIns = app.me.sessions.waiting().map { button("Answer a sign-in") { askAboutSignIn(it) } }
+        val listState = app.me.devices.listState.value as? OwnListState.Listed
+        val devices = listState?.waiting.orEmpty().map { button("Approve ${it.name}") { askAboutDevice(it) } }
+        show(*(signIns + devices + requests + calls).toTypedArray(), link, add, mine, refresh())
     }
+
+    private fun refresh() = button("Refresh") { showContacts() }
+
+    private fun text(sentence: String) = TextView(this).apply { text = sentence }
 
     private fun button(label: String, act: suspend () -> Unit) = Button(this).apply {
         text = label

@@ -77,7 +77,11 @@ class Phone(private val app: CallsApp) {
     }
 
     fun tell(sentence: String) {
-        val notification = Notification.Builder(app, NEWS).setSmallIcon(ICON).setContentText(sentence).setAutoCancel(true)
+        val notification = Notification.Builder(app, NEWS)
+            .setSmallIcon(ICON)
+            .setContentText(sentence)
+            .setContentIntent(activity(Intent(app, MainActivity::class.java)))
+            .setAutoCancel(true)
         notifications.notify(sentence, NEWS_ID, notification.build())
     }
 

@@ -51,7 +51,11 @@ class Pushes : FirebaseMessagingService() {
         "device_added" -> "A new device has signed in as you"
         "device_list_reset" -> "Your devices were started over. If that was not you, change your sign-in"
         "device_push_lost" -> "Calls do not wake one of your devices any more"
+        "session_started" -> "Someone signed in as you with ${notice.members["userAgent"]}"
+        "session_ending" -> "This device is signed out in two weeks unless you sign in again"
         "session_revoked" -> "A device was signed out"
+        "sign_in_waiting" -> "Someone wants to sign in as you: approve or refuse it"
+        "login_method_lost" -> "An address of yours opens another account now"
         else -> null
     }
 }
