@@ -1567,7 +1567,7 @@ export interface SignInEndedEvent {
   readonly sentAt: number
   /** Names a sign-in that waits; 22 base64url characters. */
   readonly id: string
-  readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed'
+  readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed' | 'expired'
 }
 
 /** Somebody entered a right code and waits: show it, with the code, and answer it once the user has compared both screens. */

@@ -62,5 +62,6 @@ const OUTCOMES: Readonly<Record<Exclude<SignInEndedEvent['outcome'], 'replaced'>
   approved: 'The sign-in is approved. Its device asks to be on your list next.',
   refused:
     'The sign-in is refused. For seven days its address opens nothing, then a new account, unless you confirm a code to it while you are signed in.',
-  passed: 'Nobody has answered the sign-in in time, so it goes through now.',
+  passed: 'There was no answer to the sign-in in time, so it has gone through.',
+  expired: 'The sign-in was given up.',
 }

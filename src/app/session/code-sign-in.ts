@@ -11,7 +11,7 @@ import type { SignedIn } from '../wire.ts'
 import type { BodyOf } from './operations.ts'
 import type { Server } from './server.ts'
 import type { Session } from './session.ts'
-import { type Confirm, confirmed, lastUserId } from './sign-in.ts'
+import { type Confirm, confirmed, lastUserId, normalized } from './sign-in.ts'
 
 /** A sign-in that waits for its owner. */
 export interface WaitingSignIn {
@@ -49,7 +49,10 @@ export class CodeSignIn {
     if (reply.verified) return reply
     const { challengeId } = reply
     const kept = await this.#kept()
-    const waitingId = kept?.address === address ? { waitingId: kept.waitingId } : {}
+    const waitingId =
+      kept !== undefined && normalized(kept.address) === normalized(address)
+        ? { waitingId: kept.waitingId }
+        : {}
     const device = await deviceProof(
       this.#storage,
       this.#keysOf,

@@ -69,7 +69,8 @@ function isAddress({ userId, address }: Readonly<Record<string, unknown>>): bool
   return typeof userId === 'string' && typeof address === 'string'
 }
 
-function normalized(address: string): string {
+/** Addresses that sign in to the same account. */
+export function normalized(address: string): string {
   return address.trim().toLowerCase()
 }
 
