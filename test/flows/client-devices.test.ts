@@ -182,7 +182,7 @@ t.test(
     const ann = await newTab(await newContext(), url, 'Ann')
     const isOver = (page: Page) => page.getByText('The session was ended: sign in again.').waitFor()
     const other = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
-    await ann.getByText('Signed in as you: Chrome on Linux, from 127.0.0.0/24. Was that you?').waitFor()
+    await ann.getByText('Signed in as you: Edge on Linux, from 127.0.0.0/24. Was that you?').waitFor()
     await sessions(ann).getByText('Edge, development client').waitFor()
     t.match(await sessions(ann).allInnerTexts(), [
       /^Edge.*\nfrom 127\.0\.0\.0\/24, since .+, used .+\nEnd$/,
@@ -226,7 +226,7 @@ t.test(
     t.equal(await digits(page, 'Code of this sign-in'), code)
     await ann.reload()
     await ann
-      .getByText('Chrome on Linux at 127.0.0.0/24 has the code that went to your email address')
+      .getByText('Edge on Linux at 127.0.0.0/24 has the code that went to your email address')
       .waitFor()
     t.equal(await digits(ann, 'Code of the sign-in'), code)
     await button(ann, 'It shows these: approve').click()

@@ -33,6 +33,7 @@ export const WITH_FRONTS_LONG = [
   'openapi',
   'register-and-verify',
   'reset',
+  'stolen-code',
   'stomp-connections',
   'stomp-conformance',
   'stomp-hostile',
