@@ -26,6 +26,11 @@ export function queueOfNotice(kind: (Notice | BadgeState)['kind']): NoticeQueue 
   return QUEUES[kind]
 }
 
+/** Whether a device that the user's list does not name hears of it, too. */
+export function isForAnyDevice(kind: Notice['kind']): boolean {
+  return queueOfNotice(kind) === 'account' && !FOR_LISTED_DEVICES.has(kind)
+}
+
 /** The call that an item invites to; undefined for everything else. */
 export function callInvitedTo(item: InboxItem): CallId | undefined {
   return item.kind === 'notice' && item.notice.kind === 'call_invitation' ? item.notice.callId : undefined
@@ -42,6 +47,13 @@ export function missedInsteadOf(notice: Notice): NoticeBody | undefined {
 export const INBOX_MESSAGES_MAX = 500
 /** Unfetched messages are dropped after this time (contract 7.1). */
 export const INBOX_KEPT_MS = 7 * 86_400_000
+
+/** They say who else signs in, and an address. */
+const FOR_LISTED_DEVICES: ReadonlySet<Notice['kind']> = new Set([
+  'sign_in_waiting',
+  'sign_in_ended',
+  'login_method_lost',
+])
 
 const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   call_invitation: 'calls',
