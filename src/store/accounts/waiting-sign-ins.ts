@@ -118,14 +118,17 @@ export class WaitingSignIns {
     change.put(WAITING_SIGN_INS, id, { ...signIn, answer, answeredAtMs: nowMs })
     this.#tellEnd(change, named, answer, deviceId)
     if (answer === 'approved') return
-    // Also those whose time had passed, and that have not fetched the outcome.
-    for (const other of signInsOf(change, userId)) {
-      const isOpen = other.signIn.sessionId === undefined && other.signIn.answer !== 'refused'
-      if (isOpen && other.signIn.address.key === address.key) this.#remove(change, userId, other.id)
-    }
+    this.dropLetIn(change, userId)
     const key = textKey(identifierOf(address))
     change.put(REFUSED_SIGN_INS, key, { userId, refusedAtMs: nowMs })
     this.#parts.expiries.add(change, EXPIRY.refusedSignIn, nowMs + REFUSAL_KEPT_MS, key)
+  }
+
+  /** Keeps those out that were let in, by an answer or by time, and have not come: they would be sessions unseen. */
+  dropLetIn(change: Change, userId: UserId): void {
+    for (const { id, signIn } of signInsOf(change, userId)) {
+      if (outcomeOf(signIn, change.nowMs).kind === 'opens') this.#remove(change, userId, id)
+    }
   }
 
   /** The waiting client is signed in, and gets the same reply again if it was lost. */

@@ -447,6 +447,15 @@ t.test('an account that is erased while a sign-in waits opens no more', async t 
   t.match(await enterCode(api, NUMBER), { status: 200, body: { isNewUser: true } })
 })
 
+t.test('who ends all other sessions keeps those out too who were let in and have not come yet', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), true)
+  const second = await enterCode(api, NUMBER)
+  t.equal((await api.send('DELETE /app/api/user/sessions', { token: ann.token })).status, 204)
+  t.match(await fetchWaiting(api, waitingId), GONE)
+  t.match(await fetchWaiting(api, second.body.waitingId), WAITING, 'who waits still is asked about')
+})
+
 t.test('who deletes the account while a sign-in waits does not leave it to that', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
   await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
