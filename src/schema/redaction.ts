@@ -72,7 +72,7 @@ function printed(value: unknown, indent: string): string {
   return lines.length === 0 ? `${open}${close}` : `${open}\n${lines.join(',\n')}\n${indent}${close}`
 }
 
-const SUSPICIOUS = /token|otp|code|key|secret|passw|auth|nonce|credential|signature|cookie|^pin$/i
+const SUSPICIOUS = /token|otp|code|key|secret|passw|auth|nonce|credential|signature|cookie|^pin$|^waitingId$/i
 /** Public, or no secret. */
 const SHOWN: ReadonlySet<string> = new Set([
   'publicKey',

@@ -26,6 +26,7 @@ const SECRETS = {
   acess_token: 'n',
   password: 'o',
   Authorization: 'p',
+  waitingId: 'q',
 }
 
 t.test('tokens, codes and keys are hidden, by whatever name they come', async t => {

@@ -10,7 +10,14 @@ import { requireFreshProof } from './step-up.ts'
 
 type Deps = Pick<
   ApiDeps,
-  'challenges' | 'database' | 'devices' | 'erasure' | 'loginMethods' | 'sessions' | 'stepUpSeconds'
+  | 'challenges'
+  | 'database'
+  | 'devices'
+  | 'erasure'
+  | 'loginMethods'
+  | 'sessions'
+  | 'stepUpSeconds'
+  | 'waitingSignIns'
 >
 
 export const deleteUser = operationWithBody(DeleteUserRequest, {
@@ -27,6 +34,8 @@ export const deleteUser = operationWithBody(DeleteUserRequest, {
     await requireFreshProof(deps, request)
     const { userId, deviceId } = request.requester
     return request.commit(change => {
+      // Its devices are signed out, and could not say no to one that waits.
+      deps.waitingSignIns.eraseOf(change, userId)
       const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
       tellSignedOut(change, deps, userId)
       change.happened({ kind: 'account-ended', userId })

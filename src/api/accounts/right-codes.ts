@@ -8,7 +8,7 @@ import { p256Verify } from '#primitives'
 import { type AddressMethod, addressIdentifier } from '../../domain/accounts/account.ts'
 import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
 import { displayNameFromEmail } from '../../domain/accounts/display-name.ts'
-import { lasts } from '../../domain/accounts/session.ts'
+import { decideRefresh, lasts } from '../../domain/accounts/session.ts'
 import { networkPrefix, shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
@@ -33,6 +33,7 @@ export type RightCodeDeps = Pick<
   | 'deviceLists'
   | 'devices'
   | 'erasure'
+  | 'lifetimes'
   | 'loginMethods'
   | 'secrets'
   | 'sessionNetworks'
@@ -187,10 +188,9 @@ function openAccount(change: Change, deps: RightCodeDeps, asked: AskedOf, reques
 
 /** The address leaves its account for a fresh one. */
 function move(change: Change, deps: RightCodeDeps, asked: AskedOf, request: SignInRequest): Entered {
-  const { accounts, loginMethods, waitingSignIns } = deps
-  const { owner, address } = asked
+  const { accounts, loginMethods } = deps
+  const { owner } = asked
   loginMethods.lose(change, owner.userId, accounts.method(change, owner) as AddressMethod)
-  waitingSignIns.takeBackRefusal(change, address)
   return newcomer(change, deps, asked, request)
 }
 
@@ -212,16 +212,17 @@ function signedIn({ reply }: Entered): Entry {
 }
 
 /** Whether the client is a device of the account's list. */
-function isKnownDevice(view: View, deps: RightCodeDeps, userId: UserId, proofs: Proofs): boolean {
+function isKnownDevice(change: Change, deps: RightCodeDeps, userId: UserId, proofs: Proofs): boolean {
   const { device, refreshToken } = proofs
-  if (device !== undefined && BigInt(device.userId) === userId && isSigned(view, deps, proofs)) return true
+  if (device !== undefined && BigInt(device.userId) === userId && isSigned(change, deps, proofs)) return true
   if (refreshToken === undefined) return false
   const token = parseRefreshToken(deps.secrets.refreshToken, refreshToken)
-  const session = token && deps.sessions.read(view, token.sessionId)
-  // An older pair has been replaced twice: it may be a copy from a backup.
-  if (!lasts(session) || session.userId !== userId || token!.generation < session.generation - 1) return false
-  const listed = deps.deviceLists.newest(view, userId)?.deviceIds ?? []
-  return session.deviceId !== undefined && listed.includes(session.deviceId)
+  const session = token && deps.sessions.read(change, token.sessionId)
+  if (!lasts(session) || session.userId !== userId || !deps.deviceLists.names(change, session)) return false
+  // One that would end its session proves nothing: it may be a copy.
+  const refresh = { generation: token!.generation, nowMs: change.nowMs, isListed: true }
+  const { kind } = decideRefresh(session, refresh, deps.lifetimes)
+  return kind === 'rotate' || kind === 'repeat'
 }
 
 /** Whether a device of the user's list has signed the challenge. One that was removed is none, whatever the list says. */

@@ -41,6 +41,7 @@ type Deps = Pick<
   | 'restrictions'
   | 'secrets'
   | 'sessions'
+  | 'waitingSignIns'
 >
 
 type CheckedRefresh = OperationRequest<Static<typeof RefreshTokenRequest>, undefined, 'public'>
@@ -140,6 +141,7 @@ interface OwnSession {
 }
 
 type EndingDeps = Pick<ApiDeps, 'devices' | 'notices' | 'sessions'>
+type EndingOthersDeps = EndingDeps & Pick<ApiDeps, 'restrictions' | 'waitingSignIns'>
 
 /** The session logs out. */
 export function endOwn(change: Change, deps: EndingDeps, own: OwnSession): void {
@@ -178,20 +180,21 @@ export function assertMayEndOthers(
 }
 
 /**
- * Ends the user's other sessions. Their tokens hear why for a while; their devices are told, and then nothing more.
+ * Ends the user's other sessions, and those that a waiting sign-in would open now. Their tokens hear why for a while; their devices are told, and then nothing more.
  */
 export function endOthers(
   change: Change,
-  deps: EndingDeps & Pick<ApiDeps, 'restrictions'>,
+  deps: EndingOthersDeps,
   own: OwnSession,
   reason: RevocationReason,
 ): void {
-  const { sessions, devices, notices } = deps
+  const { sessions, devices, notices, waitingSignIns } = deps
   const { userId, sessionId } = own
   assertMayEndOthers(change, deps, own)
   for (const id of sessions.idsOf(change, userId)) {
     if (Buffer.compare(id, sessionId) !== 0) sessions.revoke(change, id, reason)
   }
+  waitingSignIns.dropLetIn(change, userId)
   notices.tell(change, userId, { kind: 'session_revoked', reason }, own.deviceId)
   for (const { deviceId } of devices.activeDevicesOf(change, userId)) {
     if (deviceId !== own.deviceId) devices.forgetPush(change, userId, deviceId)

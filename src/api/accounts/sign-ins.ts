@@ -112,10 +112,10 @@ export class SignIns {
   }
 
   /** The reply of a session that is not in use yet, once more: the first one may be lost. Undefined for any other. */
-  reopened(view: View, sessionId: Uint8Array): object | undefined {
+  reopened(view: View, sessionId: Uint8Array, isNewUser: boolean): object | undefined {
     const session = this.#deps.sessions.read(view, sessionId)
     if (!lasts(session) || session.generation > 1 || session.isPairUsed) return undefined
-    return this.#replyOf(view, sessionId, session, false)
+    return this.#replyOf(view, sessionId, session, isNewUser)
   }
 
   /** Ends the session that was unused longest where there are as many as there may be, one without a device first. */

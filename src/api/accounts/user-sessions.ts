@@ -23,7 +23,7 @@ type ListDeps = Pick<ApiDeps, 'devices' | 'lifetimes' | 'restrictions' | 'sessio
  */
 const END_RATE: RateRule = { name: 'profile', by: 'session' }
 
-type EndDeps = Pick<ApiDeps, 'devices' | 'notices' | 'restrictions' | 'sessions'>
+type EndDeps = Pick<ApiDeps, 'devices' | 'notices' | 'restrictions' | 'sessions' | 'waitingSignIns'>
 
 export const listSessions = read({
   id: 'listSessions',

@@ -13,6 +13,7 @@ import { SignedIn } from '../../schema/account.ts'
 import { invalidMember } from '../../schema/check.ts'
 import { AnswerSignInRequest, WaitingLoginRequest, WaitingSignInList } from '../../schema/sign-in.ts'
 import { timeText } from '../../schema/time.ts'
+import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import { type NamedSignIn, signInName, waitingSignInOf } from '../../store/accounts/waiting-sign-ins.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
@@ -23,6 +24,7 @@ import {
   type Reply,
   read,
 } from '../table/operation.ts'
+import { assertLasts } from './authentication.ts'
 import { type Entry, enterAfterWait, idBytes, type RightCodeDeps, signInCode } from './right-codes.ts'
 import { replyOf } from './sign-in.ts'
 import type { SignInRequest } from './sign-ins.ts'
@@ -112,7 +114,7 @@ function stillOutside(view: View, deps: Deps, waitingId: string, nowMs: number):
     case 'refused':
       return { kind: 'held', untilMs: outcome.untilMs }
     case 'opened': {
-      const reply = deps.signIns.reopened(view, outcome.sessionId)
+      const reply = deps.signIns.reopened(view, outcome.sessionId, outcome.opens === 'fresh-account')
       return reply === undefined ? GONE : { kind: 'signed-in', reply }
     }
     case 'opens':
@@ -131,7 +133,9 @@ function fetched(change: Change, deps: Deps, waitingId: string, request: SignInR
 }
 
 function answer(change: Change, deps: Deps, { requester, params, body }: CheckedAnswer): Reply {
-  const { userId, deviceId } = requester
+  const { userId, deviceId, sessionName } = requester
+  // Its device may have been removed while the answer was on its way.
+  assertLasts(deps.sessions.read(change, sessionIdOf(sessionName)))
   const named = waitingSignInOf(change, userId, change.nowMs)
   const [id = ''] = params
   if (named === undefined || signInName(named.id) !== id)

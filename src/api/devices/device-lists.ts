@@ -215,7 +215,10 @@ export class DeviceLists {
     const logged = { list, seq, deviceIds, ...entry }
     this.#tellRestrictions(change, userId, () => deviceLists.finish(change, userId, logged))
     const kind = seq === 0 ? 'device_list_reset' : 'device_list_changed'
-    if (!isFirst) this.#tell(change, userId, kind, signerDeviceId as DeviceId)
+    const signer = this.#deps.devices.read(change, userId, signerDeviceId as DeviceId)
+    if (signer === undefined) return logged
+    if (isFirst) this.#tellLeftOut(change, userId, deviceIds, signer)
+    else this.#deps.notices.tell(change, userId, { kind, ...noticeOf(signer) }, signer.deviceId)
     return logged
   }
 
@@ -238,16 +241,12 @@ export class DeviceLists {
     }
   }
 
-  #tell(
-    change: Change,
-    userId: UserId,
-    kind: 'device_list_changed' | 'device_list_reset',
-    signerId: DeviceId,
-  ): void {
+  /** A first list takes the account from the devices that it does not name, as one that starts over does. */
+  #tellLeftOut(change: Change, userId: UserId, deviceIds: readonly DeviceId[], signer: Device): void {
     const { devices, notices } = this.#deps
-    const signer = devices.read(change, userId, signerId)
-    if (signer === undefined) return
-    notices.tell(change, userId, { kind, ...noticeOf(signer) }, signerId)
+    const body = { kind: 'device_list_reset', ...noticeOf(signer) } as const
+    for (const { deviceId } of devices.activeDevicesOf(change, userId))
+      if (!deviceIds.includes(deviceId)) notices.tellOnly(change, userId, body, deviceId)
   }
 }
 

@@ -3,7 +3,7 @@
  * same steps for every operation, so that none forgets one.
  */
 
-import { restrictionError } from '../../domain/devices/restriction.ts'
+import { type Restriction, restrictionError } from '../../domain/devices/restriction.ts'
 import { SignalError } from '../../errors.ts'
 import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
@@ -86,9 +86,13 @@ class RequestSteps {
     const requester = this.#authenticate(request.header('authorization'))
     const { onRequester, requestRates } = this.#deps
     if (onRequester !== undefined && requester !== undefined) onRequester(request, requester)
-    // First, so that what it refuses uses up nothing scarcer.
-    if (requester !== undefined) requestRates?.take('authenticated', 'user', `${requester.userId}`)
-    if (requester !== undefined) this.#assertAllowed(requester)
+    if (requester === undefined) return undefined
+    const restriction = this.#deps.restrictions.current(requester)
+    // First, so that what it refuses uses up nothing scarcer. A restricted session, which may be an intruder's, uses up nothing
+    // of its user's: the owner could not end it.
+    if (restriction === undefined) requestRates?.take('authenticated', 'user', `${requester.userId}`)
+    else requestRates?.take('authenticated', 'session', requester.sessionName)
+    this.#assertAllowed(requester, restriction)
     return requester
   }
 
@@ -126,12 +130,10 @@ class RequestSteps {
     return authentication.requesterOf(authorization)
   }
 
-  #assertAllowed(requester: Requester): void {
+  #assertAllowed(requester: Requester, restriction: Restriction | undefined): void {
     const { access } = this.#operation
-    if (access === 'session' || access === 'device') {
-      const restriction = this.#deps.restrictions.current(requester)
-      if (restriction !== undefined) throw restrictionError(restriction)
-    }
+    if ((access === 'session' || access === 'device') && restriction !== undefined)
+      throw restrictionError(restriction)
     if ((access === 'device' || access === 'restricted-device') && requester.deviceId === undefined)
       throw new SignalError('DEVICE_NOT_REGISTERED', 'this needs a device: register one first')
   }

@@ -70,8 +70,12 @@ export interface Wait {
  * thief's; but repeated sign-ins keep the owner out for twice the time at most.
  */
 export function nextWait(replaced: Wait | undefined, waitMs: number, nowMs: number): Wait {
-  const firstBeganAtMs = replaced === undefined || isPast(replaced, nowMs) ? nowMs : replaced.firstBeganAtMs
-  return { firstBeganAtMs, beganAtMs: nowMs, endsAtMs: Math.min(nowMs + waitMs, firstBeganAtMs + 2 * waitMs) }
+  if (replaced === undefined || isPast(replaced, nowMs))
+    return { firstBeganAtMs: nowMs, beganAtMs: nowMs, endsAtMs: nowMs + waitMs }
+  const { firstBeganAtMs } = replaced
+  const endsAtMs = Math.min(nowMs + waitMs, firstBeganAtMs + 2 * waitMs)
+  // Not sooner, though an operator has made waits shorter since.
+  return { firstBeganAtMs, beganAtMs: nowMs, endsAtMs: Math.max(endsAtMs, replaced.endsAtMs) }
 }
 
 /** A sign-in that waits, or has waited. */
@@ -102,14 +106,15 @@ export interface WaitingSignIn extends Wait {
 export type Outcome =
   | { readonly kind: 'waits' }
   | { readonly kind: 'opens'; readonly opens: Opens }
-  | { readonly kind: 'opened'; readonly sessionId: Uint8Array }
+  | { readonly kind: 'opened'; readonly sessionId: Uint8Array; readonly opens: Opens }
   | { readonly kind: 'refused'; readonly untilMs: number }
 
 export function outcomeOf(signIn: WaitingSignIn, nowMs: number): Outcome {
-  const { answer, answeredAtMs = 0, sessionId, opens } = signIn
-  if (sessionId !== undefined) return { kind: 'opened', sessionId }
+  const { answer, answeredAtMs = 0, sessionId } = signIn
+  const opens = answer === 'approved' ? 'account' : signIn.opens
+  if (sessionId !== undefined) return { kind: 'opened', sessionId, opens }
   if (answer === 'refused') return { kind: 'refused', untilMs: answeredAtMs + REFUSED_MS }
-  if (answer === 'approved') return { kind: 'opens', opens: 'account' }
+  if (answer === 'approved') return { kind: 'opens', opens }
   return isPast(signIn, nowMs) ? { kind: 'opens', opens } : { kind: 'waits' }
 }
 

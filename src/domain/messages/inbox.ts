@@ -26,9 +26,9 @@ export function queueOfNotice(kind: (Notice | BadgeState)['kind']): NoticeQueue 
   return QUEUES[kind]
 }
 
-/** Whether a device hears of it that may do little: account matters, but no sign-in that waits for a device of the list. */
-export function isForRestricted(kind: Notice['kind']): boolean {
-  return queueOfNotice(kind) === 'account' && kind !== 'sign_in_waiting' && kind !== 'sign_in_ended'
+/** Whether a device that the user's list does not name hears of it, too. */
+export function isForAnyDevice(kind: Notice['kind']): boolean {
+  return queueOfNotice(kind) === 'account' && !FOR_LISTED_DEVICES.has(kind)
 }
 
 /** The call that an item invites to; undefined for everything else. */
@@ -47,6 +47,13 @@ export function missedInsteadOf(notice: Notice): NoticeBody | undefined {
 export const INBOX_MESSAGES_MAX = 500
 /** Unfetched messages are dropped after this time (contract 7.1). */
 export const INBOX_KEPT_MS = 7 * 86_400_000
+
+/** They say who else signs in, and an address. */
+const FOR_LISTED_DEVICES: ReadonlySet<Notice['kind']> = new Set([
+  'sign_in_waiting',
+  'sign_in_ended',
+  'login_method_lost',
+])
 
 const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   call_invitation: 'calls',

@@ -23,7 +23,7 @@ import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { developmentRelay } from '../../domain/calls/turn.ts'
 import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import type { UserId } from '../../domain/ids.ts'
-import { isForRestricted } from '../../domain/messages/inbox.ts'
+import { isForAnyDevice } from '../../domain/messages/inbox.ts'
 import type { Rates } from '../../domain/rates.ts'
 import { AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider } from '../../identity/identity-token.ts'
@@ -137,8 +137,7 @@ function openDelivery(serving: WriterServing, senders: Senders): Delivery {
     bundleId: config.bundleId,
     nowMs,
     deviceOf(userId, deviceId, kind) {
-      const isForAll = isForRestricted(kind)
-      if (!isForAll && restrictions.current({ userId, deviceId }) !== undefined) return undefined
+      if (!isForAnyDevice(kind) && restrictions.current({ userId, deviceId }) !== undefined) return undefined
       const active = database.view(view => devices.activeDevicesOf(view, userId))
       return active.find(device => device.deviceId === deviceId)
     },

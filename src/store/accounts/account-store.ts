@@ -7,7 +7,13 @@ import { PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { idsKey, textKey, userInKey } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
-import { LOGIN_METHOD_OWNERS, LOGIN_METHODS, type MethodOwner, USERS } from './account-tables.ts'
+import {
+  LOGIN_METHOD_OWNERS,
+  LOGIN_METHODS,
+  type MethodOwner,
+  REFUSED_SIGN_INS,
+  USERS,
+} from './account-tables.ts'
 
 export class AccountStore {
   readonly #displayNames: WatchedCache<UserId, string>
@@ -57,11 +63,14 @@ export class AccountStore {
       change.put(LOGIN_METHOD_OWNERS, textKey(identifierOf(method)), { userId, methodId: method.id })
   }
 
+  /** Removes the method, and that its user refused a sign-in by it. */
   removeMethod(change: Change, userId: UserId, method: LoginMethod): void {
     const methods = this.methodsOf(change, userId).filter(({ id }) => id !== method.id)
     if (methods.length > 0) change.put(LOGIN_METHODS, idsKey(userId), methods)
     else change.remove(LOGIN_METHODS, idsKey(userId))
-    change.remove(LOGIN_METHOD_OWNERS, textKey(identifierOf(method)))
+    const key = textKey(identifierOf(method))
+    change.remove(LOGIN_METHOD_OWNERS, key)
+    change.remove(REFUSED_SIGN_INS, key)
   }
 
   /** Nothing of the user remains here. */

@@ -15,6 +15,7 @@ import {
   isNoticeDue,
   keptUntilMs,
   nextWait,
+  outcomeOf,
   REFUSAL_KEPT_MS,
   type Wait,
   type WaitingSignIn,
@@ -54,7 +55,7 @@ export class WaitingSignIns {
     this.#codeOf = codeOf
     this.#waitMs = waitMs
     parts.expiries.define(EXPIRY.waitingSignIn, (change, id) => this.#onDue(change, id))
-    parts.expiries.define(EXPIRY.refusedSignIn, (change, key) => void change.remove(REFUSED_SIGN_INS, key))
+    parts.expiries.define(EXPIRY.refusedSignIn, endRefusal)
   }
 
   /** The effect of a right code for this address of the user. */
@@ -117,9 +118,17 @@ export class WaitingSignIns {
     change.put(WAITING_SIGN_INS, id, { ...signIn, answer, answeredAtMs: nowMs })
     this.#tellEnd(change, named, answer, deviceId)
     if (answer === 'approved') return
+    this.dropLetIn(change, userId)
     const key = textKey(identifierOf(address))
     change.put(REFUSED_SIGN_INS, key, { userId, refusedAtMs: nowMs })
     this.#parts.expiries.add(change, EXPIRY.refusedSignIn, nowMs + REFUSAL_KEPT_MS, key)
+  }
+
+  /** Keeps those out that were let in, by an answer or by time, and have not come: they would be sessions unseen. */
+  dropLetIn(change: Change, userId: UserId): void {
+    for (const { id, signIn } of signInsOf(change, userId)) {
+      if (outcomeOf(signIn, change.nowMs).kind === 'opens') this.#remove(change, userId, id)
+    }
   }
 
   /** The waiting client is signed in, and gets the same reply again if it was lost. */
@@ -141,8 +150,6 @@ export class WaitingSignIns {
   /** Nothing of the user remains here. */
   eraseOf(change: Change, userId: UserId): void {
     for (const { id } of signInsOf(change, userId)) this.#remove(change, userId, id)
-    for (const method of this.#parts.accounts.methodsOf(change, userId))
-      change.remove(REFUSED_SIGN_INS, textKey(identifierOf(method)))
   }
 
   #remove(change: Change, userId: UserId, id: Uint8Array): void {
@@ -195,6 +202,16 @@ export class WaitingSignIns {
     if (isNoticeDue(signIn, nowMs)) signIn = this.#tellWaiting(change, { id, signIn })
     return dueAtMs(signIn, nowMs)
   }
+}
+
+/** A refusal that was taken back, and given again since, has an ending of its own. */
+function endRefusal(change: Change, key: Uint8Array): number | undefined {
+  const refusal = change.get(REFUSED_SIGN_INS, key)
+  if (refusal === undefined) return undefined
+  const endsAtMs = refusal.refusedAtMs + REFUSAL_KEPT_MS
+  if (change.nowMs < endsAtMs) return endsAtMs
+  change.remove(REFUSED_SIGN_INS, key)
+  return undefined
 }
 
 /** The one that waits for the user's answer, also after its time as long as it is not in. */

@@ -7,7 +7,7 @@ import type { CallNoticeBody } from '../../domain/calls/call-notice.ts'
 import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { newEventId } from '../../domain/ids.ts'
-import { type InboxItem, isForRestricted } from '../../domain/messages/inbox.ts'
+import { type InboxItem, isForAnyDevice } from '../../domain/messages/inbox.ts'
 import {
   isPushed,
   type Notice,
@@ -84,10 +84,10 @@ export class Notices {
     const { nowMs } = change
     const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
     const notice = this.#noticeOf(body, nowMs)
-    const isForAll = isForRestricted(body.kind)
+    const isForAny = isForAnyDevice(body.kind)
     for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
       const { deviceId } = device
-      if (!isMeant(deviceId) || (!isForAll && this.#isRestricted(change, userId, deviceId))) continue
+      if (!isMeant(deviceId) || (!isForAny && this.#isRestricted(change, userId, deviceId))) continue
       this.#deps.inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } })
       this.#push(change, { userId, device }, notice, pushedUntilMs)
     }

@@ -238,3 +238,15 @@ t.test('an intruder who uses up the rate of changes can be ended all the same', 
   )
   t.equal((await end(api, ann.token, thief.sessionId)).status, 204)
 })
+
+t.test('requests of a restricted session use up nothing of its user’s', async t => {
+  const api = await openTestApi(t, { rates: true })
+  const ann = await newUser(api.world)
+  const { deviceId } = await newDevice(api.world, ann.userId)
+  const phone = await newSession(api.world, ann.userId, deviceId)
+  const thief = await newSession(api.world, ann.userId)
+  for (let count = 0; count < 200; count++) await access(api, thief.token)
+  t.equal(await access(api, thief.token), 'RATE_LIMITED')
+  t.equal((await endOthers(api, phone.token)).status, 204)
+  t.equal(await access(api, thief.token), 'SESSION_REVOKED')
+})

@@ -4,6 +4,8 @@
  */
 
 import t, { type Test } from 'tap'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { REFUSED_SIGN_INS } from '../../../src/store/accounts/account-tables.ts'
 import { listBody, listOf, newPhone } from '../../support/device-lists.ts'
 import { registerDevice } from '../../support/device-requests.ts'
 import {
@@ -52,12 +54,14 @@ async function idShown(api: TestApi, client: Client): Promise<string> {
 }
 
 /** Adds a mail address to the client's account. */
-async function addMail(api: TestApi, { token }: Client, value = MAIL) {
+function addMail(api: TestApi, client: Client) {
+  return confirmAddress(api, client, 'email', MAIL)
+}
+
+/** Has the client's account confirm an address, new or its own. */
+async function confirmAddress(api: TestApi, { token }: Client, kind: 'email' | 'phone', value: string) {
   await api.world.takeSent()
-  const { body } = await api.send('POST /app/api/user/login-methods', {
-    token,
-    body: { kind: 'email', value },
-  })
+  const { body } = await api.send('POST /app/api/user/login-methods', { token, body: { kind, value } })
   const otp = await api.otpFor(value)
   return api.send('POST /app/api/verify', { token, body: { challengeId: body.challengeId, otp } })
 }
@@ -258,20 +262,33 @@ t.test('a signed-out device opens the account that has no address left, with a n
 t.test('the owner keeps a refused address by confirming a code to it', async t => {
   const { api, ann } = await thiefAtAnns(t)
   await answerSignIn(api, ann, await idShown(api, ann), false)
-  const { token } = ann
-  await api.world.takeSent()
-  const asked = await api.send('POST /app/api/user/login-methods', {
-    token,
-    body: { kind: 'phone', value: NUMBER },
-  })
-  t.equal(asked.status, 202)
-  const otp = await api.otpFor(NUMBER)
-  const body = { challengeId: asked.body.challengeId, otp }
-  t.match(await api.send('POST /app/api/verify', { token, body }), { status: 200 })
+  t.match(await confirmAddress(api, ann, 'phone', NUMBER), { status: 200 })
   t.match(await enterCode(api, NUMBER), WAITING, 'the next one waits again')
   await api.advance(7 * DAY_MS)
   await refresh(api, ann)
   t.match(await enterCode(api, NUMBER), WAITING)
+})
+
+t.test('a refusal holds its week, though an earlier one that was taken back ends in it', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  await confirmAddress(api, ann, 'phone', NUMBER)
+  await api.advance(36 * DAY_MS)
+  await refresh(api, ann)
+  await enterCode(api, NUMBER)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  const until = isoAfter(api, 7 * DAY_MS)
+  await api.advance(2 * DAY_MS)
+  t.match(await enterCode(api, NUMBER), { ...REFUSED, body: { until } })
+})
+
+t.test('a refusal keeps out those too whose time had passed, and who have not come in yet', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await api.advance(73 * HOUR_MS)
+  await refresh(api, ann)
+  t.match(await enterCode(api, NUMBER), WAITING)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  t.match(await fetchWaiting(api, waitingId), GONE)
 })
 
 t.test('a refusal that nothing follows is forgotten', async t => {
@@ -313,6 +330,27 @@ t.test('the refresh token of a listed device skips the wait, and no other token 
     WAITING,
     'of a session that is over',
   )
+})
+
+t.test('a refresh token whose use would end its session proves nothing', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  const { refreshToken } = ann
+  await refresh(api, ann)
+  t.match(await enterCode(api, NUMBER, { refreshToken }), { status: 200 }, 'the reply may have been lost')
+  await api.send('GET /app/api/user', { token: ann.token })
+  await api.advance(HOUR_MS)
+  t.match(await enterCode(api, NUMBER, { refreshToken }), WAITING)
+})
+
+t.test('an answer that overtakes its device’s removal on the way does not count', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  const id = await idShown(api, ann)
+  const [removed, answered] = await Promise.all([
+    api.send(`DELETE /app/api/devices/${ann.phone.deviceId}`, { token: ann.token }),
+    answerSignIn(api, ann, id, true),
+  ])
+  t.same([removed.status, answered.status], [204, 401])
+  t.match(await fetchWaiting(api, waitingId), WAITING)
 })
 
 t.test('a device that was removed proves nothing, though the list still names it', async t => {
@@ -430,6 +468,7 @@ t.test('a silent number of an account with another method waits, and then opens 
   await api.advance(72 * HOUR_MS)
   const fresh = await fetchWaiting(api, body.waitingId)
   t.match(fresh, { status: 200, body: { isNewUser: true } })
+  t.strictSame((await fetchWaiting(api, body.waitingId)).body, fresh.body, 'a lost reply comes again')
   t.not(fresh.body.user.userId, ann.userId)
   t.match(
     await enterCode(api, MAIL),
@@ -451,6 +490,61 @@ t.test('an account that is erased while a sign-in waits opens no more', async t 
   await api.advance(7 * DAY_MS)
   t.match(await fetchWaiting(api, waitingId), GONE)
   t.match(await enterCode(api, NUMBER), { status: 200, body: { isNewUser: true } })
+})
+
+t.test('who ends all other sessions keeps those out too who were let in and have not come yet', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), true)
+  const second = await enterCode(api, NUMBER)
+  t.equal((await api.send('DELETE /app/api/user/sessions', { token: ann.token })).status, 204)
+  t.match(await fetchWaiting(api, waitingId), GONE)
+  t.match(await fetchWaiting(api, second.body.waitingId), WAITING, 'who waits still is asked about')
+})
+
+t.test('who deletes the account while a sign-in waits does not leave it to that', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
+  await api.advance(72 * HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), GONE)
+  const { erasesAtMs } = api.world.database.view(
+    view => api.world.accounts.read(view, BigInt(ann.userId) as UserId)!,
+  )
+  t.type(erasesAtMs, 'number')
+})
+
+t.test('a refusal names its user no longer than the address is theirs', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  await addMail(api, ann)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  const refusals = () => api.world.database.view(view => [...view.keys(REFUSED_SIGN_INS)].length)
+  t.equal(refusals(), 1)
+  const { body } = await api.send('GET /app/api/user', { token: ann.token })
+  const { id } = body.loginMethods.find(({ value }: { value: string }) => value === NUMBER)
+  await api.send(`DELETE /app/api/user/login-methods/${id}`, { token: ann.token })
+  t.equal(refusals(), 0)
+})
+
+t.test('a listed device alone hears who waits, and which address was lost', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  const { world } = api
+  const heard = ({ userId, phone }: Client) =>
+    world.database
+      .view(view => {
+        const [user, device] = [BigInt(userId) as UserId, BigInt(phone.deviceId) as DeviceId]
+        return world.inbox.after(view, user, device, { offset: 0, limit: 100, nowMs: world.nowMs() })
+      })
+      .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
+  await answerSignIn(api, ann, await idShown(api, ann), true)
+  const old = clientOf(await fetchWaiting(api, waitingId), 'old')
+  await register(api, old)
+  await enterCode(api, NUMBER)
+  await answerSignIn(api, ann, await idShown(api, ann), false)
+  t.ok(heard(ann).includes('sign_in_waiting'))
+  t.same(heard(old), [])
+  await api.advance(7 * DAY_MS)
+  await enterCode(api, NUMBER)
+  t.same(heard(ann), ['login_method_lost', 'profile_changed'])
+  t.same(heard(old), ['profile_changed'])
 })
 
 t.test('the wait and a refusal outlive a restart', async t => {

@@ -155,6 +155,19 @@ t.test('a user of an app that made no list makes the first one later, with `PUT`
   t.equal(api.log.entries().length, 2)
 })
 
+t.test('a first list alarms the devices that it leaves out', async t => {
+  const api = await openTestApi(t, WITH_LOG)
+  const ann = await newUser(api.world)
+  const push = { fcmToken: 'token-of-the-phone' }
+  const { body } = await registerDevice(api, ann, undefined, { push })
+  const { session, phone: tablet } = await secondPhone(api, ann)
+  await api.world.takeSent()
+  t.equal((await put(api, session, listOf(ann.userId, [tablet]))).status, 200)
+  t.match(await api.world.takeSent(), [
+    { deviceId: idOf(body.deviceId), notice: { kind: 'device_list_reset', deviceId: tablet.deviceId } },
+  ])
+})
+
 t.test('the same list again is answered as before, whatever the sender knows', async t => {
   const { api, ann, phone, first } = await listedAnn(t)
   const { phone: tablet } = await secondPhone(api, ann)
