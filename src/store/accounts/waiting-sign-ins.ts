@@ -133,7 +133,10 @@ export class WaitingSignIns {
 
   /** The waiting client is signed in, and gets the same reply again if it was lost. */
   open(change: Change, { id, signIn }: NamedSignIn, sessionId: Uint8Array): void {
-    change.put(WAITING_SIGN_INS, id, { ...signIn, sessionId, openedAtMs: change.nowMs })
+    const opened = { ...signIn, sessionId, openedAtMs: change.nowMs }
+    change.put(WAITING_SIGN_INS, id, opened)
+    // Its ending so far is that of a sign-in that nobody fetched, days later.
+    this.#parts.expiries.add(change, EXPIRY.waitingSignIn, keptUntilMs(opened), id)
   }
 
   /** Whether the user has refused a sign-in by this address of theirs, and may have it back. */

@@ -147,6 +147,16 @@ t.test('an owner who lost all devices gets three notices, and is in after 72 hou
   t.match(await api.send('GET /app/api/friend', { token: found.token }), { status: 200 })
 })
 
+t.test('a lost reply comes again for a day', async t => {
+  const { api, waitingId } = await thiefAtAnns(t)
+  await api.advance(72 * HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), { status: 200 })
+  await api.advance(DAY_MS - HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), { status: 200 })
+  await api.advance(HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), GONE)
+})
+
 t.test('a sign-in that is not fetched within a week is gone', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
   await api.advance(72 * HOUR_MS + 7 * DAY_MS)
