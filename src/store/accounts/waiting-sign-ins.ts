@@ -135,7 +135,7 @@ export class WaitingSignIns {
   open(change: Change, { id, signIn }: NamedSignIn, sessionId: Uint8Array): void {
     const opened = { ...signIn, sessionId, openedAtMs: change.nowMs }
     change.put(WAITING_SIGN_INS, id, opened)
-    // Its ending so far is that of a sign-in that nobody fetched, days later.
+    // The ending that it has comes days later: of a sign-in that is not fetched.
     this.#parts.expiries.add(change, EXPIRY.waitingSignIn, keptUntilMs(opened), id)
   }
 
