@@ -19,7 +19,7 @@ import type { KeyEvent } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
 import { Account } from './session/account.ts'
-import { CodeSignIn, type WaitingSignIn } from './session/code-sign-in.ts'
+import { CodeSignIn, type SignInOptions, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
 import { Profile } from './session/profile.ts'
 import { Server } from './session/server.ts'
@@ -142,7 +142,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   async signIn(
     address: string,
     confirm: Confirm,
-    more: Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale'> = {},
+    more: SignInOptions = {},
   ): Promise<User> {
     const closings = this.#closings
     const session = await this.#openSession()

@@ -1684,6 +1684,8 @@ export interface VerifyLoginRequest {
     /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId` */
     readonly signature: string
   }
+  /** Beside `device`: its account has lost its last login method, and this address becomes the next one. */
+  readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
 }
@@ -1714,6 +1716,8 @@ export interface VerifyRequest {
     /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId` */
     readonly signature: string
   }
+  /** Beside `device`: its account has lost its last login method, and this address becomes the next one. */
+  readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
 }

@@ -80,6 +80,12 @@ export const VerifyLoginRequest = Type.Object(
         { description: 'A device on the device list of the account: the sign-in does not wait' },
       ),
     ),
+    reclaim: Type.Optional(
+      Type.Boolean({
+        description:
+          'Beside `device`: its account has lost its last login method, and this address becomes the next one',
+      }),
+    ),
     waitingId: optionalText('Of this client, where its sign-in waits already: the time goes on'),
   },
   { examples: [{ challengeId: '3q2-7wAAAAAAAAAAAAAAAA', otp: '123456' }] },

@@ -44,7 +44,7 @@ export type RightCodeDeps = Pick<
 /** By what a client shows that the account knows it. */
 export type Proofs = Pick<
   Static<typeof VerifyLoginRequest>,
-  'challengeId' | 'device' | 'refreshToken' | 'waitingId'
+  'challengeId' | 'device' | 'reclaim' | 'refreshToken' | 'waitingId'
 >
 
 export type Entry =
@@ -94,7 +94,7 @@ export function enterAfterWait(
   if (erasure.isPlannedSince(change, signIn.userId, signIn.beganAtMs)) return undefined
   const entry =
     opens === 'account'
-      ? openAccount(change, deps, { ...signIn, owner }, request)
+      ? openAccount(change, deps, { ...signIn, owner, isUnanswered: signIn.answer === undefined }, request)
       : move(change, deps, { ...signIn, owner }, request)
   waitingSignIns.open(change, named, entry.sessionId)
   return { kind: 'signed-in', reply: entry.reply }
@@ -105,6 +105,8 @@ interface Asked extends Pick<NamedSignIn['signIn'], 'address' | 'displayName' | 
 
 interface AskedOf extends Asked {
   readonly owner: MethodOwner
+  /** It waited, without an answer. */
+  readonly isUnanswered?: boolean
 }
 
 function enterAccount(
@@ -177,7 +179,8 @@ function openAccount(change: Change, deps: RightCodeDeps, asked: AskedOf, reques
   if (identity !== undefined) loginMethods.link(change, { userId }, identity)
   const method = accounts.method(change, owner)
   if (method !== undefined) accounts.putMethod(change, userId, { ...method, lastUsedAtMs: change.nowMs })
-  const known = { userId, isNewUser: false, proof: 'otp', methodId: owner.methodId } as const
+  const unanswered = asked.isUnanswered ? { isUnanswered: true as const } : {}
+  const known = { userId, isNewUser: false, proof: 'otp', methodId: owner.methodId, ...unanswered } as const
   const entered = signIns.open(change, known, request)
   // After the owner's letters: the language of an intruder is not theirs.
   const user = accounts.read(change, userId)
@@ -239,7 +242,8 @@ function isSigned(view: View, deps: RightCodeDeps, { device, challengeId }: Proo
 
 /** The account of the device, where no login method opens it any more: a new address may. */
 function bereftAccount(view: View, deps: RightCodeDeps, proofs: Proofs): UserId | undefined {
-  if (proofs.device === undefined || !isSigned(view, deps, proofs)) return undefined
+  if (proofs.device === undefined || proofs.reclaim !== true || !isSigned(view, deps, proofs))
+    return undefined
   const userId = BigInt(proofs.device.userId) as UserId
   const isBereft =
     deps.accounts.read(view, userId) !== undefined && deps.accounts.methodsOf(view, userId).length === 0

@@ -43,6 +43,8 @@ export interface ProvenUser {
   readonly proof: Proof
   /** The method that proved it, which needs no letter; absent for a new user. */
   readonly methodId?: MethodId | undefined
+  /** As `Session` has it. */
+  readonly isUnanswered?: true
 }
 
 export class SignIns {
@@ -82,7 +84,7 @@ export class SignIns {
    */
   open(
     change: Change,
-    { userId, isNewUser, proof, methodId }: ProvenUser,
+    { userId, isNewUser, proof, methodId, isUnanswered }: ProvenUser,
     { network, nowMs, userAgent }: SignInRequest,
   ): { readonly reply: object; readonly sessionId: Uint8Array } {
     const { sessions, sessionNetworks, sessionNotices, knownSignIns } = this.#deps
@@ -102,6 +104,7 @@ export class SignIns {
       endsAtMs: nowMs + lifetimes.sessionS * 1000,
       methods: [proof],
       userAgent,
+      ...(isUnanswered && { isUnanswered }),
       ...(prefix && { network: sessionNetworks.seal(Buffer.from(prefix)) }),
     }
     sessions.create(change, sessionId, session)

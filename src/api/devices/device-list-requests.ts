@@ -52,6 +52,7 @@ export const putDeviceList = operationWithBody(PutDeviceListRequest, {
   replies: { 200: PutDeviceListReply },
   codes: [
     'DEVICE_LIST_CONFLICT',
+    'DEVICE_NOT_LISTED',
     'DEVICE_LIMIT',
     'STEP_UP_REQUIRED',
     'RATE_LIMITED',
@@ -59,18 +60,41 @@ export const putDeviceList = operationWithBody(PutDeviceListRequest, {
     'OVERLOADED',
   ],
   readsIfMatch: true,
-  handle: async (deps: StepUpDeps & { readonly lists: Pick<DeviceLists, 'put'> }, request) => {
+  handle: async (deps: StartOverDeps & { readonly lists: Pick<DeviceLists, 'put'> }, request) => {
     const { requester, body, ifMatch } = request
     const logged = await deps.lists.put({
       userId: requester.userId,
       sessionId: sessionIdOf(requester.sessionName),
       list: octetsOf('/list', body.list),
       knownSeq: seqIn(ifMatch),
-      requireFreshProof: () => requireFreshProof(withProof(deps), request),
+      async requireFreshProof() {
+        assertMayStartOver(deps, request)
+        await requireFreshProof(withProof(deps), request)
+      },
     })
     return { status: 200, body: { deviceListSeq: logged.seq, ...entryMembers(logged) } }
   },
 })
+
+/**
+ * An unlisted device starts over only where no device of the list was seen lately, or none has answered while its sign-in
+ * waited: else a code alone, or a careless approval, would take the account from its owner.
+ */
+function assertMayStartOver(
+  { database, restrictions, waitingSignIns }: StartOverDeps,
+  { requester, nowMs }: { readonly requester: Requester; readonly nowMs: number },
+): void {
+  const { userId, session } = requester
+  const isUnanswered = session.isUnanswered === true && nowMs < session.createdAtMs + STARTS_OVER_MS
+  if (isUnanswered || restrictions.current(requester) === undefined) return
+  if (database.view(view => waitingSignIns.isAsked(view, userId, nowMs)))
+    throw new SignalError(
+      'DEVICE_NOT_LISTED',
+      'a device of your list was seen lately: approve this one there, or sign in anew and wait for the time of an answer',
+    )
+}
+
+type StartOverDeps = StepUpDeps & Pick<ApiDeps, 'restrictions' | 'waitingSignIns'>
 
 /** Starting over takes the account from its other devices: a stolen token alone never does that. */
 function withProof(deps: StepUpDeps): StepUpDeps {
@@ -194,4 +218,6 @@ function entryMembers({ vrfHash, index }: LoggedDeviceList) {
 }
 
 const RESET_PROOF_S = 900
+/** After a wait that nobody answered; then its owner may be there again. */
+const STARTS_OVER_MS = 86_400_000
 const IF_MATCH_FORM = /^(?<quote>"?)(?<seq>0|[1-9][0-9]{0,15})\k<quote>$/

@@ -62,6 +62,7 @@ type Deps = Pick<
   | 'restrictions'
   | 'secrets'
   | 'sessions'
+  | 'waitingSignIns'
 > &
   StepUpDeps & {
     readonly lists: Pick<DeviceLists, 'put'>

@@ -22,6 +22,10 @@ export interface WaitingSignIn {
   readonly until: string
 }
 
+/** `reclaim`: this device's account has lost its last login method, and the address becomes its next one. */
+export type SignInOptions = Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale'> &
+  Pick<BodyOf<'POST verify-login'>, 'reclaim'>
+
 interface Kept extends WaitingSignIn {
   readonly waitingId: string
 }
@@ -43,7 +47,7 @@ export class CodeSignIn {
   async signIn(
     address: string,
     confirm: Confirm,
-    more: Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale'>,
+    { reclaim, ...more }: SignInOptions,
   ): Promise<SignedIn> {
     const reply = await this.#session.login({ ...more, identifier: address })
     if (reply.verified) return reply
@@ -59,7 +63,7 @@ export class CodeSignIn {
       await lastUserId(this.#storage),
       challengeId,
     )
-    const proofs = { ...waitingId, ...(device && { device }) }
+    const proofs = { ...waitingId, ...(device && { device }), ...(reclaim && { reclaim }) }
     try {
       const signedIn = await confirmed(this.#session, reply, confirm, otp =>
         this.#session.verifyLogin({ challengeId, otp, ...proofs }),

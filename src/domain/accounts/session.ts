@@ -25,6 +25,8 @@ export interface Session {
   /** How the user proved it (RFC 8176 calls it amr). */
   readonly methods: readonly Proof[]
   readonly userAgent: string
+  /** It waited for the owner's devices, and none of them answered: it may start over with a device list of its own. */
+  readonly isUnanswered?: true
   /** Sealed: the prefix of the network that it was opened from, where that is known. */
   readonly network?: Uint8Array
   /** Why the session was ended from elsewhere; the row is then kept so that its tokens hear of it. */

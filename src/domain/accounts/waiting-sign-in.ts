@@ -49,8 +49,12 @@ export function effectOfCode(account: OpenedAccount, waitMs: number, nowMs: numb
     if (!hasOtherMethod) return { kind: 'move', closes: true }
     return waitMs === 0 ? { kind: 'move', closes: false } : { kind: 'wait', opens: 'fresh-account' }
   }
-  const isAsked = waitMs > 0 && listedSeenAtMs !== undefined && nowMs < listedSeenAtMs + ASKED_MS
-  return isAsked ? { kind: 'wait', opens: 'account' } : { kind: 'open' }
+  return isAsked(listedSeenAtMs, waitMs, nowMs) ? { kind: 'wait', opens: 'account' } : { kind: 'open' }
+}
+
+/** Whether a device of the list is there to be asked. */
+export function isAsked(listedSeenAtMs: number | undefined, waitMs: number, nowMs: number): boolean {
+  return waitMs > 0 && listedSeenAtMs !== undefined && nowMs < listedSeenAtMs + ASKED_MS
 }
 
 /** Whether a refusal still counts, while its address may not sign in and then while it moves to a fresh account. */

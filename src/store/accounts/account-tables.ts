@@ -127,6 +127,7 @@ const SESSION = object({
   userAgent: text,
   network: optional(sealed),
   deviceId: optional(id<DeviceId>()),
+  isUnanswered: optional(oneOf(true)),
   revokedBecause: optional(typed<RevocationReason>(text)),
 })
 

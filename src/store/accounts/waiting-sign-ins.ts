@@ -12,6 +12,7 @@ import {
   dueAtMs,
   effectOfCode,
   isAnswerable,
+  isAsked,
   isNoticeDue,
   keptUntilMs,
   nextWait,
@@ -60,9 +61,8 @@ export class WaitingSignIns {
 
   /** The effect of a right code for this address of the user. */
   effectOf(view: View, userId: UserId, method: AddressMethod, nowMs: number): CodeEffect {
-    const { accounts, devices, deviceLists, sessions } = this.#parts
+    const { accounts, devices, sessions } = this.#parts
     const active = devices.activeDevicesOf(view, userId)
-    const listed = deviceLists.newest(view, userId)?.deviceIds ?? []
     const methods = accounts.methodsOf(view, userId)
     const used = sessions.idsOf(view, userId).map(id => sessions.read(view, id))
     const seenAtMs = Math.max(
@@ -71,18 +71,20 @@ export class WaitingSignIns {
       ...used.filter(lasts).map(({ lastUsedAtMs }) => lastUsedAtMs),
       ...methods.map(({ lastUsedAtMs }) => lastUsedAtMs),
     )
-    const listedSeenAtMs = active
-      .filter(({ deviceId }) => listed.includes(deviceId))
-      .map(({ lastSeenAtMs }) => lastSeenAtMs)
     const refusal = view.get(REFUSED_SIGN_INS, textKey(identifierOf(method)))
     const account = {
       kind: method.kind,
-      listedSeenAtMs: listedSeenAtMs.length === 0 ? undefined : Math.max(...listedSeenAtMs),
+      listedSeenAtMs: this.#listedSeenAtMs(view, userId),
       seenAtMs,
       hasOtherMethod: methods.length > 1,
       refusedAtMs: refusal?.userId === userId ? refusal.refusedAtMs : undefined,
     }
     return effectOfCode(account, this.#waitMs, nowMs)
+  }
+
+  /** Whether a device of the user's list was seen lately, which has to be asked first. */
+  isAsked(view: View, userId: UserId, nowMs: number): boolean {
+    return isAsked(this.#listedSeenAtMs(view, userId), this.#waitMs, nowMs)
   }
 
   /** Has a sign-in wait, in the place of the account's last one. Returns the waiting client's secret, 16 bytes. */
@@ -133,8 +135,11 @@ export class WaitingSignIns {
 
   /** The waiting client is signed in, and gets the same reply again if it was lost. */
   open(change: Change, { id, signIn }: NamedSignIn, sessionId: Uint8Array): void {
-    change.put(WAITING_SIGN_INS, id, { ...signIn, sessionId, openedAtMs: change.nowMs })
+    const opened = { ...signIn, sessionId, openedAtMs: change.nowMs }
+    change.put(WAITING_SIGN_INS, id, opened)
     if (signIn.answer === undefined) this.#tellEnd(change, { id, signIn }, 'passed')
+    // The ending that it has comes days later: of a sign-in that is not fetched.
+    this.#parts.expiries.add(change, EXPIRY.waitingSignIn, keptUntilMs(opened), id)
   }
 
   /** Whether the user has refused a sign-in by this address of theirs, and may have it back. */
@@ -150,6 +155,15 @@ export class WaitingSignIns {
   /** Nothing of the user remains here. */
   eraseOf(change: Change, userId: UserId): void {
     for (const { id } of signInsOf(change, userId)) this.#remove(change, userId, id)
+  }
+
+  #listedSeenAtMs(view: View, userId: UserId): number | undefined {
+    const { devices, deviceLists } = this.#parts
+    const listed = deviceLists.newest(view, userId)?.deviceIds ?? []
+    const seen = devices
+      .activeDevicesOf(view, userId)
+      .flatMap(({ deviceId, lastSeenAtMs }) => (listed.includes(deviceId) ? [lastSeenAtMs] : []))
+    return seen.length === 0 ? undefined : Math.max(...seen)
   }
 
   #remove(change: Change, userId: UserId, id: Uint8Array): void {

@@ -66,6 +66,11 @@ async function confirmAddress(api: TestApi, { token }: Client, kind: 'email' | '
   return api.send('POST /app/api/verify', { token, body: { challengeId: body.challengeId, otp } })
 }
 
+/** As `proofOf`, with the wish to have the new address for an account without one. */
+function reclaimOf(client: Client) {
+  return (challengeId: string) => ({ ...proofOf(client)(challengeId), reclaim: true })
+}
+
 function isoAfter({ world }: TestApi, ms: number): string {
   return new Date(world.nowMs() + ms).toISOString()
 }
@@ -168,6 +173,22 @@ t.test('an owner who lost all devices gets three notices, and is in after 72 hou
   t.match(await api.send('GET /app/api/friend', { token: found.token }), { status: 200 })
 })
 
+t.test('an unlisted device starts over only after a wait without an answer', async t => {
+  const { api, ann, waitingId } = await thiefAtAnns(t)
+  await answerSignIn(api, ann, await idShown(api, ann), true)
+  const approved = clientOf(await fetchWaiting(api, waitingId), 'approved')
+  await register(api, approved)
+  t.match(await startOver(api, approved, 0), { status: 403, body: { code: 'DEVICE_NOT_LISTED' } })
+  const { body } = await enterCode(api, NUMBER)
+  await api.advance(72 * HOUR_MS)
+  await refresh(api, ann)
+  const unanswered = clientOf(await fetchWaiting(api, body.waitingId), 'unanswered')
+  await register(api, unanswered)
+  await api.advance(DAY_MS)
+  await refresh(api, unanswered)
+  t.match(await startOver(api, unanswered, 0), { status: 403 }, 'within a day')
+})
+
 t.test('the owner may refuse as long as it is not in, also after its time', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
   await api.advance(73 * HOUR_MS)
@@ -190,6 +211,16 @@ t.test('who waited when the owner ended the account does not bring it back', asy
   await api.advance(72 * HOUR_MS)
   t.match(await fetchWaiting(api, waitingId), GONE)
   t.match(await enterCode(api, NUMBER, proofOf(ann)), { status: 200 }, 'its owner does')
+})
+
+t.test('a lost reply comes again for a day', async t => {
+  const { api, waitingId } = await thiefAtAnns(t)
+  await api.advance(72 * HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), { status: 200 })
+  await api.advance(DAY_MS - HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), { status: 200 })
+  await api.advance(HOUR_MS)
+  t.match(await fetchWaiting(api, waitingId), GONE)
 })
 
 t.test('a sign-in that is not fetched within a week is gone', async t => {
@@ -253,9 +284,11 @@ t.test('a signed-out device opens the account that has no address left, with a n
   await api.advance(7 * DAY_MS)
   await enterCode(api, NUMBER)
   const stranger = { ...ann, phone: { ...newPhone('stranger'), deviceId: ann.phone.deviceId } }
-  const other = await enterCode(api, 'other@example.org', proofOf(stranger))
+  const other = await enterCode(api, 'other@example.org', reclaimOf(stranger))
   t.not(other.body.user.userId, ann.userId, 'by its own signature alone')
-  const back = await enterCode(api, MAIL, proofOf(ann))
+  const guest = await enterCode(api, 'guest@example.org', proofOf(ann))
+  t.not(guest.body.user.userId, ann.userId, 'and by wish alone: a guest may sign in on its phone')
+  const back = await enterCode(api, MAIL, reclaimOf(ann))
   t.match(back, { status: 200, body: { user: { userId: ann.userId }, isNewUser: false } })
 })
 
@@ -432,7 +465,7 @@ t.test('a number of an account that was silent for 180 days opens an account of 
     api.told.map(({ body }) => body.kind),
     ['login_method_lost', 'profile_changed', 'session_revoked'],
   )
-  const back = await enterCode(api, MAIL, proofOf(ann))
+  const back = await enterCode(api, MAIL, reclaimOf(ann))
   t.match(
     back,
     { status: 200, body: { user: { userId: ann.userId } } },
@@ -454,7 +487,7 @@ t.test('without its device, such an account is erased after the grace', async t 
     api.world.database.view(view => api.world.accounts.read(view, BigInt(ann.userId) as never)),
     undefined,
   )
-  t.match((await enterCode(api, MAIL, proofOf(ann))).body, { isNewUser: true })
+  t.match((await enterCode(api, MAIL, reclaimOf(ann))).body, { isNewUser: true })
 })
 
 t.test('a silent number of an account with another method waits, and then opens a fresh account', async t => {

@@ -65,7 +65,8 @@ function put(
 
 /** Ann with a phone on her first list. */
 async function listedAnn(t: Test, options = {}): Promise<Listed> {
-  const api = await openTestApi(t, { ...WITH_LOG, ...options })
+  const config = { ...WITH_LOG.config, signInWaitH: 0 }
+  const api = await openTestApi(t, { ...WITH_LOG, config, ...options })
   const ann = await newUser(api.world)
   const phone = newPhone('phone')
   const first = listOf(ann.userId, [phone])
