@@ -139,11 +139,7 @@ export class Callsign extends Emitter<CallsignEvents> {
    * session in the storage where it is of the same address; rejects with `ALREADY_SIGNED_IN` where it is of another. Where
    * the account has other devices it rejects with `SIGN_IN_WAITING`, to go on with `finishSignIn`.
    */
-  async signIn(
-    address: string,
-    confirm: Confirm,
-    more: SignInOptions = {},
-  ): Promise<User> {
+  async signIn(address: string, confirm: Confirm, more: SignInOptions = {}): Promise<User> {
     const closings = this.#closings
     const session = await this.#openSession()
     if (session.userId !== undefined) return this.#goOn(session, address, closings)

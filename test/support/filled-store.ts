@@ -59,7 +59,7 @@ export async function fillStore(dataFolder: string): Promise<void> {
   await server.end('SIGKILL')
 }
 
-/** Somebody signs in to an account with a device list, and its phone refuses. */
+/** A stranger signs in to an account with a device list, and its phone refuses. */
 async function refuseSignIn(http: string): Promise<void> {
   const email = 'refusing@example.org'
   const [app, phone] = [new App(http), newPhone('refusing')]

@@ -180,7 +180,7 @@ export function assertMayEndOthers(
 }
 
 /**
- * Ends the user's other sessions, and those that a waiting sign-in would open now. Their tokens hear why for a while; their devices are told, and then nothing more.
+ * Ends the user's other sessions, and those that a waiting sign-in would open now. Their tokens hear why for a while; their devices hear of it, and then of nothing more.
  */
 export function endOthers(
   change: Change,

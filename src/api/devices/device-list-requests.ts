@@ -218,6 +218,6 @@ function entryMembers({ vrfHash, index }: LoggedDeviceList) {
 }
 
 const RESET_PROOF_S = 900
-/** After a wait that nobody answered; then its owner may be there again. */
+/** So long after an unanswered wait; then its owner may be there again. */
 const STARTS_OVER_MS = 86_400_000
 const IF_MATCH_FORM = /^(?<quote>"?)(?<seq>0|[1-9][0-9]{0,15})\k<quote>$/

@@ -44,11 +44,7 @@ export class CodeSignIn {
   }
 
   /** Rejects with `SIGN_IN_WAITING`, with the members of `WaitingSignIn`, once that is kept. */
-  async signIn(
-    address: string,
-    confirm: Confirm,
-    { reclaim, ...more }: SignInOptions,
-  ): Promise<SignedIn> {
+  async signIn(address: string, confirm: Confirm, { reclaim, ...more }: SignInOptions): Promise<SignedIn> {
     const reply = await this.#session.login({ ...more, identifier: address })
     if (reply.verified) return reply
     const { challengeId } = reply

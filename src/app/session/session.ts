@@ -163,7 +163,7 @@ export class Session {
     return signedIn
   }
 
-  /** Of two sign-ins of one app at once, such as one that waited, the first counts. */
+  /** The first of two sign-ins of one app counts, such as one that waited. */
   #begin({ user, ...pair }: ReplyOf<'POST verify-login'>): Promise<void> {
     if (this.#signedIn !== undefined)
       throw new CallsignError('ALREADY_SIGNED_IN', 'Another sign-in was faster.')

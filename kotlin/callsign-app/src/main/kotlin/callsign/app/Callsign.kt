@@ -182,18 +182,19 @@ public class Callsign(
      * user for the code, as often as it may be tried. Goes on with the session in the storage where it is of the same address;
      * throws `ALREADY_SIGNED_IN` where it is of another. [displayName] counts for a newcomer, [country] for a phone number
      * without calling code. Throws `SIGN_IN_WAITING` where the account has other devices, which are asked: go on with
-     * [finishSignIn].
+     * [finishSignIn]. With [reclaim] the address becomes the next one of this device's account, which has lost its last.
      */
     public suspend fun signIn(
         address: String,
         displayName: String? = null,
         country: String? = null,
+        reclaim: Boolean = false,
         confirm: suspend (CodeQuestion) -> String,
     ): User {
         val closed = closing
         val session = operations.run { openSession() }
         if (session.userId != null) return operations.run { goOn(session, address, closed) }
-        val user = codeSignIn(session).signIn(address, displayName, country, confirm)
+        val user = codeSignIn(session).signIn(address, displayName, country, reclaim, confirm)
         return operations.run { welcome(session, user, address, closed) }
     }
 

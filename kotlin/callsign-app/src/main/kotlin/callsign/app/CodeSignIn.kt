@@ -41,6 +41,7 @@ internal class CodeSignIn(
         address: String,
         displayName: String?,
         country: String?,
+        reclaim: Boolean,
         confirm: suspend (CodeQuestion) -> String,
     ): User {
         val sent = session.requestCodeFor(address, displayName, country)
@@ -48,7 +49,7 @@ internal class CodeSignIn(
         val waitingId = kept?.takeIf { normalized(it.signIn.address) == normalized(address) }?.waitingId
         try {
             val user = confirmed(sent, confirm) { challengeId, code ->
-                session.verifyCode(challengeId, code, proofs(challengeId, waitingId))
+                session.verifyCode(challengeId, code, proofs(challengeId, waitingId, reclaim))
             }
             if (kept != null) forget()
             return user
@@ -97,10 +98,14 @@ internal class CodeSignIn(
         }
     }
 
-    private suspend fun proofs(challengeId: String, waitingId: String?): Map<String, JsonElement> {
+    private suspend fun proofs(challengeId: String, waitingId: String?, reclaim: Boolean): Map<String, JsonElement> {
         val lastUserId = storage.lastSignIn()?.userId
         val device = lastUserId?.let { deviceProof(storage, keysOf, it, challengeId) }
-        return listOfNotNull(device?.let { "device" to it }, waitingId?.let { "waitingId" to JsonPrimitive(it) }).toMap()
+        return buildMap {
+            if (device != null) put("device", device)
+            if (waitingId != null) put("waitingId", JsonPrimitive(waitingId))
+            if (reclaim) put("reclaim", JsonPrimitive(true))
+        }
     }
 
     private suspend fun kept(): Kept? {
