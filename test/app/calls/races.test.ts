@@ -91,12 +91,16 @@ t.test('a call that is restored while the connection comes back is restored once
 
 t.test('a slow answer takes back no change of the profile', long(), async t => {
   const server = await open(t)
+  const phone = await newPerson(t, server.http, 0)
+  const laptop = await newPerson(t, server.http, 0)
+  const waiting = await listed(phone, state => (state.kind === 'listed' ? state.waiting[0] : undefined))
+  await phone.me.devices.approve(waiting)
+  await phone.me.close()
   const slow = new HeldFetch()
   const read = slow.answer(/GET .*\/user$/)
-  const ann = await newPerson(t, server.http, 0, { fetch: slow.fetch })
+  const ann = await restart(t, { ...phone, options: { ...phone.options, fetch: slow.fetch } })
   await read.came
   const changed = ann.me.once('profile_changed')
-  const laptop = await newPerson(t, server.http, 0)
   await laptop.me.account.update({ displayName: 'Anna' })
   await changed
   t.equal(ann.me.user?.displayName, 'Anna')
