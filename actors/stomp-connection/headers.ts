@@ -43,8 +43,8 @@ export function transactionOf({ transactions }: ConnectionState, frame: Frame): 
 }
 
 /**
- * Returns what a destination names. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from the name alone; or the restriction of
- * a device that may do little, to which everything is closed but the destinations that `isOpen` lets it have.
+ * Returns what a destination names. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from the name alone. A restricted device
+ * may use only the destinations that `isOpen` allows: any other throws its restriction.
  */
 export function destinationOf(
   { device, deps }: ConnectionState,

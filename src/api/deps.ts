@@ -16,6 +16,7 @@ import type { ChallengeStore } from '../store/accounts/challenge-store.ts'
 import type { IdentityTokenStore } from '../store/accounts/identity-token-store.ts'
 import type { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
 import type { LoginMethods } from '../store/accounts/login-methods.ts'
+import type { SessionNetworks } from '../store/accounts/session-networks.ts'
 import type { SessionNotices } from '../store/accounts/session-notices.ts'
 import type { SessionStore } from '../store/accounts/session-store.ts'
 import type { WaitingSignIns } from '../store/accounts/waiting-sign-ins.ts'
@@ -34,7 +35,6 @@ import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../store/tables/idempotency-store.ts'
 import type { RateStore } from '../store/tables/rate-store.ts'
-import type { Sealed } from '../store/tables/sealed.ts'
 import type { HttpRequest } from '../transport/route.ts'
 import type { AddressReader } from './accounts/addresses.ts'
 import type { Authentication, AuthenticationDeps, Requester } from './accounts/authentication.ts'
@@ -72,7 +72,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly loginMethods: LoginMethods
   readonly challenges: ChallengeStore
   readonly sessions: SessionStore
-  readonly sessionNetworks: Sealed
+  readonly sessionNetworks: SessionNetworks
   readonly sessionNotices: SessionNotices
   readonly knownSignIns: KnownSignInStore
   readonly identityTokens: IdentityTokenStore

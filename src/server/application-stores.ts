@@ -9,6 +9,7 @@ import { SETTLED_WITHIN_MS, USER_VIEWS_KEPT_MAX } from '../limits.ts'
 import { AccountStore } from '../store/accounts/account-store.ts'
 import { GuessWatch } from '../store/accounts/guess-watch.ts'
 import { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
+import { SessionNetworks } from '../store/accounts/session-networks.ts'
 import { SessionStore } from '../store/accounts/session-store.ts'
 import { CallHistoryStore } from '../store/calls/call-history-store.ts'
 import { CallReader, CallStore } from '../store/calls/call-store.ts'
@@ -33,7 +34,6 @@ import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
 import { RateStore } from '../store/tables/rate-store.ts'
-import { Sealed } from '../store/tables/sealed.ts'
 
 export interface StoresDeps {
   /** At least 32 bytes. */
@@ -84,7 +84,7 @@ export function openReadStores(
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),
     sessions: new SessionStore(base),
-    sessionNetworks: new Sealed(secrets, deps.randomBytes, 'session-network'),
+    sessionNetworks: new SessionNetworks(secrets, deps.randomBytes),
     inbox,
     inboxWrites: writes,
     deviceInbox: new DeviceInbox({ ...base, inbox, writes, soon }),

@@ -141,7 +141,7 @@ function callView(call: Call): HTMLElement {
 function newcomerViews(): HTMLElement[] {
   const { listState } = me.devices
   if (listState?.kind === 'waiting')
-    return [section('Approve this device on another one', text(listState.code))]
+    return [section('Approve this device on another of your devices', text(listState.code))]
   const devices = (listState?.kind === 'listed' ? listState.waiting : []).map(device =>
     section(
       `${device.name} is new. Does it show this code?`,

@@ -1,7 +1,9 @@
 /** The end of an account, by its user's wish (contract 2.10): `src/store/accounts/account-erasure.ts` has its effects. */
 
+import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
 import { timeText } from '../../schema/time.ts'
+import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { tellSignedOut } from '../devices/device-removal.ts'
 import { operationWithBody } from '../table/operation.ts'
@@ -34,12 +36,23 @@ export const deleteUser = operationWithBody(DeleteUserRequest, {
     await requireFreshProof(deps, request)
     const { userId, deviceId } = request.requester
     return request.commit(change => {
-      // Its devices are signed out, and could not say no to one that waits.
-      deps.waitingSignIns.eraseOf(change, userId)
-      const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
-      tellSignedOut(change, deps, userId)
-      change.happened({ kind: 'account-ended', userId })
+      const erasesAtMs = endAccount(change, deps, userId, deviceId)
       return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
     })
   },
 })
+
+/** Signs its devices out, and has the account erased; returns when, milliseconds since 1970. `deviceId` asked for it. */
+export function endAccount(
+  change: Change,
+  deps: Pick<ApiDeps, 'devices' | 'erasure' | 'sessions' | 'waitingSignIns'>,
+  userId: UserId,
+  deviceId?: DeviceId,
+): number {
+  // The signed-out devices could not say no to a sign-in that waits.
+  deps.waitingSignIns.eraseOf(change, userId)
+  const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
+  tellSignedOut(change, deps, userId)
+  change.happened({ kind: 'account-ended', userId })
+  return erasesAtMs
+}

@@ -9,7 +9,7 @@ import { type AddressMethod, addressIdentifier } from '../../domain/accounts/acc
 import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
 import { displayNameFromEmail } from '../../domain/accounts/display-name.ts'
 import { decideRefresh, lasts } from '../../domain/accounts/session.ts'
-import { networkPrefix, shownAgent } from '../../domain/accounts/sign-in-place.ts'
+import { shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
@@ -23,7 +23,7 @@ import type { Confirmed, RefusedAttempt } from '../../store/accounts/challenge-s
 import { type NamedSignIn, waitingSignInOf } from '../../store/accounts/waiting-sign-ins.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import { tellSignedOut } from '../devices/device-removal.ts'
+import { endAccount } from './account-erasure.ts'
 import type { SignInRequest, SignIns } from './sign-ins.ts'
 
 export type RightCodeDeps = Pick<
@@ -86,12 +86,10 @@ export function enterAfterWait(
   opens: 'account' | 'fresh-account',
   request: SignInRequest,
 ): Entry | undefined {
-  const { accounts, erasure, waitingSignIns } = deps
+  const { accounts, waitingSignIns } = deps
   const { signIn } = named
   const owner = accounts.ownerOf(change, addressIdentifier(signIn.address.kind, signIn.address.key))
   if (owner?.userId !== signIn.userId) return undefined
-  // Signing in keeps an account from its end: not who waited when its owner ended it.
-  if (erasure.isPlannedSince(change, signIn.userId, signIn.beganAtMs)) return undefined
   const entry =
     opens === 'account'
       ? openAccount(change, deps, { ...signIn, owner, isUnanswered: signIn.answer === undefined }, request)
@@ -133,11 +131,7 @@ function enterAccount(
       return { kind: 'held', untilMs: effect.untilMs }
     case 'move': {
       const entered = move(change, deps, asked, request)
-      if (effect.closes) {
-        deps.erasure.plan(change, owner.userId)
-        tellSignedOut(change, deps, owner.userId)
-        change.happened({ kind: 'account-ended', userId: owner.userId })
-      }
+      if (effect.closes) endAccount(change, deps, owner.userId)
       return signedIn(entered)
     }
     case 'wait':
@@ -158,11 +152,7 @@ function wait(
   const isSame = held !== undefined && waiting !== undefined && Buffer.compare(held.id, waiting.id) === 0
   if (isSame && waitingId !== undefined && held.signIn.address.key === asked.address.key)
     return { kind: 'waiting', waitingId, named: held }
-  const prefix = networkPrefix(network)
-  const place = {
-    userAgent: shownAgent(userAgent),
-    ...(prefix && { network: sessionNetworks.seal(Buffer.from(prefix)) }),
-  }
+  const place = { userAgent: shownAgent(userAgent), ...sessionNetworks.memberOf(network) }
   const { secret, ...named } = waitingSignIns.begin(change, { ...asked, userId, ...place, opens })
   return { kind: 'waiting', waitingId: Buffer.from(secret).toString('base64url'), named }
 }
@@ -228,16 +218,28 @@ function isKnownDevice(change: Change, deps: RightCodeDeps, userId: UserId, proo
   return kind === 'rotate' || kind === 'repeat'
 }
 
-/** Whether a device of the user's list has signed the challenge. One that was removed is none, whatever the list says. */
-function isSigned(view: View, deps: RightCodeDeps, { device, challengeId }: Proofs): boolean {
-  if (device === undefined || challengeId === undefined) return false
-  const [userId, deviceId] = [BigInt(device.userId) as UserId, BigInt(device.deviceId) as DeviceId]
-  const [challenge, signature] = [idBytes(challengeId), Buffer.from(device.signature, 'base64')]
-  if (challenge.length !== ID_BYTES || signature.length !== LIST_SIGNATURE_BYTES) return false
-  const newest = deps.deviceLists.newest(view, userId)
-  if (newest === undefined || deps.devices.active(view, userId, deviceId) === undefined) return false
+/** Whether a device of its user's list has signed the challenge. */
+function isSigned(view: View, deps: RightCodeDeps, { device, challengeId = '' }: Proofs): boolean {
+  const challenge = idBytes(challengeId)
+  if (device === undefined || challenge.length !== ID_BYTES) return false
+  const signer = { userId: BigInt(device.userId) as UserId, deviceId: BigInt(device.deviceId) as DeviceId }
+  return isSignedByListed(view, deps, signer, signInMessage(challenge), device.signature)
+}
+
+/** Whether the signature, in base64, is one of this listed device. One that was removed is none, whatever the list says. */
+export function isSignedByListed(
+  view: View,
+  { deviceLists, devices }: Pick<ApiDeps, 'deviceLists' | 'devices'>,
+  { userId, deviceId }: { readonly userId: UserId; readonly deviceId: DeviceId },
+  message: Uint8Array,
+  text: string,
+): boolean {
+  const signature = Buffer.from(text, 'base64')
+  const newest = deviceLists.newest(view, userId)
+  if (newest === undefined || devices.active(view, userId, deviceId) === undefined) return false
   const listed = parseDeviceList(newest.list).devices.find(each => each.deviceId === deviceId)
-  return listed !== undefined && p256Verify(listed.signingKey, signInMessage(challenge), signature)
+  const isWhole = listed !== undefined && signature.length === LIST_SIGNATURE_BYTES
+  return isWhole && p256Verify(listed.signingKey, message, signature)
 }
 
 /** The account of the device, where no login method opens it any more: a new address may. */

@@ -180,7 +180,8 @@ export function assertMayEndOthers(
 }
 
 /**
- * Ends the user's other sessions, and those that a waiting sign-in would open now. Their tokens hear why for a while; their devices hear of it, and then of nothing more.
+ * Ends the user's other sessions, and the waiting sign-ins that are let in and have not come. Their tokens hear why for a
+ * while; their devices get one last message.
  */
 export function endOthers(
   change: Change,

@@ -91,7 +91,6 @@ export class SignIns {
     const { erasure, lifetimes, randomBytes } = this.#deps
     erasure.restore(change, userId)
     this.#makeRoom(change, userId)
-    const prefix = networkPrefix(network)
     const sessionId = randomBytes(SESSION_ID_BYTES)
     const session: Session = {
       userId,
@@ -105,11 +104,11 @@ export class SignIns {
       methods: [proof],
       userAgent,
       ...(isUnanswered && { isUnanswered }),
-      ...(prefix && { network: sessionNetworks.seal(Buffer.from(prefix)) }),
+      ...sessionNetworks.memberOf(network),
     }
     sessions.create(change, sessionId, session)
     knownSignIns.note(change, userId, network, sessionId)
-    const opened = { sessionId, session, network: prefix, proof, methodId }
+    const opened = { sessionId, session, network: networkPrefix(network), proof, methodId }
     if (!isNewUser) sessionNotices.onOpened(change, opened)
     return { reply: this.#replyOf(change, sessionId, session, isNewUser), sessionId }
   }

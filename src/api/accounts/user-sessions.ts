@@ -118,14 +118,13 @@ function sessionView(
   { devices, lifetimes, sessionNetworks }: ListDeps,
   session: Session,
 ): object {
-  const { userId, deviceId, createdAtMs, lastUsedAtMs, methods, userAgent, network } = session
+  const { userId, deviceId, createdAtMs, lastUsedAtMs, methods, userAgent } = session
   const device = deviceId === undefined ? undefined : devices.active(view, userId, deviceId)
-  const place = network && sessionNetworks.open(network)
   return {
     createdAt: timeText(createdAtMs),
     lastUsedAt: timeText(lastUsedAtMs),
     endsAt: timeText(expiryOf(session, lifetimes)),
-    network: place && Buffer.from(place).toString(),
+    network: sessionNetworks.prefixIn(session),
     userAgent: shownAgent(userAgent),
     proof: methods[0],
     device: device && {

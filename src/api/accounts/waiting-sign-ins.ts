@@ -4,10 +4,8 @@
  */
 
 import type { Static } from 'typebox'
-import { p256Verify } from '#primitives'
-import { outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
+import { type Opens, outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
 import { SignalError } from '../../errors.ts'
-import { LIST_SIGNATURE_BYTES, parseDeviceList } from '../../log/device-list.ts'
 import { signInAnswerMessage } from '../../log/signing-messages.ts'
 import { SignedIn } from '../../schema/account.ts'
 import { invalidMember } from '../../schema/check.ts'
@@ -25,11 +23,18 @@ import {
   read,
 } from '../table/operation.ts'
 import { assertLasts } from './authentication.ts'
-import { type Entry, enterAfterWait, idBytes, type RightCodeDeps, signInCode } from './right-codes.ts'
+import {
+  type Entry,
+  enterAfterWait,
+  idBytes,
+  isSignedByListed,
+  type RightCodeDeps,
+  signInCode,
+} from './right-codes.ts'
 import { replyOf } from './sign-in.ts'
-import type { SignInRequest } from './sign-ins.ts'
 
 type Deps = RightCodeDeps & Pick<ApiDeps, 'database'>
+type CheckedFetch = OperationRequest<Static<typeof WaitingLoginRequest>, undefined, 'public'>
 type CheckedAnswer = OperationRequest<Static<typeof AnswerSignInRequest>, undefined, 'device'>
 
 export const listWaitingSignIns = read({
@@ -63,12 +68,12 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     rates: [{ name: 'login-waiting', by: 'address' }],
     handle: async (deps: Deps, request) => {
       const { body, nowMs } = request
-      const { waitingId } = body
-      const { database } = deps
       // Most asks change nothing, and one change at a time is made.
+      const seen = deps.database.view(view => look(view, deps, body.waitingId, nowMs))
       const entry =
-        database.view(view => stillOutside(view, deps, waitingId, nowMs)) ??
-        (await database.change(change => fetched(change, deps, waitingId, request), nowMs))
+        seen.kind === 'opens'
+          ? await deps.database.change(change => fetched(change, deps, request), nowMs)
+          : seen
       return replyOf(entry)
     },
   }),
@@ -81,7 +86,7 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     summary: 'Approve a sign-in that waits, or refuse it, by a signature of this listed device',
     access: 'device',
     replies: { 204: null },
-    codes: ['SIGN_IN_NOT_FOUND', 'DEVICE_NOT_LISTED'],
+    codes: ['SIGN_IN_NOT_FOUND'],
     // By session: other sessions can't keep an owner from answering.
     rates: [{ name: 'profile', by: 'session' }],
     handle: (deps: Deps, request) => request.commit(change => answer(change, deps, request)),
@@ -90,21 +95,19 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
 
 function viewOf({ id, signIn }: NamedSignIn, networks: ApiDeps['sessionNetworks']): object {
   const { address, userAgent, beganAtMs, endsAtMs } = signIn
-  const prefix = signIn.network && networks.open(signIn.network)
-  const network = prefix && Buffer.from(prefix).toString()
   const times = { createdAt: timeText(beganAtMs), until: timeText(endsAtMs) }
   return {
     id: signInName(id),
     signInCode: signInCode(id),
     method: address.kind,
     userAgent,
-    network,
+    network: networks.prefixIn(signIn),
     ...times,
   }
 }
 
-/** Why who asks is not in yet; undefined where that has to be decided in a change. */
-function stillOutside(view: View, deps: Deps, waitingId: string, nowMs: number): Entry | undefined {
+/** The state of a waiting sign-in, as its client is answered; `opens` has to be carried out in a change. */
+function look(view: View, deps: Deps, waitingId: string, nowMs: number): Entry | Opening {
   const named = deps.waitingSignIns.held(view, idBytes(waitingId))
   if (named === undefined) return GONE
   const outcome = outcomeOf(named.signIn, nowMs)
@@ -118,18 +121,22 @@ function stillOutside(view: View, deps: Deps, waitingId: string, nowMs: number):
       return reply === undefined ? GONE : { kind: 'signed-in', reply }
     }
     case 'opens':
-      return undefined
+      return { ...outcome, named }
   }
 }
 
-function fetched(change: Change, deps: Deps, waitingId: string, request: SignInRequest): Entry {
+interface Opening {
+  readonly kind: 'opens'
+  readonly opens: Opens
+  readonly named: NamedSignIn
+}
+
+function fetched(change: Change, deps: Deps, request: CheckedFetch): Entry {
   // Looked at again: two requests may have come at once.
-  const outside = stillOutside(change, deps, waitingId, change.nowMs)
-  if (outside !== undefined) return outside
-  const named = deps.waitingSignIns.held(change, idBytes(waitingId))!
-  const outcome = outcomeOf(named.signIn, change.nowMs)
-  const opens = outcome.kind === 'opens' ? outcome.opens : 'account'
-  return enterAfterWait(change, deps, named, opens, request) ?? GONE
+  const seen = look(change, deps, request.body.waitingId, change.nowMs)
+  return seen.kind === 'opens'
+    ? (enterAfterWait(change, deps, seen.named, seen.opens, request) ?? GONE)
+    : seen
 }
 
 function answer(change: Change, deps: Deps, { requester, params, body }: CheckedAnswer): Reply {
@@ -143,13 +150,8 @@ function answer(change: Change, deps: Deps, { requester, params, body }: Checked
       'SIGN_IN_NOT_FOUND',
       'no such sign-in waits: it was answered, or another one took its place',
     )
-  const newest = deps.deviceLists.newest(change, userId)
-  const listed = newest && parseDeviceList(newest.list).devices.find(each => each.deviceId === deviceId)
-  if (listed === undefined)
-    throw new SignalError('DEVICE_NOT_LISTED', 'answer on a device of your device list')
   const message = signInAnswerMessage(userId, named.id, body.approve)
-  const signature = Buffer.from(body.signature, 'base64')
-  if (signature.length !== LIST_SIGNATURE_BYTES || !p256Verify(listed.signingKey, message, signature))
+  if (!isSignedByListed(change, deps, { userId, deviceId }, message, body.signature))
     throw invalidMember('/signature', 'SIGNATURE', 'is not a signature of this answer by this device')
   deps.waitingSignIns.answer(change, named, body.approve ? 'approved' : 'refused', deviceId)
   return { status: 204 }

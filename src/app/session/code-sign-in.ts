@@ -1,6 +1,6 @@
 /**
  * Signing in by a code. Where the account has a device that can be asked, a right code waits for its answer, for hours or
- * days: the sign-in is kept in the storage, so that the app may be closed.
+ * days. The wait is kept in the storage, and goes on after the app is closed.
  */
 
 import { CallsignError, hasCode } from '../callsign-error.ts'

@@ -8,7 +8,7 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
-import type { Change, View } from '../engine/store.ts'
+import type { Change } from '../engine/store.ts'
 import type { Notices } from '../messages/notices.ts'
 import type { AccountLetters } from './account-letters.ts'
 import type { AccountStore } from './account-store.ts'
@@ -57,12 +57,6 @@ export class AccountErasure {
       devices.forgetPush(change, userId, deviceId)
     letters.tellAll(change, userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS })
     return erasesAtMs
-  }
-
-  /** Whether the account was to be erased by a wish at that time or later. */
-  isPlannedSince(view: View, userId: UserId, sinceMs: number): boolean {
-    const erasesAtMs = this.#deps.accounts.read(view, userId)?.erasesAtMs
-    return erasesAtMs !== undefined && erasesAtMs - GRACE_DAYS * 86_400_000 >= sinceMs
   }
 
   /** A sign-in keeps an account that was to be erased. */

@@ -59,9 +59,9 @@ export const OF_A_USER: Relation<unknown> = {
 
 type Methods = readonly LoginMethod[]
 const METHOD = { id: id<MethodId>(), addedAtMs: count, lastUsedAtMs: count }
-const ADDRESS_METHOD = object({ kind: oneOf('email', 'phone'), key: text, shown: text, ...METHOD })
-const SOCIAL_METHOD = object({
-  ...METHOD,
+const ADDRESS = { kind: oneOf('email', 'phone'), key: text, shown: text }
+const ADDRESS_METHOD = object({ ...ADDRESS, ...METHOD })
+const SOCIAL = {
   kind: oneOf('social'),
   provider: text,
   issuer: text,
@@ -69,7 +69,8 @@ const SOCIAL_METHOD = object({
   shown: optional(text),
   sealedRefreshToken: optional(bytes()),
   clientId: optional(text),
-})
+}
+const SOCIAL_METHOD = object({ ...METHOD, ...SOCIAL })
 const LOGIN_METHOD = either(ADDRESS_METHOD, SOCIAL_METHOD)
 
 /** All of a user's in one row: they are few, and read together. */
@@ -170,19 +171,10 @@ export const KNOWN_SIGN_INS = rowTable('known-sign-ins', { user: ID }, KNOWN, {
   remedy: 'the user counts as a stranger who asks for a code, until the next sign-in',
 })
 
-const ADDRESS = object({ kind: oneOf('email', 'phone'), key: text, shown: text })
-const IDENTITY = object({
-  kind: oneOf('social'),
-  provider: text,
-  issuer: text,
-  subject: text,
-  shown: optional(text),
-  sealedRefreshToken: optional(bytes()),
-  clientId: optional(text),
-})
+const WAITING_ADDRESS = object(ADDRESS)
 const WAITING_SIGN_IN = object({
   userId: id<UserId>(),
-  address: ADDRESS,
+  address: WAITING_ADDRESS,
   displayName: text,
   language: text,
   userAgent: text,
@@ -191,7 +183,7 @@ const WAITING_SIGN_IN = object({
   beganAtMs: count,
   endsAtMs: count,
   noticeCount: count,
-  identity: optional(IDENTITY),
+  identity: optional(object(SOCIAL)),
   network: optional(sealed),
   answer: optional(oneOf('approved', 'refused')),
   answeredAtMs: optional(count),
@@ -201,7 +193,7 @@ const WAITING_SIGN_IN = object({
 
 export const WAITING_SIGN_INS = rowTable('waiting-sign-ins', { 'sign-in': opaque(16) }, WAITING_SIGN_IN, {
   holds: 'a sign-in that waits for its owner, and what came of it',
-  shapes: [WAITING_SIGN_IN.shape(), ADDRESS.shape()],
+  shapes: [WAITING_SIGN_IN.shape(), WAITING_ADDRESS.shape()],
   ending: { kind: EXPIRY.waitingSignIn },
   relations: [
     { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },

@@ -26,9 +26,9 @@ import type { DeviceListStore } from '../devices/device-list-store.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, rangeOf, textKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
-import type { Sealed } from '../tables/sealed.ts'
 import type { AccountErasureDeps } from './account-erasure.ts'
 import { REFUSED_SIGN_INS, WAITING_SIGN_INS, WAITING_SIGN_INS_BY_USER } from './account-tables.ts'
+import type { SessionNetworks } from './session-networks.ts'
 
 type Parts = Pick<
   AccountErasureDeps,
@@ -36,7 +36,7 @@ type Parts = Pick<
 > & {
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
   readonly randomBytes: (length: number) => Uint8Array
-  readonly sessionNetworks: Pick<Sealed, 'open'>
+  readonly sessionNetworks: SessionNetworks
 }
 
 /** A waiting sign-in with its name, 16 bytes, which opens nothing. */
@@ -185,8 +185,8 @@ export class WaitingSignIns {
   #tellWaiting(change: Change, { id, signIn }: NamedSignIn): WaitingSignIn {
     const { notices, letters, expiries, sessionNetworks } = this.#parts
     const { userId, address, userAgent, endsAtMs } = signIn
-    const prefix = signIn.network && sessionNetworks.open(signIn.network)
-    const place = { userAgent, ...(prefix && { network: Buffer.from(prefix).toString() }) }
+    const network = sessionNetworks.prefixIn(signIn)
+    const place = { userAgent, ...(network !== undefined && { network }) }
     const told = { ...signIn, noticeCount: signIn.noticeCount + 1 }
     change.put(WAITING_SIGN_INS, id, told)
     notices.tell(change, userId, {

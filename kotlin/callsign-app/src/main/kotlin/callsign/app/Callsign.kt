@@ -115,7 +115,7 @@ public class Callsign(
     /** The newest reading of the user, and what the queue tells meanwhile. */
     private var reading: Reading? = null
 
-    /** Complete once the app is closed, and then another one: a sign-in that is under way does not connect. */
+    /** Completed when the app is closed, and then replaced: a sign-in that was under way does not connect. */
     @Volatile
     private var closing = CompletableDeferred<Unit>()
     private var finishing: Deferred<User>? = null

@@ -1,6 +1,6 @@
 /**
  * Signing in by a code. Where the account has a device that can be asked, a right code waits for its answer, for hours or
- * days: the wait is kept in the storage, so that the app may be closed meanwhile.
+ * days: the wait is kept in the storage, and goes on after the app is closed.
  */
 package callsign.app
 
@@ -144,7 +144,7 @@ internal class CodeSignIn(
     }
 }
 
-/** In the first minutes the owner holds both devices; later a minute matters to nobody. [retryInS] is the server's wish. */
+/** In the first minutes the owner holds both devices; later a minute does not matter. [retryInS] is the server's wish. */
 internal fun pauseMs(asks: Int, retryInS: Long?): Long =
     maxOf(if (asks < OFTEN) OFTEN_MS else SELDOM_MS, 1_000 * minOf(retryInS ?: 0, RETRY_IN_S_MAX))
 
