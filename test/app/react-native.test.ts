@@ -37,13 +37,8 @@ function cut(data: unknown): unknown {
 }
 
 t.test('two people call each other on phones', async t => {
-  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
-  Object.defineProperty(globalThis, 'navigator', { value: { product: 'ReactNative' }, configurable: true })
-  t.teardown(() => {
-    // Files of a folder share a process.
-    if (before === undefined) Reflect.deleteProperty(globalThis, 'navigator')
-    else Object.defineProperty(globalThis, 'navigator', before)
-  })
+  const navigator = { value: { product: 'ReactNative' }, configurable: true }
+  t.intercept(globalThis as { navigator?: unknown }, 'navigator', navigator)
   const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(2) })
   t.teardown(() => server.end())
   const webSocket = CuttingSocket

@@ -3,9 +3,6 @@
 import t from 'tap'
 import { type AppPerson, listed, newFriends, newPerson, restart } from '../support/whole-apps.ts'
 
-// In a process of its own: three whole apps wait for each other here, and other files of the folder exchange globals.
-t.setTimeout(120_000)
-
 t.test(
   'a new device waits with its code, hears nothing else, and has everything once it is approved',
   async t => {

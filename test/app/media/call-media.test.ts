@@ -57,11 +57,13 @@ class KeyedCall extends Emitter<CallEvents> implements MediaCall {
 
 /** A call that uses epoch 1, and the messages to the frames' worker from here on. */
 function open(t: Test) {
-  Object.assign(globalThis, {
+  const browser = {
     RTCRtpScriptTransform: class {},
     WebSocket: UnansweredSocket,
     addEventListener: () => undefined,
-  })
+  }
+  for (const [name, value] of Object.entries(browser))
+    t.intercept(globalThis, name as keyof typeof globalThis, { value, configurable: true })
   const told: string[] = []
   const worker = {
     postMessage: ({ kind, epoch }: { readonly kind: string; readonly epoch?: number }) =>
