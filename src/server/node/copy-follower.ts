@@ -55,7 +55,8 @@ async function fill(
   ledger: PostgresLedger,
   shownHeads: ShownHeads,
 ): Promise<LmdbStore> {
-  const { count, position } = await fillRows(database, ledger)
+  const filled = await fillRows(database, ledger)
+  const position = await catchUp(database, ledger, filled.position, logger)
   const log = new LogStore(database)
   try {
     shownHeads.assertExtendedBy(log)
@@ -68,8 +69,41 @@ async function fill(
   await recordHead(log, shownHeads)
   await database.filled(position.number, position.epoch)
   await rm(join(dataFolder, EARLIER_STORE), { recursive: true, force: true })
-  logger.info({ event: 'copy-filled', rows: count, change: position.number })
+  logger.info({ event: 'copy-filled', rows: filled.count, change: position.number })
   return database
+}
+
+/**
+ * The changes since the snapshot: PostgreSQL has the rows of a change a moment later than the change itself, and among those
+ * may be the head that this node has shown. Resolves with the last of them; rejects where the ledger no longer has them.
+ */
+async function catchUp(
+  database: LmdbStore,
+  ledger: PostgresLedger,
+  after: Position,
+  logger: Process['logger'],
+): Promise<Position> {
+  let onCurrent = () => {}
+  const current = new Promise<void>(resolve => {
+    onCurrent = resolve
+  })
+  const follower = ledger.follow({
+    after,
+    onChanges: changes => database.fill(changes.flatMap(({ body }) => decodeRows(body))),
+    onCurrent,
+    onFailure: error => logger.warn({ event: 'record-not-read', err: error }),
+  })
+  const ended = follower.ended.then(end => {
+    const reason = end.kind === 'startAnew' ? end.reason : 'it was closed'
+    throw new SignalError('STORE_UNAVAILABLE', `the copy could not be filled: ${reason}`)
+  })
+  try {
+    await Promise.race([current, ended])
+    return follower.position
+  } finally {
+    ended.catch(() => {})
+    await follower.close()
+  }
 }
 
 /** The node shows the copy's head from its start on, and later changes need not have a newer head. */
