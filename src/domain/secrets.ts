@@ -17,6 +17,8 @@ export interface Secrets {
   readonly knownSignIn: KeyObject
   /** Keys the challenges by which a device shows that it has its signing key. */
   readonly possession: KeyObject
+  /** Keys the challenges that passkeys sign. */
+  readonly passkeyChallenge: KeyObject
   /** Keys the secrets of rooms at the media gateway. */
   readonly mediaRoom: KeyObject
   /** Seals data that must be read again: waiting messages, kept replies, refresh tokens of identity providers. */
@@ -35,6 +37,7 @@ export function deriveSecrets(secret: Uint8Array): Secrets {
     shareToken: derive('share-token'),
     knownSignIn: derive('known-sign-in'),
     possession: derive('possession'),
+    passkeyChallenge: derive('passkey-challenge'),
     mediaRoom: derive('media-room'),
     seal: derive('seal'),
   }

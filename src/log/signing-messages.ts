@@ -17,14 +17,26 @@ export function signInMessage(challengeId: Uint8Array): Uint8Array {
 
 /** A listed device's answer to a sign-in that waits. `id` is the waiting sign-in's, 16 octets. */
 export function signInAnswerMessage(userId: bigint, id: Uint8Array, isApproved: boolean): Uint8Array {
-  const user = new Uint8Array(8)
-  new DataView(user.buffer).setBigUint64(0, userId)
   const answer = Uint8Array.of(Number(isApproved))
-  return message('callsign sign-in answer v1\n', user, octets(id, SIGN_IN_ID_BYTES), answer)
+  return message('callsign sign-in answer v1\n', userOctets(userId), octets(id, SIGN_IN_ID_BYTES), answer)
+}
+
+/**
+ * Beside a fresh proof of who the user is: the device that asks is a listed one. `proof` is SHA-256 of the text that the proof is
+ * of: a code's challengeId, a passkey's challenge, an identity token.
+ */
+export function stepUpMessage(userId: bigint, proof: Uint8Array): Uint8Array {
+  return message('callsign step-up v1\n', userOctets(userId), octets(proof, STEP_UP_PROOF_BYTES))
 }
 
 function message(line: string, ...parts: readonly Uint8Array[]): Uint8Array {
   return Uint8Array.from([...new TextEncoder().encode(line), ...parts.flatMap(part => [...part])])
+}
+
+function userOctets(userId: bigint): Uint8Array {
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, userId)
+  return bytes
 }
 
 function octets(bytes: Uint8Array, length: number): Uint8Array {
@@ -33,5 +45,6 @@ function octets(bytes: Uint8Array, length: number): Uint8Array {
 }
 
 const POSSESSION_CHALLENGE_BYTES = 32
+const STEP_UP_PROOF_BYTES = 32
 /** Octets of the id of a challenge, and of a waiting sign-in. */
 const SIGN_IN_ID_BYTES = 16

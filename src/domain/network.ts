@@ -1,0 +1,34 @@
+/**
+ * The networks that a request counts for (contract 0.1, "2.2 SMS"). Whoever rents an IPv6 prefix has all that is in it, so
+ * each prefix up to a /32 is counted too, and may ask as many times as often as it stands for more clients.
+ *
+ * A network is a text of its bytes: the four of an IPv4 address, or the eight of an IPv6 address's /64.
+ */
+
+export interface CountedNetwork {
+  /** Unlike that of every other network of any width. */
+  readonly name: string
+  /** How many times the rate of one client it may use. */
+  readonly factor: number
+}
+
+/** The network itself and, of IPv6, the prefixes around it: narrowest first. */
+export function countedNetworks(network: string): readonly CountedNetwork[] {
+  const self = { name: network, factor: 1 }
+  if (network.length !== IPV6_BYTES) return [self]
+  return [
+    self,
+    { name: network.slice(0, 7), factor: 4 },
+    { name: network.slice(0, 6), factor: 16 },
+    { name: network.slice(0, 5), factor: 32 },
+    // Four bytes alone are an IPv4 address.
+    { name: `${network.slice(0, 4)}::/32`, factor: 64 },
+  ]
+}
+
+/** Whether it stands for more than one client's network. */
+export function isWide({ factor }: CountedNetwork): boolean {
+  return factor > 1
+}
+
+const IPV6_BYTES = 8
