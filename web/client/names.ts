@@ -1,4 +1,9 @@
-/** Names of devices and programs: who signs in has chosen them. */
+/** Names of people, devices and programs: others have chosen them, but for the names that the person gives to contacts. */
+
+/** The person's own name for somebody, else the one that they have chosen. */
+export function personName(person: { readonly displayName: string; readonly alias?: string }): string {
+  return person.alias ?? person.displayName
+}
 
 /** A name must not change its sentence's direction, and must be visible. */
 export function shownName(name: string): string {
