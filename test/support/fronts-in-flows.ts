@@ -66,6 +66,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'call-story-docs': 'looks at documents',
   client: 'verifies what register-and-verify looks up',
   'client-devices': 'verifies what register-and-verify looks up',
+  'client-names': PAGE,
   'client-page': PAGE,
   'client-trust': PAGE,
   'console-page': PAGE,
