@@ -27,6 +27,7 @@ type Deps = Pick<
   | 'challenges'
   | 'contacts'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'loginMethods'
   | 'notices'
