@@ -48,8 +48,8 @@ export class Contacts {
   }
 
   /**
-   * What to show of a person of any list or message: this user's own name for them, else the one that they have chosen, as it is
-   * now for contacts.
+   * The name to show for a person in any list or message: this user's own name for them, else their display name. For contacts it is
+   * the present one.
    */
   nameOf(person: Pick<CallPerson, 'userId' | 'displayName' | 'alias'>): string {
     return this.#names.of(person).name

@@ -1,4 +1,4 @@
-/** What people are called on a screen: by this user's own name for a contact, else by the one that they have chosen. */
+/** The names of people for screens: this user's own name for a contact, else the person's display name. */
 
 import type { CallPerson } from './calls/call.ts'
 import type { Contact, QueueEvent } from './wire.ts'

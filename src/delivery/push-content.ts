@@ -232,7 +232,7 @@ function callerOf({ callerId, callerName, displayName, alias, isContact }: Shown
   return { callerId: `${callerId}`, callerName, displayName, ...own, isContact }
 }
 
-/** A stranger may have the name of anybody, so that the words have to say that it is one. */
+/** A stranger may have chosen a contact's name, so the alert has to say that the caller is a stranger. */
 function wordsOf(type: 'call_invitation' | 'missed_call', { isContact }: ShownCaller): string {
   return isContact ? type : `${type}_stranger`
 }

@@ -290,7 +290,7 @@ export function participantBody(view: ParticipantView): Written<Static<typeof Ca
   }
 }
 
-/** A row as `HistoryPage` has it, for a user whose peers these are, with the user's own names for them. */
+/** A row as `HistoryPage` has it, with the peers as its user sees them. */
 export function historyBody(
   row: CallHistoryRow,
   peers: readonly (PersonName & { readonly alias: string | undefined })[],

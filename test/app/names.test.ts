@@ -11,7 +11,7 @@ function told(type: 'contact_added' | 'contact_changed' | 'contact_removed', per
   return { v: 1, type, eventId: 'e', sentAt: 0, ...person } as QueueEvent
 }
 
-t.test('the newest names count, and each change is told once', async t => {
+t.test('the newest names count, and each change calls the listener once', async t => {
   let changes = 0
   const names = new Names(() => {
     changes += 1

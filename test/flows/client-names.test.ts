@@ -10,7 +10,7 @@ import { newPerson } from '../support/whole-apps.ts'
 
 const browser = (await openBrowser(t)) as Browser
 
-/** Lets the page's user be called by anybody, with the token that their page sends. */
+/** Lets strangers call the page's user, with the token that the page sends. */
 async function takeCallsFromAll(page: Page, http: string): Promise<string> {
   const sent = page.waitForRequest(request => 'authorization' in request.headers())
   await page.reload()

@@ -1,6 +1,6 @@
-/** Names of people, devices and programs: others have chosen them, but for the names that the person gives to contacts. */
+/** Names of people, devices and programs. Most come from other people, and are shown with care. */
 
-/** The person's own name for somebody, else the one that they have chosen. */
+/** The user's own name for a person, else the person's display name. */
 export function personName(person: { readonly displayName: string; readonly alias?: string }): string {
   return person.alias ?? person.displayName
 }

@@ -43,7 +43,7 @@ function ringView(
   </section>`
 }
 
-/** Anybody can take any name: only a contact is who the name says. */
+/** A stranger may have chosen a contact's name. */
 function callerView({ isContact, alias, displayName }: CallPerson): View {
   if (isContact === false)
     return html`<p class="stranger">Not one of your contacts: the name is their own choice.</p>`

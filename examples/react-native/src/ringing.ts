@@ -115,7 +115,7 @@ function ring(call: Call): void {
   if (answered.delete(callUuid(call.callId))) void answer(callUuid(call.callId))
 }
 
-/** A stranger may have the name of anybody. */
+/** A stranger may have chosen a contact's name. */
 export function shownCaller(name: string, isContact: boolean | undefined): string {
   return isContact === false ? `${name} (not a contact)` : name
 }

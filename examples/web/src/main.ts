@@ -132,7 +132,7 @@ function follow(call: Call): void {
 function callView(call: Call): HTMLElement {
   const { caller, state, isIncoming, isVerified, participants, fingerprint } = call
   const others = participants.filter(({ userId }) => userId !== me.userId).map(one => one.name)
-  // Anybody can take any name.
+  // A stranger may have chosen a contact's name.
   const who = caller.isContact === false ? `${caller.name}, who is not a contact,` : caller.name
   const title = isIncoming && state === 'ringing' ? `${who} calls` : others.join(', ')
   if (isIncoming && state === 'ringing') {

@@ -239,7 +239,7 @@ function ownToken(
   return token
 }
 
-/** The label as it is kept. Throws `VALIDATION_FAILED` for one of which nothing is left. */
+/** The label as it is kept. Throws `VALIDATION_FAILED` if no visible character is left. */
 function readLabel(text = ''): string | undefined {
   const label = normalizeLabel(text)
   if (label !== undefined || text.trim() === '') return label

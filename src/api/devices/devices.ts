@@ -119,7 +119,7 @@ function registrationOf(
   }
 }
 
-/** The texts as lists and alerts may show them. Throws `VALIDATION_FAILED` for one of which nothing is left. */
+/** The texts as lists and alerts may show them. Throws `VALIDATION_FAILED` if no visible character is left of one. */
 function infoOf(sent: Static<typeof DeviceInfoBody>): DeviceInfo {
   const texts = Object.entries(known(DeviceInfoBody, sent)).map(([name, text]) => {
     const shown = normalizeLabel(text)

@@ -57,9 +57,9 @@ export interface KeyDevice {
 
 export interface CallPerson {
   readonly userId: string
-  /** What a screen shows: this user's own name for them, else the one that they have chosen. */
+  /** For screens: this user's own name for them, else their display name. */
   readonly name: string
-  /** The name that they have chosen. */
+  /** Their own choice. */
   readonly displayName: string
   /** This user's own name for them. */
   readonly alias?: string

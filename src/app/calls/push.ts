@@ -9,7 +9,7 @@ interface CallShown {
   readonly callId: string
   readonly uuid: string
   readonly callerId: string
-  /** What to show: this user's own name for the caller, else the caller's. */
+  /** For screens: this user's own name for the caller, else the caller's display name. */
   readonly callerName: string
   /** False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean

@@ -23,8 +23,8 @@ export function normalizeMessage(text: string): string | undefined {
 }
 
 /**
- * What a program calls a device, or a person a link of theirs, as it is kept: what no name may hold is taken out, since
- * nobody may have typed it. Undefined where nothing is left that can be seen.
+ * The label of a device or a share link as it is kept. Characters that a name may not have are dropped instead of refused, since
+ * a label often comes from a program. Undefined if no visible character is left.
  */
 export function normalizeLabel(text: string): string | undefined {
   const label = withoutHidden(text.replace(EACH_FORBIDDEN, '')).replace(/\s+/g, ' ').trim()
@@ -58,7 +58,7 @@ const NAME_BYTES_MAX = 200
 export const MESSAGE_GRAPHEMES_MAX = 200
 /** Eight bytes for each character: an emoji with a skin tone has as many. */
 const MESSAGE_BYTES_MAX = 1_600
-/** How much longer a text may be than what it may come to, in what goes. */
+/** How many times longer a text may be before spaces and hidden characters are dropped. */
 const SPACE_ALLOWANCE = 2
 /** Made by the first name: it takes 8 ms. */
 let segmenter: Intl.Segmenter | undefined

@@ -1,16 +1,16 @@
 /**
- * Characters that a reader can't see, and marks piled on one another: with them two names look the same and are not,
- * or one covers the lines around it. They go from all text that people show to people.
+ * Drops invisible characters and stacked marks from text that people show to people: two names could differ by the former
+ * and look the same, and a stack of marks covers the lines around it.
  *
- * What a script or an emoji needs stays: joiners, variation selectors behind a character that takes them, and the flags
- * of England, Scotland and Wales.
+ * Characters that a script or an emoji needs are kept: joiners, variation selectors after a character that takes them, and the
+ * flags of England, Scotland and Wales.
  */
 
 /** The text in NFC without them. Taking them out once more changes nothing. */
 export function withoutHidden(text: string): string {
   let kept = text.normalize('NFC')
   for (;;) {
-    // What stood apart may now stand together, and compose.
+    // Characters that are neighbours now may compose.
     const next = withFewMarks(withoutIgnorable(kept)).normalize('NFC')
     if (next === kept) return kept
     kept = next

@@ -16,10 +16,11 @@ export interface KeySlice {
 /** The person who invited, as the invited person is to see them. */
 export interface ShownCaller {
   readonly callerId: UserId
-  /** What a screen shows: the invited person's own name for the caller, else the caller's. */
+  /** For screens: the alias, else the display name. */
   readonly callerName: string
   /** The caller's own. */
   readonly displayName: string
+  /** The invited person's own name for the caller. */
   readonly alias: string | undefined
   /** False for a stranger, who may have any name. */
   readonly isContact: boolean

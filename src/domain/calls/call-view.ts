@@ -42,7 +42,7 @@ export interface CallRecord {
   readonly media: CallMedia
   /** Whether the reader was invited to an active call. */
   readonly isOnGoing: boolean
-  /** Who invited the reader, in the reply of pending. */
+  /** The reader's inviter, in the reply of pending. */
   readonly invitation: ShownCaller | undefined
   /** The caller's own, in the replies of join and pending. */
   readonly encryptedAESKey: string | undefined
@@ -117,7 +117,7 @@ export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | u
   return { ...recordWithOwnKey(call, device), invitation: callerOf(call, participant) }
 }
 
-/** Who invited the participant, by the names that the participant is to see. */
+/** The participant's inviter, by the names that the participant is to see. */
 export function callerOf(call: Call, { invitedBy, inviter }: Participant): ShownCaller {
   const displayName = participantOf(call, invitedBy)?.displayName ?? ''
   const alias = inviter?.alias

@@ -87,7 +87,7 @@ export interface Participant {
   /** The last inviter; the initiator invites themselves. */
   readonly invitedBy: UserId
   readonly invitedAtMs: number
-  /** From the last invitation: how the participant knows who invited them; undefined for the initiator. */
+  /** From the last invitation: how the participant knows the inviter; undefined for the initiator. */
   readonly inviter: KnownInviter | undefined
   /** From the last invitation: whether with video, and whether the call was active. */
   readonly isVideo: boolean
@@ -109,7 +109,7 @@ export interface Participant {
   readonly isWithheld?: true
 }
 
-/** How an invited person has the one who invites them. */
+/** The inviter as the invited person knows them. */
 export interface KnownInviter {
   /** False for a stranger. */
   readonly isContact: boolean

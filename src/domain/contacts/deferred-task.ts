@@ -1,6 +1,6 @@
 /**
  * A request's deferred work. It runs later so that the reply's timing does not reveal the outcome: whether a search
- * found a user, or whether the asker is blocked. What is told to many runs later, too, so that no change is long.
+ * found a user, or whether the asker is blocked. Telling many contacts runs later, too, so that no change is long.
  */
 
 import type { Address } from '../accounts/challenge.ts'

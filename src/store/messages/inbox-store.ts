@@ -107,8 +107,8 @@ export class InboxStore {
 
   /**
    * Puts an item at the end and returns its offset. It is kept until `expiresAtMs`, for seven days at
-   * most, and the oldest goes where there is no room. A device has one invitation to a call: another replaces it. Of what
-   * a contact is called it has the newest, so that a contact who takes name after name pushes nothing else out.
+   * most, and the oldest goes where there is no room. A device has one invitation to a call: another replaces it. A
+   * `contact_changed` replaces the one before of the same contact: a contact who renames themselves often pushes nothing out.
    */
   append(
     change: Change,

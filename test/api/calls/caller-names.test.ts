@@ -66,7 +66,7 @@ t.test('a stranger rings as one, whatever their name is', async t => {
   t.same(callerIn(rooms.inboxOf(ann.phone)[0]), { kind: 'call_cancelled', ...stranger })
 })
 
-t.test('who is invited again is invited by the one who does so', async t => {
+t.test('a second invitation has the names of its own inviter', async t => {
   const rooms = openRooms(t)
   const [ann, bob, cy] = (await rooms.people(['Ann', 'Bob', 'Cy'])) as [Person, Person, Person]
   await name(rooms, cy, bob, 'Bobby')

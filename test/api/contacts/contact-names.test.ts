@@ -1,4 +1,4 @@
-/** What a user calls a contact, and what contacts hear of a new name (contract 3). */
+/** A user's own names for contacts, and how contacts hear of a new display name (contract 3). */
 
 import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
@@ -18,7 +18,7 @@ async function callThemselves({ send }: TestApi, { token }: TestUser, displayNam
   await send('PUT /app/api/user', { token, body: { displayName } })
 }
 
-/** What waits for a device of names of contacts. */
+/** The names in the `contact_changed` messages that wait for a device. */
 function namesFor({ world }: TestApi, userId: UserId, deviceId: bigint) {
   const range = { offset: 0, limit: 500, nowMs: world.nowMs(), queue: 'contacts' }
   const messages = world.database.view(view => world.inbox.after(view, userId, deviceId as never, range))
@@ -73,7 +73,7 @@ t.test('it has the rules of names, and is for contacts alone', async t => {
   t.notOk('alias' in ((await contactsOf(api, ann))[0] as object), 'it ends with the contact')
 })
 
-t.test('the other devices of the user hear of it, and nobody else', async t => {
+t.test('the other devices of the user hear of it, and no other user does', async t => {
   const api = await openTestApi(t)
   const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
   await befriend(api, ann, bob)
