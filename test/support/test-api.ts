@@ -34,6 +34,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   stepUpS: 0,
   signInWaitH: 72,
   testIdentifiers: new Map(),
+  smsCountries: new Set(),
   blockedCountries: new Set(['KP']),
   appName: 'Callsign',
   language: 'en',

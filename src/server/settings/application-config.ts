@@ -10,6 +10,7 @@ import { type MailOptions, parseMailAddress } from '../../delivery/mail.ts'
 import { type SmsOptions, SmsSender } from '../../delivery/sms.ts'
 import type { Language } from '../../delivery/texts.ts'
 import { isPhoneCountry } from '../../domain/accounts/phone.ts'
+import { EVERY_COUNTRY, GLOBAL_CALLING_CODES } from '../../domain/accounts/served-number.ts'
 import type { TokenLifetimes } from '../../domain/accounts/session.ts'
 import type { SmsBudgets } from '../../domain/accounts/sms-budget.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../../domain/calls/turn.ts'
@@ -31,6 +32,8 @@ export interface ApplicationConfig {
   readonly signInWaitH: number
   /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
   readonly testIdentifiers: ReadonlyMap<string, string>
+  /** Countries with served numbers (see `ServedNumbers`); empty for all. */
+  readonly smsCountries: ReadonlySet<string>
   /** ISO 3166 codes of countries with refused numbers. */
   readonly blockedCountries: ReadonlySet<string>
   readonly appName: string
@@ -80,13 +83,14 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       usualText: '72, in development 0',
     }),
     testIdentifiers: testIdentifiers(reader),
-    blockedCountries: new Set(
+    smsCountries: new Set(
       reader.list(
-        'CALLSIGN_BLOCKED_COUNTRIES',
-        text => /^[A-Z]{2}$/.test(text) && isPhoneCountry(text),
-        'countries such as CU',
+        'CALLSIGN_SMS_COUNTRIES',
+        text => isCountry(text) || GLOBAL_CALLING_CODES.has(text) || text === EVERY_COUNTRY,
+        'countries such as VN, calling codes of no country such as +870, or * for every country',
       ),
     ),
+    blockedCountries: new Set(reader.list('CALLSIGN_BLOCKED_COUNTRIES', isCountry, 'countries such as CU')),
     appName: reader.text('CALLSIGN_APP_NAME', 'text', 'Callsign') ?? 'Callsign',
     language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),
     ...(retrieverHash === undefined ? {} : { smsRetrieverHash: retrieverHash }),
@@ -127,6 +131,10 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       }),
     lookupsNeedToken: reader.flag('CALLSIGN_KT_REQUIRE_AUTH', '1'),
   }
+}
+
+function isCountry(text: string): boolean {
+  return /^[A-Z]{2}$/.test(text) && isPhoneCountry(text)
 }
 
 function lifetimes(reader: EnvironmentReader): TokenLifetimes {

@@ -488,6 +488,12 @@ t.test('lists have commas, and each item its form', async t => {
         ['ios', 'ios/1.4', 'iOS/1.4.0', 'ios/1.4.0-beta', '1.4.0', 'ios/1.4.0 (7)'],
       ],
       [
+        'CALLSIGN_SMS_COUNTRIES',
+        config => [...config.application.smsCountries],
+        ['VN', 'DE', '+870', '+882', '*'],
+        ['XX', 'vn', '84', '+84', '+979', '**'],
+      ],
+      [
         'CALLSIGN_BLOCKED_COUNTRIES',
         config => [...config.application.blockedCountries],
         ['KP', 'CU'],
