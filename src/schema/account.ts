@@ -26,6 +26,14 @@ const KNOWN_BY = {
   ),
 }
 
+const ATTESTED = {
+  attestation: optionalText(
+    'What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not ' +
+      'kept',
+    4_096,
+  ),
+}
+
 const ChallengeId = Type.String({ maxLength: 64, description: 'From the reply that announced the code' })
 const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
 
@@ -45,6 +53,7 @@ export const LoginRequest = Type.Object(
     nonce: optionalText('The nonce of the token, required if it has one; for Apple the raw nonce'),
     authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
     ...KNOWN_BY,
+    ...ATTESTED,
   },
   { examples: [{ email: 'ann@example.org' }] },
 )
@@ -53,6 +62,7 @@ export const ResendOtpRequest = Type.Object({
   challengeId: ChallengeId,
   channel: Type.Optional(oneOf(['email', 'sms'])),
   ...KNOWN_BY,
+  ...ATTESTED,
 })
 
 export const VerifyLoginRequest = Type.Object(

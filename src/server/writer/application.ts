@@ -143,6 +143,10 @@ function open(
       const shown = scope === 'network' ? shownNetwork(name) : name
       logger.warn({ event: 'sms-stopped', scope, name: shown, until: new Date(untilMs).toISOString() })
     },
+    onLoginChecked(outcome) {
+      metrics.loginChecks.inc({ outcome: outcome.kind })
+      if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
+    },
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })

@@ -20,6 +20,7 @@ import {
   tallyConfirmed,
   tallyEndMs,
   tallyMade,
+  tallyTakenBack,
 } from '../../domain/tally.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
@@ -77,6 +78,11 @@ export class SmsBudget {
 
   countSent(change: Change, message: PaidMessage): void {
     this.#count(change, message, tally => tallyMade(tally, change.nowMs))
+  }
+
+  /** A message that was counted then has not left after all. */
+  takeBack(change: Change, message: PaidMessage, countedAtMs: number): void {
+    this.#count(change, message, tally => tallyTakenBack(tally, countedAtMs))
   }
 
   /** A code that was sent so was accepted. */
