@@ -30,7 +30,7 @@ export function readSmsSettings(reader: EnvironmentReader): SmsSettings {
       reader.list(
         'CALLSIGN_SMS_COUNTRIES',
         text => isCountry(text) || GLOBAL_CALLING_CODES.has(text) || text === EVERY_COUNTRY,
-        'countries such as VN, calling codes of no country such as +870, or * for every country',
+        'countries such as VN, global codes such as +870, or *',
       ),
     ),
     blockedCountries: new Set(reader.list('CALLSIGN_BLOCKED_COUNTRIES', isCountry, 'countries such as CU')),
