@@ -2,8 +2,8 @@
  * Asks a service of the operator's whether a code may leave (contract 0.1, "2.2 SMS"). All that begin at once are asked at
  * once, as soon as their messages are durable, so that a slow service holds up no other message for longer than one.
  *
- * Who does not answer in time, or not as asked, has said yes: a check that is out keeps nobody from signing in. The
- * operator hears of it.
+ * No answer in time, or one that says neither, is a yes: people sign in while the check is out, and the operator hears
+ * of it.
  */
 
 import type { CheckedCode } from '../domain/accounts/code-check.ts'
@@ -97,5 +97,5 @@ const TIMEOUT_MS = 2_000
 const ANSWER_BYTES_MAX = 4_096
 /** Attestations in memory, and connections to the service; further codes leave unasked. */
 const UNDER_WAY_MAX = 512
-/** Of messages that wait for their sender; of an older one it is asked again. */
+/** Answers that are kept for messages still to be sent; about an older message it is asked again. */
 const OUTCOMES_MAX = 20_000

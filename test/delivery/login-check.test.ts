@@ -65,7 +65,7 @@ t.test('without a token no credentials are sent', async t => {
   t.equal(service.requests[0]?.headers.authorization, undefined)
 })
 
-t.test('whatever is no answer lets the code leave, and is told', async t => {
+t.test('anything but an answer lets the code leave, and counts as failed', async t => {
   const { service, loginCheck, outcomes } = await start(t)
   const elsewhere = await startSmsGateway()
   t.teardown(() => elsewhere.close())

@@ -10,7 +10,7 @@ import { rangeOf } from './sms-budget.ts'
 
 /** Waits with its message. */
 export interface CodeCheck {
-  /** Of this message alone. */
+  /** Unique to the message. */
   readonly id: string
   /** First seven digits of the number, or the domain of the mail address. */
   readonly prefix: string
@@ -27,7 +27,7 @@ export interface CodeCheck {
 export interface CheckedCode {
   readonly channel: 'mail' | 'sms'
   readonly check: CodeCheck
-  /** What the client says of itself, as it was given; kept in memory alone. */
+  /** As the client gave it; kept in memory alone. */
   readonly attestation?: string | undefined
 }
 

@@ -16,7 +16,7 @@ export interface AcceptedPhone {
   readonly countries: readonly string[]
   /** Digits of the country calling code; empty for a test number outside every plan. */
   readonly dialCode: string
-  /** Of a satellite or another network that stands outside all countries, such as `+870`. */
+  /** Set for satellites and other networks outside all countries, such as `+870`. */
   readonly isGlobal: boolean
 }
 

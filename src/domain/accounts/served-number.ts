@@ -1,7 +1,7 @@
 /**
  * Which phone numbers are served: those of the countries that the operator lists, and of networks outside all countries
- * only where their calling code is listed. Messages to satellites cost dollars, and whoever rents such a number earns on
- * them.
+ * only where their calling code is listed. Messages to satellites cost dollars, and the renters
+ * of such numbers get a part.
  */
 
 import type { AcceptedPhone } from './phone.ts'
@@ -19,7 +19,7 @@ export function isServed(
 ): boolean {
   if (isGlobal) return smsCountries.has(`+${dialCode}`)
   const isEvery = smsCountries.size === 0 || smsCountries.has(EVERY_COUNTRY)
-  // Of a new range the tables don't know the country yet, only those that share its calling code.
+  // For a new range the tables know only the countries that share its calling code.
   return countries.some(country => !blockedCountries.has(country) && (isEvery || smsCountries.has(country)))
 }
 

@@ -1,4 +1,4 @@
-/** Settings of short messages: the gateway, whose numbers are served, and how many messages may be paid for. */
+/** Settings of short messages: the gateway, served countries, and budgets. */
 
 import { type SmsOptions, SmsSender } from '../../delivery/sms.ts'
 import { isPhoneCountry } from '../../domain/accounts/phone.ts'

@@ -135,7 +135,7 @@ function openSmsBudget({ stores, config, rateLimits, onSmsStopped }: WriterServi
 function openDelivery(serving: WriterServing, senders: Senders, smsBudget: SmsBudget | undefined): Delivery {
   const { config, stores, nowMs, publicUrl, onRendered } = serving
   const { database, devices, restrictions } = stores
-  const allows = loginCheckOf(serving, smsBudget)
+  const allows = loginCheckOf(config.loginCheck, database, smsBudget, serving.onLoginChecked)
   return new Delivery({
     senders: senders.byChannel,
     letters: {

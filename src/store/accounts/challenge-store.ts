@@ -69,7 +69,7 @@ export interface ChallengeRequest extends AskerTraits {
   readonly address: Address
   /** Language of the message: an RFC 4647 range list. */
   readonly language: string
-  /** What the client says of itself, for the operator's login check. */
+  /** The client's, for the operator's login check. */
   readonly attestation?: string | undefined
 }
 

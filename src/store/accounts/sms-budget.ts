@@ -66,7 +66,7 @@ export class SmsBudget {
   /** The stop that keeps the message from being sent; undefined when there is none. */
   stopOf(change: Change, message: PaidMessage): SmsStop | undefined {
     const { nowMs } = change
-    // The narrowest first, so that it spares the others.
+    // The narrowest first: it spares the wider ones.
     for (const { scope, name, waitMs } of this.#waits(change, message, nowMs)) {
       if (waitMs === 0) continue
       const stop = { scope, name, metAtMs: nowMs, untilMs: nowMs + waitMs }
@@ -169,7 +169,7 @@ function countersOf(message: PaidMessage): readonly (readonly [SmsScope, string]
   ]
 }
 
-/** Of budgets that all newcomers have in common. */
+/** Counters of the budgets that all newcomers share. */
 function commonCountersOf({ number }: PaidMessage) {
   const phone = parsePhone(number, undefined)
   // Numbers of no plan share one row.

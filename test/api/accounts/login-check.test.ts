@@ -1,4 +1,4 @@
-/** What the operator's login check is asked about a code, and what a code that it keeps back leaves behind: nothing. */
+/** The operator's login check is asked about each code, and a code that it keeps back leaves no trace. */
 
 import t, { type Test } from 'tap'
 import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
@@ -25,7 +25,7 @@ async function openChecked(t: Test, { config, ...options }: TestApiOptions = {})
     ...api,
     service,
     asked: () => service.requests.map(({ body }) => JSON.parse(body)),
-    /** Hands what waits to its senders; resolves with the outcomes. */
+    /** Hands the waiting messages to their senders; resolves with the outcomes. */
     async deliver() {
       const sent: OutboxMessage[] = await api.world.takeSent()
       return Promise.all(sent.map(async message => (await api.application.delivery.send(message)).kind))

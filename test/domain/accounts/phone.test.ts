@@ -64,7 +64,7 @@ t.test('a Mexican number is the same with the old mobile 1 and without it', asyn
 })
 
 t.test(
-  'numbers of no country say so, and of a range that nobody knows the countries that it may be of',
+  'a number of no country says so, and one of an unknown range has all countries of its calling code',
   async t => {
     const global = { kind: 'accepted', country: undefined, countries: [], isGlobal: true }
     t.match(parsePhone('+870773111632', undefined), { ...global, dialCode: '870' })

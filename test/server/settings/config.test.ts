@@ -509,6 +509,43 @@ t.test('lists have commas, and each item its form', async t => {
   }
 })
 
+t.test('a login check is at an https address, or on this machine', async t => {
+  const check = (url: string, more: Environment = {}) =>
+    development({ CALLSIGN_LOGIN_CHECK_URL: url, ...more })
+  const good = [
+    'https://check.example.org/sms?x=1',
+    'http://127.0.0.1:9000/',
+    'http://localhost',
+    'http://[::1]:80/x',
+  ]
+  for (const url of good)
+    t.same(check(url, { CALLSIGN_LOGIN_CHECK_TOKEN: 'x' }).application.loginCheck, { url, token: 'x' })
+  t.equal(development({}).application.loginCheck, undefined)
+  const bad = [
+    'check.example.org',
+    'http://check.example.org/',
+    'http://localhost.example.org/',
+    'http://127.0.0.1.example.org/',
+    'ftp://127.0.0.1/',
+    'https://user:password@check.example.org/',
+    'https://',
+  ]
+  const form = 'an https address, or an http address of this machine, without a password'
+  for (const url of bad) {
+    const [problem, ...others] = problemsOf(() => check(url))
+    t.match(problem, `CALLSIGN_LOGIN_CHECK_URL is ${form}, not `, url)
+    t.same(others, [])
+  }
+  t.same(
+    problemsOf(() => development({ CALLSIGN_LOGIN_CHECK_TOKEN: 'x' })),
+    ['CALLSIGN_LOGIN_CHECK_TOKEN needs CALLSIGN_LOGIN_CHECK_URL'],
+  )
+  t.match(
+    problemsOf(() => check(good[0]!, { CALLSIGN_LOGIN_CHECK_TOKEN: 'two words' })),
+    [/^CALLSIGN_LOGIN_CHECK_TOKEN has /],
+  )
+})
+
 t.test('two servers on one port are refused, by the names of both', async t => {
   const both = (one: string, other: string, port = 7_000) => [
     `CALLSIGN_${one}_PORT and CALLSIGN_${other}_PORT are both ${port}: each needs a port of its own`,

@@ -1,6 +1,6 @@
 /**
- * Whoever asks for short messages out of one IPv6 prefix, however wide, uses up their own share of what a country's
- * newcomers have in common, and no more.
+ * Requests for short messages out of one IPv6 prefix, however wide, use up its own share of a country's budget, and no
+ * more.
  */
 
 import fc from 'fast-check'
@@ -113,7 +113,7 @@ t.test('seven /64 of different owners do not stop a country either', async t => 
 })
 
 t.test('a prefix may ask as often as it stands for clients', async t => {
-  // Enough is confirmed that the country's budget is not what ends it.
+  // So many are confirmed that the country's budget lasts longer.
   const { run } = openStage(t)
   await run((budget, change) => {
     for (let at = 0; at < 200; at++) {
