@@ -13,7 +13,7 @@ export function readLoginCheck(reader: EnvironmentReader): LoginCheckSetting {
     isAddress,
     'an https address, or an http address of this machine, without a password',
   )
-  const token = reader.secret('CALLSIGN_LOGIN_CHECK_TOKEN', 'text that the check knows the server by')
+  const token = reader.secret('CALLSIGN_LOGIN_CHECK_TOKEN')
   const authority = reader.file('CALLSIGN_LOGIN_CHECK_CA')
   reader.refuseWithout('CALLSIGN_LOGIN_CHECK_URL', ['CALLSIGN_LOGIN_CHECK_TOKEN', 'CALLSIGN_LOGIN_CHECK_CA'])
   if (token !== undefined && !/^[\x21-\x7e]{1,1024}$/.test(token))
