@@ -97,6 +97,19 @@ t.test('anything but an answer lets the code leave, and counts as failed', async
   t.same(elsewhere.requests, [], 'no redirect is followed')
 })
 
+t.test('an answer that breaks off is none', async t => {
+  const service = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': '100' })
+    response.write('{"allow":false}', () => response.destroy())
+  })
+  t.teardown(() => service.close())
+  await new Promise<void>(resolve => service.listen(0, '127.0.0.1', resolve))
+  const { port } = service.address() as AddressInfo
+  const { loginCheck, outcomes } = await start(t, { url: `http://127.0.0.1:${port}/` })
+  t.equal(await loginCheck.allows(codeOf()), true)
+  t.same(outcomes, [{ kind: 'failed', reason: 'no-answer' }])
+})
+
 t.test('two seconds are enough, whether nothing comes or no end', async t => {
   for (const act of ['silence', 'stalled'] as const) {
     const clock = new AbortController()

@@ -94,6 +94,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_FCM_SERVICE_ACCOUNT: JSON.stringify({ client_email: 'a@b', private_key: rsa, project_id: 'p' }),
   CALLSIGN_SMS_COUNTRIES: 'VN',
   CALLSIGN_LOGIN_CHECK_URL: 'https://check.example.org/sms',
+  CALLSIGN_LOGIN_CHECK_CA: tlsFile('ca.crt'),
   CALLSIGN_LOGIN_CHECK_TOKEN: 'token-of-the-check',
   CALLSIGN_TURN_SECRETS: 'today,yesterday',
   CALLSIGN_JANUS_ADMIN_SECRET: 'a secret',
