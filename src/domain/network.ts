@@ -26,9 +26,24 @@ export function countedNetworks(network: string): readonly CountedNetwork[] {
   ]
 }
 
+/**
+ * The network of people who are signed in: each of them is counted, and so it stands for many. A prefix around it is not
+ * counted: it slows only those who have never signed in from it.
+ */
+export function networkOfSignedIn(network: string): CountedNetwork {
+  return { name: network, factor: SIGNED_IN_FACTOR }
+}
+
+/** As `countedNetworks`, for what shows only later whether it comes from people who are signed in. */
+export function networksOfUnknown(network: string): readonly CountedNetwork[] {
+  return countedNetworks(network).map(({ name, factor }) => ({ name, factor: SIGNED_IN_FACTOR * factor }))
+}
+
 /** Whether it stands for more than one client's network. */
 export function isWide({ factor }: CountedNetwork): boolean {
   return factor > 1
 }
 
 const IPV6_BYTES = 8
+/** Contract 0.1, "8 Rates by address". */
+const SIGNED_IN_FACTOR = 20

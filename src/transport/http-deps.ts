@@ -1,6 +1,6 @@
 /** Dependencies of an HTTP server, and its reports of requests. */
 
-import type { ErrorCode, Quota } from '../errors.ts'
+import type { ErrorCode, SignalError } from '../errors.ts'
 import type { Accept } from './connection.ts'
 import type { Newcomers } from './newcomers.ts'
 import type { OpenConnections } from './open-connections.ts'
@@ -52,18 +52,31 @@ export interface TlsFiles {
   readonly keyFile: string
 }
 
+/** Counts requests by network (of `networkOf`) and by token. Refusals are `RATE_LIMITED`. */
+export interface RequestAdmission {
+  /**
+   * A request whose body is not read yet. `authorization` is empty where its route does not go by it. Throws, also
+   * `TOKEN_INVALID` for a token that this server has not made.
+   */
+  admit(network: string, scope: AdmissionScope, authorization: string): void
+  /** A request for new tokens, whose body has the old one. Throws. */
+  admitRefresh(network: string, body: Uint8Array): void
+  /** A WebSocket that is to be opened. Returns the refusal. */
+  admitSocket(network: string): SignalError | undefined
+  /** The token of a request that was admitted is not accepted. */
+  onTokenRefused(network: string, authorization: string): void
+}
+
 export interface HttpServerDeps {
   readonly routes: readonly HttpRoute[]
   /** The public file at a path, undefined for none; absent where no files are served. */
   readonly findFile?: (path: string) => PublicFile | undefined
   /** Undefined where files may be read now; else resolves when they may. A file that may not be read is refused as busy. */
   readonly mayReadFiles?: () => Promise<void> | undefined
-  /** Seconds to wait before the network (of `networkOf`) may ask again; 0 when it is admitted. */
-  readonly admit?: (network: string, scope: AdmissionScope) => number
+  /** Absent where no rate counts. */
+  readonly admission?: RequestAdmission | undefined
   /** The language for a peer whose Accept-Language this is; English where it is left out. */
   readonly languageOf?: (acceptLanguage: string) => TitleLanguage
-  /** Rates for addresses that are not admitted to read. */
-  readonly admissionRates?: Readonly<Record<AdmissionScope, Quota>>
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none where it is left out. */
   readonly trustedProxies?: readonly string[]
   /** Origins of web pages that may call the routes; none where it is left out. */

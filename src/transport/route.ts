@@ -41,6 +41,8 @@ export interface HttpRoute {
   readonly bodyBytesMax?: number
   /** Whether clients that are too old are turned away. */
   readonly isVersionChecked?: boolean
+  /** The token by whose owner a request is counted; the address alone where it is left out. A refresh token is in the body. */
+  readonly countsFor?: 'access-token' | 'refresh-token'
   /** Whether a request counts against the address as a look-up in the log, too. */
   readonly isLookup?: boolean
   /** Whether a request counts against nothing. */
