@@ -9,6 +9,7 @@ import { HttpServer } from '../../src/transport/http.ts'
 import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import type { HttpRequest, HttpRoute } from '../../src/transport/route.ts'
 import { dotted } from '../support/bytes.ts'
+import { fakeAdmission } from '../support/fake-admission.ts'
 import { sendRaw, statusesIn, talk } from '../support/raw-http.ts'
 
 interface TestServer {
@@ -407,10 +408,10 @@ t.test(
   'admission counts the client, its canonical route, and paths that lead nowhere, but no page',
   async t => {
     const asked: string[] = []
-    const admit: NonNullable<HttpServerDeps['admit']> = (network, scope) => {
+    const admission = fakeAdmission((network, scope) => {
       asked.push(`${dotted(network)} ${scope}`)
       return asked.length > 5 ? 7 : 0
-    }
+    })
     const { port, requests } = await serve(
       t,
       [
@@ -419,7 +420,7 @@ t.test(
         { ...echo('GET', '/page'), isUncounted: true },
       ],
       {
-        admit,
+        admission,
         trustedProxies: ['127.0.0.0/8'],
       },
     )
@@ -465,10 +466,9 @@ t.test('the title of a refusal is in the language that was asked for, the code i
 
 t.test('too many requests for the log’s files are 429, for every page to read', async t => {
   const findFile = () => undefined
-  const minutely = { count: 60, perMs: 60_000 }
-  const admissionRates = { 'log-files': minutely, lookup: minutely, request: { ...minutely, count: 1 } }
+  const admission = fakeAdmission(() => 3)
   const corsOrigins = ['https://app.example.org']
-  const { url } = await serve(t, [], { findFile, admit: () => 3, admissionRates, corsOrigins })
+  const { url } = await serve(t, [], { findFile, admission, corsOrigins })
   const answer = await fetch(`${url}/checkpoint`)
   t.equal(answer.status, 429, 'a 404 would be a broken log to an auditor')
   t.equal(answer.headers.get('retry-after'), '3')

@@ -231,7 +231,10 @@ t.test('C-27: an address with too many bad CONNECTs must wait; good ones are let
   const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
   const actors = openTestActors(t, {
     deps: {
-      failedConnects: buckets,
+      admission: {
+        connected: () => 0,
+        failedConnect: network => buckets.take(network, actors.world.monotonicMs()),
+      },
     },
   })
   const codes: (string | undefined)[] = []
