@@ -198,7 +198,7 @@ t.test('an address that asks too often, and everybody when there is no room, has
   first.socket.destroy()
   await sessions.all[0]!.closed()
   t.match((await ask()).head, /^HTTP\/1\.1 101 /)
-  t.same([...new Set(asked)], ['192.0.2.7 request'])
+  t.same([...new Set(asked)], ['192.0.2.7 socket'])
   t.same(refusals, ['RATE_LIMITED', 'OVERLOADED'])
 })
 
