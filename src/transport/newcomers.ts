@@ -114,10 +114,14 @@ class WaitingByNetwork {
  */
 function turnOf(network: string): string {
   if (network.length <= PREFIX_BYTES) return network
-  const [of40 = 0, of48 = 0, of56 = 0, of64 = 0] = [4, 5, 6, 7].map(at => network.charCodeAt(at))
-  // The wider bytes are mixed in since many networks have zeros in the narrower ones.
-  const turns = [of40 % 2, (of48 + (of40 >> 1)) % 2, (of56 + (of48 >> 1)) % 4, (of64 + (of56 >> 2)) % 4]
-  return `${network.slice(0, PREFIX_BYTES)} ${turns.join('')}`
+  let [turn, rest] = [0, 0]
+  for (const [at, turns] of TURNS_IN_PREFIX) {
+    // What is left of the wider octets is added, since many networks have zeros in the narrower ones.
+    const octet = network.charCodeAt(at) + rest
+    turn = turn * turns + (octet % turns)
+    rest = Math.floor(octet / turns)
+  }
+  return `${network.slice(0, PREFIX_BYTES)} ${turn}`
 }
 
 /** First in, first out. */
@@ -147,5 +151,12 @@ class Waiting {
 
 /** A /32. An IPv4 address is as long. */
 const PREFIX_BYTES = 4
+/** The octets of /40, /48, /56 and /64, and which part of the turns of the prefix around it each has. */
+const TURNS_IN_PREFIX = [
+  [4, 2],
+  [5, 2],
+  [6, 4],
+  [7, 4],
+] as const
 /** A millisecond or two, four with an RSA certificate (`reconnect-storm` in `bench/`). */
 const PIECES_PER_TURN_MAX = 4

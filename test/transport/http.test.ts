@@ -447,6 +447,47 @@ t.test(
   },
 )
 
+t.test('a request counts for its token where its route goes by one', async t => {
+  const asked: string[] = []
+  const admission = fakeAdmission((_, what, authorization) => {
+    asked.push(`${what} ${authorization}`.trim())
+    return what === 'refresh no' ? 7 : 0
+  })
+  const headers = ['authorization']
+  const refuse = (code: 'TOKEN_EXPIRED' | 'OTP_INVALID') => async () => {
+    await new Promise(setImmediate)
+    throw new SignalError(code, 'refused')
+  }
+  const { url, requests } = await serve(
+    t,
+    [
+      { ...echo('GET', '/mine'), headers, countsFor: 'access-token' },
+      { ...echo('GET', '/public'), headers },
+      { ...echo('POST', '/look'), headers, countsFor: 'access-token', isLookup: true },
+      { method: 'POST', path: '/over', headers, countsFor: 'access-token', handle: refuse('TOKEN_EXPIRED') },
+      { method: 'POST', path: '/wrong', headers, countsFor: 'access-token', handle: refuse('OTP_INVALID') },
+      { ...echo('POST', '/refresh'), headers, countsFor: 'refresh-token' },
+    ],
+    { admission },
+  )
+  const takeAsked = async (method: string, path: string, body?: string) => {
+    const authorization = 'Bearer x'
+    const answer = await fetch(`${url}${path}`, { method, headers: { authorization }, ...(body && { body }) })
+    await answer.arrayBuffer()
+    return [answer.status, ...asked.splice(0)]
+  }
+  t.same(await takeAsked('GET', '/mine'), [200, 'request Bearer x'])
+  t.same(await takeAsked('GET', '/public'), [200, 'request'])
+  t.same(await takeAsked('GET', '/none'), [404, 'request'])
+  t.same(await takeAsked('POST', '/look', 'y'), [200, 'request Bearer x', 'lookup Bearer x'])
+  t.same(await takeAsked('POST', '/over', 'y'), [401, 'request Bearer x', 'refused Bearer x'])
+  t.same(await takeAsked('POST', '/wrong', 'y'), [400, 'request Bearer x'], 'the token was good')
+  t.same(await takeAsked('POST', '/refresh', 'yes'), [200, 'refresh yes'])
+  const handled = requests.length
+  t.same(await takeAsked('POST', '/refresh', 'no'), [429, 'refresh no'])
+  t.equal(requests.length, handled)
+})
+
 t.test('the title of a refusal is in the language that was asked for, the code is not', async t => {
   const languageOf = (header: string) => (header === 'de' || header === 'vi' ? header : 'en')
   const handle = async (): Promise<never> => {
