@@ -1,6 +1,5 @@
 /** A STOMP connection's dependencies: rules and stores it reaches, and its reports. */
 
-import type { Admission } from '../../src/api/table/admission.ts'
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { Restriction } from '../../src/domain/devices/restriction.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -64,7 +63,12 @@ export interface StompConnectionDeps {
   /** Why the device may do little at this moment; undefined for one that may do all. */
   readonly restrictionOf: (device: ConnectedDevice) => Restriction | undefined
   /** Counts CONNECTs by network and session; absent where no rate counts. Returns the milliseconds to wait, 0 for none. */
-  readonly admission?: Pick<Admission, 'connected' | 'failedConnect'> | undefined
+  readonly admission?:
+    | {
+        connected(network: string, session: string): number
+        failedConnect(network: string, authorization: string): number
+      }
+    | undefined
   readonly inbox: ConnectionInbox
   /** The user's badge as it is now. */
   readonly badgeOf: (userId: UserId) => Badge

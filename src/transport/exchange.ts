@@ -58,6 +58,8 @@ export class Exchange implements HttpRequest {
   /** The parts of `req` needed once it is gone. */
   #kept: KeptOfRequest | undefined
   #network: string | undefined
+  /** The header by which it was admitted: asking `req` again would copy it again. */
+  #authorization: string | undefined
   #match: Match | undefined
   #target: Target | undefined
   /** Why the request was refused. */
@@ -156,6 +158,7 @@ export class Exchange implements HttpRequest {
   }
 
   #header(name: string): string {
+    if (name === AUTHORIZATION && this.#authorization !== undefined) return this.#authorization
     const at = this.#target?.route.headers?.indexOf(name) ?? -1
     if (at < 0) return ''
     return this.#req?.getHeader(name) ?? this.#kept?.headers?.[at] ?? ''
@@ -212,7 +215,8 @@ export class Exchange implements HttpRequest {
     const { admission } = this.#shared.server
     // A refresh counts for its token, which is in its body.
     if (admission === undefined || route?.isUncounted || route?.countsFor === 'refresh-token') return
-    const authorization = route?.countsFor === undefined ? '' : this.#header('authorization')
+    const authorization = route?.countsFor === undefined ? '' : this.#header(AUTHORIZATION)
+    if (authorization !== '') this.#authorization = authorization
     admission.admit(this.network, 'request', authorization)
     if (route?.isLookup) admission.admit(this.network, 'lookup', authorization)
   }
@@ -279,7 +283,7 @@ export class Exchange implements HttpRequest {
 
   #countRefusedToken(): void {
     if (this.#target?.route.countsFor !== 'access-token') return
-    this.#shared.server.admission?.onTokenRefused(this.network, this.#header('authorization'))
+    this.#shared.server.admission?.onTokenRefused(this.network, this.#header(AUTHORIZATION))
   }
 
   #refused({ errors }: SignalError): RefusedRequest {
@@ -388,6 +392,7 @@ function bodyTooLarge(bytesMax: number): SignalError {
 /** A method that is none of these is a text of the peer's. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const ORIGIN_REFUSED = new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not call')
+const AUTHORIZATION = 'authorization'
 const nextRequestId = idSequence()
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
 const ENCODING = Buffer.allocUnsafeSlow(65_536)

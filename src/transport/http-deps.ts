@@ -1,11 +1,11 @@
 /** Dependencies of an HTTP server, and its reports of requests. */
 
-import type { ErrorCode, SignalError } from '../errors.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { Accept } from './connection.ts'
 import type { Newcomers } from './newcomers.ts'
 import type { OpenConnections } from './open-connections.ts'
 import type { TitleLanguage } from './problem-titles.ts'
-import type { AdmissionScope, HttpRoute, PublicFile } from './route.ts'
+import type { HttpRoute, PublicFile, RequestAdmission } from './route.ts'
 
 /** A refused request, for its log line. */
 export interface RefusedRequest {
@@ -50,21 +50,6 @@ export interface ShownRequest extends Omit<ServedRequest, 'body' | 'answer'> {
 export interface TlsFiles {
   readonly certificateFile: string
   readonly keyFile: string
-}
-
-/** Counts requests by network (of `networkOf`) and by token. Refusals are `RATE_LIMITED`. */
-export interface RequestAdmission {
-  /**
-   * A request whose body is not read yet. `authorization` is empty where its route does not go by it. Throws, also
-   * `TOKEN_INVALID` for a token that this server has not made.
-   */
-  admit(network: string, scope: AdmissionScope, authorization: string): void
-  /** A request for new tokens, whose body has the old one. Throws. */
-  admitRefresh(network: string, body: Uint8Array): void
-  /** A WebSocket that is to be opened. Returns the refusal. */
-  admitSocket(network: string): SignalError | undefined
-  /** The token of a request that was admitted is not accepted. */
-  onTokenRefused(network: string, authorization: string): void
 }
 
 export interface HttpServerDeps {

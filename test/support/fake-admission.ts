@@ -2,7 +2,7 @@
 
 import { rateLimited } from '../../src/api/table/request-rates.ts'
 import type { Quota } from '../../src/errors.ts'
-import type { RequestAdmission } from '../../src/transport/http-deps.ts'
+import type { RequestAdmission } from '../../src/transport/route.ts'
 
 /** `waitSeconds` says for which network and what the request is, and returns 0 where it is admitted. */
 export function fakeAdmission(
