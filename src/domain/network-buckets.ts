@@ -16,7 +16,7 @@ export class NetworkBuckets {
 
   /**
    * Takes a token of each network, or none of any: an empty bucket of a wide one must not empty the narrow ones. Returns 0, or
-   * how many milliseconds are missing. A wide network that `isKnown` to whom the request is about keeps nobody waiting.
+   * how many milliseconds are missing. A wide network that `isKnown` to the request's account does not slow it.
    */
   take(
     networks: readonly CountedNetwork[],

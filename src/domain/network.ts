@@ -27,14 +27,14 @@ export function countedNetworks(network: string): readonly CountedNetwork[] {
 }
 
 /**
- * The network of people who are signed in: each of them is counted, and so it stands for many. A prefix around it is not
- * counted: it slows only those who have never signed in from it.
+ * The network of people who are signed in, as many clients: each is counted besides. The prefixes around it are not counted,
+ * since they slow only accounts that have never signed in from them.
  */
 export function networkOfSignedIn(network: string): CountedNetwork {
   return { name: network, factor: SIGNED_IN_FACTOR }
 }
 
-/** As `countedNetworks`, for what shows only later whether it comes from people who are signed in. */
+/** As `countedNetworks`, for a connection before its user signs in. */
 export function networksOfUnknown(network: string): readonly CountedNetwork[] {
   return countedNetworks(network).map(({ name, factor }) => ({ name, factor: SIGNED_IN_FACTOR * factor }))
 }

@@ -3,7 +3,7 @@
  * address share another, which is larger. A session that has used up its own takes nothing of what it shares.
  *
  * Where the shared bucket is empty, each session has the burst of its own still, which then fills at a twentieth of the rate:
- * neither ten thousand accounts behind one address nor a crowd that comes back at once keeps another one out there.
+ * neither ten thousand accounts behind one address nor a crowd that comes back at once keeps a further user out there.
  */
 
 import { networkOfSignedIn } from './network.ts'
@@ -23,7 +23,7 @@ export class SignedInBuckets {
   readonly #reserve: TokenBuckets
   readonly #addressRate: BucketRate
 
-  /** `own` is the rate of each session, `address` that of an address where nobody is signed in. */
+  /** `own` is the rate of each session, `address` the rate of an address for requests without one. */
   constructor(own: BucketRate, address: BucketRate, keysMax: number) {
     this.#own = new TokenBuckets(own, keysMax)
     this.#shared = new NetworkBuckets(address, keysMax)

@@ -108,15 +108,15 @@ class WaitingByNetwork {
 }
 
 /**
- * The name of the turn that a network takes. A prefix has as many as it stands for clients (`domain/network.ts`), so whoever
- * rents one does not come before all others: of the 64 turns of a /32 a /40 has half, a /48 in it half of these, a /56 a
- * quarter of the rest, and a /64 one.
+ * The name of the turn that a network takes. A prefix has as many as it stands for clients (`domain/network.ts`), so a
+ * client that rents one does not come before the rest: of the 64 turns of a /32 a /40 has half, a /48 in it half of these, a
+ * /56 a quarter of those, and a /64 one.
  */
 function turnOf(network: string): string {
   if (network.length <= PREFIX_BYTES) return network
   let [turn, rest] = [0, 0]
   for (const [at, turns] of TURNS_IN_PREFIX) {
-    // What is left of the wider octets is added, since many networks have zeros in the narrower ones.
+    // The rest of the wider octets is added, since many networks have zeros in the narrower ones.
     const octet = network.charCodeAt(at) + rest
     turn = turn * turns + (octet % turns)
     rest = Math.floor(octet / turns)

@@ -43,7 +43,7 @@ export interface HttpRoute {
   readonly bodyBytesMax?: number
   /** Whether clients that are too old are turned away. */
   readonly isVersionChecked?: boolean
-  /** The token by whose owner a request is counted; the address alone where it is left out. A refresh token is in the body. */
+  /** The token that a request counts for; the address alone where it is left out. A refresh token is in the body. */
   readonly countsFor?: 'access-token' | 'refresh-token'
   /** Whether a request counts against the address as a look-up in the log, too. */
   readonly isLookup?: boolean
@@ -59,7 +59,7 @@ export type AdmissionScope = 'log-files' | 'lookup' | 'request'
 /** Counts requests by network (of `networkOf`) and by token. Refusals are `RATE_LIMITED`. */
 export interface RequestAdmission {
   /**
-   * A request whose body is not read yet. `authorization` is empty where its route does not go by it. Throws, also
+   * A request before its body is read. `authorization` is empty where its route does not go by it. Throws, also
    * `TOKEN_INVALID` for a token that this server has not made.
    */
   admit(network: string, scope: AdmissionScope, authorization: string): void

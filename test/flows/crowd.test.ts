@@ -1,4 +1,4 @@
-/** People behind one address who all come back after a restart, to a server with fronts whose rates are low. */
+/** People behind one address who all come back after a restart, to a server with fronts and low rates. */
 
 import { Agent, get } from 'node:http'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ async function statusesOf(asked: readonly Readonly<Record<string, string>>[], pa
   return statuses
 }
 
-t.test('nobody who is signed in is refused, by HTTP or STOMP, while strangers there are', async t => {
+t.test('no user who is signed in is refused, by HTTP or STOMP, while strangers there are', async t => {
   const strangers = statusesOf(Array(40).fill({}))
   const refused = await Promise.all(
     people.map(async person => {

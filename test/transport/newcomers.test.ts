@@ -112,7 +112,7 @@ t.test('a prefix of IPv6 has as many turns as it stands for clients', async t =>
     [16, at => [0x20, 1, 0xd, 0xb8, 0, 0, at, 0]],
     [32, at => [0x20, 1, 0xd, 0xb8, 0, at, 0, 0]],
     [64, at => [0x20, 1, 0xd, 0xb8, at, 0, 0, 0]],
-    // Many small ones of one provider, whose last octets are zero, share fewer.
+    // Many small networks with zeros in their last octets share fewer.
     [32, at => [0x20, 1, 0xd, 0xb8, at >> 3, 0, at << 5, 0]],
   ] as const satisfies readonly (readonly [number, (at: number) => readonly number[]])[]) {
     const turns = new Turns()

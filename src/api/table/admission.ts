@@ -4,7 +4,7 @@
  * its address.
  *
  * A token is genuine by its MAC alone. Whether it is good shows later: one that was refused is as good as none from then on, so
- * whoever sends an old token again and again uses up what strangers have. The first refusal is always told, since
+ * an old token that is sent again and again uses up the rate of strangers. The first refusal is always told, since
  * the app of a user whose token has expired has to hear of it to refresh.
  */
 
@@ -20,7 +20,7 @@ import { type RequestRates, rateLimited } from './request-rates.ts'
 export class Admission implements RequestAdmission {
   readonly #rates: RequestRates
   readonly #tokens: Pick<Authentication, 'tokenOf' | 'refreshTokenOf'>
-  /** Of WebSockets on which nobody has signed in yet: who they are of shows at their CONNECT. */
+  /** Counts WebSockets until their CONNECT, which shows whether their user is signed in. */
   readonly #handshakes: NetworkBuckets
 
   constructor(rates: RequestRates, tokens: Pick<Authentication, 'tokenOf' | 'refreshTokenOf'>) {

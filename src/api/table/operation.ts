@@ -140,8 +140,8 @@ interface WriteRules<Deps, Body, A extends Access> extends OperationRules<A> {
 }
 
 /**
- * Whether the account that a body is about, where nobody is signed in, has signed in from within a prefix of IPv6: the
- * prefix then does not slow it.
+ * Of an operation that needs no session: whether the account that its body names has signed in from within a prefix of IPv6.
+ * Such a prefix does not slow the request.
  */
 type IsPrefixKnown<Deps, Body> = (deps: Deps, body: Body, prefix: CountedNetwork, nowMs: number) => boolean
 

@@ -38,8 +38,8 @@ export class RequestRates {
   }
 
   /**
-   * Counts one for the network of somebody who is not signed in, and for the prefixes around it but those that are known to
-   * whom it is about. Throws `RATE_LIMITED`.
+   * Counts one for the network of a request without a session, and for the prefixes around it but those that its account
+   * knows. Throws `RATE_LIMITED`.
    */
   takeByNetwork(name: RateName, network: string, isKnown?: (prefix: CountedNetwork) => boolean): void {
     const missingMs = this.missingByNetwork(name, network, isKnown)

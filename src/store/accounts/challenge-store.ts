@@ -126,7 +126,7 @@ interface Sending {
   readonly stop: SmsStop | undefined
 }
 
-/** Who asks for a code or tries one, from where, and whose it is. */
+/** A request for a code, or a try of one: how the account knows the asker, the network, and the code's address. */
 interface AskedFrom {
   readonly asker: Asker
   readonly network: string

@@ -61,7 +61,7 @@ export class KnownSignInStore {
     return isHome ? 'network' : 'stranger'
   }
 
-  /** Whether the account of the address has signed in from within the prefix, which then does not slow what is for it. */
+  /** Whether the account of the address has signed in from within the prefix, which then does not slow requests for it. */
   knowsPrefix(view: View, address: Address, prefix: CountedNetwork, nowMs: number): boolean {
     const userId = this.#accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
     return this.isPrefixOf(view, userId, prefix, nowMs)

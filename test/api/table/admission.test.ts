@@ -1,4 +1,4 @@
-/** Who is admitted: by network and its IPv6 prefixes, by session, and what attackers can't use up for others. */
+/** Rates by network and its IPv6 prefixes and by session, and attackers who use up none of a user's. */
 import t from 'tap'
 import { Authentication } from '../../../src/api/accounts/authentication.ts'
 import { Admission } from '../../../src/api/table/admission.ts'
