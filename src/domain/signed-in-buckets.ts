@@ -12,7 +12,7 @@ import { type BucketRate, TokenBuckets } from './token-bucket.ts'
 
 /** Why a request has to wait, and how long. */
 export interface Shortage {
-  readonly of: 'user' | 'address'
+  readonly of: 'session' | 'address'
   readonly missingMs: number
   readonly rate: BucketRate
 }
@@ -34,7 +34,7 @@ export class SignedInBuckets {
   /** Takes a token for the session, or says why there is none. */
   take(session: string, network: string, nowMs: number): Shortage | undefined {
     const ownMs = this.#own.missingMs(session, nowMs)
-    if (ownMs > 0) return { of: 'user', missingMs: ownMs, rate: this.#own.rate }
+    if (ownMs > 0) return { of: 'session', missingMs: ownMs, rate: this.#own.rate }
     if (this.#shared.take([networkOfSignedIn(network)], nowMs) > 0) {
       const missingMs = this.#reserve.take(session, nowMs)
       if (missingMs > 0) return { of: 'address', missingMs, rate: this.#addressRate }
