@@ -167,9 +167,9 @@ t.test(
     const [ann, bob] = (await people(api, 'Ann', 'Bob')) as [TestUser, TestUser]
     const { text } = await shareTokenOf(api, bob)
     for (let count = 0; count < 60; count++) await resolve(api, ann, text, [10, 0, 0, count])
-    t.match(await resolve(api, ann, text, [10, 0, 0, 77]), { status: 429, body: { scope: 'user' } })
+    t.match(await resolve(api, ann, text, [10, 0, 0, 77]), { status: 429, body: { scope: 'session' } })
     for (let count = 0; count < 60; count++) t.equal((await resolve(api, bob, text)).status, 200)
-    t.match(await resolve(api, bob, text), { status: 429, body: { scope: 'user' } })
+    t.match(await resolve(api, bob, text), { status: 429, body: { scope: 'session' } })
   },
 )
 
