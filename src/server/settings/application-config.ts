@@ -6,7 +6,7 @@
 import type { AndroidApp } from '../../api/contacts/landing.ts'
 import { type ApnsOptions, ApnsSender } from '../../delivery/apns.ts'
 import { type FcmOptions, FcmSender, type FcmServiceAccount } from '../../delivery/fcm.ts'
-import { type MailOptions, parseMailAddress } from '../../delivery/mail.ts'
+import { type MailOptions, needsStartTls, parseMailAddress } from '../../delivery/mail.ts'
 import { type SmsOptions, SmsSender } from '../../delivery/sms.ts'
 import type { Language } from '../../delivery/texts.ts'
 import { isPhoneCountry } from '../../domain/accounts/phone.ts'
@@ -180,13 +180,23 @@ function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
     reader.problems.push('CALLSIGN_SMTP_URL and CALLSIGN_MAIL_FROM are set together or not at all')
     return {}
   }
-  if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol)) {
+  if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol) || new URL(url).hostname === '') {
     reader.problems.push('CALLSIGN_SMTP_URL is an address such as smtp://user:password@host:587')
+  } else if (forgoesTls(new URL(url).searchParams) && needsStartTls(url)) {
+    reader.problems.push(
+      'CALLSIGN_SMTP_URL would send its password in the clear: use TLS, or add allowPlain=true where the way to the mail server is safe',
+    )
   }
   if (throws(() => parseMailAddress(from))) {
     reader.problems.push('CALLSIGN_MAIL_FROM is an address such as Callsign <no-reply@example.org>')
   }
   return { mail: { url, from, ...(authority === undefined ? {} : { ca: authority.toString('utf8') }) } }
+}
+
+function forgoesTls(parameters: URLSearchParams): boolean {
+  const asked = parameters.get('requireTLS')
+  if (asked === 'true' || asked === 'false') return asked === 'false'
+  return ['ignoreTLS', 'opportunisticTLS'].some(name => parameters.get(name) === 'true')
 }
 
 function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {

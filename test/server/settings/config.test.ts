@@ -525,6 +525,25 @@ t.test('two servers on one port are refused, by the names of both', async t => {
     )
 })
 
+t.test('a password for the mail server is refused where the URL forgoes TLS on the way', t => {
+  const problems = (url: string) =>
+    problemsOf(() =>
+      production({ CALLSIGN_SMTP_URL: url, CALLSIGN_MAIL_FROM: 'Callsign <no-reply@example.org>' }),
+    )
+  for (const query of ['ignoreTLS=true', 'opportunisticTLS=true', 'requireTLS=false']) {
+    t.match(problems(`smtp://u:secret@mail.example.org?${query}`), [/allowPlain=true/], query)
+    t.same(problems(`smtp://u:secret@mail.example.org?${query}&allowPlain=true`), [])
+    t.same(problems(`smtp://u:secret@127.0.0.1?${query}`), [])
+    t.same(problems(`smtp://mail.example.org?${query}`), [], 'no password')
+    t.same(problems(`smtps://u:secret@mail.example.org?${query}`), [])
+  }
+  for (const host of ['localhost.example.org', '127.example.org', '127.0.0.1.example.org'])
+    t.match(problems(`smtp://u:secret@${host}?ignoreTLS=true`), [/allowPlain=true/], host)
+  t.same(problems('smtp://u:secret@mail.example.org'), [])
+  t.match(problems('smtp:u:secret@mail.example.org'), [/is an address such as/], 'the library would add //')
+  t.end()
+})
+
 t.test('a setting that does nothing without another is refused without it', async t => {
   const needed = {
     CALLSIGN_SMTP_URL: { CALLSIGN_SMTP_CA: tlsFile('ca.crt') },
