@@ -16,6 +16,7 @@ import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../..
 import { messageOf } from '../../errors.ts'
 import { type AppleOptions, AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from '../../identity/identity-token.ts'
+import { isIssuer } from '../../identity/issuer.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
 import { BUNDLE_ID_PATTERN } from '../../schema/device.ts'
 import type { IdForm } from '../../schema/json.ts'
@@ -317,7 +318,8 @@ function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
     if (!Array.isArray(value)) return undefined
     const isProvider = (each: unknown): each is ProviderOptions => {
       const { name, issuer, clientIds, jwksUri } = objectOf(each) ?? {}
-      const hasUris = isUrl(issuer) && (jwksUri === undefined || isUrl(jwksUri))
+      const hasIssuer = typeof issuer === 'string' && isIssuer(issuer)
+      const hasUris = hasIssuer && (jwksUri === undefined || isUrl(jwksUri))
       const isNamed = typeof name === 'string' && /^[a-z0-9-]{1,32}$/.test(name)
       return (
         isNamed &&

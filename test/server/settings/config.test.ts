@@ -420,6 +420,8 @@ t.test('keys of identity providers come by https, or from this machine', async t
     'http://127.0.0.1:9000',
     'http://[::1]:9000',
     'http://localhost',
+    'accounts.google.com',
+    'https://login.microsoftonline.com/{tenantid}/v2.0',
   ])
     t.equal(development(providers(provider(issuer))).application.providers[0]?.issuer, issuer)
   t.same(told(providers(provider('http://id.example.org'))), refused('http://id.example.org'))
@@ -432,6 +434,25 @@ t.test('keys of identity providers come by https, or from this machine', async t
   t.same(told(apple), refused('http://proxy.example'))
   const [problem, ...more] = told({ ...apple, CALLSIGN_APPLE_TOKEN_URL: 'proxy' })
   t.match([problem, more], [/^CALLSIGN_APPLE_TOKEN_URL is an http or https address/, []])
+})
+
+t.test('an issuer is an address, or a template with the tenant in its path', async t => {
+  for (const issuer of [
+    'accounts.example.org',
+    'https://{tenantid}.example.org/v2.0',
+    'https://id.example.org/{tenant}/v2.0',
+    'https://id.example.org/x{tenantid}/v2.0',
+    'https://id.example.org/{tenantid}/{tenantid}',
+    'https://id.example.org/?t={tenantid}',
+    'https://{tenantid}@id.example.org/',
+  ]) {
+    const list = JSON.stringify([{ name: 'acme', issuer, clientIds: ['app'] }])
+    t.match(
+      problemsOf(() => development({ CALLSIGN_OIDC_PROVIDERS: list })),
+      [/^CALLSIGN_OIDC_PROVIDERS is a JSON list/],
+      issuer,
+    )
+  }
 })
 
 t.test('no two identity providers have one name', async t => {
