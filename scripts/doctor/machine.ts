@@ -12,6 +12,7 @@ export const checkMachine: Check = async ({ config }) => {
     judgeDisk('disk', config.dataFolder),
     ...(headFile === undefined ? [] : [judgeDisk('head file disk', dirname(headFile))]),
     judgeFiles(config.fronts),
+    ...config.openFiles.map(sentence => fails('secret files', sentence)),
     ...judgeBinaries(config.nativeBinaries),
   ]
 }
