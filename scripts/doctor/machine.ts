@@ -2,7 +2,7 @@
 
 import { readFileSync, statfsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { foreignBinaries, loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
+import { binariesToLoad, foreignBinaries } from '../../src/operations/native-binaries.ts'
 import { type Check, type Finding, fails, off, ok, type Patient } from './finding.ts'
 import { nearestFolder } from './folder.ts'
 
@@ -19,8 +19,7 @@ export const checkMachine: Check = async ({ config }) => {
 
 /** The binaries that a server on this machine would load. */
 function judgeBinaries(allowed: readonly string[]): readonly Finding[] {
-  loadBinaries()
-  return loadedBinaries().map(binary => {
+  return binariesToLoad().map(binary => {
     const [foreign] = foreignBinaries([binary], allowed)
     const detail = `${basename(binary.path)} of ${binary.from ?? 'CALLSIGN_NATIVE_HASHES'}, SHA-256 ${binary.sha256}`
     return foreign === undefined ? ok('native binary', detail) : fails('native binary', foreign)
