@@ -5,7 +5,7 @@
  */
 
 import { readFileSync, statSync } from 'node:fs'
-import { nearestName } from './spelling.ts'
+import { guessOf } from './spelling.ts'
 
 export interface Listener {
   readonly host: string
@@ -191,9 +191,7 @@ export class EnvironmentReader {
     const ours = Object.keys(this.#environment).filter(name => name.startsWith('CALLSIGN_'))
     for (const name of new Set([...ours, ...Object.keys(this.#settingsFile)])) {
       if (this.#isKnown(name)) continue
-      const nearest = nearestName(name, this.#names())
-      const guess = nearest === undefined ? '' : `; did you mean ${nearest}?`
-      this.problems.push(`${name} is not a setting of this version${guess}`)
+      this.problems.push(`${name} is not a setting of this version${guessOf(name, this.#names())}`)
     }
   }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { generateKeys } from '../../../src/log/keys.ts'
 import { ConfigError, readConfig, warningsOf } from '../../../src/server/settings/config.ts'
-import { nearestName } from '../../../src/server/settings/spelling.ts'
+import { guessOf } from '../../../src/server/settings/spelling.ts'
 import { tlsPath } from '../../support/tls.ts'
 
 const keys = generateKeys('kt.example.org/log', randomBytes)
@@ -169,7 +169,25 @@ t.test('a file of secrets that other users may read is named, and no other file'
 
 t.test('a guess needs most of the letters', async t => {
   const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT']
-  t.equal(nearestName('CALLSIGN_HTTPPORT', names), 'CALLSIGN_HTTP_PORT')
-  t.equal(nearestName('CALLSIGN_GRCP_PORT', names), 'CALLSIGN_GRPC_PORT')
-  t.equal(nearestName('CALLSIGN_SOMETHING_ELSE', names), undefined)
+  t.equal(guessOf('CALLSIGN_HTTPPORT', names), '; did you mean CALLSIGN_HTTP_PORT?')
+  t.equal(guessOf('CALLSIGN_GRCP_PORT', names), '; did you mean CALLSIGN_GRPC_PORT?')
+  t.equal(guessOf('CALLSIGN_SOMETHING_ELSE', names), '')
+})
+
+t.test('a guess names two where both are as near, and no more', async t => {
+  const names = [
+    'CALLSIGN_TLS_CERT',
+    'CALLSIGN_APPLE_KEY',
+    'CALLSIGN_TLS_KEY',
+    'CALLSIGN_FCM_KEY',
+    'CALLSIGN_TLA_KEY',
+  ]
+  t.equal(guessOf('CALLSIGN_TLX_KEY', names), '; did you mean CALLSIGN_TLS_KEY or CALLSIGN_TLA_KEY?')
+  t.equal(
+    guessOf('CALLSIGN_FMC_KEY', names),
+    '; did you mean CALLSIGN_FCM_KEY?',
+    'two letters swapped are one change',
+  )
+  t.equal(guessOf('CALLSIGN_TLS_KEYS', names), '; did you mean CALLSIGN_TLS_KEY?', 'one is nearer')
+  t.equal(guessOf('aaaX', ['aaab', 'aaac', 'aaad']), '; did you mean aaab or aaac?')
 })
