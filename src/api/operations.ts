@@ -4,6 +4,7 @@
  */
 
 import { deleteUser } from './accounts/account-erasure.ts'
+import { stepUp } from './accounts/fresh-proofs.ts'
 import { LOGIN_METHODS, listLoginMethods } from './accounts/login-methods.ts'
 import { putUser } from './accounts/profile.ts'
 import { SESSIONS } from './accounts/session.ts'
@@ -81,6 +82,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   platformLogin,
   verifyChallenge,
   putUser,
+  stepUp,
   ...LOGIN_METHODS,
   ...USER_SESSIONS,
   deleteUser,

@@ -932,6 +932,8 @@ export interface LoginRequest {
   readonly authorizationCode?: string
   /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
   readonly refreshToken?: string
+  /** What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not kept. */
+  readonly attestation?: string
 }
 
 export interface LogoutRequest {
@@ -1168,6 +1170,10 @@ export interface Problem {
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
+  /** With `STEP_UP_REQUIRED`: by what the user can prove who they are, for `POST user/step-up` */
+  readonly ways?: readonly ('code' | 'provider')[]
+  /** With `STEP_UP_REQUIRED`: whether the device signs the proof, being on the device list. */
+  readonly signed?: boolean
   /** With `CLIENT_TOO_OLD`: the oldest that is served. */
   readonly minClientVersion?: string
   /** With `DEVICE_LIST_MISMATCH`: devices that need a key too. */
@@ -1432,6 +1438,8 @@ export interface ResendOtpRequest {
   readonly channel?: 'email' | 'sms'
   /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
   readonly refreshToken?: string
+  /** What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not kept. */
+  readonly attestation?: string
 }
 
 export interface ResolveShareTokenReply {
@@ -1623,6 +1631,31 @@ export interface StartCallRequest {
   readonly isVideo: boolean
 }
 
+export interface StepUpReply {
+  /** Until then this session may do what needs a proof. */
+  readonly provenUntil: string
+}
+
+export interface StepUpReply202 {
+  readonly challenge: Challenge
+}
+
+export interface StepUpRequest {
+  /** From the reply that announced the code. */
+  readonly challengeId?: string
+  /** The six digits that were sent. */
+  readonly otp?: string
+  /** A provider that the user signs in with, such as `google` */
+  readonly provider?: string
+  /** What the provider signed since the session began. */
+  readonly idToken?: string
+  /** The nonce of the token, required if it has one; for Apple the raw nonce. */
+  readonly nonce?: string
+  readonly send?: 'code'
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  readonly deviceSignature?: string
+}
+
 export interface UnblockUserRequest {
   readonly userId: string
 }
@@ -1720,6 +1753,8 @@ export interface VerifyRequest {
   readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  readonly deviceSignature?: string
 }
 
 /** Messages of the queues of a device. */
@@ -2106,6 +2141,12 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
+  /** Prove once more who one is: by a code, or by a provider; or have a code sent. */
+  'POST user/step-up': {
+    readonly params: object
+    readonly body: StepUpRequest
+    readonly reply: StepUpReply | StepUpReply202
+  }
   /** The sign-in that waits for an answer, if there is one. */
   'GET user/waiting-sign-ins': {
     readonly params: object
@@ -2180,6 +2221,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'PUT user/login-methods/primary': 'SetPrimaryLoginMethodReply',
   'GET user/publicKeys': 'ReadPublicKeysReply',
   'GET user/sessions': 'ListSessionsReply',
+  'POST user/step-up': 'StepUpReply|StepUpReply202',
   'GET user/waiting-sign-ins': 'ListWaitingSignInsReply',
   'POST verify': 'VerifyReply',
   'POST verify-login': 'SignedIn',
@@ -2388,6 +2430,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
       },
     ],
   },
+  StepUpReply: { provenUntil: '' },
+  StepUpReply202: { challenge: 'Challenge' },
   ListWaitingSignInsReply: {
     items: [{ id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' }],
   },

@@ -34,6 +34,7 @@ export interface ProvenIdentity {
   /** A forwarding address made for us, as Apple's relay does. */
   readonly isPrivateEmail: boolean
   readonly name?: string
+  readonly issuedAtMs: number
   /** From this time on no verification accepts the token: its `exp` and the leeway. */
   readonly expiresAtMs: number
   /**
@@ -90,6 +91,7 @@ export class IdentityProvider {
       ...person,
       // Administrators of any tenant choose its users' addresses.
       isEmailVerified: person.isEmailVerified && !isTemplate(this.#options.issuer),
+      issuedAtMs: Math.floor((claims.iat ?? 0) * 1000),
       expiresAtMs,
       tokenDigest: sha256(idToken.slice(0, idToken.lastIndexOf('.'))).toString('hex'),
     }

@@ -7,7 +7,8 @@ import { NetworkPrefix } from './sign-in.ts'
 import { Time } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
-function optionalText(description: string, charactersMax = 512) {
+/** A member that may be left out. */
+export function optionalText(description: string, charactersMax = 512) {
   return Type.Optional(Type.String({ maxLength: charactersMax, description }))
 }
 
@@ -26,8 +27,19 @@ const KNOWN_BY = {
   ),
 }
 
-const ChallengeId = Type.String({ maxLength: 64, description: 'From the reply that announced the code' })
-const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
+const ATTESTED = {
+  attestation: optionalText(
+    'What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not ' +
+      'kept',
+    4_096,
+  ),
+}
+
+export const ChallengeId = Type.String({
+  maxLength: 64,
+  description: 'From the reply that announced the code',
+})
+export const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
 
 export const LoginRequest = Type.Object(
   {
@@ -45,6 +57,7 @@ export const LoginRequest = Type.Object(
     nonce: optionalText('The nonce of the token, required if it has one; for Apple the raw nonce'),
     authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
     ...KNOWN_BY,
+    ...ATTESTED,
   },
   { examples: [{ email: 'ann@example.org' }] },
 )
@@ -53,6 +66,7 @@ export const ResendOtpRequest = Type.Object({
   challengeId: ChallengeId,
   channel: Type.Optional(oneOf(['email', 'sms'])),
   ...KNOWN_BY,
+  ...ATTESTED,
 })
 
 export const VerifyLoginRequest = Type.Object(

@@ -31,9 +31,10 @@ import { storedTable } from './stored-table.ts'
 export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
-  stepUpS: 0,
+  stepUpS: 900,
   signInWaitH: 72,
   testIdentifiers: new Map(),
+  smsCountries: new Set(),
   blockedCountries: new Set(['KP']),
   appName: 'Callsign',
   language: 'en',
@@ -188,6 +189,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     register: options.register ?? (log.isOpen ? log.register : count),
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
+    onLoginChecked: () => undefined,
     identityOf: vrfHash => keysLogged.get(Buffer.from(vrfHash).toString('base64')),
   })
   return { system, application, stores, rooms, signalling, keysLogged }

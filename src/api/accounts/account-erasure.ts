@@ -14,6 +14,7 @@ type Deps = Pick<
   ApiDeps,
   | 'challenges'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'erasure'
   | 'loginMethods'

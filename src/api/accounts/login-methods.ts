@@ -45,6 +45,7 @@ type Deps = Pick<
   | 'addresses'
   | 'challenges'
   | 'database'
+  | 'deviceLists'
   | 'identities'
   | 'identityTokens'
   | 'loginMethods'

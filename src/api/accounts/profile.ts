@@ -26,6 +26,7 @@ type Deps = Pick<
   | 'badgeOf'
   | 'challenges'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'loginMethods'
   | 'notices'

@@ -98,7 +98,6 @@ export class SignIns {
       rotatedAtMs: nowMs,
       isPairUsed: false,
       createdAtMs: nowMs,
-      authenticatedAtMs: nowMs,
       lastUsedAtMs: nowMs,
       endsAtMs: nowMs + lifetimes.sessionS * 1000,
       methods: [proof],

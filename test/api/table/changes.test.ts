@@ -85,9 +85,9 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
 }
 /** Operations that only read, besides all GETs. */
 const READS = ['resolveShareToken']
-/** Run by commands of an operator, before there are requests, or by a push provider's answer. */
+/** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
-  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|writes))):/
+  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
 
 interface Phone {
   readonly email: string
@@ -230,6 +230,12 @@ async function newPhone(name: string): Promise<Phone> {
   return { ...session, email, publicKey, deviceId: BigInt(deviceId) as DeviceId }
 }
 
+async function proveByCode({ token, email }: Phone): Promise<void> {
+  const { challenge } = await ask('stepUp', { token, body: { send: 'code' } })
+  const otp = otpFor(email)
+  await ask('stepUp', { token, body: { challengeId: challenge.challengeId, otp } })
+}
+
 async function befriend(one: Phone, other: Phone): Promise<void> {
   await ask('requestById', { token: one.token, body: { targetUserId: other.userId } })
   await endAll()
@@ -297,6 +303,7 @@ t.test('accounts, devices and contacts', async () => {
   for (const id of ['getUser', 'listLoginMethods', 'listDevices', 'getCredentials']) await ask(id, ann)
   await ask('putUser', { token: ann.token, body: { displayName: 'Ann Lee' } })
   await ask('putPushTokens', { token: ann.token, body: { fcmToken: 'a-newer-token' } })
+  await proveByCode(ann)
   const added = await ask('addLoginMethod', {
     token: ann.token,
     body: { kind: 'email', value: 'ann@home.example' },
@@ -406,6 +413,7 @@ t.test('calls', async () => {
   await ask('joinCall', { token: cid.token, params: [callId] })
   await ask('logout', bob)
   await ask('removeDevice', { token: cid.token, params: [cid.deviceId] })
+  await proveByCode(eve)
   await ask('deleteUser', { token: eve.token, body: { confirm: true } })
 })
 
