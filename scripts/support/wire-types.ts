@@ -124,7 +124,7 @@ function replyOf(operation: OperationObject): string | undefined {
   return [...new Set(replies)].join(' | ')
 }
 
-/** Of all replies but refusals; undefined where one is not JSON. */
+/** Schemas of all replies but refusals; undefined where one reply is not JSON. */
 function replySchemas({ responses }: OperationObject): readonly (Schema | 'none')[] | undefined {
   const schemas: (Schema | 'none')[] = []
   for (const [status, { content }] of Object.entries(responses)) {
@@ -136,7 +136,7 @@ function replySchemas({ responses }: OperationObject): readonly (Schema | 'none'
   return schemas
 }
 
-/** What replies are checked by: an example of each, see `src/app/session/reply-form.ts`. */
+/** An example of each reply, for `src/app/session/reply-form.ts` to check replies by. */
 function replyForms({ paths, components: { schemas } }: OpenApiDocument): string {
   const named = new Set<string>()
   const formOf = (schema: Schema): string => {

@@ -30,8 +30,8 @@ export function isSameIssuer(one: unknown, other: string): boolean {
 }
 
 /**
- * The issuer that claims name: under one spelling, and the tenant's own where `issuer` is a template. Undefined when they
- * name another one.
+ * The issuer that claims name: under one spelling, and the tenant's own where `issuer` is a template. Undefined for
+ * any other issuer.
  */
 export function claimedIssuer(
   issuer: string,

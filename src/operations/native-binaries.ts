@@ -38,8 +38,8 @@ export function binariesToLoad(): readonly NativeBinary[] {
 }
 
 /**
- * From now on this process loads no native binary that is neither pinned nor among `allowed`: before any of its code runs,
- * `refuse` is called with a sentence, and ends the process. Likewise for one that it has loaded already.
+ * Watches what this process loads. Where a native binary is neither pinned nor among `allowed`, `refuse` is called with a
+ * sentence before any of the binary's code runs, and ends the process. Likewise for one that is loaded already.
  */
 export function guardBinaries(allowed: readonly string[], refuse: (sentence: string) => never): void {
   const judge = (path: string) => foreignBinaries([describe(path)], allowed).forEach(refuse)

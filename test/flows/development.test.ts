@@ -137,7 +137,7 @@ t.test('with --lan the console and its data stay on this machine', { skip }, asy
 const DATA = ['/dev', '/dev/inbox', '/dev/pushes', '/dev/feed', '/dev/state']
 
 for (const fronts of [0, 2]) {
-  t.test(`through a tunnel nobody sees codes, with ${fronts} fronts`, async t => {
+  t.test(`no code is seen through a tunnel, with ${fronts} fronts`, async t => {
     const environment = { CALLSIGN_FRONTS: String(fronts), CALLSIGN_PUBLIC_URL: 'https://box.tunnel.example' }
     const server = await startServer({ dataFolder: t.testdir(), environment })
     t.teardown(() => server.end())

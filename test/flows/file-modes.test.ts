@@ -49,7 +49,7 @@ t.test('a folder that holds other things too stays as it is, and the log says so
   t.match(server.stderr(), /"event":"data-folder-open"/)
 })
 
-t.test('start, config check and doctor name a file of secrets that others may read', async t => {
+t.test('start, config check and doctor name a file of secrets that other users may read', async t => {
   const folder = t.testdir({ data: {}, token: 'a-token-of-the-operator' })
   const token = join(folder, 'token')
   chmodSync(token, 0o644)

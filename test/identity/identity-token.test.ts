@@ -213,7 +213,7 @@ t.test('a template of an issuer is filled in with the token’s tenant', async t
   t.same(await refusals(provider, foreign, token), foreign.map(refused))
 })
 
-t.test('an address of a tenant is vouched for by nobody', async t => {
+t.test('an address of a tenant counts as not verified', async t => {
   const { provider, issuerOf, token } = await tenants(t)
   const claims = { tid: TENANT, iss: issuerOf(TENANT), email: 'ann@b.co', email_verified: true }
   t.match(await provider.verify(await token(claims)), { email: 'ann@b.co', isEmailVerified: false })

@@ -75,7 +75,7 @@ t.test('a server in production refuses an exchanged binary before any of its cod
     CALLSIGN_DATA_DIR: t.testdir(),
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}`,
   }
-  // A front gets what is allowed as an argument.
+  // A front gets the allowed ones as an argument.
   for (const [program, ...args] of [['src/main'], ['src/front', 'front-1', '']]) {
     const command = [startedProgram(program!), ...args]
     const { code, stderr } = await runProgram(process.execPath, command, { environment })

@@ -1,7 +1,7 @@
 /**
- * Whether a reply has the form that the server's interface gives it. A form is an example: a text, a number, a boolean, a list
- * with one item, an object whose optional members end in `?` or whose only one is `*`. A text that isn't empty is the name of
- * a form, `A|B` one of two, `=true` this very value, `none` no body, `~` anything.
+ * Checks replies against the server's interface. A form is an example: a text, a number, a boolean, a list with one item, an
+ * object. A member's name ends in `?` where it is optional; `*` stands for any name. A text that isn't empty names a form:
+ * `A|B` one of two, `=true` this very value, `none` no body, `~` anything.
  */
 
 import { REPLY_FORMS } from '../wire.ts'

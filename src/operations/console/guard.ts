@@ -2,7 +2,7 @@
  * Guards the development surface: it shows codes, so a reader could sign in as any user (contract 0.1, "14 Development").
  * It answers only requests that name this machine. Data and commands are for this machine's own requests alone, even where
  * phones on the same network are served: not for pages from elsewhere, and not for requests that a proxy or a tunnel
- * forwards, whose peer is this machine.
+ * on this machine forwards.
  *
  * A page that has its own name resolve to this machine (DNS rebinding) is same-origin for the browser, but the Host
  * header still has that name. A page of another origin may send requests without asking (Fetch standard,

@@ -16,7 +16,7 @@ export function guardOwnBinaries(choice: string): void {
   })
 }
 
-/** What is allowed, as an argument of a front: it has no settings before it has loaded what it reads them with. */
+/** The allowed binaries as an argument of a front, which loads one to read its settings. */
 export function binaryChoice({ isDevelopment, nativeBinaries }: Config): string {
   return isDevelopment ? ANY : nativeBinaries.join(',')
 }

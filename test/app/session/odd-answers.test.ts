@@ -18,7 +18,7 @@ const OPERATIONS = Object.keys(REPLY_FORMS).filter(name => name.includes(' ')) a
 const SILENT = 'POST logout'
 const PARAMS = { callId: '1', userId: '1', id: '1', deviceId: '1', epoch: '1' }
 
-/** What an operation makes of an answer: its value, or the code of the error. Anything else that is thrown is thrown here. */
+/** The value that an operation resolves with, or the code of its `CallsignError`; rejects with any other error. */
 async function outcomeOf(operation: OperationName, answer: () => Response | Promise<Response>) {
   const server = new Server({
     url: 'http://server.example',
@@ -58,7 +58,7 @@ interface Spoilt {
 function* spoiltOnes(value: unknown, form: unknown, at = ''): Generator<Spoilt> {
   if (typeof form === 'string' && form !== '') {
     if (form === '~') return
-    // What doesn't fit one of two may fit the other one.
+    // A value that doesn't fit one of two forms may fit the second.
     if (form.includes('|')) return
     if (!form.startsWith('=')) return yield* spoiltOnes(value, REPLY_FORMS[form], at)
   }
@@ -106,7 +106,7 @@ t.test('a right reply is taken, and one with a member missing or of another type
   t.ok(count > 2_000, `${count} replies`)
 })
 
-t.test('what is no JSON, no object, cut, empty or for another operation is refused', async t => {
+t.test('an answer that is no JSON, no object, cut or empty is refused', async t => {
   for (const operation of OPERATIONS) {
     const right = JSON.stringify(exampleOf(REPLY_FORMS[operation]))
     const odd = [
@@ -170,7 +170,7 @@ async function listen(t: Test, listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-t.test('a redirect is not followed: what was sent is for this server', async t => {
+t.test('a redirect is not followed: codes and tokens are for this server', async t => {
   const followed: string[] = []
   const elsewhere = await listen(t, (request, response) => {
     followed.push(request.url!)
