@@ -69,6 +69,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'client-page': PAGE,
   'client-trust': PAGE,
   'console-page': PAGE,
+  crowd: 'starts its server with fronts already',
   delivery: 'mail, SMS and pushes leave from the writer',
   devices: 'sign-in-story and call-story register and remove devices',
   'disk-full': STORE,
