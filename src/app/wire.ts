@@ -970,6 +970,8 @@ export interface LoginRequest {
   readonly authorizationCode?: string
   /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
   readonly refreshToken?: string
+  /** What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not kept. */
+  readonly attestation?: string
 }
 
 export interface LogoutRequest {
@@ -1474,6 +1476,8 @@ export interface ResendOtpRequest {
   readonly channel?: 'email' | 'sms'
   /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
   readonly refreshToken?: string
+  /** What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not kept. */
+  readonly attestation?: string
 }
 
 export interface ResolveShareTokenReply {

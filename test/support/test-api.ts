@@ -34,6 +34,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   stepUpS: 900,
   signInWaitH: 72,
   testIdentifiers: new Map(),
+  smsCountries: new Set(),
   blockedCountries: new Set(['KP']),
   appName: 'Callsign',
   language: 'en',
@@ -188,6 +189,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     register: options.register ?? (log.isOpen ? log.register : count),
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
+    onLoginChecked: () => undefined,
     identityOf: vrfHash => keysLogged.get(Buffer.from(vrfHash).toString('base64')),
   })
   return { system, application, stores, rooms, signalling, keysLogged }

@@ -146,7 +146,8 @@ function login(deps: SignInDeps, request: CheckedLogin): Promise<Reply> {
   const displayName = readDisplayName(body.displayName)
   const purpose: ChallengePurpose = { kind: 'login', ...(displayName === undefined ? {} : { displayName }) }
   const language = body.locale ?? acceptLanguage
-  const challengeRequest = { purpose, address, network, language, refreshToken: body.refreshToken }
+  const { refreshToken, attestation } = body
+  const challengeRequest = { purpose, address, network, language, refreshToken, attestation }
   return request.commit(change => ({
     status: 200,
     body: { verified: false, ...deps.challenges.begin(change, challengeRequest) },

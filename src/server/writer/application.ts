@@ -5,6 +5,7 @@ import { Authentication } from '../../api/accounts/authentication.ts'
 import type { ApiDeps } from '../../api/deps.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { shownNetwork } from '../../domain/network.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
@@ -139,7 +140,12 @@ function open(
     ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })
-      logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
+      const shown = scope === 'network' ? shownNetwork(name) : name
+      logger.warn({ event: 'sms-stopped', scope, name: shown, until: new Date(untilMs).toISOString() })
+    },
+    onLoginChecked(outcome) {
+      metrics.loginChecks.inc({ outcome: outcome.kind })
+      if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
     },
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),

@@ -238,11 +238,24 @@ t.test('a request names one address, and a good one', async t => {
   t.equal(await refused({ phone: '+19005550123' }), '422 VALIDATION_FAILED /phone')
   t.equal(await refused({ identifier: 'ann' }), '422 VALIDATION_FAILED /identifier')
   t.equal(await refused({ phone: '+8501912345678' }), '403 BLOCKED_COUNTRY')
+  t.equal(await refused({ phone: '+870773111632' }), '403 BLOCKED_COUNTRY')
   t.equal(
     await refused({ email: 'a@example.org', displayName: ' \u0007 ' }),
     '422 VALIDATION_FAILED /displayName',
   )
   t.equal(await refused({ email: 'a@example.org', verified: 'no' }), '422 VALIDATION_FAILED /verified')
+})
+
+t.test('a number of a country that is not listed is refused before anything is counted', async t => {
+  const smsCountries = new Set(['DE', '+870'])
+  const testIdentifiers = new Map([['+15550100', '424242']])
+  const { send, world } = await openTestApi(t, { rates: true, config: { smsCountries, testIdentifiers } })
+  const login = async (phone: string) => (await send(LOGIN, { body: { phone } })).status
+  for (let at = 0; at < 12; at++) t.equal(await login('+84912345678'), 403)
+  t.same(await world.takeSent(), [])
+  t.equal(world.database.rowCount(world.database.storedRows('sms-tallies')), 0)
+  for (const phone of ['+4915112345678', '＋870773111632', '+15550100'])
+    t.equal(await login(phone), 200, phone)
 })
 
 t.test('the refusal of a whole body is a sentence', async t => {

@@ -85,9 +85,9 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
 }
 /** Operations that only read, besides all GETs. */
 const READS = ['resolveShareToken']
-/** Run by commands of an operator, before there are requests, or by a push provider's answer. */
+/** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
-  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|writes))):/
+  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
 
 interface Phone {
   readonly email: string
