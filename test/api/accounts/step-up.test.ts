@@ -105,7 +105,7 @@ t.test('a code of another user, or for another purpose, proves nothing', async t
   t.equal((await api.send(STEP_UP, { token, body })).status, 200, 'its own does')
 })
 
-t.test('a code to an address that was removed meanwhile proves nothing', async t => {
+t.test('a code to an address that has been removed since proves nothing', async t => {
   const api = await openTestApi(t)
   const ann = await newUser(api.world, 'Ann', ANN)
   const { token } = await newSession(api.world, ann.userId)
