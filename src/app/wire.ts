@@ -101,7 +101,14 @@ export interface CallAnsweredElsewhereEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   /** How the other device answered. */
@@ -120,7 +127,14 @@ export interface CallCancelledEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   readonly badge: Badge
@@ -168,7 +182,14 @@ export interface CallInvitationEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
   /** The media gateway's room. */
@@ -199,7 +220,14 @@ export interface CallMissedEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   readonly badge: Badge
@@ -217,7 +245,14 @@ export interface CallMovedEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
 }
@@ -277,6 +312,18 @@ export interface CallRecord {
   }
   /** Whether you were invited into an active call. */
   readonly isOnGoing: boolean
+  /** Who invites you; in pending. */
+  readonly invitation?: {
+    readonly callerId: string
+    /** What to show: the alias, else the display name. */
+    readonly callerName: string
+    /** As the caller calls themselves. */
+    readonly displayName: string
+    /** Your own name for them, to be shown in place of `displayName` */
+    readonly alias?: string
+    /** False for a stranger, who may have any name: say so on the screen. */
+    readonly isContact: boolean
+  }
   /** This device's own; in join and pending. */
   readonly encryptedAESKey?: string
   /** Who sealed `encryptedAESKey`; only with it. */
@@ -331,6 +378,8 @@ export interface Challenge {
 export interface Contact {
   readonly userId: string
   readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
   readonly since: string
   /** How many devices they have. */
   readonly devices: number
@@ -348,6 +397,20 @@ export interface ContactAddedEvent {
   readonly displayName: string
 }
 
+/** A contact has another name, or another device of this user gave them one: both names as they are now. */
+export interface ContactChangedEvent {
+  readonly v: 1
+  readonly type: 'contact_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly userId: string
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+}
+
 /** The two are contacts no more. */
 export interface ContactRemovedEvent {
   readonly v: 1
@@ -358,6 +421,8 @@ export interface ContactRemovedEvent {
   readonly sentAt: number
   readonly userId: string
   readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
 }
 
 export interface CreateShareTokenReply {
@@ -1146,7 +1211,12 @@ export interface PastCall {
   readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
   readonly isVideo: boolean
   readonly isGroup: boolean
-  readonly peers: readonly Person[]
+  readonly peers: readonly {
+    readonly userId: string
+    readonly displayName: string
+    /** Your own name for them, to be shown in place of `displayName` */
+    readonly alias?: string
+  }[]
   readonly createdAt: string
   readonly startedAt?: string
   readonly endedAt?: string
@@ -1427,6 +1497,11 @@ export interface RegisterDeviceRequest {
 
 export interface RemoveFromCallRequest {
   readonly userId: string
+}
+
+export interface RenameContactRequest {
+  /** As a display name: 1 to 50 characters in at most 200 bytes. Null or empty: none any more. */
+  readonly alias?: string
 }
 
 export interface RequestByIdRequest {
@@ -1811,6 +1886,7 @@ export type QueueEvent =
   | FriendRequestEvent
   | FriendRequestCancelledEvent
   | ContactAddedEvent
+  | ContactChangedEvent
   | ContactRemovedEvent
   | DeviceAddedEvent
   | DeviceRemovedEvent
@@ -2042,6 +2118,12 @@ export interface Operations {
     readonly params: { readonly requestId: string }
     readonly body: undefined
     readonly reply: undefined
+  }
+  /** Give a contact a name of your own, which every screen of yours shows; they never see it. */
+  'PUT friend/{userId}': {
+    readonly params: { readonly userId: string }
+    readonly body: RenameContactRequest
+    readonly reply: Contact
   }
   /** Remove a contact, for both sides. */
   'DELETE friend/{userId}': {

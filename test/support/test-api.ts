@@ -9,6 +9,7 @@ import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../../src/api/accounts/authentication.ts'
 import type { ApiDeps } from '../../src/api/deps.ts'
 import { OPERATIONS } from '../../src/api/operations.ts'
+import { Admission } from '../../src/api/table/admission.ts'
 import type { KeysShown } from '../../src/domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
@@ -162,6 +163,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
   const authentication = new Authentication({ ...stores, nowMs: world.nowMs, onSeen: rooms.onSeen })
   const signalling = new Signalling({
     ...shared,
+    admission: world.requestRates && new Admission(world.requestRates, authentication),
     actors: ownActors(system, rooms, { connections, dismissalOf: dismissalBy(stores), devConsole }),
     connections,
     authenticate: authorization => authentication.requesterOf(authorization),

@@ -49,6 +49,7 @@ import type { Asker } from '../../domain/accounts/known-sign-in.ts'
 import { isOtp, OTP_LENGTH } from '../../domain/accounts/one-time-code.ts'
 import { maskPhone } from '../../domain/accounts/phone.ts'
 import type { SmsScope, SmsStop } from '../../domain/accounts/sms-budget.ts'
+import type { CountedNetwork } from '../../domain/network.ts'
 import { SignalError } from '../../errors.ts'
 import type { Expiries } from '../engine/expiries.ts'
 import type { Change, View } from '../engine/store.ts'
@@ -60,7 +61,7 @@ import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
 
 export interface ChallengeStoreDeps extends CodeSenderDeps {
   readonly expiries: Expiries
-  readonly knownSignIns: Pick<KnownSignInStore, 'askerOf'>
+  readonly knownSignIns: Pick<KnownSignInStore, 'askerOf' | 'knowsPrefix'>
   readonly guessWatch: Pick<GuessWatch, 'missingMs' | 'count'>
 }
 
@@ -122,6 +123,13 @@ interface Sending extends CodeMessage {
   readonly asker: Asker
 }
 
+/** A request for a code, or a try of one: how the account knows the asker, the network, and the code's address. */
+interface AskedFrom {
+  readonly asker: Asker
+  readonly network: string
+  readonly address: Address
+}
+
 /** An attempt at a code: the digits typed, how the account knows the person, and where the code was asked for. */
 interface Trying {
   readonly otp: string
@@ -153,7 +161,7 @@ export class ChallengeStore {
     const key = this.#codes.keyOf(codeName(address, purpose))
     const last = this.#codes.read(change, key, nowMs)
     const asker = this.#askerOf(change, request, nowMs)
-    this.#assertNotSlowed(change, { asker, network }, nowMs)
+    this.#assertNotSlowed(change, { asker, network, address }, nowMs)
     const decision = this.#decided(decideBegin(this.#sendState(change, address, asker, last), nowMs), address)
     if (last === undefined) this.#codes.forgetEnded(change, key)
     const id = this.#deps.randomBytes(CHALLENGE_ID_BYTES)
@@ -204,6 +212,11 @@ export class ChallengeStore {
     return isByMail ? { ...reply, channel: 'email', sentTo: MASK } : reply
   }
 
+  /** The address of a challenge, where there is one. */
+  addressOf(view: View, challengeId: string, nowMs: number): Address | undefined {
+    return this.#codes.findByChallenge(view, challengeId, nowMs)?.challenge.address
+  }
+
   /**
    * A try of a challenge. An accepted code is gone with all challenges that refer to it. A refusal has been counted,
    * so it is returned: commit first, then throw `refusalOf` it.
@@ -246,7 +259,7 @@ export class ChallengeStore {
     const counts = this.#counts.read(change, address)
     if (stopLeftMs(counts, asker, nowMs) > 0) return GONE
     if (!isAlive(code, nowMs)) return EXPIRED
-    const slowedMs = this.#deps.guessWatch.missingMs(change, { asker, network }, nowMs)
+    const slowedMs = this.#slowedMs(change, { asker, network, address }, nowMs)
     const waitMs = Math.max(slowedMs, missingForTry(counts, asker, nowMs))
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     // The try is counted before the code is looked at: whatever happens between the two, it is not free.
@@ -280,13 +293,15 @@ export class ChallengeStore {
   }
 
   /** Throws `RATE_LIMITED` where a network has guessed while many do. */
-  #assertNotSlowed(
-    view: View,
-    asked: { readonly asker: Asker; readonly network: string },
-    nowMs: number,
-  ): void {
-    const waitMs = this.#deps.guessWatch.missingMs(view, asked, nowMs)
+  #assertNotSlowed(view: View, asked: AskedFrom, nowMs: number): void {
+    const waitMs = this.#slowedMs(view, asked, nowMs)
     if (waitMs > 0) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
+  }
+
+  #slowedMs(view: View, { address, ...asked }: AskedFrom, nowMs: number): number {
+    const { guessWatch, knownSignIns } = this.#deps
+    const isKnown = (prefix: CountedNetwork) => knownSignIns.knowsPrefix(view, address, prefix, nowMs)
+    return guessWatch.missingMs(view, asked, isKnown, nowMs)
   }
 
   /** Throws instead of a decision to wait, and when a code would have to be sent and can't be. */

@@ -371,6 +371,31 @@ t.test(
   },
 )
 
+t.test('a full IPv6 prefix slows those alone who never signed in from it', async t => {
+  const { send, codeLogin, world } = await openTestApi(t, { rates: true })
+  const inside = (at: number) => [0x20, 1, 0xd, 0xb8, 0, 7, 0, at]
+  await codeLogin('ann@example.org', { address: inside(255) })
+  // Each /64 has thirty, the /56 a hundred and twenty.
+  for (let at = 0; at < 200; at++) {
+    await send(RESEND, { body: { challengeId: 'A'.repeat(22) }, address: inside(at % 8) })
+  }
+  const login = async (email: string, at: number) => {
+    const { status, body } = await send(LOGIN, { body: { email }, address: inside(at) })
+    return [status, body.scope ?? body.challengeId.length, body.challengeId]
+  }
+  world.tick(120_000)
+  for (let at = 0; at < 30; at++) await send(RESEND, { body: { challengeId: 'A' }, address: inside(at % 8) })
+  t.match(await login('newcomer@example.org', 100), [429, 'address'])
+  const [status, , challengeId] = await login('ann@example.org', 100)
+  t.equal(status, 200)
+  t.match(await send(RESEND, { body: { challengeId }, address: inside(101) }), {
+    body: { code: 'OTP_COOLDOWN' },
+  })
+  t.match(await send(RESEND, { body: { challengeId: 'A'.repeat(22) }, address: inside(102) }), {
+    status: 429,
+  })
+})
+
 t.test('an address of the network tries sixty codes in ten minutes, whatever the challenges', async t => {
   const { send } = await openTestApi(t, { rates: true })
   const codes: string[] = []

@@ -74,6 +74,7 @@ const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   search: true,
   request_made: true,
   request_gone: true,
+  renamed: true,
 }
 const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
   sent: true,
@@ -348,6 +349,9 @@ t.test('accounts, devices and contacts', async () => {
   // Dan's request that she declined is open to Dan: her own makes them contacts.
   await ask('requestById', { token: ann.token, body: { targetUserId: dan.userId } })
   await ask('listContacts', ann)
+  await ask('renameContact', { token: ann.token, params: [bob.userId], body: { alias: 'Bobby' } })
+  await ask('putUser', { token: bob.token, body: { displayName: 'Robert' } })
+  await endAll()
   await ask('removeContact', { token: bob.token, params: [ann.userId] })
   await befriend(bob, ann)
   await ask('readPublicKeys', ann)
