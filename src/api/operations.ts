@@ -4,6 +4,7 @@
  */
 
 import { deleteUser } from './accounts/account-erasure.ts'
+import { exportUser } from './accounts/account-export.ts'
 import { stepUp } from './accounts/fresh-proofs.ts'
 import { LOGIN_METHODS, listLoginMethods } from './accounts/login-methods.ts'
 import { putUser } from './accounts/profile.ts'
@@ -85,6 +86,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   stepUp,
   ...LOGIN_METHODS,
   ...USER_SESSIONS,
+  exportUser,
   deleteUser,
   ...DEVICES,
   ...SHARE_TOKENS,
