@@ -5,6 +5,7 @@
 
 import { deleteUser } from './accounts/account-erasure.ts'
 import { LOGIN_METHODS, listLoginMethods } from './accounts/login-methods.ts'
+import { PASSKEYS } from './accounts/passkeys.ts'
 import { putUser } from './accounts/profile.ts'
 import { SESSIONS } from './accounts/session.ts'
 import { SIGN_IN } from './accounts/sign-in.ts'
@@ -82,6 +83,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   verifyChallenge,
   putUser,
   ...LOGIN_METHODS,
+  ...PASSKEYS,
   ...USER_SESSIONS,
   deleteUser,
   ...DEVICES,
