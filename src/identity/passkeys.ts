@@ -59,6 +59,7 @@ export async function readRegistration(
   expected: Expected,
 ): Promise<RegisteredPasskey | undefined> {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
+  const { verifySignature } = await import('@simplewebauthn/server/helpers')
   return unlessRefused(async () => {
     const attestationObject = withoutAttestation(authenticatorData).toString('base64url')
     const { registrationInfo } = await verifyRegistrationResponse({
@@ -71,10 +72,14 @@ export async function readRegistration(
     })
     // The library takes the id of the answer for granted.
     if (registrationInfo?.credential.id !== id) return undefined
+    const { publicKey } = registrationInfo.credential
+    if (publicKey.length > PUBLIC_KEY_BYTES_MAX) return undefined
+    // Throws where the key is none: nothing has been signed by it yet, so nobody else would notice.
+    await verifySignature({ signature: SOME_SIGNATURE, data: SOME_SIGNATURE, credentialPublicKey: publicKey })
     const { credential, aaguid, credentialDeviceType, credentialBackedUp, userVerified } = registrationInfo
     return {
       credentialId: credential.id,
-      publicKey: credential.publicKey,
+      publicKey,
       counter: credential.counter,
       aaguid,
       isSyncable: credentialDeviceType === 'multiDevice',
@@ -139,5 +144,9 @@ function withoutAttestation(authenticatorData: Uint8Array): Buffer {
   return Buffer.concat([NO_ATTESTATION, length, authenticatorData])
 }
 
+/** An RSA key of 4,096 bits has half of it. */
+const PUBLIC_KEY_BYTES_MAX = 1_024
+/** As DER has r and s, each 1. */
+const SOME_SIGNATURE = Uint8Array.from([0x30, 6, 2, 1, 1, 2, 1, 1])
 const NO_ATTESTATION = Buffer.from('\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData', 'latin1')
 const AUTHENTICATOR_DATA_END = 2 ** 16

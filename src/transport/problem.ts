@@ -114,7 +114,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   LOGIN_METHOD_NOT_FOUND: problem(404, 'No such login method'),
   SESSION_NOT_FOUND: problem(404, 'No such session'),
   STEP_UP_REQUIRED: problem(403, 'Confirm who you are first'),
-  PASSKEYS_OFF: problem(503, 'No passkeys'),
+  PASSKEYS_OFF: problem(404, 'No passkeys'),
   PASSKEY_UNKNOWN: problem(404, 'No such passkey'),
   PASSKEY_ORIGIN_REFUSED: problem(403, 'Origin not allowed for passkeys'),
   PASSKEY_RP_REFUSED: problem(400, 'Passkey of another domain'),

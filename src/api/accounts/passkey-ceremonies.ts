@@ -23,6 +23,7 @@ import {
   refusalOfOrigin,
 } from '../../domain/accounts/passkey.ts'
 import type { MethodId, UserId } from '../../domain/ids.ts'
+import type { Secrets } from '../../domain/secrets.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import type {
   AddPasskeyRequest,
@@ -30,9 +31,9 @@ import type {
   PasskeyCreationOptions,
   PasskeyRequestOptions,
 } from '../../schema/passkey.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { PasskeyChallengeStore } from '../../store/accounts/passkey-challenges.ts'
-import type { Change, View } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { Change, ReadStore, View } from '../../store/engine/store.ts'
 
 type AssertionJson = Static<typeof PasskeyAssertion>
 type RegistrationJson = Static<typeof AddPasskeyRequest>['credential']
@@ -108,17 +109,24 @@ interface PasskeyReader {
   ): Promise<Said | undefined>
 }
 
+interface Parts {
+  readonly accounts: AccountStore
+  readonly database: Pick<ReadStore, 'view'>
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly secrets: Pick<Secrets, 'passkeyChallenge'>
+}
+
 export class PasskeyCeremonies {
   readonly #settings: PasskeySettings | undefined
   readonly #appName: string
-  readonly #deps: Pick<ApiDeps, 'accounts' | 'database' | 'randomBytes' | 'secrets'>
-  readonly #used: PasskeyChallengeStore
+  readonly #deps: Parts
+  readonly #used: Pick<PasskeyChallengeStore, 'use'>
   readonly #reader: PasskeyReader
 
   constructor(
     { passkeys, appName }: { readonly passkeys?: PasskeySettings | undefined; readonly appName: string },
-    deps: Pick<ApiDeps, 'accounts' | 'database' | 'randomBytes' | 'secrets'>,
-    used: PasskeyChallengeStore,
+    deps: Parts,
+    used: Pick<PasskeyChallengeStore, 'use'>,
     reader: PasskeyReader,
   ) {
     this.#settings = passkeys
@@ -328,7 +336,7 @@ function isHandleOf({ userHandle }: PasskeyMethod, judged: JudgedAssertion): boo
 }
 
 /** As the authenticator shows the account to its user. */
-function namesOf(view: View, accounts: ApiDeps['accounts'], userId: UserId) {
+function namesOf(view: View, accounts: AccountStore, userId: UserId) {
   const user = accounts.read(view, userId)
   if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
   const { displayName, primaryMethodId } = user

@@ -57,7 +57,7 @@ export interface ApplicationConfig {
   /** Whether lookups in the log need an access token. */
   readonly lookupsNeedToken: boolean
   /** Undefined where there are no passkeys. */
-  readonly passkeys?: PasskeySettings
+  readonly passkeys?: PasskeySettings | undefined
 }
 
 export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: boolean): ApplicationConfig {
