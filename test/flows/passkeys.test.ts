@@ -6,6 +6,7 @@
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { App } from '../support/app.ts'
+import { Authenticator } from '../support/authenticator.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { openServer } from '../support/open-server.ts'
@@ -121,3 +122,21 @@ t.test(
     t.equal(await ann.app.outcome('POST /app/api/user/passkeys', { credential }), '403 PASSKEY_NOT_VERIFIED')
   },
 )
+
+t.test('a passkey that counts back is named in the log, and signs in', async t => {
+  const server = await openServer({ dataFolder: t.testdir() })
+  t.teardown(() => server.end())
+  const { app, userId } = await DevPerson.signIn(server.http, 'Ann')
+  const authenticator = new Authenticator('http://localhost')
+  const { options } = await app.get(200, 'POST /app/api/user/passkeys/options')
+  await app.get(201, 'POST /app/api/user/passkeys', { credential: authenticator.create(options) })
+  const other = new App(server.http)
+  for (const counter of [5, 4]) {
+    const asked = await other.get(200, 'POST /app/api/passkey/options')
+    const credential = authenticator.get(asked.options, { counter })
+    await other.get(200, 'POST /app/api/login/passkey', { credential })
+    const lines = server.stderr().match(/.*passkey-counter-back.*/g) ?? []
+    t.equal(lines.length, counter === 5 ? 0 : 1)
+    if (counter === 4) t.match(JSON.parse(lines[0]!), { userId })
+  }
+})

@@ -87,11 +87,12 @@ export class Authenticator {
       ? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
       : passkey.privateKey
     const signed = Buffer.concat([data, createHash('sha256').update(clientData).digest()])
+    const userHandle = oddity.userHandle === undefined ? passkey.userHandle : oddity.userHandle
     return credentialOf(oddity.credentialId ?? passkey.id, {
       clientDataJSON: clientData.toString('base64url'),
       authenticatorData: data.toString('base64url'),
       signature: sign('sha256', signed, key).toString('base64url'),
-      userHandle: oddity.userHandle === undefined ? passkey.userHandle : oddity.userHandle,
+      ...(userHandle !== null && { userHandle }),
     })
   }
 
@@ -104,7 +105,7 @@ export class Authenticator {
 
 function credentialOf<Response>(id: Buffer, response: Response) {
   const text = id.toString('base64url')
-  return { id: text, rawId: text, type: 'public-key', response, clientExtensionResults: {} }
+  return { id: text, rawId: text, type: 'public-key' as const, response, clientExtensionResults: {} }
 }
 
 function authenticatorData(rpId: string, flags: number, counter: number): Buffer {

@@ -115,7 +115,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
 ]
 
 async function signIn({ passkeys, signIns }: Deps, request: CheckedLogin): Promise<Reply> {
-  const judged = await passkeys.judge(request.body.credential, SIGN_IN, request.nowMs)
+  const judged = await passkeys.judge(request.body.credential, SIGN_IN)
   return request.commit(change => {
     const { userId, methodId } = passkeys.accept(change, judged)
     const known = { userId, isNewUser: false, proof: 'passkey', methodId } as const
@@ -125,10 +125,10 @@ async function signIn({ passkeys, signIns }: Deps, request: CheckedLogin): Promi
 
 async function add(deps: Deps, request: CheckedAdd): Promise<Reply> {
   const { loginMethods, passkeys, sessions } = deps
-  const { body, requester, nowMs } = request
+  const { body, requester } = request
   const { userId, sessionName } = requester
   const label = readLabel(body.label)
-  const judged = await passkeys.judgeRegistration(body.credential, useOf('register', requester), nowMs)
+  const judged = await passkeys.judgeRegistration(body.credential, useOf('register', requester))
   await requireFreshProof(deps, request)
   return request.commit(change => {
     // The signature took its time: by then the user may have ended a thief's session.
