@@ -249,7 +249,6 @@ export function sessionInUse(userId: UserId, nowMs: number): Session {
     rotatedAtMs: nowMs,
     isPairUsed: true,
     createdAtMs: nowMs,
-    authenticatedAtMs: nowMs,
     lastUsedAtMs: nowMs,
     endsAtMs: nowMs + LIFETIMES.sessionS * 1000,
     methods: ['otp'],

@@ -4,6 +4,7 @@
  */
 
 import { deleteUser } from './accounts/account-erasure.ts'
+import { stepUp } from './accounts/fresh-proofs.ts'
 import { LOGIN_METHODS, listLoginMethods } from './accounts/login-methods.ts'
 import { PASSKEYS } from './accounts/passkeys.ts'
 import { putUser } from './accounts/profile.ts'
@@ -82,6 +83,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   platformLogin,
   verifyChallenge,
   putUser,
+  stepUp,
   ...LOGIN_METHODS,
   ...PASSKEYS,
   ...USER_SESSIONS,

@@ -1284,6 +1284,10 @@ export interface Problem {
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
+  /** With `STEP_UP_REQUIRED`: by what the user can prove who they are, for `POST user/step-up` */
+  readonly ways?: readonly ('code' | 'provider')[]
+  /** With `STEP_UP_REQUIRED`: whether the device signs the proof, being on the device list. */
+  readonly signed?: boolean
   /** With `CLIENT_TOO_OLD`: the oldest that is served. */
   readonly minClientVersion?: string
   /** With `DEVICE_LIST_MISMATCH`: devices that need a key too. */
@@ -1739,6 +1743,31 @@ export interface StartCallRequest {
   readonly isVideo: boolean
 }
 
+export interface StepUpReply {
+  /** Until then this session may do what needs a proof. */
+  readonly provenUntil: string
+}
+
+export interface StepUpReply202 {
+  readonly challenge: Challenge
+}
+
+export interface StepUpRequest {
+  /** From the reply that announced the code. */
+  readonly challengeId?: string
+  /** The six digits that were sent. */
+  readonly otp?: string
+  /** A provider that the user signs in with, such as `google` */
+  readonly provider?: string
+  /** What the provider signed since the session began. */
+  readonly idToken?: string
+  /** The nonce of the token, required if it has one; for Apple the raw nonce. */
+  readonly nonce?: string
+  readonly send?: 'code'
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  readonly deviceSignature?: string
+}
+
 export interface UnblockUserRequest {
   readonly userId: string
 }
@@ -1836,6 +1865,8 @@ export interface VerifyRequest {
   readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  readonly deviceSignature?: string
 }
 
 /** Messages of the queues of a device. */
@@ -2245,6 +2276,12 @@ export interface Operations {
     readonly params: { readonly id: string }
     readonly body: undefined
     readonly reply: undefined
+  }
+  /** Prove once more who one is: by a code, or by a provider; or have a code sent. */
+  'POST user/step-up': {
+    readonly params: object
+    readonly body: StepUpRequest
+    readonly reply: StepUpReply | StepUpReply202
   }
   /** The sign-in that waits for an answer, if there is one. */
   'GET user/waiting-sign-ins': {

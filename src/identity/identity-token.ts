@@ -32,6 +32,7 @@ export interface ProvenIdentity {
   /** A forwarding address made for us, as Apple's relay does. */
   readonly isPrivateEmail: boolean
   readonly name?: string
+  readonly issuedAtMs: number
   /** From this time on no verification accepts the token: its `exp` and the leeway. */
   readonly expiresAtMs: number
   /**
@@ -85,6 +86,7 @@ export class IdentityProvider {
       subject: subjectOf(claims),
       audience: this.#audienceOf(claims),
       ...personOf(claims),
+      issuedAtMs: Math.floor((claims.iat ?? 0) * 1000),
       expiresAtMs,
       tokenDigest: sha256(idToken.slice(0, idToken.lastIndexOf('.'))).toString('hex'),
     }

@@ -7,7 +7,8 @@ import { NetworkPrefix } from './sign-in.ts'
 import { Time } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
-function optionalText(description: string, charactersMax = 512) {
+/** A member that may be left out. */
+export function optionalText(description: string, charactersMax = 512) {
   return Type.Optional(Type.String({ maxLength: charactersMax, description }))
 }
 
@@ -26,8 +27,11 @@ const KNOWN_BY = {
   ),
 }
 
-const ChallengeId = Type.String({ maxLength: 64, description: 'From the reply that announced the code' })
-const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
+export const ChallengeId = Type.String({
+  maxLength: 64,
+  description: 'From the reply that announced the code',
+})
+export const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
 
 export const LoginRequest = Type.Object(
   {

@@ -1,8 +1,9 @@
 /** Wire shapes of the profile, the login methods and account deletion (contract 2.7 to 2.10). */
 
 import Type from 'typebox'
-import { Challenge, Settings, UserView } from './account.ts'
+import { Challenge, Settings, UserView, VerifyLoginRequest } from './account.ts'
 import { oneOf } from './one-of.ts'
+import { DeviceSignature } from './step-up.ts'
 import { Time } from './time.ts'
 
 export const PutUserRequest = Type.Object(
@@ -34,6 +35,11 @@ export const ChangedUser = Type.Object({
   user: UserView,
   pending: Type.Optional(Type.Array(Pending, { description: 'Addresses that wait for their codes' })),
 })
+
+export const VerifyRequest = Type.Object(
+  { ...VerifyLoginRequest.properties, deviceSignature: DeviceSignature },
+  { examples: [{ challengeId: '3q2-7wAAAAAAAAAAAAAAAA', otp: '123456' }] },
+)
 
 export const VerifyReply = Type.Object({
   purpose: oneOf(['bind-email', 'bind-phone', 'step-up']),

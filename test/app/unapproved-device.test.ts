@@ -1,7 +1,7 @@
 /** A device that its user has not approved yet: what its app shows until then, and that everything is there afterwards. */
 
 import t from 'tap'
-import { type AppPerson, listed, newFriends, newPerson, restart } from '../support/whole-apps.ts'
+import { type AppPerson, listed, newFriends, newPerson, restart, startOver } from '../support/whole-apps.ts'
 
 t.test(
   'a new device waits with its code, hears nothing else, and has everything once it is approved',
@@ -56,7 +56,7 @@ t.test('a device that is left out of the list hears nothing more, and its app sa
   const isReady = tablet.me.once('ready')
   await ann.me.devices.approve(waiting)
   await isReady
-  await tablet.me.devices.startOver()
+  await startOver(tablet)
   while (ann.me.restriction === undefined || ann.me.connection !== 'connected') await ann.me.once('changed')
   t.equal(ann.me.restriction, 'DEVICE_NOT_LISTED')
   await t.rejects(ann.me.contacts.list(), { code: 'DEVICE_NOT_LISTED' })

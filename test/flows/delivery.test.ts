@@ -93,6 +93,7 @@ t.test(
     const taken = { publicKey: first.publicKey }
     t.equal(await tablet.outcome('POST /app/api/register_device', taken), '409 KEY_IN_USE')
 
+    await story.prove(first.app, 'ann@example.org')
     const add = { kind: 'social', ...(await story.googleLogin('ann-too')) }
     t.match(await first.app.get(201, 'POST /app/api/user/login-methods', add), { provider: 'google' })
     const second = story.app()

@@ -195,6 +195,8 @@ t.test('an address changes once its code is confirmed, and the old one is notifi
   const ann = await story.signIn('alf@example.org', '+84987654321', 'new@example.org')
   const named = await ann.get(200, 'PUT /app/api/user', { displayName: '  Ann   B. ' })
   t.equal(named.user.displayName, 'Ann B.')
+  t.equal(await ann.outcome('PUT /app/api/user', { email: 'new@example.org' }), '403 STEP_UP_REQUIRED')
+  await story.prove(ann, 'alf@example.org')
   const change = await ann.get(202, 'PUT /app/api/user', { email: 'new@example.org' })
   t.match(change, {
     user: { email: 'alf@example.org' },
@@ -238,6 +240,7 @@ t.test('an account that is deleted says so by mail, and signing in keeps it', as
   const { user } = ada.take(await ada.get(200, 'POST /app/api/platform-login', await story.appleLogin('ada')))
   const ann = await story.signIn('ava@example.org')
   t.equal(await ann.outcome('DELETE /app/api/user', { confirm: false }), '422 VALIDATION_FAILED')
+  await story.prove(ann, 'ava@example.org')
   const { erasesAt } = await ann.get(202, 'DELETE /app/api/user', { confirm: true })
   const daysLeft = (Date.parse(erasesAt) - Date.now()) / 86_400_000
   t.ok(daysLeft > 6.99 && daysLeft <= 7, `${daysLeft} days are left`)
@@ -246,6 +249,8 @@ t.test('an account that is deleted says so by mail, and signing in keeps it', as
     subject: 'Your Callsign account will be erased',
   })
 
+  const { platform: provider, identityToken: idToken } = await story.appleLogin('ada')
+  await ada.get(200, 'POST /app/api/user/step-up', { provider, idToken })
   await ada.get(202, 'DELETE /app/api/user', { confirm: true })
   const again = story.app()
   const kept = again.take(await again.get(200, 'POST /app/api/platform-login', await story.appleLogin('ada')))

@@ -51,6 +51,7 @@ t.test('a token proves what its provider signed', async t => {
     isEmailVerified: true,
     isPrivateEmail: false,
     name: 'Ann',
+    issuedAtMs: NOW_MS,
     expiresAtMs: NOW_MS + 3_660_000,
     tokenDigest: createHash('sha256')
       .update(text.slice(0, text.lastIndexOf('.')))

@@ -2,7 +2,12 @@
 import t from 'tap'
 import * as node from '../../src/log/primitives-node.ts'
 import * as portable from '../../src/log/primitives-portable.ts'
-import { possessionMessage, signInAnswerMessage, signInMessage } from '../../src/log/signing-messages.ts'
+import {
+  possessionMessage,
+  signInAnswerMessage,
+  signInMessage,
+  stepUpMessage,
+} from '../../src/log/signing-messages.ts'
 import { fromHex, toHex } from '../support/bytes.ts'
 import { codeOf } from '../support/codes.ts'
 import { type SigningMessageVectors, signingMessageVectors } from '../support/signing-message-vectors.ts'
@@ -22,6 +27,8 @@ t.test('messages have the octets of the vectors', async t => {
     t.equal(toHex(signInMessage(fromHex(challenge_id))), message)
   for (const { user_id, id, approve, message } of vectors.answer)
     t.equal(toHex(signInAnswerMessage(BigInt(user_id), fromHex(id), approve)), message)
+  for (const { user_id, proof, message } of vectors.step_up)
+    t.equal(toHex(stepUpMessage(BigInt(user_id), fromHex(proof))), message)
 })
 
 t.test('a challenge or id of another length is refused', async t => {
@@ -29,12 +36,13 @@ t.test('a challenge or id of another length is refused', async t => {
     () => possessionMessage(new Uint8Array(31)),
     () => signInMessage(new Uint8Array(17)),
     () => signInAnswerMessage(1n, new Uint8Array(15), true),
+    () => stepUpMessage(1n, new Uint8Array(33)),
   ])
     t.equal(codeOf(message), 'MALFORMED')
 })
 
 t.test('both primitives take the signatures of the vectors, each for its own message alone', async t => {
-  const signed = [...vectors.possession, ...vectors.sign_in, ...vectors.answer]
+  const signed = [...vectors.possession, ...vectors.sign_in, ...vectors.answer, ...vectors.step_up]
   t.equal(new Set(signed.map(({ message }) => message)).size, signed.length)
   for (const { p256Verify } of [node, portable]) {
     for (const each of signed) {

@@ -2,11 +2,13 @@
 
 import { KeyExchange } from '../../src/app/calls/key-exchange.ts'
 import { type KeyEvent, KeyLog, type OnReset } from '../../src/app/devices/key-log.ts'
-import { OwnDeviceList } from '../../src/app/devices/own-device-list.ts'
+import { OwnDeviceList, type OwnListState } from '../../src/app/devices/own-device-list.ts'
 import type { AppStorage } from '../../src/app/storage/storage.ts'
 import { registrationOf } from './app-connections.ts'
 import { type AppSession, signIn, startApp } from './app-sessions.ts'
+import { CODE } from './call-people.ts'
 import type { OpenServer } from './server.ts'
+import { proveByCode } from './step-up.ts'
 
 /** Changes the answer at a path, or leaves it where it gives nothing. */
 export type Lie = (path: string, answer: Answer) => Promise<unknown> | undefined
@@ -64,6 +66,12 @@ export async function startPerson(
       lie = next
     },
   }
+}
+
+/** Makes the person's device the only one of its user's list. */
+export async function startOver(person: AppPerson): Promise<OwnListState> {
+  await proveByCode(person, () => CODE)
+  return person.ownList.startOver()
 }
 
 export async function becomeContacts(one: AppPerson, other: AppPerson): Promise<void> {

@@ -8,12 +8,13 @@ import type { Operation, OperationForm } from '../../src/api/table/operation.ts'
 import { operationRoutes } from '../../src/api/table/operation-routes.ts'
 import { RequestRates } from '../../src/api/table/request-rates.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
-import type { Session } from '../../src/domain/accounts/session.ts'
+import { type Session, withProof } from '../../src/domain/accounts/session.ts'
 import type { Device } from '../../src/domain/devices/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
 import { LANES, type OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { openStores } from '../../src/server/application-stores.ts'
+import { sessionIdOf } from '../../src/store/accounts/session-store.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { NoticesDeps } from '../../src/store/messages/notices.ts'
 import { problemOf } from '../../src/transport/problem.ts'
@@ -212,7 +213,7 @@ function headersOf({
   }
 }
 
-/** A user with one proven address and a session, as if they had signed in. */
+/** A user with one proven address and a session, as if they had signed in, and had proven then once more who they are. */
 export interface TestUser {
   readonly userId: UserId
   readonly email: string
@@ -249,7 +250,8 @@ export async function newSession(world: TestWorld, userId: UserId, deviceId?: De
     rotatedAtMs: nowMs,
     isPairUsed: false,
     createdAtMs: nowMs,
-    authenticatedAtMs: nowMs,
+    provenAtMs: nowMs,
+    isProofSigned: true,
     lastUsedAtMs: nowMs,
     endsAtMs: nowMs + world.lifetimes.sessionS * 1000,
     methods: ['otp'],
@@ -257,6 +259,17 @@ export async function newSession(world: TestWorld, userId: UserId, deviceId?: De
   }
   await world.database.change(change => world.sessions.create(change, sessionId, session))
   return { sessionId, token: world.authentication.tokensOf(sessionId, session).accessToken }
+}
+
+/** The session of the token has a fresh proof, as if its user had confirmed a code and its device had signed that. */
+export async function prove(world: TestWorld, token: string): Promise<void> {
+  const { sessionName } = world.authentication.requesterOf(`Bearer ${token}`)
+  const sessionId = sessionIdOf(sessionName)
+  await world.database.change(change => {
+    const session = world.sessions.read(change, sessionId)
+    if (session === undefined) throw new Error('the session is gone')
+    world.sessions.put(change, sessionId, withProof(session, { nowMs: change.nowMs, isSigned: true }))
+  })
 }
 
 /**

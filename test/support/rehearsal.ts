@@ -18,6 +18,7 @@ import {
 } from './outside-world.ts'
 import { type RunningServer, startServer } from './server.ts'
 import { codeIn } from './smtp-sink.ts'
+import { proveByCode } from './step-up.ts'
 
 export interface RehearsalOptions {
   readonly dataFolder: string
@@ -133,6 +134,11 @@ export class Rehearsal {
     const otp = app.hide(codeIn(await this.world.mail.mailTo(email)))
     app.take(await app.get(200, 'POST /app/api/verify-login', { challengeId, otp }))
     return app
+  }
+
+  /** The user of the app proves who they are by a code to this mail address. */
+  prove(app: App, email: string): Promise<void> {
+    return proveByCode(app, async () => app.hide(codeIn(await this.world.mail.mailTo(email))))
   }
 
   /** The body of a login by a token of the identity provider, another token each time. */

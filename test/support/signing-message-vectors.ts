@@ -4,7 +4,12 @@
  * what this makes.
  */
 import { pathToFileURL } from 'node:url'
-import { possessionMessage, signInAnswerMessage, signInMessage } from '../../src/log/signing-messages.ts'
+import {
+  possessionMessage,
+  signInAnswerMessage,
+  signInMessage,
+  stepUpMessage,
+} from '../../src/log/signing-messages.ts'
 import { toHex } from './bytes.ts'
 import { listSigner, signWith } from './device-lists.ts'
 
@@ -18,6 +23,7 @@ export interface SigningMessageVectors {
     readonly id: string
     readonly approve: boolean
   } & SignedMessage)[]
+  readonly step_up: readonly ({ readonly user_id: string; readonly proof: string } & SignedMessage)[]
 }
 
 interface SignedMessage {
@@ -39,6 +45,7 @@ export function signingMessageVectors(): SigningMessageVectors {
   const answers = [1n, 2n ** 40n + 7n, 2n ** 64n - 1n].flatMap(userId =>
     [true, false].map(approve => ({ userId, approve })),
   )
+  const proof = Uint8Array.from({ length: 32 }, (_, at) => 255 - at)
   return {
     signing_key: toHex(signer.signingKey),
     possession: [{ challenge: toHex(challenge), ...signed(possessionMessage(challenge)) }],
@@ -48,6 +55,11 @@ export function signingMessageVectors(): SigningMessageVectors {
       id: toHex(id),
       approve,
       ...signed(signInAnswerMessage(userId, id, approve)),
+    })),
+    step_up: [1n, 2n ** 64n - 1n].map(userId => ({
+      user_id: String(userId),
+      proof: toHex(proof),
+      ...signed(stepUpMessage(userId, proof)),
     })),
   }
 }

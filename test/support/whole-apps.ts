@@ -10,8 +10,11 @@ import {
   type OwnListState,
 } from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
+import { Server } from '../../src/app/session/server.ts'
+import { Session } from '../../src/app/session/session.ts'
 import { CODE, emailOf, settingsFor } from './call-people.ts'
 import { openServer } from './open-server.ts'
+import { proveByCode } from './step-up.ts'
 
 export interface AppPerson {
   readonly me: Callsign
@@ -75,6 +78,14 @@ export async function inCall(
   await bobs.answer()
   await until(call, ({ state }) => state === 'active')
   return { call, bobs }
+}
+
+/** Makes the person's device the only one of its user's list. */
+export async function startOver({ me, options }: AppPerson): Promise<void> {
+  const { server: url, storage = memoryStorage() } = options
+  const session = await Session.open(new Server({ url }), storage)
+  await proveByCode({ session, storage }, () => CODE)
+  await me.devices.startOver()
 }
 
 /** Reads from the state of the person's device list once `read` finds something. */

@@ -14,10 +14,12 @@ type Deps = Pick<
   ApiDeps,
   | 'challenges'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'erasure'
   | 'loginMethods'
   | 'sessions'
+  | 'passkeys'
   | 'stepUpSeconds'
   | 'waitingSignIns'
 >

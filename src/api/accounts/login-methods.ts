@@ -45,10 +45,12 @@ type Deps = Pick<
   | 'addresses'
   | 'challenges'
   | 'database'
+  | 'deviceLists'
   | 'identities'
   | 'identityTokens'
   | 'loginMethods'
   | 'sessions'
+  | 'passkeys'
   | 'stepUpSeconds'
   | 'waitingSignIns'
 >

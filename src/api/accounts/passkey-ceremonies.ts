@@ -136,6 +136,10 @@ export class PasskeyCeremonies {
     this.#reader = reader
   }
 
+  get areOn(): boolean {
+    return this.#settings !== undefined
+  }
+
   /** For `navigator.credentials.get`: any passkey for a sign-in, one of the user's for a fresh proof. */
   requestOptions(
     use: PasskeyUse,

@@ -37,7 +37,7 @@ type CheckedAdd = OperationRequest<Static<typeof AddPasskeyRequest>, undefined, 
 
 const PASSKEY_RATE: RateRule = { name: 'passkey', by: 'address' }
 /** Refusals of any answer. */
-const PASSKEY_CODES = [
+export const PASSKEY_CODES = [
   'PASSKEYS_OFF',
   'PASSKEY_ORIGIN_REFUSED',
   'PASSKEY_RP_REFUSED',
@@ -144,7 +144,7 @@ async function add(deps: Deps, request: CheckedAdd): Promise<Reply> {
 }
 
 /** Challenges of one session are good for no other. */
-function useOf(purpose: 'register' | 'step-up', { sessionName }: Requester): PasskeyUse {
+export function useOf(purpose: 'register' | 'step-up', { sessionName }: Requester): PasskeyUse {
   return { purpose, sessionId: sessionIdOf(sessionName) }
 }
 

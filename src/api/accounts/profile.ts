@@ -26,10 +26,12 @@ type Deps = Pick<
   | 'badgeOf'
   | 'challenges'
   | 'database'
+  | 'deviceLists'
   | 'devices'
   | 'loginMethods'
   | 'notices'
   | 'restrictions'
+  | 'passkeys'
   | 'stepUpSeconds'
 >
 

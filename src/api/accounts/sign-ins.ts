@@ -98,10 +98,11 @@ export class SignIns {
       rotatedAtMs: nowMs,
       isPairUsed: false,
       createdAtMs: nowMs,
-      authenticatedAtMs: nowMs,
       lastUsedAtMs: nowMs,
       endsAtMs: nowMs + lifetimes.sessionS * 1000,
       methods: [proof],
+      // A stolen code opens no such session.
+      ...(proof === 'passkey' && { provenAtMs: nowMs }),
       userAgent,
       ...(isUnanswered && { isUnanswered }),
       ...sessionNetworks.memberOf(network),

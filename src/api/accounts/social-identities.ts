@@ -17,6 +17,7 @@ export interface VerifiedToken {
   readonly email?: string
   readonly isEmailVerified: boolean
   readonly name?: string
+  readonly issuedAtMs: number
   /** When no verification accepts the token any more. */
   readonly expiresAtMs: number
   /** Hexadecimal; the same for every way to write the token. */

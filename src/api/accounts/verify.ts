@@ -6,31 +6,31 @@
 
 import type { Static } from 'typebox'
 import Type from 'typebox'
-import { addressIdentifier, identifierOf } from '../../domain/accounts/account.ts'
-import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
+import type { ChallengePurpose } from '../../domain/accounts/challenge.ts'
 import type { UserId } from '../../domain/ids.ts'
-import { SignedIn, VerifyLoginRequest } from '../../schema/account.ts'
+import { SignedIn } from '../../schema/account.ts'
 import { invalidMember } from '../../schema/check.ts'
-import { VerifyReply } from '../../schema/profile.ts'
+import { VerifyReply, VerifyRequest } from '../../schema/profile.ts'
 import { type Confirmed, type RefusedAttempt, refusalOf } from '../../store/accounts/challenge-store.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
-import type { Change, View } from '../../store/engine/store.ts'
+import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
 import type { Requester } from './authentication.ts'
+import { noteProof, refusalOfAddress, signedByListed } from './fresh-proofs.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
 import { type SignInDeps, VERIFY_LOGIN_CODES, VERIFY_RATE, verifyLogin } from './sign-in.ts'
 import { userView } from './user-view.ts'
 
 type Deps = Pick<ApiDeps, 'badgeOf' | 'devices' | 'restrictions' | 'sessions'> & SignInDeps
 
-type VerifyBody = Static<typeof VerifyLoginRequest>
+type VerifyBody = Static<typeof VerifyRequest>
 type CheckedVerify = Pick<OperationRequest<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
 
 /** The outcome of an attempt; refusals were counted, so they are thrown after the change, not in it. */
 type Outcome = RefusedAttempt | MethodRefusal | { readonly kind: 'done'; readonly body: object }
 
-export const verifyChallenge = operationWithBody(VerifyLoginRequest, {
+export const verifyChallenge = operationWithBody(VerifyRequest, {
   id: 'verify',
   method: 'POST',
   path: '/app/api/verify',
@@ -47,16 +47,23 @@ export const verifyChallenge = operationWithBody(VerifyLoginRequest, {
 })
 
 async function verify(deps: Deps, { body, nowMs }: CheckedVerify, requester: Requester): Promise<Reply> {
-  const { challengeId, otp = body.code } = body
+  const { challengeId, otp = body.code, deviceSignature } = body
   if (challengeId === undefined || otp === undefined) throw incomplete(challengeId)
   const { userId, sessionName } = requester
   const outcome = await deps.database.change((change): Outcome => {
     const session = deps.sessions.read(change, sessionIdOf(sessionName))
     const isRestricted = deps.restrictions.of(change, userId, session?.deviceId) !== undefined
-    const mayConfirm = (purpose: ChallengePurpose) =>
-      isForUser(purpose, userId) && (purpose.kind === 'step-up' || !isRestricted)
+    let isSigned = false
+    const mayConfirm = (purpose: ChallengePurpose) => {
+      if (!isForUser(purpose, userId)) return false
+      if (purpose.kind !== 'step-up') return !isRestricted
+      isSigned = signedByListed(change, deps, requester, { text: challengeId, deviceSignature })
+      return true
+    }
     const confirmation = deps.challenges.confirm(change, { challengeId, otp, mayConfirm })
-    return confirmation.kind === 'refused' ? confirmation : carryOut(change, deps, confirmation, requester)
+    return confirmation.kind === 'refused'
+      ? confirmation
+      : carryOut(change, deps, { ...confirmation, isSigned }, requester)
   }, nowMs)
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   if (outcome.kind === 'method-refused') throw refusalOfMethod(outcome)
@@ -68,28 +75,24 @@ function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
   return (purpose.kind === 'bind' || purpose.kind === 'step-up') && purpose.userId === userId
 }
 
-function carryOut(change: Change, deps: Deps, confirmed: Confirmed, requester: Requester): Outcome {
-  const { nowMs } = change
-  const { userId, sessionName, deviceId } = requester
-  const { purpose, address } = confirmed
+function carryOut(
+  change: Change,
+  deps: Deps,
+  { purpose, address, isSigned }: Confirmed & { readonly isSigned: boolean },
+  requester: Requester,
+): Outcome {
+  const { userId, deviceId } = requester
   if (purpose.kind === 'bind') {
     const code = deps.loginMethods.bind(change, { userId, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
     deps.waitingSignIns.takeBackRefusal(change, address)
   } else {
-    // Reading a removed address's mail proves nothing.
-    if (!holds(change, deps, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }
-    const sessionId = sessionIdOf(sessionName)
-    const session = deps.sessions.read(change, sessionId)
-    if (session !== undefined) deps.sessions.put(change, sessionId, { ...session, authenticatedAtMs: nowMs })
+    const refusal = refusalOfAddress(change, deps, userId, address)
+    if (refusal !== undefined) return refusal
+    noteProof(change, deps, requester, isSigned)
   }
   const name = purpose.kind === 'bind' ? `bind-${address.kind}` : purpose.kind
   return { kind: 'done', body: { purpose: name, user: userView(change, deps, userId, deviceId) } }
-}
-
-function holds(view: View, { loginMethods }: Deps, userId: UserId, { kind, key }: Address): boolean {
-  const identifier = addressIdentifier(kind, key)
-  return loginMethods.held(view, userId).methods.some(method => identifierOf(method) === identifier)
 }
 
 function incomplete(challengeId: string | undefined) {

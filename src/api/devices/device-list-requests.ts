@@ -24,7 +24,7 @@ import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { LoggedDeviceList } from '../../store/devices/device-tables.ts'
 import type { View } from '../../store/engine/store.ts'
 import type { Requester } from '../accounts/authentication.ts'
-import { requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
+import { freshForS, requireFreshProof, type StepUpDeps } from '../accounts/step-up.ts'
 import type { ApiDeps } from '../deps.ts'
 import { operationWithBody, readWithQuery } from '../table/operation.ts'
 import type { DeviceLists } from './device-lists.ts'
@@ -55,6 +55,7 @@ export const putDeviceList = operationWithBody(PutDeviceListRequest, {
     'DEVICE_NOT_LISTED',
     'DEVICE_LIMIT',
     'STEP_UP_REQUIRED',
+    'DELIVERY_UNAVAILABLE',
     'RATE_LIMITED',
     'LOG_UNAVAILABLE',
     'OVERLOADED',
@@ -98,7 +99,7 @@ type StartOverDeps = StepUpDeps & Pick<ApiDeps, 'restrictions' | 'waitingSignIns
 
 /** Starting over takes the account from its other devices: a stolen token alone never does that. */
 function withProof(deps: StepUpDeps): StepUpDeps {
-  return { ...deps, stepUpSeconds: deps.stepUpSeconds === 0 ? RESET_PROOF_S : deps.stepUpSeconds }
+  return { ...deps, stepUpSeconds: freshForS(deps) }
 }
 
 /** Lists that a contact missed: those who may read the user's keys may read them. */
@@ -217,7 +218,6 @@ function entryMembers({ vrfHash, index }: LoggedDeviceList) {
   return { deviceListHash: encodeBase64(vrfHash), deviceListIndex: String(index) }
 }
 
-const RESET_PROOF_S = 900
 /** So long after an unanswered wait; then its owner may be there again. */
 const STARTS_OVER_MS = 86_400_000
 const IF_MATCH_FORM = /^(?<quote>"?)(?<seq>0|[1-9][0-9]{0,15})\k<quote>$/

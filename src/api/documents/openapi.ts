@@ -163,6 +163,16 @@ export const PROBLEM = {
       ...Challenge,
       description: 'With `ACCOUNT_EXISTS` and `STEP_UP_REQUIRED`: the code that was sent, to go on with',
     },
+    ways: {
+      type: 'array',
+      items: { type: 'string', enum: ['code', 'passkey', 'provider'] },
+      description:
+        'With `STEP_UP_REQUIRED`: by what the user can prove who they are, for `POST user/step-up`',
+    },
+    signed: {
+      type: 'boolean',
+      description: 'With `STEP_UP_REQUIRED`: whether the device signs the proof, being on the device list',
+    },
     minClientVersion: { type: 'string', description: 'With `CLIENT_TOO_OLD`: the oldest that is served' },
     missing: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that need a key too' },
     extra: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that are to have none' },

@@ -52,7 +52,7 @@ export class Devices {
 
   /**
    * Makes this device the only one that contacts encrypt for, since the rest is lost: they hear of it. Rejects with
-   * `STEP_UP_REQUIRED` unless the user has just signed in.
+   * `STEP_UP_REQUIRED` unless the user has proven lately who they are.
    */
   async startOver(): Promise<void> {
     this.#take(await this.#list.startOver())

@@ -73,7 +73,7 @@ export class OwnDeviceList {
 
   /**
    * Makes a list of this device alone, which no other one has signed: contacts hear of it. Rejects with
-   * `STEP_UP_REQUIRED` unless the user has just signed in.
+   * `STEP_UP_REQUIRED` unless the user has proven lately who they are.
    */
   startOver(): Promise<OwnListState> {
     const { deviceId } = this.#device

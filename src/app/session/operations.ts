@@ -39,5 +39,6 @@ const COUNTED: readonly OperationName[] = [
   'POST resend-otp',
   'POST verify-login',
   'POST verify',
+  'POST user/step-up',
   'POST user/login-methods',
 ]

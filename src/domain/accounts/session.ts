@@ -17,8 +17,10 @@ export interface Session {
   /** Whether a request has carried an access token of the current pair. */
   readonly isPairUsed: boolean
   readonly createdAtMs: number
-  /** When the user last proved who they are. */
-  readonly authenticatedAtMs: number
+  /** When the user last proved who they are, beyond a sign-in that a stolen code could have opened. */
+  readonly provenAtMs?: number
+  /** A device of the device list signed that proof. */
+  readonly isProofSigned?: true
   readonly lastUsedAtMs: number
   /** The session ends then, however often it is refreshed; on a listed device each refresh puts it off. */
   readonly endsAtMs: number
@@ -56,6 +58,29 @@ export interface TokenLifetimes {
 /** Whether the session stands, not ended by an act. It may have expired all the same. */
 export function lasts(session: Session | undefined): session is Session {
   return session !== undefined && session.revokedBecause === undefined
+}
+
+/** Whether the session's user has proven lately who they are; a listed device must have signed the proof. */
+export function isFreshlyProven(
+  { provenAtMs, isProofSigned }: Session,
+  {
+    nowMs,
+    withinS,
+    isListed,
+  }: { readonly nowMs: number; readonly withinS: number; readonly isListed: boolean },
+): boolean {
+  if (provenAtMs === undefined || (isListed && isProofSigned !== true)) return false
+  // A proof far ahead of now is of a clock that has been set back since, and would be fresh till then.
+  return Math.abs(nowMs - provenAtMs) <= withinS * 1000
+}
+
+/** The session with a proof of now. */
+export function withProof(
+  session: Session,
+  { nowMs, isSigned }: { readonly nowMs: number; readonly isSigned: boolean },
+): Session {
+  const { isProofSigned: _, ...unproven } = session
+  return { ...unproven, provenAtMs: nowMs, ...(isSigned && { isProofSigned: true }) }
 }
 
 /** Why an access token is refused, or undefined when the session accepts it. */

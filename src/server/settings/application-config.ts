@@ -27,7 +27,7 @@ import { readPasskeySettings } from './passkey-settings.ts'
 export interface ApplicationConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
-  /** Seconds after which a change of login methods asks for a new proof; 0: never. */
+  /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
   readonly stepUpS: number
   /** How long a sign-in waits for the answer of a listed device, in hours. */
   readonly signInWaitH: number
@@ -70,11 +70,10 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     idsAs: reader.oneOf('CALLSIGN_JSON_IDS', ['string', 'number'], 'string'),
     lifetimes: lifetimes(reader),
     stepUpS: reader.integer('CALLSIGN_AUTH_STEP_UP_SECONDS', {
-      usual: 0,
+      usual: 900,
       min: 0,
       max: YEAR_S,
       unit: 'seconds',
-      usualText: '0, never',
     }),
     signInWaitH: reader.integer('CALLSIGN_SIGN_IN_WAIT_HOURS', {
       usual: isDevelopment ? 0 : 72,

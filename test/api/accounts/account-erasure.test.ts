@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newDevice, newSession, newUser } from '../../support/application.ts'
+import { newDevice, newSession, newUser, prove } from '../../support/application.ts'
 import { storedTable } from '../../support/stored-table.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
@@ -17,7 +17,8 @@ function tablesWith({ world }: TestApi, userId: bigint, texts: readonly string[]
   })
 }
 
-async function deleteUser({ send }: TestApi, token: string) {
+async function deleteUser({ world, send }: TestApi, token: string) {
+  await prove(world, token)
   return send('DELETE /app/api/user', { token, body: { confirm: true } })
 }
 

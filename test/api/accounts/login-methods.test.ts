@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newUser, type TestUser } from '../../support/application.ts'
+import { newUser, prove, type TestUser } from '../../support/application.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const PATH = '/app/api/user/login-methods'
@@ -378,6 +378,7 @@ t.test('a code sent to an address that was then removed proves nothing', async t
   const otp = await api.otpFor('ann@example.org')
   const fresh = await api.codeLogin('ann@example.com')
   const [method] = api.world.database.view(view => api.world.accounts.methodsOf(view, ann.userId))
+  await prove(api.world, fresh.body.accessToken)
   const removal = await api.send(`DELETE ${PATH}/${method?.id}`, { token: fresh.body.accessToken })
   t.equal(removal.status, 204)
   const { challengeId } = refused.body.challenge

@@ -1,5 +1,12 @@
 import t from 'tap'
-import { newDevice, newSession, newUser, type TestUser, type TestWorld } from '../../support/application.ts'
+import {
+  newDevice,
+  newSession,
+  newUser,
+  prove,
+  type TestUser,
+  type TestWorld,
+} from '../../support/application.ts'
 import { openTestApi } from '../../support/test-api.ts'
 
 /** A session of the user's on a device, and another device of theirs. */
@@ -115,6 +122,7 @@ t.test('when one of two addresses can not be sent to, neither is', async t => {
     await world.advance(601_000)
   }
   await letters()
+  await prove(world, ann.token)
   const put = { displayName: 'Ann Lee', email: 'ann@example.com', phone: '+84912345678' }
   const answer = await send('PUT /app/api/user', { token: ann.token, body: put })
   t.match(answer, { status: 429, body: { code: 'RATE_LIMITED' } })

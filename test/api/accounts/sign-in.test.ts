@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
-import { newUser } from '../../support/application.ts'
+import { newUser, prove } from '../../support/application.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const LOGIN = 'POST /app/api/login'
@@ -286,6 +286,7 @@ t.test('signing in keeps an account that was to be erased', async t => {
   const { world } = api
   const first = (await api.codeLogin('ann@example.org')).body
   const userId = BigInt(first.user.userId) as UserId
+  await prove(world, first.accessToken)
   await api.send('DELETE /app/api/user', { token: first.accessToken, body: { confirm: true } })
   await world.advance(6 * 86_400_000)
   const second = await api.codeLogin('ann@example.org')
@@ -302,6 +303,7 @@ t.test('after its erasure an address makes a new account', async t => {
   const api = await openTestApi(t)
   const { world } = api
   const first = (await api.codeLogin('ann@example.org')).body
+  await prove(world, first.accessToken)
   await api.send('DELETE /app/api/user', { token: first.accessToken, body: { confirm: true } })
   await world.advance(8 * 86_400_000)
   const second = (await api.codeLogin('ann@example.org')).body

@@ -4,6 +4,7 @@
  */
 
 import t from 'tap'
+import { prove } from '../../support/application.ts'
 import { randomFrom, runsOf, seedOf } from '../../support/seed.ts'
 import {
   answerSignIn,
@@ -112,6 +113,7 @@ async function bereft(town: Town, address: string): Promise<Habit> {
     }
     if (client.userId !== phone.userId) wrong(`the owner of ${phone.userId} was given another account`)
     await register(api, client)
+    await prove(api.world, client.token)
     const { status } = await startOver(api, client, 0)
     if (status !== 200) wrong(`the owner of ${phone.userId} can not make a list: ${status}`)
     await isWhole(town, client)
@@ -138,6 +140,7 @@ async function recycled(town: Town, address: string, { livesOn = false, mail = '
 }
 
 async function addMail({ api }: Town, { token }: Client, value: string): Promise<void> {
+  await prove(api.world, token)
   const { body } = await api.send('POST /app/api/user/login-methods', {
     token,
     body: { kind: 'email', value },

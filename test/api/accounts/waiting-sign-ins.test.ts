@@ -6,6 +6,7 @@
 import t, { type Test } from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { REFUSED_SIGN_INS } from '../../../src/store/accounts/account-tables.ts'
+import { prove } from '../../support/application.ts'
 import { listBody, listOf, newPhone } from '../../support/device-lists.ts'
 import { registerDevice } from '../../support/device-requests.ts'
 import {
@@ -54,7 +55,8 @@ async function idShown(api: TestApi, client: Client): Promise<string> {
 }
 
 /** Adds a mail address to the client's account. */
-function addMail(api: TestApi, client: Client) {
+async function addMail(api: TestApi, client: Client) {
+  await prove(api.world, client.token)
   return confirmAddress(api, client, 'email', MAIL)
 }
 
@@ -64,6 +66,11 @@ async function confirmAddress(api: TestApi, { token }: Client, kind: 'email' | '
   const { body } = await api.send('POST /app/api/user/login-methods', { token, body: { kind, value } })
   const otp = await api.otpFor(value)
   return api.send('POST /app/api/verify', { token, body: { challengeId: body.challengeId, otp } })
+}
+
+async function deleteUser(api: TestApi, { token }: Client): Promise<void> {
+  await prove(api.world, token)
+  await api.send('DELETE /app/api/user', { token, body: { confirm: true } })
 }
 
 /** As `proofOf`, with the wish to have the new address for an account without one. */
@@ -169,6 +176,8 @@ t.test('an owner who lost all devices gets three notices, and is in after 72 hou
   t.match(opened, { status: 200, body: { user: { userId: ann.userId } } })
   const found = clientOf(opened, 'found')
   t.equal((await register(api, found)).status, 201)
+  t.match(await startOver(api, found, 0), { status: 403, body: { code: 'STEP_UP_REQUIRED', signed: false } })
+  await prove(api.world, found.token)
   t.match(await startOver(api, found, 0), { status: 200 })
   t.match(await api.send('GET /app/api/friend', { token: found.token }), { status: 200 })
 })
@@ -207,7 +216,7 @@ t.test('a later sign-in takes the place of one whose time has passed', async t =
 
 t.test('who waited when the owner ended the account does not bring it back', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
-  await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
+  await deleteUser(api, ann)
   await api.advance(72 * HOUR_MS)
   t.match(await fetchWaiting(api, waitingId), GONE)
   t.match(await enterCode(api, NUMBER, proofOf(ann)), { status: 200 }, 'its owner does')
@@ -272,7 +281,8 @@ t.test('an account that has lost its only address lives on, and takes a new one'
     [body.userId, body.phone, body.primaryMethodId, body.loginMethods],
     [ann.userId, undefined, undefined, []],
   )
-  t.match(await addMail(api, ann), { status: 200, body: { user: { email: MAIL } } })
+  const confirmed = await confirmAddress(api, ann, 'email', MAIL)
+  t.match(confirmed, { status: 200, body: { user: { email: MAIL } } }, 'without a proof, for want of any')
   const { loginMethods } = (await api.send('GET /app/api/user', { token: ann.token })).body
   t.match(loginMethods, [{ value: MAIL, primary: true }])
 })
@@ -295,6 +305,7 @@ t.test('a signed-out device opens the account that has no address left, with a n
 t.test('the owner keeps a refused address by confirming a code to it', async t => {
   const { api, ann } = await thiefAtAnns(t)
   await answerSignIn(api, ann, await idShown(api, ann), false)
+  await prove(api.world, ann.token)
   t.match(await confirmAddress(api, ann, 'phone', NUMBER), { status: 200 })
   t.match(await enterCode(api, NUMBER), WAITING, 'the next one waits again')
   await api.advance(7 * DAY_MS)
@@ -305,6 +316,7 @@ t.test('the owner keeps a refused address by confirming a code to it', async t =
 t.test('a refusal holds its week, though an earlier one that was taken back ends in it', async t => {
   const { api, ann } = await thiefAtAnns(t)
   await answerSignIn(api, ann, await idShown(api, ann), false)
+  await prove(api.world, ann.token)
   await confirmAddress(api, ann, 'phone', NUMBER)
   await api.advance(36 * DAY_MS)
   await refresh(api, ann)
@@ -519,7 +531,7 @@ t.test('a mail address is not taken for another person’s, however long it was 
 
 t.test('an account that is erased while a sign-in waits opens no more', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
-  await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
+  await deleteUser(api, ann)
   await api.advance(7 * DAY_MS)
   t.match(await fetchWaiting(api, waitingId), GONE)
   t.match(await enterCode(api, NUMBER), { status: 200, body: { isNewUser: true } })
@@ -536,7 +548,7 @@ t.test('who ends all other sessions keeps those out too who were let in and have
 
 t.test('who deletes the account while a sign-in waits does not leave it to that', async t => {
   const { api, ann, waitingId } = await thiefAtAnns(t)
-  await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
+  await deleteUser(api, ann)
   await api.advance(72 * HOUR_MS)
   t.match(await fetchWaiting(api, waitingId), GONE)
   const { erasesAtMs } = api.world.database.view(

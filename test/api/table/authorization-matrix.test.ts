@@ -31,6 +31,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   logout: 'ended',
   getUser: 'restricted',
   putUser: 'session',
+  stepUp: 'restricted',
   deleteUser: 'session',
   listLoginMethods: 'session',
   listWaitingSignIns: 'device',

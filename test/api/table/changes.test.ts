@@ -231,6 +231,12 @@ async function newPhone(name: string): Promise<Phone> {
   return { ...session, email, publicKey, deviceId: BigInt(deviceId) as DeviceId }
 }
 
+async function proveByCode({ token, email }: Phone): Promise<void> {
+  const { challenge } = await ask('stepUp', { token, body: { send: 'code' } })
+  const otp = otpFor(email)
+  await ask('stepUp', { token, body: { challengeId: challenge.challengeId, otp } })
+}
+
 async function befriend(one: Phone, other: Phone): Promise<void> {
   await ask('requestById', { token: one.token, body: { targetUserId: other.userId } })
   await endAll()
@@ -298,6 +304,7 @@ t.test('accounts, devices and contacts', async () => {
   for (const id of ['getUser', 'listLoginMethods', 'listDevices', 'getCredentials']) await ask(id, ann)
   await ask('putUser', { token: ann.token, body: { displayName: 'Ann Lee' } })
   await ask('putPushTokens', { token: ann.token, body: { fcmToken: 'a-newer-token' } })
+  await proveByCode(ann)
   const added = await ask('addLoginMethod', {
     token: ann.token,
     body: { kind: 'email', value: 'ann@home.example' },
@@ -413,6 +420,7 @@ t.test('calls', async () => {
   await ask('joinCall', { token: cid.token, params: [callId] })
   await ask('logout', bob)
   await ask('removeDevice', { token: cid.token, params: [cid.deviceId] })
+  await proveByCode(eve)
   await ask('deleteUser', { token: eve.token, body: { confirm: true } })
 })
 

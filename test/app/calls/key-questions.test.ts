@@ -5,10 +5,18 @@ import { CallsignError, memoryStorage } from '../../../src/app/app.ts'
 import { settingsFor } from '../../support/call-people.ts'
 import { LyingServer } from '../../support/lying-server.ts'
 import { openServer } from '../../support/open-server.ts'
-import { type AppPerson, befriend, listed, newFriends, newPerson, until } from '../../support/whole-apps.ts'
+import {
+  type AppPerson,
+  befriend,
+  listed,
+  newFriends,
+  newPerson,
+  startOver,
+  until,
+} from '../../support/whole-apps.ts'
 
 /** Loses all devices, signs in on a new one, and starts over there. */
-async function startOver(
+async function startsAnew(
   t: Parameters<typeof newPerson>[0],
   person: AppPerson,
   at: number,
@@ -16,7 +24,7 @@ async function startOver(
   await person.me.close()
   const next = await newPerson(t, person.options.server, at, { storage: memoryStorage() })
   await listed(next, ({ kind }) => (kind === 'waiting' ? kind : undefined))
-  await next.me.devices.startOver()
+  await startOver(next)
   return next
 }
 
@@ -38,7 +46,7 @@ t.test('a person who started over is called once their keys were accepted, alone
   await befriend(bob!, cat!)
   const first = await bob!.me.call([annId, catId])
   await first.end()
-  const newAnn = await startOver(t, ann!, 0)
+  const newAnn = await startsAnew(t, ann!, 0)
 
   const asked = await questionAt(bob!.me.call([annId]))
   t.match(asked, { code: 'KEYS_RESET', userId: annId, kind: 'reset' })
@@ -63,7 +71,7 @@ t.test(
     const [ann, bob] = await newFriends(t)
     const annId = ann!.me.userId!
     await (await bob!.me.call([annId])).end()
-    const newAnn = await startOver(t, ann!, 0)
+    const newAnn = await startsAnew(t, ann!, 0)
 
     const rung = bob!.me.once('ringing')
     const call = await newAnn.me.call([bob!.me.userId!])
@@ -129,7 +137,7 @@ t.test(
     await newPerson(t, http, 2, { fetch, webSocket, storage: memoryStorage() })
     await asksOf('added')
     endLies()
-    await cat.me.devices.startOver()
+    await startOver(cat)
     await asksOf('first-list')
   },
 )

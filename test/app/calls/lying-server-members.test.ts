@@ -6,7 +6,7 @@ import { type KeyHolder, makeCallKey } from '../../../src/app/devices/call-key.t
 import { type AppPerson as Insider, startPerson } from '../../support/app-people.ts'
 import { rejectionOf } from '../../support/app-sessions.ts'
 import { callOf, DeceivedHouse, type DeceivedPerson, failure, forge } from '../../support/lying-server.ts'
-import { listed, newPerson, until } from '../../support/whole-apps.ts'
+import { listed, newPerson, startOver, until } from '../../support/whole-apps.ts'
 
 type Three = [DeceivedPerson, DeceivedPerson, DeceivedPerson]
 type Calls = [Call, Call, Call]
@@ -226,7 +226,7 @@ t.test('a reset that is made up at the moment of a rotation puts no device into 
   const [call, , cats] = (await callOf(ann, bob, cat)) as Calls
   const ghost = await newPerson(t, house.server.http, 1, { storage: memoryStorage() })
   await listed(ghost, ({ kind }) => (kind === 'waiting' ? kind : undefined))
-  await ghost.me.devices.startOver()
+  await startOver(ghost)
   // Bob's device is on no list now, so it has left the call.
   await until(call, ({ participants }) =>
     participants.every(one => one.userId !== bob.me.userId || one.state !== 'joined'),

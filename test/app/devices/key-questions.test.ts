@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { type CallsignError, memoryStorage } from '../../../src/app/app.ts'
-import { type AppPerson, becomeContacts, startPerson } from '../../support/app-people.ts'
+import { type AppPerson, becomeContacts, startOver, startPerson } from '../../support/app-people.ts'
 import { rejectionOf } from '../../support/app-sessions.ts'
 import { settingsFor } from '../../support/call-people.ts'
 import { startLog } from '../../support/live-log.ts'
@@ -15,12 +15,12 @@ async function openHouse(t: Test) {
   await ann.ownList.load()
   await becomeContacts(ann, bob)
   await bob.keyLog.devicesOf([ann.userId])
-  return { server, ann, bob, storage, startOver: () => startsOver(server, 0) }
+  return { server, ann, bob, storage, startsOver: () => startsAnew(server, 0) }
 }
 
-async function startsOver(server: Parameters<typeof startPerson>[0], at: number): Promise<AppPerson> {
+async function startsAnew(server: Parameters<typeof startPerson>[0], at: number): Promise<AppPerson> {
   const next = await startPerson(server, at)
-  await next.ownList.startOver()
+  await startOver(next)
   return next
 }
 
@@ -33,9 +33,9 @@ async function questionOf(person: AppPerson, userId: string) {
 }
 
 t.test('nothing is sealed for a person who started over, until those keys are accepted', async t => {
-  const { server, ann, bob, storage, startOver } = await openHouse(t)
+  const { server, ann, bob, storage, startsOver } = await openHouse(t)
   const { userId } = ann
-  const second = await startOver()
+  const second = await startsOver()
   const asked = await questionOf(bob, userId)
   t.match(asked, { code: 'KEYS_RESET', userId, kind: 'reset', listHash: /^[\w+/]{43}=$/ })
   t.equal(await rejectionOf(bob.keyLog.deviceOf(userId, second.deviceId)), 'KEYS_RESET')
@@ -56,7 +56,7 @@ t.test('nothing is sealed for a person who started over, until those keys are ac
     [second.deviceId],
   )
 
-  await startOver()
+  await startsOver()
   const next = await questionOf(again, userId)
   t.match(next, { code: 'KEYS_RESET', kind: 'reset' })
   t.not(next!.listHash, listHash)
@@ -87,7 +87,7 @@ t.test('devices that a known device signs for are no question, also for an app t
 })
 
 t.test('the first of several people is asked about; a bot goes on, after the event', async t => {
-  const { server, ann, bob, startOver } = await openHouse(t)
+  const { server, ann, bob, startsOver } = await openHouse(t)
   const cat = await startPerson(server, 2)
   await cat.ownList.load()
   await becomeContacts(cat, bob)
@@ -95,8 +95,8 @@ t.test('the first of several people is asked about; a bot goes on, after the eve
   await approveNext(bob)
   const both = [ann.userId, cat.userId]
   for (const app of [bob, bot]) await app.keyLog.devicesOf(both)
-  await startOver()
-  await startsOver(server, 2)
+  await startsOver()
+  await startsAnew(server, 2)
   for (const userId of both) {
     const error = await bob.keyLog.devicesOf(both).catch(error => error)
     t.match(error, { code: 'KEYS_RESET', members: { userId } })
@@ -111,9 +111,9 @@ t.test('the first of several people is asked about; a bot goes on, after the eve
 })
 
 t.test('the own devices are no question', async t => {
-  const { ann, startOver } = await openHouse(t)
+  const { ann, startsOver } = await openHouse(t)
   await ann.keyLog.devicesOf([ann.userId])
-  const second = await startOver()
+  const second = await startsOver()
   t.same(
     (await ann.keyLog.devicesOf([ann.userId])).map(({ deviceId }) => deviceId),
     [second.deviceId],

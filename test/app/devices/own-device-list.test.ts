@@ -16,7 +16,7 @@ import type { Session } from '../../../src/app/session/session.ts'
 import { memoryStorage } from '../../../src/app/storage/storage.ts'
 import { parseDeviceList } from '../../../src/log/device-list.ts'
 import { newPublicKey } from '../../support/app.ts'
-import { type AppPerson, becomeContacts, startPerson } from '../../support/app-people.ts'
+import { type AppPerson, becomeContacts, startOver, startPerson } from '../../support/app-people.ts'
 import { rejectionOf, signIn, startApp } from '../../support/app-sessions.ts'
 import { settingsFor } from '../../support/call-people.ts'
 import { listOf, newPhone } from '../../support/device-lists.ts'
@@ -139,7 +139,8 @@ t.test('a user who has lost all devices starts over, and everybody hears of it',
   await bob.keyLog.devicesOf([first.userId])
   const second = await startPerson(log, 0)
   t.match(await second.ownList.load(), { kind: 'waiting' })
-  t.match(await second.ownList.startOver(), { kind: 'listed', waiting: [{ deviceId: first.deviceId }] })
+  t.equal(await rejectionOf(second.ownList.startOver()), 'STEP_UP_REQUIRED')
+  t.match(await startOver(second), { kind: 'listed', waiting: [{ deviceId: first.deviceId }] })
   t.match(await second.ownList.startOver(), { kind: 'listed' }, 'once')
   t.same(await newestList(second), { seq: 0, deviceIds: idsOf(second) })
   t.same(second.events, [], 'it has done that itself')

@@ -42,7 +42,6 @@ function sessionOf(userId: UserId, changes: Partial<Session> = {}): Session {
     rotatedAtMs: NOW_MS,
     isPairUsed: false,
     createdAtMs: NOW_MS,
-    authenticatedAtMs: NOW_MS,
     lastUsedAtMs: NOW_MS,
     endsAtMs: NOW_MS + 365 * DAY_MS,
     methods: ['otp'],

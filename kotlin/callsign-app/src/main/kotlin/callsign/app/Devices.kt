@@ -47,7 +47,7 @@ public class Devices internal constructor(
 
     /**
      * Makes this device the only one that contacts encrypt for, since the rest is lost: they hear of it. Throws
-     * `STEP_UP_REQUIRED` unless the user has just signed in.
+     * `STEP_UP_REQUIRED` unless the user has proven lately who they are.
      */
     public suspend fun startOver(): Unit = operations.run { take(ownList.startOver()) }
 

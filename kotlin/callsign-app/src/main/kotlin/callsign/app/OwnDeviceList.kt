@@ -59,7 +59,7 @@ internal class OwnDeviceList(
 
     /**
      * Makes a list of this device alone, which no other one has signed: contacts hear of it. Throws `STEP_UP_REQUIRED` unless the
-     * user has just signed in.
+     * user has proven lately who they are.
      */
     suspend fun startOver(): OwnListState = change(isReset = true) { own ->
         val list = own.list

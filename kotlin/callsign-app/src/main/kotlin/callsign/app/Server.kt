@@ -158,7 +158,7 @@ public class Server(
         const val DATE_TOLERANCE_MS = 5_000L
 
         /** Each attempt counts: a repeated one could use up codes or tries. */
-        val COUNTED = setOf("POST resend-otp", "POST verify-login", "POST verify", "POST user/login-methods")
+        val COUNTED = setOf("POST resend-otp", "POST verify-login", "POST verify", "POST user/login-methods", "POST user/step-up")
     }
 }
 

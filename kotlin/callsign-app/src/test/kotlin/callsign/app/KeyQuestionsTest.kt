@@ -23,9 +23,11 @@ class KeyQuestionsTest {
 
     /** Bob on a new device, the only one from now on. */
     private suspend fun startOver(address: String): Callsign {
-        val next = server.app()
+        val storage = MemoryAppStorage()
+        val next = server.app(storage)
         server.signIn(next, "Bob", address)
         next.devices.listState.filterIsInstance<OwnListState.Waiting>().first()
+        server.prove(storage, address)
         next.devices.startOver()
         return next
     }

@@ -4,6 +4,7 @@ import java.io.File
 import java.nio.file.Files
 import kotlinx.coroutines.flow.filterIsInstance
 import kotlinx.coroutines.flow.first
+import kotlinx.serialization.json.JsonObject
 import okhttp3.OkHttpClient
 import org.junit.jupiter.api.Assumptions.assumeTrue
 import org.junit.jupiter.api.extension.AfterAllCallback
@@ -42,6 +43,19 @@ class ServerExtension(private val settings: Map<String, String> = emptyMap()) :
 
     suspend fun signIn(app: Callsign, name: String, address: String): ULong =
         app.signIn(address, name) { sentCode(url, address) }.userId
+
+    /** The user of the storage's session proves by a code who they are. */
+    suspend fun prove(storage: AppStorage, address: String) {
+        val session = Session.open(Server(url), storage)
+        val ask: suspend (Map<String, String>) -> JsonObject? = {
+            session.request("POST", "user/step-up", bodyOf(it)) as? JsonObject
+        }
+        val before = codeFor(address)
+        val challenge = ask(mapOf("send" to "code"))?.get("challenge") as JsonObject
+        var otp = before
+        while (otp == before) otp = codeFor(address)
+        ask(mapOf("challengeId" to challenge.needText("challengeId"), "otp" to otp))
+    }
 
     /** Another device of the user with this address, which their first one has approved. */
     suspend fun approvedDevice(first: Callsign, address: String, http: OkHttpClient = OkHttpClient()): Callsign {

@@ -31,10 +31,23 @@ public fun signInAnswerMessage(userId: ULong, id: ByteArray, isApproved: Boolean
         .put((if (isApproved) 1 else 0).toByte())
         .array()
 
+/**
+ * Beside a fresh proof of who the user is: the device that asks is a listed one. [proof] has 32 octets: SHA-256 of the text that the
+ * proof is of, such as a code's challengeId. Throws `MALFORMED` for another length.
+ */
+public fun stepUpMessage(userId: ULong, proof: ByteArray): ByteArray =
+    ByteBuffer.allocate(STEP_UP_LINE.size + 8 + STEP_UP_PROOF_OCTETS)
+        .put(STEP_UP_LINE)
+        .putLong(userId.toLong())
+        .put(ofLength(proof, STEP_UP_PROOF_OCTETS))
+        .array()
+
 private const val POSSESSION_CHALLENGE_OCTETS = 32
+private const val STEP_UP_PROOF_OCTETS = 32
 
 /** A challenge's id, and a waiting sign-in's. */
 private const val SIGN_IN_ID_OCTETS = 16
 private val POSSESSION_LINE = "callsign possession v1\n".toByteArray()
 private val SIGN_IN_LINE = "callsign sign-in v1\n".toByteArray()
 private val ANSWER_LINE = "callsign sign-in answer v1\n".toByteArray()
+private val STEP_UP_LINE = "callsign step-up v1\n".toByteArray()

@@ -239,7 +239,7 @@ class CallKeyVectorsTest {
 class SigningMessageVectorsTest {
     private val vectors = readVectors("signing-messages")
     private val key = vectors.hex("signing_key")
-    private val signed = listOf("possession", "sign_in", "answer").flatMap(vectors::list)
+    private val signed = listOf("possession", "sign_in", "answer", "step_up").flatMap(vectors::list)
 
     @Test
     fun `messages have the octets of the vectors`() {
@@ -248,7 +248,8 @@ class SigningMessageVectorsTest {
         val answers = vectors.list("answer").map {
             signInAnswerMessage(it.text("user_id").toULong(), it.hex("id"), it.flag("approve"))
         }
-        assertEquals(signed.map { it.text("message") }, (possessions + signIns + answers).map(::toHex))
+        val stepUps = vectors.list("step_up").map { stepUpMessage(it.text("user_id").toULong(), it.hex("proof")) }
+        assertEquals(signed.map { it.text("message") }, (possessions + signIns + answers + stepUps).map(::toHex))
     }
 
     @Test
@@ -256,6 +257,7 @@ class SigningMessageVectorsTest {
         assertEquals(MALFORMED, codeOf { possessionMessage(ByteArray(31)) })
         assertEquals(MALFORMED, codeOf { signInMessage(ByteArray(17)) })
         assertEquals(MALFORMED, codeOf { signInAnswerMessage(1u, ByteArray(15), true) })
+        assertEquals(MALFORMED, codeOf { stepUpMessage(1u, ByteArray(33)) })
     }
 
     @Test
