@@ -959,7 +959,7 @@ export interface LoginPasskeyRequest {
       /** Base64url. */
       readonly signature: string
       /** Base64url of the user’s handle; needed to sign in. */
-      readonly userHandle?: string | unknown
+      readonly userHandle?: string
     }
   }
 }
@@ -1285,7 +1285,7 @@ export interface Problem {
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
   /** With `STEP_UP_REQUIRED`: by what the user can prove who they are, for `POST user/step-up` */
-  readonly ways?: readonly ('code' | 'provider')[]
+  readonly ways?: readonly ('code' | 'passkey' | 'provider')[]
   /** With `STEP_UP_REQUIRED`: whether the device signs the proof, being on the device list. */
   readonly signed?: boolean
   /** With `CLIENT_TOO_OLD`: the oldest that is served. */
@@ -1757,6 +1757,28 @@ export interface StepUpRequest {
   readonly challengeId?: string
   /** The six digits that were sent. */
   readonly otp?: string
+  /** What `navigator.credentials.get` answers, as JSON. */
+  readonly passkey?: {
+    /** Base64url of the credential’s id. */
+    readonly id: string
+    /** The same as `id` */
+    readonly rawId: string
+    readonly type: 'public-key'
+    /** Not looked at. */
+    readonly authenticatorAttachment?: unknown
+    /** Not looked at. */
+    readonly clientExtensionResults?: unknown
+    readonly response: {
+      /** Base64url of the client data that was signed. */
+      readonly clientDataJSON: string
+      /** Base64url. */
+      readonly authenticatorData: string
+      /** Base64url. */
+      readonly signature: string
+      /** Base64url of the user’s handle; needed to sign in. */
+      readonly userHandle?: string
+    }
+  }
   /** A provider that the user signs in with, such as `google` */
   readonly provider?: string
   /** What the provider signed since the session began. */
@@ -1764,7 +1786,7 @@ export interface StepUpRequest {
   /** The nonce of the token, required if it has one; for Apple the raw nonce. */
   readonly nonce?: string
   readonly send?: 'code'
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 
@@ -1865,7 +1887,7 @@ export interface VerifyRequest {
   readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 
@@ -2277,7 +2299,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
-  /** Prove once more who one is: by a code, or by a provider; or have a code sent. */
+  /** Prove once more who one is: by a code, a passkey or a provider; or have a code sent. */
   'POST user/step-up': {
     readonly params: object
     readonly body: StepUpRequest

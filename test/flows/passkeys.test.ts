@@ -11,7 +11,7 @@ import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { openServer } from '../support/open-server.ts'
 
-/** Of the page, as far as the functions below use it: they run there. */
+/** The page, as far as the functions below use it: they run there. */
 interface PageWindow {
   readonly PublicKeyCredential: Readonly<Record<string, (options: unknown) => unknown>>
   readonly navigator: {
@@ -34,7 +34,9 @@ async function setUp(t: Test) {
   await page.goto(`${http}/docs`)
   const devtools = await context.newCDPSession(page)
   await devtools.send('WebAuthn.enable')
-  return { server, page, devtools, ann: await DevPerson.signIn(server.http, 'Ann') }
+  const ann = await DevPerson.signIn(server.http, 'Ann')
+  await ann.prove()
+  return { server, page, devtools, ann }
 }
 
 async function addAuthenticator(devtools: CDPSession, isUserVerified = true): Promise<string> {
@@ -126,7 +128,9 @@ t.test(
 t.test('a passkey that counts back is named in the log, and signs in', async t => {
   const server = await openServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end())
-  const { app, userId } = await DevPerson.signIn(server.http, 'Ann')
+  const ann = await DevPerson.signIn(server.http, 'Ann')
+  await ann.prove()
+  const { app, userId } = ann
   const authenticator = new Authenticator('http://localhost')
   const { options } = await app.get(200, 'POST /app/api/user/passkeys/options')
   await app.get(201, 'POST /app/api/user/passkeys', { credential: authenticator.create(options) })

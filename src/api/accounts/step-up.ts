@@ -38,7 +38,7 @@ export async function requireFreshProof(deps: StepUpDeps, request: StepUpRequest
   const { requester } = request
   const held = deps.database.view(view => deps.loginMethods.held(view, requester.userId))
   const ways = waysOf(held, deps.passkeys.areOn)
-  // Who has a passkey is asked for that first: a code costs a message.
+  // A passkey comes first: a code costs a message.
   const challenge =
     ways.includes('code') && !ways.includes('passkey')
       ? await deps.database.change(change => sendCode(change, deps, request), request.nowMs)

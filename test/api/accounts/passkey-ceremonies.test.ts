@@ -1,4 +1,4 @@
-/** The two halves of a ceremony, and what may happen between them. */
+/** The two halves of a ceremony, and changes between them. */
 
 import t, { type Test } from 'tap'
 import { PasskeyCeremonies } from '../../../src/api/accounts/passkey-ceremonies.ts'
@@ -45,7 +45,7 @@ t.test('a proof is its user’s, once', async t => {
   await t.rejects(accept(judged, ann.userId), { code: 'PASSKEY_CHALLENGE_GONE' })
 })
 
-t.test('a passkey that was removed meanwhile proves nothing', async t => {
+t.test('a passkey that was removed in between proves nothing', async t => {
   const { api, ann, methodId, judge, accept } = await setUp(t)
   const judged = await judge()
   await api.send(`DELETE ${METHODS}/${methodId}`, { token: ann.token })

@@ -704,7 +704,7 @@ t.test('passkeys are of the domain that is named, and of its origins and apps', 
   t.match(development({ CALLSIGN_PASSKEY_RP_ID }).application.passkeys, { takesLoopback: false })
 })
 
-t.test('what is no domain or origin of passkeys is named', async t => {
+t.test('a wrong domain or origin of passkeys is named', async t => {
   for (const CALLSIGN_PASSKEY_RP_ID of [
     'https://example.org',
     'Example.org',
