@@ -102,7 +102,7 @@ export function openReadStores(
 export function openStores(database: Store, isConnected: NoticesDeps['isConnected'], deps: StoresDeps) {
   const { randomBytes } = deps
   const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), deps)
-  const { accounts, sessions, expiries, secrets } = reads
+  const { accounts, sessions, restrictions, expiries, secrets } = reads
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const base = { ...reads, database, randomBytes, outbox }
   const notices = new Notices({ ...base, isConnected })
@@ -124,7 +124,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     searches: new AddressSearches(deferredTasks, accounts, contacts),
     markPairUsed: (sessionId: Uint8Array, generation: number) =>
       database.change(change => sessions.markPairUsed(change, sessionId, generation)),
-    knownSignIns: new KnownSignInStore(expiries, accounts, sessions, secrets),
+    knownSignIns: new KnownSignInStore(expiries, accounts, sessions, restrictions, secrets),
     guessWatch: new GuessWatch(expiries),
     rates: new RateStore(expiries),
     idempotency,

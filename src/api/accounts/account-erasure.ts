@@ -20,6 +20,7 @@ type Deps = Pick<
   | 'loginMethods'
   | 'sessions'
   | 'passkeys'
+  | 'restrictions'
   | 'stepUpSeconds'
   | 'waitingSignIns'
 >

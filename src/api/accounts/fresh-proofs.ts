@@ -31,7 +31,14 @@ type ProofDeps = Pick<ApiDeps, 'deviceLists' | 'devices' | 'loginMethods' | 'ses
 type Deps = ProofDeps &
   Pick<
     ApiDeps,
-    'accounts' | 'challenges' | 'database' | 'identities' | 'identityTokens' | 'passkeys' | 'stepUpSeconds'
+    | 'accounts'
+    | 'challenges'
+    | 'database'
+    | 'identities'
+    | 'identityTokens'
+    | 'passkeys'
+    | 'restrictions'
+    | 'stepUpSeconds'
   >
 
 type Body = Static<typeof StepUpRequest>

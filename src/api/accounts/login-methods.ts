@@ -51,6 +51,7 @@ type Deps = Pick<
   | 'loginMethods'
   | 'sessions'
   | 'passkeys'
+  | 'restrictions'
   | 'stepUpSeconds'
   | 'waitingSignIns'
 >

@@ -15,7 +15,7 @@ import type { Requester } from './authentication.ts'
 
 export type StepUpDeps = Pick<
   ApiDeps,
-  'challenges' | 'database' | 'deviceLists' | 'loginMethods' | 'passkeys' | 'stepUpSeconds'
+  'challenges' | 'database' | 'deviceLists' | 'loginMethods' | 'passkeys' | 'restrictions' | 'stepUpSeconds'
 >
 
 /** The parts of a request that it looks at. */
@@ -60,12 +60,18 @@ export function assertFreshProof(
 /** A code to the address by which the user proves who they are; undefined for a user who has none. */
 export function sendCode(
   change: Change,
-  { loginMethods, challenges }: Pick<StepUpDeps, 'challenges' | 'loginMethods'>,
-  { requester: { userId }, network, acceptLanguage: language }: Omit<StepUpRequest, 'nowMs'>,
+  {
+    loginMethods,
+    challenges,
+    restrictions,
+  }: Pick<StepUpDeps, 'challenges' | 'loginMethods' | 'restrictions'>,
+  { requester: { userId, deviceId }, network, acceptLanguage: language }: Omit<StepUpRequest, 'nowMs'>,
 ): ChallengeReply | undefined {
   const address = proofAddress(loginMethods.held(change, userId))
   if (address === undefined) return undefined
-  return challenges.begin(change, { purpose: { kind: 'step-up', userId }, address, network, language })
+  const isRestricted = restrictions.of(change, userId, deviceId) !== undefined
+  const purpose = { kind: 'step-up', userId } as const
+  return challenges.begin(change, { purpose, address, network, language, isRestricted })
 }
 
 /** How long a proof is good for, seconds. It is good for something also where step-up is off: see `putDeviceList`. */

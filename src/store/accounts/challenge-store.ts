@@ -72,6 +72,8 @@ export interface ChallengeRequest extends AskerTraits {
   readonly language: string
   /** The client's, for the operator's login check. */
   readonly attestation?: string | undefined
+  /** Set where the session that asks may be an intruder's. */
+  readonly isRestricted?: boolean
 }
 
 export interface ResendRequest extends AskerTraits {
@@ -319,16 +321,21 @@ export class ChallengeStore {
     return { code, counts: this.#counts.read(view, address), asker, isTest: this.#sender.isTest(address) }
   }
 
-  /** A person who steps up holds a session of the account. */
-  #askerOf(view: View, { purpose, address, ...traits }: ChallengeRequest, nowMs: number): Asker {
-    if (purpose.kind === 'step-up') return 'token'
+  /** A person who steps up holds a session of the account. A restricted one says no more than its network does. */
+  #askerOf(
+    view: View,
+    { purpose, address, isRestricted = false, ...traits }: ChallengeRequest,
+    nowMs: number,
+  ): Asker {
+    if (purpose.kind === 'step-up' && !isRestricted) return 'token'
     return this.#deps.knownSignIns.askerOf(view, address, traits, nowMs)
   }
 
   /** The holder of a known asker's challenge is that asker, in whatever network. */
   #askerOfHolder(view: View, challenge: Challenge, traits: AskerTraits, nowMs: number): Asker {
     const before = askerOf(challenge)
-    return before === 'stranger' ? this.#askerOf(view, { ...challenge, ...traits }, nowMs) : before
+    if (before !== 'stranger') return before
+    return this.#deps.knownSignIns.askerOf(view, challenge.address, traits, nowMs)
   }
 
   /** Sends a code in the place of the last one, and counts that; the caller keeps it. */

@@ -12,11 +12,12 @@ import {
   NOTHING_KNOWN,
   noted,
 } from '../../domain/accounts/known-sign-in.ts'
-import { lasts } from '../../domain/accounts/session.ts'
+import { lasts, type Session } from '../../domain/accounts/session.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { type CountedNetwork, countedNetworks, isWide } from '../../domain/network.ts'
 import type { Secrets } from '../../domain/secrets.ts'
+import type { Restrictions } from '../devices/restrictions.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
@@ -35,17 +36,20 @@ export class KnownSignInStore {
   readonly #expiries: Expiries
   readonly #accounts: Pick<AccountStore, 'ownerOf'>
   readonly #sessions: Pick<SessionStore, 'read'>
+  readonly #restrictions: Pick<Restrictions, 'of'>
   readonly #secrets: Pick<Secrets, 'refreshToken' | 'knownSignIn'>
 
   constructor(
     expiries: Expiries,
     accounts: Pick<AccountStore, 'ownerOf'>,
     sessions: Pick<SessionStore, 'read'>,
+    restrictions: Pick<Restrictions, 'of'>,
     secrets: Pick<Secrets, 'refreshToken' | 'knownSignIn'>,
   ) {
     this.#expiries = expiries
     this.#accounts = accounts
     this.#sessions = sessions
+    this.#restrictions = restrictions
     this.#secrets = secrets
     expiries.define(EXPIRY.knownSignIn, (change, key) => this.#expire(change, key))
   }
@@ -81,7 +85,9 @@ export class KnownSignInStore {
       prefixes: countedNetworks(network)
         .filter(isWide)
         .map(({ name }) => this.#digest(userId, 'prefix', name)),
-      sessions: [this.#digest(userId, 'session', sessionId)],
+      sessions: this.#isTrusted(change, userId, this.#sessions.read(change, sessionId))
+        ? [this.#digest(userId, 'session', sessionId)]
+        : [],
     }
     const areAllNoted = KINDS.every(kind => areNoted(before[kind], places[kind], nowMs))
     if (areAllNoted) return
@@ -115,8 +121,14 @@ export class KnownSignInStore {
     const token = parseRefreshToken(this.#secrets.refreshToken, text)
     if (token === undefined) return false
     const session = this.#sessions.read(view, token.sessionId)
-    if (session !== undefined) return session.userId === userId && lasts(session)
+    if (session !== undefined) return this.#isTrusted(view, userId, session)
     return isKnown(known.sessions, this.#digest(userId, 'session', token.sessionId), nowMs)
+  }
+
+  /** A restricted session may be an intruder's, who must not use up what the user's own app has. */
+  #isTrusted(view: View, userId: UserId, session: Session | undefined): boolean {
+    const isOwn = lasts(session) && session.userId === userId
+    return isOwn && this.#restrictions.of(view, userId, session.deviceId) === undefined
   }
 
   /** For one user alone: that two users share a network does not show. */

@@ -4,7 +4,7 @@
  */
 
 import t, { type Test } from 'tap'
-import { possessionChallenge } from '../../../src/domain/accounts/token.ts'
+import { formatRefreshToken, possessionChallenge } from '../../../src/domain/accounts/token.ts'
 import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import {
@@ -272,4 +272,26 @@ t.test('a device that the list does not name hears of the account, and of no req
     ],
     'a push that waited is not sent to a device that the list names no more',
   )
+})
+
+t.test('it uses up none of the codes that are kept for the owner’s app', async t => {
+  const { api, ann, deviceId } = await openAccount(t)
+  const { world } = api
+  const stepUp = (token: string) => api.send('POST /app/api/user/step-up', { token, body: { send: 'code' } })
+  const login = ({ sessionId }: { readonly sessionId: Uint8Array }) => {
+    const refreshToken = formatRefreshToken(world.secrets.refreshToken, { sessionId, generation: 1 })
+    return api.send('POST /app/api/login', { body: { identifier: ann.email, refreshToken } })
+  }
+  const statuses: number[] = []
+  // As often as a thief is let, for most of a day.
+  for (let hour = 0; hour < 20; hour++) {
+    const thief = await newSession(world, ann.userId)
+    statuses.push((await stepUp(thief.token)).status, (await login(thief)).status)
+    await world.advance(DAY_MS / 24)
+  }
+  t.same(statuses.slice(-8), Array(8).fill(429))
+  const own = await newSession(world, ann.userId, deviceId)
+  t.equal((await login(own)).status, 200)
+  await world.advance(DAY_MS / 48)
+  t.equal((await stepUp((await newSession(world, ann.userId, deviceId)).token)).status, 202)
 })
