@@ -61,11 +61,13 @@ const EMOJI_SELECTOR = '\ufe0f'
 const KEYCAP = '\u20e3'
 const MONGOLIAN_SEPARATOR = '\u180e'
 
-const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u
+/** Interlinear annotation, which screens show nothing of either, is outside Unicode's property. */
+const IGNORABLE_TEXT = String.raw`[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]`
+const IGNORABLE = new RegExp(IGNORABLE_TEXT, 'u')
 const FLAG_TEXT =
   '\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}'
 const FLAG = new RegExp(`^${FLAG_TEXT}$`, 'u')
-const FLAG_OR_IGNORABLE = new RegExp(`${FLAG_TEXT}|\\p{Default_Ignorable_Code_Point}`, 'gu')
+const FLAG_OR_IGNORABLE = new RegExp(`${FLAG_TEXT}|${IGNORABLE_TEXT}`, 'gu')
 
 /** Scripts that are written with joiners, as Unicode's "Zero Width Joiner" chapters and IDNA's joining rules have them. */
 const JOINED =

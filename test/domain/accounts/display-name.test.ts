@@ -133,6 +133,7 @@ t.test('what a reader can not see goes, so that names that look the same are', a
   }
   t.equal(normalizeDisplayName('e\u034f\u0301'), 'é', 'what then stands together is composed')
   t.equal(normalizeDisplayName('a\u200b \u200b b'), 'a b')
+  t.equal(normalizeDisplayName('M\ufff9u\ufffam\ufffb'), 'Mum', 'interlinear annotation')
   t.equal(normalizeMessage('I am\u{e0068}\u{e0069} Mum\u200b'), 'I am Mum')
   t.equal(normalizeMessage('\u200b\u{e0041}'), '')
 })
