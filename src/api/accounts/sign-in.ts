@@ -72,8 +72,9 @@ export const SIGN_IN: readonly Operation<SignInDeps>[] = [
     replies: { 200: LoginReply },
     codes: [...BEGIN_CODES, ...SOCIAL_CODES],
     rates: LOGIN_RATES,
+    // By the address alone that gets a code, whatever members the body has besides.
     isPrefixKnown: (deps: SignInDeps, body, ...prefix) =>
-      body.verified !== true && isPrefixKnown(deps, body, ...prefix),
+      body.verified !== true && isPrefixKnown(deps, { ...body, challengeId: undefined }, ...prefix),
     readsIdempotencyKey: true,
     handle: (deps: SignInDeps, request) => login(deps, request),
   }),

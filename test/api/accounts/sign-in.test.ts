@@ -388,6 +388,12 @@ t.test('a full IPv6 prefix slows those alone who never signed in from it', async
   t.match(await login('newcomer@example.org', 100), [429, 'address'])
   const [status, , challengeId] = await login('ann@example.org', 100)
   t.equal(status, 200)
+  const another = { email: 'newcomer@example.org', challengeId }
+  t.match(
+    await send(LOGIN, { body: another, address: inside(103) }),
+    { status: 429 },
+    'by one’s own challenge',
+  )
   t.match(await send(RESEND, { body: { challengeId }, address: inside(101) }), {
     body: { code: 'OTP_COOLDOWN' },
   })
