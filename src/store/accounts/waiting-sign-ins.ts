@@ -23,6 +23,7 @@ import {
 } from '../../domain/accounts/waiting-sign-in.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { DeviceListStore } from '../devices/device-list-store.ts'
+import type { DeviceStore } from '../devices/device-store.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, rangeOf, textKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
@@ -30,10 +31,8 @@ import type { AccountErasureDeps } from './account-erasure.ts'
 import { REFUSED_SIGN_INS, WAITING_SIGN_INS, WAITING_SIGN_INS_BY_USER } from './account-tables.ts'
 import type { SessionNetworks } from './session-networks.ts'
 
-type Parts = Pick<
-  AccountErasureDeps,
-  'expiries' | 'accounts' | 'devices' | 'letters' | 'notices' | 'sessions'
-> & {
+type Parts = Pick<AccountErasureDeps, 'expiries' | 'accounts' | 'letters' | 'notices' | 'sessions'> & {
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'read'>
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
   readonly randomBytes: (length: number) => Uint8Array
   readonly sessionNetworks: SessionNetworks
@@ -157,12 +156,14 @@ export class WaitingSignIns {
     for (const { id } of signInsOf(change, userId)) this.#remove(change, userId, id)
   }
 
+  /**
+   * A removed device counts until a signed list leaves it out: a stolen access token can remove a device and can't sign, and
+   * would else make way for a stolen code.
+   */
   #listedSeenAtMs(view: View, userId: UserId): number | undefined {
     const { devices, deviceLists } = this.#parts
     const listed = deviceLists.newest(view, userId)?.deviceIds ?? []
-    const seen = devices
-      .activeDevicesOf(view, userId)
-      .flatMap(({ deviceId, lastSeenAtMs }) => (listed.includes(deviceId) ? [lastSeenAtMs] : []))
+    const seen = listed.flatMap(id => devices.read(view, userId, id)?.lastSeenAtMs ?? [])
     return seen.length === 0 ? undefined : Math.max(...seen)
   }
 

@@ -398,6 +398,16 @@ t.test('an answer that overtakes its device’s removal on the way does not coun
   t.match(await fetchWaiting(api, waitingId), WAITING)
 })
 
+t.test('a stolen token that removes the listed devices makes no way for a stolen code', async t => {
+  const { api, ann } = await thiefAtAnns(t)
+  const { phone, token } = ann
+  t.equal((await api.send(`DELETE /app/api/devices/${phone.deviceId}`, { token })).status, 204)
+  const { body } = await enterCode(api, NUMBER)
+  t.match(body, { code: 'SIGN_IN_WAITING' })
+  await api.advance(72 * HOUR_MS)
+  t.equal((await fetchWaiting(api, body.waitingId)).status, 200, 'after the time of an answer')
+})
+
 t.test('a device that was removed proves nothing, though the list still names it', async t => {
   const { api, ann } = await thiefAtAnns(t)
   const approved = await fetchWaiting(api, (await enterCode(api, NUMBER)).body.waitingId)
