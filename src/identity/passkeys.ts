@@ -1,13 +1,13 @@
 /**
- * The cryptographic half of passkeys: what `@simplewebauthn/server` says of a registration and of an assertion. Challenge,
+ * The cryptographic half of passkeys: registrations and assertions as `@simplewebauthn/server` judges them. Challenge,
  * origin and domain are judged before (`src/domain/accounts/passkey.ts`). The library is loaded by the first passkey, since
  * it takes as long to load as much of a start.
  *
- * Attestation is not asked for and not looked at: checking it would read certificates from anybody, and ask the
- * addresses in them for lists of revoked ones.
+ * Attestation is not asked for and not looked at: to check it is to read certificates of strangers, and to ask the addresses in
+ * them for lists of revoked ones.
  */
 
-/** An answer, with what was agreed about it before. */
+/** An answer is signed over these. */
 interface Expected {
   readonly challenge: string
   readonly origin: string
@@ -40,7 +40,7 @@ interface RegisteredPasskey {
 
 type Assertion = Pick<RegisteredPasskey, 'counter' | 'isBackedUp' | 'isSyncable' | 'isUserVerified'>
 
-/** The authenticator data of an attestation object; undefined for what is none. */
+/** The authenticator data of an attestation object; undefined for any other text. */
 export async function authenticatorDataOf(attestationObject: string): Promise<Uint8Array | undefined> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
   return unlessRefused(async () => {
@@ -74,7 +74,7 @@ export async function readRegistration(
     if (registrationInfo?.credential.id !== id) return undefined
     const { publicKey } = registrationInfo.credential
     if (publicKey.length > PUBLIC_KEY_BYTES_MAX) return undefined
-    // Throws where the key is none: nothing has been signed by it yet, so nobody else would notice.
+    // Throws where the key is none, which would show only at the first sign-in: nothing is signed by it yet.
     await verifySignature({ signature: SOME_SIGNATURE, data: SOME_SIGNATURE, credentialPublicKey: publicKey })
     const { credential, aaguid, credentialDeviceType, credentialBackedUp, userVerified } = registrationInfo
     return {
@@ -89,7 +89,7 @@ export async function readRegistration(
   })
 }
 
-/** What an assertion by this key says; undefined where its signature, or anything else of it, is wrong. */
+/** The content of an assertion by this key; undefined where its signature, or anything else of it, is wrong. */
 export async function readAssertion(
   { id, rawId, response }: Credential<SignedResponse>,
   publicKey: Uint8Array,
@@ -104,7 +104,7 @@ export async function readAssertion(
         ...{ id, rawId, type: 'public-key' as const, clientExtensionResults: {} },
         response: { clientDataJSON, authenticatorData, signature },
       },
-      // Whether the count went back is no reason to refuse anybody.
+      // A count that went back is no reason for a refusal.
       credential: { id, publicKey: new Uint8Array(publicKey), counter: 0 },
     })
     if (!verified) return undefined

@@ -1,11 +1,11 @@
 /**
  * An authenticator in software, with the browser around it: it makes passkeys (ES256) and signs by them as WebAuthn Level 3
- * says, or as a test has it go wrong.
+ * says, or with a fault that a test asks for.
  */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
-/** What differs from a right answer. */
+/** Differences from a right answer. */
 export interface Oddity {
   readonly origin?: string
   readonly rpId?: string

@@ -1,9 +1,9 @@
 /**
- * Ceremonies with passkeys: what a client is asked, and what its answer proves. Signing in, a fresh proof of who the user is,
+ * Ceremonies with passkeys: options for a client, and the proof in its answer. Signing in, a fresh proof of who the user is,
  * and a new passkey go through here.
  *
- * Signatures are checked before the change, since the library does it in the background; the change then looks again whose the
- * passkey is, and uses up the challenge.
+ * Signatures are checked before the change, since the library does it in the background. The change then looks the passkey up
+ * again, and uses up the challenge.
  */
 
 import type { Static } from 'typebox'
@@ -44,10 +44,10 @@ interface Answered {
   readonly challengeEndsAtMs: number
 }
 
-/** An assertion whose signature is right. */
+/** An assertion with a right signature. */
 export interface JudgedAssertion extends Answered, Said {
   readonly credentialId: string
-  /** That the signature was checked by. */
+  /** It has checked the signature. */
   readonly publicKey: Uint8Array
   /** Undefined where the authenticator sent none. */
   readonly userHandle: string | undefined
@@ -66,14 +66,14 @@ interface JudgedRegistration extends Answered, RegisteredPasskey {
   readonly transports: readonly string[]
 }
 
-/** What an answer has to be over: the challenge, the origin and the domain, judged before. */
+/** An answer is signed over these, which were judged before. */
 interface Expected {
   readonly challenge: string
   readonly origin: string
   readonly rpId: string
 }
 
-/** What an authenticator says beside its signature. */
+/** An authenticator's word beside its signature. */
 interface Said {
   readonly counter: number
   readonly isSyncable: boolean
@@ -136,7 +136,7 @@ export class PasskeyCeremonies {
     this.#reader = reader
   }
 
-  /** What `navigator.credentials.get` is given: any passkey for a sign-in, one of the user's for a fresh proof. */
+  /** For `navigator.credentials.get`: any passkey for a sign-in, one of the user's for a fresh proof. */
   requestOptions(
     use: PasskeyUse,
     userId: UserId | undefined,
@@ -154,7 +154,7 @@ export class PasskeyCeremonies {
     }
   }
 
-  /** What `navigator.credentials.create` is given. */
+  /** For `navigator.credentials.create`. */
   creationOptions(use: PasskeyUse, userId: UserId, nowMs: number): Static<typeof PasskeyCreationOptions> {
     const { rpId } = this.#on()
     const { accounts, database, secrets } = this.#deps
@@ -213,7 +213,7 @@ export class PasskeyCeremonies {
    */
   accept(change: Change, judged: JudgedAssertion, ofUser?: UserId): PasskeyProof {
     const owner = this.#methodOf(change, judged.credentialId)
-    // It may have been removed meanwhile, and its id may be another's since.
+    // It may have been removed since, and its id taken by another.
     const isSame = owner !== undefined && Buffer.compare(owner.method.publicKey, judged.publicKey) === 0
     if (!isSame || (ofUser !== undefined && owner.userId !== ofUser)) throw refusal('PASSKEY_UNKNOWN')
     const { userId, method } = owner

@@ -55,7 +55,7 @@ export interface PasskeyMethod extends LoginMethodBase {
   readonly credentialId: string
   /** A COSE_Key (RFC 9052). */
   readonly publicKey: Uint8Array
-  /** What the authenticator knows the user by. */
+  /** The user's name for the authenticator. */
   readonly userHandle: Uint8Array
   /** Signatures that the authenticator says it has made: a hint. Synced passkeys say 0. */
   readonly counter: number

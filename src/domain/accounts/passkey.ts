@@ -1,13 +1,13 @@
 /**
- * The rules of passkeys (WebAuthn Level 3; contract 0.1, "2.2 Passkeys"): challenges, and what a client says of a ceremony,
- * judged before its signature is.
+ * The rules of passkeys (WebAuthn Level 3; contract 0.1, "2.2 Passkeys"): challenges, and the client data of a ceremony, judged
+ * before its signature.
  *
- * Challenges are not stored: whoever asks for one is anonymous, and asks as often as they like.
+ * Challenges are not stored: they are made for anonymous clients, as often as asked for.
  *
  *     nonce (16) ‖ expiry (6, big-endian, milliseconds since 1970) ‖ HMAC-SHA256 (32)
  *
- * The HMAC is over the purpose, a zero octet, the id of the session that asked, the nonce and the expiry, so a challenge is
- * good for one purpose of one session. A store keeps those that were used until they are over.
+ * The HMAC covers the purpose, a zero octet, the id of the session that asked, the nonce and the expiry, so a challenge is
+ * good for one purpose of one session. A store keeps those that were used until they expire.
  */
 
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
@@ -40,7 +40,7 @@ export function formatPasskeyChallenge(
   return Buffer.concat([body, macOf(key, use, body)]).toString('base64url')
 }
 
-/** When a challenge of ours for this use is over, in milliseconds since 1970; undefined for any other text. */
+/** When a challenge of ours for this use expires, in milliseconds since 1970; undefined for any other text. */
 export function endOfPasskeyChallenge(key: KeyObject, use: PasskeyUse, text: string): number | undefined {
   if (text.length !== CHALLENGE_CHARS) return undefined
   const bytes = Buffer.from(text, 'base64url')
@@ -50,7 +50,7 @@ export function endOfPasskeyChallenge(key: KeyObject, use: PasskeyUse, text: str
   return body.readUIntBE(PASSKEY_NONCE_BYTES, EXPIRY_BYTES)
 }
 
-/** What an authenticator knows a user by: 32 octets that tell nothing. */
+/** A user's name for authenticators: 32 octets that tell nothing. */
 export function passkeyUserHandle(key: KeyObject, userId: UserId): Uint8Array {
   return createHmac('sha256', key).update(`user-handle\0${userId}`).digest()
 }
@@ -64,7 +64,7 @@ export interface ClientData {
   readonly isFramed: boolean
 }
 
-/** The client data of a ceremony; undefined for what is none. */
+/** The client data of a ceremony; undefined for any other text. */
 export function readClientData(text: string): ClientData | undefined {
   const value = jsonOf(Buffer.from(text, 'base64url'))
   if (typeof value !== 'object' || value === null) return undefined

@@ -13,7 +13,6 @@ export function readPasskeySettings(
     'CALLSIGN_PASSKEY_RP_ID',
     isDomain,
     'a domain in lower case, such as example.org',
-    'none, in development localhost',
   )
   const listed = reader.list(
     'CALLSIGN_PASSKEY_ORIGINS',
@@ -46,6 +45,6 @@ function isWithin(host: string, domain: string): boolean {
   return host === domain || host.endsWith(`.${domain}`)
 }
 
-/** Of two labels at least, the last of which is no number: an address is no domain. */
+/** Two labels at least, and the last one is no number: an address is no domain. */
 const DOMAIN_FORM = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
 const ANDROID_FORM = /^android:apk-key-hash:[A-Za-z0-9_-]{43}$/

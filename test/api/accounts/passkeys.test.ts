@@ -25,7 +25,7 @@ async function passkeyOf({ send }: TestApi, token: string): Promise<string> {
   return body.items.find(({ kind }: { kind: string }) => kind === 'passkey')?.id
 }
 
-t.test('options say who the user is to the authenticator, and tell nobody else', async t => {
+t.test('options name the user to the authenticator by an address and a handle', async t => {
   const api = await openTestApi(t)
   const ann = await newUser(api.world, 'Ann', 'ann@example.org')
   const { body } = await api.send(`POST ${PATH}/options`, { token: ann.token })
@@ -86,7 +86,7 @@ t.test('labels have the rules of names', async t => {
   }
 })
 
-t.test('a passkey signs in at once, beside a device list too, and the others hear of it', async t => {
+t.test('a passkey signs in at once, beside a device list too, and the owner hears of it', async t => {
   const { api, ann, authenticator, added } = await openWithPasskey(t)
   t.equal(added.status, 201)
   const { deviceId } = await newDevice(api.world, ann.userId)
@@ -255,7 +255,7 @@ t.test('a challenge of one purpose or session serves no other', async t => {
   t.match(await api.send(`POST ${PATH}`, { token: ann.token, body: { credential: made } }), gone)
 })
 
-t.test('a count that goes back is told of, and refuses nobody', async t => {
+t.test('a count that goes back is logged, and the sign-in goes on', async t => {
   const { api, ann, authenticator } = await openWithPasskey(t)
   const back: UserId[] = []
   api.world.database.subscribe('passkey-counter-back', ({ userId }) => back.push(userId))

@@ -85,7 +85,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
 /** Run by commands of an operator, before there are requests, or by a push provider's answer. */
 const SITES_ELSEWHERE =
   /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|writes))):/

@@ -35,7 +35,7 @@ t.test('a challenge is good for its own purpose and session, and for no other', 
   }
 })
 
-t.test('a challenge of which an octet was changed is none, nor is another spelling of it', async t => {
+t.test('a challenge with a changed octet is refused, and so is another spelling of it', async t => {
   const text = formatPasskeyChallenge(KEY, USES[0]!, NONCE, NOW_MS)
   const bytes = Buffer.from(text, 'base64url')
   for (let at = 0; at < bytes.length; at++) {
