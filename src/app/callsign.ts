@@ -21,12 +21,14 @@ import { Emitter } from './emitter.ts'
 import { Account } from './session/account.ts'
 import { CodeSignIn, type SignInOptions, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
+import { addPasskey, browserPasskeys, signInByPasskey } from './session/passkeys.ts'
 import { Profile } from './session/profile.ts'
 import { Server } from './session/server.ts'
 import { Session } from './session/session.ts'
 import { Sessions } from './session/sessions.ts'
 import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
-import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
+import { type ProofNeeded, StepUp } from './session/step-up.ts'
+import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 
 /** The parts of one signed-in user. */
 interface Active {
@@ -56,7 +58,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   constructor(options: CallsignOptions) {
     super()
     const { server, storage, keysOf = webCryptoKeys(storage) } = options
-    this.#options = options
+    this.#options = { passkeys: browserPasskeys(), ...options }
     this.#server = new Server({ ...options, url: server })
     this.#keysOf = keysOf
   }
@@ -139,12 +141,8 @@ export class Callsign extends Emitter<CallsignEvents> {
    * session in the storage where it is of the same address; rejects with `ALREADY_SIGNED_IN` where it is of another. Where
    * the account has other devices it rejects with `SIGN_IN_WAITING`, to go on with `finishSignIn`.
    */
-  async signIn(address: string, confirm: Confirm, more: SignInOptions = {}): Promise<User> {
-    const closings = this.#closings
-    const session = await this.#openSession()
-    if (session.userId !== undefined) return this.#goOn(session, address, closings)
-    const signedIn = await this.#codeSignIn(session).signIn(address, confirm, more)
-    return this.#welcome(session, signedIn, address, closings)
+  signIn(address: string, confirm: Confirm, more: SignInOptions = {}): Promise<User> {
+    return this.#signInBy(address, session => this.#codeSignIn(session).signIn(address, confirm, more))
   }
 
   /** A sign-in of this app that waits for its owner, also from before a restart. */
@@ -165,15 +163,21 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   /** Signs in by what an identity provider has signed, such as Google's ID token. */
-  async signInByProvider(
+  signInByProvider(
     provider: string,
     signed: Pick<BodyOf<'POST platform-login'>, 'idToken' | 'authorizationCode' | 'nonce' | 'displayName'>,
   ): Promise<User> {
-    const closings = this.#closings
-    const session = await this.#openSession()
-    if (session.userId !== undefined) return this.#goOn(session, provider, closings)
-    const signedIn = await session.platformLogin({ ...signed, platform: provider })
-    return this.#welcome(session, signedIn, provider, closings)
+    return this.#signInBy(provider, session => session.platformLogin({ ...signed, platform: provider }))
+  }
+
+  /** Signs in by a passkey, which waits for no other device. Rejects with `PASSKEY_CANCELLED` where the person gives none. */
+  signInByPasskey(): Promise<User> {
+    return this.#signInBy('passkey', session => signInByPasskey(session, this.#options.passkeys))
+  }
+
+  /** Makes a passkey of this device, or of the person's password manager, a login method; `label` is what they call it. */
+  async addPasskey({ label }: { readonly label?: string } = {}): Promise<LoginMethod> {
+    return addPasskey(await this.#openSession(), this.#options.passkeys, label)
   }
 
   /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
@@ -259,6 +263,9 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#session ??= Session.open(this.#server, storage)
       .then(session => {
         session.onOver(error => void this.#end().then(() => this.emit('signed-out', error)))
+        const ask = (proof: ProofNeeded) =>
+          this.isHeard('proof-needed') ? this.emit('proof-needed', proof, proof.refuse) : proof.refuse()
+        session.proveBy(new StepUp(session, this.#keysOf, this.#options.passkeys, ask))
         return session
       })
       .catch(error => {
@@ -266,6 +273,13 @@ export class Callsign extends Emitter<CallsignEvents> {
         throw error
       })
     return this.#session
+  }
+
+  async #signInBy(method: string, signIn: (session: Session) => Promise<SignedIn>): Promise<User> {
+    const closings = this.#closings
+    const session = await this.#openSession()
+    if (session.userId !== undefined) return this.#goOn(session, method, closings)
+    return this.#welcome(session, await signIn(session), method, closings)
   }
 
   async #goOn(session: Session, address: string, closings: number): Promise<User> {

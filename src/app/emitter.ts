@@ -24,11 +24,17 @@ export class Emitter<Events extends { readonly error: CallsignError }> {
     })
   }
 
-  /** Calls the listeners of the event. */
-  protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
+  /** Whether anybody listens to such events. */
+  protected isHeard(name: keyof Events): boolean {
+    return (this.#listeners.get(name)?.size ?? 0) > 0
+  }
+
+  /** Calls the listeners of the event, and `onFailed` for each that rejects. */
+  protected emit<Name extends keyof Events>(name: Name, event: Events[Name], onFailed?: () => void): void {
     for (const listener of [...(this.#listeners.get(name) ?? [])]) {
       // It stops nothing here. A refusal, such as of `call => call.answer()`, comes as `error`; the platform shows a defect.
       void (async () => (listener as (event: Events[Name]) => unknown)(event))().catch(error => {
+        onFailed?.()
         const isTold = error instanceof CallsignError && name !== 'error' && this.#listeners.has('error')
         if (!isTold) throw error
         this.emit('error', error)

@@ -104,7 +104,7 @@ export class Authenticator {
 
 function credentialOf<Response>(id: Buffer, response: Response) {
   const text = id.toString('base64url')
-  return { id: text, rawId: text, type: 'public-key', response, clientExtensionResults: {} }
+  return { id: text, rawId: text, type: 'public-key' as const, response, clientExtensionResults: {} }
 }
 
 function authenticatorData(rpId: string, flags: number, counter: number): Buffer {
