@@ -1,6 +1,6 @@
 /**
  * Proofs after the sign-in of who a user is (contract 0.1, "2.9, 2.10"): `POST user/step-up` takes them, and `verify` takes codes.
- * `step-up.ts` has what needs them.
+ * `step-up.ts` refuses requests without one.
  */
 
 import type { Static } from 'typebox'
@@ -33,9 +33,9 @@ type Deps = ProofDeps &
 type Body = Static<typeof StepUpRequest>
 type CheckedStepUp = OperationRequest<Body, undefined, 'restricted'>
 
-/** What a request brings as a proof. */
+/** The proof in a request. */
 interface GivenProof {
-  /** What a listed device signs the SHA-256 of. */
+  /** A listed device signs its SHA-256. */
   readonly text: string
   /** Takes it, in the change that notes it, or returns a refusal that was counted. Throws any other refusal. */
   readonly accept: (change: Change) => RefusedAttempt | undefined
@@ -132,7 +132,7 @@ function acceptCode(
   return refusalOfAddress(change, deps, userId, confirmation.address)
 }
 
-/** Whoever reads a removed address's mail has proven nothing. */
+/** To read the mail of a removed address proves nothing. */
 export function refusalOfAddress(
   view: View,
   { loginMethods }: Pick<ApiDeps, 'loginMethods'>,
@@ -177,7 +177,7 @@ export function signedByListed(
   throw invalidMember('/deviceSignature', 'SIGNATURE', 'is not a signature of this proof by this device')
 }
 
-/** Throws where the session was ended meanwhile. */
+/** Throws where the session has ended since the request came. */
 export function noteProof(
   change: Change,
   { sessions }: Pick<ApiDeps, 'sessions'>,

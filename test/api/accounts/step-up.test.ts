@@ -1,4 +1,4 @@
-/** Proofs after the sign-in: what needs one, how it is given, and for whom and how long it holds. */
+/** Proofs after the sign-in: which operations need one, the ways to give it, for which session and how long it holds. */
 
 import t from 'tap'
 import { sha256 } from '../../../src/log/primitives-node.ts'
