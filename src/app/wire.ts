@@ -567,6 +567,44 @@ export interface ErrorEvent {
   readonly problem: Problem
 }
 
+export interface ExportUserReply {
+  readonly exportedAt: string
+  readonly user: User
+  readonly sessions: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+    /** Whether it is the one that asks. */
+    readonly isCurrent: boolean
+  }[]
+  readonly devices: readonly Device[]
+  readonly contacts: readonly Contact[]
+  readonly incomingRequests: readonly FriendRequest[]
+  readonly outgoingRequests: readonly FriendRequest[]
+  readonly blocks: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  readonly shareTokens: readonly ShareToken[]
+  readonly calls: readonly PastCall[]
+}
+
 export interface FetchWaitingLoginRequest {
   /** From `SIGN_IN_WAITING`; whoever has it gets the session. */
   readonly waitingId: string
@@ -2221,6 +2259,8 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ReadDeviceListsReply
   }
+  /** All that the server keeps of the user and shows to them, in one document. */
+  'GET user/export': { readonly params: object; readonly body: undefined; readonly reply: ExportUserReply }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {
     readonly params: object

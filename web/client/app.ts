@@ -9,6 +9,7 @@ import {
   type Question,
 } from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
+import { Account, readPasskeysHere } from './account.ts'
 import { Calls } from './calls.ts'
 import { Contacts } from './contacts.ts'
 import { browserName, shownName } from './names.ts'
@@ -25,6 +26,7 @@ interface Parts {
   readonly contacts: Contacts
   readonly calls: Calls
   readonly sessions: Sessions
+  readonly account: Account
 }
 
 /** The code that the SDK waits for. */
@@ -55,6 +57,10 @@ export class App {
 
   get sessions(): Sessions {
     return this.#signedIn.sessions
+  }
+
+  get account(): Account {
+    return this.#signedIn.account
   }
 
   /** By the server's clock: this computer's may be wrong. */
@@ -148,9 +154,12 @@ export class App {
     this.#store.say('good', 'Another code is on its way; the last one is void.')
   }
 
+  signInByPasskey(): Promise<void> {
+    return this.#begin(({ me }) => me.signInByPasskey())
+  }
+
   /** The newest code that the development server has sent to the address. */
-  async fetchCode(): Promise<string> {
-    const identifier = this.#state.challenge?.identifier ?? ''
+  async fetchCode(identifier: string): Promise<string> {
     // As the server writes numbers; an address has none of these.
     const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
     const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
@@ -178,6 +187,15 @@ export class App {
   async signOut(): Promise<void> {
     await this.#signedIn.me.signOut()
     this.#leave()
+  }
+
+  async endAccount(): Promise<void> {
+    const { me, account } = this.#signedIn
+    const sentence = await account.delete()
+    // The session is over with it.
+    await me.close()
+    this.#leave()
+    this.#store.say('good', sentence)
   }
 
   /** Removes another device. If that makes room for this one, it is registered now. */
@@ -254,6 +272,7 @@ export class App {
       contacts: new Contacts(me, this.#store),
       calls: new Calls(me, this.#store),
       sessions: new Sessions(me, this.#store),
+      account: new Account(me, this.#store),
     }
     this.#parts = parts
     this.#hear(parts)
@@ -261,7 +280,7 @@ export class App {
   }
 
   #hear(parts: Parts): void {
-    const { me, contacts, calls, sessions } = parts
+    const { me, contacts, calls, sessions, account } = parts
     const failed = (error: unknown) => {
       if (this.#parts === parts) this.#sayFailure(error)
     }
@@ -271,6 +290,7 @@ export class App {
     me.on('resumed', () => calls.show())
     me.on('connection', () => this.#onConnection(parts))
     me.on('error', failed)
+    me.on('proof-needed', proof => account.ask(proof))
     me.on('signed-out', error => this.#leave(error))
     me.on('keys', event => {
       const news = newsOf(event, me.userId, userId => this.#store.nameOf(userId))
@@ -338,7 +358,13 @@ export class App {
   }
 
   async #showSignIn(): Promise<void> {
-    this.#store.update({ stage: 'signed-out', challenge: undefined, namesTaken: await namesTaken() })
+    const passkeysHere = await readPasskeysHere()
+    this.#store.update({
+      stage: 'signed-out',
+      challenge: undefined,
+      namesTaken: await namesTaken(),
+      passkeysHere,
+    })
   }
 
   /** Signs in, or goes on with a session. */
@@ -456,8 +482,15 @@ export class App {
   async #load(): Promise<void> {
     await this.#loadDevices()
     if (this.#state.restriction !== undefined) return
-    const { contacts, calls, sessions } = this
-    await Promise.all([contacts.load(), calls.loadHistory(), sessions.load(), sessions.loadAsking()])
+    const { contacts, calls, sessions, account } = this
+    const loads = [
+      contacts.load(),
+      calls.loadHistory(),
+      sessions.load(),
+      sessions.loadAsking(),
+      account.load(),
+    ]
+    await Promise.all(loads)
   }
 
   async #loadDevices(): Promise<void> {

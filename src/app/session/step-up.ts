@@ -105,7 +105,8 @@ export class StepUp {
       byPasskey: async () => {
         const authenticator = assertPresent(this.#authenticator)
         const { options } = await session.request('POST passkey/options', undefined)
-        await this.#take(asked, { passkey: await authenticator.get(options) }, options.challenge)
+        const proof: object = { passkey: await authenticator.get(options) }
+        await this.#take(asked, proof, options.challenge)
       },
       byProvider: (provider, signed) => this.#take(asked, { provider, ...signed }, signed.idToken),
       sendCode: async () => {
