@@ -45,7 +45,7 @@ export interface AcceptRequestRequest {
 }
 
 export interface AddLoginMethodRequest {
-  readonly kind: 'email' | 'phone' | 'social'
+  readonly kind: LoginMethodKind
   /** The email address or phone number. */
   readonly value?: string
   /** ISO 3166 letters: what a phone number without calling code belongs to. */
@@ -58,36 +58,6 @@ export interface AddLoginMethodRequest {
   readonly nonce?: string
   /** Beside a token of Apple. */
   readonly authorizationCode?: string
-}
-
-export interface AddPasskeyRequest {
-  /** What `navigator.credentials.create` answers, as JSON. */
-  readonly credential: {
-    /** Base64url of the credential’s id. */
-    readonly id: string
-    /** The same as `id` */
-    readonly rawId: string
-    readonly type: 'public-key'
-    /** Not looked at. */
-    readonly authenticatorAttachment?: unknown
-    /** Not looked at. */
-    readonly clientExtensionResults?: unknown
-    readonly response: {
-      /** Base64url of the client data that was signed. */
-      readonly clientDataJSON: string
-      /** Base64url; its statement is not looked at. */
-      readonly attestationObject: string
-      readonly transports?: readonly string[]
-      /** Not looked at. */
-      readonly authenticatorData?: unknown
-      /** Not looked at. */
-      readonly publicKey?: unknown
-      /** Not looked at. */
-      readonly publicKeyAlgorithm?: unknown
-    }
-  }
-  /** What the user calls it: 1 to 50 characters in at most 200 bytes. */
-  readonly label?: string
 }
 
 export interface AnswerWaitingSignInRequest {
@@ -583,7 +553,7 @@ export interface ExportUserReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -893,7 +863,7 @@ export interface ListSessionsReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -953,17 +923,13 @@ export interface LoginMethod {
   /** The address; of a provider the one that it named. */
   readonly value?: string
   readonly provider?: string
-  /** Of a passkey: what its user calls it. */
-  readonly label?: string
-  /** Of a passkey: whether it is synced to other devices of the user. */
-  readonly backedUp?: boolean
   readonly verified: boolean
   readonly primary: boolean
   readonly addedAt: string
   readonly lastUsedAt: string
 }
 
-export type LoginMethodKind = 'email' | 'phone' | 'social' | 'passkey'
+export type LoginMethodKind = 'email' | 'phone' | 'social'
 
 /** An address of this user opens another account now: show it. */
 export interface LoginMethodLostEvent {
@@ -975,31 +941,6 @@ export interface LoginMethodLostEvent {
   readonly sentAt: number
   readonly method: 'email' | 'phone'
   readonly value: string
-}
-
-export interface LoginPasskeyRequest {
-  /** What `navigator.credentials.get` answers, as JSON. */
-  readonly credential: {
-    /** Base64url of the credential’s id. */
-    readonly id: string
-    /** The same as `id` */
-    readonly rawId: string
-    readonly type: 'public-key'
-    /** Not looked at. */
-    readonly authenticatorAttachment?: unknown
-    /** Not looked at. */
-    readonly clientExtensionResults?: unknown
-    readonly response: {
-      /** Base64url of the client data that was signed. */
-      readonly clientDataJSON: string
-      /** Base64url. */
-      readonly authenticatorData: string
-      /** Base64url. */
-      readonly signature: string
-      /** Base64url of the user’s handle; needed to sign in. */
-      readonly userHandle?: string | unknown
-    }
-  }
 }
 
 export type LoginReply = LoginChallenge | SignedIn
@@ -1074,44 +1015,6 @@ export interface MediaReadyEvent {
     readonly roomToken?: string
     /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
-  }
-}
-
-export interface NewPasskeyOptionsReply {
-  /** For `PublicKeyCredential.parseCreationOptionsFromJSON` */
-  readonly options: {
-    readonly rp: {
-      readonly id: string
-      readonly name: string
-    }
-    readonly user: {
-      /** Base64url of 32 octets that tell nothing. */
-      readonly id: string
-      /** The primary address. */
-      readonly name: string
-      readonly displayName: string
-    }
-    /** Base64url; good once, for five minutes. */
-    readonly challenge: string
-    /** Milliseconds. */
-    readonly timeout: number
-    readonly pubKeyCredParams: readonly {
-      readonly type: 'public-key'
-      readonly alg: number
-    }[]
-    /** The passkeys that the user has. */
-    readonly excludeCredentials: readonly {
-      /** Base64url. */
-      readonly id: string
-      readonly type: 'public-key'
-      readonly transports?: readonly string[]
-    }[]
-    readonly authenticatorSelection: {
-      readonly residentKey: 'required'
-      readonly requireResidentKey: boolean
-      readonly userVerification: 'required'
-    }
-    readonly attestation: 'none'
   }
 }
 
@@ -1234,25 +1137,6 @@ export type ParticipantState =
   | 'busy'
   | 'missed'
   | 'removed'
-
-export interface PasskeyOptionsReply {
-  /** For `PublicKeyCredential.parseRequestOptionsFromJSON` */
-  readonly options: {
-    /** Base64url; good once, for five minutes. */
-    readonly challenge: string
-    /** Milliseconds. */
-    readonly timeout: number
-    readonly rpId: string
-    /** Empty for a sign-in: any passkey of the domain. */
-    readonly allowCredentials: readonly {
-      /** Base64url. */
-      readonly id: string
-      readonly type: 'public-key'
-      readonly transports?: readonly string[]
-    }[]
-    readonly userVerification: 'required'
-  }
-}
 
 export interface PastCall {
   readonly callId: string
@@ -1683,7 +1567,7 @@ export interface SessionStartedEvent {
   readonly userAgent: string
   /** Of where it came from, such as `203.0.113.0/24` */
   readonly network?: string
-  readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+  readonly proof: 'otp' | 'social' | 'apple'
 }
 
 export interface SetPrimaryLoginMethodReply {
@@ -2163,12 +2047,6 @@ export interface Operations {
   }
   /** Signs in or up: sends a code to an address, or takes the ID token of a provider. */
   'POST login': { readonly params: object; readonly body: LoginRequest; readonly reply: LoginReply }
-  /** Signs in by a passkey. */
-  'POST login/passkey': {
-    readonly params: object
-    readonly body: LoginPasskeyRequest
-    readonly reply: SignedIn
-  }
   /** What came of a sign-in that waits: tokens once it was approved, or the time is over. */
   'POST login/waiting': {
     readonly params: object
@@ -2183,12 +2061,6 @@ export interface Operations {
   }
   /** Limits, features and public keys of this server. */
   'GET meta': { readonly params: object; readonly body: undefined; readonly reply: GetMetaReply }
-  /** What a passkey is asked to sign in by; with a session, to prove once more who the user is. */
-  'POST passkey/options': {
-    readonly params: object
-    readonly body: undefined
-    readonly reply: PasskeyOptionsReply
-  }
   /** Sign in with Apple, or with another provider of the platform. */
   'POST platform-login': {
     readonly params: object
@@ -2284,18 +2156,6 @@ export interface Operations {
     readonly params: { readonly id: string }
     readonly body: undefined
     readonly reply: undefined
-  }
-  /** Add a passkey as a login method. */
-  'POST user/passkeys': {
-    readonly params: object
-    readonly body: AddPasskeyRequest
-    readonly reply: LoginMethod
-  }
-  /** What an authenticator is asked to make a passkey by. */
-  'POST user/passkeys/options': {
-    readonly params: object
-    readonly body: undefined
-    readonly reply: NewPasskeyOptionsReply
   }
   /** The devices and keys of people: oneself, contacts, open requests by token, a common call. */
   'GET user/publicKeys': {
