@@ -34,11 +34,7 @@ export const PasskeyAssertion = Type.Object(
       clientDataJSON: CLIENT_DATA,
       authenticatorData: octets(2_048, 'Base64url'),
       signature: octets(1_024, 'Base64url'),
-      userHandle: Type.Optional(
-        Type.Union([octets(88, 'Base64url of the user’s handle'), Type.Null()], {
-          description: 'Base64url of the user’s handle; needed to sign in',
-        }),
-      ),
+      userHandle: Type.Optional(octets(88, 'Base64url of the user’s handle; needed to sign in')),
     }),
   },
   { description: 'What `navigator.credentials.get` answers, as JSON' },
