@@ -68,6 +68,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   client: 'verifies what register-and-verify looks up',
   'client-devices': 'verifies what register-and-verify looks up',
   'client-page': PAGE,
+  'client-passkeys': 'the page asks what passkeys asks',
   'client-trust': PAGE,
   'console-page': PAGE,
   delivery: 'mail, SMS and pushes leave from the writer',

@@ -37,7 +37,7 @@ type CheckedAdd = OperationRequest<Static<typeof AddPasskeyRequest>, undefined, 
 
 const PASSKEY_RATE: RateRule = { name: 'passkey', by: 'address' }
 /** Refusals of any answer. */
-const PASSKEY_CODES = [
+export const PASSKEY_CODES = [
   'PASSKEYS_OFF',
   'PASSKEY_ORIGIN_REFUSED',
   'PASSKEY_RP_REFUSED',
@@ -58,7 +58,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     codes: ['PASSKEYS_OFF'],
     rates: [PASSKEY_RATE],
     handle: ({ passkeys }: Deps, { requester, nowMs }) => {
-      const use = requester === undefined ? SIGN_IN : useOf('step-up', requester)
+      const use = requester === undefined ? SIGN_IN : passkeyUseOf('step-up', requester)
       return { status: 200, body: passkeys.requestOptions(use, requester?.userId, nowMs) }
     },
   }),
@@ -87,7 +87,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     handle: async (deps: Deps, request) => {
       const { requester, nowMs } = request
       // Before a code is sent for nothing, where passkeys are off.
-      const body = deps.passkeys.creationOptions(useOf('register', requester), requester.userId, nowMs)
+      const body = deps.passkeys.creationOptions(passkeyUseOf('register', requester), requester.userId, nowMs)
       await requireFreshProof(deps, request)
       return { status: 200, body }
     },
@@ -128,7 +128,7 @@ async function add(deps: Deps, request: CheckedAdd): Promise<Reply> {
   const { body, requester, nowMs } = request
   const { userId, sessionName } = requester
   const label = readLabel(body.label)
-  const judged = await passkeys.judgeRegistration(body.credential, useOf('register', requester), nowMs)
+  const judged = await passkeys.judgeRegistration(body.credential, passkeyUseOf('register', requester), nowMs)
   await requireFreshProof(deps, request)
   return request.commit(change => {
     // The signature took its time: by then the user may have ended a thief's session.
@@ -144,7 +144,7 @@ async function add(deps: Deps, request: CheckedAdd): Promise<Reply> {
 }
 
 /** Challenges of one session are good for no other. */
-function useOf(purpose: 'register' | 'step-up', { sessionName }: Requester): PasskeyUse {
+export function passkeyUseOf(purpose: 'register' | 'step-up', { sessionName }: Requester): PasskeyUse {
   return { purpose, sessionId: sessionIdOf(sessionName) }
 }
 

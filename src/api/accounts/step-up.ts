@@ -27,20 +27,22 @@ export interface StepUpRequest {
 }
 
 /** By what a user can prove who they are. */
-export type Way = 'code' | 'provider'
+export type Way = 'code' | 'passkey' | 'provider'
 
 /**
  * Resolves for a requester with a fresh proof. Else rejects with `STEP_UP_REQUIRED`: the `ways` of the account to prove it,
- * whether the proof has to be `signed`, and the `challenge` of a code that was sent.
+ * whether the proof has to be `signed`, and the `challenge` of a code that was sent: none is where the account has a passkey.
  */
 export async function requireFreshProof(deps: StepUpDeps, request: StepUpRequest): Promise<void> {
   if (isProven(deps, request)) return
   const { requester } = request
   const held = deps.database.view(view => deps.loginMethods.held(view, requester.userId))
   const ways = waysOf(held)
-  const challenge = ways.includes('code')
-    ? await deps.database.change(change => sendCode(change, deps, request), request.nowMs)
-    : undefined
+  // Who has a passkey seldom needs one.
+  const challenge =
+    ways.includes('code') && !ways.includes('passkey')
+      ? await deps.database.change(change => sendCode(change, deps, request), request.nowMs)
+      : undefined
   throw proofNeeded(deps, requester, ways, challenge)
 }
 
@@ -88,10 +90,11 @@ function isListedDevice(
 }
 
 function waysOf(held: MethodsHeld): Way[] {
-  const hasProvider = held.methods.some(({ kind }) => kind === 'social')
+  const kinds = new Set(held.methods.map(({ kind }) => kind))
   return [
     ...(proofAddress(held) === undefined ? [] : (['code'] as const)),
-    ...(hasProvider ? (['provider'] as const) : []),
+    ...(kinds.has('passkey') ? (['passkey'] as const) : []),
+    ...(kinds.has('social') ? (['provider'] as const) : []),
   ]
 }
 

@@ -105,8 +105,7 @@ export class StepUp {
       byPasskey: async () => {
         const authenticator = assertPresent(this.#authenticator)
         const { options } = await session.request('POST passkey/options', undefined)
-        const proof: object = { passkey: await authenticator.get(options) }
-        await this.#take(asked, proof, options.challenge)
+        await this.#take(asked, { passkey: await authenticator.get(options) }, options.challenge)
       },
       byProvider: (provider, signed) => this.#take(asked, { provider, ...signed }, signed.idToken),
       sendCode: async () => {

@@ -11,6 +11,8 @@ import { CODE, emailOf, settingsFor } from '../../support/call-people.ts'
 import { openServer } from '../../support/open-server.ts'
 import { type AppPerson, newPerson } from '../../support/whole-apps.ts'
 
+type Assertion = Awaited<ReturnType<NonNullable<CallsignOptions['passkeys']>['get']>>
+
 const WRONG = '000000'
 const STEP_UP = 'POST /app/api/user/step-up'
 
@@ -21,7 +23,7 @@ function platformPasskeys(http: string) {
     authenticator,
     passkeys: {
       create: async options => authenticator.create(options),
-      get: async options => authenticator.get(options),
+      get: async options => authenticator.get(options) as Assertion,
     } satisfies CallsignOptions['passkeys'],
   }
 }
