@@ -6,7 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
+import { addAuthenticator, DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { button, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
 
 const browser = (await openBrowser(t)) as Browser
@@ -24,23 +24,10 @@ async function setUp(t: Test, prepare: (context: BrowserContext) => Promise<unkn
   const context = await house.newContext()
   await prepare(context)
   const ann = await newTab(context, url, 'Ann')
-  await addAuthenticator(ann)
-  return { ...house, url, ann }
-}
-
-async function addAuthenticator(page: Page): Promise<void> {
-  const devtools = await page.context().newCDPSession(page)
+  const devtools = await context.newCDPSession(ann)
   await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await addAuthenticator(devtools)
+  return { ...house, url, ann }
 }
 
 function dialog(page: Page) {

@@ -3,12 +3,13 @@
  * what the server makes of its answers. The pages of a development server take part by their origin alone.
  */
 
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { App } from '../support/app.ts'
-import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
-import { DevPerson } from '../support/dev-person.ts'
+import { addAuthenticator, openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { codeFor, DevPerson } from '../support/dev-person.ts'
 import { openServer } from '../support/open-server.ts'
+import { proveByCode } from '../support/step-up.ts'
 
 /** Of the page, as far as the functions below use it: they run there. */
 interface PageWindow {
@@ -33,21 +34,10 @@ async function setUp(t: Test) {
   await page.goto(`${http}/docs`)
   const devtools = await context.newCDPSession(page)
   await devtools.send('WebAuthn.enable')
-  return { server, page, devtools, ann: await DevPerson.signIn(server.http, 'Ann') }
-}
-
-async function addAuthenticator(devtools: CDPSession, isUserVerified = true): Promise<string> {
-  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: isUserVerified,
-      isUserVerified,
-      automaticPresenceSimulation: true,
-    },
-  })
-  return authenticatorId
+  const ann = await DevPerson.signIn(server.http, 'Ann')
+  const used = await codeFor(ann.app, ann.email)
+  await proveByCode(ann.app, () => codeFor(ann.app, ann.email, used))
+  return { server, page, devtools, ann }
 }
 
 /** `navigator.credentials.create` with the server's options; the answer as JSON. */

@@ -92,7 +92,7 @@ export function proofView({ proof, doing }: State, app: App): View {
 
 function codeView({ needed, address }: ProofAsked, isWaiting: boolean, app: App): View {
   if (needed.sentTo === undefined) return nothing
-  const confirm = (otp: string) => app.account.confirm(needed, otp)
+  const confirm = (otp: string) => app.confirmProof(needed, otp)
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault()
     const otp = String(new FormData(event.currentTarget as HTMLFormElement).get('otp')).trim()

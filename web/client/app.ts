@@ -6,6 +6,7 @@ import {
   type CallsignError,
   type Device,
   hasCode,
+  type ProofNeeded,
   type Question,
 } from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
@@ -42,6 +43,7 @@ export class App {
   /** Ends the turn of a button at the sign-in: with the next question, signed in, or in vain. */
   #endTurn: (error?: unknown) => void = () => {}
   #link = linkIn(location)
+  #usedCode: string | undefined
 
   constructor(store: Store) {
     this.#store = store
@@ -158,20 +160,29 @@ export class App {
     return this.#begin(({ me }) => me.signInByPasskey())
   }
 
-  /** The newest code that the development server has sent to the address. */
+  /** The newest code that the development server has sent to the address, but for the one that was used last. */
   async fetchCode(identifier: string): Promise<string> {
     // As the server writes numbers; an address has none of these.
     const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
-    const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
-    const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
-    const otp = items.find(item => item.otp !== undefined)?.otp
-    if (otp === undefined)
-      throw new Error('There is no code in the inbox yet. Look into the terminal, or try again.')
-    return otp
+    for (let tries = 1; ; tries++) {
+      const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
+      const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
+      const otp = items.find(item => item.otp !== undefined)?.otp
+      if (otp !== undefined && otp !== this.#usedCode) return otp
+      if (tries === INBOX_TRIES)
+        throw new Error('There is no code in the inbox yet. Look into the terminal, or try again.')
+      await new Promise(resolve => setTimeout(resolve, INBOX_PAUSE_MS))
+    }
   }
 
-  signIn(otp: string): Promise<void> {
-    return this.#turn(() => this.#asked?.answer(otp))
+  async signIn(otp: string): Promise<void> {
+    await this.#turn(() => this.#asked?.answer(otp))
+    this.#usedCode = otp
+  }
+
+  async confirmProof(proof: ProofNeeded, otp: string): Promise<void> {
+    await this.account.confirm(proof, otp)
+    this.#usedCode = otp
   }
 
   goBack(): void {
@@ -190,11 +201,11 @@ export class App {
   }
 
   async endAccount(): Promise<void> {
-    const { me, account } = this.#signedIn
-    const sentence = await account.delete()
-    // The session is over with it.
-    await me.close()
-    this.#leave()
+    const parts = this.#signedIn
+    const sentence = await parts.account.delete()
+    // The server ends the session, and says so, before or after its answer.
+    await parts.me.signOut()
+    if (this.#parts === parts) this.#leave()
     this.#store.say('good', sentence)
   }
 
@@ -291,7 +302,7 @@ export class App {
     me.on('connection', () => this.#onConnection(parts))
     me.on('error', failed)
     me.on('proof-needed', proof => account.ask(proof))
-    me.on('signed-out', error => this.#leave(error))
+    me.on('signed-out', error => this.#leave(this.#state.doing.has('delete') ? undefined : error))
     me.on('keys', event => {
       const news = newsOf(event, me.userId, userId => this.#store.nameOf(userId))
       if (news !== undefined) this.#store.say('bad', news)
@@ -529,5 +540,8 @@ function linkIn({ href }: Location): string | undefined {
   return /[#?&](c|share)=c_/.test(href) ? href : undefined
 }
 
+/** The code leaves after the answer to the request that asked for it. */
+const INBOX_TRIES = 10
+const INBOX_PAUSE_MS = 200
 /** One may be a server that starts again. */
 const FAILURES_BEFORE_WORD = 3
