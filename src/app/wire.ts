@@ -1824,7 +1824,7 @@ export interface StepUpRequest {
   /** The nonce of the token, required if it has one; for Apple the raw nonce. */
   readonly nonce?: string
   readonly send?: 'code'
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256, as UTF-8, of `challengeId`, the passkey’s challenge or `idToken` */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 
@@ -1925,7 +1925,7 @@ export interface VerifyRequest {
   readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256, as UTF-8, of `challengeId`, the passkey’s challenge or `idToken` */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 

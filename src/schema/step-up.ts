@@ -10,7 +10,7 @@ export const DeviceSignature = Type.Optional(
     maxLength: 128,
     description:
       'Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over ' +
-      '`callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256, as UTF-8, of `challengeId`, the passkey’s challenge or `idToken`',
+      '`callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8',
   }),
 )
 

@@ -6,12 +6,12 @@
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { App } from '../support/app.ts'
+import { Authenticator } from '../support/authenticator.ts'
 import { addAuthenticator, openBrowser, skipWithoutChromium } from '../support/browser.ts'
-import { codeFor, DevPerson } from '../support/dev-person.ts'
+import { DevPerson } from '../support/dev-person.ts'
 import { openServer } from '../support/open-server.ts'
-import { proveByCode } from '../support/step-up.ts'
 
-/** Of the page, as far as the functions below use it: they run there. */
+/** The page, as far as the functions below use it: they run there. */
 interface PageWindow {
   readonly PublicKeyCredential: Readonly<Record<string, (options: unknown) => unknown>>
   readonly navigator: {
@@ -35,8 +35,7 @@ async function setUp(t: Test) {
   const devtools = await context.newCDPSession(page)
   await devtools.send('WebAuthn.enable')
   const ann = await DevPerson.signIn(server.http, 'Ann')
-  const used = await codeFor(ann.app, ann.email)
-  await proveByCode(ann.app, () => codeFor(ann.app, ann.email, used))
+  await ann.prove()
   return { server, page, devtools, ann }
 }
 
@@ -111,3 +110,23 @@ t.test(
     t.equal(await ann.app.outcome('POST /app/api/user/passkeys', { credential }), '403 PASSKEY_NOT_VERIFIED')
   },
 )
+
+t.test('a passkey that counts back is named in the log, and signs in', async t => {
+  const server = await openServer({ dataFolder: t.testdir() })
+  t.teardown(() => server.end())
+  const ann = await DevPerson.signIn(server.http, 'Ann')
+  await ann.prove()
+  const { app, userId } = ann
+  const authenticator = new Authenticator('http://localhost')
+  const { options } = await app.get(200, 'POST /app/api/user/passkeys/options')
+  await app.get(201, 'POST /app/api/user/passkeys', { credential: authenticator.create(options) })
+  const other = new App(server.http)
+  for (const counter of [5, 4]) {
+    const asked = await other.get(200, 'POST /app/api/passkey/options')
+    const credential = authenticator.get(asked.options, { counter })
+    await other.get(200, 'POST /app/api/login/passkey', { credential })
+    const lines = server.stderr().match(/.*passkey-counter-back.*/g) ?? []
+    t.equal(lines.length, counter === 5 ? 0 : 1)
+    if (counter === 4) t.match(JSON.parse(lines[0]!), { userId })
+  }
+})

@@ -87,11 +87,12 @@ export class Authenticator {
       ? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
       : passkey.privateKey
     const signed = Buffer.concat([data, createHash('sha256').update(clientData).digest()])
+    const userHandle = oddity.userHandle === undefined ? passkey.userHandle : oddity.userHandle
     return credentialOf(oddity.credentialId ?? passkey.id, {
       clientDataJSON: clientData.toString('base64url'),
       authenticatorData: data.toString('base64url'),
       signature: sign('sha256', signed, key).toString('base64url'),
-      userHandle: oddity.userHandle === undefined ? passkey.userHandle : oddity.userHandle,
+      ...(userHandle !== null && { userHandle }),
     })
   }
 

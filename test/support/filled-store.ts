@@ -2,11 +2,12 @@
 
 import { App } from './app.ts'
 import { Authenticator } from './authenticator.ts'
-import { meetPeople, settingsFor, signInAgain, startCall } from './call-people.ts'
+import { CODE, meetPeople, settingsFor, signInAgain, startCall } from './call-people.ts'
 import { codeFor } from './dev-person.ts'
 import { listOf, newPhone, registrationOf } from './device-lists.ts'
 import { startServer } from './server.ts'
 import { answerSignature } from './sign-in-people.ts'
+import { proveByCode } from './step-up.ts'
 
 /** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
@@ -61,8 +62,9 @@ export async function fillStore(dataFolder: string): Promise<void> {
   await server.end('SIGKILL')
 }
 
-/** Adds a passkey, whose challenge is then used. */
+/** Adds a passkey, which uses a challenge up. */
 async function addPasskey(app: App): Promise<void> {
+  await proveByCode(app, () => CODE)
   const { options } = await app.get(200, 'POST /app/api/user/passkeys/options')
   const credential = new Authenticator('http://localhost').create(options)
   await app.get(201, 'POST /app/api/user/passkeys', { credential, label: 'a key' })

@@ -25,6 +25,7 @@ type Deps = Pick<
   | 'history'
   | 'lifetimes'
   | 'loginMethods'
+  | 'passkeys'
   | 'requestRates'
   | 'restrictions'
   | 'sessionNetworks'

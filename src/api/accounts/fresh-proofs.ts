@@ -20,11 +20,11 @@ import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
 import { assertLasts, type Requester } from './authentication.ts'
-import { PASSKEY_CODES, passkeyUseOf } from './passkeys.ts'
+import { PASSKEY_CODES, useOf } from './passkeys.ts'
 import { isSignedByListed } from './right-codes.ts'
 import { VERIFY_RATE } from './sign-in.ts'
 import { tokenUsed, type VerifiedToken } from './social-identities.ts'
-import { freshForS, sendCode, type Way } from './step-up.ts'
+import { freshForS, sendCode } from './step-up.ts'
 
 type ProofDeps = Pick<ApiDeps, 'deviceLists' | 'devices' | 'loginMethods' | 'sessions'>
 
@@ -107,8 +107,8 @@ async function take(
 
 async function givenProof(
   deps: Deps,
-  { requester, body, nowMs }: CheckedStepUp,
-  way: Way,
+  { requester, body }: CheckedStepUp,
+  way: 'code' | 'passkey' | 'provider',
 ): Promise<GivenProof> {
   const { userId } = requester
   if (way === 'code') {
@@ -117,8 +117,14 @@ async function givenProof(
     return { text: challengeId, accept: change => acceptCode(change, deps, userId, { challengeId, otp }) }
   }
   if (body.passkey !== undefined) {
-    const judged = await deps.passkeys.judge(body.passkey, passkeyUseOf('step-up', requester), nowMs)
-    return { text: judged.challenge, accept: change => void deps.passkeys.accept(change, judged, userId) }
+    const judged = await deps.passkeys.judge(body.passkey, useOf('step-up', requester))
+    return {
+      text: judged.challenge,
+      accept(change) {
+        deps.passkeys.accept(change, judged, userId)
+        return undefined
+      },
+    }
   }
   // Before the change: the provider's keys may have to be fetched.
   const token = await deps.identities.verify(body)
@@ -201,6 +207,11 @@ export function noteProof(
 }
 
 /** By the member that a request of each way has. */
-const FIRST_MEMBERS = { code: 'challengeId', passkey: 'passkey', provider: 'provider', send: 'send' } as const
+const FIRST_MEMBERS = {
+  code: 'challengeId',
+  passkey: 'passkey',
+  provider: 'provider',
+  send: 'send',
+} as const
 const WAYS = Object.keys(FIRST_MEMBERS) as (keyof typeof FIRST_MEMBERS)[]
 const CLOCKS_APART_MS = 60_000

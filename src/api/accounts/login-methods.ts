@@ -50,6 +50,7 @@ type Deps = Pick<
   | 'identityTokens'
   | 'loginMethods'
   | 'sessions'
+  | 'passkeys'
   | 'stepUpSeconds'
   | 'waitingSignIns'
 >

@@ -136,6 +136,10 @@ export class PasskeyCeremonies {
     this.#reader = reader
   }
 
+  get areOn(): boolean {
+    return this.#settings !== undefined
+  }
+
   /** For `navigator.credentials.get`: any passkey for a sign-in, one of the user's for a fresh proof. */
   requestOptions(
     use: PasskeyUse,
@@ -185,11 +189,11 @@ export class PasskeyCeremonies {
    * The first half of an assertion, outside of a change. Rejects with `PASSKEYS_OFF`, `PASSKEY_UNKNOWN`,
    * `PASSKEY_ORIGIN_REFUSED`, `PASSKEY_RP_REFUSED`, `PASSKEY_CHALLENGE_GONE`, `PASSKEY_NOT_VERIFIED`, `PASSKEY_INVALID`.
    */
-  async judge(credential: AssertionJson, use: PasskeyUse, nowMs: number): Promise<JudgedAssertion> {
+  async judge(credential: AssertionJson, use: PasskeyUse): Promise<JudgedAssertion> {
     const { id, response } = credential
     const { clientDataJSON, authenticatorData, signature, userHandle } = response
     assertCanonical(id, clientDataJSON, authenticatorData, signature)
-    const { answered, clientData } = this.#judgeClientData(clientDataJSON, 'webauthn.get', use, nowMs)
+    const { answered, clientData } = this.#judgeClientData(clientDataJSON, use)
     const data = Buffer.from(authenticatorData, 'base64url')
     const expected = this.#expected(data, clientData)
     const method = this.#deps.database.view(view => this.#methodOf(view, id))?.method
@@ -233,15 +237,11 @@ export class PasskeyCeremonies {
   }
 
   /** The first half of a registration. Rejects as `judge` does, but for `PASSKEY_UNKNOWN`. */
-  async judgeRegistration(
-    credential: RegistrationJson,
-    use: PasskeyUse,
-    nowMs: number,
-  ): Promise<JudgedRegistration> {
+  async judgeRegistration(credential: RegistrationJson, use: PasskeyUse): Promise<JudgedRegistration> {
     const { id, response } = credential
     const { clientDataJSON, attestationObject, transports = [] } = response
     assertCanonical(id, clientDataJSON, attestationObject)
-    const { answered, clientData } = this.#judgeClientData(clientDataJSON, 'webauthn.create', use, nowMs)
+    const { answered, clientData } = this.#judgeClientData(clientDataJSON, use)
     const data = await this.#reader.authenticatorDataOf(attestationObject)
     if (data === undefined) throw refusal('PASSKEY_INVALID')
     const expected = this.#expected(data, clientData)
@@ -280,16 +280,15 @@ export class PasskeyCeremonies {
 
   #judgeClientData(
     text: string,
-    type: string,
     use: PasskeyUse,
-    nowMs: number,
   ): { readonly answered: Answered; readonly clientData: ClientData } {
     const settings = this.#on()
     const clientData = readClientData(text)
-    if (clientData?.type !== type) throw refusal('PASSKEY_INVALID')
+    if (clientData === undefined) throw refusal('PASSKEY_INVALID')
     const { challenge } = clientData
     const endsAtMs = endOfPasskeyChallenge(this.#deps.secrets.passkeyChallenge, use, challenge)
-    if (endsAtMs === undefined || nowMs >= endsAtMs) throw refusal('PASSKEY_CHALLENGE_GONE')
+    // Whether it has expired is for the change to say.
+    if (endsAtMs === undefined) throw refusal('PASSKEY_CHALLENGE_GONE')
     const code = refusalOfOrigin(clientData, settings)
     if (code !== undefined) throw refusal(code)
     return { answered: { challenge, challengeEndsAtMs: endsAtMs }, clientData }

@@ -58,7 +58,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     codes: ['PASSKEYS_OFF'],
     rates: [PASSKEY_RATE],
     handle: ({ passkeys }: Deps, { requester, nowMs }) => {
-      const use = requester === undefined ? SIGN_IN : passkeyUseOf('step-up', requester)
+      const use = requester === undefined ? SIGN_IN : useOf('step-up', requester)
       return { status: 200, body: passkeys.requestOptions(use, requester?.userId, nowMs) }
     },
   }),
@@ -87,7 +87,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     handle: async (deps: Deps, request) => {
       const { requester, nowMs } = request
       // Before a code is sent for nothing, where passkeys are off.
-      const body = deps.passkeys.creationOptions(passkeyUseOf('register', requester), requester.userId, nowMs)
+      const body = deps.passkeys.creationOptions(useOf('register', requester), requester.userId, nowMs)
       await requireFreshProof(deps, request)
       return { status: 200, body }
     },
@@ -115,7 +115,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
 ]
 
 async function signIn({ passkeys, signIns }: Deps, request: CheckedLogin): Promise<Reply> {
-  const judged = await passkeys.judge(request.body.credential, SIGN_IN, request.nowMs)
+  const judged = await passkeys.judge(request.body.credential, SIGN_IN)
   return request.commit(change => {
     const { userId, methodId } = passkeys.accept(change, judged)
     const known = { userId, isNewUser: false, proof: 'passkey', methodId } as const
@@ -125,10 +125,10 @@ async function signIn({ passkeys, signIns }: Deps, request: CheckedLogin): Promi
 
 async function add(deps: Deps, request: CheckedAdd): Promise<Reply> {
   const { loginMethods, passkeys, sessions } = deps
-  const { body, requester, nowMs } = request
+  const { body, requester } = request
   const { userId, sessionName } = requester
   const label = readLabel(body.label)
-  const judged = await passkeys.judgeRegistration(body.credential, passkeyUseOf('register', requester), nowMs)
+  const judged = await passkeys.judgeRegistration(body.credential, useOf('register', requester))
   await requireFreshProof(deps, request)
   return request.commit(change => {
     // The signature took its time: by then the user may have ended a thief's session.
@@ -144,7 +144,7 @@ async function add(deps: Deps, request: CheckedAdd): Promise<Reply> {
 }
 
 /** Challenges of one session are good for no other. */
-export function passkeyUseOf(purpose: 'register' | 'step-up', { sessionName }: Requester): PasskeyUse {
+export function useOf(purpose: 'register' | 'step-up', { sessionName }: Requester): PasskeyUse {
   return { purpose, sessionId: sessionIdOf(sessionName) }
 }
 

@@ -31,6 +31,7 @@ type Deps = Pick<
   | 'loginMethods'
   | 'notices'
   | 'restrictions'
+  | 'passkeys'
   | 'stepUpSeconds'
 >
 

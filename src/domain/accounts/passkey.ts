@@ -57,7 +57,6 @@ export function passkeyUserHandle(key: KeyObject, userId: UserId): Uint8Array {
 
 /** `CollectedClientData`, as far as the server looks at it. */
 export interface ClientData {
-  readonly type: string
   readonly challenge: string
   readonly origin: string
   /** Whether the page is framed by another site's. */
@@ -68,11 +67,10 @@ export interface ClientData {
 export function readClientData(text: string): ClientData | undefined {
   const value = jsonOf(Buffer.from(text, 'base64url'))
   if (typeof value !== 'object' || value === null) return undefined
-  const { type, challenge, origin, crossOrigin, topOrigin } = value as Readonly<Record<string, unknown>>
-  if (typeof type !== 'string' || typeof challenge !== 'string' || typeof origin !== 'string')
-    return undefined
+  const { challenge, origin, crossOrigin, topOrigin } = value as Readonly<Record<string, unknown>>
+  if (typeof challenge !== 'string' || typeof origin !== 'string') return undefined
   const isFramed = (crossOrigin !== undefined && crossOrigin !== false) || topOrigin !== undefined
-  return { type, challenge, origin, isFramed }
+  return { challenge, origin, isFramed }
 }
 
 /** Why a page or an app may not use the passkeys of this server. Framed by another site it could be clicked unseen. */

@@ -232,6 +232,29 @@ t.test('bodies that are none are refused, and nothing throws', async t => {
   }
 })
 
+t.test('an answer in another spelling of base64url is refused', async t => {
+  const { api, authenticator } = await openWithPasskey(t)
+  const { body } = await api.send('POST /app/api/passkey/options')
+  const whole = authenticator.get(body.options)
+  // The last character of 37 octets has four bits that mean nothing.
+  const authenticatorData = `${whole.response.authenticatorData.slice(0, -1)}B`
+  const credential = { ...whole, response: { ...whole.response, authenticatorData } }
+  const answer = await api.send('POST /app/api/login/passkey', { body: { credential } })
+  t.match(answer, { status: 400, body: { code: 'PASSKEY_INVALID' } })
+})
+
+t.test('a session that ends while its passkey is judged adds none', async t => {
+  const api = await openTestApi(t)
+  const ann = await newUser(api.world)
+  const { body } = await api.send(`POST ${PATH}/options`, { token: ann.token })
+  const credential = new Authenticator().create(body.options)
+  const adding = api.send(`POST ${PATH}`, { token: ann.token, body: { credential } })
+  await api.world.database.change(change =>
+    api.world.sessions.revoke(change, ann.sessionId, 'logged_out_everywhere'),
+  )
+  t.match(await adding, { status: 401, body: { code: 'SESSION_REVOKED' } })
+})
+
 t.test('a challenge of one purpose or session serves no other', async t => {
   const { api, ann, authenticator } = await openWithPasskey(t)
   const bob = await newUser(api.world, 'Bob')

@@ -51,7 +51,7 @@ t.test('a challenge with a changed octet is refused, and so is another spelling 
 
 t.test('client data is read where it is some, and nothing throws', async t => {
   const of = (value: unknown) => readClientData(Buffer.from(JSON.stringify(value)).toString('base64url'))
-  const usual = { type: 'webauthn.get', challenge: 'c', origin: 'https://example.org' }
+  const usual = { challenge: 'c', origin: 'https://example.org' }
   t.same(of(usual), { ...usual, isFramed: false })
   t.same(of({ ...usual, crossOrigin: false }), { ...usual, isFramed: false })
   for (const framed of [
@@ -67,7 +67,7 @@ t.test('client data is read where it is some, and nothing throws', async t => {
     'text',
     [],
     {},
-    { ...usual, type: 1 },
+    { ...usual, challenge: 1 },
     { ...usual, origin: ['https://example.org'] },
   ])
     t.equal(of(value), undefined)
@@ -77,8 +77,7 @@ t.test('client data is read where it is some, and nothing throws', async t => {
 t.test('origins are those that are named, and loopback only where it may', async t => {
   const settings = { rpId: 'example.org', origins: ['https://example.org'], takesLoopback: false }
   const refused = (origin: string, takesLoopback = false, isFramed = false) =>
-    refusalOfOrigin({ type: '', challenge: '', origin, isFramed }, { ...settings, takesLoopback }) !==
-    undefined
+    refusalOfOrigin({ challenge: '', origin, isFramed }, { ...settings, takesLoopback }) !== undefined
   t.notOk(refused('https://example.org'))
   t.ok(refused('https://example.org', false, true), 'framed')
   for (const origin of ['https://example.org.evil', 'http://example.org', 'https://a.example.org', 'null'])
