@@ -182,6 +182,11 @@ export class SignalError extends Error {
   }
 }
 
+/** Whether it says that an access token is not accepted, whatever else is asked. */
+export function isTokenRefusal(error: unknown): boolean {
+  return error instanceof SignalError && TOKEN_REFUSALS.has(error.code)
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
@@ -191,3 +196,5 @@ export function messageOf(error: unknown): string {
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`assertion failed: ${message}`)
 }
+
+const TOKEN_REFUSALS: ReadonlySet<ErrorCode> = new Set(['TOKEN_INVALID', 'TOKEN_EXPIRED', 'SESSION_REVOKED'])

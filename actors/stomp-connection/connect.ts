@@ -5,7 +5,7 @@
 
 import { RING_S } from '../../src/domain/calls/call.ts'
 import { formatPosition } from '../../src/domain/messages/inbox-position.ts'
-import { SignalError } from '../../src/errors.ts'
+import { isTokenRefusal } from '../../src/errors.ts'
 import { FRAME_BYTES_MAX } from '../../src/limits.ts'
 import {
   type Frame,
@@ -51,14 +51,29 @@ export function onConnect(
   return sharedHeartBeat(known, heartBeat)
 }
 
-/** Bad credentials count against their address; beyond some, it must wait. */
-function signIn({ deps, peer }: ConnectionState, frame: Frame): ReturnType<typeof signInWith> {
+/** Bad credentials count against their address, which has to wait beyond some; good ones count for their session. */
+function signIn({ deps, peer }: ConnectionState, frame: Frame): TokenOwner & ConnectedDevice {
   const { authorization, network } = peer.connection
+  const credential = credentialOf(frame, authorization)
+  const owner = ownerOf(credential, network, deps)
+  const waitMs = deps.admission?.connected(network, owner.sessionName) ?? 0
+  if (waitMs > 0) throw rateRefusal('too many requests of this session, or from this address', waitMs)
+  const { deviceId } = owner
+  if (deviceId === undefined) throw noDevice()
+  return { ...owner, deviceId }
+}
+
+/** Throws a code of status 401 for bad ones. */
+function ownerOf(
+  credential: string,
+  network: string,
+  { authenticate, admission }: Pick<StompConnectionDeps, 'authenticate' | 'admission'>,
+): TokenOwner {
   try {
-    return signInWith(frame, authorization, deps.authenticate)
+    return authenticate(credential)
   } catch (error) {
-    const isBad = error instanceof SignalError && !(error instanceof ConnectionRefusal)
-    const waitMs = isBad ? (deps.failedConnects?.take(network, deps.monotonicMs()) ?? 0) : 0
+    const isBad = credential === '' || isTokenRefusal(error)
+    const waitMs = isBad ? (admission?.failedConnect(network, credential) ?? 0) : 0
     if (waitMs > 0) throw rateRefusal('too many failed CONNECTs from this address', waitMs)
     throw error
   }
@@ -80,22 +95,14 @@ function versionOf(frame: Frame): StompVersion {
 }
 
 /**
- * The owner of a CONNECT's credentials, or of the upgrade's where CONNECT has none. The token names its owner, so
- * `login`, which many clients can't leave out, may have any value. Throws a code of status 401 for bad ones, a
- * `ConnectionRefusal` for good ones of a session without a device.
+ * A CONNECT's credentials, or the upgrade's where it has none, as an `Authorization` header; empty for none. The token names
+ * its owner, so `login`, which many clients can't leave out, may have any value.
  */
-function signInWith(
-  frame: Frame,
-  upgradeAuthorization: string,
-  authenticate: StompConnectionDeps['authenticate'],
-): TokenOwner & ConnectedDevice {
+function credentialOf(frame: Frame, upgradeAuthorization: string): string {
   const token = nativeCredential(frame)
   const passcode = token === undefined ? nonEmpty(frame.header('passcode')) : undefined
   const credential = token ?? passcode ?? nonEmpty(upgradeAuthorization)
-  const owner = authenticate(credential === undefined ? '' : `Bearer ${withoutScheme(credential)}`)
-  const { deviceId } = owner
-  if (deviceId === undefined) throw noDevice()
-  return { ...owner, deviceId }
+  return credential === undefined ? '' : `Bearer ${withoutScheme(credential)}`
 }
 
 /** The headers of CONNECTED (STOMP 1.2, "CONNECTED Frame"), which is never escaped: printable ASCII, no backslash. */

@@ -4,7 +4,6 @@ import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { Restriction } from '../../src/domain/devices/restriction.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, BadgeEvent, Notice } from '../../src/domain/messages/notice.ts'
-import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
@@ -63,8 +62,13 @@ export interface StompConnectionDeps {
   readonly authenticate: (authorization: string) => TokenOwner
   /** Why the device may do little at this moment; undefined for one that may do all. */
   readonly restrictionOf: (device: ConnectedDevice) => Restriction | undefined
-  /** Bounds CONNECTs with bad credentials, by network; absent where no rate counts. */
-  readonly failedConnects?: Pick<RateBuckets, 'take'> | undefined
+  /** Counts CONNECTs by network and session; absent where no rate counts. Returns the milliseconds to wait, 0 for none. */
+  readonly admission?:
+    | {
+        connected(network: string, session: string): number
+        failedConnect(network: string, authorization: string): number
+      }
+    | undefined
   readonly inbox: ConnectionInbox
   /** The user's badge as it is now. */
   readonly badgeOf: (userId: UserId) => Badge

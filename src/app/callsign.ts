@@ -1,11 +1,10 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
 import { fullJitterMs } from '../back-off.ts'
-import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
-import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './calls/push.ts'
+import { type PushAction, Pushes } from './calls/push.ts'
 import { CallsignError, hasCode, isAllowed } from './callsign-error.ts'
 import type { CallsignEvents } from './callsign-events.ts'
 import type { CallsignOptions } from './callsign-options.ts'
@@ -18,6 +17,7 @@ import { Devices } from './devices/devices.ts'
 import type { KeyEvent } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
+import { Names } from './names.ts'
 import { Account } from './session/account.ts'
 import { CodeSignIn, type SignInOptions, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
@@ -32,12 +32,12 @@ import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 
 /** The parts of one signed-in user. */
 interface Active {
-  readonly userId: string
   readonly device: RegisteredDevice
   readonly account: Account
   readonly connection: Connection
   readonly calls: Calls
   readonly contacts: Contacts
+  readonly names: Names
   readonly devices: Devices
   readonly sessions: Sessions
 }
@@ -53,7 +53,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   #connections = 0
   /** A sign-in that is under way when the app is closed does not connect. */
   #closings = 0
-  readonly #pushesSeen = new Recent<string, true>(PUSHES_SEEN_MAX)
+  readonly #pushes = new Pushes()
 
   constructor(options: CallsignOptions) {
     super()
@@ -79,7 +79,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   get userId(): string | undefined {
-    return this.#active?.userId
+    return this.#active?.device.userId
   }
 
   get deviceId(): string | undefined {
@@ -224,16 +224,13 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   /** Says how to show a push. Does not wait for the network; the connection is made beside. */
   async onPush(payload: Readonly<Record<string, unknown>>): Promise<PushAction> {
-    const members = pushMembers(payload)
     await this.resume()
     const active = this.#active
-    if (active === undefined || isOfOtherDevice(members, active.device.deviceId)) return { show: 'nothing' }
-    const { eventId = '' } = members
+    const judged = active && this.#pushes.judge(payload, active.device.deviceId, this.#server)
+    if (judged === undefined) return { show: 'nothing' }
     active.connection.connect()
-    const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
-    this.#pushesSeen.set(eventId, true)
-    active.calls.onPush(action, members)
-    return action
+    active.calls.onPush(judged.action, judged.members)
+    return judged.action
   }
 
   /** Connects here in place of another tab, which has the state `elsewhere` then; also comes back from there. */
@@ -263,8 +260,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#session ??= Session.open(this.#server, storage)
       .then(session => {
         session.onOver(error => void this.#end().then(() => this.emit('signed-out', error)))
-        const ask = (proof: ProofNeeded) =>
-          this.isHeard('proof-needed') ? this.emit('proof-needed', proof, proof.refuse) : proof.refuse()
+        const ask = (proof: ProofNeeded) => this.emit('proof-needed', proof, proof.refuse)
         session.proveBy(new StepUp(session, this.#keysOf, this.#options.passkeys, ask))
         return session
       })
@@ -345,7 +341,8 @@ export class Callsign extends Emitter<CallsignEvents> {
       this.#changed(),
     )
     const account = new Account(session)
-    const contacts = new Contacts(session, keyLog)
+    const names: Names = new Names(() => this.#onNames())
+    const contacts = new Contacts(session, keyLog, names)
     const connection = new Connection({
       server,
       session,
@@ -369,6 +366,7 @@ export class Callsign extends Emitter<CallsignEvents> {
       session,
       connection,
       exchange,
+      names,
       userId,
       deviceId,
       storage,
@@ -380,11 +378,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
     const sessions = new Sessions(session, device)
-    return { userId, device, account, connection, calls, contacts, devices, sessions }
+    return { device, account, connection, calls, contacts, names, devices, sessions }
   }
 
   async #onConnected(): Promise<void> {
-    const { connection, calls, account, devices } = this.#assertActive()
+    const { connection, calls, account, contacts, devices } = this.#assertActive()
     const { platform } = this.#server
     const turn = ++this.#connections
     const isSame = () => turn === this.#connections && connection.state === 'connected'
@@ -393,6 +391,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         const isAll = await isAllowed(calls.onConnected())
         await this.#readUser(account)
         await devices.load()
+        if (isAll) await contacts.loadNames()
         // The server ends the connection once the device is approved.
         return isAll ? this.emit('ready', undefined) : undefined
       } catch (error) {
@@ -409,9 +408,15 @@ export class Callsign extends Emitter<CallsignEvents> {
     if ((await profile.read(account)) && this.#profile === profile) this.#changed()
   }
 
+  #onNames(): void {
+    this.#active?.calls.onNames()
+    this.#changed()
+  }
+
   async #onEvent(event: QueueEvent): Promise<void> {
-    const { calls, devices, sessions } = this.#assertActive()
+    const { calls, devices, names, sessions } = this.#assertActive()
     if (sessions.isOwnStart(event)) return
+    names.onEvent(event)
     this.#profile.onEvent(event)
     try {
       await calls.onMessage(event)
@@ -438,10 +443,8 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   #report(error: unknown): void {
     if (hasCode(error, 'SIGNED_OUT', 'OFFLINE')) return
-    const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
-    this.emit('error', told)
+    this.emit('error', error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error)))
   }
 }
 
-const PUSHES_SEEN_MAX = 500
 const READ_AGAIN = { firstMs: 10_000, maxMs: 600_000 }

@@ -24,14 +24,11 @@ export class Emitter<Events extends { readonly error: CallsignError }> {
     })
   }
 
-  /** Whether anybody listens to such events. */
-  protected isHeard(name: keyof Events): boolean {
-    return (this.#listeners.get(name)?.size ?? 0) > 0
-  }
-
-  /** Calls the listeners of the event, and `onFailed` for each that rejects. */
+  /** Calls the listeners of the event, and `onFailed` for each that rejects, or where there are none. */
   protected emit<Name extends keyof Events>(name: Name, event: Events[Name], onFailed?: () => void): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
+    const listeners = [...(this.#listeners.get(name) ?? [])]
+    if (listeners.length === 0) onFailed?.()
+    for (const listener of listeners) {
       // It stops nothing here. A refusal, such as of `call => call.answer()`, comes as `error`; the platform shows a defect.
       void (async () => (listener as (event: Events[Name]) => unknown)(event))().catch(error => {
         onFailed?.()

@@ -131,7 +131,14 @@ export interface CallAnsweredElsewhereEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   /** How the other device answered. */
@@ -150,7 +157,14 @@ export interface CallCancelledEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   readonly badge: Badge
@@ -198,7 +212,14 @@ export interface CallInvitationEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
   /** The media gateway's room. */
@@ -229,7 +250,14 @@ export interface CallMissedEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   readonly badge: Badge
@@ -247,7 +275,14 @@ export interface CallMovedEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
 }
@@ -307,6 +342,18 @@ export interface CallRecord {
   }
   /** Whether you were invited into an active call. */
   readonly isOnGoing: boolean
+  /** Who invites you; in pending. */
+  readonly invitation?: {
+    readonly callerId: string
+    /** What to show: the alias, else the display name. */
+    readonly callerName: string
+    /** As the caller calls themselves. */
+    readonly displayName: string
+    /** Your own name for them, to be shown in place of `displayName` */
+    readonly alias?: string
+    /** False for a stranger, who may have any name: say so on the screen. */
+    readonly isContact: boolean
+  }
   /** This device's own; in join and pending. */
   readonly encryptedAESKey?: string
   /** Who sealed `encryptedAESKey`; only with it. */
@@ -361,6 +408,8 @@ export interface Challenge {
 export interface Contact {
   readonly userId: string
   readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
   readonly since: string
   /** How many devices they have. */
   readonly devices: number
@@ -378,6 +427,20 @@ export interface ContactAddedEvent {
   readonly displayName: string
 }
 
+/** A contact has another name, or another device of this user gave them one: both names as they are now. */
+export interface ContactChangedEvent {
+  readonly v: 1
+  readonly type: 'contact_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly userId: string
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+}
+
 /** The two are contacts no more. */
 export interface ContactRemovedEvent {
   readonly v: 1
@@ -388,6 +451,8 @@ export interface ContactRemovedEvent {
   readonly sentAt: number
   readonly userId: string
   readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
 }
 
 export interface CreateShareTokenReply {
@@ -1029,6 +1094,8 @@ export interface LoginRequest {
   readonly authorizationCode?: string
   /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
   readonly refreshToken?: string
+  /** What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not kept. */
+  readonly attestation?: string
 }
 
 export interface LogoutRequest {
@@ -1260,7 +1327,12 @@ export interface PastCall {
   readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
   readonly isVideo: boolean
   readonly isGroup: boolean
-  readonly peers: readonly Person[]
+  readonly peers: readonly {
+    readonly userId: string
+    readonly displayName: string
+    /** Your own name for them, to be shown in place of `displayName` */
+    readonly alias?: string
+  }[]
   readonly createdAt: string
   readonly startedAt?: string
   readonly endedAt?: string
@@ -1543,6 +1615,11 @@ export interface RemoveFromCallRequest {
   readonly userId: string
 }
 
+export interface RenameContactRequest {
+  /** As a display name: 1 to 50 characters in at most 200 bytes. Null or empty: none any more. */
+  readonly alias?: string
+}
+
 export interface RequestByIdRequest {
   readonly targetUserId: string
   /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
@@ -1590,6 +1667,8 @@ export interface ResendOtpRequest {
   readonly channel?: 'email' | 'sms'
   /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
   readonly refreshToken?: string
+  /** What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not kept. */
+  readonly attestation?: string
 }
 
 export interface ResolveShareTokenReply {
@@ -1945,6 +2024,7 @@ export type QueueEvent =
   | FriendRequestEvent
   | FriendRequestCancelledEvent
   | ContactAddedEvent
+  | ContactChangedEvent
   | ContactRemovedEvent
   | DeviceAddedEvent
   | DeviceRemovedEvent
@@ -2176,6 +2256,12 @@ export interface Operations {
     readonly params: { readonly requestId: string }
     readonly body: undefined
     readonly reply: undefined
+  }
+  /** Give a contact a name of your own, which every screen of yours shows; they never see it. */
+  'PUT friend/{userId}': {
+    readonly params: { readonly userId: string }
+    readonly body: RenameContactRequest
+    readonly reply: Contact
   }
   /** Remove a contact, for both sides. */
   'DELETE friend/{userId}': {

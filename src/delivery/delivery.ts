@@ -55,6 +55,8 @@ export interface DeliveryDeps {
     deviceId: DeviceId,
     environment: 'production' | 'development',
   ) => Promise<void>
+  /** Whether the operator's login check lets the code leave; absent where there is none. */
+  readonly allows?: (message: CheckedMessage) => Promise<boolean>
   /** Called with each message in its last form; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
 }
@@ -78,6 +80,8 @@ export type Rendered =
       readonly payload: object
     }
 
+export type CheckedMessage = Required<Extract<OutboxMessage, { channel: 'mail' | 'sms' }>>
+
 type PushMessage = Extract<OutboxMessage, { readonly channel: 'push' }>
 
 export class Delivery {
@@ -89,6 +93,7 @@ export class Delivery {
 
   /** Never rejects for what the other side does. */
   async send(message: OutboxMessage): Promise<DeliveryOutcome | Skipped> {
+    if (isChecked(message) && (await this.#deps.allows?.(message)) === false) return SKIPPED
     switch (message.channel) {
       case 'mail':
         return this.#mail(message)
@@ -214,6 +219,10 @@ export class Delivery {
     if (outcome === 'revoked') return SENT
     return { kind: outcome, reason: 'revocation' }
   }
+}
+
+function isChecked(message: OutboxMessage): message is CheckedMessage {
+  return 'check' in message && message.check !== undefined
 }
 
 function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {

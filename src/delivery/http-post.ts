@@ -19,6 +19,8 @@ export interface HttpPost {
    * it.
    */
   readonly keepsConnection?: boolean
+  /** PEM of the authorities to trust in place of the machine's. */
+  readonly ca?: string | undefined
 }
 
 export type PostResult =
@@ -35,7 +37,7 @@ export type PostResult =
 
 /** Never rejects. */
 export function post(asked: HttpPost): Promise<PostResult> {
-  const { url, headers, body, timeoutMs, answerBytesMax, keepsConnection = false } = asked
+  const { url, headers, body, timeoutMs, answerBytesMax, ca, keepsConnection = false } = asked
   return new Promise(resolve => {
     const signal = AbortSignal.timeout(timeoutMs)
     const fail = () => resolve({ kind: 'failed', reason: signal.aborted ? 'timeout' : 'network' })
@@ -44,7 +46,8 @@ export function post(asked: HttpPost): Promise<PostResult> {
       const isTls = url.startsWith('https:')
       const begin = isTls ? beginHttps : beginHttp
       const agent = keepsConnection && (isTls ? HTTPS : HTTP)
-      const options = { method: 'POST', headers: { ...headers, 'content-length': length }, agent, signal }
+      const sent = { ...headers, 'content-length': length }
+      const options = { method: 'POST', headers: sent, agent, signal, ...(ca === undefined ? {} : { ca }) }
       const request = begin(url, options, answer => {
         const status = answer.statusCode ?? 0
         const waitMs = retryAfterMs(answer.headers['retry-after'] ?? null, Date.now())

@@ -3,6 +3,7 @@
  * in the order of the changes. Messages to the outside world are rows of the outbox instead.
  */
 
+import type { CheckedCode } from './accounts/code-check.ts'
 import type { CodeTry } from './accounts/guessing.ts'
 import type { SmsStop } from './accounts/sms-budget.ts'
 import type { DeviceId, UserId } from './ids.ts'
@@ -31,6 +32,8 @@ export type Happening =
   | { readonly kind: 'inbox-dropped'; readonly reason: 'full' | 'expired' }
   /** Messages were added to the outbox; said once for each lane and change. `firstKey` is their first row. */
   | { readonly kind: 'outbox-news'; readonly lane: Lane; readonly firstKey: Uint8Array }
+  /** A code waits in the outbox for the operator's login check. */
+  | { readonly kind: 'code-to-check'; readonly code: CheckedCode }
   | { readonly kind: 'code-tried'; readonly tried: CodeTry }
   /** Strangers have begun to guess codes. */
   | { readonly kind: 'codes-guessed' }

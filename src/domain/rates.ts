@@ -34,6 +34,8 @@ export const USUAL_RATES = {
   search: rate(10, HOUR_MS),
   'search-day': rate(30, DAY_MS),
   block: rate(60, HOUR_MS),
+  /** By user. */
+  'contact-name': rate(120, HOUR_MS),
   'share-token-resolve-address': rate(60, HOUR_MS),
   'share-token-resolve': rate(60, HOUR_MS),
   'share-token-unknown': rate(10, HOUR_MS),

@@ -33,6 +33,12 @@ export function tallyConfirmed(tally: Tally, nowMs: number, count = 1): Tally {
   return added(tally, nowMs, 0, count)
 }
 
+/** Without one code of then. */
+export function tallyTakenBack(tally: Tally, madeAtMs: number): Tally {
+  const slot = Math.floor(madeAtMs / SLOT_MS)
+  return tally.map(each => (each[0] === slot ? [slot, Math.max(0, each[1] - 1), each[2]] : each))
+}
+
 /** Slots further ahead than the window is wide were written by a clock that has been set back since: they don't count. */
 export function sumWithin(tally: Tally, perMs: number, nowMs: number): TallySum {
   let [made, confirmed] = [0, 0]

@@ -70,6 +70,12 @@ export class TokenBuckets implements RateBuckets {
     this.#charge(key, this.#fullAtMs.get(key) ?? 0, nowMs)
   }
 
+  /** Puts a token back that was taken. A full bucket takes none. */
+  giveBack(key: string, nowMs: number): void {
+    const fullAtMs = this.#fullAtMs.get(key) ?? 0
+    if (fullAtMs > nowMs) this.#fullAtMs.set(key, fullAtMs - this.rate.perMs / this.rate.count)
+  }
+
   /** The bucket is full again. */
   forget(key: string): void {
     this.#fullAtMs.delete(key)

@@ -7,6 +7,7 @@ import Counter from 'prom-client/lib/counter.js'
 import Gauge from 'prom-client/lib/gauge.js'
 import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
+import type { LoginCheckOutcome } from '../delivery/login-check.ts'
 import type { DeliveryOutcome, Skipped } from '../delivery/outcome.ts'
 import type { Asker } from '../domain/accounts/known-sign-in.ts'
 import type { SmsScope } from '../domain/accounts/sms-budget.ts'
@@ -54,6 +55,13 @@ export class Metrics {
     name: 'callsign_sms_stops_total',
     help: 'Times that short messages were stopped because too few codes were confirmed, by scope',
     labelNames: ['scope'],
+    registers: [this.#registry],
+  })
+
+  readonly loginChecks = new Counter({
+    name: 'callsign_login_checks_total',
+    help: 'Codes that the operator’s login check was asked about, by outcome; after a failure the code leaves',
+    labelNames: ['outcome'],
     registers: [this.#registry],
   })
 
@@ -115,6 +123,7 @@ export class Metrics {
     for (const asker of Object.keys(ASKERS))
       for (const outcome of ['accepted', 'wrong']) this.codeTries.inc({ asker, outcome }, 0)
     for (const scope of Object.keys(SMS_SCOPES)) this.smsStops.inc({ scope }, 0)
+    for (const outcome of Object.keys(CHECKS)) this.loginChecks.inc({ outcome }, 0)
     for (const channel of Object.keys(CHANNELS))
       for (const outcome of Object.keys(OUTCOMES)) this.deliveries.inc({ channel, outcome }, 0)
   }
@@ -212,6 +221,7 @@ const OF_WRITER = [
   'callsign_deliveries_total',
   'callsign_code_tries_total',
   'callsign_sms_stops_total',
+  'callsign_login_checks_total',
   'callsign_call_commands_total',
   'callsign_media_requests_total',
   'callsign_media_events_total',
@@ -224,6 +234,7 @@ const OF_WRITER = [
 const CHANNELS: Record<Channel, true> = { mail: true, sms: true, push: true, apple: true }
 const ASKERS: Record<Asker, true> = { stranger: true, network: true, token: true }
 const SMS_SCOPES: Record<SmsScope, true> = { range: true, network: true, 'calling-code': true, all: true }
+const CHECKS: Record<LoginCheckOutcome['kind'], true> = { allowed: true, denied: true, failed: true }
 const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> = {
   sent: true,
   skipped: true,

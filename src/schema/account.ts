@@ -27,6 +27,14 @@ const KNOWN_BY = {
   ),
 }
 
+const ATTESTED = {
+  attestation: optionalText(
+    'What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not ' +
+      'kept',
+    4_096,
+  ),
+}
+
 export const ChallengeId = Type.String({
   maxLength: 64,
   description: 'From the reply that announced the code',
@@ -49,6 +57,7 @@ export const LoginRequest = Type.Object(
     nonce: optionalText('The nonce of the token, required if it has one; for Apple the raw nonce'),
     authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
     ...KNOWN_BY,
+    ...ATTESTED,
   },
   { examples: [{ email: 'ann@example.org' }] },
 )
@@ -57,6 +66,7 @@ export const ResendOtpRequest = Type.Object({
   challengeId: ChallengeId,
   channel: Type.Optional(oneOf(['email', 'sms'])),
   ...KNOWN_BY,
+  ...ATTESTED,
 })
 
 export const VerifyLoginRequest = Type.Object(

@@ -7,7 +7,7 @@ import { plainOperations } from '../api/documents/log-operations.ts'
 import { metaRoute } from '../api/documents/meta.ts'
 import { openApiRoute } from '../api/documents/openapi.ts'
 import { OPERATIONS } from '../api/operations.ts'
-import { Admission } from '../api/table/admission.ts'
+import type { Admission } from '../api/table/admission.ts'
 import { requestReader } from '../api/table/shown-requests.ts'
 import { chooseLanguage } from '../delivery/texts.ts'
 import { clientRequirement } from '../domain/client-version.ts'
@@ -43,6 +43,8 @@ export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'vrf'>
 /** The part of the API that a process answers by itself. */
 export interface ServedApplication extends Reads {
   readonly authentication: Authentication
+  /** Undefined where no rate counts, in development. */
+  readonly admission: Admission | undefined
   readonly signalling: Signalling
 }
 
@@ -108,20 +110,18 @@ export interface PublicServerDeps {
 export function publicServer(
   context: Process,
   { keys, published }: ServedLog,
-  { signalling }: ServedApplication,
+  { admission, signalling }: ServedApplication,
   { routes, publicUrl, connections, newcomers, sharesPort = false, mayReadFiles, onServed }: PublicServerDeps,
 ): HttpServer {
   const { config, world, metrics } = context
   const { minClientVersions } = config.http
-  const { rateLimits } = config
-  const admission = rateLimits && new Admission(rateLimits, world.monotonicMs)
   world.every(SWEEP_MS, () => admission?.sweep())
   return new HttpServer({
     routes,
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
-    ...(admission && { admit: admission.admit, admissionRates: rateLimits }),
+    admission,
     webSocket: { accept: signalling.accept, connections, publicUrl },
     newcomers,
     languageOf: header => chooseLanguage(header, config.application.language),

@@ -27,9 +27,6 @@ import { lasts } from '../domain/accounts/session.ts'
 import type { UserId } from '../domain/ids.ts'
 import { newEventId } from '../domain/ids.ts'
 import type { Badge, BadgeEvent, Notice } from '../domain/messages/notice.ts'
-import type { Rates } from '../domain/rates.ts'
-import { TokenBuckets } from '../domain/token-bucket.ts'
-import { RATE_KEYS_MAX } from '../limits.ts'
 import type { DevConsole } from '../operations/console/console.ts'
 import type { Metrics } from '../operations/metrics.ts'
 import type { Ref } from '../runtime/actor.ts'
@@ -63,7 +60,7 @@ export interface SignallingDeps {
   readonly runConnect: RunConnect
   readonly isDevelopment: boolean
   /** Undefined where no rate counts, in development. */
-  readonly rateLimits: Rates | undefined
+  readonly admission: StompConnectionDeps['admission']
   readonly idsAs: IdForm
   /** See `Admit`. */
   readonly admit?: Admit | undefined
@@ -140,21 +137,20 @@ export class Signalling {
   }
 
   #connectionKind() {
-    const { version, isDevelopment, rateLimits, idsAs, admit, metrics, stores, authenticate, onFault } =
+    const { version, isDevelopment, admission, idsAs, admit, metrics, stores, authenticate, onFault } =
       this.#deps
     // V8 keeps whole numbers in place; each fraction would be an object, for each connection and frame.
     const monotonicMs = wholeMs(this.#deps.monotonicMs)
-    const failedConnects = rateLimits && new TokenBuckets(rateLimits['failed-connect'], RATE_KEYS_MAX)
     return stompConnectionKind({
       server: `callsign/${version}`,
       isDevelopment,
-      areRatesLimited: rateLimits !== undefined,
+      areRatesLimited: admission !== undefined,
       isDraining: this.#whetherDraining,
       monotonicMs,
       newEventId: this.#newEventId,
       authenticate,
       restrictionOf: stores.restrictions.current,
-      failedConnects,
+      admission,
       inbox: stores.deviceInbox,
       badgeOf: userId => stores.database.view(view => stores.badgeOf(view, userId)),
       eventBody: (

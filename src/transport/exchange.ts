@@ -6,7 +6,7 @@
  */
 
 import type uWS from 'uWebSockets.js'
-import { SignalError } from '../errors.ts'
+import { isTokenRefusal, SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
 import type { BodyHeaders } from './body-headers.ts'
@@ -17,7 +17,7 @@ import { idSequence } from './open-connections.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
 import type { RemoteAddresses } from './remote-address.ts'
-import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute } from './route.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from './route.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
 /** Shared by the exchanges of one server. */
@@ -58,6 +58,8 @@ export class Exchange implements HttpRequest {
   /** The parts of `req` needed once it is gone. */
   #kept: KeptOfRequest | undefined
   #network: string | undefined
+  /** The header by which it was admitted: asking `req` again would copy it again. */
+  #authorization: string | undefined
   #match: Match | undefined
   #target: Target | undefined
   /** Why the request was refused. */
@@ -156,6 +158,7 @@ export class Exchange implements HttpRequest {
   }
 
   #header(name: string): string {
+    if (name === AUTHORIZATION && this.#authorization !== undefined) return this.#authorization
     const at = this.#target?.route.headers?.indexOf(name) ?? -1
     if (at < 0) return ''
     return this.#req?.getHeader(name) ?? this.#kept?.headers?.[at] ?? ''
@@ -168,10 +171,10 @@ export class Exchange implements HttpRequest {
   }
 
   /** Answers that the address has asked for too many of the log's files. */
-  refuseFile(waitSeconds: number): void {
+  refuseFile(error: unknown): void {
     // The files are open to every page, and so is this refusal.
     this.#allowedOrigin = '*'
-    this.#fail(addressLimited(this.#shared.server, 'log-files', waitSeconds))
+    this.#fail(error)
   }
 
   /**
@@ -209,12 +212,13 @@ export class Exchange implements HttpRequest {
   }
 
   #admit(route: HttpRoute | undefined): void {
-    const { admit } = this.#shared.server
-    if (admit === undefined || route?.isUncounted) return
-    for (const scope of route?.isLookup ? LOOKUP_SCOPES : REQUEST_SCOPES) {
-      const waitSeconds = admit(this.network, scope)
-      if (waitSeconds > 0) throw addressLimited(this.#shared.server, scope, waitSeconds)
-    }
+    const { admission } = this.#shared.server
+    // A refresh counts for its token, which is in its body.
+    if (admission === undefined || route?.isUncounted || route?.countsFor === 'refresh-token') return
+    const authorization = route?.countsFor === undefined ? '' : this.#header(AUTHORIZATION)
+    if (authorization !== '') this.#authorization = authorization
+    admission.admit(this.network, 'request', authorization)
+    if (route?.isLookup) admission.admit(this.network, 'lookup', authorization)
   }
 
   #refuseOldClient({ isVersionChecked = false }: HttpRoute, req: uWS.HttpRequest): void {
@@ -251,6 +255,7 @@ export class Exchange implements HttpRequest {
   #handle(route: HttpRoute, body: Uint8Array): void {
     try {
       this.body = body
+      if (route.countsFor === 'refresh-token') this.#shared.server.admission?.admitRefresh(this.network, body)
       const answer = route.handle(this)
       if (!(answer instanceof Promise)) return this.#answer(answer)
       // The socket may be gone when the handler asks for it.
@@ -266,11 +271,19 @@ export class Exchange implements HttpRequest {
 
   #fail(error: unknown): void {
     const { server } = this.#shared
-    if (error instanceof SignalError) this.#refusal = error
+    if (error instanceof SignalError) {
+      this.#refusal = error
+      if (isTokenRefusal(error)) this.#countRefusedToken()
+    }
     const { status, body, headers } = problemOf(error, this.requestId, this.#language)
     if (status === 500) server.onFault(error, this.requestId)
     else if (error instanceof SignalError) server.onRefused(error.code, this.#refused(error))
     this.#answer({ status, contentType: 'application/problem+json', body, noStore: true, headers })
+  }
+
+  #countRefusedToken(): void {
+    if (this.#target?.route.countsFor !== 'access-token') return
+    this.#shared.server.admission?.onTokenRefused(this.network, this.#header(AUTHORIZATION))
   }
 
   #refused({ errors }: SignalError): RefusedRequest {
@@ -372,19 +385,6 @@ function refuseCoded(contentEncoding: string): void {
   })
 }
 
-/** The refusal of an address that is not admitted now. */
-export function addressLimited(
-  { admissionRates }: HttpServerDeps,
-  scope: AdmissionScope,
-  retryIn: number,
-): SignalError {
-  const members = { retryIn, scope: 'address' }
-  return new SignalError('RATE_LIMITED', `too many requests from this address, wait ${retryIn} s`, {
-    members,
-    quota: admissionRates?.[scope],
-  })
-}
-
 function bodyTooLarge(bytesMax: number): SignalError {
   return new SignalError('BODY_TOO_LARGE', `a body here has at most ${bytesMax} bytes`)
 }
@@ -392,8 +392,7 @@ function bodyTooLarge(bytesMax: number): SignalError {
 /** A method that is none of these is a text of the peer's. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const ORIGIN_REFUSED = new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not call')
-const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
-const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
+const AUTHORIZATION = 'authorization'
 const nextRequestId = idSequence()
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
 const ENCODING = Buffer.allocUnsafeSlow(65_536)

@@ -1,11 +1,11 @@
 /** Dependencies of an HTTP server, and its reports of requests. */
 
-import type { ErrorCode, Quota } from '../errors.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { Accept } from './connection.ts'
 import type { Newcomers } from './newcomers.ts'
 import type { OpenConnections } from './open-connections.ts'
 import type { TitleLanguage } from './problem-titles.ts'
-import type { AdmissionScope, HttpRoute, PublicFile } from './route.ts'
+import type { HttpRoute, PublicFile, RequestAdmission } from './route.ts'
 
 /** A refused request, for its log line. */
 export interface RefusedRequest {
@@ -58,12 +58,10 @@ export interface HttpServerDeps {
   readonly findFile?: (path: string) => PublicFile | undefined
   /** Undefined where files may be read now; else resolves when they may. A file that may not be read is refused as busy. */
   readonly mayReadFiles?: () => Promise<void> | undefined
-  /** Seconds to wait before the network (of `networkOf`) may ask again; 0 when it is admitted. */
-  readonly admit?: (network: string, scope: AdmissionScope) => number
+  /** Absent where no rate counts. */
+  readonly admission?: RequestAdmission | undefined
   /** The language for a peer whose Accept-Language this is; English where it is left out. */
   readonly languageOf?: (acceptLanguage: string) => TitleLanguage
-  /** Rates for addresses that are not admitted to read. */
-  readonly admissionRates?: Readonly<Record<AdmissionScope, Quota>>
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none where it is left out. */
   readonly trustedProxies?: readonly string[]
   /** Origins of web pages that may call the routes; none where it is left out. */

@@ -131,9 +131,12 @@ export class HttpServer {
     if (files === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
       return new Exchange(res, req, method, path, this.#shared).start(req, bodyHeaders)
     }
-    const waitSeconds = this.#deps.admit?.(this.#shared.addresses.of(res, req), 'log-files') ?? 0
-    if (waitSeconds === 0) serveFile(res, req, files)
-    else this.#exchange(res, req).refuseFile(waitSeconds)
+    try {
+      this.#deps.admission?.admit(this.#shared.addresses.of(res, req), 'log-files', '')
+    } catch (error) {
+      return this.#exchange(res, req).refuseFile(error)
+    }
+    serveFile(res, req, files)
   }
 
   /** For a request that no route gets to see. */

@@ -1,5 +1,7 @@
 /** Routes, what they are asked and answer, and public files: plain data, without the library that carries it. */
 
+import type { SignalError } from '../errors.ts'
+
 export interface HttpRequest {
   readonly method: string
   /** As it was asked for, without the query. */
@@ -41,6 +43,8 @@ export interface HttpRoute {
   readonly bodyBytesMax?: number
   /** Whether clients that are too old are turned away. */
   readonly isVersionChecked?: boolean
+  /** The token that a request counts for; the address alone where it is left out. A refresh token is in the body. */
+  readonly countsFor?: 'access-token' | 'refresh-token'
   /** Whether a request counts against the address as a look-up in the log, too. */
   readonly isLookup?: boolean
   /** Whether a request counts against nothing. */
@@ -51,6 +55,21 @@ export interface HttpRoute {
 
 /** The rate that a request counts against before its body is read. */
 export type AdmissionScope = 'log-files' | 'lookup' | 'request'
+
+/** Counts requests by network (of `networkOf`) and by token. Refusals are `RATE_LIMITED`. */
+export interface RequestAdmission {
+  /**
+   * A request before its body is read. `authorization` is empty where its route does not go by it. Throws, also
+   * `TOKEN_INVALID` for a token that this server has not made.
+   */
+  admit(network: string, scope: AdmissionScope, authorization: string): void
+  /** A request for new tokens, whose body has the old one. Throws. */
+  admitRefresh(network: string, body: Uint8Array): void
+  /** A WebSocket that is to be opened. Returns the refusal. */
+  admitSocket(network: string): SignalError | undefined
+  /** The token of a request that was admitted is not accepted. */
+  onTokenRefused(network: string, authorization: string): void
+}
 
 /** A file of the log, as it is served. */
 export interface PublicFile {

@@ -12,7 +12,7 @@ import { SignalError } from '../errors.ts'
 import { BACKPRESSURE_BYTES_MAX, WEBSOCKET_IDLE_SECONDS, WEBSOCKET_MESSAGE_BYTES_MAX } from '../limits.ts'
 import { upgradeFault } from './body-headers.ts'
 import { isOwnOrigin } from './cors.ts'
-import { addressLimited, type Exchange, type ExchangeShared } from './exchange.ts'
+import type { Exchange, ExchangeShared } from './exchange.ts'
 import type { WebSocketDeps } from './http-deps.ts'
 import { type ConnectionHost, DROPPED, QueuedConnection } from './queued-connection.ts'
 import type { HttpRoute } from './route.ts'
@@ -135,8 +135,8 @@ function refusalOf(
   { connections, publicUrl }: WebSocketDeps,
   { server, cors }: ExchangeShared,
 ): SignalError | undefined {
-  const retryIn = server.admit?.(network, 'request') ?? 0
-  if (retryIn > 0) return addressLimited(server, 'request', retryIn)
+  const limited = server.admission?.admitSocket(network)
+  if (limited !== undefined) return limited
   // uWebSockets looks at nothing but the key.
   if (req.getHeader('sec-websocket-version') !== '13') return upgradeRequired()
   const origin = req.getHeader('origin')

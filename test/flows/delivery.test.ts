@@ -12,6 +12,7 @@ import { openServer } from '../support/open-server.ts'
 import { productionEnvironment } from '../support/outside-world.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import type { OpenServer } from '../support/server.ts'
+import { startSmsGateway } from '../support/sms-gateway.ts'
 
 const PAUSE_MS = 20
 const EVENT_ID = /^[\w-]{22}$/
@@ -272,6 +273,44 @@ t.test('a push that is refused for good takes its token back; one that fails com
   await ann.app.get(200, 'POST /app/api/friend-request/accept', { requestId: answered })
   await story.world.fcm.received(2)
   t.equal(story.world.apns.pushes.length, 3, 'the token that is gone gets nothing more')
+  await story.endWithoutLeaks(t)
+})
+
+t.test('a login check keeps codes back, and the figures show where it does not answer', async t => {
+  const service = await startSmsGateway()
+  t.teardown(() => service.close())
+  const allow = (isAllowed: boolean) => ({ status: 200, body: { allow: isAllowed } })
+  service.answerNext(allow(true), allow(false), { status: 500 })
+  const story = await rehearse(t, {
+    CALLSIGN_LOGIN_CHECK_URL: service.url,
+    CALLSIGN_LOGIN_CHECK_TOKEN: 'token-of-the-check',
+    CALLSIGN_SMS_COUNTRIES: 'VN',
+  })
+  const app = story.app()
+  const attestation = app.hide('attestation-of-the-app')
+  const ask = (phone: string) => app.get(200, 'POST /app/api/login', { phone, attestation })
+  await ask('+84912345601')
+  await story.world.sms.smsTo('+84912345601')
+  await ask('+84912345602')
+  await service.received(2)
+  await ask('+84912345603')
+  await story.world.sms.smsTo('+84912345603')
+  t.equal(await app.outcome('POST /app/api/login', { phone: '+4915112345678' }), '403 BLOCKED_COUNTRY')
+  t.notOk(story.world.sms.requests.some(({ body }) => body.includes('+84912345602')))
+  t.match(service.requests[0], { headers: { authorization: 'Bearer token-of-the-check' } })
+  t.same(JSON.parse(service.requests[0]!.body), {
+    ...{
+      kind: 'sms',
+      prefix: '+8491234',
+      country: 'VN',
+      network: '127.0.0.0/24',
+      purpose: 'login',
+      attestation,
+    },
+  })
+  const metrics = await (await fetch(`${story.server.admin}/metrics`)).text()
+  for (const outcome of ['allowed', 'denied', 'failed'])
+    t.match(metrics, `\ncallsign_login_checks_total{outcome="${outcome}"} 1\n`)
   await story.endWithoutLeaks(t)
 })
 

@@ -89,7 +89,7 @@ function openSignalling(t: Test) {
     },
     runConnect: connect => connect(),
     isDevelopment: false,
-    rateLimits: undefined,
+    admission: undefined,
     idsAs: 'string',
     version: '0.0.0',
     monotonicMs: () => world.monotonicMs(),

@@ -84,8 +84,10 @@ export class RunServer {
     plantInIndex(bug, this.rooms.index, callId =>
       this.stores.database.view(view => this.stores.roomCalls.read(view, callId)),
     )
+    const admission = { connected: () => 0, failedConnect: () => 0 }
     this.signalling = new Signalling({
       ...shared,
+      admission: this.#run.habits.areRatesLimited ? admission : undefined,
       actors: ownActors(this.system, this.rooms, { connections, dismissalOf: () => undefined }),
       connections,
       authenticate: authorization => this.#requesterOf(authorization),

@@ -1,8 +1,10 @@
-/** An SMS gateway that takes one POST per message, answers on command and keeps what it was given. */
+/** An SMS gateway that takes one POST per message, answers on command and keeps what it was given; the login check of an operator, too. */
 
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { bodyOf, type HttpAct, perform } from './fcm-stand-in.ts'
+import { tlsFile } from './tls.ts'
 
 export interface ReceivedSms {
   readonly method: string
@@ -20,20 +22,25 @@ export interface SmsGateway {
   readonly url: string
   readonly requests: readonly ReceivedSms[]
   answerNext(...acts: SmsAct[]): void
+  /** Resolves once so many requests have come. */
+  received(count: number): Promise<void>
   /** Resolves with the body of the first request about the number that no earlier call returned. */
   smsTo(number: string): Promise<string>
   close(): Promise<void>
 }
 
-export async function startSmsGateway(): Promise<SmsGateway> {
+export async function startSmsGateway({ isTls = false } = {}): Promise<SmsGateway> {
   const requests: ReceivedSms[] = []
   const acts: SmsAct[] = []
   const unclaimed: string[] = []
   const waiting: { number: string; resolve: (body: string) => void }[] = []
 
-  const server = createServer(async (request, response) => {
+  const awaited: { count: number; resolve: () => void }[] = []
+
+  const answer: RequestListener = async (request, response) => {
     const body = await bodyOf(request)
     requests.push({ method: request.method!, path: request.url!, headers: request.headers, body })
+    for (const { count, resolve } of awaited) if (requests.length >= count) resolve()
     const act = acts.shift() ?? { status: 200, body: {} }
     if (act === 'stalled') {
       response.writeHead(200, { 'content-length': '10' })
@@ -53,12 +60,18 @@ export async function startSmsGateway(): Promise<SmsGateway> {
     const at = waiting.findIndex(({ number }) => mentions(body, number))
     if (at === -1) unclaimed.push(body)
     else waiting.splice(at, 1)[0]!.resolve(body)
-  })
+  }
+  const certified = { key: tlsFile('server.key'), cert: tlsFile('server.crt') }
+  const server = isTls ? createTlsServer(certified, answer) : createServer(answer)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/send`,
+    url: `${isTls ? 'https://localhost' : 'http://127.0.0.1'}:${(server.address() as AddressInfo).port}/send`,
     requests,
     answerNext: (...next) => void acts.push(...next),
+    received(count) {
+      if (requests.length >= count) return Promise.resolve()
+      return new Promise(resolve => awaited.push({ count, resolve }))
+    },
     smsTo(number) {
       const at = unclaimed.findIndex(body => mentions(body, number))
       if (at !== -1) return Promise.resolve(unclaimed.splice(at, 1)[0]!)

@@ -149,8 +149,9 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     badgeOf: () => badge,
     authenticate: authenticateByName,
     restrictionOf: () => undefined,
-    failedConnects: {
-      take(network) {
+    admission: {
+      connected: () => 0,
+      failedConnect(network) {
         failedConnects.push(network)
         return 0
       },

@@ -9,6 +9,7 @@ import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../../src/api/accounts/authentication.ts'
 import type { ApiDeps } from '../../src/api/deps.ts'
 import { OPERATIONS } from '../../src/api/operations.ts'
+import { Admission } from '../../src/api/table/admission.ts'
 import type { KeysShown } from '../../src/domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
@@ -34,6 +35,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   stepUpS: 900,
   signInWaitH: 72,
   testIdentifiers: new Map(),
+  smsCountries: new Set(),
   blockedCountries: new Set(['KP']),
   appName: 'Callsign',
   language: 'en',
@@ -166,6 +168,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
   const authentication = new Authentication({ ...stores, nowMs: world.nowMs, onSeen: rooms.onSeen })
   const signalling = new Signalling({
     ...shared,
+    admission: world.requestRates && new Admission(world.requestRates, authentication),
     actors: ownActors(system, rooms, { connections, dismissalOf: dismissalBy(stores), devConsole }),
     connections,
     authenticate: authorization => authentication.requesterOf(authorization),
@@ -193,6 +196,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     register: options.register ?? (log.isOpen ? log.register : count),
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
+    onLoginChecked: () => undefined,
     identityOf: vrfHash => keysLogged.get(Buffer.from(vrfHash).toString('base64')),
   })
   return { system, application, stores, rooms, signalling, keysLogged }

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
+import { fakeAdmission } from '../support/fake-admission.ts'
 
 const PAGE = 'https://app.example.org'
 const ORIGINS = [PAGE, 'http://localhost:5173', 'capacitor://localhost']
@@ -61,8 +62,8 @@ t.test('a preflight from a listed origin gets methods, headers and their lifetim
 })
 
 t.test('a preflight is answered before anything else is asked', async t => {
-  const admit = () => 60
-  const url = await serve(t, { corsOrigins: ORIGINS, admit })
+  const admission = fakeAdmission(() => 60)
+  const url = await serve(t, { corsOrigins: ORIGINS, admission })
   t.equal((await preflight(url, PAGE)).status, 204)
   t.equal((await preflight(`${url}/nowhere`, PAGE)).status, 204, 'the request itself will be the 404')
   t.equal((await fetch(url, { headers: { origin: PAGE } })).status, 429)

@@ -9,6 +9,7 @@ import { HttpServer } from '../../src/transport/http.ts'
 import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import type { HttpRequest, HttpRoute } from '../../src/transport/route.ts'
 import { dotted } from '../support/bytes.ts'
+import { fakeAdmission } from '../support/fake-admission.ts'
 import { sendRaw, statusesIn, talk } from '../support/raw-http.ts'
 
 interface TestServer {
@@ -407,10 +408,10 @@ t.test(
   'admission counts the client, its canonical route, and paths that lead nowhere, but no page',
   async t => {
     const asked: string[] = []
-    const admit: NonNullable<HttpServerDeps['admit']> = (network, scope) => {
+    const admission = fakeAdmission((network, scope) => {
       asked.push(`${dotted(network)} ${scope}`)
       return asked.length > 5 ? 7 : 0
-    }
+    })
     const { port, requests } = await serve(
       t,
       [
@@ -419,7 +420,7 @@ t.test(
         { ...echo('GET', '/page'), isUncounted: true },
       ],
       {
-        admit,
+        admission,
         trustedProxies: ['127.0.0.0/8'],
       },
     )
@@ -446,6 +447,47 @@ t.test(
   },
 )
 
+t.test('a request counts for its token where its route goes by one', async t => {
+  const asked: string[] = []
+  const admission = fakeAdmission((_, what, authorization) => {
+    asked.push(`${what} ${authorization}`.trim())
+    return what === 'refresh no' ? 7 : 0
+  })
+  const headers = ['authorization']
+  const refuse = (code: 'TOKEN_EXPIRED' | 'OTP_INVALID') => async () => {
+    await new Promise(setImmediate)
+    throw new SignalError(code, 'refused')
+  }
+  const { url, requests } = await serve(
+    t,
+    [
+      { ...echo('GET', '/mine'), headers, countsFor: 'access-token' },
+      { ...echo('GET', '/public'), headers },
+      { ...echo('POST', '/look'), headers, countsFor: 'access-token', isLookup: true },
+      { method: 'POST', path: '/over', headers, countsFor: 'access-token', handle: refuse('TOKEN_EXPIRED') },
+      { method: 'POST', path: '/wrong', headers, countsFor: 'access-token', handle: refuse('OTP_INVALID') },
+      { ...echo('POST', '/refresh'), headers, countsFor: 'refresh-token' },
+    ],
+    { admission },
+  )
+  const takeAsked = async (method: string, path: string, body?: string) => {
+    const authorization = 'Bearer x'
+    const answer = await fetch(`${url}${path}`, { method, headers: { authorization }, ...(body && { body }) })
+    await answer.arrayBuffer()
+    return [answer.status, ...asked.splice(0)]
+  }
+  t.same(await takeAsked('GET', '/mine'), [200, 'request Bearer x'])
+  t.same(await takeAsked('GET', '/public'), [200, 'request'])
+  t.same(await takeAsked('GET', '/none'), [404, 'request'])
+  t.same(await takeAsked('POST', '/look', 'y'), [200, 'request Bearer x', 'lookup Bearer x'])
+  t.same(await takeAsked('POST', '/over', 'y'), [401, 'request Bearer x', 'refused Bearer x'])
+  t.same(await takeAsked('POST', '/wrong', 'y'), [400, 'request Bearer x'], 'the token was good')
+  t.same(await takeAsked('POST', '/refresh', 'yes'), [200, 'refresh yes'])
+  const handled = requests.length
+  t.same(await takeAsked('POST', '/refresh', 'no'), [429, 'refresh no'])
+  t.equal(requests.length, handled)
+})
+
 t.test('the title of a refusal is in the language that was asked for, the code is not', async t => {
   const languageOf = (header: string) => (header === 'de' || header === 'vi' ? header : 'en')
   const handle = async (): Promise<never> => {
@@ -465,10 +507,9 @@ t.test('the title of a refusal is in the language that was asked for, the code i
 
 t.test('too many requests for the log’s files are 429, for every page to read', async t => {
   const findFile = () => undefined
-  const minutely = { count: 60, perMs: 60_000 }
-  const admissionRates = { 'log-files': minutely, lookup: minutely, request: { ...minutely, count: 1 } }
+  const admission = fakeAdmission(() => 3)
   const corsOrigins = ['https://app.example.org']
-  const { url } = await serve(t, [], { findFile, admit: () => 3, admissionRates, corsOrigins })
+  const { url } = await serve(t, [], { findFile, admission, corsOrigins })
   const answer = await fetch(`${url}/checkpoint`)
   t.equal(answer.status, 429, 'a 404 would be a broken log to an auditor')
   t.equal(answer.headers.get('retry-after'), '3')

@@ -106,6 +106,32 @@ t.test('a crowd from one network keeps other networks waiting for a turn at most
   t.equal(newcomers.waiting, 0)
 })
 
+t.test('a prefix of IPv6 has as many turns as it stands for clients', async t => {
+  for (const [turnsOfOthers, networkOf] of [
+    [4, at => [0x20, 1, 0xd, 0xb8, 0, 0, 7, at]],
+    [16, at => [0x20, 1, 0xd, 0xb8, 0, 0, at, 0]],
+    [32, at => [0x20, 1, 0xd, 0xb8, 0, at, 0, 0]],
+    [64, at => [0x20, 1, 0xd, 0xb8, at, 0, 0, 0]],
+    // Many small networks with zeros in their last octets share fewer.
+    [32, at => [0x20, 1, 0xd, 0xb8, at >> 3, 0, at << 5, 0]],
+  ] as const satisfies readonly (readonly [number, (at: number) => readonly number[]])[]) {
+    const turns = new Turns()
+    const newcomers = new Newcomers(1, turns.wait)
+    const started: string[] = []
+    const come = (name: string, network: string) => {
+      const connection = new FakeConnection()
+      newcomers.admit(connection, () => network)
+      connection.resume = () => started.push(name)
+    }
+    come('first', 'any')
+    for (let at = 0; at < 256; at++) come('crowd', Buffer.from(networkOf(at)).toString('latin1'))
+    come('lone', 'lone')
+    while (newcomers.waiting > 0) turns.give()
+    t.equal(started.indexOf('lone'), turnsOfOthers)
+    t.equal(started.length, 257)
+  }
+})
+
 t.test('a connection that ended while it waited is not touched', async t => {
   const turns = new Turns()
   const newcomers = new Newcomers(1, turns.wait)

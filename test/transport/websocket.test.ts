@@ -7,8 +7,8 @@ import path from 'node:path'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { BACKPRESSURE_BYTES_MAX, FRAME_BYTES_MAX, WEBSOCKET_MESSAGE_BYTES_MAX } from '../../src/limits.ts'
-import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import { dotted } from '../support/bytes.ts'
+import { fakeAdmission } from '../support/fake-admission.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { countOf, sized } from '../support/size.ts'
@@ -178,12 +178,12 @@ t.test('pages connect from listed origins, from the server itself and from its p
 t.test('an address that asks too often, and everybody when there is no room, has to wait', async t => {
   const waits = [0, 7, 0, 0, 0]
   const asked: string[] = []
-  const admit: NonNullable<HttpServerDeps['admit']> = (network, scope) => {
-    asked.push(`${dotted(network)} ${scope}`)
+  const admission = fakeAdmission((network, what) => {
+    asked.push(`${dotted(network)} ${what}`)
     return waits.shift() ?? 0
-  }
+  })
   const { port, sessions, refusals } = await serveSockets(t, {
-    parts: { admit, trustedProxies: ['127.0.0.1'] },
+    parts: { admission, trustedProxies: ['127.0.0.1'] },
     open: { connectionsMax: 2 },
   })
   const ask = () => SocketClient.open('websocket', port, { upgradeLines: 'X-Forwarded-For: 192.0.2.7\r\n' })
@@ -198,7 +198,7 @@ t.test('an address that asks too often, and everybody when there is no room, has
   first.socket.destroy()
   await sessions.all[0]!.closed()
   t.match((await ask()).head, /^HTTP\/1\.1 101 /)
-  t.same([...new Set(asked)], ['192.0.2.7 request'])
+  t.same([...new Set(asked)], ['192.0.2.7 socket'])
   t.same(refusals, ['RATE_LIMITED', 'OVERLOADED'])
 })
 

@@ -311,6 +311,7 @@ export class App {
       me.on(type, () => load(() => calls.loadHistory()))
     for (const type of ['friend_request', 'friend_request_cancelled', 'contact_removed'] as const)
       me.on(type, () => load(() => contacts.load()))
+    me.on('contact_changed', () => load(() => Promise.all([contacts.load(), calls.loadHistory()])))
     me.on('contact_added', ({ displayName }) => {
       this.#store.say('good', `${displayName} is a contact now.`)
       load(() => contacts.load())

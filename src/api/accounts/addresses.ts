@@ -7,12 +7,11 @@ import type { Address } from '../../domain/accounts/challenge.ts'
 import { normalizeDisplayName } from '../../domain/accounts/display-name.ts'
 import { parseEmail } from '../../domain/accounts/email.ts'
 import { parsePhone } from '../../domain/accounts/phone.ts'
+import { isServed, type ServedNumbers } from '../../domain/accounts/served-number.ts'
 import { SignalError } from '../../errors.ts'
 import { invalidMember } from '../../schema/check.ts'
 
-export interface AddressRules {
-  /** ISO 3166 letters. */
-  readonly blockedCountries: ReadonlySet<string>
+export interface AddressRules extends ServedNumbers {
   /** Fixed codes by address, in any spelling. */
   readonly testIdentifiers: ReadonlyMap<string, string>
 }
@@ -29,10 +28,10 @@ export class AddressReader {
   /** Fixed codes by the `key` of their address. */
   readonly testCodes: ReadonlyMap<string, string>
   readonly #testNumbers: ReadonlySet<string>
-  readonly #blockedCountries: ReadonlySet<string>
+  readonly #served: ServedNumbers
 
-  constructor({ blockedCountries, testIdentifiers }: AddressRules) {
-    this.#blockedCountries = blockedCountries
+  constructor({ testIdentifiers, ...served }: AddressRules) {
+    this.#served = served
     const codes = [...testIdentifiers].map(([text, otp]) => [keyOf(text), otp] as const)
     this.testCodes = new Map(codes)
     this.#testNumbers = new Set(this.testCodes.keys())
@@ -63,20 +62,20 @@ export class AddressReader {
         ? invalidMember(pointer, 'PHONE_TYPE', 'is not a number that takes short messages')
         : invalidMember(pointer, 'FORMAT', 'is not a phone number; begin it with + and the calling code')
     }
-    if (phone.country !== undefined && this.#blockedCountries.has(phone.country)) {
+    if (!this.#testNumbers.has(phone.key) && !isServed(phone, this.#served)) {
       throw new SignalError('BLOCKED_COUNTRY', 'numbers of this country are not served')
     }
     return { kind: 'phone', key: phone.key, shown: phone.key }
   }
 }
 
-/** The name as it is kept, undefined where none was sent. Throws `VALIDATION_FAILED` at `/displayName`. */
-export function readDisplayName(text: string | undefined): string | undefined {
+/** The name as it is kept, undefined where none was sent. Throws `VALIDATION_FAILED` at the pointer. */
+export function readDisplayName(text: string | undefined, pointer = '/displayName'): string | undefined {
   if (text === undefined) return undefined
   const name = normalizeDisplayName(text)
   if (name !== undefined) return name
   const detail = 'has 1 to 50 characters in at most 200 bytes, one of them visible, and no line breaks'
-  throw invalidMember('/displayName', 'FORMAT', detail)
+  throw invalidMember(pointer, 'FORMAT', detail)
 }
 
 function readEmail(text: string, pointer: string): Address {

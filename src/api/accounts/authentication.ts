@@ -12,7 +12,9 @@ import {
   formatAccessToken,
   formatRefreshToken,
   parseAccessToken,
+  parseRefreshToken,
   possessionChallenge,
+  type RefreshToken,
 } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
@@ -62,12 +64,18 @@ export interface AuthenticationDeps {
 /** A token that was found genuine, as it is remembered. */
 interface GenuineToken extends Omit<AccessToken, 'sessionId'> {
   readonly sessionName: string
+  /** Whether its session did not accept it lately, so that it counts as none (`table/admission.ts`). */
+  isRefused: boolean
 }
 
 export class Authentication {
   readonly #deps: AuthenticationDeps
   /** By header. */
   readonly #genuine = new BoundedCache<string, GenuineToken>(TOKENS_KEPT_MAX)
+  /** The last header of a token that is not genuine: its refusal is looked at by more than one part. */
+  #lastFalse: string | undefined
+  /** The last refresh token that was looked at, likewise. */
+  #lastRefresh: { readonly text: string; readonly token: RefreshToken | undefined } | undefined
 
   constructor(deps: AuthenticationDeps) {
     this.#deps = deps
@@ -89,10 +97,40 @@ export class Authentication {
     return lasts(session) ? this.#requesterBy(token, session) : undefined
   }
 
+  /** The genuine token of an `Authorization` header, whatever its session says; undefined where there is none. */
+  tokenOf(authorization: string): GenuineToken | undefined {
+    const known = this.#genuine.get(authorization)
+    if (known !== undefined) return known
+    if (authorization === this.#lastFalse) return undefined
+    const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
+    // Spellings with more blanks would take more room than their token: it is remembered by the usual one.
+    const name = authorization.length === BEARER_CHARS + text.length ? authorization : `Bearer ${text}`
+    const knownByName = this.#genuine.get(name)
+    if (knownByName !== undefined) return knownByName
+    const token = parseAccessToken(this.#deps.secrets.accessToken, text)
+    if (token === undefined) {
+      this.#lastFalse = authorization
+      return undefined
+    }
+    const { sessionId, generation, expiresAtS } = token
+    const genuine = { sessionName: sessionName(sessionId), generation, expiresAtS, isRefused: false }
+    this.#genuine.set(name, genuine)
+    return genuine
+  }
+
+  /** A genuine refresh token's content; undefined for anything else. */
+  refreshTokenOf(text: string): RefreshToken | undefined {
+    if (this.#lastRefresh?.text === text) return this.#lastRefresh.token
+    const token = parseRefreshToken(this.#deps.secrets.refreshToken, text)
+    this.#lastRefresh = { text, token }
+    return token
+  }
+
   /** A route that only signed-in users may use. */
   guard(route: HttpRoute): HttpRoute {
     return {
       ...route,
+      countsFor: 'access-token',
       headers: [...(route.headers ?? []), 'authorization'],
       handle: request => {
         this.requesterOf(request.header('authorization'))
@@ -119,22 +157,15 @@ export class Authentication {
   }
 
   #genuineToken(authorization: string): GenuineToken {
-    const known = this.#genuine.get(authorization)
-    if (known !== undefined) return known
-    if (authorization === '') throw refusal('TOKEN_MISSING')
-    const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
-    const token = parseAccessToken(this.#deps.secrets.accessToken, text)
-    if (token === undefined) throw refusal('TOKEN_INVALID')
-    const { sessionId, generation, expiresAtS } = token
-    const genuine = { sessionName: sessionName(sessionId), generation, expiresAtS }
-    // Spellings with more blanks are checked each time: they would take more room than their token.
-    if (authorization.length === BEARER_CHARS + text.length) this.#genuine.set(authorization, genuine)
-    return genuine
+    const token = this.tokenOf(authorization)
+    if (token === undefined) throw refusalOfToken(authorization === '' ? 'TOKEN_MISSING' : 'TOKEN_INVALID')
+    return token
   }
 
   #requesterBy(token: GenuineToken, session: Session | undefined): Requester {
     const code = refusalOfAccess(session, token, this.#deps.nowMs())
-    if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
+    if (code !== undefined || session === undefined) throw refusalOfToken(code ?? 'TOKEN_INVALID')
+    token.isRefused = false
     if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
     const { userId, deviceId } = session
     const { sessionName } = token
@@ -151,10 +182,11 @@ export class Authentication {
 
 /** In the change of a request that has waited: throws if its access token no longer holds. */
 export function assertLasts(session: Session | undefined): asserts session is Session {
-  if (!lasts(session)) throw refusal(session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED')
+  if (!lasts(session)) throw refusalOfToken(session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED')
 }
 
-function refusal(code: ErrorCode): SignalError {
+/** The refusal of an access token. */
+export function refusalOfToken(code: ErrorCode): SignalError {
   return new SignalError(code, SENTENCES[code] ?? 'the access token is not accepted')
 }
 

@@ -10,7 +10,7 @@ import {
   type RefreshDecision,
   type RevocationReason,
 } from '../../domain/accounts/session.ts'
-import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/token.ts'
+import type { RefreshToken } from '../../domain/accounts/token.ts'
 import { restrictionError } from '../../domain/devices/restriction.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
@@ -19,13 +19,7 @@ import { sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { signOut } from '../devices/device-removal.ts'
-import {
-  type Operation,
-  type OperationRequest,
-  operationWithBody,
-  type RateRule,
-  type Reply,
-} from '../table/operation.ts'
+import { type Operation, type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
 
 type Deps = Pick<
   ApiDeps,
@@ -39,15 +33,12 @@ type Deps = Pick<
   | 'onTokenReused'
   | 'requestRates'
   | 'restrictions'
-  | 'secrets'
   | 'sessions'
   | 'waitingSignIns'
 >
 
 type CheckedRefresh = OperationRequest<Static<typeof RefreshTokenRequest>, undefined, 'public'>
 type CheckedLogout = OperationRequest<Static<typeof LogoutRequest>, undefined, 'ended'>
-
-const REFRESH_RATE: RateRule = { name: 'refresh-token', by: 'address' }
 
 export const SESSIONS: readonly Operation<Deps>[] = [
   operationWithBody(RefreshTokenRequest, {
@@ -59,7 +50,7 @@ export const SESSIONS: readonly Operation<Deps>[] = [
     access: 'public',
     replies: { 200: TokenPair },
     codes: ['REFRESH_TOKEN_INVALID', 'REFRESH_TOKEN_REUSED'],
-    rates: [REFRESH_RATE],
+    countsFor: 'refresh-token',
     handle: (deps: Deps, request) => refresh(deps, request),
   }),
   operationWithBody(LogoutRequest, {
@@ -78,9 +69,14 @@ export const SESSIONS: readonly Operation<Deps>[] = [
 
 async function refresh(deps: Deps, request: CheckedRefresh): Promise<Reply> {
   // Garbage is refused before it costs a look into the store.
-  const token = parseRefreshToken(deps.secrets.refreshToken, request.body.refreshToken)
-  if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
-  deps.requestRates?.take('refresh-token-session', 'session', sessionName(token.sessionId))
+  const { requestRates } = deps
+  const token = deps.authentication.refreshTokenOf(request.body.refreshToken)
+  if (token === undefined) {
+    requestRates?.takeByNetwork('refresh-token', request.network)
+    throw refusal('REFRESH_TOKEN_INVALID')
+  }
+  const session = sessionName(token.sessionId)
+  requestRates?.takeSignedIn('refresh-token', 'refresh-token-session', session, request.network)
   const decision = await deps.database.change(change => rotate(change, deps, token, request), request.nowMs)
   switch (decision.kind) {
     case 'rotate':

@@ -6,6 +6,7 @@
 
 import type { Static } from 'typebox'
 import type { ChallengePurpose } from '../../domain/accounts/challenge.ts'
+import type { CountedNetwork } from '../../domain/network.ts'
 import { SignalError } from '../../errors.ts'
 import {
   LoginChallenge,
@@ -26,13 +27,13 @@ import {
   type RateRule,
   type Reply,
 } from '../table/operation.ts'
-import { readDisplayName } from './addresses.ts'
+import { type NamedAddress, readDisplayName } from './addresses.ts'
 import { type Entry, enter, type RightCodeDeps, refusedRefusal, waitingRefusal } from './right-codes.ts'
 import type { SignInRequest } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
 export type SignInDeps = RightCodeDeps &
-  Pick<ApiDeps, 'challenges' | 'database'> & {
+  Pick<ApiDeps, 'challenges' | 'database' | 'knownSignIns'> & {
     /** Signs in by what an identity provider says. */
     readonly social: Pick<SocialSignIn, 'signIn'>
   }
@@ -71,6 +72,8 @@ export const SIGN_IN: readonly Operation<SignInDeps>[] = [
     replies: { 200: LoginReply },
     codes: [...BEGIN_CODES, ...SOCIAL_CODES],
     rates: LOGIN_RATES,
+    isPrefixKnown: (deps: SignInDeps, body, ...prefix) =>
+      body.verified !== true && isPrefixKnown(deps, body, ...prefix),
     readsIdempotencyKey: true,
     handle: (deps: SignInDeps, request) => login(deps, request),
   }),
@@ -84,6 +87,7 @@ export const SIGN_IN: readonly Operation<SignInDeps>[] = [
     replies: { 200: LoginChallenge },
     codes: ['CHALLENGE_GONE', 'OTP_COOLDOWN', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
     rates: LOGIN_RATES,
+    isPrefixKnown,
     handle: (deps: SignInDeps, request) => resend(deps, request),
   }),
   operationWithBody(VerifyLoginRequest, {
@@ -96,6 +100,7 @@ export const SIGN_IN: readonly Operation<SignInDeps>[] = [
     replies: { 200: SignedIn },
     codes: VERIFY_LOGIN_CODES,
     rates: [VERIFY_RATE],
+    isPrefixKnown,
     handle: (deps: SignInDeps, request) => verifyLogin(deps, request.body, request),
   }),
 ]
@@ -146,7 +151,8 @@ function login(deps: SignInDeps, request: CheckedLogin): Promise<Reply> {
   const displayName = readDisplayName(body.displayName)
   const purpose: ChallengePurpose = { kind: 'login', ...(displayName === undefined ? {} : { displayName }) }
   const language = body.locale ?? acceptLanguage
-  const challengeRequest = { purpose, address, network, language, refreshToken: body.refreshToken }
+  const { refreshToken, attestation } = body
+  const challengeRequest = { purpose, address, network, language, refreshToken, attestation }
   return request.commit(change => ({
     status: 200,
     body: { verified: false, ...deps.challenges.begin(change, challengeRequest) },
@@ -158,6 +164,20 @@ function resend({ challenges }: SignInDeps, { body, network, commit }: CheckedRe
     status: 200,
     body: { verified: false, ...challenges.resend(change, { ...body, network }) },
   }))
+}
+
+/** Whether the account of the address that is named, or of the challenge, has signed in from within the prefix. */
+export function isPrefixKnown(
+  { addresses, challenges, database, knownSignIns }: SignInDeps,
+  { challengeId, ...named }: NamedAddress & { readonly challengeId?: string | undefined },
+  prefix: CountedNetwork,
+  nowMs: number,
+): boolean {
+  return database.view(view => {
+    const address =
+      challengeId === undefined ? addresses.readNamed(named) : challenges.addressOf(view, challengeId, nowMs)
+    return address !== undefined && knownSignIns.knowsPrefix(view, address, prefix, nowMs)
+  })
 }
 
 /** The attempt to make in the change: a challenge, or a login of the address that is named instead. */

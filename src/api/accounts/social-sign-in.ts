@@ -28,6 +28,8 @@ type Deps = Pick<ApiDeps, 'accounts' | 'challenges' | 'database' | 'identities' 
 export interface SocialSignInClaim extends SocialClaim {
   readonly displayName?: string | undefined
   readonly attempt?: string | undefined
+  /** For the operator's login check, where a code has to confirm the identity. */
+  readonly attestation?: string | undefined
 }
 
 /** An identity that its provider has proven, and the person's wished name. */
@@ -35,6 +37,7 @@ interface ProvenIdentity {
   readonly identity: SocialIdentity
   readonly token: VerifiedToken
   readonly displayName: string | undefined
+  readonly attestation: string | undefined
 }
 
 /** The outcome of a token, kept for a retry after a lost reply. */
@@ -94,7 +97,8 @@ export class SocialSignIn {
       // Looked up again: the token may have been used during the exchange with Apple.
       const earlier = this.#outcomeBefore(change, token, claim.attempt)
       if (earlier !== undefined) return earlier
-      const outcome = this.#signIn(change, { identity, token, displayName: claim.displayName }, request)
+      const { displayName, attestation } = claim
+      const outcome = this.#signIn(change, { identity, token, displayName, attestation }, request)
       const use = { tokenDigest: token.tokenDigest, attempt: claim.attempt }
       identityTokens.keep(change, use, outcome, token.expiresAtMs)
       return outcome
@@ -111,7 +115,11 @@ export class SocialSignIn {
     return use.outcome === undefined ? { kind: 'used' } : (use.outcome as Outcome)
   }
 
-  #signIn(change: Change, { identity, token, displayName }: ProvenIdentity, request: SignInRequest): Outcome {
+  #signIn(
+    change: Change,
+    { identity, token, displayName, attestation }: ProvenIdentity,
+    request: SignInRequest,
+  ): Outcome {
     const { accounts, signIns } = this.#deps
     const subject = socialIdentifier(identity.issuer, identity.subject)
     const decision = decideSocialSignIn(
@@ -137,7 +145,13 @@ export class SocialSignIn {
         const purpose = { kind: 'link', userId, identity } as const
         const address = { kind: 'email', key: email, shown: email } as const
         const { network, acceptLanguage: language } = request
-        const challenge = this.#deps.challenges.begin(change, { purpose, address, network, language })
+        const challenge = this.#deps.challenges.begin(change, {
+          purpose,
+          address,
+          network,
+          language,
+          attestation,
+        })
         return { kind: 'account-exists', challenge }
       }
     }

@@ -19,7 +19,7 @@ import { type OperationRequest, operationWithBody, type Reply } from '../table/o
 import type { Requester } from './authentication.ts'
 import { noteProof, refusalOfAddress, signedByListed } from './fresh-proofs.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
-import { type SignInDeps, VERIFY_LOGIN_CODES, VERIFY_RATE, verifyLogin } from './sign-in.ts'
+import { isPrefixKnown, type SignInDeps, VERIFY_LOGIN_CODES, VERIFY_RATE, verifyLogin } from './sign-in.ts'
 import { userView } from './user-view.ts'
 
 type Deps = Pick<ApiDeps, 'badgeOf' | 'devices' | 'restrictions' | 'sessions'> & SignInDeps
@@ -40,6 +40,7 @@ export const verifyChallenge = operationWithBody(VerifyRequest, {
   replies: { 200: Type.Union([VerifyReply, SignedIn]) },
   codes: [...VERIFY_LOGIN_CODES, 'LOGIN_METHOD_LIMIT'],
   rates: [VERIFY_RATE],
+  isPrefixKnown,
   handle: (deps: Deps, request) =>
     request.requester === undefined
       ? verifyLogin(deps, request.body, request)

@@ -33,7 +33,7 @@ import {
 } from './right-codes.ts'
 import { replyOf } from './sign-in.ts'
 
-type Deps = RightCodeDeps & Pick<ApiDeps, 'database'>
+type Deps = RightCodeDeps & Pick<ApiDeps, 'database' | 'knownSignIns'>
 type CheckedFetch = OperationRequest<Static<typeof WaitingLoginRequest>, undefined, 'public'>
 type CheckedAnswer = OperationRequest<Static<typeof AnswerSignInRequest>, undefined, 'device'>
 
@@ -66,6 +66,11 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     replies: { 200: SignedIn },
     codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE'],
     rates: [{ name: 'login-waiting', by: 'address' }],
+    isPrefixKnown: ({ database, knownSignIns, waitingSignIns }: Deps, { waitingId }, prefix, nowMs) =>
+      database.view(view => {
+        const named = waitingSignIns.held(view, idBytes(waitingId))
+        return named !== undefined && knownSignIns.isPrefixOf(view, named.signIn.userId, prefix, nowMs)
+      }),
     handle: async (deps: Deps, request) => {
       const { body, nowMs } = request
       // Most asks change nothing, and one change at a time is made.

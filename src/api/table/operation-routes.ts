@@ -4,6 +4,7 @@
  */
 
 import { type Restriction, restrictionError } from '../../domain/devices/restriction.ts'
+import type { CountedNetwork } from '../../domain/network.ts'
 import { SignalError } from '../../errors.ts'
 import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
@@ -13,15 +14,7 @@ import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.t
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import { Idempotence } from './idempotence.ts'
-import type {
-  Operation,
-  OperationForm,
-  OperationRequest,
-  RateRule,
-  Read,
-  ReadRequest,
-  Reply,
-} from './operation.ts'
+import type { Operation, OperationForm, OperationRequest, Read, ReadRequest, Reply } from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
 
 type ReadDeps = Pick<
@@ -62,7 +55,13 @@ export function routeHead(operation: OperationForm): Omit<HttpRoute, 'handle'> {
     ...(operation.deprecatedAliases === undefined ? {} : { deprecatedAliases: operation.deprecatedAliases }),
     ...(operation.bodyBytesMax === undefined ? {} : { bodyBytesMax: operation.bodyBytesMax }),
     isVersionChecked: isVersionChecked(operation),
+    ...countsForOf(operation),
   }
+}
+
+function countsForOf({ access, countsFor }: OperationForm): Pick<HttpRoute, 'countsFor'> {
+  if (countsFor !== undefined) return { countsFor }
+  return access === 'public' ? {} : { countsFor: 'access-token' }
 }
 
 function headersOf({ method, readsIfMatch = false }: OperationForm): readonly string[] {
@@ -97,10 +96,18 @@ class RequestSteps {
   }
 
   /** Against the operation's own rates. */
-  protected count(request: HttpRequest, requester: Requester | undefined): void {
+  protected count(
+    { network }: HttpRequest,
+    requester: Requester | undefined,
+    isPrefixKnown?: (prefix: CountedNetwork) => boolean,
+  ): void {
+    const { requestRates } = this.#deps
     const { rates = [] } = this.#operation
+    if (requestRates === undefined) return
     for (const { name, by } of rates) {
-      this.#deps.requestRates?.take(name, by, countedKey(by, request, requester))
+      if (by !== 'address') requestRates.take(name, by, countedKey(by, requester))
+      else if (requester === undefined) requestRates.takeByNetwork(name, network, isPrefixKnown)
+      else requestRates.takeSignedIn(name, name, requester.sessionName, network)
     }
   }
 
@@ -178,7 +185,7 @@ class OperationRunner<Given extends Deps> extends RequestSteps {
     const idempotent = this.#idempotence.requestOf(request, requester)
     // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
     const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
-    if (kept === undefined) this.count(request, requester)
+    if (kept === undefined) this.count(request, requester, this.#isPrefixKnown(request))
     const body = this.#readBody(request)
     const unknownFields = this.#deps.isDevelopment ? this.#unknownFields(body) : ''
     if (kept !== undefined) return this.answer(kept, unknownFields)
@@ -196,6 +203,12 @@ class OperationRunner<Given extends Deps> extends RequestSteps {
     return reply instanceof Promise
       ? reply.then(late => this.answer(late, unknownFields))
       : this.answer(reply, unknownFields)
+  }
+
+  #isPrefixKnown(request: HttpRequest): ((prefix: CountedNetwork) => boolean) | undefined {
+    const { isPrefixKnown } = this.#operation
+    if (isPrefixKnown === undefined) return undefined
+    return prefix => isPrefixKnown(this.#deps, this.#readBody(request), prefix, this.#deps.nowMs())
   }
 
   #readBody({ body, contentType }: HttpRequest): unknown {
@@ -302,15 +315,8 @@ class CheckedRequest extends CheckedRead implements OperationRequest<unknown, un
   }
 }
 
-function countedKey(by: RateRule['by'], request: HttpRequest, requester: Requester | undefined): string {
-  switch (by) {
-    case 'address':
-      return request.network
-    case 'user':
-      return String(requester?.userId)
-    case 'session':
-      return requester?.sessionName ?? ''
-  }
+function countedKey(by: 'user' | 'session', requester: Requester | undefined): string {
+  return by === 'user' ? String(requester?.userId) : (requester?.sessionName ?? '')
 }
 
 const HEADERS = ['authorization', 'idempotency-key', 'accept-language', 'user-agent']

@@ -5,6 +5,7 @@
 
 import type { Static, TObject, TSchema } from 'typebox'
 import { type DeviceId, parseUint64 } from '../../domain/ids.ts'
+import type { CountedNetwork } from '../../domain/network.ts'
 import type { RateName } from '../../domain/rates.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Change } from '../../store/engine/store.ts'
@@ -96,6 +97,8 @@ interface OperationRules<A extends Access> {
   /** The codes that it refuses with, beyond those of every operation of its access and form. */
   readonly codes: readonly ErrorCode[]
   readonly rates?: readonly RateRule[]
+  /** `access-token` where it is left out, but for one that is `public`. */
+  readonly countsFor?: HttpRoute['countsFor']
   /** Whether it honours `Idempotency-Key`. */
   readonly isIdempotent?: boolean
   /**
@@ -136,6 +139,12 @@ interface WriteRules<Deps, Body, A extends Access> extends OperationRules<A> {
   readonly handle: Handle<Deps, Body, undefined, A>
 }
 
+/**
+ * Of an operation that needs no session: whether the account that its body names has signed in from within a prefix of IPv6.
+ * Such a prefix does not slow the request.
+ */
+type IsPrefixKnown<Deps, Body> = (deps: Deps, body: Body, prefix: CountedNetwork, nowMs: number) => boolean
+
 /** An operation as documents describe it and routes announce it. */
 export interface OperationForm extends OperationRules<Access> {
   readonly bodySchema: TSchema | undefined
@@ -146,6 +155,7 @@ export interface OperationForm extends OperationRules<Access> {
 
 /** An operation as the table holds it. A process that has no `Deps` can't have it answered. */
 export interface Operation<in Deps> extends OperationForm {
+  readonly isPrefixKnown?: IsPrefixKnown<Deps, unknown>
   readonly handle: Handle<Deps, unknown, unknown, Access>
 }
 
@@ -176,12 +186,19 @@ export function operation<Deps, A extends Access>(rules: WriteRules<Deps, undefi
 /** An operation with a body of this schema. */
 export function operationWithBody<Deps, Schema extends TSchema, A extends Access>(
   bodySchema: Schema,
-  rules: WriteRules<Deps, Static<Schema>, A> & { readonly isBodyOptional?: boolean },
+  {
+    isPrefixKnown,
+    ...rules
+  }: WriteRules<Deps, Static<Schema>, A> & {
+    readonly isBodyOptional?: boolean
+    readonly isPrefixKnown?: IsPrefixKnown<Deps, Static<Schema>>
+  },
 ): Operation<Deps> {
   return {
     ...NOTHING_TAKEN,
     isBodyOptional: false,
     ...rules,
+    ...(isPrefixKnown && { isPrefixKnown: isPrefixKnown as IsPrefixKnown<Deps, unknown> }),
     bodySchema,
     handle: rules.handle as Operation<Deps>['handle'],
   }

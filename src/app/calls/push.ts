@@ -1,6 +1,7 @@
 /** How a push is shown, judged by the server's time (docs/push.md). */
 
 import { sha256 } from '#primitives'
+import { Recent } from '../../recent.ts'
 import type { Server } from '../session/server.ts'
 import { type Invitation, ringsForMs } from './ringing.ts'
 
@@ -9,7 +10,10 @@ interface CallShown {
   readonly callId: string
   readonly uuid: string
   readonly callerId: string
+  /** For screens: this user's own name for the caller, else the caller's display name. */
   readonly callerName: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
 }
 
@@ -37,6 +41,25 @@ export function pushMembers(payload: Readonly<Record<string, unknown>>): PushMem
     ([, value]) => !['object', 'undefined'].includes(typeof value),
   )
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
+}
+
+/** The pushes that an app has had, each of which is shown once. */
+export class Pushes {
+  readonly #seen = new Recent<string, true>(SEEN_MAX)
+
+  /** Undefined for a push that is for another device of this phone's past. */
+  judge(
+    payload: Readonly<Record<string, unknown>>,
+    deviceId: string,
+    server: Pick<Server, 'nowMs' | 'isTimeKnown'>,
+  ): { readonly action: PushAction; readonly members: PushMembers } | undefined {
+    const members = pushMembers(payload)
+    if (isOfOtherDevice(members, deviceId)) return undefined
+    const { eventId = '' } = members
+    const action = judgePush(members, this.#seen.has(eventId), server)
+    this.#seen.set(eventId, true)
+    return { action, members }
+  }
 }
 
 /** Whether a call's push is for another device of this phone's past. */
@@ -68,7 +91,7 @@ export function judgePush(
 /** The invitation of a push. Undefined where the key was too long for a push: the call rings with the next connection. */
 export function invitationIn(members: PushMembers): Invitation | undefined {
   const { callId = '', callerId = '', callerName = '', encryptedAESKey, expiresAt = '' } = members
-  const { keyFromUserId, keyFromDeviceId } = members
+  const { keyFromUserId, keyFromDeviceId, displayName = callerName, alias } = members
   const sealer =
     keyFromUserId === undefined || keyFromDeviceId === undefined ? {} : { keyFromUserId, keyFromDeviceId }
   if (encryptedAESKey === undefined) return undefined
@@ -79,6 +102,9 @@ export function invitationIn(members: PushMembers): Invitation | undefined {
     callId,
     callerId,
     callerName,
+    displayName,
+    ...(alias !== undefined && { alias }),
+    isContact: isContactIn(members),
     encryptedAESKey,
     ...sealer,
     expiresAt,
@@ -88,8 +114,21 @@ export function invitationIn(members: PushMembers): Invitation | undefined {
   }
 }
 
-function callShown({ callId = '', callerId = '', callerName = '', isVideo }: PushMembers): CallShown {
-  return { callId, uuid: callUuid(callId), callerId, callerName, isVideo: isVideo === 'true' }
+function callShown(members: PushMembers): CallShown {
+  const { callId = '', callerId = '', callerName = '' } = members
+  const isContact = isContactIn(members)
+  return {
+    callId,
+    uuid: callUuid(callId),
+    callerId,
+    callerName,
+    isContact,
+    isVideo: members.isVideo === 'true',
+  }
+}
+
+function isContactIn({ isContact }: PushMembers): boolean {
+  return isContact === 'true'
 }
 
 /** The first sixteen octets of SHA-256 of the call's id. */
@@ -100,3 +139,4 @@ export function callUuid(callId: string): string {
 }
 
 const CALL_PUSHES: readonly string[] = ['call_invitation', 'call_cancel', 'missed_call']
+const SEEN_MAX = 500

@@ -23,7 +23,7 @@ export interface WaitingSignIn {
 }
 
 /** `reclaim`: this device's account has lost its last login method, and the address becomes its next one. */
-export type SignInOptions = Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale'> &
+export type SignInOptions = Pick<BodyOf<'POST login'>, 'displayName' | 'country' | 'locale' | 'attestation'> &
   Pick<BodyOf<'POST verify-login'>, 'reclaim'>
 
 interface Kept extends WaitingSignIn {

@@ -3,14 +3,18 @@
 import { type CallsignError, hasCode } from '../callsign-error.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { Challenge } from '../wire.ts'
+import type { BodyOf } from './operations.ts'
 import type { Session } from './session.ts'
 
 export interface Question
   extends Pick<Challenge, 'channel' | 'sentTo' | 'otpLength' | 'expiresIn' | 'resendIn'> {
   /** Why the last code was refused; its `members.attemptsLeft` says how many more may be tried. */
   readonly error?: CallsignError
-  /** Sends another code, after `resendIn` seconds. Resolves with the seconds until the next one may be sent. */
-  readonly resend: () => Promise<number>
+  /**
+   * Sends another code, after `resendIn` seconds. Resolves with the seconds until the next one may be sent. `more` has what
+   * the operator's check asks of the app.
+   */
+  readonly resend: (more?: Pick<BodyOf<'POST resend-otp'>, 'attestation'>) => Promise<number>
 }
 
 /** Asks the user for the code that was sent. A rejection ends the sign-in. */
@@ -26,7 +30,7 @@ export async function confirmed<Reply>(
   const { challengeId } = challenge
   let question: Question = {
     ...challenge,
-    resend: async () => (await session.resendOtp({ challengeId })).resendIn,
+    resend: async more => (await session.resendOtp({ challengeId, ...more })).resendIn,
   }
   for (;;) {
     const code = await confirm(question)

@@ -12,8 +12,12 @@ export interface AcceptedPhone {
   readonly key: string
   /** ISO 3166 letters; undefined for numbers of no country, and where the tables don't say which. */
   readonly country: string | undefined
+  /** Those that it may be of: one where the tables say which, none for a number of no country. */
+  readonly countries: readonly string[]
   /** Digits of the country calling code; empty for a test number outside every plan. */
   readonly dialCode: string
+  /** Set for satellites and other networks outside all countries, such as `+870`. */
+  readonly isGlobal: boolean
 }
 
 export interface RefusedPhone {
@@ -33,9 +37,10 @@ export function parsePhone(
 ): AcceptedPhone | RefusedPhone {
   if (text.length > PHONE_CHARS_MAX) return { kind: 'refused', reason: 'format' }
   // Phones copy a number with direction marks around it.
-  const plain = text.replace(/\p{Cf}/gu, '').trim()
+  const plain = inAscii(text.replace(/\p{Cf}/gu, '')).trim()
   const { parsePhoneNumberFromString } = tables()
-  const number = parsePhoneNumberFromString(plain, { extract: false, ...defaultCountry(country) })
+  const typed = parsePhoneNumberFromString(plain, { extract: false, ...defaultCountry(country) })
+  const number = withoutOldMobileDigit(typed)
   const compact = plain.replace(/[\s().-]/g, '')
   if (testNumbers.has(compact)) return accepted(compact, number)
   if (number === undefined || number.ext !== undefined || !number.isPossible()) {
@@ -45,7 +50,8 @@ export function parsePhone(
   if (parsePhoneNumberFromString(number.number)?.number !== number.number)
     return { kind: 'refused', reason: 'format' }
   const type = number.getType()
-  if (type !== undefined && !MESSAGE_TYPES.has(type)) return { kind: 'refused', reason: 'type' }
+  const types = number.isNonGeographic() ? GLOBAL_TYPES : MESSAGE_TYPES
+  if (type !== undefined && !types.has(type)) return { kind: 'refused', reason: 'type' }
   return accepted(number.number, number)
 }
 
@@ -60,7 +66,23 @@ export function maskPhone(key: string): string {
 }
 
 function accepted(key: string, number: Library.PhoneNumber | undefined): AcceptedPhone {
-  return { kind: 'accepted', key, country: number?.country, dialCode: number?.countryCallingCode ?? '' }
+  const { country, countryCallingCode: dialCode = '' } = number ?? {}
+  const countries = country === undefined ? (number?.getPossibleCountries() ?? []) : [country]
+  return { kind: 'accepted', key, country, countries, dialCode, isGlobal: number?.isNonGeographic() ?? false }
+}
+
+/** Keyboards for Chinese and Japanese type the plus, the digits and the marks between them at full width. */
+function inAscii(text: string): string {
+  const narrow = (wide: string) => String.fromCharCode(wide.charCodeAt(0) - FULL_WIDTH_OFFSET)
+  return text.replace(/[\uff01-\uff5e]/g, narrow).replaceAll('\u3000', ' ')
+}
+
+/** Mexico's mobile numbers had a 1 behind the calling code until 2019, and many address books have it still. */
+function withoutOldMobileDigit(number: Library.PhoneNumber | undefined): Library.PhoneNumber | undefined {
+  const old = /^\+521(\d{10})$/.exec(number?.number ?? '')
+  return old === null || number?.ext !== undefined
+    ? number
+    : tables().parsePhoneNumberFromString(`+52${old[1]}`)
 }
 
 function defaultCountry(country: string | undefined) {
@@ -79,10 +101,14 @@ function tables(): Pick<typeof Library, 'isSupportedCountry' | 'parsePhoneNumber
 
 const require = createRequire(import.meta.url)
 let library: typeof Library | undefined
+/** From `!` to `！`, and so on for all of printable ASCII. */
+const FULL_WIDTH_OFFSET = 0xfee0
 /** Spaces and hyphens in fifteen digits, and no more. */
 const PHONE_CHARS_MAX = 40
 /** Numbers unknown to the tables are tried: ranges are opened faster than tables are updated. */
 const MESSAGE_TYPES: ReadonlySet<string> = new Set(['MOBILE', 'FIXED_LINE_OR_MOBILE'])
+/** Some networks outside all countries have no other numbers. */
+const GLOBAL_TYPES: ReadonlySet<string> = new Set([...MESSAGE_TYPES, 'VOIP'])
 /** Below this a mask of six characters would show nearly all. */
 const MASKED_CHARS_MIN = 9
 const MASK = '•••'

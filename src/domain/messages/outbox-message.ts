@@ -1,5 +1,6 @@
 /** Messages from the process to a person or another service: kept in the outbox until sent, refused or too late. */
 
+import type { CodeCheck } from '../accounts/code-check.ts'
 import type { MethodKind } from '../accounts/login-method.ts'
 import type { PushTokens } from '../devices/device.ts'
 import type { DeviceId, UserId } from '../ids.ts'
@@ -43,6 +44,8 @@ export type OutboxMessage =
       readonly to: string
       readonly language: string
       readonly letter: Letter
+      /** The operator's login check is asked first, and may keep it from leaving. */
+      readonly check?: CodeCheck
       /** Not sent after that, milliseconds since 1970. */
       readonly expiresAtMs: number
     }

@@ -10,6 +10,7 @@ import { deserialize } from 'node:v8'
 import { frontKind } from '../../../actors/front.ts'
 import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
+import { Admission } from '../../api/table/admission.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import { shuffle } from '../../domain/shuffle.ts'
 import { Acknowledgements } from '../../fronts/acknowledgements.ts'
@@ -136,7 +137,8 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   })
   const requests = config.isDevelopment ? new RequestLog(world.nowMs) : undefined
   const reads = openReads({ ...shared, ...(requests && { onRequester: requests.noteRequester }) })
-  const served = { ...reads, authentication: shared.authentication, signalling }
+  const { authentication, admission } = shared
+  const served = { ...reads, authentication, admission, signalling }
   const own = publicRoutes(context, log, served, publicUrl)
   const http = publicServer(context, log, served, {
     routes: frontRoutes(own, following, welcome.routes, writer.desk),
@@ -182,13 +184,14 @@ function sharedParts(
   })
   const { onSeen, markPairUsed } = writer
   const authentication = new Authentication({ ...stores, nowMs, onSeen, markPairUsed })
+  const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)
   return {
     config: application,
     ...{
       stores,
       authentication,
       isDevelopment,
-      rateLimits,
+      requestRates,
       nowMs,
       monotonicMs,
       randomBytes,
@@ -197,7 +200,7 @@ function sharedParts(
     },
     idsAs: application.idsAs,
     admit: admitOf(application),
-    requestRates: rateLimits && new RequestRates(rateLimits, monotonicMs),
+    admission: requestRates && new Admission(requestRates, authentication),
     publicUrl: () => config.publicUrl ?? ownUrlOf(config, addresses),
   }
 }

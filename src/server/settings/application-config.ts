@@ -7,14 +7,10 @@ import type { AndroidApp } from '../../api/contacts/landing.ts'
 import { type ApnsOptions, ApnsSender } from '../../delivery/apns.ts'
 import { type FcmOptions, FcmSender, type FcmServiceAccount } from '../../delivery/fcm.ts'
 import { type MailOptions, parseMailAddress } from '../../delivery/mail.ts'
-import { type SmsOptions, SmsSender } from '../../delivery/sms.ts'
 import type { Language } from '../../delivery/texts.ts'
 import type { PasskeySettings } from '../../domain/accounts/passkey.ts'
-import { isPhoneCountry } from '../../domain/accounts/phone.ts'
 import type { TokenLifetimes } from '../../domain/accounts/session.ts'
-import type { SmsBudgets } from '../../domain/accounts/sms-budget.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../../domain/calls/turn.ts'
-import { messageOf } from '../../errors.ts'
 import { type AppleOptions, AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from '../../identity/identity-token.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
@@ -22,9 +18,11 @@ import { BUNDLE_ID_PATTERN } from '../../schema/device.ts'
 import type { IdForm } from '../../schema/json.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
 import { readJanusSettings } from './janus-settings.ts'
+import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
 import { readPasskeySettings } from './passkey-settings.ts'
+import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
 
-export interface ApplicationConfig {
+export interface ApplicationConfig extends SmsSettings, LoginCheckSetting {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
@@ -33,14 +31,9 @@ export interface ApplicationConfig {
   readonly signInWaitH: number
   /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
   readonly testIdentifiers: ReadonlyMap<string, string>
-  /** ISO 3166 codes of countries with refused numbers. */
-  readonly blockedCountries: ReadonlySet<string>
   readonly appName: string
   readonly language: Language
-  readonly smsRetrieverHash?: string
   readonly mail?: MailOptions
-  readonly sms?: SmsOptions
-  readonly smsBudgets: SmsBudgets
   readonly apns?: ApnsOptions
   /** The app's, for Apple devices that have not said theirs. */
   readonly bundleId?: string | undefined
@@ -61,11 +54,6 @@ export interface ApplicationConfig {
 }
 
 export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: boolean): ApplicationConfig {
-  const retrieverHash = reader.formed(
-    'CALLSIGN_SMS_RETRIEVER_HASH',
-    text => /^[A-Za-z0-9+/]{11}$/.test(text),
-    'the 11 characters (base64) that Android finds the app by',
-  )
   return {
     idsAs: reader.oneOf('CALLSIGN_JSON_IDS', ['string', 'number'], 'string'),
     lifetimes: lifetimes(reader),
@@ -83,24 +71,11 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       usualText: '72, in development 0',
     }),
     testIdentifiers: testIdentifiers(reader),
-    blockedCountries: new Set(
-      reader.list(
-        'CALLSIGN_BLOCKED_COUNTRIES',
-        text => /^[A-Z]{2}$/.test(text) && isPhoneCountry(text),
-        'countries such as CU',
-      ),
-    ),
     appName: reader.text('CALLSIGN_APP_NAME', 'text', 'Callsign') ?? 'Callsign',
     language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),
-    ...(retrieverHash === undefined ? {} : { smsRetrieverHash: retrieverHash }),
     ...mail(reader),
-    ...sms(reader),
-    smsBudgets: {
-      rangeHourly: reader.integer('CALLSIGN_SMS_RANGE_HOURLY', { usual: 30, ...MESSAGES }),
-      networkHourly: reader.integer('CALLSIGN_SMS_NETWORK_HOURLY', { usual: 30, ...MESSAGES }),
-      callingCodeHourly: reader.integer('CALLSIGN_SMS_CALLING_CODE_HOURLY', { usual: 200, ...MESSAGES }),
-      daily: reader.integer('CALLSIGN_SMS_DAILY_BUDGET', { usual: 10_000, ...MESSAGES }),
-    },
+    ...readSmsSettings(reader),
+    ...readLoginCheck(reader),
     ...apns(reader),
     bundleId: reader.formed(
       'CALLSIGN_APNS_BUNDLE_ID',
@@ -198,30 +173,6 @@ function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
     reader.problems.push('CALLSIGN_MAIL_FROM is an address such as Callsign <no-reply@example.org>')
   }
   return { mail: { url, from, ...(authority === undefined ? {} : { ca: authority.toString('utf8') }) } }
-}
-
-function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {
-  const url = reader.secret('CALLSIGN_SMS_URL', 'http or https address')
-  const headers = reader.json('CALLSIGN_SMS_HEADERS', 'a JSON object of header names and values', stringsOf)
-  const body = reader.text('CALLSIGN_SMS_BODY', 'template of the body')
-  reader.refuseWithout('CALLSIGN_SMS_URL', ['CALLSIGN_SMS_HEADERS', 'CALLSIGN_SMS_BODY'])
-  if (url === undefined) return {}
-  if (!isUrl(url)) {
-    // Not the text: it may hold a password.
-    reader.problems.push('CALLSIGN_SMS_URL is an http or https address')
-    return {}
-  }
-  const options: SmsOptions = {
-    url,
-    ...(headers === undefined ? {} : { headers }),
-    ...(body === undefined ? {} : { body }),
-  }
-  try {
-    new SmsSender(options)
-  } catch (error) {
-    reader.problems.push(`CALLSIGN_SMS_URL, CALLSIGN_SMS_HEADERS, CALLSIGN_SMS_BODY: ${messageOf(error)}`)
-  }
-  return { sms: options }
 }
 
 function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
@@ -364,12 +315,6 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined
     : undefined
 }
 
-function stringsOf(value: unknown): Readonly<Record<string, string>> | undefined {
-  const members = objectOf(value)
-  const areTexts = members !== undefined && Object.values(members).every(each => typeof each === 'string')
-  return areTexts ? (members as Readonly<Record<string, string>>) : undefined
-}
-
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every(each => typeof each === 'string')
 }
@@ -394,7 +339,6 @@ function throws(act: () => unknown): boolean {
 
 const TURN_FORM = 'is an address of RFC 7065 such as'
 const DAY_S = 86_400
-const MESSAGES = { min: 0, max: 100_000_000, unit: 'messages' }
 const YEAR_S = 365 * DAY_S
 const ANDROID_APP_FORM = /^[A-Za-z0-9_.]{1,255}=(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/
 /** Options are tried out before there is a world to use them in. */

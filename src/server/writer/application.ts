@@ -3,8 +3,10 @@
 import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
 import type { ApiDeps } from '../../api/deps.ts'
+import { Admission } from '../../api/table/admission.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { shownNetwork } from '../../domain/network.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
@@ -27,6 +29,7 @@ export interface StartedApplication extends Application {
   readonly rooms: CallRooms
   readonly liveConnections: LiveConnections
   readonly authentication: Authentication
+  readonly admission: Admission | undefined
   readonly signalling: Signalling
 }
 
@@ -94,8 +97,10 @@ function openLive(
   const media = janus && new Media({ ...shared, settings: janus, secrets: stores.secrets, index, logger })
   const rooms = new CallRooms({ ...shared, index, mediaRoom: media?.roomOf, presence: liveConnections })
   const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
+  const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)
+  const admission = requestRates && new Admission(requestRates, authentication)
   const signalling = new Signalling({
-    ...shared,
+    ...{ ...shared, admission },
     actors: ownActors(system, rooms, {
       connections: liveConnections,
       dismissalOf: dismissalBy(stores),
@@ -108,13 +113,13 @@ function openLive(
     version: VERSION,
     onFault,
   })
-  return { stores, media, rooms, authentication, signalling, liveConnections }
+  return { stores, media, rooms, authentication, requestRates, admission, signalling, liveConnections }
 }
 
 function open(
   { config, world, logger, metrics, devConsole }: WritingProcess,
   { store }: OpenedLog,
-  { stores, rooms, authentication }: Live,
+  { stores, rooms, authentication, requestRates }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
 ): Application {
   return openApplication({
@@ -124,7 +129,7 @@ function open(
     isDevelopment: config.isDevelopment,
     relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
     rateLimits: config.rateLimits,
-    requestRates: config.rateLimits && new RequestRates(config.rateLimits, world.monotonicMs),
+    requestRates,
     nowMs: world.nowMs,
     randomBytes: pooledRandomBytes,
     publicUrl,
@@ -139,7 +144,12 @@ function open(
     ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })
-      logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
+      const shown = scope === 'network' ? shownNetwork(name) : name
+      logger.warn({ event: 'sms-stopped', scope, name: shown, until: new Date(untilMs).toISOString() })
+    },
+    onLoginChecked(outcome) {
+      metrics.loginChecks.inc({ outcome: outcome.kind })
+      if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
     },
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),

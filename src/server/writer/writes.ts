@@ -17,6 +17,7 @@ import { operationRoutes } from '../../api/table/operation-routes.ts'
 import { ApnsSender } from '../../delivery/apns.ts'
 import { Delivery, type Rendered } from '../../delivery/delivery.ts'
 import { FcmSender } from '../../delivery/fcm.ts'
+import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
 import { SmsSender } from '../../delivery/sms.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
@@ -43,6 +44,7 @@ import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
+import { loginCheckOf } from './login-check.ts'
 
 export interface WriterServing extends Serving {
   readonly stores: Stores
@@ -61,6 +63,8 @@ export interface WriterServing extends Serving {
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
   readonly onSmsStopped: (stop: SmsStop) => void
+  /** The operator's login check was asked about a code. */
+  readonly onLoginChecked: (outcome: LoginCheckOutcome) => void
   readonly onTokenReused: ApiDeps['onTokenReused']
 }
 
@@ -88,11 +92,12 @@ export function openApplication(serving: WriterServing): Application {
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
   const senders = openSenders(serving)
-  const deps = operationDeps(serving, senders)
+  const smsBudget = openSmsBudget(serving)
+  const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
     outbox: stores.outbox,
-    delivery: openDelivery(serving, senders),
+    delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
     lists: deps.lists,
     expire: countMax => stores.expiries.sweep(stores.database, nowMs(), countMax),
@@ -124,9 +129,16 @@ function openSenders({ config, nowMs }: WriterServing) {
   return { byChannel, apple, close }
 }
 
-function openDelivery(serving: WriterServing, senders: Senders): Delivery {
+/** Undefined where no rate counts; its counts end all the same. */
+function openSmsBudget({ stores, config, rateLimits, onSmsStopped }: WriterServing): SmsBudget | undefined {
+  const budget = new SmsBudget(stores.database, stores.expiries, config.smsBudgets, onSmsStopped)
+  return rateLimits && budget
+}
+
+function openDelivery(serving: WriterServing, senders: Senders, smsBudget: SmsBudget | undefined): Delivery {
   const { config, stores, nowMs, publicUrl, onRendered } = serving
   const { database, devices, restrictions } = stores
+  const allows = loginCheckOf(config.loginCheck, database, smsBudget, serving.onLoginChecked)
   return new Delivery({
     senders: senders.byChannel,
     letters: {
@@ -150,14 +162,19 @@ function openDelivery(serving: WriterServing, senders: Senders): Delivery {
       database.change(change => devices.dropToken(change, { userId, deviceId }, token, beforeMs)),
     setApnsEnvironment: (userId, deviceId, environment) =>
       database.change(change => devices.setApnsEnvironment(change, { userId, deviceId }, environment)),
-    ...(onRendered === undefined ? {} : { onRendered }),
+    ...(allows && { allows }),
+    ...(onRendered && { onRendered }),
   })
 }
 
 /** The parts that operations use, each made once. */
-function operationDeps(serving: WriterServing, senders: Senders): WriteDeps {
+function operationDeps(
+  serving: WriterServing,
+  senders: Senders,
+  smsBudget: SmsBudget | undefined,
+): WriteDeps {
   const { config, stores, isDevelopment, relayHost = '127.0.0.1' } = serving
-  const accounts = openAccounts(serving, senders)
+  const accounts = openAccounts(serving, senders, smsBudget)
   const shared: ApiDeps = {
     ...serving,
     ...stores,
@@ -180,21 +197,20 @@ function operationDeps(serving: WriterServing, senders: Senders): WriteDeps {
 }
 
 /** Codes, login methods, identities at providers, and the end of accounts. */
-function openAccounts(serving: WriterServing, senders: Senders) {
-  const { config, stores, isDevelopment, rateLimits } = serving
+function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBudget | undefined) {
+  const { config, stores, isDevelopment } = serving
   const addresses = new AddressReader(config)
   const { testCodes } = addresses
   const base = { ...serving, ...stores }
   // In development a message without a sender is shown instead.
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
-  const smsBudget = new SmsBudget(stores.database, stores.expiries, config.smsBudgets, serving.onSmsStopped)
-  const budget = rateLimits === undefined ? {} : { smsBudget }
-  const letters = new AccountLetters(
-    stores.accounts,
-    stores.outbox,
-    key => testCodes.has(key),
-    budget.smsBudget,
-  )
+  const letters = new AccountLetters(stores.accounts, stores.outbox, key => testCodes.has(key), smsBudget)
+  const sending = {
+    testCodes,
+    canSend,
+    isChecked: config.loginCheck !== undefined,
+    ...(smsBudget && { smsBudget }),
+  }
   const appleConsents = new AppleConsents(base)
   const providers = config.providers.map(
     options => [options.name, new IdentityProvider(options, serving)] as const,
@@ -213,7 +229,7 @@ function openAccounts(serving: WriterServing, senders: Senders) {
   ]
   return {
     addresses,
-    challenges: new ChallengeStore({ ...base, testCodes, canSend, ...budget }),
+    challenges: new ChallengeStore({ ...base, ...sending }),
     loginMethods: new LoginMethods({ ...base, letters, appleConsents }),
     sessionNotices: new SessionNotices(stores, stores.notices, letters),
     erasure: new AccountErasure({

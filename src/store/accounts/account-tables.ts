@@ -182,7 +182,7 @@ export const SESSIONS_BY_USER = rowTable('sessions-by-user', { user: ID, session
 })
 
 const PLACES = listOf(tuple(bytes(), count))
-const KNOWN = object({ networks: PLACES, sessions: PLACES })
+const KNOWN = object({ networks: PLACES, prefixes: PLACES, sessions: PLACES })
 
 export const KNOWN_SIGN_INS = rowTable('known-sign-ins', { user: ID }, KNOWN, {
   holds: 'networks and sessions that the user is known by',

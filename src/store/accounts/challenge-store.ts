@@ -49,18 +49,19 @@ import type { Asker } from '../../domain/accounts/known-sign-in.ts'
 import { isOtp, OTP_LENGTH } from '../../domain/accounts/one-time-code.ts'
 import { maskPhone } from '../../domain/accounts/phone.ts'
 import type { SmsScope, SmsStop } from '../../domain/accounts/sms-budget.ts'
+import type { CountedNetwork } from '../../domain/network.ts'
 import { SignalError } from '../../errors.ts'
 import type { Expiries } from '../engine/expiries.ts'
 import type { Change, View } from '../engine/store.ts'
 import { CodeCountTable } from './code-count-table.ts'
-import { CodeSender, type CodeSenderDeps } from './code-sender.ts'
+import { type CodeMessage, CodeSender, type CodeSenderDeps } from './code-sender.ts'
 import { CodeTable, type FoundCode } from './code-table.ts'
 import type { GuessWatch } from './guess-watch.ts'
 import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
 
 export interface ChallengeStoreDeps extends CodeSenderDeps {
   readonly expiries: Expiries
-  readonly knownSignIns: Pick<KnownSignInStore, 'askerOf'>
+  readonly knownSignIns: Pick<KnownSignInStore, 'askerOf' | 'knowsPrefix'>
   readonly guessWatch: Pick<GuessWatch, 'missingMs' | 'count'>
 }
 
@@ -69,12 +70,15 @@ export interface ChallengeRequest extends AskerTraits {
   readonly address: Address
   /** Language of the message: an RFC 4647 range list. */
   readonly language: string
+  /** The client's, for the operator's login check. */
+  readonly attestation?: string | undefined
 }
 
 export interface ResendRequest extends AskerTraits {
   readonly challengeId: string
   /** That the client asks for; the address's own if left out. */
   readonly channel?: 'email' | 'sms' | undefined
+  readonly attestation?: string | undefined
 }
 
 /** The client's view of a challenge (contract 2.4); times in seconds. */
@@ -115,14 +119,15 @@ export interface RefusedAttempt {
   readonly waitMs?: number
 }
 
-/** A message with a code. */
-interface Sending {
-  readonly challenge: Challenge
+interface Sending extends CodeMessage {
   readonly asker: Asker
-  /** Empty where the number is stopped and has no account. */
-  readonly recipient: Address | undefined
-  /** Stops messages to numbers like this one. None counts against their budget during the stop. */
-  readonly stop: SmsStop | undefined
+}
+
+/** A request for a code, or a try of one: how the account knows the asker, the network, and the code's address. */
+interface AskedFrom {
+  readonly asker: Asker
+  readonly network: string
+  readonly address: Address
 }
 
 /** An attempt at a code: the digits typed, how the account knows the person, and where the code was asked for. */
@@ -152,11 +157,11 @@ export class ChallengeStore {
    */
   begin(change: Change, request: ChallengeRequest): ChallengeReply {
     const { nowMs } = change
-    const { purpose, address, network, language } = request
+    const { purpose, address, network, language, attestation } = request
     const key = this.#codes.keyOf(codeName(address, purpose))
     const last = this.#codes.read(change, key, nowMs)
     const asker = this.#askerOf(change, request, nowMs)
-    this.#assertNotSlowed(change, { asker, network }, nowMs)
+    this.#assertNotSlowed(change, { asker, network, address }, nowMs)
     const decision = this.#decided(decideBegin(this.#sendState(change, address, asker, last), nowMs), address)
     if (last === undefined) this.#codes.forgetEnded(change, key)
     const id = this.#deps.randomBytes(CHALLENGE_ID_BYTES)
@@ -164,7 +169,7 @@ export class ChallengeStore {
     const challenge: Challenge = { id, tries: 0, purpose, address, network, language, ...known }
     const stop = this.#sender.stopOf(change, challenge)
     const recipient = this.#sender.recipientOf(change, address, stop)
-    const sending = { challenge, asker, recipient, stop }
+    const sending = { challenge, asker, recipient, stop, attestation }
     const shared = decision.kind === 'share' ? decision.code : this.#send(change, sending, last)
     const { code, displaced } = addChallenge(shared, challenge)
     if (displaced !== undefined) this.#codes.removeChallenge(change, displaced.id)
@@ -180,7 +185,7 @@ export class ChallengeStore {
    * anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`, and `VALIDATION_FAILED` for a
    * channel that does not lead to the address.
    */
-  resend(change: Change, { challengeId, channel, ...traits }: ResendRequest): ChallengeReply {
+  resend(change: Change, { challengeId, channel, attestation, ...traits }: ResendRequest): ChallengeReply {
     const { nowMs } = change
     const found = this.#codes.findByChallenge(change, challengeId, nowMs)
     if (found === undefined) throw refusalOf(GONE)
@@ -197,7 +202,7 @@ export class ChallengeStore {
     const recipient = isByMail
       ? this.#mailRecipient(change, challenge, asker, nowMs)
       : this.#sender.recipientOf(change, address, stop)
-    const sending = { challenge, asker, recipient, stop }
+    const sending = { challenge, asker, recipient, stop, attestation }
     const sent =
       decision.kind === 'again'
         ? this.#sendAgain(change, sending, code, decision)
@@ -205,6 +210,11 @@ export class ChallengeStore {
     this.#codes.put(change, key, sent)
     const reply = this.#reply(change, sent, sending)
     return isByMail ? { ...reply, channel: 'email', sentTo: MASK } : reply
+  }
+
+  /** The address of a challenge, where there is one. */
+  addressOf(view: View, challengeId: string, nowMs: number): Address | undefined {
+    return this.#codes.findByChallenge(view, challengeId, nowMs)?.challenge.address
   }
 
   /**
@@ -249,7 +259,7 @@ export class ChallengeStore {
     const counts = this.#counts.read(change, address)
     if (stopLeftMs(counts, asker, nowMs) > 0) return GONE
     if (!isAlive(code, nowMs)) return EXPIRED
-    const slowedMs = this.#deps.guessWatch.missingMs(change, { asker, network }, nowMs)
+    const slowedMs = this.#slowedMs(change, { asker, network, address }, nowMs)
     const waitMs = Math.max(slowedMs, missingForTry(counts, asker, nowMs))
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     // The try is counted before the code is looked at: whatever happens between the two, it is not free.
@@ -283,13 +293,15 @@ export class ChallengeStore {
   }
 
   /** Throws `RATE_LIMITED` where a network has guessed while many do. */
-  #assertNotSlowed(
-    view: View,
-    asked: { readonly asker: Asker; readonly network: string },
-    nowMs: number,
-  ): void {
-    const waitMs = this.#deps.guessWatch.missingMs(view, asked, nowMs)
+  #assertNotSlowed(view: View, asked: AskedFrom, nowMs: number): void {
+    const waitMs = this.#slowedMs(view, asked, nowMs)
     if (waitMs > 0) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
+  }
+
+  #slowedMs(view: View, { address, ...asked }: AskedFrom, nowMs: number): number {
+    const { guessWatch, knownSignIns } = this.#deps
+    const isKnown = (prefix: CountedNetwork) => knownSignIns.knowsPrefix(view, address, prefix, nowMs)
+    return guessWatch.missingMs(view, asked, isKnown, nowMs)
   }
 
   /** Throws instead of a decision to wait, and when a code would have to be sent and can't be. */
@@ -321,11 +333,9 @@ export class ChallengeStore {
 
   /** Sends a code in the place of the last one, and counts that; the caller keeps it. */
   #send(change: Change, sending: Sending, last: Code | undefined): Code {
-    const { challenge, asker, recipient, stop } = sending
-    const { address } = challenge
-    const code = replaceCode(last, this.#sender.send(change, challenge, recipient), asker, change.nowMs)
-    // Counted while it is stopped, messages to accounts would make the stop longer and so give them away.
-    if (stop === undefined) this.#sender.countSent(change, challenge)
+    const { asker, recipient } = sending
+    const { address } = sending.challenge
+    const code = replaceCode(last, this.#sender.send(change, sending), asker, change.nowMs)
     if (this.#sender.isTest(address)) return { ...code, sendCount: 1 }
     this.#countSend(change, address, asker)
     if (recipient === undefined || recipient.key === address.key) return code
@@ -337,16 +347,15 @@ export class ChallengeStore {
   /** Sends the living code again. The cooldown bounds how often, so that the counts need not know. */
   #sendAgain(
     change: Change,
-    { challenge, asker, recipient, stop }: Sending,
+    sending: Sending,
     code: Code,
     { sealed, waitMs }: { readonly sealed: Uint8Array; readonly waitMs: number },
   ): Code {
     const otp = this.#sender.open(sealed)
     if (otp === undefined) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
     const expiresAtMs = code.sentAtMs + CODE_LIFETIME_MS
-    this.#sender.sendOtp(change, challenge, recipient, { otp, expiresAtMs })
-    if (stop === undefined) this.#sender.countSent(change, challenge)
-    return repeatCode(code, asker, change.nowMs)
+    this.#sender.sendOtp(change, sending, { otp, expiresAtMs })
+    return repeatCode(code, sending.asker, change.nowMs)
   }
 
   /** The mail address of the number's account, as long as it may be sent to. */

@@ -8,6 +8,7 @@
 
 import { type AddressMethod, identifierOf } from '../../domain/accounts/account.ts'
 import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../../domain/accounts/challenge.ts'
+import { codeCheckOf } from '../../domain/accounts/code-check.ts'
 import { CODE_ID_BYTES, hashOtp, newOtp } from '../../domain/accounts/one-time-code.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
 import type { Letter, OutboxMessage } from '../../domain/messages/outbox-message.ts'
@@ -24,6 +25,17 @@ type LetterMessage = Extract<OutboxMessage, { readonly letter: Letter }>
 /** The message's owner, and its asker. */
 type Asked = Pick<Challenge, 'address' | 'network'>
 
+/** A message with a code. */
+export interface CodeMessage {
+  readonly challenge: Challenge
+  /** Empty where the number is stopped and has no account. */
+  readonly recipient: Address | undefined
+  /** Stops messages to numbers like this one. None counts against their budget during the stop. */
+  readonly stop: SmsStop | undefined
+  /** For the operator's login check. */
+  readonly attestation?: string | undefined
+}
+
 export interface CodeSenderDeps {
   readonly accounts: Pick<AccountStore, 'ownerOf' | 'methodsOf'>
   readonly outbox: Pick<OutboxStore, 'add'>
@@ -33,6 +45,8 @@ export interface CodeSenderDeps {
   readonly canSend: (channel: 'mail' | 'sms') => boolean
   /** Fixed codes by the key of their address: nothing is sent to it, and limits of sending do not apply. */
   readonly testCodes: ReadonlyMap<string, string>
+  /** Whether the operator's login check is asked before a code leaves. */
+  readonly isChecked?: boolean
   /** Left out where the rates of contract 8 are switched off. */
   readonly smsBudget?: Pick<SmsBudget, 'stopOf' | 'countSent' | 'countConfirmed' | 'takeLetter'>
 }
@@ -82,15 +96,11 @@ export class CodeSender {
   }
 
   /** Makes a new code for the challenge and sends it to the recipient. */
-  send(
-    change: Change,
-    challenge: Challenge,
-    recipient: Address | undefined,
-  ): Pick<Code, 'codeId' | 'hash' | 'sealed'> {
+  send(change: Change, message: CodeMessage): Pick<Code, 'codeId' | 'hash' | 'sealed'> {
     const { randomBytes, secrets, testCodes } = this.#deps
-    const otp = testCodes.get(challenge.address.key) ?? newOtp(randomBytes)
+    const otp = testCodes.get(message.challenge.address.key) ?? newOtp(randomBytes)
     const codeId = randomBytes(CODE_ID_BYTES)
-    this.sendOtp(change, challenge, recipient, { otp, expiresAtMs: change.nowMs + CODE_LIFETIME_MS })
+    this.sendOtp(change, message, { otp, expiresAtMs: change.nowMs + CODE_LIFETIME_MS })
     const sealed = this.#sealed.seal(Buffer.from(otp))
     return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp), sealed }
   }
@@ -101,25 +111,43 @@ export class CodeSender {
     return otp === undefined ? undefined : Buffer.from(otp).toString()
   }
 
-  /** Sends a code that is good until then. */
+  /** Sends a code that is good until then, and counts it against the budget. */
   sendOtp(
     change: Change,
-    { purpose, language }: Challenge,
-    recipient: Address | undefined,
+    message: CodeMessage,
     { otp, expiresAtMs }: { readonly otp: string; readonly expiresAtMs: number },
   ): void {
+    const { challenge, recipient, stop } = message
     if (recipient === undefined) return
+    // Counted while it is stopped, messages to accounts would make the stop longer and so give them away.
+    const isCharged = stop === undefined && this.#isCharged(challenge.address)
+    if (isCharged) this.#deps.smsBudget?.countSent(change, paid(challenge))
+    const { purpose, language } = challenge
     const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
     const lifetimeS = Math.ceil((expiresAtMs - change.nowMs) / MINUTE_MS) * 60
     const letter: Letter = isTaken
       ? { kind: 'address-tried' }
       : { kind: 'otp', otp, lifetimeS, binds: purpose.kind === 'bind' }
-    this.#write(change, recipient, { language, letter, expiresAtMs })
+    const check = this.#checkOf(change, message, recipient, isCharged)
+    this.#write(change, recipient, { language, letter, expiresAtMs, ...check })
   }
 
-  /** Counts a message against the budget. */
-  countSent(change: Change, asked: Asked): void {
-    if (this.#isCharged(asked.address)) this.#deps.smsBudget?.countSent(change, paid(asked))
+  /** Has the message wait for the operator's login check, and the check begin once it is durable. */
+  #checkOf(
+    change: Change,
+    { challenge, attestation }: CodeMessage,
+    recipient: Address,
+    isCharged: boolean,
+  ): Pick<LetterMessage, 'check'> {
+    if (this.#deps.isChecked !== true || this.isTest(recipient)) return {}
+    const id = Buffer.from(this.#deps.randomBytes(CHECK_ID_BYTES)).toString('base64url')
+    const charged = { network: challenge.network, atMs: change.nowMs }
+    const check = { ...codeCheckOf(id, recipient, challenge), ...(isCharged ? { charged } : {}) }
+    change.happened({
+      kind: 'code-to-check',
+      code: { channel: CHANNEL_OF[recipient.kind], check, attestation },
+    })
+    return { check }
   }
 
   /** A code that was asked for so was accepted. */
@@ -152,5 +180,6 @@ function paid({ address, network }: Asked): PaidMessage {
 
 const CHANNEL_OF: Record<AddressMethod['kind'], 'mail' | 'sms'> = { email: 'mail', phone: 'sms' }
 const MINUTE_MS = 60_000
+const CHECK_ID_BYTES = 16
 /** After a day the codes are back. */
 const STOPPED_TOLD_WITHIN_MS = 86_400_000

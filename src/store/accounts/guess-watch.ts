@@ -1,6 +1,7 @@
 /** The count of all tries of codes by strangers, and that of each network they come from: rows that expire within a day. */
 
 import { type CodeTry, guessedForMs, slowedForMs } from '../../domain/accounts/guessing.ts'
+import { type CountedNetwork, countedNetworks, isWide } from '../../domain/network.ts'
 import { NO_TALLY, type Tally, tallyConfirmed, tallyEndMs, tallyMade } from '../../domain/tally.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
@@ -20,13 +21,22 @@ export class GuessWatch {
     return guessedForMs(this.#read(view, ALL), nowMs) > 0
   }
 
-  /** Milliseconds until the asker may try a code, or ask for one; 0 when they may now. */
-  missingMs(view: View, { asker, network }: Pick<CodeTry, 'asker' | 'network'>, nowMs: number): number {
+  /**
+   * Milliseconds until the asker may try a code, or ask for one; 0 when they may now. A prefix that `isKnown` to the account
+   * does not slow.
+   */
+  missingMs(
+    view: View,
+    { asker, network }: Pick<CodeTry, 'asker' | 'network'>,
+    isKnown: (prefix: CountedNetwork) => boolean,
+    nowMs: number,
+  ): number {
     if (asker !== 'stranger') return 0
     const guessedMs = guessedForMs(this.#read(view, ALL), nowMs)
-    return guessedMs === 0
-      ? 0
-      : Math.min(guessedMs, slowedForMs(this.#read(view, networkKey(network)), nowMs))
+    if (guessedMs === 0) return 0
+    const slowing = countedNetworks(network).filter(each => !isWide(each) || !isKnown(each))
+    const slowedMs = slowing.map(each => slowedForMs(this.#read(view, networkKey(each)), each, nowMs))
+    return Math.min(guessedMs, Math.max(...slowedMs))
   }
 
   count(change: Change, tried: CodeTry): void {
@@ -34,7 +44,7 @@ export class GuessWatch {
     change.happened({ kind: 'code-tried', tried })
     if (tried.asker !== 'stranger') return
     const wasGuessed = this.isGuessed(change, nowMs)
-    for (const key of [ALL, networkKey(tried.network)]) {
+    for (const key of [ALL, ...countedNetworks(tried.network).map(networkKey)]) {
       const made = tallyMade(this.#read(change, key), nowMs)
       this.#put(change, key, tried.isAccepted ? tallyConfirmed(made, nowMs) : made)
     }
@@ -58,8 +68,8 @@ export class GuessWatch {
   }
 }
 
-function networkKey(network: string): Uint8Array {
-  return textKey(`network ${network}`)
+function networkKey({ name }: CountedNetwork): Uint8Array {
+  return textKey(`network ${name}`)
 }
 
 const ALL = textKey('all')

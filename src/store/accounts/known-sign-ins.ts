@@ -5,8 +5,8 @@ import { identifierOf } from '../../domain/accounts/account.ts'
 import type { Address } from '../../domain/accounts/challenge.ts'
 import {
   type Asker,
+  areNoted,
   isKnown,
-  isNoted,
   type KnownSignIns,
   knownEndMs,
   NOTHING_KNOWN,
@@ -15,6 +15,7 @@ import {
 import { lasts } from '../../domain/accounts/session.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { UserId } from '../../domain/ids.ts'
+import { type CountedNetwork, countedNetworks, isWide } from '../../domain/network.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
@@ -60,18 +61,35 @@ export class KnownSignInStore {
     return isHome ? 'network' : 'stranger'
   }
 
+  /** Whether the account of the address has signed in from within the prefix, which then does not slow requests for it. */
+  knowsPrefix(view: View, address: Address, prefix: CountedNetwork, nowMs: number): boolean {
+    const userId = this.#accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
+    return this.isPrefixOf(view, userId, prefix, nowMs)
+  }
+
+  /** Whether the user has signed in from within the prefix. */
+  isPrefixOf(view: View, userId: UserId, { name }: CountedNetwork, nowMs: number): boolean {
+    return isKnown(this.#read(view, userId).prefixes, this.#digest(userId, 'prefix', name), nowMs)
+  }
+
   /** The user has proven who they are, from this network and in this session. */
   note(change: Change, userId: UserId, network: string, sessionId: Uint8Array): void {
     const { nowMs } = change
     const before = this.#read(change, userId)
-    const networkDigest = this.#digest(userId, 'network', network)
-    const sessionDigest = this.#digest(userId, 'session', sessionId)
-    if (isNoted(before.networks, networkDigest, nowMs) && isNoted(before.sessions, sessionDigest, nowMs))
-      return
+    const places = {
+      networks: [this.#digest(userId, 'network', network)],
+      prefixes: countedNetworks(network)
+        .filter(isWide)
+        .map(({ name }) => this.#digest(userId, 'prefix', name)),
+      sessions: [this.#digest(userId, 'session', sessionId)],
+    }
+    const areAllNoted = KINDS.every(kind => areNoted(before[kind], places[kind], nowMs))
+    if (areAllNoted) return
     const key = idsKey(userId)
     const after = {
-      networks: noted(before.networks, networkDigest, nowMs),
-      sessions: noted(before.sessions, sessionDigest, nowMs),
+      networks: noted(before.networks, places.networks, nowMs),
+      prefixes: noted(before.prefixes, places.prefixes, nowMs),
+      sessions: noted(before.sessions, places.sessions, nowMs),
     }
     if (!change.has(KNOWN_SIGN_INS, key))
       this.#expiries.add(change, EXPIRY.knownSignIn, knownEndMs(after), key)
@@ -102,7 +120,7 @@ export class KnownSignInStore {
   }
 
   /** For one user alone: that two users share a network does not show. */
-  #digest(userId: UserId, kind: string, place: string | Uint8Array): Uint8Array {
+  #digest(userId: UserId, kind: 'network' | 'prefix' | 'session', place: string | Uint8Array): Uint8Array {
     const hmac = createHmac('sha256', this.#secrets.knownSignIn).update(`${kind} ${userId} `).update(place)
     return hmac.digest().subarray(0, DIGEST_BYTES)
   }
@@ -115,5 +133,6 @@ export class KnownSignInStore {
   }
 }
 
+const KINDS = ['networks', 'prefixes', 'sessions'] as const
 const NOBODY = 0n as UserId
 const DIGEST_BYTES = 16

@@ -1,16 +1,18 @@
 /**
- * The count of paid messages (contract 2.2): a row for each number range and network that was sent to or asked lately,
- * which expires; one for each country calling code and one for all, which are few and stay.
+ * The count of paid messages (contract 2.2): a row for each number range that was sent to lately, and for each network
+ * that asked, at every width, which expires; one for each country calling code and one for all, which are few and stay.
  */
 
 import { parsePhone } from '../../domain/accounts/phone.ts'
 import {
+  pressuresOn,
   rangeOf,
   ruleOf,
   type SmsBudgets,
   type SmsScope,
   type SmsStop,
 } from '../../domain/accounts/sms-budget.ts'
+import { countedNetworks } from '../../domain/network.ts'
 import {
   missingForTally,
   NO_TALLY,
@@ -18,6 +20,7 @@ import {
   tallyConfirmed,
   tallyEndMs,
   tallyMade,
+  tallyTakenBack,
 } from '../../domain/tally.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
@@ -30,6 +33,13 @@ export interface PaidMessage {
   /** E.164. */
   readonly number: string
   readonly network: string
+}
+
+/** How long a scope has the message wait; 0 where it does not. */
+interface Wait {
+  readonly scope: SmsScope
+  readonly name: string
+  readonly waitMs: number
 }
 
 export class SmsBudget {
@@ -56,8 +66,8 @@ export class SmsBudget {
   /** The stop that keeps the message from being sent; undefined when there is none. */
   stopOf(change: Change, message: PaidMessage): SmsStop | undefined {
     const { nowMs } = change
-    for (const [scope, name] of countersOf(message)) {
-      const waitMs = missingForTally(this.#read(change, scope, name), ruleOf(scope, this.#budgets), nowMs)
+    // The narrowest first: it spares the wider ones.
+    for (const { scope, name, waitMs } of this.#waits(change, message, nowMs)) {
       if (waitMs === 0) continue
       const stop = { scope, name, metAtMs: nowMs, untilMs: nowMs + waitMs }
       change.happened({ kind: 'sms-refused', stop })
@@ -68,6 +78,11 @@ export class SmsBudget {
 
   countSent(change: Change, message: PaidMessage): void {
     this.#count(change, message, tally => tallyMade(tally, change.nowMs))
+  }
+
+  /** A message that was counted then has not left after all. */
+  takeBack(change: Change, message: PaidMessage, countedAtMs: number): void {
+    this.#count(change, message, tally => tallyTakenBack(tally, countedAtMs))
   }
 
   /** A code that was sent so was accepted. */
@@ -85,6 +100,28 @@ export class SmsBudget {
     if (missingForTally(tally, ruleOf('all', this.#budgets), nowMs) > 0) return false
     this.#put(change, 'all', '', tallyMade(tally, nowMs))
     return true
+  }
+
+  *#waits(view: View, message: PaidMessage, nowMs: number): Generator<Wait> {
+    const budgets = this.#budgets
+    const wait = (scope: SmsScope, name: string, factor?: number): Wait => {
+      const waitMs = missingForTally(this.#read(view, scope, name), ruleOf(scope, budgets, factor), nowMs)
+      return { scope, name, waitMs }
+    }
+    const networks = countedNetworks(message.network)
+    yield wait('range', rangeOf(message.number))
+    for (const { name, factor } of networks) yield wait('network', name, factor)
+    for (const [scope, name] of commonCountersOf(message)) {
+      yield wait(scope, name)
+      for (const pressure of pressuresOn(scope, budgets)) {
+        const commonMs = missingForTally(this.#read(view, scope, name), pressure.common, nowMs)
+        if (commonMs === 0) break
+        for (const network of networks.filter(pressure.isSlowed)) {
+          const ownMs = missingForTally(this.#read(view, 'network', network.name), pressure.own, nowMs)
+          yield { scope: 'network', name: network.name, waitMs: Math.min(commonMs, ownMs) }
+        }
+      }
+    }
   }
 
   #count(change: Change, message: PaidMessage, counted: (tally: Tally) => Tally): void {
@@ -123,16 +160,21 @@ export class SmsBudget {
   }
 }
 
-/** In the order in which they are asked: the narrowest first, so that it spares the others. */
-function countersOf({ number, network }: PaidMessage): readonly (readonly [SmsScope, string])[] {
-  const phone = parsePhone(number, undefined)
+function countersOf(message: PaidMessage): readonly (readonly [SmsScope, string])[] {
+  const networks = countedNetworks(message.network)
   return [
-    ['range', rangeOf(number)],
-    ['network', network],
-    // Numbers of no plan share one row.
-    ['calling-code', phone.kind === 'accepted' ? `+${phone.dialCode}` : '+'],
-    ['all', ''],
+    ['range', rangeOf(message.number)],
+    ...networks.map(({ name }) => ['network', name] as const),
+    ...commonCountersOf(message),
   ]
+}
+
+/** Counters of the budgets that all newcomers share. */
+function commonCountersOf({ number }: PaidMessage) {
+  const phone = parsePhone(number, undefined)
+  // Numbers of no plan share one row.
+  const callingCode = phone.kind === 'accepted' ? `+${phone.dialCode}` : '+'
+  return [['calling-code', callingCode] as const, ['all', ''] as const]
 }
 
 function tallyKey(scope: SmsScope, name: string): Uint8Array {

@@ -231,7 +231,10 @@ t.test('C-27: an address with too many bad CONNECTs must wait; good ones are let
   const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
   const actors = openTestActors(t, {
     deps: {
-      failedConnects: buckets,
+      admission: {
+        connected: () => 0,
+        failedConnect: network => buckets.take(network, actors.world.monotonicMs()),
+      },
     },
   })
   const codes: (string | undefined)[] = []
@@ -248,6 +251,36 @@ t.test('C-27: an address with too many bad CONNECTs must wait; good ones are let
   t.ok(Number(headerOf(last, 'retry-after')) > 0)
   t.ok(JSON.parse(String(last?.body)).retryIn > 0)
   t.ok(await actors.connect(newPerson()))
+})
+
+t.test('a good CONNECT counts for its session, which may have to wait', async t => {
+  const asked: string[] = []
+  const person = newPerson()
+  const actors = openTestActors(t, {
+    deps: {
+      admission: {
+        connected(_, session) {
+          asked.push(`connected ${session}`)
+          return asked.length > 1 ? 2_500 : 0
+        },
+        failedConnect(_, authorization) {
+          asked.push(`failed ${authorization}`)
+          return 0
+        },
+      },
+    },
+  })
+  const connect = async (token: string) => {
+    const peer = actors.open()
+    peer.write(`${CONNECT}passcode:${token}\n\n\0`)
+    await actors.settle()
+    return peer.take()[0]
+  }
+  t.equal((await connect(person.token))?.command, 'CONNECTED')
+  const refused = await connect(person.token)
+  t.same([headerOf(refused, 'code'), headerOf(refused, 'retry-after')], ['429', '2500'])
+  t.equal(headerOf(await connect('bad'), 'code'), '401')
+  t.match(asked, [/^connected /, asked[0], 'failed Bearer bad'])
 })
 
 t.test('C-28: CONNECTED says what a client has to know, in plain text', async t => {

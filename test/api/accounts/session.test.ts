@@ -401,3 +401,16 @@ t.test('a refresh is a sign of life of its device', async t => {
     world.nowMs(),
   )
 })
+
+t.test('false refresh tokens count for their address, and keep no good one out', async t => {
+  const api = await openTestApi(t, { rates: true })
+  const first = await signIn(api)
+  const ofNobody = async () => {
+    const { status, body } = await api.send(REFRESH, { body: { refreshToken: 'krt_none' } })
+    return status === 429 ? body.scope : status
+  }
+  const answers = []
+  for (let sent = 0; sent < 121; sent++) answers.push(await ofNobody())
+  t.same(answers, [...new Array(120).fill(401), 'address'])
+  t.equal((await refresh(api, first)).status, 200)
+})

@@ -238,11 +238,24 @@ t.test('a request names one address, and a good one', async t => {
   t.equal(await refused({ phone: '+19005550123' }), '422 VALIDATION_FAILED /phone')
   t.equal(await refused({ identifier: 'ann' }), '422 VALIDATION_FAILED /identifier')
   t.equal(await refused({ phone: '+8501912345678' }), '403 BLOCKED_COUNTRY')
+  t.equal(await refused({ phone: '+870773111632' }), '403 BLOCKED_COUNTRY')
   t.equal(
     await refused({ email: 'a@example.org', displayName: ' \u0007 ' }),
     '422 VALIDATION_FAILED /displayName',
   )
   t.equal(await refused({ email: 'a@example.org', verified: 'no' }), '422 VALIDATION_FAILED /verified')
+})
+
+t.test('a number of a country that is not listed is refused before anything is counted', async t => {
+  const smsCountries = new Set(['DE', '+870'])
+  const testIdentifiers = new Map([['+15550100', '424242']])
+  const { send, world } = await openTestApi(t, { rates: true, config: { smsCountries, testIdentifiers } })
+  const login = async (phone: string) => (await send(LOGIN, { body: { phone } })).status
+  for (let at = 0; at < 12; at++) t.equal(await login('+84912345678'), 403)
+  t.same(await world.takeSent(), [])
+  t.equal(world.database.rowCount(world.database.storedRows('sms-tallies')), 0)
+  for (const phone of ['+4915112345678', '＋870773111632', '+15550100'])
+    t.equal(await login(phone), 200, phone)
 })
 
 t.test('the refusal of a whole body is a sentence', async t => {
@@ -357,6 +370,31 @@ t.test(
     t.equal(other.status, 200)
   },
 )
+
+t.test('a full IPv6 prefix slows those alone who never signed in from it', async t => {
+  const { send, codeLogin, world } = await openTestApi(t, { rates: true })
+  const inside = (at: number) => [0x20, 1, 0xd, 0xb8, 0, 7, 0, at]
+  await codeLogin('ann@example.org', { address: inside(255) })
+  // Each /64 has thirty, the /56 a hundred and twenty.
+  for (let at = 0; at < 200; at++) {
+    await send(RESEND, { body: { challengeId: 'A'.repeat(22) }, address: inside(at % 8) })
+  }
+  const login = async (email: string, at: number) => {
+    const { status, body } = await send(LOGIN, { body: { email }, address: inside(at) })
+    return [status, body.scope ?? body.challengeId.length, body.challengeId]
+  }
+  world.tick(120_000)
+  for (let at = 0; at < 30; at++) await send(RESEND, { body: { challengeId: 'A' }, address: inside(at % 8) })
+  t.match(await login('newcomer@example.org', 100), [429, 'address'])
+  const [status, , challengeId] = await login('ann@example.org', 100)
+  t.equal(status, 200)
+  t.match(await send(RESEND, { body: { challengeId }, address: inside(101) }), {
+    body: { code: 'OTP_COOLDOWN' },
+  })
+  t.match(await send(RESEND, { body: { challengeId: 'A'.repeat(22) }, address: inside(102) }), {
+    status: 429,
+  })
+})
 
 t.test('an address of the network tries sixty codes in ten minutes, whatever the challenges', async t => {
   const { send } = await openTestApi(t, { rates: true })

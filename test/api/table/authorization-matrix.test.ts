@@ -69,6 +69,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   listRequests: 'session',
   listContacts: 'session',
   removeContact: 'session',
+  renameContact: 'session',
   blockUser: 'session',
   unblockUser: 'session',
   unblockUserAt: 'session',
@@ -435,6 +436,7 @@ const OWNED: Readonly<Record<string, Owned>> = {
   cancelRequest: { ...FRIEND_REQUEST, body: requestId => ({ requestId }) },
   cancelRequestAt: FRIEND_REQUEST,
   removeContact: CONTACT,
+  renameContact: { ...CONTACT, body: () => ({ alias: 'Mum' }) },
   unblockUserAt: BLOCK,
   unblockUser: { ...BLOCK, body: userId => ({ userId }) },
   inviteToCall: {

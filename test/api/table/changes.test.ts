@@ -75,6 +75,7 @@ const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   search: true,
   request_made: true,
   request_gone: true,
+  renamed: true,
 }
 const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
   sent: true,
@@ -86,9 +87,9 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
 }
 /** Operations that only read, besides all GETs. */
 const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
-/** Run by commands of an operator, before there are requests, or by a push provider's answer. */
+/** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
-  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|writes))):/
+  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
 
 interface Phone {
   readonly email: string
@@ -355,6 +356,9 @@ t.test('accounts, devices and contacts', async () => {
   // Dan's request that she declined is open to Dan: her own makes them contacts.
   await ask('requestById', { token: ann.token, body: { targetUserId: dan.userId } })
   await ask('listContacts', ann)
+  await ask('renameContact', { token: ann.token, params: [bob.userId], body: { alias: 'Bobby' } })
+  await ask('putUser', { token: bob.token, body: { displayName: 'Robert' } })
+  await endAll()
   await ask('removeContact', { token: bob.token, params: [ann.userId] })
   await befriend(bob, ann)
   await ask('readPublicKeys', ann)

@@ -33,7 +33,7 @@ function open(t: Test, options: { rates?: Rates } = {}): TestWorld {
 function noteOperation(
   rules: Partial<
     Pick<OperationForm, 'isIdempotent' | 'areRepliesOfSession' | 'rates' | 'id' | 'path'> & {
-      access: 'device'
+      access: 'device' | 'public'
     }
   > = {},
 ) {
@@ -44,7 +44,7 @@ function noteOperation(
     path: '/app/api/note',
     tag: 'user',
     summary: 'Make a note',
-    access: 'session' as 'device',
+    access: 'session' as 'device' | 'public',
     replies: { 200: NoteReply, 201: NoteReply },
     codes: [],
     isIdempotent: true,
@@ -280,19 +280,21 @@ t.test('operations whose rates have one name share its count', async t => {
   t.equal((await send('POST /app/api/note', request)).status, 429)
 })
 
-t.test('rates by address count networks, by session each session', async t => {
+t.test('rates by address count strangers, and each session of those who are signed in', async t => {
   const world = open(t, { rates: FEW_SEARCHES })
-  const byAddress = noteOperation({ rates: [{ name: 'login', by: 'address' }] })
+  const rates = [{ name: 'login' as const, by: 'address' as const }]
+  const byAddress = noteOperation({ rates })
+  const ofStrangers = noteOperation({ id: 'three', path: '/app/api/three', access: 'public', rates })
   const bySession = noteOperation({
     id: 'two',
     path: '/app/api/two',
     rates: [{ name: 'search', by: 'session' }],
   })
-  const send = sender(world, [byAddress.note, bySession.note])
+  const send = sender(world, [byAddress.note, bySession.note, ofStrangers.note])
   const user = await newUser(world)
   const other = await newSession(world, user.userId)
-  const statusOf = async (path: string, token: string, address: readonly number[]) =>
-    (await send(`POST ${path}`, { token, address, body: { text: 'x' } })).status
+  const statusOf = async (path: string, token: string | undefined, address: readonly number[]) =>
+    (await send(`POST ${path}`, { ...(token && { token }), address, body: { text: 'x' } })).status
   const [here, there] = [[1, 1, 1, 1] as const, [2, 2, 2, 2] as const]
   t.same(
     [
@@ -301,7 +303,18 @@ t.test('rates by address count networks, by session each session', async t => {
       await statusOf('/app/api/note', user.token, here),
       await statusOf('/app/api/note', user.token, there),
     ],
+    [201, 201, 201, 429],
+    'two for each session, wherever it is',
+  )
+  t.same(
+    [
+      await statusOf('/app/api/three', undefined, here),
+      await statusOf('/app/api/three', other.token, here),
+      await statusOf('/app/api/three', undefined, here),
+      await statusOf('/app/api/three', undefined, there),
+    ],
     [201, 201, 429, 201],
+    'two for each address, whose users took nothing of it',
   )
   t.same(
     [

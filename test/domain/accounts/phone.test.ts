@@ -23,6 +23,8 @@ t.test('spellings of one number have one key', async t => {
     ' +84 (912) 345-678 ',
     '+84.912.345.678',
     '+８４９１２３４５６７８',
+    '＋８４　（９１２）　３４５－６７８',
+    '＋84912345678',
     '\u202a+84 912 345 678\u202c',
     '+84\u00a0912\u00a0345\u00a0678',
     '+840912345678',
@@ -39,11 +41,40 @@ t.test('the parser returns the country and its calling code', async t => {
     kind: 'accepted',
     key: '+84912345678',
     country: 'VN',
+    countries: ['VN'],
     dialCode: '84',
+    isGlobal: false,
   })
   t.match(parsePhone('+12025550123', undefined), { country: 'US', dialCode: '1' })
   t.match(parsePhone('+12423591234', undefined), { country: 'BS', dialCode: '1' })
 })
+
+t.test('a Mexican number is the same with the old mobile 1 and without it', async t => {
+  for (const text of [
+    '+5215512345678',
+    '+52 1 55 1234 5678',
+    '＋５２ １ ５５ １２３４ ５６７８',
+    '+525512345678',
+  ])
+    t.equal(keyOf(text), '+525512345678', text)
+  for (const text of ['1 55 1234 5678', '55 1234 5678']) t.equal(keyOf(text, 'MX'), '+525512345678', text)
+  for (const text of ['+52155123456789', '+5215512345678 ext. 5', '+52 1 1 55 1234 5678'])
+    t.equal(reasonOf(text), 'format', text)
+  t.equal(reasonOf('+52 1 800 123 4567'), 'type', 'free of charge with the 1 and without it')
+})
+
+t.test(
+  'a number of no country says so, and one of an unknown range has all countries of its calling code',
+  async t => {
+    const global = { kind: 'accepted', country: undefined, countries: [], isGlobal: true }
+    t.match(parsePhone('+870773111632', undefined), { ...global, dialCode: '870' })
+    t.match(parsePhone('+8821612345678', undefined), { ...global, dialCode: '882' })
+    t.equal(reasonOf('+979123456789'), 'type', 'premium rate')
+    const unknown = parsePhone('+447700900123', undefined)
+    t.match(unknown, { country: undefined, isGlobal: false })
+    t.same(unknown.kind === 'accepted' && [...unknown.countries].sort(), ['GB', 'GG', 'IM', 'JE'])
+  },
+)
 
 t.test('a national number without a country, or with one that is none, is refused', async t => {
   for (const country of [undefined, '', 'XX', 'VNM', '84', '__proto__', 'toString']) {
@@ -122,7 +153,7 @@ t.test('a text that is no phone number is refused', async t => {
 
 t.test('only listed test numbers skip the check', async t => {
   const testNumbers = new Set(['+15550100', '+999000001'])
-  t.same(parsePhone('+15550100', undefined, testNumbers), {
+  t.match(parsePhone('+15550100', undefined, testNumbers), {
     kind: 'accepted',
     key: '+15550100',
     country: undefined,

@@ -11,13 +11,36 @@ import { CopyFollower, openFilledCopy } from '../../../src/server/node/copy-foll
 import { Process } from '../../../src/server/process/process.ts'
 import { readConfig } from '../../../src/server/settings/config.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
+import type { Following } from '../../../src/store/postgres/follower.ts'
 import type { PostgresLedger } from '../../../src/store/postgres/ledger.ts'
-import type { OnRows } from '../../../src/store/postgres/snapshot.ts'
+import type { OnRows, StoredRow } from '../../../src/store/postgres/snapshot.ts'
+import { encodeRows } from '../../../src/store/postgres/written-rows.ts'
 import { openLog } from '../../support/log-in-store.ts'
 import { SIGNER } from '../../support/stored-log.ts'
 
-/** A ledger that has only rows: those of a log with so many entries. */
-async function ledgerOf(folder: string, entries: number): Promise<PostgresLedger> {
+/** A ledger with a log of so many entries, of which its rows have the first `written`, and a change has all. */
+async function ledgerOf(folder: string, entries: number, written = entries): Promise<PostgresLedger> {
+  const rows = await rowsOf(folder, written)
+  const snapshot = async (onRows: OnRows) => {
+    await onRows(rows)
+    return { number: written, epoch: 1 }
+  }
+  const follow = ({ after, onChanges, onCurrent }: Following) => {
+    const last = { number: entries, epoch: 1 }
+    const caughtUp = async () => {
+      if (entries > after.number) {
+        const body = Buffer.from(encodeRows(await rowsOf(folder, entries)))
+        await onChanges([{ ...last, body }])
+      }
+      onCurrent?.()
+    }
+    void caughtUp()
+    return { position: last, ended: new Promise(() => undefined), close: async () => undefined }
+  }
+  return { snapshot, follow } as unknown as PostgresLedger
+}
+
+async function rowsOf(folder: string, entries: number): Promise<readonly StoredRow[]> {
   const database = LmdbStore.open(mkdtempSync(join(folder, 'ledger-')))
   const { register } = await openLog(database)
   for (let number = 0; number < entries; number++)
@@ -28,11 +51,7 @@ async function ledgerOf(folder: string, entries: number): Promise<PostgresLedger
     value: Buffer.from(value),
   }))
   await database.close()
-  const snapshot = async (onRows: OnRows) => {
-    await onRows(rows)
-    return { number: entries, epoch: 1 }
-  }
-  return { snapshot } as unknown as PostgresLedger
+  return rows
 }
 
 function nodeIn(t: Test, dataFolder: string) {
@@ -79,6 +98,17 @@ t.test('a ledger without what was shown is not copied, and the copy before is pu
     t.equal(new LogStore(LmdbStore.openReadOnly(folder)).head()?.treeSize, 3)
     t.notOk(existsSync(join(folder, 'store-earlier')))
   }
+})
+
+t.test('a ledger whose rows lag behind its changes has all that was shown', async t => {
+  const folder = t.testdir()
+  const { context, shownHeads } = nodeIn(t, folder)
+  await (await openFilledCopy(context, await ledgerOf(folder, 3), shownHeads())).close()
+  renameSync(join(folder, 'store'), join(folder, 'store-lost'))
+  const database = await openFilledCopy(context, await ledgerOf(folder, 3, 1), shownHeads())
+  t.equal(new LogStore(database).head()?.treeSize, 3)
+  t.equal(database.copyState?.number, 3)
+  await database.close()
 })
 
 t.test('a copy that is kept while the next one is filled outlasts a machine that stops', async t => {

@@ -488,6 +488,12 @@ t.test('lists have commas, and each item its form', async t => {
         ['ios', 'ios/1.4', 'iOS/1.4.0', 'ios/1.4.0-beta', '1.4.0', 'ios/1.4.0 (7)'],
       ],
       [
+        'CALLSIGN_SMS_COUNTRIES',
+        config => [...config.application.smsCountries],
+        ['VN', 'DE', '+870', '+882', '*'],
+        ['XX', 'vn', '84', '+84', '+979', '**'],
+      ],
+      [
         'CALLSIGN_BLOCKED_COUNTRIES',
         config => [...config.application.blockedCountries],
         ['KP', 'CU'],
@@ -501,6 +507,43 @@ t.test('lists have commas, and each item its form', async t => {
     const [problem] = problemsOf(() => development({ [name]: `${good[0]},${bad[0]}` }))
     t.match(problem, new RegExp(`^${name} is a list of .*, not "`))
   }
+})
+
+t.test('a login check is at an https address, or on this machine', async t => {
+  const check = (url: string, more: Environment = {}) =>
+    development({ CALLSIGN_LOGIN_CHECK_URL: url, ...more })
+  const good = [
+    'https://check.example.org/sms?x=1',
+    'http://127.0.0.1:9000/',
+    'http://localhost',
+    'http://[::1]:80/x',
+  ]
+  for (const url of good)
+    t.same(check(url, { CALLSIGN_LOGIN_CHECK_TOKEN: 'x' }).application.loginCheck, { url, token: 'x' })
+  t.equal(development({}).application.loginCheck, undefined)
+  const bad = [
+    'check.example.org',
+    'http://check.example.org/',
+    'http://localhost.example.org/',
+    'http://127.0.0.1.example.org/',
+    'ftp://127.0.0.1/',
+    'https://user:password@check.example.org/',
+    'https://',
+  ]
+  const form = 'an https address, or an http address of this machine, without a password'
+  for (const url of bad) {
+    const [problem, ...others] = problemsOf(() => check(url))
+    t.match(problem, `CALLSIGN_LOGIN_CHECK_URL is ${form}, not `, url)
+    t.same(others, [])
+  }
+  t.same(
+    problemsOf(() => development({ CALLSIGN_LOGIN_CHECK_TOKEN: 'x' })),
+    ['CALLSIGN_LOGIN_CHECK_TOKEN needs CALLSIGN_LOGIN_CHECK_URL'],
+  )
+  t.match(
+    problemsOf(() => check(good[0]!, { CALLSIGN_LOGIN_CHECK_TOKEN: 'two words' })),
+    [/^CALLSIGN_LOGIN_CHECK_TOKEN has /],
+  )
 })
 
 t.test('two servers on one port are refused, by the names of both', async t => {

@@ -61,7 +61,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
   const channels = new Set(['mail', 'sms'])
   const challenges = new ChallengeStore({
     guessWatch: { missingMs: () => 0, count: () => undefined },
-    knownSignIns: { askerOf: () => stage.asker },
+    knownSignIns: { askerOf: () => stage.asker, knowsPrefix: () => false },
     accounts: new AccountStore(database),
     expiries,
     secrets,

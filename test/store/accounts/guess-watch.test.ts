@@ -106,6 +106,25 @@ t.test(
   },
 )
 
+t.test('a guess from all of a /48 is slowed as one, and no account that is known from there', async t => {
+  const stage = await openStage(t)
+  const { world, tries } = stage
+  const inside = (at: number) => Buffer.from([0x20, 1, 0xd, 0xb8, 0, 7, at >> 8, at & 255]).toString('latin1')
+  const ann = await newUser(world, 'Ann', 'ann@example.org')
+  await world.database.change(change => {
+    world.knownSignIns.note(change, ann.userId, inside(60_000), ann.sessionId)
+    for (let at = 0; at < 800; at++) {
+      stage.guess(atMoment(change, START_MS + at * 4_000), `person ${at}`, inside(at))
+    }
+    const then = atMoment(change, START_MS + 3_300_000)
+    t.equal(stage.signIn(then, 'newcomer', inside(3_000), 0), 'RATE_LIMITED')
+    t.equal(stage.signIn(then, 'ann', inside(60_001), 0), 'confirmed', 'from another network of the /48')
+    t.equal(stage.signIn(then, 'other', 'elsewhere', 0), 'confirmed')
+  }, START_MS)
+  const compared = tries.filter(({ isAccepted }) => !isAccepted).length
+  t.ok(compared < 240, `${compared} of 800 were compared`)
+})
+
 t.test('people who mistype are no attack, however many they are', async t => {
   const stage = await openStage(t)
   await stage.world.database.change(change => {

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Address } from '../../../src/domain/accounts/challenge.ts'
 import { formatRefreshToken } from '../../../src/domain/accounts/token.ts'
+import { countedNetworks } from '../../../src/domain/network.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
+import { networkOf, parseAddress } from '../../../src/transport/remote-address.ts'
 import { newSession, newUser, openWorld } from '../../support/application.ts'
 import { storedTable } from '../../support/stored-table.ts'
 
@@ -78,6 +80,32 @@ t.test('made-up tokens, another user’s and revoked ones leave an asker unknown
     world.nowMs(),
   )
   t.equal(askerOf('x', tokenOf(ann.sessionId)), 'stranger')
+})
+
+t.test('the prefixes around an IPv6 network are known with it, to its account alone', async t => {
+  const { world, note } = await openStage(t)
+  const network = networkOf(parseAddress('2001:db8:1:203::1')!)
+  const knownOf = (address: string, key = ANN.key) =>
+    countedNetworks(networkOf(parseAddress(address)!)).filter(prefix =>
+      world.database.view(view =>
+        world.knownSignIns.knowsPrefix(view, { ...ANN, key }, prefix, world.nowMs()),
+      ),
+    ).length
+  t.equal(knownOf('2001:db8:1:203::1'), 0)
+  await note(network)
+  t.same(
+    ['2001:db8:1:203::1', '2001:db8:1:2ff::1', '2001:db8:1:9::', '2001:db8:2::', '2001:db8:9900::'].map(
+      each => knownOf(each),
+    ),
+    [4, 4, 3, 2, 1],
+    'a /56, a /48, a /40 and a /32',
+  )
+  t.equal(knownOf('2001:db9::'), 0)
+  t.equal(knownOf('2001:db8:1:203::1', 'nobody@example.org'), 0)
+  await note('192.0.2.1')
+  t.equal(knownOf('192.0.2.1'), 0, 'an IPv4 address has none')
+  await world.advance(90 * DAY_MS)
+  t.equal(knownOf('2001:db8:1:203::1'), 0)
 })
 
 t.test('what one account knows says nothing about another address', async t => {

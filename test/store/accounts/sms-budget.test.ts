@@ -44,7 +44,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
   const smsBudget = new SmsBudget(database, expiries, { ...BUDGETS, ...budgets }, stop => stops.push(stop))
   const challenges = new ChallengeStore({
     guessWatch: { missingMs: () => 0, count: () => undefined },
-    knownSignIns: { askerOf: () => 'stranger' },
+    knownSignIns: { askerOf: () => 'stranger', knowsPrefix: () => false },
     accounts,
     expiries,
     secrets: deriveSecrets(Buffer.alloc(32, 5)),
