@@ -133,7 +133,7 @@ export class Callsign extends Emitter<CallsignEvents> {
    */
   async resume(): Promise<string | undefined> {
     const session = await this.#openSession()
-    return session.userId === undefined ? undefined : (await this.#begin(session)).userId
+    return session.userId === undefined ? undefined : (await this.#begin(session)).device.userId
   }
 
   /**
@@ -227,7 +227,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     await this.resume()
     const active = this.#active
     const judged = active && this.#pushes.judge(payload, active.device.deviceId, this.#server)
-    if (judged === undefined) return { show: 'nothing' }
+    if (active === undefined || judged === undefined) return { show: 'nothing' }
     active.connection.connect()
     active.calls.onPush(judged.action, judged.members)
     return judged.action
