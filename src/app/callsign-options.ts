@@ -17,7 +17,7 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   readonly storage: AppStorage
   /** The device's keys, where another module keeps them, such as a phone's keystore. */
   readonly keysOf?: DeviceKeysOf
-  /** What makes passkeys and signs by them; left out: the browser's own, where there is one. */
+  /** Makes passkeys and signs with them; left out: the browser's own, where there is one. */
   readonly passkeys?: PasskeyAuthenticator | undefined
   /** Facts about the device and its push tokens, sent at each start. */
   readonly device?: DeviceDetails

@@ -54,7 +54,7 @@ export class Account {
     URL.revokeObjectURL(link.href)
   }
 
-  /** Resolves with a sentence about what follows. */
+  /** Resolves with a sentence that says until when it can be kept. */
   async delete(): Promise<string> {
     const { erasesAt } = await this.#me.account.delete()
     return `Your account is erased ${whenText(new Date(erasesAt))}. Until then, signing in keeps it.`

@@ -43,7 +43,7 @@ export function pushMembers(payload: Readonly<Record<string, unknown>>): PushMem
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
 }
 
-/** The pushes that an app has had, each of which is shown once. */
+/** Remembers pushes, so that each is shown once. */
 export class Pushes {
   readonly #seen = new Recent<string, true>(SEEN_MAX)
 

@@ -13,15 +13,15 @@ type NewCredential = BodyOf<'POST user/passkeys'>['credential']
 type Assertion = BodyOf<'POST login/passkey'>['credential']
 
 /**
- * Makes passkeys, and signs by them: the JSON of WebAuthn in and out, as phones have it, too. Reject with `PASSKEY_CANCELLED`
- * where the person has put the question away.
+ * Makes passkeys and signs with them. Takes and gives the JSON of WebAuthn, as phones do too. Reject with `PASSKEY_CANCELLED` when
+ * the person declines.
  */
 export interface PasskeyAuthenticator {
   create(options: CreationOptions): Promise<NewCredential>
   get(options: RequestOptions): Promise<Assertion>
 }
 
-/** The user's new login method, which `session`'s authenticator has made. */
+/** Has the authenticator make a passkey, which becomes a login method of the user. */
 export async function addPasskey(
   session: Session,
   authenticator: PasskeyAuthenticator | undefined,
@@ -128,5 +128,5 @@ function base64Url(octets: ArrayBuffer): string {
   return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/** Of both kinds of answers. */
+/** Members of either kind of answer. */
 const MEMBERS = ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle']

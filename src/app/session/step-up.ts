@@ -19,7 +19,7 @@ import type { Session } from './session.ts'
  * `STEP_UP_REQUIRED`.
  */
 export interface ProofNeeded {
-  /** What this account and this platform have. */
+  /** The ways that both the account and the platform have. */
   readonly ways: readonly ProofWay[]
   /** Where the newest code went, as it may be shown. Undefined while none was sent: `sendCode`. */
   readonly sentTo: string | undefined
@@ -27,14 +27,14 @@ export interface ProofNeeded {
   byPasskey(): Promise<void>
   /** By a token that the provider has signed since the session began. */
   byProvider(provider: string, signed: { readonly idToken: string; readonly nonce?: string }): Promise<void>
-  /** Sends a code, or another one. Rejects with `OTP_COOLDOWN` where the last one is too young. */
+  /** Sends a code, or a further one. Rejects with `OTP_COOLDOWN` soon after the last. */
   sendCode(): Promise<Challenge>
   refuse(): void
 }
 
 export type ProofWay = 'code' | 'passkey' | 'provider'
 
-/** One question to the user, and what waits for its answer. */
+/** One question to the user. All refused operations wait for its answer. */
 interface Asked {
   challenge: Challenge | undefined
   readonly answer: Promise<boolean>
@@ -52,7 +52,7 @@ export class StepUp {
   /** Proofs so far: a request that was refused before the newest one is not asked about. */
   count = 0
 
-  /** `ask` puts the question to the user, or refuses where nobody listens. */
+  /** `ask` asks the user, or refuses where the app has no listener. */
   constructor(
     session: Session,
     keysOf: DeviceKeysOf,
@@ -78,7 +78,7 @@ export class StepUp {
     if (!(await asked.answer)) throw refusal
   }
 
-  /** Nobody is signed in any more who could prove anything. */
+  /** The user is signed out. */
   giveUp(error: CallsignError): void {
     this.#asked?.fail(error)
     this.#asked = undefined

@@ -1,6 +1,6 @@
 /**
- * Proofs that `callsign/app` asks for: one question for whatever the server refuses without, by each way, and what becomes of the
- * operations that wait for it.
+ * Proofs that `callsign/app` asks for: one question for several refused operations, each way to prove, and how the operations go on
+ * or end.
  */
 
 import t, { type Test } from 'tap'
@@ -41,7 +41,7 @@ function heardFetch() {
   return { fetch: fetched, bodiesOf }
 }
 
-/** A person whose device is on their list, and the questions that their app was told. */
+/** A person, the only device of their list, and the questions to their app. */
 async function setUp(t: Test, options: Partial<CallsignOptions> = {}) {
   const server = await openServer({ dataFolder: t.testdir(), environment: settingsFor(2) })
   t.teardown(() => server.end())
@@ -134,30 +134,27 @@ t.test('refused, the operation is; the next one asks again', async t => {
   t.ok(await deleting)
 })
 
-t.test('a listener that fails has refused, and its failure is told', async t => {
+t.test('a listener that fails refuses, and the app hears of the failure', async t => {
   const { me, errors } = await setUp(t)
   me.on('proof-needed', () => Promise.reject(new CallsignError('OFFLINE', 'no dialog')))
   t.equal(await rejectionOf(me.account.delete()), 'STEP_UP_REQUIRED')
   t.ok(errors.some(error => hasCode(error, 'OFFLINE')))
 })
 
-t.test(
-  'what waits when the user signs out ends, and proves nothing for the next user of the app',
-  async t => {
-    const { me, bodiesOf } = await setUp(t)
-    const asked = me.once('proof-needed')
-    const deleting = rejectionOf(me.account.delete())
-    const proof = await asked
-    await me.signOut()
-    t.equal(await deleting, 'SIGNED_OUT')
-    await me.signIn(emailOf(1), () => CODE, { displayName: 'Person 1' })
-    t.equal(await rejectionOf(proof.confirm(CODE)), 'CHALLENGE_GONE')
-    t.equal(await rejectionOf(proof.sendCode()), 'CHALLENGE_GONE')
-    t.same(bodiesOf(STEP_UP), [])
-  },
-)
+t.test('a sign-out ends the operation, and the old question proves nothing for the next user', async t => {
+  const { me, bodiesOf } = await setUp(t)
+  const asked = me.once('proof-needed')
+  const deleting = rejectionOf(me.account.delete())
+  const proof = await asked
+  await me.signOut()
+  t.equal(await deleting, 'SIGNED_OUT')
+  await me.signIn(emailOf(1), () => CODE, { displayName: 'Person 1' })
+  t.equal(await rejectionOf(proof.confirm(CODE)), 'CHALLENGE_GONE')
+  t.equal(await rejectionOf(proof.sendCode()), 'CHALLENGE_GONE')
+  t.same(bodiesOf(STEP_UP), [])
+})
 
-t.test('what waits when another device ends the session ends with it', async t => {
+t.test('an operation ends when another device ends the session', async t => {
   const { me, server, storage } = await setUp(t).then(up => ({ ...up, storage: up.options.storage }))
   const asked = me.once('proof-needed')
   const deleting = rejectionOf(me.account.delete())
