@@ -222,7 +222,7 @@ t.test('each library has its users and no others', async t => {
 })
 
 t.test('the server starts without the libraries that it may never use', async t => {
-  const loaded = new Set(['src/main.ts'])
+  const loaded = new Set(['src/main.ts', 'src/server/start.ts'])
   for (const file of loaded) {
     const edges = imports.filter(({ from, isType, isLater }) => from === file && !isType && !isLater)
     for (const { to } of edges) loaded.add(to)

@@ -125,8 +125,10 @@ t.test('a passkey that counts back is named in the log, and signs in', async t =
     const asked = await other.get(200, 'POST /app/api/passkey/options')
     const credential = authenticator.get(asked.options, { counter })
     await other.get(200, 'POST /app/api/login/passkey', { credential })
-    const lines = server.stderr().match(/.*passkey-counter-back.*/g) ?? []
-    t.equal(lines.length, counter === 5 ? 0 : 1)
-    if (counter === 4) t.match(JSON.parse(lines[0]!), { userId })
   }
+  // A server with fronts is another process: by its end all of its lines are here.
+  await server.end()
+  const lines = server.stderr().match(/.*passkey-counter-back.*/g) ?? []
+  t.equal(lines.length, 1)
+  t.match(JSON.parse(lines[0] ?? ''), { userId })
 })

@@ -166,6 +166,8 @@ export class App {
     const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
     for (let tries = 1; ; tries++) {
       const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
+      if (!answer.ok)
+        throw new Error('The server shows codes to its own machine alone: the code is in its terminal.')
       const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
       const otp = items.find(item => item.otp !== undefined)?.otp
       if (otp !== undefined && otp !== this.#usedCode) return otp

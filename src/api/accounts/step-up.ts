@@ -48,7 +48,7 @@ export async function requireFreshProof(deps: StepUpDeps, request: StepUpRequest
 
 /** The same for a request that sends nothing: the user asks for a code by `step-up`. */
 export function assertFreshProof(
-  deps: Omit<StepUpDeps, 'challenges'>,
+  deps: Pick<StepUpDeps, 'database' | 'deviceLists' | 'loginMethods' | 'passkeys' | 'stepUpSeconds'>,
   request: Pick<StepUpRequest, 'requester' | 'nowMs'>,
 ): void {
   if (isProven(deps, request)) return

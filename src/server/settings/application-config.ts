@@ -6,13 +6,14 @@
 import type { AndroidApp } from '../../api/contacts/landing.ts'
 import { type ApnsOptions, ApnsSender } from '../../delivery/apns.ts'
 import { type FcmOptions, FcmSender, type FcmServiceAccount } from '../../delivery/fcm.ts'
-import { type MailOptions, parseMailAddress } from '../../delivery/mail.ts'
+import { type MailOptions, needsStartTls, parseMailAddress } from '../../delivery/mail.ts'
 import type { Language } from '../../delivery/texts.ts'
 import type { PasskeySettings } from '../../domain/accounts/passkey.ts'
 import type { TokenLifetimes } from '../../domain/accounts/session.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../../domain/calls/turn.ts'
 import { type AppleOptions, AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from '../../identity/identity-token.ts'
+import { isIssuer } from '../../identity/issuer.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
 import { BUNDLE_ID_PATTERN } from '../../schema/device.ts'
 import type { IdForm } from '../../schema/json.ts'
@@ -166,13 +167,23 @@ function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
     reader.problems.push('CALLSIGN_SMTP_URL and CALLSIGN_MAIL_FROM are set together or not at all')
     return {}
   }
-  if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol)) {
+  if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol) || new URL(url).hostname === '') {
     reader.problems.push('CALLSIGN_SMTP_URL is an address such as smtp://user:password@host:587')
+  } else if (forgoesTls(new URL(url).searchParams) && needsStartTls(url)) {
+    reader.problems.push(
+      'CALLSIGN_SMTP_URL would send its password in the clear: use TLS, or add allowPlain=true where the way to the mail server is safe',
+    )
   }
   if (throws(() => parseMailAddress(from))) {
     reader.problems.push('CALLSIGN_MAIL_FROM is an address such as Callsign <no-reply@example.org>')
   }
   return { mail: { url, from, ...(authority === undefined ? {} : { ca: authority.toString('utf8') }) } }
+}
+
+function forgoesTls(parameters: URLSearchParams): boolean {
+  const asked = parameters.get('requireTLS')
+  if (asked === 'true' || asked === 'false') return asked === 'false'
+  return ['ignoreTLS', 'opportunisticTLS'].some(name => parameters.get(name) === 'true')
 }
 
 function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
@@ -269,7 +280,8 @@ function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
     if (!Array.isArray(value)) return undefined
     const isProvider = (each: unknown): each is ProviderOptions => {
       const { name, issuer, clientIds, jwksUri } = objectOf(each) ?? {}
-      const hasUris = isUrl(issuer) && (jwksUri === undefined || isUrl(jwksUri))
+      const hasIssuer = typeof issuer === 'string' && isIssuer(issuer)
+      const hasUris = hasIssuer && (jwksUri === undefined || isUrl(jwksUri))
       const isNamed = typeof name === 'string' && /^[a-z0-9-]{1,32}$/.test(name)
       return (
         isNamed &&
