@@ -78,6 +78,7 @@ t.test(
     const fresh = await newTab(await newContext(), url, 'Ann')
     await fresh.getByText('I have no other device any more').click()
     await button(fresh, 'Start over').click()
+    await button(fresh, 'Fetch the code and confirm').click()
     await fresh.getByText('Approve this device').waitFor({ state: 'detached' })
     await ann.getByText('Your devices were started over on a new one').waitFor()
     await digits(ann, 'Code of this device')

@@ -98,13 +98,18 @@ function codeView({ needed, address }: ProofAsked, isWaiting: boolean, app: App)
     const otp = String(new FormData(event.currentTarget as HTMLFormElement).get('otp')).trim()
     void app.act('proof', () => confirm(otp))
   }
-  const onFetch = () => app.act('proof', async () => confirm(await app.fetchCode(address ?? '')))
+  const onFetch = (to: string) => app.act('proof', async () => confirm(await app.fetchCode(to)))
   return html`<form class="code" @submit=${onSubmit}>
       <label><span>Code <span class="quiet">sent to ${needed.sentTo}</span></span>
         <input name="otp" required inputmode="numeric" autocomplete="one-time-code" maxlength="6" pattern="[0-9]{6}"
           title="6 digits" autofocus>
       </label>
       <p class="row"><button class="main" ?disabled=${isWaiting}>Confirm</button>
-        <button type="button" ?disabled=${isWaiting} @click=${onFetch}>Fetch the code and confirm</button></p>
+        ${
+          address === undefined
+            ? nothing
+            : html`<button type="button" ?disabled=${isWaiting}
+                @click=${() => onFetch(address)}>Fetch the code and confirm</button>`
+        }</p>
     </form>`
 }

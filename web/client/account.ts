@@ -60,9 +60,10 @@ export class Account {
     return `Your account is erased ${whenText(new Date(erasesAt))}. Until then, signing in keeps it.`
   }
 
-  /** Asks the person for a proof of who they are. */
-  ask(proof: ProofNeeded): void {
-    const address = (this.#me.user?.loginMethods ?? []).find(({ primary }) => primary)?.value
+  /** Asks the person for a proof of who they are. The server names addresses to an approved device alone. */
+  ask(proof: ProofNeeded, signedInBy: string | undefined): void {
+    const primary = (this.#me.user?.loginMethods ?? []).find(({ primary }) => primary)
+    const address = primary?.value ?? signedInBy
     this.#store.update({ proof: { needed: proof, address } })
   }
 

@@ -44,6 +44,8 @@ export class App {
   #endTurn: (error?: unknown) => void = () => {}
   #link = linkIn(location)
   #usedCode: string | undefined
+  /** That the person has signed in by in this tab. */
+  #identifier: string | undefined
 
   constructor(store: Store) {
     this.#store = store
@@ -132,6 +134,7 @@ export class App {
 
   askForCode(identifier: string, name: string): Promise<void> {
     const more = name === '' ? {} : { displayName: name }
+    this.#identifier = identifier
     return this.#turn(() => {
       this.#begin(({ me }) => me.signIn(identifier, question => this.#ask(identifier, question), more)).then(
         () => this.#endTurn(),
@@ -303,7 +306,7 @@ export class App {
     me.on('resumed', () => calls.show())
     me.on('connection', () => this.#onConnection(parts))
     me.on('error', failed)
-    me.on('proof-needed', proof => account.ask(proof))
+    me.on('proof-needed', proof => account.ask(proof, this.#identifier))
     me.on('signed-out', error => this.#leave(this.#state.doing.has('delete') ? undefined : error))
     me.on('keys', event => {
       const news = newsOf(event, me.userId, userId => this.#store.nameOf(userId))
