@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /** The server as a program: reads the command line and the settings, starts, and stops on a signal. */
 
-import './transport/platform.ts'
 import './server/process/v8-flags.ts'
 
 import { networkInterfaces } from 'node:os'
@@ -11,9 +10,8 @@ import { withDevelopmentJanus } from './server/development/development-janus.ts'
 import { chooseLanAddress } from './server/development/lan-address.ts'
 import { readFlags } from './server/process/command-line.ts'
 import { endProcess, sentenceOf } from './server/process/end-process.ts'
-import { assertOwnBinaries } from './server/process/process.ts'
+import { binaryChoice, guardOwnBinaries } from './server/process/own-binaries.ts'
 import { type Config, readConfig, warningsOf } from './server/settings/config.ts'
-import { start } from './server/start.ts'
 
 async function main(): Promise<void> {
   const flags = readFlags(process.argv.slice(2))
@@ -21,7 +19,10 @@ async function main(): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
   const lanAddress = chooseLanAddress(networkInterfaces())
   const settings = readConfig(process.env, { ...flags, lanAddress })
-  assertOwnBinaries(settings)
+  // Before the imports that load them.
+  guardOwnBinaries(binaryChoice(settings))
+  await import('./transport/platform.ts')
+  const { start } = await import('./server/start.ts')
   const say = (text: string) => void process.stderr.write(text)
   const config = flags.janus ? await withDevelopmentJanus(settings, say) : settings
   const logger = createLogger(config.logLevel)

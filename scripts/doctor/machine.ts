@@ -2,7 +2,7 @@
 
 import { readFileSync, statfsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { foreignBinaries, loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
+import { binariesToLoad, foreignBinaries } from '../../src/operations/native-binaries.ts'
 import { type Check, type Finding, fails, off, ok, type Patient } from './finding.ts'
 import { nearestFolder } from './folder.ts'
 
@@ -12,14 +12,14 @@ export const checkMachine: Check = async ({ config }) => {
     judgeDisk('disk', config.dataFolder),
     ...(headFile === undefined ? [] : [judgeDisk('head file disk', dirname(headFile))]),
     judgeFiles(config.fronts),
+    ...config.openFiles.map(sentence => fails('secret files', sentence)),
     ...judgeBinaries(config.nativeBinaries),
   ]
 }
 
 /** The binaries that a server on this machine would load. */
 function judgeBinaries(allowed: readonly string[]): readonly Finding[] {
-  loadBinaries()
-  return loadedBinaries().map(binary => {
+  return binariesToLoad().map(binary => {
     const [foreign] = foreignBinaries([binary], allowed)
     const detail = `${basename(binary.path)} of ${binary.from ?? 'CALLSIGN_NATIVE_HASHES'}, SHA-256 ${binary.sha256}`
     return foreign === undefined ? ok('native binary', detail) : fails('native binary', foreign)

@@ -2,24 +2,22 @@
 
 import { type MailOptions, MailSender } from '../../src/delivery/mail.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
+import { isLoopback } from '../../src/server/settings/config.ts'
 import { type Check, type Finding, fails, off, ok } from './finding.ts'
 
 export const checkMail: Check = async ({ config, mailTo }) => {
   const { mail, appName } = config.application
   if (mail === undefined) return [off('mail', 'set CALLSIGN_SMTP_URL and CALLSIGN_MAIL_FROM')]
-  const { host, protocol } = new URL(mail.url)
+  const { host, hostname, protocol } = new URL(mail.url)
   const outcome = await using(mail, sender => sender.check())
   if (outcome.kind !== 'sent') return [fails('mail', `${host}: ${adviceOn(outcome.reason)}`)]
-  const isEncrypted = protocol === 'smtps:' || (await insistsOnTls(mail))
-  if (!isEncrypted && !/^(localhost|127\.|\[::1\])/.test(host)) {
-    return [
-      fails(
-        'mail',
-        `${host} offers no STARTTLS: codes and our password would travel in the clear; use smtps://`,
-      ),
-    ]
+  const isEncrypted = protocol === 'smtps:' || (await offersTls(mail))
+  const isNear = isLoopback(hostname.replace(/^\[|\]$/g, ''))
+  if (!isEncrypted && !isNear && new URL(mail.url).searchParams.get('allowPlain') !== 'true') {
+    return [fails('mail', `${host} offers no STARTTLS: codes would travel in the clear; use smtps://`)]
   }
-  const way = isEncrypted ? 'encrypted' : 'not encrypted, on this machine'
+  const unencrypted = isNear ? 'not encrypted, on this machine' : 'not encrypted, as allowPlain=true says'
+  const way = isEncrypted ? 'encrypted' : unencrypted
   if (mailTo === undefined) return [ok('mail', `${host} takes us, ${way}; --mail-to ADDRESS sends one`)]
   const letter = {
     to: mailTo,
@@ -34,7 +32,7 @@ function judgeLetter(host: string, way: string, outcome: DeliveryOutcome): Findi
   return fails('mail', `${host} takes our login but not the message: ${adviceOn(outcome.reason)}`)
 }
 
-async function insistsOnTls(mail: MailOptions): Promise<boolean> {
+async function offersTls(mail: MailOptions): Promise<boolean> {
   const url = new URL(mail.url)
   url.searchParams.set('requireTLS', 'true')
   return (await using({ ...mail, url: url.href }, sender => sender.check())).kind === 'sent'
@@ -54,7 +52,10 @@ async function using(
 
 function adviceOn(reason: string): string {
   if (reason === 'smtp-auth') return 'the login is refused: look at name and password in CALLSIGN_SMTP_URL'
-  if (reason === 'tls' || reason === 'ESOCKET') {
+  if (reason === 'tls') {
+    return 'no STARTTLS, without which it gets no password: use smtps:// or another port of it'
+  }
+  if (reason === 'ESOCKET') {
     return `no connection, or its certificate is not trusted (${reason}): look at host and port, and CALLSIGN_SMTP_CA for an own authority`
   }
   if (reason === 'timeout')

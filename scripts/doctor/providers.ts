@@ -1,5 +1,6 @@
 /** Identity providers: whether the keys that their tokens are checked with can be fetched. */
 
+import { discoveryUrlOf } from '../../src/identity/issuer.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
 import { ask, membersOf } from './http.ts'
 
@@ -35,7 +36,7 @@ async function checkKeys(
 }
 
 async function discover(patient: Patient, issuer: string): Promise<string | undefined> {
-  const { text } = await ask(patient, `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+  const { text } = await ask(patient, discoveryUrlOf(issuer))
   const { jwks_uri: address } = membersOf(text)
   return typeof address === 'string' ? address : undefined
 }

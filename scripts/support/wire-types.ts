@@ -72,6 +72,7 @@ export function wireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument):
       address.startsWith('/topic/call.'),
     ),
     operations(openApi),
+    replyForms(openApi),
     idMembers(Object.values(schemas)),
   ].join('\n\n')
   const biome = join(ROOT, 'node_modules', '.bin', 'biome')
@@ -105,7 +106,7 @@ function operations({ paths }: OpenApiDocument): string {
       if (Array.isArray(operation)) return []
       const reply = replyOf(operation)
       if (reply === undefined) return []
-      const name = `${method.toUpperCase()} ${path.replace(/^\/app\/api\//, '')}`
+      const name = nameOfOperation(method, path)
       const { summary, requestBody } = operation
       const body = requestBody === undefined ? 'undefined' : typeOf(jsonOf(requestBody.content)!)
       const isOptional = requestBody?.required === false
@@ -116,19 +117,72 @@ function operations({ paths }: OpenApiDocument): string {
 }
 
 /** Undefined for an operation that does not answer in JSON. */
-function replyOf({ responses }: OperationObject): string | undefined {
-  const replies = new Set<string>()
+function replyOf(operation: OperationObject): string | undefined {
+  const schemas = replySchemas(operation)
+  if (schemas === undefined) return undefined
+  const replies = schemas.map(schema => (schema === 'none' ? 'undefined' : typeOf(schema)))
+  return [...new Set(replies)].join(' | ')
+}
+
+/** Schemas of all replies but refusals; undefined where one reply is not JSON. */
+function replySchemas({ responses }: OperationObject): readonly (Schema | 'none')[] | undefined {
+  const schemas: (Schema | 'none')[] = []
   for (const [status, { content }] of Object.entries(responses)) {
     if (!status.startsWith('2')) continue
-    if (content === undefined) {
-      replies.add('undefined')
-      continue
-    }
-    const schema = jsonOf(content)
+    const schema = content === undefined ? 'none' : jsonOf(content)
     if (schema === undefined) return undefined
-    replies.add(typeOf(schema))
+    schemas.push(schema)
   }
-  return [...replies].join(' | ')
+  return schemas
+}
+
+/** An example of each reply, for `src/app/session/reply-form.ts` to check replies by. */
+function replyForms({ paths, components: { schemas } }: OpenApiDocument): string {
+  const named = new Set<string>()
+  const formOf = (schema: Schema): string => {
+    const { $ref, items, properties, required = [], additionalProperties } = schema
+    const always = constantOf(schema)
+    if ($ref !== undefined) {
+      const name = nameOf($ref)
+      if (schemas[name]!.properties === undefined && schemas[name]!.oneOf === undefined)
+        return formOf(schemas[name]!)
+      named.add(name)
+      return `'${name}'`
+    }
+    if (always !== undefined) return `'=${always}'`
+    if (schema.enum !== undefined || schema.type === 'string') return `''`
+    if (schema.oneOf !== undefined) return `'${schema.oneOf.map(each => nameOf(each.$ref!)).join('|')}'`
+    if (schema.type === 'boolean') return 'true'
+    if (schema.type === 'integer' || schema.type === 'number') return '0'
+    if (items !== undefined) return `[${formOf(items)}]`
+    if (schema.type !== 'object') return `'~'`
+    if (properties === undefined) return `{ '*': ${formOf(additionalProperties ?? {})} }`
+    const members = Object.entries(properties).map(
+      ([name, member]) => `'${name}${required.includes(name) ? '' : '?'}': ${formOf(member)}`,
+    )
+    return `{ ${members.join(', ')} }`
+  }
+  const forms = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => {
+      const replies = Array.isArray(operation) ? undefined : replySchemas(operation)
+      if (replies === undefined || replies.every(reply => reply === 'none')) return []
+      const all = [...new Set(replies.map(reply => (reply === 'none' ? `'none'` : formOf(reply))))]
+      const form = all.length === 1 ? all[0] : `'${all.map(each => each.slice(1, -1)).join('|')}'`
+      return `'${nameOfOperation(method, path)}': ${form},`
+    }),
+  )
+  // Grows while it is read.
+  for (const name of named) {
+    const { oneOf = [], ...schema } = schemas[name]!
+    for (const { $ref } of oneOf) named.add(nameOf($ref!))
+    const form = oneOf.length > 0 ? `'${oneOf.map(({ $ref }) => nameOf($ref!)).join('|')}'` : formOf(schema)
+    forms.push(`${name}: ${form},`)
+  }
+  return `/** Examples of replies, by operation and by name. An operation that is not among them answers without a body. */\nexport const REPLY_FORMS: Readonly<Record<string, unknown>> = {\n${forms.join('\n')}\n}`
+}
+
+function nameOfOperation(method: string, path: string): string {
+  return `${method.toUpperCase()} ${path.replace(/^\/app\/api\//, '')}`
 }
 
 function jsonOf(content: Content): Schema | undefined {

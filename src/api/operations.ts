@@ -4,8 +4,10 @@
  */
 
 import { deleteUser } from './accounts/account-erasure.ts'
+import { exportUser } from './accounts/account-export.ts'
 import { stepUp } from './accounts/fresh-proofs.ts'
 import { LOGIN_METHODS, listLoginMethods } from './accounts/login-methods.ts'
+import { PASSKEYS } from './accounts/passkeys.ts'
 import { putUser } from './accounts/profile.ts'
 import { SESSIONS } from './accounts/session.ts'
 import { SIGN_IN } from './accounts/sign-in.ts'
@@ -84,7 +86,9 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   putUser,
   stepUp,
   ...LOGIN_METHODS,
+  ...PASSKEYS,
   ...USER_SESSIONS,
+  exportUser,
   deleteUser,
   ...DEVICES,
   ...SHARE_TOKENS,

@@ -5,6 +5,7 @@ export type {
   CallEnding,
   CallEvents,
   CallGateway,
+  CallMember,
   CallPerson,
   CallState,
   InviteOptions,

@@ -123,7 +123,7 @@ export function errorOf(problem: unknown, code: string, sentence: string, status
   const members = typeof problem === 'object' && problem !== null ? (problem as Members) : {}
   const message = [members.detail, members.title].find(each => typeof each === 'string')
   return new CallsignError(
-    typeof members.code === 'string' ? members.code : code,
+    typeof members.code === 'string' && members.code !== '' ? members.code : code,
     typeof message === 'string' ? message : sentence,
     { members, ...(status !== undefined && { status }) },
   )

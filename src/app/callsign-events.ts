@@ -14,7 +14,7 @@ export type CallsignEvents = {
   readonly ringing: Call
   /** A call of before a restart goes on. */
   readonly resumed: Call
-  /** Calls, the user or the connection have changed: draw them again. */
+  /** Calls, the user, the connection or names of contacts have changed: draw them again. */
   readonly changed: undefined
   readonly connection: ConnectionState
   /** After each connection: the user, calls and devices are as the server has them now. */

@@ -18,6 +18,7 @@ import { Devices } from './devices/devices.ts'
 import type { KeyEvent } from './devices/key-log.ts'
 import { OwnDeviceList } from './devices/own-device-list.ts'
 import { Emitter } from './emitter.ts'
+import { Names } from './names.ts'
 import { Account } from './session/account.ts'
 import { CodeSignIn, type SignInOptions, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
@@ -36,6 +37,7 @@ interface Active {
   readonly connection: Connection
   readonly calls: Calls
   readonly contacts: Contacts
+  readonly names: Names
   readonly devices: Devices
   readonly sessions: Sessions
 }
@@ -331,7 +333,8 @@ export class Callsign extends Emitter<CallsignEvents> {
       this.#changed(),
     )
     const account = new Account(session)
-    const contacts = new Contacts(session, keyLog)
+    const names: Names = new Names(() => this.#onNames())
+    const contacts = new Contacts(session, keyLog, names)
     const connection = new Connection({
       server,
       session,
@@ -355,6 +358,7 @@ export class Callsign extends Emitter<CallsignEvents> {
       session,
       connection,
       exchange,
+      names,
       userId,
       deviceId,
       storage,
@@ -366,11 +370,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
     const sessions = new Sessions(session, device)
-    return { userId, device, account, connection, calls, contacts, devices, sessions }
+    return { userId, device, account, connection, calls, contacts, names, devices, sessions }
   }
 
   async #onConnected(): Promise<void> {
-    const { connection, calls, account, devices } = this.#assertActive()
+    const { connection, calls, account, contacts, devices } = this.#assertActive()
     const { platform } = this.#server
     const turn = ++this.#connections
     const isSame = () => turn === this.#connections && connection.state === 'connected'
@@ -379,6 +383,7 @@ export class Callsign extends Emitter<CallsignEvents> {
         const isAll = await isAllowed(calls.onConnected())
         await this.#readUser(account)
         await devices.load()
+        if (isAll) await contacts.loadNames()
         // The server ends the connection once the device is approved.
         return isAll ? this.emit('ready', undefined) : undefined
       } catch (error) {
@@ -395,9 +400,15 @@ export class Callsign extends Emitter<CallsignEvents> {
     if ((await profile.read(account)) && this.#profile === profile) this.#changed()
   }
 
+  #onNames(): void {
+    this.#active?.calls.onNames()
+    this.#changed()
+  }
+
   async #onEvent(event: QueueEvent): Promise<void> {
-    const { calls, devices, sessions } = this.#assertActive()
+    const { calls, devices, names, sessions } = this.#assertActive()
     if (sessions.isOwnStart(event)) return
+    names.onEvent(event)
     this.#profile.onEvent(event)
     try {
       await calls.onMessage(event)

@@ -1,10 +1,13 @@
 /** The user's contacts: found by link, id or address, asked, accepted, removed, blocked. */
 
 import type { SharedPerson } from '../client/client.ts'
+import type { CallPerson } from './calls/call.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
 import type { KeyLog } from './devices/key-log.ts'
+import type { Names } from './names.ts'
 import type { BodyOf, ReplyOf } from './session/operations.ts'
 import type { Session } from './session/session.ts'
+import type { Contact } from './wire.ts'
 
 /** A page of a list. */
 interface PageParams {
@@ -31,15 +34,37 @@ export interface LinkOwner {
 export class Contacts {
   readonly #session: Session
   readonly #keyLog: KeyLog
+  readonly #names: Names
 
-  constructor(session: Session, keyLog: KeyLog) {
+  constructor(session: Session, keyLog: KeyLog, names: Names) {
     this.#session = session
     this.#keyLog = keyLog
+    this.#names = names
   }
 
-  /** Newest first. */
+  /** Newest first. Show each by `nameOf`. */
   list(page: PageParams = {}): Promise<ReplyOf<'GET friend'>> {
     return this.#session.request('GET friend', undefined, page)
+  }
+
+  /**
+   * The name to show for a person in any list or message: this user's own name for them, else their display name. For contacts it is
+   * the present one.
+   */
+  nameOf(person: Pick<CallPerson, 'userId' | 'displayName' | 'alias'>): string {
+    return this.#names.of(person).name
+  }
+
+  /** Gives a contact a name of this user's own, for all their devices; the contact never sees it. Left out: takes it back. */
+  async rename(userId: string, alias = ''): Promise<Contact> {
+    const contact = await this.#session.request('PUT friend/{userId}', { alias }, { userId })
+    this.#names.put(contact)
+    return contact
+  }
+
+  /** The names of all contacts as the server has them. */
+  loadNames(): Promise<void> {
+    return this.#names.load(() => this.#all())
   }
 
   requests(
@@ -137,6 +162,12 @@ export class Contacts {
    */
   acceptKeys(userId: string, listHash: string): Promise<void> {
     return this.#keyLog.acceptKeys(userId, listHash)
+  }
+
+  /** As many pages as a user's contacts can have. */
+  async #all(page: PageParams = {}, left = 10): Promise<readonly Contact[]> {
+    const { items, nextCursor: cursor } = await this.list({ limit: 200, ...page })
+    return cursor === undefined || left === 1 ? items : [...items, ...(await this.#all({ cursor }, left - 1))]
   }
 
   async #requestByLink(link: string, said: { readonly message?: string }) {

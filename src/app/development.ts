@@ -21,8 +21,10 @@ export async function developmentPins(url: string): Promise<PublishedKeys> {
 export async function sentCode(url: string, address: string): Promise<string> {
   for (let left = TRIES; left > 0; left--) {
     const answer = await fetch(`${url}/dev/inbox?to=${encodeURIComponent(address)}`)
-    if (answer.status === 404) break
-    const { items } = (await answer.json()) as Inbox
+    if (!answer.ok) break
+    const inbox: Partial<Inbox> = await answer.json().catch(() => ({}))
+    if (!Array.isArray(inbox?.items)) break
+    const { items }: Partial<Inbox> = inbox
     const sinceMs = Date.parse(answer.headers.get('date') ?? '') - RECENT_MS
     const newest = items.find(({ otp, at }) => otp !== undefined && Date.parse(at) > sinceMs)
     if (newest?.otp !== undefined) return newest.otp

@@ -203,5 +203,5 @@ const contactsOf = loading<Omit<ContactsView, keyof LoadedView>>(
     contacts: await allOf(page => contacts.list(page)),
     requests: await allOf(page => contacts.requests('incoming', page)),
   }),
-  ['friend_request', 'friend_request_cancelled', 'contact_added', 'contact_removed'],
+  ['friend_request', 'friend_request_cancelled', 'contact_added', 'contact_changed', 'contact_removed'],
 )

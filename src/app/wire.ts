@@ -45,7 +45,7 @@ export interface AcceptRequestRequest {
 }
 
 export interface AddLoginMethodRequest {
-  readonly kind: LoginMethodKind
+  readonly kind: 'email' | 'phone' | 'social'
   /** The email address or phone number. */
   readonly value?: string
   /** ISO 3166 letters: what a phone number without calling code belongs to. */
@@ -58,6 +58,36 @@ export interface AddLoginMethodRequest {
   readonly nonce?: string
   /** Beside a token of Apple. */
   readonly authorizationCode?: string
+}
+
+export interface AddPasskeyRequest {
+  /** What `navigator.credentials.create` answers, as JSON. */
+  readonly credential: {
+    /** Base64url of the credential’s id. */
+    readonly id: string
+    /** The same as `id` */
+    readonly rawId: string
+    readonly type: 'public-key'
+    /** Not looked at. */
+    readonly authenticatorAttachment?: unknown
+    /** Not looked at. */
+    readonly clientExtensionResults?: unknown
+    readonly response: {
+      /** Base64url of the client data that was signed. */
+      readonly clientDataJSON: string
+      /** Base64url; its statement is not looked at. */
+      readonly attestationObject: string
+      readonly transports?: readonly string[]
+      /** Not looked at. */
+      readonly authenticatorData?: unknown
+      /** Not looked at. */
+      readonly publicKey?: unknown
+      /** Not looked at. */
+      readonly publicKeyAlgorithm?: unknown
+    }
+  }
+  /** What the user calls it: 1 to 50 characters in at most 200 bytes. */
+  readonly label?: string
 }
 
 export interface AnswerWaitingSignInRequest {
@@ -101,7 +131,14 @@ export interface CallAnsweredElsewhereEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   /** How the other device answered. */
@@ -120,7 +157,14 @@ export interface CallCancelledEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   readonly badge: Badge
@@ -168,7 +212,14 @@ export interface CallInvitationEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
   /** The media gateway's room. */
@@ -199,7 +250,14 @@ export interface CallMissedEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
   readonly badge: Badge
@@ -217,7 +275,14 @@ export interface CallMovedEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly callerId: string
+  /** What to show: the alias, else the display name. */
   readonly callerName: string
+  /** As the caller calls themselves. */
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
 }
@@ -277,6 +342,18 @@ export interface CallRecord {
   }
   /** Whether you were invited into an active call. */
   readonly isOnGoing: boolean
+  /** Who invites you; in pending. */
+  readonly invitation?: {
+    readonly callerId: string
+    /** What to show: the alias, else the display name. */
+    readonly callerName: string
+    /** As the caller calls themselves. */
+    readonly displayName: string
+    /** Your own name for them, to be shown in place of `displayName` */
+    readonly alias?: string
+    /** False for a stranger, who may have any name: say so on the screen. */
+    readonly isContact: boolean
+  }
   /** This device's own; in join and pending. */
   readonly encryptedAESKey?: string
   /** Who sealed `encryptedAESKey`; only with it. */
@@ -331,6 +408,8 @@ export interface Challenge {
 export interface Contact {
   readonly userId: string
   readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
   readonly since: string
   /** How many devices they have. */
   readonly devices: number
@@ -348,6 +427,20 @@ export interface ContactAddedEvent {
   readonly displayName: string
 }
 
+/** A contact has another name, or another device of this user gave them one: both names as they are now. */
+export interface ContactChangedEvent {
+  readonly v: 1
+  readonly type: 'contact_changed'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly userId: string
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+}
+
 /** The two are contacts no more. */
 export interface ContactRemovedEvent {
   readonly v: 1
@@ -358,6 +451,8 @@ export interface ContactRemovedEvent {
   readonly sentAt: number
   readonly userId: string
   readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
 }
 
 export interface CreateShareTokenReply {
@@ -535,6 +630,44 @@ export interface ErrorEvent {
   /** The frame's `receipt` */
   readonly receiptId?: string
   readonly problem: Problem
+}
+
+export interface ExportUserReply {
+  readonly exportedAt: string
+  readonly user: User
+  readonly sessions: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+    /** Whether it is the one that asks. */
+    readonly isCurrent: boolean
+  }[]
+  readonly devices: readonly Device[]
+  readonly contacts: readonly Contact[]
+  readonly incomingRequests: readonly FriendRequest[]
+  readonly outgoingRequests: readonly FriendRequest[]
+  readonly blocks: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  readonly shareTokens: readonly ShareToken[]
+  readonly calls: readonly PastCall[]
 }
 
 export interface FetchWaitingLoginRequest {
@@ -825,7 +958,7 @@ export interface ListSessionsReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -885,13 +1018,17 @@ export interface LoginMethod {
   /** The address; of a provider the one that it named. */
   readonly value?: string
   readonly provider?: string
+  /** Of a passkey: what its user calls it. */
+  readonly label?: string
+  /** Of a passkey: whether it is synced to other devices of the user. */
+  readonly backedUp?: boolean
   readonly verified: boolean
   readonly primary: boolean
   readonly addedAt: string
   readonly lastUsedAt: string
 }
 
-export type LoginMethodKind = 'email' | 'phone' | 'social'
+export type LoginMethodKind = 'email' | 'phone' | 'social' | 'passkey'
 
 /** An address of this user opens another account now: show it. */
 export interface LoginMethodLostEvent {
@@ -903,6 +1040,31 @@ export interface LoginMethodLostEvent {
   readonly sentAt: number
   readonly method: 'email' | 'phone'
   readonly value: string
+}
+
+export interface LoginPasskeyRequest {
+  /** What `navigator.credentials.get` answers, as JSON. */
+  readonly credential: {
+    /** Base64url of the credential’s id. */
+    readonly id: string
+    /** The same as `id` */
+    readonly rawId: string
+    readonly type: 'public-key'
+    /** Not looked at. */
+    readonly authenticatorAttachment?: unknown
+    /** Not looked at. */
+    readonly clientExtensionResults?: unknown
+    readonly response: {
+      /** Base64url of the client data that was signed. */
+      readonly clientDataJSON: string
+      /** Base64url. */
+      readonly authenticatorData: string
+      /** Base64url. */
+      readonly signature: string
+      /** Base64url of the user’s handle; needed to sign in. */
+      readonly userHandle?: string
+    }
+  }
 }
 
 export type LoginReply = LoginChallenge | SignedIn
@@ -979,6 +1141,44 @@ export interface MediaReadyEvent {
     readonly roomToken?: string
     /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
+  }
+}
+
+export interface NewPasskeyOptionsReply {
+  /** For `PublicKeyCredential.parseCreationOptionsFromJSON` */
+  readonly options: {
+    readonly rp: {
+      readonly id: string
+      readonly name: string
+    }
+    readonly user: {
+      /** Base64url of 32 octets that tell nothing. */
+      readonly id: string
+      /** The primary address. */
+      readonly name: string
+      readonly displayName: string
+    }
+    /** Base64url; good once, for five minutes. */
+    readonly challenge: string
+    /** Milliseconds. */
+    readonly timeout: number
+    readonly pubKeyCredParams: readonly {
+      readonly type: 'public-key'
+      readonly alg: number
+    }[]
+    /** The passkeys that the user has. */
+    readonly excludeCredentials: readonly {
+      /** Base64url. */
+      readonly id: string
+      readonly type: 'public-key'
+      readonly transports?: readonly string[]
+    }[]
+    readonly authenticatorSelection: {
+      readonly residentKey: 'required'
+      readonly requireResidentKey: boolean
+      readonly userVerification: 'required'
+    }
+    readonly attestation: 'none'
   }
 }
 
@@ -1102,13 +1302,37 @@ export type ParticipantState =
   | 'missed'
   | 'removed'
 
+export interface PasskeyOptionsReply {
+  /** For `PublicKeyCredential.parseRequestOptionsFromJSON` */
+  readonly options: {
+    /** Base64url; good once, for five minutes. */
+    readonly challenge: string
+    /** Milliseconds. */
+    readonly timeout: number
+    readonly rpId: string
+    /** Empty for a sign-in: any passkey of the domain. */
+    readonly allowCredentials: readonly {
+      /** Base64url. */
+      readonly id: string
+      readonly type: 'public-key'
+      readonly transports?: readonly string[]
+    }[]
+    readonly userVerification: 'required'
+  }
+}
+
 export interface PastCall {
   readonly callId: string
   readonly direction: 'outgoing' | 'incoming'
   readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
   readonly isVideo: boolean
   readonly isGroup: boolean
-  readonly peers: readonly Person[]
+  readonly peers: readonly {
+    readonly userId: string
+    readonly displayName: string
+    /** Your own name for them, to be shown in place of `displayName` */
+    readonly alias?: string
+  }[]
   readonly createdAt: string
   readonly startedAt?: string
   readonly endedAt?: string
@@ -1171,7 +1395,7 @@ export interface Problem {
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
   /** With `STEP_UP_REQUIRED`: by what the user can prove who they are, for `POST user/step-up` */
-  readonly ways?: readonly ('code' | 'provider')[]
+  readonly ways?: readonly ('code' | 'passkey' | 'provider')[]
   /** With `STEP_UP_REQUIRED`: whether the device signs the proof, being on the device list. */
   readonly signed?: boolean
   /** With `CLIENT_TOO_OLD`: the oldest that is served. */
@@ -1391,6 +1615,11 @@ export interface RemoveFromCallRequest {
   readonly userId: string
 }
 
+export interface RenameContactRequest {
+  /** As a display name: 1 to 50 characters in at most 200 bytes. Null or empty: none any more. */
+  readonly alias?: string
+}
+
 export interface RequestByIdRequest {
   readonly targetUserId: string
   /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
@@ -1533,7 +1762,7 @@ export interface SessionStartedEvent {
   readonly userAgent: string
   /** Of where it came from, such as `203.0.113.0/24` */
   readonly network?: string
-  readonly proof: 'otp' | 'social' | 'apple'
+  readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
 }
 
 export interface SetPrimaryLoginMethodReply {
@@ -1645,6 +1874,28 @@ export interface StepUpRequest {
   readonly challengeId?: string
   /** The six digits that were sent. */
   readonly otp?: string
+  /** What `navigator.credentials.get` answers, as JSON. */
+  readonly passkey?: {
+    /** Base64url of the credential’s id. */
+    readonly id: string
+    /** The same as `id` */
+    readonly rawId: string
+    readonly type: 'public-key'
+    /** Not looked at. */
+    readonly authenticatorAttachment?: unknown
+    /** Not looked at. */
+    readonly clientExtensionResults?: unknown
+    readonly response: {
+      /** Base64url of the client data that was signed. */
+      readonly clientDataJSON: string
+      /** Base64url. */
+      readonly authenticatorData: string
+      /** Base64url. */
+      readonly signature: string
+      /** Base64url of the user’s handle; needed to sign in. */
+      readonly userHandle?: string
+    }
+  }
   /** A provider that the user signs in with, such as `google` */
   readonly provider?: string
   /** What the provider signed since the session began. */
@@ -1652,7 +1903,7 @@ export interface StepUpRequest {
   /** The nonce of the token, required if it has one; for Apple the raw nonce. */
   readonly nonce?: string
   readonly send?: 'code'
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 
@@ -1753,7 +2004,7 @@ export interface VerifyRequest {
   readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 
@@ -1773,6 +2024,7 @@ export type QueueEvent =
   | FriendRequestEvent
   | FriendRequestCancelledEvent
   | ContactAddedEvent
+  | ContactChangedEvent
   | ContactRemovedEvent
   | DeviceAddedEvent
   | DeviceRemovedEvent
@@ -2005,6 +2257,12 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
+  /** Give a contact a name of your own, which every screen of yours shows; they never see it. */
+  'PUT friend/{userId}': {
+    readonly params: { readonly userId: string }
+    readonly body: RenameContactRequest
+    readonly reply: Contact
+  }
   /** Remove a contact, for both sides. */
   'DELETE friend/{userId}': {
     readonly params: { readonly userId: string }
@@ -2013,6 +2271,12 @@ export interface Operations {
   }
   /** Signs in or up: sends a code to an address, or takes the ID token of a provider. */
   'POST login': { readonly params: object; readonly body: LoginRequest; readonly reply: LoginReply }
+  /** Signs in by a passkey. */
+  'POST login/passkey': {
+    readonly params: object
+    readonly body: LoginPasskeyRequest
+    readonly reply: SignedIn
+  }
   /** What came of a sign-in that waits: tokens once it was approved, or the time is over. */
   'POST login/waiting': {
     readonly params: object
@@ -2027,6 +2291,12 @@ export interface Operations {
   }
   /** Limits, features and public keys of this server. */
   'GET meta': { readonly params: object; readonly body: undefined; readonly reply: GetMetaReply }
+  /** What a passkey is asked to sign in by; with a session, to prove once more who the user is. */
+  'POST passkey/options': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: PasskeyOptionsReply
+  }
   /** Sign in with Apple, or with another provider of the platform. */
   'POST platform-login': {
     readonly params: object
@@ -2097,6 +2367,8 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ReadDeviceListsReply
   }
+  /** All that the server keeps of the user and shows to them, in one document. */
+  'GET user/export': { readonly params: object; readonly body: undefined; readonly reply: ExportUserReply }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {
     readonly params: object
@@ -2121,6 +2393,18 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
+  /** Add a passkey as a login method. */
+  'POST user/passkeys': {
+    readonly params: object
+    readonly body: AddPasskeyRequest
+    readonly reply: LoginMethod
+  }
+  /** What an authenticator is asked to make a passkey by. */
+  'POST user/passkeys/options': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: NewPasskeyOptionsReply
+  }
   /** The devices and keys of people: oneself, contacts, open requests by token, a common call. */
   'GET user/publicKeys': {
     readonly params: { readonly userIds?: string }
@@ -2141,7 +2425,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
-  /** Prove once more who one is: by a code, or by a provider; or have a code sent. */
+  /** Prove once more who one is: by a code, a passkey or a provider; or have a code sent. */
   'POST user/step-up': {
     readonly params: object
     readonly body: StepUpRequest
@@ -2173,6 +2457,390 @@ export interface Operations {
     readonly body: undefined
     readonly reply: GetCredentialsReply
   }
+}
+
+/** Examples of replies, by operation and by name. An operation that is not among them answers without a body. */
+export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
+  'POST /api/get-key-history': 'GetKeyHistoryReply',
+  'POST /api/get-public-keys': 'GetPublicKeysReply',
+  'GET block': 'ListBlocksReply',
+  'POST call/end': 'CallRecord',
+  'GET call/history': 'ListCallHistoryReply',
+  'GET call/pending': 'GetPendingCallsReply',
+  'POST call/start': 'CallRecord',
+  'GET call/{callId}': 'CallRecord',
+  'POST call/{callId}/accept-rejoin': 'AcceptRejoinReply',
+  'POST call/{callId}/end': 'CallRecord',
+  'POST call/{callId}/invite': 'CallRecord',
+  'POST call/{callId}/join': 'CallRecord',
+  'GET call/{callId}/key-members': 'GetKeyMembersReply',
+  'POST call/{callId}/keys': 'SendKeysReply',
+  'GET call/{callId}/participants': 'GetParticipantsReply',
+  'POST call/{callId}/rejoin': 'CallRecord',
+  'POST call/{callId}/request-rejoin': 'RequestRejoinReply',
+  'GET devices': 'ListDevicesReply',
+  'GET friend': 'ListContactsReply',
+  'POST friend-request': 'SentFriendRequest|RequestBySearchReply202',
+  'GET friend-request': 'ListRequestsReply',
+  'POST friend-request/accept': 'AcceptRequestReply',
+  'POST friend-request/by-id': 'SentFriendRequest',
+  'POST friend-request/by-token': 'SentFriendRequest',
+  'PUT friend/{userId}': 'Contact',
+  'POST login': 'LoginReply',
+  'POST login/passkey': 'SignedIn',
+  'POST login/waiting': 'SignedIn',
+  'GET meta': 'GetMetaReply',
+  'POST passkey/options': 'PasskeyOptionsReply',
+  'POST platform-login': 'SignedIn',
+  'POST refresh-token': 'RefreshTokenReply',
+  'POST register_device': 'RegisterDeviceReply',
+  'POST resend-otp': 'LoginChallenge',
+  'POST share-token': 'CreateShareTokenReply',
+  'GET share-token': 'ListShareTokensReply',
+  'POST share-token/resolve': 'ResolveShareTokenReply',
+  'GET user': 'User',
+  'PUT user': 'PutUserReply',
+  'DELETE user': 'DeleteUserReply',
+  'PUT user/device-list': 'PutDeviceListReply',
+  'GET user/device-lists': 'ReadDeviceListsReply',
+  'GET user/export': 'ExportUserReply',
+  'GET user/login-methods': 'ListLoginMethodsReply',
+  'POST user/login-methods': 'LoginMethod|Challenge',
+  'PUT user/login-methods/primary': 'SetPrimaryLoginMethodReply',
+  'POST user/passkeys': 'LoginMethod',
+  'POST user/passkeys/options': 'NewPasskeyOptionsReply',
+  'GET user/publicKeys': 'ReadPublicKeysReply',
+  'GET user/sessions': 'ListSessionsReply',
+  'POST user/step-up': 'StepUpReply|StepUpReply202',
+  'GET user/waiting-sign-ins': 'ListWaitingSignInsReply',
+  'POST verify': 'VerifyReply',
+  'POST verify-login': 'SignedIn',
+  'GET /credentials': 'GetCredentialsReply',
+  GetKeyHistoryReply: { entries: [{ index: '', publicKey: '', proof: '' }], treeSize: '' },
+  GetPublicKeysReply: { results: [{ publicKey: '', vrfHash: '', proof: '' }] },
+  ListBlocksReply: { items: [{ userId: '', displayName: '', since: '' }], 'nextCursor?': '' },
+  CallRecord: {
+    callId: '',
+    version: 0,
+    roomId: 0,
+    status: '',
+    isVideo: true,
+    initiatorId: '',
+    hostUserId: '',
+    createdAt: '',
+    'startedAt?': '',
+    'endedAt?': '',
+    'endReason?': '',
+    ringTimeoutIn: 0,
+    keyEpoch: 0,
+    keyRotationIn: 0,
+    maxParticipants: 0,
+    participants: ['CallParticipant'],
+    media: { kind: '', 'state?': '', 'url?': '', 'roomToken?': '', 'pluginToken?': '' },
+    isOnGoing: true,
+    'invitation?': { callerId: '', callerName: '', displayName: '', 'alias?': '', isContact: true },
+    'encryptedAESKey?': '',
+    'keyFromUserId?': '',
+    'keyFromDeviceId?': '',
+    'keySets?': ['KeySet'],
+  },
+  ListCallHistoryReply: { items: ['PastCall'], 'nextCursor?': '' },
+  GetPendingCallsReply: { items: ['CallRecord'] },
+  AcceptRejoinReply: {},
+  GetKeyMembersReply: { callId: '', epoch: 0, keyMembers: '' },
+  SendKeysReply: {},
+  GetParticipantsReply: { callId: '', version: 0, keyEpoch: 0, participants: ['CallParticipant'] },
+  RequestRejoinReply: { expiresIn: 0, asked: 0 },
+  ListDevicesReply: { items: ['Device'] },
+  ListContactsReply: { items: ['Contact'], 'nextCursor?': '' },
+  SentFriendRequest: {
+    requestId: '',
+    status: '',
+    user: 'Person',
+    createdAt: '',
+    'publicKeyHashs?': [''],
+    'devices?': ['PeerDevice'],
+    'deviceList?': '',
+    'deviceListHash?': '',
+    'deviceListIndex?': '',
+  },
+  RequestBySearchReply202: { status: '=submitted' },
+  ListRequestsReply: { items: ['FriendRequest'], 'nextCursor?': '' },
+  AcceptRequestReply: {
+    contact: { userId: '', displayName: '', since: '' },
+    publicKeyHashs: [''],
+    devices: ['PeerDevice'],
+    'deviceList?': '',
+    'deviceListHash?': '',
+    'deviceListIndex?': '',
+  },
+  Contact: { userId: '', displayName: '', 'alias?': '', since: '', devices: 0 },
+  LoginReply: 'LoginChallenge|SignedIn',
+  SignedIn: {
+    verified: '=true',
+    sessionId: '',
+    accessToken: '',
+    refreshToken: '',
+    tokenType: '=Bearer',
+    expiresIn: 0,
+    refreshExpiresIn: 0,
+    challenge: '',
+    isNewUser: true,
+    user: 'User',
+  },
+  GetMetaReply: {
+    apiVersion: 0,
+    serverTime: '',
+    limits: { '*': 0 },
+    features: { '*': '~' },
+    loginMethods: [''],
+    'minClientVersion?': '',
+    'ws?': '',
+    log: { origin: '', vkey: '', vrfPublicKey: '', url: '', 'witnessPolicy?': '' },
+  },
+  PasskeyOptionsReply: {
+    options: {
+      challenge: '',
+      timeout: 0,
+      rpId: '',
+      allowCredentials: [{ id: '', type: '', 'transports?': [''] }],
+      userVerification: '',
+    },
+  },
+  RefreshTokenReply: {
+    sessionId: '',
+    accessToken: '',
+    refreshToken: '',
+    tokenType: '=Bearer',
+    expiresIn: 0,
+    refreshExpiresIn: 0,
+    challenge: '',
+  },
+  RegisterDeviceReply: { deviceId: '', publicKeyIndex: '', vrfHash: '', publicKeyHash: '', keyAlgorithm: '' },
+  LoginChallenge: {
+    verified: '=false',
+    challengeId: '',
+    channel: '',
+    sentTo: '',
+    otpLength: 0,
+    expiresIn: 0,
+    resendIn: 0,
+    'smsStop?': { scope: '', retryIn: 0 },
+  },
+  CreateShareTokenReply: {
+    id: '',
+    'label?': '',
+    createdAt: '',
+    expiresAt: '',
+    maxUses: 0,
+    uses: 0,
+    token: '',
+    url: '',
+    deepLink: '',
+  },
+  ListShareTokensReply: { items: ['ShareToken'], 'nextCursor?': '' },
+  ResolveShareTokenReply: { token: '', displayName: '', 'relation?': '' },
+  User: {
+    userId: '',
+    displayName: '',
+    'email?': '',
+    'phone?': '',
+    'emailVerified?': true,
+    'phoneVerified?': true,
+    'primaryMethodId?': '',
+    'loginMethods?': ['LoginMethod'],
+    'device?': { deviceId: '', publicKeyHash: '' },
+    'badge?': 'Badge',
+    'createdAt?': '',
+    'settings?': 'Settings',
+    'restriction?': '',
+  },
+  PutUserReply: {
+    user: 'User',
+    'pending?': [
+      {
+        challengeId: '',
+        channel: '',
+        sentTo: '',
+        otpLength: 0,
+        expiresIn: 0,
+        resendIn: 0,
+        'smsStop?': { scope: '', retryIn: 0 },
+        kind: '',
+      },
+    ],
+  },
+  DeleteUserReply: { erasesAt: '' },
+  PutDeviceListReply: { deviceListSeq: 0, deviceListHash: '', deviceListIndex: '' },
+  ReadDeviceListsReply: { lists: [''] },
+  ExportUserReply: {
+    exportedAt: '',
+    user: 'User',
+    sessions: [
+      {
+        id: '',
+        createdAt: '',
+        lastUsedAt: '',
+        endsAt: '',
+        'network?': '',
+        userAgent: '',
+        proof: '',
+        'device?': { deviceId: '', name: '', platform: '' },
+        isCurrent: true,
+      },
+    ],
+    devices: ['Device'],
+    contacts: ['Contact'],
+    incomingRequests: ['FriendRequest'],
+    outgoingRequests: ['FriendRequest'],
+    blocks: [{ userId: '', displayName: '', since: '' }],
+    shareTokens: ['ShareToken'],
+    calls: ['PastCall'],
+  },
+  ListLoginMethodsReply: { items: ['LoginMethod'] },
+  LoginMethod: {
+    id: '',
+    kind: '',
+    'value?': '',
+    'provider?': '',
+    'label?': '',
+    'backedUp?': true,
+    verified: true,
+    primary: true,
+    addedAt: '',
+    lastUsedAt: '',
+  },
+  Challenge: {
+    challengeId: '',
+    channel: '',
+    sentTo: '',
+    otpLength: 0,
+    expiresIn: 0,
+    resendIn: 0,
+    'smsStop?': { scope: '', retryIn: 0 },
+  },
+  SetPrimaryLoginMethodReply: { items: ['LoginMethod'] },
+  NewPasskeyOptionsReply: {
+    options: {
+      rp: { id: '', name: '' },
+      user: { id: '', name: '', displayName: '' },
+      challenge: '',
+      timeout: 0,
+      pubKeyCredParams: [{ type: '', alg: 0 }],
+      excludeCredentials: [{ id: '', type: '', 'transports?': [''] }],
+      authenticatorSelection: { residentKey: '', requireResidentKey: true, userVerification: '' },
+      attestation: '',
+    },
+  },
+  ReadPublicKeysReply: {
+    users: [
+      {
+        userId: '',
+        displayName: '',
+        devices: [
+          {
+            deviceId: '',
+            keyAlgorithm: '',
+            publicKey: '',
+            publicKeyHash: '',
+            publicKeyIndex: '',
+            'signingKey?': '',
+          },
+        ],
+        'deviceList?': '',
+        'deviceListHash?': '',
+        'deviceListIndex?': '',
+      },
+    ],
+    unavailable: [''],
+  },
+  ListSessionsReply: {
+    items: [
+      {
+        id: '',
+        createdAt: '',
+        lastUsedAt: '',
+        endsAt: '',
+        'network?': '',
+        userAgent: '',
+        proof: '',
+        'device?': { deviceId: '', name: '', platform: '' },
+        isCurrent: true,
+      },
+    ],
+  },
+  StepUpReply: { provenUntil: '' },
+  StepUpReply202: { challenge: 'Challenge' },
+  ListWaitingSignInsReply: {
+    items: [{ id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' }],
+  },
+  VerifyReply: 'Verified|SignedIn',
+  GetCredentialsReply: {
+    turnUsername: '',
+    turnPassword: '',
+    tlsUrl: '',
+    noneTlsUrl: '',
+    ttl: 0,
+    expiresAt: '',
+    uris: [''],
+    'stunUrl?': '',
+  },
+  CallParticipant: {
+    userId: '',
+    displayName: '',
+    state: '',
+    isHost: true,
+    invitedBy: '',
+    invitedAt: '',
+    'joinedAt?': '',
+    'leftAt?': '',
+    'deviceId?': '',
+    'publicKeyHash?': '',
+    mediaName: '',
+    'feedIds?': [0],
+  },
+  KeySet: { epoch: 0, keyMembers: '' },
+  PastCall: {
+    callId: '',
+    direction: '',
+    status: '',
+    isVideo: true,
+    isGroup: true,
+    peers: [{ userId: '', displayName: '', 'alias?': '' }],
+    createdAt: '',
+    'startedAt?': '',
+    'endedAt?': '',
+    durationIn: 0,
+    seen: true,
+  },
+  Device: {
+    deviceId: '',
+    name: '',
+    platform: '',
+    'model?': '',
+    'appVersion?': '',
+    keyAlgorithm: '',
+    publicKeyHash: '',
+    publicKeyIndex: '',
+    current: true,
+    createdAt: '',
+    lastSeenAt: '',
+  },
+  Person: { userId: '', displayName: '' },
+  PeerDevice: { deviceId: '', publicKeyHash: '', keyAlgorithm: '' },
+  FriendRequest: {
+    requestId: '',
+    direction: '',
+    status: '=pending',
+    user: 'Person',
+    'message?': '',
+    createdAt: '',
+    expiresAt: '',
+  },
+  ShareToken: { id: '', 'label?': '', createdAt: '', expiresAt: '', maxUses: 0, uses: 0, last4: '' },
+  Badge: { total: 0, friendRequests: 0, missedCalls: 0 },
+  Settings: { discoverableByEmail: true, discoverableByPhone: true, callsFromContactsOnly: true },
+  Verified: { purpose: '', user: 'User' },
 }
 
 /** Members that are ids, or lists of ids. */

@@ -10,8 +10,8 @@ import { type DeliveryOutcome, reasonWord } from './outcome.ts'
 
 export interface MailOptions {
   /**
-   * `smtp://user:password@host:587` (STARTTLS where it is offered; `?requireTLS=true` insists on it) or `smtps://` for
-   * TLS from the first byte.
+   * `smtp://user:password@host:587` or `smtps://` for TLS from the first byte. `smtp://` uses STARTTLS where it is offered;
+   * `?requireTLS=true` insists on it, and so does a password (see `needsStartTls`).
    */
   readonly url: string
   /** `a@b.example` or `Name <a@b.example>`. */
@@ -97,10 +97,29 @@ export class MailSender {
   }
 }
 
+/**
+ * Whether the sender insists on STARTTLS: a password leaves the machine only encrypted, unless the URL has `allowPlain=true`
+ * (contract 0.1, "1 Mail"). A server that offers no STARTTLS then gets neither login nor mail.
+ */
+export function needsStartTls(url: string): boolean {
+  const { protocol, hostname, username, password, searchParams } = new URL(url)
+  if (protocol === 'smtps:') return false
+  if (searchParams.get('requireTLS') === 'true') return true
+  const hasLogin = username !== '' || password !== ''
+  return hasLogin && !LOOPBACK.test(hostname) && searchParams.get('allowPlain') !== 'true'
+}
+
+function transportUrl(text: string): string {
+  const url = new URL(text)
+  // Settings of the URL win over those beside it; this one wins over `ignoreTLS` and `opportunisticTLS`.
+  if (needsStartTls(text)) url.searchParams.set('requireTLS', 'true')
+  return url.href
+}
+
 async function openTransport({ url, timeoutMs = TIMEOUT_MS, ca }: MailOptions) {
   const { createTransport } = await import('nodemailer')
   return createTransport({
-    url,
+    url: transportUrl(url),
     pool: true,
     // The outbox repeats what failed, and knows for how long that makes sense.
     maxRequeues: 0,
@@ -150,6 +169,7 @@ interface SmtpError {
 }
 
 const TIMEOUT_MS = 10_000
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 /** The HTML standard's email input, which has no comments, quotes, spaces or characters beyond ASCII. */
 const ADDRESS_FORM =
   /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i

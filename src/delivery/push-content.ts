@@ -3,7 +3,7 @@
  * members. The words are the app's own, named by `loc-key`, so that they are in the language of the phone.
  */
 
-import type { OverNotice } from '../domain/calls/call-notice.ts'
+import type { OverNotice, ShownCaller } from '../domain/calls/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
 import type { Notice } from '../domain/messages/notice.ts'
 
@@ -103,20 +103,19 @@ type NoticeOf<Kind extends Notice['kind'], Each = Notice> = Each extends Notice
   : never
 
 function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring {
-  const { callId, callerId, callerName, encryptedAESKey, keyEpoch, roomId, isVideo, isOnGoing } = notice
+  const { callId, callerName, encryptedAESKey, keyEpoch, roomId, isVideo, isOnGoing } = notice
   const { keyFromUserId, keyFromDeviceId } = notice
   const type = 'call_invitation'
   return {
     kind: 'ring',
     callId: `${callId}`,
-    locKey: type,
+    locKey: wordsOf(type, notice),
     locArgs: [callerName],
     thread: 'calls',
     members: {
       type,
       callId: `${callId}`,
-      callerId: `${callerId}`,
-      callerName,
+      ...callerOf(notice),
       encryptedAESKey,
       keyEpoch,
       keyFromUserId: `${keyFromUserId}`,
@@ -139,7 +138,7 @@ function silenceOf(
     type: 'call_cancel',
     reason,
     callId,
-    ...(notice.kind === 'call_ended' ? { endReason: notice.endReason } : callerOf(notice)),
+    ...(notice.kind === 'call_ended' ? { endReason: notice.endReason } : callOf(notice)),
     ...envelopeOf(notice, addressee),
   }
   return { kind: 'silent', callId, members }
@@ -151,10 +150,11 @@ function elsewhereReasonOf({ reason }: NoticeOf<'call_answered_elsewhere'>) {
 
 function missedCallOf(notice: NoticeOf<'call_missed'>, addressee: Addressee): Alert {
   const { callId, callerName, atMs } = notice
-  const [type, badge] = ['missed_call', addressee.badgeOf()]
+  const type = 'missed_call'
+  const badge = addressee.badgeOf()
   return {
     kind: 'alert',
-    locKey: type,
+    locKey: wordsOf(type, notice),
     locArgs: [callerName],
     thread: 'calls',
     badge,
@@ -162,7 +162,7 @@ function missedCallOf(notice: NoticeOf<'call_missed'>, addressee: Addressee): Al
     members: {
       type,
       callId: `${callId}`,
-      ...callerOf(notice),
+      ...callOf(notice),
       at: timeText(atMs),
       badge,
       ...envelopeOf(notice, addressee),
@@ -223,8 +223,18 @@ function deviceAlertOf(notice: NoticeOf<'device_added' | 'device_list_reset' | '
   return { kind: 'alert', locKey: type, locArgs: [name], thread: 'account', members }
 }
 
-function callerOf({ callerId, callerName, isVideo }: Omit<OverNotice<unknown>, 'kind'>) {
-  return { callerId: `${callerId}`, callerName, isVideo }
+function callOf(notice: Omit<OverNotice<unknown>, 'kind'>) {
+  return { ...callerOf(notice), isVideo: notice.isVideo }
+}
+
+function callerOf({ callerId, callerName, displayName, alias, isContact }: ShownCaller) {
+  const own = alias === undefined ? {} : { alias }
+  return { callerId: `${callerId}`, callerName, displayName, ...own, isContact }
+}
+
+/** A stranger may have chosen a contact's name, so the alert has to say that the caller is a stranger. */
+function wordsOf(type: 'call_invitation' | 'missed_call', { isContact }: ShownCaller): string {
+  return isContact ? type : `${type}_stranger`
 }
 
 /** Common to all call pushes: lets the device see that the push is for it, new to it, and in time. */

@@ -22,6 +22,8 @@ export const USUAL_RATES = {
   'login-day': rate(200, DAY_MS),
   verify: rate(60, 10 * MINUTE_MS),
   social: rate(30, 10 * MINUTE_MS),
+  /** By address: options of passkeys, and signing in by one. */
+  passkey: rate(120, 10 * MINUTE_MS),
   /** By address: asking what came of a sign-in that waits. */
   'login-waiting': rate(300, 10 * MINUTE_MS),
   'refresh-token': rate(120, MINUTE_MS),
@@ -32,6 +34,8 @@ export const USUAL_RATES = {
   search: rate(10, HOUR_MS),
   'search-day': rate(30, DAY_MS),
   block: rate(60, HOUR_MS),
+  /** By user. */
+  'contact-name': rate(120, HOUR_MS),
   'share-token-resolve-address': rate(60, HOUR_MS),
   'share-token-resolve': rate(60, HOUR_MS),
   'share-token-unknown': rate(10, HOUR_MS),
@@ -52,6 +56,8 @@ export const USUAL_RATES = {
   'register-device': rate(10, DAY_MS),
   /** Everything that changes a profile. */
   profile: rate(20, HOUR_MS),
+  /** By user: exports of an account. */
+  export: rate(5, DAY_MS),
   /** By address. */
   'failed-connect': rate(30, 10 * SECOND_MS),
 } as const satisfies Readonly<Record<string, BucketRate>>

@@ -8,6 +8,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { JOSEError, JWTClaimValidationFailed, JWTExpired } from 'jose/errors'
 import { assert, SignalError } from '../errors.ts'
+import { claimedIssuer, isTemplate } from './issuer.ts'
 import { ProviderKeys, type ProviderKeysOptions } from './provider-keys.ts'
 import type { ProviderDeps } from './provider-request.ts'
 
@@ -21,6 +22,7 @@ export interface ProviderOptions extends ProviderKeysOptions {
 /** An identity that a provider's signature proves. */
 export interface ProvenIdentity {
   readonly provider: string
+  /** Its own of the tenant where settings name a template, so that no two tenants share an identity. */
   readonly issuer: string
   /** The account at the issuer: 1 to 255 printable ASCII characters, never given to another account. */
   readonly subject: string
@@ -80,12 +82,15 @@ export class IdentityProvider {
 
   #identityOf(claims: JWTPayload, idToken: string): ProvenIdentity {
     const expiresAtMs = this.#acceptedUntilMs(claims)
+    const person = personOf(claims)
     return {
       provider: this.name,
-      issuer: this.#options.issuer,
+      issuer: this.#issuerOf(claims),
       subject: subjectOf(claims),
       audience: this.#audienceOf(claims),
-      ...personOf(claims),
+      ...person,
+      // Administrators of any tenant choose its users' addresses.
+      isEmailVerified: person.isEmailVerified && !isTemplate(this.#options.issuer),
       issuedAtMs: Math.floor((claims.iat ?? 0) * 1000),
       expiresAtMs,
       tokenDigest: sha256(idToken.slice(0, idToken.lastIndexOf('.'))).toString('hex'),
@@ -101,7 +106,6 @@ export class IdentityProvider {
       const find = this.#keys.find.bind(this.#keys)
       const { payload, protectedHeader } = await jwtVerify(idToken, find, {
         algorithms: ['RS256', 'ES256'],
-        issuer: this.#options.issuer,
         audience: [...this.#options.clientIds],
         requiredClaims: ['iss', 'aud', 'sub', 'exp', 'iat'],
         clockTolerance: LEEWAY_SECONDS,
@@ -109,9 +113,25 @@ export class IdentityProvider {
       })
       // An access token of the same issuer may carry the same claims; its type tells it apart (RFC 9068, section 2.1).
       if (!isIdTokenType(protectedHeader.typ)) throw invalid('it is a token of another type')
+      this.#assertKeyOfIssuer(protectedHeader.kid, payload)
       return payload
     } catch (error) {
       throw error instanceof SignalError ? error : invalid(faultOf(error))
+    }
+  }
+
+  #issuerOf(claims: JWTPayload): string {
+    const issuer = claimedIssuer(this.#options.issuer, claims)
+    if (issuer === undefined) throw invalid('its iss is missing or another one')
+    return issuer
+  }
+
+  /** Microsoft's keys say whose tokens each may sign: all tenants' by the template, or one tenant's. */
+  #assertKeyOfIssuer(keyId: string | undefined, claims: JWTPayload): void {
+    const issuer = this.#issuerOf(claims)
+    if (!isTemplate(this.#options.issuer)) return
+    for (const keyIssuer of this.#keys.issuersOf(keyId)) {
+      if (claimedIssuer(keyIssuer, claims) !== issuer) throw invalid('its key signs for another issuer')
     }
   }
 

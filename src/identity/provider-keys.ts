@@ -14,9 +14,11 @@ import type {
 } from 'jose'
 import { JWKSNoMatchingKey } from 'jose/errors'
 import { SignalError } from '../errors.ts'
+import { discoveryUrlOf, isSameIssuer } from './issuer.ts'
 import { askProvider, membersOf, type ProviderDeps, REQUEST_TIMEOUT_MS } from './provider-request.ts'
 
 export interface ProviderKeysOptions {
+  /** See `isIssuer`. */
   readonly issuer: string
   /** Where the key set is; left out: what the issuer's discovery document says (OpenID Connect Discovery 1.0). */
   readonly jwksUri?: string
@@ -29,6 +31,8 @@ export class ProviderKeys {
   readonly #deps: ProviderDeps
   /** The last good set. It stays in use until there is a newer one, however long that takes. */
   #keys: LocalJWKSet | undefined
+  /** The set behind it. */
+  #set: JSONWebKeySet = { keys: [] }
   #fetchedAtMs = Number.NEGATIVE_INFINITY
   #triedAtMs = Number.NEGATIVE_INFINITY
   #soughtAtMs = Number.NEGATIVE_INFINITY
@@ -57,6 +61,14 @@ export class ProviderKeys {
       if (newer !== keys) return newer(header, token)
       throw this.#failure === undefined ? error : this.#unavailable()
     }
+  }
+
+  /** The issuers that the published keys of this name, or all keys without one, say that they sign for. */
+  issuersOf(keyId: string | undefined): readonly string[] {
+    return this.#set.keys
+      .filter(({ kid }) => keyId === undefined || kid === keyId)
+      .map(key => membersOf(key).issuer)
+      .filter(issuer => typeof issuer === 'string')
   }
 
   /** The set, fetched again when it is old; an old one when the provider does not answer. */
@@ -88,7 +100,8 @@ export class ProviderKeys {
     this.#triedAtMs = this.#deps.nowMs()
     this.#fetching = this.#load()
       .then(
-        keys => {
+        ({ set, keys }) => {
+          this.#set = set
           this.#keys = keys
           this.#fetchedAtMs = this.#deps.nowMs()
           this.#failure = undefined
@@ -103,22 +116,23 @@ export class ProviderKeys {
     return this.#fetching
   }
 
-  async #load(): Promise<LocalJWKSet> {
+  async #load(): Promise<{ readonly set: JSONWebKeySet; readonly keys: LocalJWKSet }> {
     const signal = AbortSignal.timeout(this.#options.timeoutMs ?? REQUEST_TIMEOUT_MS)
     const url = this.#options.jwksUri ?? (await this.#discover(signal))
     const set = await this.#get(url, signal)
     if (!isKeySet(set)) throw new SignalError('PROVIDER_UNAVAILABLE', `${url} is not a set of public keys`)
     const { createLocalJWKSet } = await import('jose/jwks/local')
-    return createLocalJWKSet(set)
+    return { set, keys: createLocalJWKSet(set) }
   }
 
   /** The `jwks_uri` of the issuer's discovery document, which must be the issuer's own (Discovery 1.0, section 4.3). */
   async #discover(signal: AbortSignal): Promise<string> {
     const { issuer } = this.#options
-    const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+    const url = discoveryUrlOf(issuer)
     const { issuer: named, jwks_uri: jwksUri } = membersOf(await this.#get(url, signal))
-    if (named !== issuer) throw new SignalError('PROVIDER_UNAVAILABLE', `${url} is of another issuer`)
-    if (typeof jwksUri !== 'string' || !isAsSafe(jwksUri, issuer))
+    if (!isSameIssuer(named, issuer))
+      throw new SignalError('PROVIDER_UNAVAILABLE', `${url} is of another issuer`)
+    if (typeof jwksUri !== 'string' || !isAsSafe(jwksUri, url))
       throw new SignalError('PROVIDER_UNAVAILABLE', `${url} names no usable jwks_uri`)
     return jwksUri
   }
@@ -147,9 +161,9 @@ function isKeySet(value: unknown): value is JSONWebKeySet {
   return Array.isArray(keys) && keys.some(key => ['RSA', 'EC'].includes(String(membersOf(key).kty)))
 }
 
-/** Keys come over TLS, unless the issuer itself does not, as a stand-in on this machine. */
-function isAsSafe(url: string, issuer: string): boolean {
-  return url.startsWith('https://') || (issuer.startsWith('http://') && url.startsWith('http://'))
+/** Keys come over TLS, unless the document that names them does not, as of a stand-in on this machine. */
+function isAsSafe(url: string, named: string): boolean {
+  return url.startsWith('https://') || (named.startsWith('http://') && url.startsWith('http://'))
 }
 
 /** How long a key that the provider has withdrawn may still be accepted while the provider can be reached. */

@@ -17,18 +17,45 @@ export interface NativeBinary {
   readonly from: string | undefined
 }
 
-/** Loads what a server loads, for a process that only looks at it. */
-export function loadBinaries(): void {
+/** The native binaries that a server on this machine loads. None of their code runs. */
+export function binariesToLoad(): readonly NativeBinary[] {
   const require = createRequire(import.meta.url)
-  for (const name of ['uWebSockets.js', 'lmdb']) require(name)
+  const paths = new Set(loadedPaths())
+  const load = process.dlopen
+  process.dlopen = (_module: object, path: string) => {
+    paths.add(path)
+    throw new Error('it is only looked at')
+  }
+  for (const name of ['uWebSockets.js', 'lmdb', 'msgpackr']) {
+    try {
+      require(name)
+    } catch {
+      // It can do nothing without its binary.
+    }
+  }
+  process.dlopen = load
+  return [...paths].map(describe)
 }
 
-/** The native binaries that this process has loaded. */
-export function loadedBinaries(): readonly NativeBinary[] {
+/**
+ * Watches what this process loads. Where a native binary is neither pinned nor among `allowed`, `refuse` is called with a
+ * sentence before any of the binary's code runs, and ends the process. Likewise for one that is loaded already.
+ */
+export function guardBinaries(allowed: readonly string[], refuse: (sentence: string) => never): void {
+  const judge = (path: string) => foreignBinaries([describe(path)], allowed).forEach(refuse)
+  loadedPaths().forEach(judge)
+  const load = process.dlopen
+  process.dlopen = (module: object, path: string, ...others: []) => {
+    judge(path)
+    load.call(process, module, path, ...others)
+  }
+}
+
+function loadedPaths(): readonly string[] {
   // Without it the report looks up the names of all connected hosts.
   Object.assign(process.report, { excludeNetwork: true })
   const { sharedObjects } = process.report.getReport() as { sharedObjects: readonly string[] }
-  return sharedObjects.filter(path => path.endsWith('.node')).map(describe)
+  return sharedObjects.filter(path => path.endsWith('.node'))
 }
 
 /** A sentence for each binary that is neither pinned nor among `allowed`, hexadecimal SHA-256 values of the operator's. */

@@ -10,6 +10,7 @@ import type {
 import { lastOf } from '../last-of.ts'
 import { Badge } from './account.ts'
 import {
+  CALLER_MEMBERS,
   CallMediaView,
   CallParticipant,
   CallStatusText,
@@ -31,8 +32,7 @@ import { Uint64Text } from './uint64.ts'
 const OVER = {
   callId: Uint64Text,
   version: CallVersion,
-  callerId: Uint64Text,
-  callerName: Type.String(),
+  ...CALLER_MEMBERS,
   isVideo: Type.Boolean(),
   at: Time,
 }
@@ -40,7 +40,7 @@ const OVER = {
 function unansweredForm(kind: 'call_cancelled' | 'call_missed', summary: string): EventForm {
   return eventForm(kind, summary, { ...OVER, badge: Badge }, (event, { badge }) => {
     const { kind: type, eventId, sentAtMs: sentAt } = event
-    const { callId, version, callerId, callerName, isVideo, atMs } = event
+    const { callId, version, callerId, callerName, displayName, alias, isContact, isVideo, atMs } = event
     return {
       v,
       type,
@@ -50,6 +50,9 @@ function unansweredForm(kind: 'call_cancelled' | 'call_missed', summary: string)
       version,
       callerId,
       callerName,
+      displayName,
+      alias,
+      isContact,
       isVideo,
       at: timeText(atMs),
       badge,
@@ -64,8 +67,7 @@ export const CALL_NOTICES = {
     {
       callId: Uint64Text,
       version: CallVersion,
-      callerId: Uint64Text,
-      callerName: Type.String(),
+      ...CALLER_MEMBERS,
       encryptedAESKey: EncryptedKey,
       roomId: RoomId,
       isVideo: Type.Boolean(),
@@ -78,7 +80,8 @@ export const CALL_NOTICES = {
       keyFromDeviceId: { ...Uint64Text, description: 'The device that sealed it' },
     },
     (event, { deviceId }) => {
-      const { kind: type, eventId, sentAtMs: sentAt, callId, version, callerId, callerName } = event
+      const { kind: type, eventId, sentAtMs: sentAt, callId, version } = event
+      const { callerId, callerName, displayName, alias, isContact } = event
       const { encryptedAESKey, roomId, isVideo, isOnGoing, keyEpoch, keyFromUserId, keyFromDeviceId } = event
       return {
         v,
@@ -89,6 +92,9 @@ export const CALL_NOTICES = {
         version,
         callerId,
         callerName,
+        displayName,
+        alias,
+        isContact,
         encryptedAESKey,
         roomId,
         isVideo,
@@ -113,7 +119,8 @@ export const CALL_NOTICES = {
     { ...OVER, reason: oneOf(['answered', 'declined', 'busy'], 'How the other device answered') },
     event => {
       const { kind: type, eventId, sentAtMs: sentAt } = event
-      const { callId, version, callerId, callerName, isVideo, atMs, reason } = event
+      const { callId, version, callerId, callerName, displayName, alias, isContact, isVideo, atMs, reason } =
+        event
       return {
         v,
         type,
@@ -123,6 +130,9 @@ export const CALL_NOTICES = {
         version,
         callerId,
         callerName,
+        displayName,
+        alias,
+        isContact,
         isVideo,
         at: timeText(atMs),
         reason,
@@ -135,8 +145,22 @@ export const CALL_NOTICES = {
     OVER,
     event => {
       const { kind: type, eventId, sentAtMs: sentAt } = event
-      const { callId, version, callerId, callerName, isVideo, atMs } = event
-      return { v, type, eventId, sentAt, callId, version, callerId, callerName, isVideo, at: timeText(atMs) }
+      const { callId, version, callerId, callerName, displayName, alias, isContact, isVideo, atMs } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        callerId,
+        callerName,
+        displayName,
+        alias,
+        isContact,
+        isVideo,
+        at: timeText(atMs),
+      }
     },
   ),
   call_ended: eventForm(

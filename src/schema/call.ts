@@ -4,8 +4,9 @@ import Type, { type Static } from 'typebox'
 import type { KeySet, RoomEntry } from '../domain/calls/call.ts'
 import type { CallHistoryRow } from '../domain/calls/call-history.ts'
 
-import type { ParticipantView, PersonName } from '../domain/calls/call-notice.ts'
+import type { ParticipantView, PersonName, ShownCaller } from '../domain/calls/call-notice.ts'
 import type { CallMedia, CallRecord } from '../domain/calls/call-view.ts'
+import { Alias } from './contact.ts'
 import type { Written } from './json.ts'
 
 import { oneOf } from './one-of.ts'
@@ -124,6 +125,17 @@ export const CallVersion = Type.Integer({
   description: 'Grows by one with each change of the call: the greater is newer, the same is a repeat',
 })
 
+/** The person who invites, as the invited user is to see them. */
+export const CALLER_MEMBERS = {
+  callerId: Uint64Text,
+  callerName: Type.String({ description: 'What to show: the alias, else the display name' }),
+  displayName: Type.String({ description: 'As the caller calls themselves' }),
+  alias: Type.Optional(Alias),
+  isContact: Type.Boolean({
+    description: 'False for a stranger, who may have any name: say so on the screen',
+  }),
+}
+
 /** The devices that the key of one epoch is sealed for. */
 export const KeySetView = Type.Object({ epoch: Type.Integer(), keyMembers: KeyMembersText })
 
@@ -146,6 +158,7 @@ const CallRecordView = Type.Object({
   participants: Type.Array(CallParticipant),
   media: CallMediaView,
   isOnGoing: Type.Boolean({ description: 'Whether you were invited into an active call' }),
+  invitation: Type.Optional(Type.Object(CALLER_MEMBERS, { description: 'Who invites you; in pending' })),
   encryptedAESKey: Type.Optional({ ...EncryptedKey, description: "This device's own; in join and pending" }),
   keyFromUserId: Type.Optional({ ...Uint64Text, description: 'Who sealed `encryptedAESKey`; only with it' }),
   keyFromDeviceId: Type.Optional({ ...Uint64Text, description: 'On which device; likewise' }),
@@ -187,7 +200,9 @@ export const HistoryPage = page(
     status: oneOf(['active', 'ended', 'missed', 'declined', 'cancelled', 'failed']),
     isVideo: Type.Boolean(),
     isGroup: Type.Boolean(),
-    peers: Type.Array(Type.Object({ userId: Uint64Text, displayName: Type.String() })),
+    peers: Type.Array(
+      Type.Object({ userId: Uint64Text, displayName: Type.String(), alias: Type.Optional(Alias) }),
+    ),
     createdAt: Time,
     startedAt: Type.Optional(Time),
     endedAt: Type.Optional(Time),
@@ -240,11 +255,16 @@ export function recordBody(record: CallRecord, admit: Admit | undefined) {
     participants: record.participants.map(participantBody),
     media: mediaBody(record.media, admit),
     isOnGoing: record.isOnGoing,
+    invitation: record.invitation && invitationBody(record.invitation),
     encryptedAESKey: record.encryptedAESKey,
     keyFromUserId: record.keyFromUserId,
     keyFromDeviceId: record.keyFromDeviceId,
     keySets: record.keySets?.length ? record.keySets.map(keySetBody) : undefined,
   }
+}
+
+function invitationBody({ callerId, callerName, displayName, alias, isContact }: ShownCaller) {
+  return { callerId, callerName, displayName, alias, isContact }
 }
 
 /** A set as `KeySetView` has it. */
@@ -270,15 +290,18 @@ export function participantBody(view: ParticipantView): Written<Static<typeof Ca
   }
 }
 
-/** A row as `HistoryPage` has it, for a user whose peers these are. */
-export function historyBody(row: CallHistoryRow, peers: readonly PersonName[]): object {
+/** A row as `HistoryPage` has it, with the peers as its user sees them. */
+export function historyBody(
+  row: CallHistoryRow,
+  peers: readonly (PersonName & { readonly alias: string | undefined })[],
+): object {
   return {
     callId: row.callId,
     direction: row.direction,
     status: row.status,
     isVideo: row.isVideo,
     isGroup: row.isGroup,
-    peers: peers.map(({ userId, displayName }) => ({ userId, displayName })),
+    peers: peers.map(({ userId, displayName, alias }) => ({ userId, displayName, alias })),
     createdAt: timeText(row.createdAtMs),
     startedAt: optionalTimeText(row.startedAtMs),
     endedAt: optionalTimeText(row.endedAtMs),

@@ -11,6 +11,13 @@ import { Uint64, Uint64Text } from './uint64.ts'
 const PERSON_MEMBERS = { userId: Uint64Text, displayName: Type.String() }
 export const Person = Type.Object(PERSON_MEMBERS)
 
+export const Alias = Type.String({
+  description: 'Your own name for them, to be shown in place of `displayName`',
+})
+
+/** A contact by the names that the user has for them. */
+const CONTACT_MEMBERS = { ...PERSON_MEMBERS, alias: Type.Optional(Alias) }
+
 /** A device of a user whose keys may be read. */
 export const PeerDevice = Type.Object({
   deviceId: Uint64Text,
@@ -118,12 +125,25 @@ export const RequestPage = page(
   }),
 )
 
-export const ContactPage = page(
-  Type.Object({
-    ...PERSON_MEMBERS,
-    since: Time,
-    devices: Type.Integer({ description: 'How many devices they have' }),
-  }),
+export const ContactView = Type.Object({
+  ...CONTACT_MEMBERS,
+  since: Time,
+  devices: Type.Integer({ description: 'How many devices they have' }),
+})
+
+export const ContactPage = page(ContactView)
+
+export const RenameContactRequest = Type.Object(
+  {
+    alias: Type.Optional(
+      Type.String({
+        maxLength: 400,
+        description:
+          'As a display name: 1 to 50 characters in at most 200 bytes. Null or empty: none any more',
+      }),
+    ),
+  },
+  { examples: [{ alias: 'Mum' }] },
 )
 
 /** The body of block and unblock. */

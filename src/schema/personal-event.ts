@@ -4,24 +4,26 @@ import Type from 'typebox'
 import type { BadgeState, PersonalNoticeBody } from '../domain/messages/notice.ts'
 import { assert } from '../errors.ts'
 import { Badge, Proof, SessionId, UserView } from './account.ts'
+import { Alias } from './contact.ts'
 import { type EventForm, type EventReader, eventForm, VERSION as v } from './event-form.ts'
 import { oneOf } from './one-of.ts'
 import { NetworkPrefix, SignInId } from './sign-in.ts'
 import { Time, timeText } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
-function contactForm(kind: 'contact_added' | 'contact_removed', summary: string): EventForm {
+function contactForm(kind: 'contact_changed' | 'contact_removed', summary: string): EventForm {
   return eventForm(
     kind,
     summary,
-    { userId: Uint64Text, displayName: Type.String() },
-    ({ kind: type, eventId, sentAtMs: sentAt, userId, displayName }) => ({
+    { userId: Uint64Text, displayName: Type.String(), alias: Type.Optional(Alias) },
+    ({ kind: type, eventId, sentAtMs: sentAt, userId, displayName, alias }) => ({
       v,
       type,
       eventId,
       sentAt,
       userId,
       displayName,
+      alias,
     }),
   )
 }
@@ -83,7 +85,23 @@ export const PERSONAL_EVENTS = {
       userId,
     }),
   ),
-  contact_added: contactForm('contact_added', 'The two are contacts now'),
+  contact_added: eventForm(
+    'contact_added',
+    'The two are contacts now',
+    { userId: Uint64Text, displayName: Type.String() },
+    ({ kind: type, eventId, sentAtMs: sentAt, userId, displayName }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      userId,
+      displayName,
+    }),
+  ),
+  contact_changed: contactForm(
+    'contact_changed',
+    'A contact has another name, or another device of this user gave them one: both names as they are now',
+  ),
   contact_removed: contactForm('contact_removed', 'The two are contacts no more'),
   device_added: deviceForm(
     'device_added',

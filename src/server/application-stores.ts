@@ -112,7 +112,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     ...base,
     deferredTasks,
     displayNameOf: (view, userId) => accounts.displayNameOf(view, userId),
-    tell: (change, userId, body) => notices.tell(change, userId, body),
+    tell: (change, userId, body, exceptDeviceId) => notices.tell(change, userId, body, exceptDeviceId),
   })
   return {
     ...reads,

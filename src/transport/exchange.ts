@@ -153,7 +153,7 @@ export class Exchange implements HttpRequest {
     this.#kept = {
       acceptLanguage: req.getHeader('accept-language'),
       query: req.getQuery() ?? '',
-      headers: this.#target?.route.headers?.map(name => req.getHeader(name)),
+      headers: this.#target?.route.headers?.map(name => headerOf(req, name)),
     }
   }
 
@@ -161,7 +161,8 @@ export class Exchange implements HttpRequest {
     if (name === AUTHORIZATION && this.#authorization !== undefined) return this.#authorization
     const at = this.#target?.route.headers?.indexOf(name) ?? -1
     if (at < 0) return ''
-    return this.#req?.getHeader(name) ?? this.#kept?.headers?.[at] ?? ''
+    if (this.#req !== undefined) return headerOf(this.#req, name)
+    return this.#kept?.headers?.[at] ?? ''
   }
 
   /** The language of a refusal; undefined where there is only one. */
@@ -374,6 +375,17 @@ export class Exchange implements HttpRequest {
 function encoded(body: string | Uint8Array): Uint8Array {
   if (typeof body !== 'string') return body
   return body.length > ENCODED_MAX ? Buffer.from(body) : ENCODING.subarray(0, ENCODING.write(body))
+}
+
+/** See `HttpRoute.headers`. */
+function headerOf(req: uWS.HttpRequest, name: string): string {
+  if (!name.endsWith('*')) return req.getHeader(name)
+  const beginning = name.slice(0, -1)
+  const names: string[] = []
+  req.forEach(each => {
+    if (each.startsWith(beginning)) names.push(each)
+  })
+  return names.join()
 }
 
 /** The refusal where nothing takes the method at a path, or nothing is there. */

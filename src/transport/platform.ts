@@ -1,6 +1,6 @@
 /**
- * Imported before all else: whether uWebSockets.js, which comes as a binary for each Node and system, runs here. Where it
- * does not, nothing that imports it can say so in a sentence.
+ * Imported before all else that needs uWebSockets.js: whether that runs here, since it comes as a binary for each Node and
+ * system. Where it does not, nothing that imports it can say so in a sentence.
  */
 
 import { createRequire } from 'node:module'

@@ -37,7 +37,10 @@ export interface HttpRoute {
   readonly aliases?: readonly string[]
   /** Spellings that will go: answers say so, and name the canonical path (RFC 9745). `since` is in Unix seconds. */
   readonly deprecatedAliases?: readonly { readonly path: string; readonly since: number }[]
-  /** Lower-case names of the headers that the handler reads. */
+  /**
+   * Lower-case names of the headers that the handler reads. `x-forwarded-*` stands for all that begin so: its text is their
+   * names, empty for none.
+   */
   readonly headers?: readonly string[]
   /** `BODY_BYTES_MAX` where it is left out. */
   readonly bodyBytesMax?: number

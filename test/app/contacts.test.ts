@@ -4,11 +4,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Contacts } from '../../src/app/contacts.ts'
 import type { KeyLog } from '../../src/app/devices/key-log.ts'
+import { Names } from '../../src/app/names.ts'
 import type { Session } from '../../src/app/session/session.ts'
 import { startPerson } from '../support/app-people.ts'
 import { rejectionOf } from '../support/app-sessions.ts'
 import { settingsFor } from '../support/call-people.ts'
 import { startLog } from '../support/live-log.ts'
+
+const names = new Names(() => {})
 
 t.test('whom the server names in place of a link’s person is no contact, and asked no more', async t => {
   for (const [status, takenBack] of [
@@ -21,7 +24,7 @@ t.test('whom the server names in place of a link’s person is no contact, and a
       return { user: { userId: '3' }, status, requestId: '9' }
     }
     const keyLog = { openShared: async () => ({ userId: 2n }), expect: async () => {} }
-    const contacts = new Contacts({ request } as unknown as Session, keyLog as unknown as KeyLog)
+    const contacts = new Contacts({ request } as unknown as Session, keyLog as unknown as KeyLog, names)
     const link = `https://call.example.org/c_${'a'.repeat(22)}#u=2`
     t.equal(await rejectionOf(contacts.request({ link })), 'KEYS_REFUSED')
     t.same(asked.slice(1), [takenBack])
@@ -34,8 +37,8 @@ t.test('the name of a link’s owner is not asked for where the fragment does no
   const [ann, bob] = [await startPerson(server, 0), await startPerson(server, 1)]
   const asked: string[] = []
   ann.lie = path => void asked.push(path)
-  const contacts = new Contacts(ann.session, ann.keyLog)
-  const bobs = new Contacts(bob.session, bob.keyLog)
+  const contacts = new Contacts(ann.session, ann.keyLog, names)
+  const bobs = new Contacts(bob.session, bob.keyLog, names)
   const { link } = await bobs.shareLink()
   const [url, fragment] = link.split('#') as [string, string]
   const swapped = fragment.replace(/^u=\d+/, '')

@@ -17,7 +17,14 @@ import type { Notice, NoticeBody } from '../../src/domain/messages/notice.ts'
 const NOW_MS = 1_795_146_521_983
 const USER = 5_000_000_001n as UserId
 const CALL = 8_000_000_001n as CallId
-const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Bob', isVideo: false }
+const CALLER = {
+  callerId: 5_000_000_009n as UserId,
+  callerName: 'Bob',
+  displayName: 'Bob',
+  alias: undefined,
+  isContact: true,
+  isVideo: false,
+}
 
 const IPHONE: PushTokens = {
   bundleId: 'org.example.callsign',

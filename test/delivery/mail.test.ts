@@ -76,6 +76,35 @@ t.test('where TLS is insisted on, a server without it gets no mail', async t => 
   t.equal(sink.mails.length, 0)
 })
 
+/** An address of this machine that does not say that it is one. */
+const elsewhere = (url: string) => url.replace('localhost', '0.0.0.0')
+
+t.test('a password goes to another machine only encrypted, unless the URL allows more', async t => {
+  const login = { user: 'mailer', password: 'secret' }
+  const plain = await start(t, { login })
+  const forgoing = ['', '?ignoreTLS=true', '?opportunisticTLS=true', '?requireTLS=false', '?allowPlain=yes']
+  for (const query of forgoing) {
+    const outcome = await senderTo(t, `${elsewhere(plain.url)}${query}`).send(mailTo('q@example.com'))
+    t.same(outcome, { kind: 'retry', reason: 'tls' }, query)
+  }
+  t.same(plain.logins(), [], 'no password came')
+  const allowed = senderTo(t, `${elsewhere(plain.url)}?allowPlain=true`)
+  t.same(await allowed.send(mailTo('q@example.com')), { kind: 'sent' })
+  t.same(await senderTo(t, plain.url).send(mailTo('q@example.com')), { kind: 'sent' }, 'loopback')
+
+  const encrypting = await start(t, { security: 'starttls', login })
+  const url = `${elsewhere(encrypting.url)}?tls.servername=localhost`
+  t.same(await senderTo(t, url, { ca: encrypting.ca }).send(mailTo('q@example.com')), { kind: 'sent' })
+  t.match(encrypting.mails, [{ isEncrypted: true, user: 'mailer' }])
+
+  const open = await start(t)
+  t.same(
+    await senderTo(t, elsewhere(open.url)).send(mailTo('q@example.com')),
+    { kind: 'sent' },
+    'no password',
+  )
+})
+
 t.test('a wrong password is ours to mend: the mail stays good', async t => {
   const sink = await start(t, { login: { user: 'mailer', password: 'right' } })
   const outcome = await senderTo(t, sink.url.replace('right', 'wrong')).send(mailTo('q@example.com'))

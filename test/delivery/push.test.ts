@@ -22,7 +22,22 @@ const EVENT_UUID = '5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a'
 const USER = 9_007_199_254_740_991n as UserId
 const DEVICE = 18_446_744_073_709_551_615n as DeviceId
 const CALL = 8_000_000_001n as CallId
-const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Đặng “Q”', isVideo: true }
+const CALLER = {
+  callerId: 5_000_000_009n as UserId,
+  callerName: 'Đặng “Q”',
+  displayName: 'Đặng',
+  alias: 'Đặng “Q”',
+  isContact: true,
+  isVideo: true,
+}
+/** The same in a push. */
+const CALLER_MEMBERS = {
+  callerId: '5000000009',
+  callerName: 'Đặng “Q”',
+  displayName: 'Đặng',
+  alias: 'Đặng “Q”',
+  isContact: true,
+}
 const KEY = Buffer.alloc(256, 7).toString('base64')
 
 const ALERT_TOKEN = 'a1'.repeat(32)
@@ -132,8 +147,7 @@ t.test('an invitation rings by the VoIP token until the ring ends, with the key 
         aps: {},
         type: 'call_invitation',
         callId: '8000000001',
-        callerId: '5000000009',
-        callerName: 'Đặng “Q”',
+        ...CALLER_MEMBERS,
         encryptedAESKey: KEY,
         keyEpoch: 1,
         keyFromUserId: '5000000009',
@@ -146,7 +160,7 @@ t.test('an invitation rings by the VoIP token until the ring ends, with the key 
       }),
     },
   ])
-  t.ok(Buffer.byteLength(atApple()[0]!.body) < 800)
+  t.ok(Buffer.byteLength(atApple()[0]!.body) < 900)
 })
 
 t.test('without a VoIP token an invitation is an alert that wakes the app', async t => {
@@ -180,8 +194,8 @@ t.test('Android gets an invitation as data, texts only, for as long as it still 
   const data = {
     type: 'call_invitation',
     callId: '8000000001',
-    callerId: '5000000009',
-    callerName: 'Đặng “Q”',
+    ...CALLER_MEMBERS,
+    isContact: 'true',
     encryptedAESKey: KEY,
     keyEpoch: '1',
     keyFromUserId: '5000000009',
@@ -267,8 +281,7 @@ t.test('a missed call is shown in the place of the call, with the badge', async 
   const members = {
     type: 'missed_call',
     callId: '8000000001',
-    callerId: '5000000009',
-    callerName: 'Đặng “Q”',
+    ...CALLER_MEMBERS,
     isVideo: true,
     at: '2026-11-20T03:48:41.983Z',
     badge: 3,
@@ -309,6 +322,25 @@ t.test('a missed call is shown in the place of the call, with the badge', async 
       },
     },
   ])
+})
+
+t.test('a stranger rings as one, whatever their name is', async t => {
+  const { push, atApple, atGoogle } = await startProviders(t)
+  const stranger = { callerName: 'Mum', displayName: 'Mum', alias: undefined, isContact: false }
+  const noVoip = { ...BUNDLE, apnsToken: ALERT_TOKEN }
+  await push(noVoip, { ...INVITATION, ...stranger }, RING_ENDS_MS)
+  await push(IPHONE, { ...INVITATION, ...stranger }, RING_ENDS_MS)
+  await push(IPHONE, { ...MISSED, ...stranger }, NOW_MS + 86_400_000)
+  await push(PIXEL, { ...INVITATION, ...stranger }, RING_ENDS_MS)
+  await push(PIXEL, { ...MISSED, ...stranger }, NOW_MS + 86_400_000)
+  const [alert, voip, missed] = atApple().map(({ body }) => JSON.parse(body))
+  t.same(alert.aps.alert, { 'loc-key': 'call_invitation_stranger', 'loc-args': ['Mum'] })
+  t.same(missed.aps.alert, { 'loc-key': 'missed_call_stranger', 'loc-args': ['Mum'] })
+  t.match(voip, { type: 'call_invitation', callerName: 'Mum', displayName: 'Mum', isContact: false })
+  t.notOk('alias' in voip)
+  const [ring, gone] = atGoogle() as { data: object; android: { notification: object } }[]
+  t.match(ring?.data, { callerName: 'Mum', isContact: 'false' })
+  t.match(gone?.android?.notification, { body_loc_key: 'missed_call_stranger', body_loc_args: ['Mum'] })
 })
 
 t.test('a request of a friend is an alert on the ordinary token, of a device with both', async t => {
@@ -409,6 +441,9 @@ const over = {
   version: fc.nat(),
   callerId: id,
   callerName: name,
+  displayName: name,
+  alias: fc.option(name, { nil: undefined }),
+  isContact: fc.boolean(),
   isVideo: fc.boolean(),
   atMs: time,
 }
@@ -461,7 +496,8 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   friend_request: fc.record({ requestId: id, userId: id, displayName: name, createdAtMs: time }),
   friend_request_cancelled: fc.record({ requestId: id, userId: id }),
   contact_added: fc.record({ userId: id, displayName: name, requestId: id, isPushed: fc.boolean() }),
-  contact_removed: fc.record({ userId: id, displayName: name }),
+  contact_changed: fc.record({ userId: id, displayName: name, alias: name }),
+  contact_removed: fc.record({ userId: id, displayName: name, alias: name }),
   device_added: fc.record(device),
   device_removed: fc.record(device),
   device_list_changed: fc.record(device),

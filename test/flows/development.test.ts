@@ -8,6 +8,7 @@ import { chooseLanAddress } from '../../src/server/development/lan-address.ts'
 import { App } from '../support/app.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { openServer } from '../support/open-server.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { type OpenServer, startServer } from '../support/server.ts'
 
 async function start(t: Test, environment: Record<string, string>): Promise<OpenServer> {
@@ -132,3 +133,53 @@ t.test('with --lan the console and its data stay on this machine', { skip }, asy
   t.equal((await ask('/', phone)).headers.get('location'), '/docs')
   t.equal((await ask('/', { accept: 'text/html' })).headers.get('location'), '/dev')
 })
+
+const DATA = ['/dev', '/dev/inbox', '/dev/pushes', '/dev/feed', '/dev/state']
+
+for (const fronts of [0, 2]) {
+  t.test(`no code is seen through a tunnel, with ${fronts} fronts`, async t => {
+    const environment = { CALLSIGN_FRONTS: String(fronts), CALLSIGN_PUBLIC_URL: 'https://box.tunnel.example' }
+    const server = await startServer({ dataFolder: t.testdir(), environment })
+    t.teardown(() => server.end())
+    const { port } = new URL(server.http)
+    const app = new App(server.http)
+    await app.get(200, 'POST /app/api/login', { email: 'ann@b.co' })
+    const local = { Host: `localhost:${port}` }
+    for (const path of DATA) {
+      t.match(await raw(port, path, local), /^HTTP\/1.1 200/, path)
+      for (const mark of ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Any', 'Via', 'CF-Ray']) {
+        const forwarded = await raw(port, path, { ...local, [mark]: 'for=127.0.0.1' })
+        t.match(forwarded, /^HTTP\/1.1 403.*HOST_NOT_ALLOWED/s, `${path} with ${mark}`)
+      }
+      const named = await raw(port, path, { Host: 'box.tunnel.example' })
+      t.match(named, /^HTTP\/1.1 403.*HOST_NOT_ALLOWED/s, `${path} at the tunnel’s name`)
+    }
+    for (const path of ['/dev/reset', '/dev/simulator']) {
+      const command = {
+        ...local,
+        'Content-Type': 'application/json',
+        'Content-Length': '2',
+        Via: '1.1 proxy',
+      }
+      t.match(await raw(port, path, command, 'POST', '{}'), /^HTTP\/1.1 403/, path)
+    }
+    for (const path of ['/dev/client', '/docs', '/app/api/meta'])
+      t.match(await raw(port, path, { Host: 'box.tunnel.example', Via: '1.1 proxy' }), /^HTTP\/1.1 200/, path)
+    const entrance = await raw(port, '/', { Host: 'box.tunnel.example', Accept: 'text/html' })
+    t.match(entrance, /\r\nLocation: \/dev\/client\r\n/)
+  })
+}
+
+/** The answer to a request with exactly these headers. */
+function raw(
+  port: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  method = 'GET',
+  body = '',
+): Promise<string> {
+  const lines = Object.entries({ ...headers, Connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  return sendRaw(Number(port), `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+}

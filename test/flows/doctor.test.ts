@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -153,6 +153,8 @@ t.test(
     })
     const policy = join(folder, 'policy')
     writeFileSync(policy, `log ${vkey}\n${witness.policyLine}quorum w.example\n`)
+    const tlsKey = join(folder, 'server.key')
+    writeFileSync(tlsKey, readFileSync(join(TLS, 'server.key')), { mode: 0o600 })
     const environment = {
       ...plain,
       ...world.environment,
@@ -161,7 +163,7 @@ t.test(
       CALLSIGN_WITNESS_POLICY: policy,
       CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
       CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
-      CALLSIGN_TLS_KEY: join(TLS, 'server.key'),
+      CALLSIGN_TLS_KEY: tlsKey,
       CALLSIGN_PUBLIC_URL: `https://localhost:${plain.CALLSIGN_HTTP_PORT}`,
     }
     const server = await openServer({ dataFolder: join(folder, 'data'), environment, dev: false })

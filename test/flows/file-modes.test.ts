@@ -4,7 +4,8 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import t from 'tap'
 import { runScript } from '../support/commands.ts'
-import { openServer } from '../support/open-server.ts'
+import { openRefused, openServer } from '../support/open-server.ts'
+import { runProgram, startedProgram } from '../support/programs.ts'
 
 /** Every file and folder that other users may use in any way. */
 function openTo(folder: string): string[] {
@@ -46,4 +47,24 @@ t.test('a folder that holds other things too stays as it is, and the log says so
   await server.end()
   t.same(openTo(dataFolder), [dataFolder, join(dataFolder, 'notes.txt')])
   t.match(server.stderr(), /"event":"data-folder-open"/)
+})
+
+t.test('start, config check and doctor name a file of secrets that other users may read', async t => {
+  const folder = t.testdir({ data: {}, token: 'a-token-of-the-operator' })
+  const token = join(folder, 'token')
+  chmodSync(token, 0o644)
+  const environment = { CALLSIGN_GRPC_TOKEN_FILE: token }
+  const sentence = /CALLSIGN_GRPC_TOKEN_FILE: other users of this machine may read the file/
+  const { stderr } = await openRefused({ dataFolder: join(folder, 'data'), environment })
+  t.match(stderr, sentence, 'a start is not refused for it')
+  const examine = async (script: string, ...args: string[]) => {
+    const around = { environment: { ...environment, CALLSIGN_DATA_DIR: join(folder, 'data') } }
+    const command = [startedProgram(`scripts/${script}`), ...args, '--dev']
+    return (await runProgram(process.execPath, command, around)).stdout
+  }
+  t.match(await examine('config', 'check'), sentence)
+  t.match(await examine('doctor'), sentence)
+  chmodSync(token, 0o600)
+  t.notMatch(await examine('config', 'check'), sentence)
+  t.notMatch(await examine('doctor'), sentence)
 })

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
-import { loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
+import { binariesToLoad } from '../../src/operations/native-binaries.ts'
 import { endStory, friends, startCall } from '../support/call-story.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { registerKey } from '../support/live-log.ts'
@@ -190,8 +190,7 @@ t.test('a read with a rate of its own is counted in one place', async t => {
 
 t.test('a front that has loaded a foreign native binary does not serve', long(), async t => {
   const folder = t.testdir()
-  loadBinaries()
-  const { path } = loadedBinaries().find(({ from }) => from?.startsWith('@msgpackr-extract/'))!
+  const { path } = binariesToLoad().find(({ from }) => from?.startsWith('@msgpackr-extract/'))!
   const binary = join(folder, 'changed.node')
   const preload = `import { existsSync } from 'node:fs'
     if (process.argv[1]?.endsWith('front.js') && existsSync(${JSON.stringify(binary)}))

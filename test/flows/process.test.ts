@@ -533,7 +533,8 @@ t.test('config check tells every fault of file and environment, and touches noth
   }
   const keys = keysOf('kt.example.org/log')
   const data = { CALLSIGN_DATA_DIR: join(folder, 'data') }
-  writeFileSync(path, JSON.stringify({ ...keys, ...data, CALLSIGN_HTTP_PROT: 1, CALLSIGN_GRPC_PORT: 'x' }))
+  const wrong = { CALLSIGN_HTTP_PROT: 1, CALLSIGN_GRPC_PORT: 'x' }
+  writeFileSync(path, JSON.stringify({ ...keys, ...data, ...wrong }), { mode: 0o600 })
   t.match(await check(), {
     code: 1,
     stdout: /^fault .*CALLSIGN_GRPC_PORT is a number.*\nfault .*PROT .*did you mean CALLSIGN_HTTP_PORT\?\n$/,

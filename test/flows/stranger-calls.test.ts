@@ -19,7 +19,7 @@ t.test(
     const before = await keysOf()
     const answered = await startCall(eve, bob)
     const { body } = await bob.next('call_invitation')
-    t.match(body, { callId: answered.callId, callerName: 'Eve' })
+    t.match(body, { callId: answered.callId, callerName: 'Eve', displayName: 'Eve', isContact: false })
     t.same(await bob.open(body.encryptedAESKey, eve.userId, eve.deviceId), answered.callKey)
     await bob.get(200, `POST /app/api/call/${answered.callId}/join`)
     await eve.get(200, 'POST /app/api/call/end', { callId: answered.callId })

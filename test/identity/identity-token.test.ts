@@ -132,6 +132,105 @@ t.test('a token of another issuer is refused, be it only by a slash', async t =>
   t.same(await refusals(provider, claims, token), claims.map(refused))
 })
 
+t.test('the two spellings of Google’s issuer are one', async t => {
+  const spellings = ['accounts.google.com', 'https://accounts.google.com']
+  for (const issuer of spellings) {
+    const oidc = await OidcProvider.start({ nowMs: () => NOW_MS })
+    t.after(() => oidc.stop())
+    const options = { name: 'google', issuer, clientIds: [APP], jwksUri: oidc.jwksUri }
+    const provider = new IdentityProvider(options, { nowMs: () => NOW_MS })
+    for (const iss of spellings) {
+      const { issuer: proven } = await provider.verify(await oidc.idToken(APP, { iss }))
+      t.equal(proven, 'https://accounts.google.com', 'so that it is one account')
+    }
+    const foreign = ['http://accounts.google.com', 'accounts.google.com/', 'https://accounts.google.com/', '']
+    const claims = foreign.map(iss => ({ iss }))
+    t.same(await refusals(provider, claims, each => oidc.idToken(APP, each)), claims.map(refused))
+  }
+})
+
+t.test('Google’s keys are found by either spelling of its issuer', async t => {
+  const asked: string[] = []
+  for (const [issuer, named] of [
+    ['accounts.google.com', 'https://accounts.google.com'],
+    ['https://accounts.google.com', 'accounts.google.com'],
+  ] as const) {
+    const oidc = await OidcProvider.start({ nowMs: () => NOW_MS })
+    t.after(() => oidc.stop())
+    const fetch = async (url: string | URL | Request) => {
+      asked.push(String(url))
+      const isKeys = String(url).endsWith('/keys')
+      return Response.json(
+        isKeys ? { keys: oidc.publicKeys } : { issuer: named, jwks_uri: 'https://g.example/keys' },
+      )
+    }
+    const provider = new IdentityProvider(
+      { name: 'g', issuer, clientIds: [APP] },
+      { nowMs: () => NOW_MS, fetch },
+    )
+    t.match(await provider.verify(await oidc.idToken(APP, { iss: issuer })), { subject: 'subject-1' })
+  }
+  const discovery = 'https://accounts.google.com/.well-known/openid-configuration'
+  t.same(asked, [discovery, 'https://g.example/keys', discovery, 'https://g.example/keys'])
+})
+
+const TENANT = '72f988bf-86f1-41af-91ab-2d7cd011db47'
+const OTHER_TENANT = '9188040d-6c67-4c5b-b112-36a304b66dad'
+
+/** A provider with an issuer for each tenant; its key may say for which tenant it signs. */
+async function tenants(t: Test, keyTenant?: string) {
+  const oidc = await OidcProvider.start({ nowMs: () => NOW_MS })
+  t.after(() => oidc.stop())
+  const issuer = `${oidc.issuer}/{tenantid}/v2.0`
+  const issuerOf = (tid: unknown) => `${oidc.issuer}/${tid}/v2.0`
+  const keys = oidc.publicKeys.map(key => ({ ...key, ...(keyTenant && { issuer: issuerOf(keyTenant) }) }))
+  const discovery = '/common/v2.0/.well-known/openid-configuration'
+  oidc.answerWith(discovery, json(200, { issuer, jwks_uri: `${oidc.issuer}/keys` }))
+  oidc.answerWith('/keys', json(200, { keys }))
+  const provider = new IdentityProvider({ name: 'ms', issuer, clientIds: [APP] }, { nowMs: () => NOW_MS })
+  const token = (claims: Claims) => oidc.idToken(APP, claims)
+  const ofTenant = (tid: unknown) => token({ tid, iss: issuerOf(tid) })
+  return { provider, issuer, issuerOf, token, ofTenant }
+}
+
+t.test('a template of an issuer is filled in with the token’s tenant', async t => {
+  const { provider, issuer, issuerOf, token, ofTenant } = await tenants(t)
+  for (const tid of [TENANT, OTHER_TENANT])
+    t.match(await provider.verify(await ofTenant(tid)), { issuer: issuerOf(tid), subject: 'subject-1' })
+  const foreign = [
+    { iss: issuerOf(TENANT) },
+    { iss: issuerOf(TENANT), tid: OTHER_TENANT },
+    { iss: `${issuerOf(TENANT)}/`, tid: TENANT },
+    { iss: issuer, tid: '{tenantid}' },
+    { iss: issuerOf('common'), tid: 'common' },
+    { iss: issuerOf('..'), tid: '..' },
+    { iss: issuerOf(''), tid: '' },
+    { iss: issuerOf(`${TENANT}/v2.0/x`), tid: `${TENANT}/v2.0/x` },
+    { iss: issuerOf(TENANT.toUpperCase()), tid: TENANT.toUpperCase() },
+    { iss: issuerOf(TENANT), tid: [TENANT] },
+    { iss: undefined, tid: TENANT },
+  ]
+  t.same(await refusals(provider, foreign, token), foreign.map(refused))
+})
+
+t.test('an address of a tenant counts as not verified', async t => {
+  const { provider, issuerOf, token } = await tenants(t)
+  const claims = { tid: TENANT, iss: issuerOf(TENANT), email: 'ann@b.co', email_verified: true }
+  t.match(await provider.verify(await token(claims)), { email: 'ann@b.co', isEmailVerified: false })
+})
+
+t.test('a key of one tenant signs for no other', async t => {
+  const one = await tenants(t, TENANT)
+  t.match(await one.provider.verify(await one.ofTenant(TENANT)), { subject: 'subject-1' })
+  await t.rejects(one.provider.verify(await one.ofTenant(OTHER_TENANT)), {
+    code: 'PROVIDER_TOKEN_INVALID',
+    message: /its key signs for another issuer/,
+  })
+  const all = await tenants(t, '{tenantid}')
+  for (const tid of [TENANT, OTHER_TENANT])
+    t.match(await all.provider.verify(await all.ofTenant(tid)), { subject: 'subject-1' })
+})
+
 t.test('a token is accepted until a minute after its exp, and no longer', async t => {
   const { clock, provider, token } = await scene(t)
   const text = await token({ exp: NOW_MS / 1000 + 0.5 })

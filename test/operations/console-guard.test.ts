@@ -26,7 +26,7 @@ function send(method: HttpRoute['method'], request: RouteRequest): Promise<unkno
   return routeAnswer(guardData(routeOf(method), OPTIONS), { ...request, headers })
 }
 
-const HERE = [
+const LOOPBACK = [
   'localhost',
   'localhost:8080',
   'LOCALHOST:8080',
@@ -36,10 +36,8 @@ const HERE = [
   '[::1]',
   '[::1]:8080',
   '[0:0:0:0:0:0:0:1]:8080',
-  'calls.example',
-  'calls.example:8443',
-  'Calls.Example',
 ]
+const HERE = [...LOOPBACK, 'calls.example', 'calls.example:8443', 'Calls.Example']
 const ADDRESSES = ['192.168.1.20:8080', '10.0.0.7', '[fe80::1]:8080', '0.0.0.0:8080']
 const ELSEWHERE = [
   '',
@@ -88,7 +86,6 @@ t.test('data are for programs and for pages of this server', async t => {
     { 'sec-fetch-site': 'same-origin' },
     { 'sec-fetch-site': 'none' },
     { origin: 'http://localhost:8080' },
-    { origin: 'https://calls.example:8443' },
   ]
   for (const headers of own) t.equal(await send('GET', { headers }), 'let in', JSON.stringify(headers))
   t.equal(
@@ -107,6 +104,7 @@ t.test('data are not for pages from elsewhere, whether they could read them or n
     { origin: 'http://localhost:9999' },
     { origin: 'http://localhost' },
     { origin: 'https://calls.example' },
+    { origin: 'https://calls.example:8443' },
     { origin: 'file://' },
     { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
   ]
@@ -137,19 +135,24 @@ t.test('a request of another host is refused before anything else is looked at',
   await t.rejects(send('GET', { headers }), { code: 'HOST_NOT_ALLOWED' })
 })
 
-t.test('data and the console are for this machine, whatever name the network asks by', async t => {
+const OWN_ADDRESSES = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+
+/** How an address stands in a Host header. */
+const inHost = ({ family, address }: { family: string; address: string }) =>
+  family === 'IPv6' ? `[${address}]:8080` : `${address}:8080`
+
+t.test('data and the console are for this machine, by any address of it', async t => {
   const options = { ...OPTIONS, isExposed: true }
   const guarded = [guardData(routeOf('GET'), options), guardPlace(routeOf('GET'), options)]
-  const own = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
   const here = [
     '127.0.0.1',
     '127.9.9.9',
     '::1',
-    ...own.flatMap(each => (each.family === 'IPv4' ? each.address : [])),
+    ...OWN_ADDRESSES.flatMap(each => (each.family === 'IPv4' ? each.address : [])),
   ]
   const elsewhere = ['203.0.113.77', '2001:db8::1', 'fe80::1', '128.0.0.1', '::2:0:0:0:1']
   for (const route of guarded) {
-    for (const host of ['localhost:8080', '192.168.1.20:8080', 'calls.example']) {
+    for (const host of ['localhost:8080', ...OWN_ADDRESSES.map(inHost)]) {
       for (const address of here)
         t.equal(await routeAnswer(route, { headers: { host }, address }), 'let in', address)
       for (const address of elsewhere) {
@@ -164,4 +167,42 @@ t.test('data and the console are for this machine, whatever name the network ask
   const page = guardHost(routeOf('GET'), options)
   const fromPhone = { headers: { host: '192.168.1.20:8080' }, address: '203.0.113.77' }
   t.equal(await routeAnswer(page, fromPhone), 'let in', 'other pages tell nothing')
+})
+
+t.test('data and the console are not for a request that asks for another name or address', async t => {
+  const names = [...ELSEWHERE, '192.0.2.20:8080', 'calls.example', 'calls.example:8443', 'box.tunnel.example']
+  for (const isExposed of [false, true]) {
+    for (const guard of [guardData, guardPlace]) {
+      const route = guard(routeOf('GET'), { ...OPTIONS, isExposed })
+      for (const host of LOOPBACK) t.equal(await routeAnswer(route, { headers: { host } }), 'let in', host)
+      for (const host of names)
+        await t.rejects(routeAnswer(route, { headers: { host } }), { code: 'HOST_NOT_ALLOWED' }, host)
+    }
+  }
+  const lan = OWN_ADDRESSES.find(({ family, internal }) => family === 'IPv4' && !internal)
+  if (lan === undefined) return
+  const headers = { host: inHost(lan) }
+  await t.rejects(routeAnswer(guardData(routeOf('GET'), OPTIONS), { headers }), { code: 'HOST_NOT_ALLOWED' })
+})
+
+t.test('data and the console are not for a request that a proxy or a tunnel forwards', async t => {
+  const marks = [
+    'forwarded',
+    'via',
+    ...['for', 'host', 'proto', 'port', 'server', 'prefix', 'anything'].map(name => `x-forwarded-${name}`),
+    ...['connecting-ip', 'ray', 'visitor'].map(name => `cf-${name}`),
+    'x-real-ip',
+    'x-original-host',
+  ]
+  for (const guard of [guardData, guardPlace]) {
+    const route = guard(routeOf('GET'), OPTIONS)
+    for (const mark of marks) {
+      for (const value of ['127.0.0.1', '']) {
+        const headers = { host: 'localhost:8080', [mark]: value }
+        await t.rejects(routeAnswer(route, { headers }), { code: 'HOST_NOT_ALLOWED' }, mark)
+      }
+    }
+    const other = { host: 'localhost:8080', 'x-request-id': 'a-request', 'cache-control': 'no-cache' }
+    t.equal(await routeAnswer(route, { headers: other }), 'let in')
+  }
 })

@@ -1,32 +1,86 @@
-/** Native binaries are those of this version, or of the operator's choice. */
+/** Native binaries are those of this version, or of the operator's choice, before any of their code runs. */
 
-import { appendFileSync, copyFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
 import t from 'tap'
-import { foreignBinaries, loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
-import { builtProgram, runProgram } from '../support/programs.ts'
+import { binariesToLoad, foreignBinaries } from '../../src/operations/native-binaries.ts'
+import { productionEnvironment } from '../support/outside-world.ts'
+import { builtProgram, runProgram, startedProgram } from '../support/programs.ts'
+
+const MODULE = JSON.stringify(builtProgram('src/operations/native-binaries'))
+
+function runScript(script: string) {
+  return runProgram(process.execPath, ['--input-type=module', '-e', script])
+}
 
 t.test('the binaries that are installed here are pinned', async t => {
-  loadBinaries()
-  const binaries = loadedBinaries()
+  const binaries = binariesToLoad()
   t.match(binaries.map(({ from }) => from).sort(), [/^@lmdb\//, /^@msgpackr-extract\//, /^uwebsockets@/])
   t.same(foreignBinaries(binaries, []), [])
 })
 
-t.test('an exchanged binary is named with its hash, until the operator allows it', async t => {
-  loadBinaries()
-  const { path } = loadedBinaries().find(({ from }) => from?.startsWith('@msgpackr-extract/'))!
-  const changed = join(t.testdir(), 'changed.node')
-  copyFileSync(path, changed)
-  appendFileSync(changed, '\0')
+t.test('looking at the binaries loads none, and leaves them to be loaded', async t => {
   const script = `
-    import { foreignBinaries, loadedBinaries } from ${JSON.stringify(builtProgram('src/operations/native-binaries'))}
-    process.dlopen({ exports: {} }, ${JSON.stringify(changed)})
-    const loaded = loadedBinaries()
-    console.log(JSON.stringify([foreignBinaries(loaded, []), foreignBinaries(loaded, [loaded[0].sha256])]))`
-  const { stdout } = await runProgram(process.execPath, ['--input-type=module', '-e', script])
-  const [refused, allowed] = JSON.parse(stdout)
-  t.equal(refused.length, 1)
-  t.match(refused[0], /changed\.node has SHA-256 [0-9a-f]{64}, .*CALLSIGN_NATIVE_HASHES/)
-  t.same(allowed, [])
+    import { binariesToLoad } from ${MODULE}
+    const loaded = () => process.report.getReport().sharedObjects.filter(path => path.endsWith('.node')).length
+    const before = [binariesToLoad().length, loaded()]
+    await import('uWebSockets.js')
+    const { open } = await import('lmdb')
+    console.log(JSON.stringify([...before, loaded(), typeof open]))
+    process.exit(0)`
+  t.same(JSON.parse((await runScript(script)).stdout), [3, 0, 3, 'function'])
+})
+
+t.test('an exchanged binary is named with its hash and not loaded, until the operator allows it', async t => {
+  // No library at all: loading it would say so.
+  const text = 'code of a stranger'
+  const path = `${t.testdir({ 'changed.node': text })}/changed.node`
+  const sha256 = createHash('sha256').update(text).digest('hex')
+  const load = (allowed: readonly string[]) =>
+    runScript(`
+      import { guardBinaries } from ${MODULE}
+      const refuse = sentence => {
+        console.log(sentence)
+        process.exit(3)
+      }
+      guardBinaries(${JSON.stringify(allowed)}, refuse)
+      try {
+        process.dlopen({ exports: {} }, ${JSON.stringify(path)})
+      } catch {
+        process.exit(4)
+      }`)
+  const refused = await load([])
+  t.equal(refused.code, 3)
+  t.ok(refused.stdout.includes(`changed.node has SHA-256 ${sha256}, `))
+  t.match(refused.stdout, /CALLSIGN_NATIVE_HASHES/)
+  t.equal((await load(['0'.repeat(64)])).code, 3)
+  t.equal((await load([sha256])).code, 4, 'it is loaded, as far as it can be')
+})
+
+t.test('a server in production refuses an exchanged binary before any of its code runs', async t => {
+  // Every binary reads as an exchanged one, and says when it is loaded.
+  const preload = `import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    const { readFileSync } = fs
+    fs.readFileSync = (path, ...others) =>
+      String(path).endsWith('.node') ? Buffer.from('exchanged') : readFileSync(path, ...others)
+    syncBuiltinESMExports()
+    const load = process.dlopen
+    process.dlopen = (...all) => {
+      process.stderr.write('loaded\\n')
+      load.apply(process, all)
+    }`
+  const sha256 = createHash('sha256').update('exchanged').digest('hex')
+  const environment = {
+    ...productionEnvironment(),
+    CALLSIGN_DATA_DIR: t.testdir(),
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}`,
+  }
+  // A front gets the allowed ones as an argument.
+  for (const [program, ...args] of [['src/main'], ['src/front', 'front-1', '']]) {
+    const command = [startedProgram(program!), ...args]
+    const { code, stderr } = await runProgram(process.execPath, command, { environment })
+    t.equal(code, 1)
+    t.match(stderr, new RegExp(`^callsign: .*\\.node has SHA-256 ${sha256}, .*CALLSIGN_NATIVE_HASHES`))
+    t.notMatch(stderr, /loaded/)
+  }
 })

@@ -20,12 +20,13 @@ const AT_MS = Date.UTC(2026, 10, 20)
 const AT = '2026-11-20T00:00:00.000Z'
 const KEY = 'a2V5'
 
-const OVER = { callId: CALL, version: 4, callerId: USER, callerName: 'Ann', isVideo: true, atMs: AT_MS }
+const CALLER = { callerId: USER, callerName: 'Annie', displayName: 'Ann', alias: 'Annie', isContact: true }
+const OVER = { callId: CALL, version: 4, ...CALLER, isVideo: true, atMs: AT_MS }
 const OVER_FIELDS = {
   callId: '56',
   version: 4,
+  ...CALLER,
   callerId: `${USER}`,
-  callerName: 'Ann',
   isVideo: true,
   at: AT,
 }
@@ -93,8 +94,10 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
       kind: 'call_invitation',
       callId: CALL,
       version: 4,
-      callerId: USER,
+      ...CALLER,
+      alias: undefined,
       callerName: 'Ann',
+      isContact: false,
       roomId: 9,
       isVideo: true,
       isOnGoing: false,
@@ -110,6 +113,8 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
       version: 4,
       callerId: `${USER}`,
       callerName: 'Ann',
+      displayName: 'Ann',
+      isContact: false,
       roomId: 9,
       deviceId: '34',
       isVideo: true,
@@ -291,7 +296,11 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     { userId: `${USER}`, displayName: 'Ann' },
   ],
   contact_removed: [
-    { kind: 'contact_removed', userId: USER, displayName: 'Ann' },
+    { kind: 'contact_removed', userId: USER, displayName: 'Ann', alias: 'Annie' },
+    { userId: `${USER}`, displayName: 'Ann', alias: 'Annie' },
+  ],
+  contact_changed: [
+    { kind: 'contact_changed', userId: USER, displayName: 'Ann', alias: undefined },
     { userId: `${USER}`, displayName: 'Ann' },
   ],
   device_added: [

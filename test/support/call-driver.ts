@@ -78,6 +78,7 @@ export class CallDriver {
       callees: callees.map(user => ({
         userId: BigInt(user) as UserId,
         displayName: `User ${user}`,
+        caller: { isContact: true },
         mayBeCalled: true,
         isWithheld: false,
         deviceIds: this.devicesOf(user).map(({ deviceId }) => deviceId),

@@ -223,6 +223,7 @@ export class DeviceRunServer {
       callees: calleeIds.map(userId => ({
         userId,
         displayName: `user ${userId}`,
+        caller: { isContact: true },
         mayBeCalled: true,
         isWithheld: false,
         deviceIds: this.#devicesOf(userId),

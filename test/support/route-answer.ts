@@ -27,7 +27,9 @@ export async function routeAnswer(route: HttpRoute, request: RouteRequest = {}):
     header: name => {
       // Like the transport: a handler gets the headers that its route names.
       if (!route.headers?.includes(name)) throw new Error(`the route does not name ${name}`)
-      return headers[name] ?? ''
+      if (!name.endsWith('*')) return headers[name] ?? ''
+      const names = Object.keys(headers).filter(each => each.startsWith(name.slice(0, -1)))
+      return names.join()
     },
     network: networkOf(parseAddress(address)!),
     body: Buffer.from(body),

@@ -43,6 +43,8 @@ export interface SmtpSink {
   readonly mails: readonly ReceivedMail[]
   /** Connections made so far. */
   readonly connections: () => number
+  /** Names of the logins tried so far. */
+  readonly logins: () => readonly string[]
   /** Resolves with the first mail to the address that no earlier call has returned, now or when it comes. */
   mailTo(address: string): Promise<ReceivedMail>
   close(): Promise<void>
@@ -54,6 +56,7 @@ export async function startSmtpSink(options: SmtpSinkOptions = {}): Promise<Smtp
   const waiting: { address: string; resolve: (mail: ReceivedMail) => void }[] = []
   const unclaimed: ReceivedMail[] = []
   const sockets = new Set<Socket>()
+  const logins: string[] = []
   let connections = 0
 
   const isTo = (mail: ReceivedMail, address: string) =>
@@ -77,7 +80,8 @@ export async function startSmtpSink(options: SmtpSinkOptions = {}): Promise<Smtp
       connections++
       done()
     },
-    onAuth({ username, password }, _session, done) {
+    onAuth({ username = '', password }, _session, done) {
+      logins.push(username)
       const isRight = username === login?.user && password === login?.password
       if (isRight) done(null, { user: username })
       else done(reply(535))
@@ -127,6 +131,7 @@ export async function startSmtpSink(options: SmtpSinkOptions = {}): Promise<Smtp
     caFile: tlsPath('ca.crt'),
     mails,
     connections: () => connections,
+    logins: () => logins,
     mailTo(address) {
       const at = unclaimed.findIndex(mail => isTo(mail, address))
       if (at !== -1) return Promise.resolve(unclaimed.splice(at, 1)[0]!)

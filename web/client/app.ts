@@ -154,6 +154,8 @@ export class App {
     // As the server writes numbers; an address has none of these.
     const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
     const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
+    if (!answer.ok)
+      throw new Error('The server shows codes to its own machine alone: the code is in its terminal.')
     const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
     const otp = items.find(item => item.otp !== undefined)?.otp
     if (otp === undefined)
@@ -280,6 +282,7 @@ export class App {
       me.on(type, () => load(() => calls.loadHistory()))
     for (const type of ['friend_request', 'friend_request_cancelled', 'contact_removed'] as const)
       me.on(type, () => load(() => contacts.load()))
+    me.on('contact_changed', () => load(() => Promise.all([contacts.load(), calls.loadHistory()])))
     me.on('contact_added', ({ displayName }) => {
       this.#store.say('good', `${displayName} is a contact now.`)
       load(() => contacts.load())

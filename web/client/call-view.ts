@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
-import type { Call, CallParticipant } from '../../src/app/app.ts'
+import type { Call, CallMember, CallParticipant } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import { type Icon, iconView } from './icons.ts'
 import { inviteesView } from './people-view.ts'
@@ -13,7 +13,7 @@ import { avatar, CONNECTIONS, namesText, type View } from './view-parts.ts'
 export function callView(state: State, call: Call, app: App): TemplateResult {
   const others = call.participants.filter(({ userId }) => userId !== state.user?.userId)
   const present = others.filter(({ state }) => !GONE.has(state))
-  const names = (present.length > 0 ? present : others).map(({ displayName }) => displayName)
+  const names = (present.length > 0 ? present : others).map(({ name }) => name)
   return html`<section class="card call" aria-label="The call">
     ${picturesView(state, call)}
     <header class="call-head">
@@ -30,7 +30,7 @@ export function callView(state: State, call: Call, app: App): TemplateResult {
   </section>`
 }
 
-function statusText(call: Call, others: readonly CallParticipant[], { nowMs }: App): string {
+function statusText(call: Call, others: readonly CallMember[], { nowMs }: App): string {
   const { startedAtMs = nowMs, isVideo } = call
   switch (call.state) {
     case 'rejoining':
@@ -83,34 +83,29 @@ function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
     ${isSilent ? html`<p class="quiet">Sound is off: two tabs of one computer would hear each other.</p>` : nothing}`
 }
 
-function tileView(
-  participant: Pick<CallParticipant, 'displayName'>,
-  peer: MediaPeer | undefined,
-  isSoundOn: boolean,
-) {
-  const { displayName } = participant
+function tileView({ name }: Pick<CallMember, 'name'>, peer: MediaPeer | undefined, isSoundOn: boolean) {
   const { stream, isMuted, isSpeaking } = peer ?? {}
   const link = peer?.state ?? 'connecting'
   // A device that is gone would leave its last picture standing.
   const hasPicture = peer?.hasPicture === true && link !== 'gone'
   return html`<figure class=${isSpeaking ? 'tile speaking' : 'tile'}>
-    ${hasPicture ? nothing : avatar(participant)}
+    ${hasPicture ? nothing : avatar(name)}
     ${
       stream === undefined
         ? nothing
-        : html`<video class=${hasPicture ? 'remote' : 'sound'} aria-label=${`${displayName}’s camera`}
+        : html`<video class=${hasPicture ? 'remote' : 'sound'} aria-label=${`${name}’s camera`}
           data-stream=${peer?.id} .muted=${!isSoundOn} autoplay playsinline></video>`
     }
-    <figcaption>${isMuted ? iconView('microphone', true) : nothing}${displayName}${link === 'connected' ? nothing : html` · ${LINK_STATES[link]}`}</figcaption>
+    <figcaption>${isMuted ? iconView('microphone', true) : nothing}${name}${link === 'connected' ? nothing : html` · ${LINK_STATES[link]}`}</figcaption>
   </figure>`
 }
 
-function screenView({ id, userId }: MediaPeer, participants: readonly CallParticipant[]): TemplateResult {
-  const { displayName } = participants.find(one => one.userId === userId) ?? UNKNOWN
+function screenView({ id, userId }: MediaPeer, participants: readonly CallMember[]): TemplateResult {
+  const { name } = participants.find(one => one.userId === userId) ?? UNKNOWN
   return html`<figure class="tile screen">
-    <video class="remote" aria-label=${`${displayName}’s screen`} data-stream=${`${id} screen`}
+    <video class="remote" aria-label=${`${name}’s screen`} data-stream=${`${id} screen`}
       .muted=${true} autoplay playsinline></video>
-    <figcaption>${displayName}’s screen</figcaption>
+    <figcaption>${name}’s screen</figcaption>
   </figure>`
 }
 
@@ -134,16 +129,15 @@ export function playStreams(root: ParentNode, { local, peers }: MediaView, onSil
 }
 
 /** Devices that ask for the key and had not joined: a server could have made them up. */
-function keyAsksView({ keyAsks, user, doing }: State, app: App): View {
+function keyAsksView({ keyAsks, user, doing, call }: State, app: App): View {
   return html`${repeat(
     keyAsks,
     ({ deviceId }) => deviceId,
     ask => {
-      const { userId, displayName } = ask
       const whose =
-        userId === user?.userId
+        ask.userId === user?.userId
           ? 'Another device of yours'
-          : html`Another device of <span dir="auto">${displayName}</span>`
+          : html`Another device of <span dir="auto">${call?.participants.find(one => one.userId === ask.userId)?.name ?? ask.displayName}</span>`
       return html`<div class="card attention" role="alert">
         <p>${whose} asks for the call’s key. Whoever has the key hears the call.</p>
         <p class="row"><button class="main" ?disabled=${doing.has('grant-key')}
@@ -175,11 +169,11 @@ function sealedForView({ user, devices }: State, { sealedFor, participants }: Ca
       ? 'this device'
       : html`your <span dir="auto">${device?.name ?? 'other device'}</span>`
   })
-  const others = participants.flatMap(({ userId, displayName }) => {
+  const others = participants.flatMap(({ userId, name }) => {
     const count = sealedFor.filter(one => one.userId === userId).length
-    const name = html`<span dir="auto">${displayName}</span>`
+    const whose = html`<span dir="auto">${name}</span>`
     if (count === 0 || userId === user?.userId) return []
-    return count === 1 ? html`${name}’s device` : html`${count} devices of ${name}`
+    return count === 1 ? html`${whose}’s device` : html`${count} devices of ${whose}`
   })
   const all = [...ownNames, ...others]
   const separatorOf = (at: number) => (at === 0 ? '' : at === all.length - 1 ? ' and ' : ', ')
@@ -241,14 +235,13 @@ function wayOut(
 /** The people in the call, and those who can be invited: the one place for people while the call has the window. */
 function peopleView(state: State, call: Call, app: App): TemplateResult {
   const { user, doing } = state
-  const rowOf = (participant: CallParticipant) => {
-    const { userId, displayName, state } = participant
+  const rowOf = ({ userId, name, state }: CallMember) => {
     const canRemove = call.isHost && userId !== user?.userId && !GONE.has(state) && call.state === 'active'
-    return html`<li>${avatar(participant)}<span class="grow name" dir="auto">${displayName}</span>
+    return html`<li>${avatar(name)}<span class="grow name" dir="auto">${name}</span>
       <span class="quiet">${userId === call.hostUserId ? 'host, ' : ''}${STATES[state]}</span>
       ${
         canRemove
-          ? html`<button class="plain bad" ?disabled=${doing.has('remove')} aria-label=${`Remove ${displayName}`}
+          ? html`<button class="plain bad" ?disabled=${doing.has('remove')} aria-label=${`Remove ${name}`}
             @click=${() => app.act('remove', () => call.remove(userId))}>Remove</button>`
           : nothing
       }</li>`
@@ -286,7 +279,7 @@ const STATES: Readonly<Record<CallParticipant['state'], string>> = {
   removed: 'removed',
 }
 /** The name beside a feed that the server does not vouch for. */
-const UNKNOWN = { displayName: 'Somebody unknown' }
+const UNKNOWN = { name: 'Somebody unknown' }
 const LINK_STATES: Readonly<Record<MediaPeer['state'], string>> = {
   connecting: 'connecting',
   connected: 'connected',

@@ -70,7 +70,7 @@ export class Calls {
     this.refuseKey(ask)
     await this.#store.presentCall.grantKey(ask)
     const isOwn = ask.userId === this.#me.userId
-    const whose = isOwn ? 'Another device of yours' : `Another device of ${ask.displayName}`
+    const whose = isOwn ? 'Another device of yours' : `Another device of ${this.#me.contacts.nameOf(ask)}`
     this.#store.say('good', `${whose} comes in: this tab has given it the key.`)
   }
 
@@ -107,9 +107,7 @@ export class Calls {
     this.show()
     // A call that only rang here has no host yet.
     const hasRung = call.hostUserId === undefined
-    const words = hasRung
-      ? ringEndingOf(reason, call.caller.displayName)
-      : (ENDINGS[reason] ?? 'The call is over.')
+    const words = hasRung ? ringEndingOf(reason, call.caller.name) : (ENDINGS[reason] ?? 'The call is over.')
     if (words !== undefined) this.#store.say('good', words)
     if (!hasRung) this.#store.update({ keyAsks: [] })
     if (this.#me.userId !== undefined) await this.loadHistory().catch(error => this.#store.sayFailure(error))

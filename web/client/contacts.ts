@@ -1,6 +1,7 @@
 /** Contacts, requests to become one, and the share link by which people find the user. */
 
 import { type Callsign, type Contact, type FriendRequest, hasCode } from '../../src/app/app.ts'
+import { personName } from './names.ts'
 import type { Store } from './state.ts'
 
 export class Contacts {
@@ -92,9 +93,21 @@ export class Contacts {
     return this.#change(this.#me.contacts.cancel(user.userId))
   }
 
-  async remove({ userId, displayName }: Contact): Promise<void> {
-    await this.#change(this.#me.contacts.remove(userId))
-    this.#store.say('good', `${displayName} is no contact any more.`)
+  async remove(contact: Contact): Promise<void> {
+    await this.#change(this.#me.contacts.remove(contact.userId))
+    this.#store.say('good', `${personName(contact)} is no contact any more.`)
+  }
+
+  /** Shows the form for a contact's name, or puts it away. */
+  askName(userId: string | undefined): void {
+    this.#store.update({ renaming: userId })
+  }
+
+  /** The person's own name for a contact; an empty one takes it back. */
+  async rename({ userId }: Contact, name: string): Promise<void> {
+    await this.#me.contacts.rename(userId, name)
+    this.askName(undefined)
+    await this.load()
   }
 
   /** Shows the digits to compare with a contact. */

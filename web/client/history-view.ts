@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { PastCall } from '../../src/app/app.ts'
 import type { App } from './app.ts'
+import { personName } from './names.ts'
 import type { State } from './state.ts'
 import { durationText, whenText } from './times.ts'
 import { namesText, type View } from './view-parts.ts'
@@ -33,7 +34,7 @@ function pastCallView({ doing, call, connection }: State, past: PastCall, app: A
   ]
   return html`<li>
     <span class="arrow" aria-hidden="true">${direction === 'outgoing' ? '↗' : '↙'}</span>
-    <span class="grow"><span class="name ${isMissed ? 'bad' : ''}">${namesText(peers.map(peer => peer.displayName))}</span>
+    <span class="grow"><span class="name ${isMissed ? 'bad' : ''}">${namesText(peers.map(personName))}</span>
       <span class="quiet facts">${facts.filter(fact => fact !== '').join(', ')}</span></span>
     <time class="quiet" datetime=${createdAt}>${whenText(new Date(createdAt))}</time>
     ${

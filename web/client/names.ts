@@ -1,4 +1,9 @@
-/** Names of devices and programs: who signs in has chosen them. */
+/** Names of people, devices and programs. Most come from other people, and are shown with care. */
+
+/** The user's own name for a person, else the person's display name. */
+export function personName(person: { readonly displayName: string; readonly alias?: string }): string {
+  return person.alias ?? person.displayName
+}
 
 /** A name must not change its sentence's direction, and must be visible. */
 export function shownName(name: string): string {

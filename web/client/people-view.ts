@@ -8,6 +8,7 @@ import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
 import type { Call, Contact, FriendRequest } from '../../src/app/app.ts'
 import type { App } from './app.ts'
+import { personName } from './names.ts'
 import type { State } from './state.ts'
 import { avatar, type View } from './view-parts.ts'
 
@@ -30,7 +31,7 @@ export function requestsView({ requests, asked, invitedBy, doing }: State, app: 
     ${repeat(
       asked,
       idOf,
-      request => html`<section class="card slim">${avatar(request.user)}
+      request => html`<section class="card slim">${avatar(request.user.displayName)}
         <p class="grow">You have asked <strong dir="auto">${request.user.displayName}</strong>. They accept in their tab.</p>
         <button class="plain" @click=${() => app.act('cancel', () => app.contacts.cancel(request))}>Take back</button>
       </section>`,
@@ -44,7 +45,7 @@ function requestView(request: FriendRequest, doing: ReadonlySet<string>, app: Ap
   const { user } = request
   const isWaiting = doing.has('answer-request')
   const act = (verb: 'accept' | 'decline') => app.act('answer-request', () => app.contacts[verb](request))
-  return html`<section class="card attention slim">${avatar(user)}
+  return html`<section class="card attention slim">${avatar(user.displayName)}
     <p class="grow"><strong dir="auto">${user.displayName}</strong> wants to be your contact.</p>
     <p class="row">
       <button class="main" ?disabled=${isWaiting} @click=${() => act('accept')}>Accept</button>
@@ -68,21 +69,24 @@ export function contactsView(state: State, app: App): View {
 }
 
 function contactView(state: State, contact: Contact, app: App): TemplateResult {
-  const { userId, displayName } = contact
-  const { marked, contacts, codes, doing } = state
+  const { userId, displayName, alias } = contact
+  const { marked, contacts, codes, doing, renaming } = state
   const code = codes.get(userId)
+  const name = personName(contact)
   return html`<li class="contact">
     ${
       contacts.length > 1
-        ? html`<input type="checkbox" aria-label=${`Mark ${displayName} for a call of several`}
+        ? html`<input type="checkbox" aria-label=${`Mark ${name} for a call of several`}
           .checked=${marked.has(userId)} @change=${() => app.contacts.mark(userId)}>`
         : nothing
     }
-    ${avatar(contact)}<span class="name" dir="auto">${displayName}</span>
+    ${avatar(name)}<span class="name" dir="auto">${name}
+      ${alias === undefined ? nothing : html`<span class="quiet own-name" dir="auto">${displayName}</span>`}</span>
     <span class="what">
       ${callButtons(state, contact, app)}
-      <details class="menu more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
+      <details class="menu more"><summary aria-label=${`More about ${name}`}>⋯</summary>
         <div class="items">
+        <button class="plain" @click=${() => app.contacts.askName(userId)}>Change the name</button>
         <button class="plain" ?disabled=${doing.has('show-code')}
           @click=${() => app.act('show-code', () => app.contacts.showCode(contact))}>Compare a code</button>
         <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
@@ -90,26 +94,41 @@ function contactView(state: State, contact: Contact, app: App): TemplateResult {
         </div>
       </details>
     </span>
+    ${renaming === userId ? renameView(contact, doing, app) : nothing}
     ${
       code === undefined
         ? nothing
         : html`<div class="compare"><p class="quiet">Read these to each other, or hold the screens side by side. The same digits
           on both: you have each other’s devices, and nobody else’s.</p>
-          <p class="digits mono" aria-label=${`Code to compare with ${displayName}`}>${code}</p></div>`
+          <p class="digits mono" aria-label=${`Code to compare with ${name}`}>${code}</p></div>`
     }
   </li>`
 }
 
-function callButtons(
-  { doing, connection }: State,
-  { userId, displayName }: Contact,
-  app: App,
-): TemplateResult {
+/** The person's own name for a contact; none any more where it is left empty. */
+function renameView(contact: Contact, doing: ReadonlySet<string>, app: App): TemplateResult {
+  const { displayName, alias = '' } = contact
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault()
+    const name = String(new FormData(event.currentTarget as HTMLFormElement).get('name'))
+    void app.act('rename', () => app.contacts.rename(contact, name).then(() => app.calls.loadHistory()))
+  }
+  return html`<form class="rename" @submit=${onSubmit}>
+    <label>Your name for <span dir="auto">${displayName}</span>, which only you see
+      <input name="name" maxlength="200" dir="auto" .value=${alias} placeholder=${displayName}></label>
+    <p class="row"><button class="main" ?disabled=${doing.has('rename')}>Save</button>
+      <button type="button" class="plain" @click=${() => app.contacts.askName(undefined)}>Not now</button></p>
+  </form>`
+}
+
+function callButtons({ doing, connection }: State, contact: Contact, app: App): TemplateResult {
+  const { userId } = contact
+  const name = personName(contact)
   const isWaiting = doing.has('start-call') || connection !== 'connected'
   const start = (isVideo: boolean) => app.act('start-call', () => app.calls.start([userId], isVideo))
-  return html`<button class="main" ?disabled=${isWaiting} aria-label=${`Video call to ${displayName}`}
+  return html`<button class="main" ?disabled=${isWaiting} aria-label=${`Video call to ${name}`}
       @click=${() => start(true)}>Video</button>
-    <button ?disabled=${isWaiting} aria-label=${`Audio call to ${displayName}`} @click=${() => start(false)}>Audio</button>`
+    <button ?disabled=${isWaiting} aria-label=${`Audio call to ${name}`} @click=${() => start(false)}>Audio</button>`
 }
 
 /** The contacts who are not in the call, each with a button that asks them in. */
@@ -123,12 +142,9 @@ export function inviteesView({ contacts, doing }: State, call: Call, app: App): 
     <ul class="list">${repeat(
       others,
       ({ userId }) => userId,
-      ({
-        userId,
-        displayName,
-      }) => html`<li>${avatar({ displayName })}<span class="grow name" dir="auto">${displayName}</span>
-        <button ?disabled=${doing.has('invite')} aria-label=${`Invite ${displayName} into the call`}
-          @click=${() => app.act('invite', () => app.calls.invite([userId]))}>Invite</button></li>`,
+      contact => html`<li>${avatar(personName(contact))}<span class="grow name" dir="auto">${personName(contact)}</span>
+        <button ?disabled=${doing.has('invite')} aria-label=${`Invite ${personName(contact)} into the call`}
+          @click=${() => app.act('invite', () => app.calls.invite([contact.userId]))}>Invite</button></li>`,
     )}</ul>`
 }
 

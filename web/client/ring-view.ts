@@ -1,11 +1,11 @@
 /** The incoming call: spoken at once by screen readers, and on top of everything else. */
 
-import { html, type TemplateResult } from 'lit-html'
+import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
-import type { Call } from '../../src/app/app.ts'
+import type { Call, CallPerson } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import type { RingRefusal, State } from './state.ts'
-import { avatar } from './view-parts.ts'
+import { avatar, type View } from './view-parts.ts'
 
 export function ringsView({ rings, refusals, call, doing }: State, app: App): TemplateResult {
   return html`<div class="rings" aria-live="assertive">
@@ -28,9 +28,10 @@ function ringView(
   const isRefused = isVerified === false && refusal?.isQuestion !== true
   const what = isOnGoing ? 'invites you into a call' : isVideo ? 'calls with video' : 'calls'
   return html`<section class="card ring">
-    ${avatar(caller)}
+    ${avatar(caller.name)}
     <div class="ring-text">
-      <p class="caller"><strong dir="auto">${caller.displayName}</strong> ${what}</p>
+      <p class="caller"><strong dir="auto">${caller.name}</strong> ${what}</p>
+      ${callerView(caller)}
       <p class="quiet ${isVerified === false ? 'bad' : ''}">${checkText(isVerified, refusal)}</p>
     </div>
     <p class="row">
@@ -40,6 +41,15 @@ function ringView(
       <button class="bad" @click=${() => app.act('decline', () => app.calls.decline(ring))}>Decline</button>
     </p>
   </section>`
+}
+
+/** A stranger may have chosen a contact's name. */
+function callerView({ isContact, alias, displayName }: CallPerson): View {
+  if (isContact === false)
+    return html`<p class="stranger">Not one of your contacts: the name is their own choice.</p>`
+  return alias === undefined
+    ? nothing
+    : html`<p class="quiet">Calls themselves <span dir="auto">${displayName}</span></p>`
 }
 
 function checkText(isVerified: boolean | undefined, refusal?: RingRefusal): string {

@@ -2,7 +2,6 @@
 
 import type {
   Call,
-  CallPerson,
   CallsignError,
   ConnectionState,
   Contact,
@@ -16,6 +15,7 @@ import type {
   User,
   WaitingSignIn,
 } from '../../src/app/app.ts'
+import { personName } from './names.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**
@@ -44,7 +44,7 @@ export interface State {
   readonly waiting: WaitingSignIn | undefined
   /** Why that came to nothing. */
   readonly waitedInVain: string | undefined
-  readonly user: CallPerson | undefined
+  readonly user: Pick<User, 'userId' | 'displayName'> | undefined
   readonly ownKey: OwnKey
   /** The user's own, the newest first. */
   readonly devices: readonly Device[]
@@ -77,6 +77,8 @@ export interface State {
   readonly media: MediaView
   /** Devices that ask for the call's key, and had not joined the call. */
   readonly keyAsks: readonly KeyAsk[]
+  /** The user id of the contact whose name the person changes. */
+  readonly renaming: string | undefined
   /** Codes to compare with contacts, by user id. */
   readonly codes: ReadonlyMap<string, string>
   readonly history: readonly PastCall[]
@@ -201,6 +203,7 @@ export const SIGNED_OUT: State = {
   call: undefined,
   media: NO_MEDIA,
   keyAsks: [],
+  renaming: undefined,
   codes: new Map(),
   history: [],
   missedCalls: 0,
@@ -247,12 +250,11 @@ export class Store {
     const { user, contacts, call, rings } = this.#state
     const callers = rings.map(({ caller }) => caller)
     const people = [
-      ...(user === undefined ? [] : [user]),
-      ...contacts,
+      ...[user, ...contacts].flatMap(one => (one === undefined ? [] : { ...one, name: personName(one) })),
       ...(call?.participants ?? []),
       ...callers,
     ]
-    return people.find(one => one.userId === userId)?.displayName ?? 'somebody'
+    return people.find(one => one.userId === userId)?.name ?? 'somebody'
   }
 
   sentenceOf(error: unknown): string {

@@ -1,15 +1,14 @@
 /** Small parts that several views draw. */
 
 import { html, type nothing, type TemplateResult } from 'lit-html'
-import type { CallPerson } from '../../src/app/app.ts'
 import type { Connection } from './state.ts'
 import { whenText } from './times.ts'
 
 export type View = TemplateResult | typeof nothing
 
 /** The first letter of a name, in one of six colours that goes with it. */
-export function avatar({ displayName }: Pick<CallPerson, 'displayName'>): TemplateResult {
-  const [first] = new Intl.Segmenter().segment(displayName)
+export function avatar(name: string): TemplateResult {
+  const [first] = new Intl.Segmenter().segment(name)
   const letter = first?.segment.toUpperCase() ?? '?'
   return html`<span class="avatar tint${letter.codePointAt(0)! % 6}" aria-hidden="true">${letter}</span>`
 }

@@ -16,7 +16,8 @@ import { avatar, CONNECTIONS, type View } from './view-parts.ts'
 
 export function titleOf({ rings, user, call }: State): string {
   const [ring] = rings
-  if (ring !== undefined) return `☎ ${ring.caller.displayName} calls ${user?.displayName}`
+  if (ring !== undefined)
+    return `☎ ${ring.caller.name}${ring.caller.isContact === false ? ', not a contact,' : ''} calls ${user?.displayName}`
   if (user === undefined) return 'Callsign client'
   return `${call === undefined ? '' : '● '}${user.displayName} · Callsign`
 }
@@ -71,7 +72,7 @@ function headerView({ user, connection }: State, app: App): TemplateResult {
       user === undefined
         ? nothing
         : html`<p class="connection ${connection}" role="status">${CONNECTIONS[connection]}</p>
-          <p class="who">${avatar(user)}<span class="name" dir="auto">${user.displayName}</span></p>
+          <p class="who">${avatar(user.displayName)}<span class="name" dir="auto">${user.displayName}</span></p>
           <button class="plain" @click=${() => app.act('sign-out', () => app.signOut())}>Sign out</button>`
     }
   </header>`

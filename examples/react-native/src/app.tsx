@@ -6,7 +6,7 @@ import { useCalls, useCallsign, useContacts, useDevices } from 'callsign/react'
 import { useEffect, useState } from 'react'
 import { Alert, Button, SafeAreaView, ScrollView, Share, Text, TextInput } from 'react-native'
 import { me } from './me.ts'
-import { beReachable, call as callPerson } from './ringing.ts'
+import { beReachable, call as callPerson, shownCaller } from './ringing.ts'
 
 interface Asked extends Question {
   readonly answer: (code: string) => void
@@ -128,7 +128,7 @@ function CallCard({ view, act }: { view: CallView; act: Act }) {
   const hangUp = () => (isRinging ? call.decline() : isHost ? call.end() : call.leave())
   return (
     <>
-      <Text>{isRinging ? `${caller.displayName} calls, ${verified}` : state}</Text>
+      <Text>{isRinging ? `${shownCaller(caller.name, caller.isContact)} calls, ${verified}` : state}</Text>
       {fingerprint !== undefined && <Text>{fingerprint}</Text>}
       {isRinging && <Button title="Answer" onPress={() => act(() => answer(call, act))} />}
       <Button title={isRinging ? 'Decline' : 'Hang up'} onPress={() => act(hangUp)} />
@@ -152,11 +152,11 @@ function People({ act }: { act: Act }) {
           onPress={() => act(() => me.contacts.accept(user.userId))}
         />
       ))}
-      {contacts.map(({ userId, displayName }) => (
+      {contacts.map(contact => (
         <Button
-          key={userId}
-          title={`Call ${displayName}`}
-          onPress={() => act(() => callPerson(userId, displayName))}
+          key={contact.userId}
+          title={`Call ${me.contacts.nameOf(contact)}`}
+          onPress={() => act(() => callPerson(contact.userId, me.contacts.nameOf(contact)))}
         />
       ))}
       <Button title="Share a link" onPress={() => act(share)} />

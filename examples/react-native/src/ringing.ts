@@ -35,7 +35,9 @@ const answered = new Set<string>()
 /** Once at each start, before any screen. */
 export function listen(): void {
   me.on('ringing', ring)
-  me.on('resumed', call => show(call.callId, call.caller.displayName, call.isVideo))
+  me.on('resumed', call =>
+    show(call.callId, shownCaller(call.caller.name, call.caller.isContact), call.isVideo),
+  )
   CallKeep.addEventListener('answerCall', ({ callUUID }) => void answer(callUUID.toLowerCase()))
   CallKeep.addEventListener('endCall', ({ callUUID }) => void hangUp(callUUID.toLowerCase()))
   CallKeep.addEventListener('didLoadWithEvents', events => {
@@ -80,11 +82,11 @@ export async function beReachable(): Promise<void> {
 }
 
 /** An outgoing call. */
-export async function call(userId: string, displayName: string): Promise<void> {
+export async function call(userId: string, name: string): Promise<void> {
   const outgoing = await me.call([userId])
   const uuid = callUuid(outgoing.callId)
   shown.add(uuid)
-  CallKeep.startCall(uuid, displayName, displayName, 'generic', outgoing.isVideo)
+  CallKeep.startCall(uuid, name, name, 'generic', outgoing.isVideo)
   outgoing.on('state', state => {
     if (state !== 'active') return
     if (isIos) CallKeep.reportConnectedOutgoingCallWithUUID(uuid)
@@ -98,7 +100,7 @@ async function onPush(payload: Readonly<Record<string, unknown>>): Promise<void>
   const action = await me.onPush(payload)
   if (action.show === 'ringing') {
     // On iOS the AppDelegate has reported it already, before JavaScript ran.
-    show(action.callId, action.callerName, action.isVideo)
+    show(action.callId, shownCaller(action.callerName, action.isContact), action.isVideo)
     await hasRung(action.callId, action.forMs)
   } else if (action.show === 'over') {
     if (isIos) hide(action.uuid, UNANSWERED)
@@ -108,9 +110,14 @@ async function onPush(payload: Readonly<Record<string, unknown>>): Promise<void>
 }
 
 function ring(call: Call): void {
-  show(call.callId, call.caller.displayName, call.isVideo)
+  show(call.callId, shownCaller(call.caller.name, call.caller.isContact), call.isVideo)
   endWith(call)
   if (answered.delete(callUuid(call.callId))) void answer(callUuid(call.callId))
+}
+
+/** A stranger may have chosen a contact's name. */
+export function shownCaller(name: string, isContact: boolean | undefined): string {
+  return isContact === false ? `${name} (not a contact)` : name
 }
 
 function endWith(call: Call): void {

@@ -1,13 +1,13 @@
 /** A calling app: sign-in, contacts by link, calls with sound and picture. */
 
-import { type Call, Callsign, hasCode, indexedDbStorage, type Question } from 'callsign/app'
+import { type Call, Callsign, type Contact, hasCode, indexedDbStorage, type Question } from 'callsign/app'
 import { showMedia } from './media.ts'
 import { pins, server } from './pins.ts'
 import { button, form, item, section, text } from './view.ts'
 
 const me = new Callsign({ server, pins, storage: indexedDbStorage() })
 const page = document.querySelector('main')!
-let contacts: readonly { readonly userId: string; readonly displayName: string }[] = []
+let contacts: readonly Contact[] = []
 let requests: readonly { readonly userId: string; readonly displayName: string }[] = []
 let link = ''
 let notice = ''
@@ -34,7 +34,8 @@ async function act(work: () => Promise<unknown>): Promise<void> {
 /** A contact's keys are new: the person compares the code, or goes on with what they wanted. */
 function askAboutKeys(members: Readonly<Record<string, unknown>>, work: () => Promise<unknown>): HTMLElement {
   const [userId, listHash] = [String(members.userId), String(members.listHash)]
-  const name = contacts.find(contact => contact.userId === userId)?.displayName ?? 'A contact'
+  const contact = contacts.find(one => one.userId === userId)
+  const name = contact === undefined ? 'A contact' : me.contacts.nameOf(contact)
   const code = text('')
   return section(
     `${name}’s keys are new`,
@@ -112,6 +113,14 @@ async function load(): Promise<void> {
   draw()
 }
 
+/** A name that only this person sees; an empty one takes it back. */
+async function rename(contact: Contact): Promise<void> {
+  const name = prompt(`Your name for ${contact.displayName}`, contact.alias ?? '')
+  if (name === null) return
+  await me.contacts.rename(contact.userId, name)
+  await load()
+}
+
 function follow(call: Call): void {
   showMedia(me, call)
   call.on('ended', ({ reason }) => {
@@ -122,8 +131,10 @@ function follow(call: Call): void {
 
 function callView(call: Call): HTMLElement {
   const { caller, state, isIncoming, isVerified, participants, fingerprint } = call
-  const others = participants.filter(({ userId }) => userId !== me.userId).map(one => one.displayName)
-  const title = isIncoming && state === 'ringing' ? `${caller.displayName} calls` : others.join(', ')
+  const others = participants.filter(({ userId }) => userId !== me.userId).map(one => one.name)
+  // A stranger may have chosen a contact's name.
+  const who = caller.isContact === false ? `${caller.name}, who is not a contact,` : caller.name
+  const title = isIncoming && state === 'ringing' ? `${who} calls` : others.join(', ')
   if (isIncoming && state === 'ringing') {
     const verified = isVerified === undefined ? 'Checking the key' : isVerified ? 'Verified' : 'Not verified'
     return section(
@@ -172,10 +183,11 @@ function draw(): void {
     page.replaceChildren(...parts, question ?? address)
     return
   }
-  const people = contacts.map(({ userId, displayName }) =>
+  const people = contacts.map(contact =>
     item(
-      displayName,
-      button('Call', () => act(async () => follow(await me.call([userId], { video: true })))),
+      me.contacts.nameOf(contact),
+      button('Call', () => act(async () => follow(await me.call([contact], { video: true })))),
+      button('Rename', () => act(() => rename(contact))),
     ),
   )
   const asking = requests.map(({ userId, displayName }) =>
@@ -215,6 +227,7 @@ for (const type of [
   'friend_request',
   'friend_request_cancelled',
   'contact_added',
+  'contact_changed',
   'contact_removed',
   'sign_in_waiting',
   'sign_in_ended',

@@ -69,13 +69,13 @@ export class AddressReader {
   }
 }
 
-/** The name as it is kept, undefined where none was sent. Throws `VALIDATION_FAILED` at `/displayName`. */
-export function readDisplayName(text: string | undefined): string | undefined {
+/** The name as it is kept, undefined where none was sent. Throws `VALIDATION_FAILED` at the pointer. */
+export function readDisplayName(text: string | undefined, pointer = '/displayName'): string | undefined {
   if (text === undefined) return undefined
   const name = normalizeDisplayName(text)
   if (name !== undefined) return name
   const detail = 'has 1 to 50 characters in at most 200 bytes, one of them visible, and no line breaks'
-  throw invalidMember('/displayName', 'FORMAT', detail)
+  throw invalidMember(pointer, 'FORMAT', detail)
 }
 
 function readEmail(text: string, pointer: string): Address {

@@ -25,12 +25,14 @@ type Deps = Pick<
   | 'addresses'
   | 'badgeOf'
   | 'challenges'
+  | 'contacts'
   | 'database'
   | 'deviceLists'
   | 'devices'
   | 'loginMethods'
   | 'notices'
   | 'restrictions'
+  | 'passkeys'
   | 'stepUpSeconds'
 >
 
@@ -115,6 +117,7 @@ function changeAtOnce(
   if (isDeepStrictEqual(changed, user)) return
   deps.accounts.put(change, userId, changed)
   deps.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
+  if (changed.displayName !== user.displayName) deps.contacts.onNewName(change, userId)
 }
 
 function settingsAfter(before: UserSettings, changes: CheckedPut['body']['settings'] = {}): UserSettings {

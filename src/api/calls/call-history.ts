@@ -8,7 +8,7 @@ import { type Operation, operation, readWithQuery } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-type Deps = Pick<ApiDeps, 'database' | 'history'>
+type Deps = Pick<ApiDeps, 'contacts' | 'database' | 'history'>
 
 const PATH = '/app/api/call/history'
 const HISTORY = { tag: 'calls', access: 'session' } as const
@@ -22,16 +22,22 @@ export const listCallHistory = readWithQuery(PageQuery, {
   replies: { 200: HistoryPage },
   codes: [],
   handle: (
-    { database, history }: Pick<ApiDeps, 'history'> & Pick<Reading, 'database'>,
+    { contacts, database, history }: Pick<ApiDeps, 'history'> & Pick<Reading, 'contacts' | 'database'>,
     { requester: { userId }, query, nowMs },
   ) => {
     const { limit, after } = rangeOf(query)
-    const found = database.view(view => history.list(view, userId, { limit, after }, nowMs))
-    const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
-    return {
-      status: 200,
-      body: pageOf(query, found, entryOf, row => historyBody(row, peersIn(row, userId))),
-    }
+    return database.view(view => {
+      const found = history.list(view, userId, { limit, after }, nowMs)
+      const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
+      const itemOf = (row: CallHistoryRow) => {
+        const peers = peersIn(row, userId)
+        return historyBody(
+          row,
+          peers.map(peer => ({ ...peer, alias: contacts.aliasOf(view, userId, peer.userId) })),
+        )
+      }
+      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
+    })
   },
 })
 

@@ -4,8 +4,10 @@ import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-reque
 import type { Device } from '../../domain/devices/device.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
+import { timeText } from '../../schema/time.ts'
 import type { View } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ListEntry } from '../../store/tables/id-lists.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
 import { deviceListMembers } from '../devices/device-list-requests.ts'
 
 /** Whether a new person may find the user: not once they have asked for their account to be erased. */
@@ -20,6 +22,24 @@ export function personOf(
   userId: UserId,
 ): { readonly userId: UserId; readonly displayName: string } {
   return { userId, displayName: accounts.displayNameOf(view, userId) }
+}
+
+/** A contact of the user, by both names. */
+export function contactOf(
+  view: View,
+  { accounts, contacts, devices }: Pick<ApiDeps, 'accounts' | 'devices'> & Pick<Reading, 'contacts'>,
+  userId: UserId,
+  { id, atMs }: ListEntry,
+): object {
+  const contactId = id as UserId
+  // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
+  return {
+    userId: contactId,
+    displayName: accounts.displayNameOf(view, contactId),
+    alias: contacts.aliasOf(view, userId, contactId),
+    since: timeText(atMs),
+    devices: devices.countActive(view, contactId),
+  }
 }
 
 /**

@@ -1,8 +1,10 @@
 /** Share tokens (contract 3.1): make, list, revoke and draw one's own, and see who is behind another's. */
 
 import { encodeQR } from 'qr'
+import { normalizeLabel } from '../../domain/accounts/display-name.ts'
 import { newId, type TokenId, type UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
+import { invalidMember } from '../../schema/check.ts'
 import {
   CreateShareTokenReply,
   CreateShareTokenRequest,
@@ -83,7 +85,8 @@ const createShareToken = operationWithBody(CreateShareTokenRequest, {
   handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) =>
     commit(change => {
       const { shareTokens, randomBytes } = deps
-      const { expiresIn = EXPIRES_IN, maxUses = MAX_USES, label = '' } = body
+      const { expiresIn = EXPIRES_IN, maxUses = MAX_USES } = body
+      const label = readLabel(body.label)
       const live = shareTokens.readLive(change, userId, { limit: LIVE_READ_MAX }, nowMs)
       if (live.length >= SHARE_TOKENS_MAX) {
         throw new SignalError('SHARE_TOKEN_LIMIT', `nobody has more than ${SHARE_TOKENS_MAX} share tokens`)
@@ -92,7 +95,7 @@ const createShareToken = operationWithBody(CreateShareTokenRequest, {
       const { token, text } = shareTokens.create(change, {
         userId,
         tokenId: newId(randomBytes) as TokenId,
-        ...(label.trim() === '' ? {} : { label: label.trim() }),
+        ...(label === undefined ? {} : { label }),
         createdAtMs: nowMs,
         expiresAtMs: nowMs + expiresIn * 1000,
         usesMax: maxUses,
@@ -234,6 +237,13 @@ function ownToken(
   const token = tokenId === undefined ? undefined : shareTokens.read(view, userId, tokenId)
   if (token === undefined) throw tokenNotFound()
   return token
+}
+
+/** The label as it is kept. Throws `VALIDATION_FAILED` if no visible character is left. */
+function readLabel(text = ''): string | undefined {
+  const label = normalizeLabel(text)
+  if (label !== undefined || text.trim() === '') return label
+  throw invalidMember('/label', 'FORMAT', 'has nothing that a reader could see')
 }
 
 function viewOf({ tokenId, label, createdAtMs, expiresAtMs, usesMax, uses }: ShareToken): object {

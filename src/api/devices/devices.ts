@@ -4,8 +4,9 @@
  */
 
 import type { Static, TObject } from 'typebox'
+import { normalizeLabel } from '../../domain/accounts/display-name.ts'
 import { PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
-import { type Device, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
+import { type Device, type DeviceInfo, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
 import { otherEncodingOf, readPublicKey } from '../../domain/devices/public-key.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
@@ -112,10 +113,20 @@ function registrationOf(
     otherEncoding: otherEncodingOf(publicKey),
     keyAlgorithm: key.algorithm,
     ...signingMembers(secrets, sessionId, request.body),
-    info: deviceInfo && { platform: 'unknown', ...known(DeviceInfoBody, deviceInfo) },
+    info: deviceInfo && infoOf(deviceInfo),
     push: push && known(PutPushRequest, push),
     replacesDeviceId: replacesDeviceId as DeviceId | undefined,
   }
+}
+
+/** The texts as lists and alerts may show them. Throws `VALIDATION_FAILED` if no visible character is left of one. */
+function infoOf(sent: Static<typeof DeviceInfoBody>): DeviceInfo {
+  const texts = Object.entries(known(DeviceInfoBody, sent)).map(([name, text]) => {
+    const shown = normalizeLabel(text)
+    if (shown === undefined) throw invalidMember(`/deviceInfo/${name}`, 'FORMAT', NOTHING_SEEN)
+    return [name, shown]
+  })
+  return { platform: 'unknown', ...Object.fromEntries(texts) }
 }
 
 const putPush = operationWithBody(PutPushRequest, {
@@ -276,3 +287,5 @@ function known<Schema extends TObject>({ properties }: Schema, body: Static<Sche
 function deviceNotFound(): SignalError {
   return new SignalError('DEVICE_NOT_FOUND', 'no such device')
 }
+
+const NOTHING_SEEN = 'has nothing that a reader could see'

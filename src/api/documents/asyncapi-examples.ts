@@ -38,15 +38,21 @@ const BOB_IN_CALL = {
   mediaName: `${BOB.userId}:${BOB.displayName}`,
 }
 const BOB_RINGS = { ...BOB_IN_CALL, state: 'ringing', joinedAt: undefined, deviceId: undefined }
-const OVER = { ...CALL, callerId: ANN.userId, callerName: ANN.displayName, isVideo: true, at: AT }
+const CALLER = {
+  callerId: ANN.userId,
+  callerName: 'Annie',
+  displayName: ANN.displayName,
+  alias: 'Annie',
+  isContact: true,
+}
+const OVER = { ...CALL, ...CALLER, isVideo: true, at: AT }
 const DEVICE = { deviceId: BOBS_PHONE, name: 'Bob’s Pixel', platform: 'android', publicKeyHash: HASH }
 const BADGE = { total: 2, friendRequests: 1, missedCalls: 1 }
 
 const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   call_invitation: {
     ...CALL,
-    callerId: ANN.userId,
-    callerName: ANN.displayName,
+    ...CALLER,
     encryptedAESKey: KEY,
     roomId: 731_909_882_315_227,
     isVideo: true,
@@ -112,6 +118,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   friend_request: { requestId: '3328838268883991', ...BOB, message: 'It is Bob', createdAt: AT },
   friend_request_cancelled: { requestId: '3328838268883991', userId: BOB.userId },
   contact_added: BOB,
+  contact_changed: { ...BOB, alias: 'Bobby' },
   contact_removed: BOB,
   device_added: DEVICE,
   device_removed: DEVICE,

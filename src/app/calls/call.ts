@@ -57,8 +57,18 @@ export interface KeyDevice {
 
 export interface CallPerson {
   readonly userId: string
+  /** For screens: this user's own name for them, else their display name. */
+  readonly name: string
+  /** Their own choice. */
   readonly displayName: string
+  /** This user's own name for them. */
+  readonly alias?: string
+  /** False for a stranger, who may have any name: say so on the screen. Undefined until it is known. */
+  readonly isContact?: boolean
 }
+
+/** With the name that a screen shows. */
+export type CallMember = CallParticipant & Pick<CallPerson, 'name'>
 
 /** Which media gateway the call has, and this device's tokens for it. */
 export type CallGateway = CallRecord['media']
@@ -101,9 +111,9 @@ export interface Call {
   readonly state: CallState
   /** Whether the caller's devices and the key that they sent hold; undefined while that is checked. */
   readonly isVerified: boolean | undefined
-  readonly participants: readonly CallParticipant[]
+  readonly participants: readonly CallMember[]
   /** This user among them. */
-  readonly self: CallParticipant | undefined
+  readonly self: CallMember | undefined
   readonly hostUserId: string | undefined
   readonly isHost: boolean
   /** The media gateway's room. */

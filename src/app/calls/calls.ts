@@ -7,6 +7,7 @@ import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { CallsignError, type Failure, hasCode } from '../callsign-error.ts'
 import type { Connection } from '../connection/connection.ts'
 import type { KeyBinding } from '../devices/call-key.ts'
+import type { Names } from '../names.ts'
 import { randomId } from '../random-id.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { Server } from '../session/server.ts'
@@ -29,6 +30,7 @@ export interface CallsDeps {
   readonly session: Session
   readonly connection: Connection
   readonly exchange: KeyExchange
+  readonly names: Names
   readonly userId: string
   readonly deviceId: string
   readonly storage: AppStorage
@@ -76,6 +78,10 @@ export class Calls implements CallShell {
 
   get userId(): string {
     return this.#deps.userId
+  }
+
+  get names(): Names {
+    return this.#deps.names
   }
 
   get all(): readonly Call[] {
@@ -149,6 +155,11 @@ export class Calls implements CallShell {
     if (action.show !== 'stop-ringing') return
     const { callId, reason } = action
     this.#take({ on: 'cancelled', callId, reason: reason === 'ended' ? 'unknown' : reason })
+  }
+
+  /** People of calls may have other names now. */
+  onNames(): void {
+    for (const call of this.#live.values()) call.tell('changed', undefined)
   }
 
   history(params: { readonly limit?: number; readonly cursor?: string } = {}): Promise<ListCallHistoryReply> {

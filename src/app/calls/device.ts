@@ -5,8 +5,9 @@
 
 import type { Failure } from '../callsign-error.ts'
 import type { SetChange } from '../devices/key-members.ts'
+import type { Named } from '../names.ts'
 import type { CallRecord, KeysReason, KeyUpdateEvent, QueueEvent } from '../wire.ts'
-import type { CallEnding, CallGateway, CallPerson, CallState, KeyAsk } from './call.ts'
+import type { CallEnding, CallGateway, CallState, KeyAsk } from './call.ts'
 
 export interface Device {
   readonly userId: string
@@ -68,7 +69,7 @@ export interface DeviceCall {
   readonly isVideo: boolean
   readonly isOnGoing: boolean
   readonly isIncoming: boolean
-  readonly caller: CallPerson
+  readonly caller: Named
   /** The invitation's time by the server's clock; 0 without one. */
   readonly invitedAtMs: number
   readonly phase: Phase
@@ -239,7 +240,7 @@ export interface Ringing {
   readonly callId: string
   readonly isVideo: boolean
   readonly isOnGoing: boolean
-  readonly caller: CallPerson
+  readonly caller: Named
   readonly text: string
   readonly epoch: number
   /** The device that has sealed its key, as the server says. */

@@ -1,12 +1,13 @@
 /** One call of this device for an app: it shows the decisions of `device-call.ts`, and passes the app's commands on. */
 
 import { Emitter } from '../emitter.ts'
-import type { CallParticipant } from '../wire.ts'
+import type { Named } from '../names.ts'
 import type {
   Call,
   CallEnding,
   CallEvents,
   CallGateway,
+  CallMember,
   CallPerson,
   CallState,
   EpochKey,
@@ -23,6 +24,8 @@ export interface CallShell {
   /** Resolves when all of it is done. */
   ask(command: CallCommand): Promise<unknown>
   keysOf(call: DeviceCall): readonly EpochKey[]
+  /** The names of people, with a number that tells whether they have changed. */
+  readonly names: { readonly version: number; of(person: Named): CallPerson }
   /** Asks for these people, or for those of them that a key can be sealed for. */
   leaveOut<Value>(
     people: readonly string[],
@@ -38,6 +41,10 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   #keys: readonly EpochKey[] | undefined
   /** Likewise. */
   #sealedFor: readonly KeyDevice[] | undefined
+  /** Likewise, as of this version of the names. */
+  #caller: CallPerson | undefined
+  #participants: readonly CallMember[] | undefined
+  #namesVersion = 0
 
   constructor(shell: CallShell, call: DeviceCall) {
     super()
@@ -49,6 +56,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   become(call: DeviceCall): boolean {
     const isNews = call !== this.#now
     if (call.key !== this.#now.key || call.phase !== this.#now.phase) this.#keys = this.#sealedFor = undefined
+    if (call.caller !== this.#now.caller) this.#caller = undefined
+    if (call.record !== this.#now.record) this.#participants = undefined
     this.#now = call
     return isNews
   }
@@ -79,7 +88,9 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
   }
 
   get caller(): CallPerson {
-    return this.#now.caller
+    this.#renew()
+    this.#caller ??= this.#shell.names.of(this.#now.caller)
+    return this.#caller
   }
 
   get state(): CallState {
@@ -95,11 +106,16 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.#now.isVerified
   }
 
-  get participants(): readonly CallParticipant[] {
-    return this.#now.record?.participants ?? NOBODY
+  get participants(): readonly CallMember[] {
+    this.#renew()
+    this.#participants ??= (this.#now.record?.participants ?? []).map(one => ({
+      ...one,
+      name: this.#shell.names.of(one).name,
+    }))
+    return this.#participants
   }
 
-  get self(): CallParticipant | undefined {
+  get self(): CallMember | undefined {
     return this.participants.find(({ userId }) => userId === this.#shell.userId)
   }
 
@@ -191,6 +207,13 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.#ask({ on: 'grant', ask, callId: this.callId })
   }
 
+  #renew(): void {
+    const { version } = this.#shell.names
+    if (version === this.#namesVersion) return
+    this.#namesVersion = version
+    this.#caller = this.#participants = undefined
+  }
+
   async #ask(command: CallCommand): Promise<void> {
     await this.#shell.ask(command)
   }
@@ -202,5 +225,4 @@ function deviceOf(name: string): KeyDevice {
   return { userId, deviceId }
 }
 
-const NOBODY: readonly CallParticipant[] = []
 const NO_DEVICES: readonly KeyDevice[] = []

@@ -9,7 +9,10 @@ interface CallShown {
   readonly callId: string
   readonly uuid: string
   readonly callerId: string
+  /** For screens: this user's own name for the caller, else the caller's display name. */
   readonly callerName: string
+  /** False for a stranger, who may have any name: say so on the screen. */
+  readonly isContact: boolean
   readonly isVideo: boolean
 }
 
@@ -68,7 +71,7 @@ export function judgePush(
 /** The invitation of a push. Undefined where the key was too long for a push: the call rings with the next connection. */
 export function invitationIn(members: PushMembers): Invitation | undefined {
   const { callId = '', callerId = '', callerName = '', encryptedAESKey, expiresAt = '' } = members
-  const { keyFromUserId, keyFromDeviceId } = members
+  const { keyFromUserId, keyFromDeviceId, displayName = callerName, alias } = members
   const sealer =
     keyFromUserId === undefined || keyFromDeviceId === undefined ? {} : { keyFromUserId, keyFromDeviceId }
   if (encryptedAESKey === undefined) return undefined
@@ -79,6 +82,9 @@ export function invitationIn(members: PushMembers): Invitation | undefined {
     callId,
     callerId,
     callerName,
+    displayName,
+    ...(alias !== undefined && { alias }),
+    isContact: isContactIn(members),
     encryptedAESKey,
     ...sealer,
     expiresAt,
@@ -88,8 +94,21 @@ export function invitationIn(members: PushMembers): Invitation | undefined {
   }
 }
 
-function callShown({ callId = '', callerId = '', callerName = '', isVideo }: PushMembers): CallShown {
-  return { callId, uuid: callUuid(callId), callerId, callerName, isVideo: isVideo === 'true' }
+function callShown(members: PushMembers): CallShown {
+  const { callId = '', callerId = '', callerName = '' } = members
+  const isContact = isContactIn(members)
+  return {
+    callId,
+    uuid: callUuid(callId),
+    callerId,
+    callerName,
+    isContact,
+    isVideo: members.isVideo === 'true',
+  }
+}
+
+function isContactIn({ isContact }: PushMembers): boolean {
+  return isContact === 'true'
 }
 
 /** The first sixteen octets of SHA-256 of the call's id. */

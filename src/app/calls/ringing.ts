@@ -1,8 +1,9 @@
 /** A call that rings here: its invitation, the key that came with it, and its end without an answer. */
 
 import type { Failure } from '../callsign-error.ts'
+import type { Named } from '../names.ts'
 import type { CallInvitationEvent, CallParticipant, CallRecord, KeyUpdateEvent } from '../wire.ts'
-import type { CallEnding, CallPerson } from './call.ts'
+import type { CallEnding } from './call.ts'
 import {
   type Clock,
   type DeviceCall,
@@ -39,11 +40,13 @@ export type Invitation = Pick<
   | 'expiresAt'
   | 'sentAt'
 > &
-  Partial<Pick<CallInvitationEvent, 'keyFromUserId' | 'keyFromDeviceId'>>
+  Partial<
+    Pick<CallInvitationEvent, 'keyFromUserId' | 'keyFromDeviceId' | 'displayName' | 'alias' | 'isContact'>
+  >
 
 export function ringingOf(turn: Turn, invitation: Invitation): Ringing {
-  const { callId, isVideo, isOnGoing, callerId, callerName, encryptedAESKey, keyEpoch, sentAt } = invitation
-  const caller = { userId: callerId, displayName: callerName }
+  const { callId, isVideo, isOnGoing, encryptedAESKey, keyEpoch, sentAt } = invitation
+  const caller = callerIn(invitation)
   const untilMs = turn.nowMs + ringsForMs(invitation, turn.device.clock, turn.nowMs)
   const { keyFromUserId: userId, keyFromDeviceId: deviceId } = invitation
   return {
@@ -64,12 +67,24 @@ export function ringingIn(turn: Turn, record: CallRecord): Ringing | undefined {
   const { callId, isVideo, isOnGoing, encryptedAESKey, keyEpoch, ringTimeoutIn } = record
   const own = record.participants.find(({ userId }) => userId === turn.device.userId)
   if (own === undefined || encryptedAESKey === undefined) return undefined
-  const caller = personIn(record, own.invitedBy)
+  const { invitation } = record
+  const caller = invitation === undefined ? personIn(record, own.invitedBy) : callerIn(invitation)
   const invitedAtMs = Date.parse(own.invitedAt)
   const untilMs = turn.nowMs + ringTimeoutIn * 1000
   const from = senderOf(record.keyFromUserId, record.keyFromDeviceId)
   const ringing = { callId, isVideo, isOnGoing, caller, text: encryptedAESKey, epoch: keyEpoch, invitedAtMs }
   return { ...ringing, untilMs, ...from }
+}
+
+function callerIn({
+  callerId: userId,
+  callerName,
+  displayName = callerName,
+  alias,
+  isContact,
+}: Pick<Invitation, 'callerId' | 'callerName' | 'displayName' | 'alias' | 'isContact'>): Named {
+  const known = isContact === undefined ? {} : { isContact }
+  return { userId, displayName, ...(alias !== undefined && { alias }), ...known }
 }
 
 /** The device that has sealed a key, where the server names it. */
@@ -245,7 +260,7 @@ export function sendersIn(
     .sort((a, b) => isLikely(b) - isLikely(a))
 }
 
-export function personIn({ participants }: CallRecord, userId: string): CallPerson {
+export function personIn({ participants }: CallRecord, userId: string): Named {
   const displayName = participants.find(one => one.userId === userId)?.displayName ?? ''
   return { userId, displayName }
 }

@@ -5,7 +5,7 @@
 
 import { fullJitterMs } from '../../back-off.ts'
 import { CallsignError, errorOf } from '../callsign-error.ts'
-import { ID_MEMBERS } from '../wire.ts'
+import { ID_MEMBERS, REPLY_FORMS } from '../wire.ts'
 import {
   type Addressed,
   type AddressedRequest,
@@ -14,6 +14,7 @@ import {
   type OperationName,
   type ReplyOf,
 } from './operations.ts'
+import { hasForm } from './reply-form.ts'
 
 /** Clock, randomness and waiting of the platform. */
 export interface Platform {
@@ -87,7 +88,7 @@ export class Server {
     const request = addressed(operation, params)
     const key = request.method === 'POST' ? { 'idempotency-key': globalThis.crypto.randomUUID() } : {}
     for (let attempt = 0; ; attempt++) {
-      const outcome = await this.#attempt(request, body, { ...key, ...headers })
+      const outcome = await this.#attempt(request, body, { ...key, ...headers }, REPLY_FORMS[operation])
       if (outcome.kind === 'reply') return outcome.value as ReplyOf<Name>
       const waitMs = this.#waitMs(outcome, attempt, request.isRepeatable)
       if (waitMs === undefined) throw outcome.error
@@ -111,6 +112,7 @@ export class Server {
     { method, path }: AddressedRequest,
     body: unknown,
     headers: Readonly<Record<string, string>>,
+    form: unknown = 'none',
   ): Promise<Outcome> {
     const abort = new AbortController()
     const timer = setTimeout(() => abort.abort(), this.#answerWithinMs)
@@ -123,29 +125,50 @@ export class Server {
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        // Codes and tokens are for this server alone.
+        redirect: 'manual',
         signal: abort.signal,
       })
-      return this.#outcomeOf(answer, await answer.text())
+      return this.#outcomeOf(answer, await textOf(answer), form)
     } catch (cause) {
+      if (cause instanceof CallsignError) return failure(cause)
       return failure(new CallsignError('NO_ANSWER', 'The server does not answer.', { cause }))
     } finally {
       clearTimeout(timer)
     }
   }
 
-  #outcomeOf({ ok, status, headers }: Response, text: string): Outcome {
+  #outcomeOf({ ok, status, headers }: Response, text: string, form: unknown): Outcome {
     const date = Date.parse(headers.get('date') ?? '')
     if (!Number.isNaN(date)) this.hearTime(date, DATE_TOLERANCE_MS)
     const value = parseJson(text)
-    if (ok && value !== INVALID) return { kind: 'reply', value }
-    if (ok)
-      return failure(
-        new CallsignError('ANSWER_INVALID', 'The server answered with no valid JSON.', { status }),
-      )
+    if (ok && hasForm(value, form)) return { kind: 'reply', value }
+    // A browser shows a redirect as status 0.
+    if (ok || status < 400) return failure(answerInvalid(status))
     const sentence = `The server answered with status ${status}.`
     const error = errorOf(value, `HTTP_${status}`, sentence, status)
     return failure(error, headers.get('retry-after'))
   }
+}
+
+/** The text of an answer. React Native's answers can't be read piece by piece. */
+async function textOf(answer: Response): Promise<string> {
+  const reader = typeof TextDecoder === 'undefined' ? undefined : answer.body?.getReader?.()
+  if (reader === undefined) return answer.text()
+  const decoder = new TextDecoder()
+  let text = ''
+  for (let read = await reader.read(); read.value !== undefined; read = await reader.read()) {
+    text += decoder.decode(read.value, { stream: true })
+    if (text.length <= ANSWER_CHARS_MAX) continue
+    await reader.cancel()
+    throw answerInvalid(answer.status)
+  }
+  return text + decoder.decode()
+}
+
+function answerInvalid(status: number): CallsignError {
+  const sentence = 'The server answered with something else than its interface says.'
+  return new CallsignError('ANSWER_INVALID', sentence, { status })
 }
 
 interface Failure {
@@ -172,8 +195,11 @@ function parseJson(text: string): unknown {
 /** A reviver of JSON: some operators' servers send ids as numbers. */
 export function withTextIds(name: string, value: unknown): unknown {
   if (!ID_MEMBERS.has(name)) return value
-  if (Array.isArray(value)) return value.map(String)
-  return typeof value === 'number' ? String(value) : value
+  return Array.isArray(value) ? value.map(textId) : textId(value)
+}
+
+function textId(id: unknown): unknown {
+  return typeof id === 'number' ? String(id) : id
 }
 
 const PLATFORM: Platform = {
@@ -191,6 +217,8 @@ const PLATFORM: Platform = {
 
 /** Stands for a text that is not JSON. */
 const INVALID = Symbol('invalid')
+/** The longest replies, with the keys of many devices, have some hundred thousand. */
+const ANSWER_CHARS_MAX = 8 * 1024 * 1024
 const ATTEMPTS_MAX = 6
 const ANSWER_WITHIN_MS = 15_000
 /** Without `Retry-After`. */

@@ -3,7 +3,7 @@
 import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
 import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
-import type { Call, CallDeviceRef } from './call.ts'
+import type { Call, CallDeviceRef, KnownInviter } from './call.ts'
 import type { CallHistoryRow } from './call-history.ts'
 import type { CallTopicEvent, DeviceEffect, SentKeysReason } from './call-notice.ts'
 import type { CallRecord } from './call-view.ts'
@@ -163,6 +163,8 @@ export interface CallFacts {
 export interface CalleeFacts {
   readonly userId: UserId
   readonly displayName: string
+  /** How the callee knows the caller. */
+  readonly caller: KnownInviter
   /** A contact of the caller, or a user who takes calls from strangers; never a user whom the caller has blocked. */
   readonly mayBeCalled: boolean
   /** The callee has blocked the caller, who must not find out. */

@@ -29,7 +29,7 @@ import type {
   PersonName,
   PlainCallNotice,
 } from './call-notice.ts'
-import { participantView } from './call-view.ts'
+import { callerOf, participantView } from './call-view.ts'
 import { keyMapName } from './key-map.ts'
 
 /** Everything that follows from the change; `by` is the device that made it, which is not told what it did itself. */
@@ -93,13 +93,17 @@ function invitationsTo(
   const { userId, devices, invitedAtMs } = participant
   const was = before && memberOf(before, userId)
   const rang = was !== undefined && isPending(was) ? was.devices : []
+  const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
   // One change's slices come from one device.
   const invitationFrom = lastOf((sealedBy: CallDeviceRef) => ({
     kind: 'call_invitation' as const,
     callId: after.callId,
     version: after.version,
-    callerId: participant.invitedBy,
-    callerName: nameOf(after, participant.invitedBy),
+    callerId,
+    callerName,
+    displayName,
+    alias,
+    isContact,
     roomId: after.roomId,
     isVideo: participant.isVideo,
     isOnGoing: participant.isOnGoing,
@@ -244,23 +248,31 @@ function historyOf({ before, after }: Change, participant: Participant): CallEff
 
 function overNotice(
   { after, nowMs, overNotices }: Change,
-  { userId, invitedBy, isVideo }: Participant,
+  participant: Participant,
   deviceId: DeviceId,
   end: End,
 ): DeviceEffect {
-  const name = `${end.kind} ${end.reason} ${invitedBy} ${isVideo}`
+  const { userId, isVideo } = participant
+  const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
+  const name = `${end.kind} ${end.reason} ${callerId} ${isVideo} ${isContact} ${alias}`
   let notice = overNotices.get(name)
   if (notice === undefined) {
-    const callerName = nameOf(after, invitedBy)
     const { callId, version } = after
-    notice = { ...end, callId, version, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
+    notice = {
+      ...end,
+      callId,
+      version,
+      callerId,
+      callerName,
+      displayName,
+      alias,
+      isContact,
+      isVideo,
+      atMs: nowMs,
+    }
     overNotices.set(name, notice)
   }
   return plainNotice({ userId, deviceId }, notice)
-}
-
-function nameOf(call: Call, userId: UserId): string {
-  return participantOf(call, userId)?.displayName ?? ''
 }
 
 /** To the device that the entry is for. */

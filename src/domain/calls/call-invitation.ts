@@ -13,6 +13,7 @@ import {
   isSameDevice,
   joinedDevices,
   joinedOn,
+  type KnownInviter,
   newAttendance,
   PARTICIPANTS_MAX,
   type Participant,
@@ -63,7 +64,11 @@ export function startedCall(command: StartCommand, facts: CallFacts, actor: Call
   const attendance = newAttendance(actor, nowMs)
   const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }
   const initiator: Participant = {
-    ...newParticipant({ userId: by.userId, displayName, isWithheld: false }, invitation, called.ownDevices),
+    ...newParticipant(
+      { userId: by.userId, displayName, inviter: undefined, isWithheld: false },
+      invitation,
+      called.ownDevices,
+    ),
     state: 'joined',
     attendance,
     joinedAtMs: nowMs,
@@ -184,6 +189,7 @@ interface Called {
 interface Callee {
   readonly userId: UserId
   readonly displayName: string
+  readonly inviter: KnownInviter | undefined
   readonly isWithheld: boolean
   readonly devices: readonly CallDevice[]
 }
@@ -244,9 +250,10 @@ function calledPeople(
     slices.filter(({ userId }) => userId === id).map(slice => callDevice(slice, sealedBy))
   return {
     kind: 'called',
-    callees: known.map(({ userId, displayName, isWithheld, deviceIds }) => ({
+    callees: known.map(({ userId, displayName, caller, isWithheld, deviceIds }) => ({
       userId,
       displayName,
+      inviter: caller,
       isWithheld,
       devices: devicesOf(userId).filter(({ deviceId }) => deviceIds.includes(deviceId)),
     })),
@@ -320,7 +327,8 @@ function withCallee(call: Call, callee: Callee, invitation: Invitation): Call {
   return replaced(call, before, after)
 
   function invitedAgain({ isWithheld: _, ...participant }: Participant): Participant {
-    const invited = { ...participant, ...invitation, devices: callee.devices, declinedOn: undefined }
+    const { inviter, devices } = callee
+    const invited = { ...participant, ...invitation, inviter, devices, declinedOn: undefined }
     return { ...invited, state: 'invited', ...(callee.isWithheld ? WITHHELD : {}) }
   }
 }
@@ -350,7 +358,7 @@ function replaced(call: Call, before: Participant, after: Participant): Call {
 }
 
 function newParticipant(
-  { userId, displayName, isWithheld }: Omit<Callee, 'devices'>,
+  { userId, displayName, inviter, isWithheld }: Omit<Callee, 'devices'>,
   invitation: Invitation,
   devices: readonly CallDevice[],
 ): Participant {
@@ -360,6 +368,7 @@ function newParticipant(
     state: 'invited',
     invitedBy: invitation.invitedBy,
     invitedAtMs: invitation.invitedAtMs,
+    inviter,
     isVideo: invitation.isVideo,
     isOnGoing: invitation.isOnGoing,
     devices,

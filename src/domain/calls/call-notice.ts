@@ -13,14 +13,25 @@ export interface KeySlice {
   readonly encryptedAESKey: string
 }
 
+/** The person who invited, as the invited person is to see them. */
+export interface ShownCaller {
+  readonly callerId: UserId
+  /** For screens: the alias, else the display name. */
+  readonly callerName: string
+  /** The caller's own. */
+  readonly displayName: string
+  /** The invited person's own name for the caller. */
+  readonly alias: string | undefined
+  /** False for a stranger, who may have any name. */
+  readonly isContact: boolean
+}
+
 /** Notices that carry a key, without it. */
 export type KeyedNotice =
-  | {
+  | (ShownCaller & {
       readonly kind: 'call_invitation'
       readonly callId: CallId
       readonly version: number
-      readonly callerId: UserId
-      readonly callerName: string
       readonly roomId: number
       readonly isVideo: boolean
       /** Whether it is an invitation into an active call. */
@@ -32,7 +43,7 @@ export type KeyedNotice =
       /** The device that sealed the key. */
       readonly keyFromUserId: UserId
       readonly keyFromDeviceId: DeviceId
-    }
+    })
   | {
       readonly kind: 'participant_accept_rejoin'
       readonly callId: CallId
@@ -58,12 +69,10 @@ export type KeyedNotice =
     }
 
 /** An invitation ended, or the call moved to another device; the caller is the person who invited. */
-export interface OverNotice<Kind> {
+export interface OverNotice<Kind> extends ShownCaller {
   readonly kind: Kind
   readonly callId: CallId
   readonly version: number
-  readonly callerId: UserId
-  readonly callerName: string
   readonly isVideo: boolean
   readonly atMs: number
 }

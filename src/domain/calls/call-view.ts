@@ -20,7 +20,7 @@ import {
   RING_S,
   type RoomEntry,
 } from './call.ts'
-import type { ParticipantView } from './call-notice.ts'
+import type { ParticipantView, ShownCaller } from './call-notice.ts'
 
 export interface CallRecord {
   readonly callId: CallId
@@ -42,6 +42,8 @@ export interface CallRecord {
   readonly media: CallMedia
   /** Whether the reader was invited to an active call. */
   readonly isOnGoing: boolean
+  /** The reader's inviter, in the reply of pending. */
+  readonly invitation: ShownCaller | undefined
   /** The caller's own, in the replies of join and pending. */
   readonly encryptedAESKey: string | undefined
   /** The device that sealed that key. */
@@ -79,6 +81,7 @@ export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
     participants: call.participants.map(participant => participantView(call, participant)),
     media: mediaOf(call, device),
     isOnGoing: participantOf(call, device.userId)?.isOnGoing ?? false,
+    invitation: undefined,
     encryptedAESKey: undefined,
     keyFromUserId: undefined,
     keyFromDeviceId: undefined,
@@ -111,7 +114,15 @@ export function recordWithOwnKey(call: Call, device: CallDeviceRef, before = cal
 export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | undefined {
   const participant = memberOf(call, device.userId)
   if (participant === undefined || isOver(call) || !isPending(participant)) return undefined
-  return recordWithOwnKey(call, device)
+  return { ...recordWithOwnKey(call, device), invitation: callerOf(call, participant) }
+}
+
+/** The participant's inviter, by the names that the participant is to see. */
+export function callerOf(call: Call, { invitedBy, inviter }: Participant): ShownCaller {
+  const displayName = participantOf(call, invitedBy)?.displayName ?? ''
+  const alias = inviter?.alias
+  const isContact = inviter?.isContact ?? false
+  return { callerId: invitedBy, callerName: alias ?? displayName, displayName, alias, isContact }
 }
 
 /**

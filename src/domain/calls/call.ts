@@ -87,6 +87,8 @@ export interface Participant {
   /** The last inviter; the initiator invites themselves. */
   readonly invitedBy: UserId
   readonly invitedAtMs: number
+  /** From the last invitation: how the participant knows the inviter; undefined for the initiator. */
+  readonly inviter: KnownInviter | undefined
   /** From the last invitation: whether with video, and whether the call was active. */
   readonly isVideo: boolean
   readonly isOnGoing: boolean
@@ -105,6 +107,14 @@ export interface Participant {
    * participant and their devices never hear of it.
    */
   readonly isWithheld?: true
+}
+
+/** The inviter as the invited person knows them. */
+export interface KnownInviter {
+  /** False for a stranger. */
+  readonly isContact: boolean
+  /** The invited person's own name for them. */
+  readonly alias?: string
 }
 
 export interface CallDevice {

@@ -1,6 +1,6 @@
 /**
  * A request's deferred work. It runs later so that the reply's timing does not reveal the outcome: whether a search
- * found a user, or whether the asker is blocked.
+ * found a user, or whether the asker is blocked. Telling many contacts runs later, too, so that no change is long.
  */
 
 import type { Address } from '../accounts/challenge.ts'
@@ -32,6 +32,14 @@ export interface RequestGoneTask {
   readonly isMissed: boolean
 }
 
-export type DeferredTask = SearchTask | RequestMadeTask | RequestGoneTask
+/** Tells a user's contacts that the user has another name, some at a time. */
+export interface RenamedTask {
+  readonly kind: 'renamed'
+  readonly userId: UserId
+  /** The contact who was told last, and since when they are one; undefined at the start. */
+  readonly after: { readonly atMs: number; readonly id: bigint } | undefined
+}
+
+export type DeferredTask = SearchTask | RequestMadeTask | RequestGoneTask | RenamedTask
 
 export type DeferredTaskOf<Kind extends DeferredTask['kind']> = Extract<DeferredTask, { readonly kind: Kind }>

@@ -41,6 +41,8 @@ export interface FriendRequest {
 
 export interface Link {
   readonly sinceMs: number
+  /** The one's own name for the other. */
+  readonly alias?: string
 }
 
 /** The relation between the acting user and another. */

@@ -2,7 +2,7 @@
  * What waits for a device (contract 7.1): in which queue a subscription finds it, and how long it is kept.
  */
 
-import type { CallId } from '../ids.ts'
+import type { CallId, UserId } from '../ids.ts'
 import type { BadgeState, Notice, NoticeBody } from './notice.ts'
 
 export type InboxItem =
@@ -39,8 +39,19 @@ export function callInvitedTo(item: InboxItem): CallId | undefined {
 /** The notice that replaces an unfetched invitation; undefined for other notices. */
 export function missedInsteadOf(notice: Notice): NoticeBody | undefined {
   if (notice.kind !== 'call_invitation') return undefined
-  const { callId, version, callerId, callerName, isVideo, expiresAtMs } = notice
-  return { kind: 'call_missed', callId, version, callerId, callerName, isVideo, atMs: expiresAtMs }
+  const { callId, version, callerId, callerName, displayName, alias, isContact, isVideo } = notice
+  const caller = { callerId, callerName, displayName, alias, isContact }
+  return { kind: 'call_missed', callId, version, ...caller, isVideo, atMs: notice.expiresAtMs }
+}
+
+/** Whether the device needs the older item no more once it has the newer: both say how one contact is called. */
+export function isOutdatedBy(older: InboxItem | undefined, newer: InboxItem): boolean {
+  const [was, is] = [contactNamedIn(older), contactNamedIn(newer)]
+  return was !== undefined && was === is
+}
+
+function contactNamedIn(item: InboxItem | undefined): UserId | undefined {
+  return item?.kind === 'notice' && item.notice.kind === 'contact_changed' ? item.notice.userId : undefined
 }
 
 /** Messages of one device; beyond it the oldest goes (contract 7.1). */
@@ -70,6 +81,7 @@ const QUEUES: Record<(Notice | BadgeState)['kind'], NoticeQueue> = {
   friend_request: 'contacts',
   friend_request_cancelled: 'contacts',
   contact_added: 'contacts',
+  contact_changed: 'contacts',
   contact_removed: 'contacts',
   device_added: 'account',
   device_removed: 'account',

@@ -37,7 +37,14 @@ export type PersonalNoticeBody =
       readonly requestId: RequestId
       readonly isPushed: boolean
     }
-  | { readonly kind: 'contact_removed'; readonly userId: UserId; readonly displayName: string }
+  | {
+      /** Changed: what the contact calls themselves, or what this user calls them. */
+      readonly kind: 'contact_changed' | 'contact_removed'
+      readonly userId: UserId
+      readonly displayName: string
+      /** This user's own name for them. */
+      readonly alias: string | undefined
+    }
   | {
       /** Changed, reset: this device has signed the next device list, or one with which the user starts over. */
       readonly kind: 'device_added' | 'device_removed' | 'device_list_changed' | 'device_list_reset'

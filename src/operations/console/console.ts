@@ -21,7 +21,7 @@ import {
   pushFactOf,
 } from './facts.ts'
 import { ConsoleFeed } from './feed.ts'
-import { type GuardOptions, guardData, guardHost, guardPlace, isThisMachine } from './guard.ts'
+import { type GuardOptions, guardData, guardHost, guardPlace, HEADERS_OF_PLACE, isFromHere } from './guard.ts'
 import { LiveView } from './live-view.ts'
 import { jsonAnswer } from './page-route.ts'
 import { pageRoutes } from './pages.ts'
@@ -170,17 +170,17 @@ export class DevConsole {
  * The server's address leads to the console, on a phone to the operations (the browser client needs https there); a
  * program finds nothing at `/`.
  */
-function entrance({ publicUrl }: GuardOptions): HttpRoute {
+function entrance(options: GuardOptions): HttpRoute {
   return {
     method: 'GET',
     path: '/',
-    headers: ['accept'],
-    handle({ header, network }) {
-      if (!header('accept').includes('text/html')) {
+    headers: ['accept', ...HEADERS_OF_PLACE],
+    handle(request) {
+      if (!request.header('accept').includes('text/html')) {
         throw new SignalError('NOT_FOUND', 'there is nothing at this path; people find the console at /dev')
       }
-      const onPhones = publicUrl().startsWith('https:') ? '/dev/client' : '/docs'
-      const location = isThisMachine(network) ? '/dev' : onPhones
+      const onPhones = options.publicUrl().startsWith('https:') ? '/dev/client' : '/docs'
+      const location = isFromHere(request, options) ? '/dev' : onPhones
       return {
         status: 302,
         contentType: 'text/plain; charset=utf-8',

@@ -1,7 +1,8 @@
 /**
- * Guards the development surface: it shows codes, so a reader could sign in as any user. It answers only requests
- * that name this machine. Data and commands are for this machine's own requests alone, even where phones on the same
- * network are served, and not for pages from elsewhere.
+ * Guards the development surface: it shows codes, so a reader could sign in as any user (contract 0.1, "14 Development").
+ * It answers only requests that name this machine. Data and commands are for this machine's own requests alone, even where
+ * phones on the same network are served: not for pages from elsewhere, and not for requests that a proxy or a tunnel
+ * on this machine forwards.
  *
  * A page that has its own name resolve to this machine (DNS rebinding) is same-origin for the browser, but the Host
  * header still has that name. A page of another origin may send requests without asking (Fetch standard,
@@ -28,12 +29,9 @@ export function guardHost(route: HttpRoute, options: GuardOptions): HttpRoute {
   return guarded(route, request => assertHost(request, options))
 }
 
-/** Likewise, and for requests that come from this machine. */
+/** Lets through requests that come from this machine, directly, and ask for one of its addresses. */
 export function guardPlace(route: HttpRoute, options: GuardOptions): HttpRoute {
-  return guarded(route, request => {
-    assertHost(request, options)
-    assertHere(request)
-  })
+  return guarded(route, request => assertHere(request, options))
 }
 
 /**
@@ -42,8 +40,7 @@ export function guardPlace(route: HttpRoute, options: GuardOptions): HttpRoute {
  */
 export function guardData(route: HttpRoute, options: GuardOptions): HttpRoute {
   return guarded(route, request => {
-    assertHost(request, options)
-    assertHere(request)
+    assertHere(request, options)
     assertOrigin(request, options)
     if (request.method === 'POST') assertJson(request)
   })
@@ -52,7 +49,7 @@ export function guardData(route: HttpRoute, options: GuardOptions): HttpRoute {
 function guarded(route: HttpRoute, check: (request: HttpRequest) => void): HttpRoute {
   return {
     ...route,
-    headers: [...(route.headers ?? []), 'host', 'origin', 'sec-fetch-site'],
+    headers: [...(route.headers ?? []), ...HEADERS_OF_PLACE, 'origin', 'sec-fetch-site'],
     handle(request) {
       check(request)
       return route.handle(request)
@@ -63,9 +60,8 @@ function guarded(route: HttpRoute, check: (request: HttpRequest) => void): HttpR
 function assertHost({ header }: HttpRequest, { publicUrl, isExposed }: GuardOptions): void {
   const name = hostNameOf(header('host'))
   if (name !== undefined) {
-    if (name === 'localhost' || name === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(name)) return
-    if (name === new URL(publicUrl()).hostname) return
-    if (isExposed && isIP(name.replace(/^\[|\]$/g, '')) !== 0) return
+    if (isLoopbackName(name) || name === new URL(publicUrl()).hostname) return
+    if (isExposed && isIP(addressIn(name)) !== 0) return
   }
   throw new SignalError(
     'HOST_NOT_ALLOWED',
@@ -73,27 +69,50 @@ function assertHost({ header }: HttpRequest, { publicUrl, isExposed }: GuardOpti
   )
 }
 
-function assertHere({ network }: HttpRequest): void {
-  if (isThisMachine(network)) return
+function assertHere(request: HttpRequest, options: GuardOptions): void {
+  if (isFromHere(request, options)) return
   throw new SignalError(
     'HOST_NOT_ALLOWED',
-    'codes and the console are for the machine that the server runs on',
+    'codes and the console are for the machine that the server runs on, not through a proxy or a tunnel',
   )
+}
+
+/** Headers that say where a request comes from: `isFromHere` reads them. */
+export const HEADERS_OF_PLACE = [
+  'host',
+  // Those of proxies and tunnels.
+  ...['forwarded*', 'x-forwarded-*', 'via*', 'cf-*', 'x-real-ip*', 'x-original-*'],
+] as const
+
+/**
+ * Whether a request comes from this machine, asks for one of its addresses, and has no mark of a proxy or a tunnel. A
+ * tunnel that forwards bytes leaves no mark, but its clients ask for the tunnel's name.
+ */
+export function isFromHere({ network, header }: HttpRequest, { isExposed }: GuardOptions): boolean {
+  const [host, ...marks] = HEADERS_OF_PLACE
+  if (!isThisMachine(network) || marks.some(name => header(name) !== '')) return false
+  const name = hostNameOf(header(host))
+  if (name === undefined) return false
+  return isLoopbackName(name) || (isExposed && ownAddresses().includes(addressIn(name)))
 }
 
 /**
  * Whether a network, as `networkOf` has it, is this machine itself: loopback, or an IPv4 address of its own. Its IPv6
  * addresses share a network with its neighbours.
  */
-export function isThisMachine(network: string): boolean {
+function isThisMachine(network: string): boolean {
   const bytes = Buffer.from(network, 'latin1')
   if (bytes.length !== 4) return bytes.length > 0 && bytes.every(byte => byte === 0)
   if (bytes[0] === 127) return true
-  const own = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
-  return own.some(({ family, address }) => family === 'IPv4' && address === bytes.join('.'))
+  return ownAddresses().includes(bytes.join('.'))
 }
 
-function assertOrigin({ method, header }: HttpRequest, { publicUrl, corsOrigins }: GuardOptions): void {
+function ownAddresses(): readonly string[] {
+  const own = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+  return own.map(({ address }) => address)
+}
+
+function assertOrigin({ method, header }: HttpRequest, { corsOrigins }: GuardOptions): void {
   const origin = header('origin')
   if (origin === '') {
     const site = header('sec-fetch-site')
@@ -101,7 +120,7 @@ function assertOrigin({ method, header }: HttpRequest, { publicUrl, corsOrigins 
     if (site === '' || site === 'none' || site === 'same-origin') return
   } else if (URL.canParse(origin)) {
     const { host } = new URL(origin)
-    if (host !== '' && (host === header('host').toLowerCase() || host === new URL(publicUrl()).host)) return
+    if (host !== '' && host === header('host').toLowerCase()) return
     if (method !== 'POST' && corsOrigins.includes(origin)) return
   }
   throw new SignalError('ORIGIN_NOT_ALLOWED', 'the development surface is not for pages from elsewhere')
@@ -118,4 +137,13 @@ function hostNameOf(host: string): string | undefined {
   const form = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
   if (!form.test(host) || !URL.canParse(`http://${host}`)) return undefined
   return new URL(`http://${host}`).hostname
+}
+
+function isLoopbackName(name: string): boolean {
+  return name === 'localhost' || name === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(name)
+}
+
+/** Without the brackets of an IPv6 address. */
+function addressIn(name: string): string {
+  return name.replace(/^\[|\]$/g, '')
 }

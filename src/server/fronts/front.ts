@@ -36,7 +36,7 @@ import { alsoOnLoopback, ownUrlOf } from '../addresses.ts'
 import { openReadStores } from '../application-stores.ts'
 import { publicRoutes, publicServer } from '../listeners.ts'
 import { endByFault } from '../process/end-process.ts'
-import { assertOwnBinaries, Process } from '../process/process.ts'
+import { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { type Stops, stopInStages } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
@@ -218,7 +218,6 @@ class Front {
 
   async listen(port: number): Promise<void> {
     const { context, parent, following, connections, http } = this.#role
-    assertOwnBinaries(context.config)
     await following.log.vrf.ready
     await alsoOnLoopback(context.config, http).listen(context.config.http.host, port)
     context.opened()

@@ -27,6 +27,7 @@ import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import { type OwnAddresses, portIn } from '../addresses.ts'
+import { binaryChoice } from '../process/own-binaries.ts'
 import type { Process } from '../process/process.ts'
 import { VERSION } from '../process/version.ts'
 import type { FrontDesks } from './front-desks.ts'
@@ -66,6 +67,7 @@ export interface RunningFronts {
 export function startFronts(fronts: Fronts, { context, database }: FrontsDeps, count: number): RunningFronts {
   const processes = new FrontProcesses({
     count,
+    args: [binaryChoice(context.config)],
     onStarted: fronts.open,
     onEnded: () => database.dropDeadReaders(),
     world: context.world,

@@ -6,14 +6,13 @@ import { observeHost, observeProcess } from '../../operations/host-figures.ts'
 import { LinkRefusalLog } from '../../operations/link-refusal-log.ts'
 import type { Logger } from '../../operations/log.ts'
 import { Metrics } from '../../operations/metrics.ts'
-import { foreignBinaries, loadedBinaries } from '../../operations/native-binaries.ts'
 import { OriginLog } from '../../operations/origin-log.ts'
 import { RefusalLog } from '../../operations/refusal-log.ts'
 import { realWorld } from '../../runtime/clock.ts'
 import { ActorSystem } from '../../runtime/system.ts'
 import { isEchoOfFailedCommit, isOfLostLease } from '../../store/engine/write-failure.ts'
 import type { RefusedRequest } from '../../transport/http-deps.ts'
-import { type Config, ConfigError } from '../settings/config.ts'
+import type { Config } from '../settings/config.ts'
 import { endByFault } from './end-process.ts'
 import { VERSION } from './version.ts'
 
@@ -123,12 +122,6 @@ export type WritingProcess = Pick<
   Process,
   'config' | 'logger' | 'world' | 'metrics' | 'devConsole' | 'fatal' | 'onFault'
 >
-
-/** Throws `ConfigError` when production has loaded a native binary that neither this version nor the operator names. */
-export function assertOwnBinaries({ isDevelopment, nativeBinaries }: Config): void {
-  const foreign = isDevelopment ? [] : foreignBinaries(loadedBinaries(), nativeBinaries)
-  if (foreign.length > 0) throw new ConfigError(foreign)
-}
 
 /** The actors of a process. */
 export function actorSystem({ world, fatal, onActorFailure, config }: Process): ActorSystem {

@@ -6,18 +6,21 @@
 import type { AndroidApp } from '../../api/contacts/landing.ts'
 import { type ApnsOptions, ApnsSender } from '../../delivery/apns.ts'
 import { type FcmOptions, FcmSender, type FcmServiceAccount } from '../../delivery/fcm.ts'
-import { type MailOptions, parseMailAddress } from '../../delivery/mail.ts'
+import { type MailOptions, needsStartTls, parseMailAddress } from '../../delivery/mail.ts'
 import type { Language } from '../../delivery/texts.ts'
+import type { PasskeySettings } from '../../domain/accounts/passkey.ts'
 import type { TokenLifetimes } from '../../domain/accounts/session.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../../domain/calls/turn.ts'
 import { type AppleOptions, AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from '../../identity/identity-token.ts'
+import { isIssuer } from '../../identity/issuer.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
 import { BUNDLE_ID_PATTERN } from '../../schema/device.ts'
 import type { IdForm } from '../../schema/json.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
 import { readJanusSettings } from './janus-settings.ts'
 import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
+import { readPasskeySettings } from './passkey-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
 
 export interface ApplicationConfig extends SmsSettings, LoginCheckSetting {
@@ -47,6 +50,8 @@ export interface ApplicationConfig extends SmsSettings, LoginCheckSetting {
   readonly androidApps: readonly AndroidApp[]
   /** Whether lookups in the log need an access token. */
   readonly lookupsNeedToken: boolean
+  /** Undefined where there are no passkeys. */
+  readonly passkeys?: PasskeySettings | undefined
 }
 
 export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: boolean): ApplicationConfig {
@@ -89,18 +94,26 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       text => /^[A-Z0-9]{10}\.[A-Za-z0-9.-]{1,155}$/.test(text),
       'app ids such as ABCDE12345.com.example.app',
     ),
-    androidApps: reader
-      .list(
-        'CALLSIGN_ANDROID_APPS',
-        text => ANDROID_APP_FORM.test(text),
-        'packages with their fingerprints such as com.example.app=AB:CD:…',
-      )
-      .map(text => {
-        const [packageName = '', fingerprint = ''] = text.split('=')
-        return { packageName, fingerprint }
-      }),
+    ...appsAndPasskeys(reader, isDevelopment),
     lookupsNeedToken: reader.flag('CALLSIGN_KT_REQUIRE_AUTH', '1'),
   }
+}
+
+/** Android apps use passkeys by the certificates that they are signed with. */
+function appsAndPasskeys(
+  reader: EnvironmentReader,
+  isDevelopment: boolean,
+): Pick<ApplicationConfig, 'androidApps' | 'passkeys'> {
+  const texts = reader.list(
+    'CALLSIGN_ANDROID_APPS',
+    text => ANDROID_APP_FORM.test(text),
+    'packages with their fingerprints such as com.example.app=AB:CD:…',
+  )
+  const androidApps = texts.map(text => {
+    const [packageName = '', fingerprint = ''] = text.split('=')
+    return { packageName, fingerprint }
+  })
+  return { androidApps, ...readPasskeySettings(reader, isDevelopment, androidApps) }
 }
 
 function lifetimes(reader: EnvironmentReader): TokenLifetimes {
@@ -154,13 +167,23 @@ function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
     reader.problems.push('CALLSIGN_SMTP_URL and CALLSIGN_MAIL_FROM are set together or not at all')
     return {}
   }
-  if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol)) {
+  if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol) || new URL(url).hostname === '') {
     reader.problems.push('CALLSIGN_SMTP_URL is an address such as smtp://user:password@host:587')
+  } else if (forgoesTls(new URL(url).searchParams) && needsStartTls(url)) {
+    reader.problems.push(
+      'CALLSIGN_SMTP_URL would send its password in the clear: use TLS, or add allowPlain=true where the way to the mail server is safe',
+    )
   }
   if (throws(() => parseMailAddress(from))) {
     reader.problems.push('CALLSIGN_MAIL_FROM is an address such as Callsign <no-reply@example.org>')
   }
   return { mail: { url, from, ...(authority === undefined ? {} : { ca: authority.toString('utf8') }) } }
+}
+
+function forgoesTls(parameters: URLSearchParams): boolean {
+  const asked = parameters.get('requireTLS')
+  if (asked === 'true' || asked === 'false') return asked === 'false'
+  return ['ignoreTLS', 'opportunisticTLS'].some(name => parameters.get(name) === 'true')
 }
 
 function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
@@ -257,7 +280,8 @@ function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
     if (!Array.isArray(value)) return undefined
     const isProvider = (each: unknown): each is ProviderOptions => {
       const { name, issuer, clientIds, jwksUri } = objectOf(each) ?? {}
-      const hasUris = isUrl(issuer) && (jwksUri === undefined || isUrl(jwksUri))
+      const hasIssuer = typeof issuer === 'string' && isIssuer(issuer)
+      const hasUris = hasIssuer && (jwksUri === undefined || isUrl(jwksUri))
       const isNamed = typeof name === 'string' && /^[a-z0-9-]{1,32}$/.test(name)
       return (
         isNamed &&

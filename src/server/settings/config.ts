@@ -62,6 +62,8 @@ export interface Config {
     readonly vrfCacheEntriesMax: number
   }
   readonly application: ApplicationConfig
+  /** A sentence for each file of secrets that other users of the machine may read. */
+  readonly openFiles: readonly string[]
   /** SHA-256 of native binaries beyond those of this version, in hexadecimal. */
   readonly nativeBinaries: readonly string[]
   /** Absent where no rate counts, in development. */
@@ -96,6 +98,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: StartFlags): C
   const reader = new EnvironmentReader({ environment, ...(file && { file: file.values }) })
   if (file?.problem !== undefined) reader.problems.push(file.problem)
   const config = read(reader, flags)
+  if (flags.config !== undefined) reader.noteSettingsFile(flags.config)
   reader.refuseUnknown()
   if (reader.problems.length > 0) throw new ConfigError(reader.problems)
   return Object.freeze(config)
@@ -165,6 +168,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
       }),
     },
     application: readApplicationConfig(reader, isDevelopment),
+    openFiles: reader.openFiles,
     nativeBinaries: reader.list(
       'CALLSIGN_NATIVE_HASHES',
       isSha256,
@@ -219,7 +223,7 @@ function readPublicUrl(reader: EnvironmentReader): string | undefined {
 
 function httpAccess(reader: EnvironmentReader): Omit<Config['http'], keyof Listener> {
   const certificate = reader.file('CALLSIGN_TLS_CERT')
-  const key = reader.file('CALLSIGN_TLS_KEY')
+  const key = reader.keyFile('CALLSIGN_TLS_KEY')
   const [certificateFile, keyFile] = [reader.text('CALLSIGN_TLS_CERT'), reader.text('CALLSIGN_TLS_KEY')]
   if ((certificateFile === undefined) !== (keyFile === undefined)) {
     reader.problems.push('CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are set together or not at all')
@@ -375,13 +379,16 @@ export interface Warning {
 /** Warns of settings that are allowed and hardly meant. */
 export function warningsOf(config: Config): readonly Warning[] {
   const { isDevelopment, log, application } = config
-  if (isDevelopment) return []
+  const openFiles = config.openFiles.map(advice => ({ event: 'secret-file-open', advice }))
+  if (isDevelopment) return openFiles
   const { mail, sms, apple, providers, testIdentifiers } = application
   const ways = [mail, sms, apple, ...providers, ...testIdentifiers]
   return [
+    ...openFiles,
     ...(log.headFile === undefined && config.node === undefined ? [HEAD_FILE_UNSET] : []),
     ...(config.node !== undefined && config.stompTcpPort !== undefined ? [NO_STOMP_TCP] : []),
     ...(ways.every(way => way === undefined) ? [NOBODY_SIGNS_IN] : []),
+    ...(application.stepUpS === 0 ? [STEP_UP_OFF] : []),
   ]
 }
 
@@ -394,6 +401,10 @@ const HEAD_FILE_UNSET = {
 const NO_STOMP_TCP = {
   event: 'stomp-tcp-not-served',
   advice: 'CALLSIGN_STOMP_TCP_PORT is for a server without CALLSIGN_DATABASE_URL',
+}
+const STEP_UP_OFF = {
+  event: 'step-up-off',
+  advice: 'with CALLSIGN_AUTH_STEP_UP_SECONDS=0 a stolen session is enough to take an account or to end it',
 }
 const NOBODY_SIGNS_IN = {
   event: 'nobody-can-sign-in',

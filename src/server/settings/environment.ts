@@ -4,8 +4,8 @@
  * nobody reads is wrong too.
  */
 
-import { readFileSync } from 'node:fs'
-import { nearestName } from './spelling.ts'
+import { readFileSync, statSync } from 'node:fs'
+import { guessOf } from './spelling.ts'
 
 export interface Listener {
   readonly host: string
@@ -41,6 +41,8 @@ export interface SettingsSources {
 
 export class EnvironmentReader {
   readonly problems: string[] = []
+  /** A sentence for each file of secrets that other users of the machine may read. */
+  readonly openFiles: string[] = []
   readonly #environment: NodeJS.ProcessEnv
   readonly #settingsFile: Readonly<Record<string, string>>
   /** By name, in the order they are first read. */
@@ -71,14 +73,27 @@ export class EnvironmentReader {
     const [path, text] = [source[fileName], source[name] || undefined]
     if (!path) return text
     if (text !== undefined) this.problems.push(`${name} and ${fileName} are both set: keep one`)
-    return this.#file(fileName, path)
-      ?.toString('utf8')
-      .replace(/\r?\n$/, '')
+    const bytes = this.#file(fileName, path)
+    if (bytes !== undefined) this.#noteIfOpen(fileName, path)
+    return bytes?.toString('utf8').replace(/\r?\n$/, '')
   }
 
   file(name: string, takes = 'path of a PEM file'): Buffer | undefined {
     const path = this.text(name, takes)
     return path === undefined ? undefined : this.#file(name, path)
+  }
+
+  /** A PEM file with a private key. */
+  keyFile(name: string): Buffer | undefined {
+    const bytes = this.file(name)
+    if (bytes !== undefined) this.#noteIfOpen(name, this.text(name)!)
+    return bytes
+  }
+
+  /** Call this once all settings are read: the settings file is of secrets where it holds one. */
+  noteSettingsFile(path: string): void {
+    const holdsSecret = this.settings.some(({ name, isSecret }) => isSecret && this.#settingsFile[name])
+    if (holdsSecret) this.#noteIfOpen('--config', path)
   }
 
   flag(name: string, on: string, takes = on): boolean {
@@ -176,9 +191,7 @@ export class EnvironmentReader {
     const ours = Object.keys(this.#environment).filter(name => name.startsWith('CALLSIGN_'))
     for (const name of new Set([...ours, ...Object.keys(this.#settingsFile)])) {
       if (this.#isKnown(name)) continue
-      const nearest = nearestName(name, this.#names())
-      const guess = nearest === undefined ? '' : `; did you mean ${nearest}?`
-      this.problems.push(`${name} is not a setting of this version${guess}`)
+      this.problems.push(`${name} is not a setting of this version${guessOf(name, this.#names())}`)
     }
   }
 
@@ -195,6 +208,14 @@ export class EnvironmentReader {
     return this.#known.has(name) || main?.isSecret === true
   }
 
+  #noteIfOpen(name: string, path: string): void {
+    const mode = openMode(path)
+    if (mode === undefined) return
+    this.openFiles.push(
+      `${name}: other users of this machine may read the file that it names, mode ${mode}: make it 600`,
+    )
+  }
+
   #file(name: string, path: string): Buffer | undefined {
     try {
       return readFileSync(path)
@@ -205,6 +226,19 @@ export class EnvironmentReader {
       return undefined
     }
   }
+}
+
+/**
+ * A file's mode in octal digits where other users may use it in any way. A file of another user is read by way of its group,
+ * as those that systemd and Kubernetes put there, so its group doesn't count.
+ */
+function openMode(path: string): string | undefined {
+  const { mode, uid } = statSync(path)
+  const user = process.geteuid?.()
+  // Modes of Windows say nothing.
+  if (user === undefined) return undefined
+  const others = user === 0 || user === uid ? 0o077 : 0o007
+  return (mode & others) === 0 ? undefined : (mode & 0o777).toString(8).padStart(3, '0')
 }
 
 /** Enough of a wrong value to recognise it; it may be a secret in the wrong place. */

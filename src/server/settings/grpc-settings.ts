@@ -16,7 +16,7 @@ export interface GrpcAccess {
 export function readGrpcAccess(reader: EnvironmentReader): GrpcAccess {
   const token = reader.secret('CALLSIGN_GRPC_TOKEN')
   const certificate = reader.file('CALLSIGN_GRPC_TLS_CERT')
-  const key = reader.file('CALLSIGN_GRPC_TLS_KEY')
+  const key = reader.keyFile('CALLSIGN_GRPC_TLS_KEY')
   const clientAuthority = reader.file('CALLSIGN_GRPC_TLS_CLIENT_CA')
   const clientPins = reader.list(
     'CALLSIGN_GRPC_TLS_CLIENT_PINS',

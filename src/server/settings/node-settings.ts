@@ -64,7 +64,7 @@ export function readNodeSettings(reader: EnvironmentReader): NodeConfig | undefi
 
 function readTls(reader: EnvironmentReader): NodeTls | undefined {
   const certificate = reader.file('CALLSIGN_NODE_TLS_CERT')
-  const key = reader.file('CALLSIGN_NODE_TLS_KEY')
+  const key = reader.keyFile('CALLSIGN_NODE_TLS_KEY')
   const authority = reader.file('CALLSIGN_NODE_TLS_CA')
   if (certificate === undefined || key === undefined || authority === undefined) {
     if ((certificate ?? key ?? authority) !== undefined) {

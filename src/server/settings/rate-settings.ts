@@ -9,7 +9,7 @@ import {
   USUAL_RATES,
 } from '../../domain/rates.ts'
 import type { EnvironmentReader } from './environment.ts'
-import { nearestName } from './spelling.ts'
+import { guessOf } from './spelling.ts'
 
 const NAME = 'CALLSIGN_RATES'
 const FORM = 'a JSON object of rates and their counts such as {"call-start":40}'
@@ -36,9 +36,8 @@ export function readRates(reader: EnvironmentReader): Rates {
 
 function problemWith(name: string, count: unknown): string | undefined {
   if (!Object.hasOwn(USUAL_RATES, name)) {
-    const nearest = nearestName(name, RATE_NAMES)
-    const guess = nearest === undefined ? '' : `; did you mean ${nearest}?`
-    return `${name.length > NAME_SHOWN_MAX ? 'a long name' : JSON.stringify(name)} is no rate${guess}`
+    const shown = name.length > NAME_SHOWN_MAX ? 'a long name' : JSON.stringify(name)
+    return `${shown} is no rate${guessOf(name, RATE_NAMES)}`
   }
   const countMax = USUAL_RATES[name as RateName].count * RATE_FACTOR_MAX
   if (Number.isInteger(count) && (count as number) >= 1 && (count as number) <= countMax) return undefined

@@ -47,6 +47,11 @@ export class ContactReader {
     return view.get(CONTACTS, idsKey(one, other))
   }
 
+  /** The one's own name for the other, if they are contacts. */
+  aliasOf(view: View, one: UserId, other: UserId): string | undefined {
+    return this.linkOf(view, one, other)?.alias
+  }
+
   hasBlocked(view: View, blocker: UserId, other: UserId): boolean {
     return this.blockedAtMs(view, blocker, other) !== undefined
   }

@@ -4,7 +4,7 @@
  * something is to be called in a change, one for each command.
  */
 
-import type { RequestGoneTask } from '../../domain/contacts/deferred-task.ts'
+import type { RenamedTask, RequestGoneTask } from '../../domain/contacts/deferred-task.ts'
 import {
   BLOCKS_MAX,
   type ClosingDecision,
@@ -22,7 +22,7 @@ import {
   type RequestDecision,
   type RequestRoute,
 } from '../../domain/contacts/friend-request.ts'
-import type { RequestId, UserId } from '../../domain/ids.ts'
+import type { DeviceId, RequestId, UserId } from '../../domain/ids.ts'
 import type { NoticeBody } from '../../domain/messages/notice.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey } from '../engine/keys.ts'
@@ -36,8 +36,8 @@ export interface ContactStoreDeps extends ContactTables {
   readonly expiries: Expiries
   readonly deferredTasks: Pick<DeferredTasks, 'define' | 'leave'>
   readonly displayNameOf: (view: View, userId: UserId) => string
-  /** Tells every device of a user. */
-  readonly tell: (change: Change, userId: UserId, body: NoticeBody) => void
+  /** Tells every device of a user but one. */
+  readonly tell: (change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId) => void
 }
 
 /** A user makes a request. */
@@ -60,6 +60,7 @@ export class ContactStore extends ContactReader {
     this.#deps = deps
     deferredTasks.define('request_made', (change, { requestId }) => this.#onMade(change, requestId))
     deferredTasks.define('request_gone', (change, request) => this.#onGone(change, request))
+    deferredTasks.define('renamed', (change, task) => this.#onRenamed(change, task))
     const onExpired = (change: Change, request: FriendRequest) => this.#tellGone(change, request)
     expiries.define(EXPIRY.friendRequest, (change, key) => friendRequests.expire(change, key, onExpired))
   }
@@ -116,10 +117,37 @@ export class ContactStore extends ContactReader {
   unlink(change: Change, one: UserId, other: UserId): boolean {
     const link = this.linkOf(change, one, other)
     if (link === undefined) return false
+    const otherAlias = this.aliasOf(change, other, one)
     this.#removeLink(change, one, other, link)
-    this.#tellRemoved(change, one, other)
-    this.#tellRemoved(change, other, one)
+    this.#tellContact(change, 'contact_removed', one, { userId: other, alias: link.alias })
+    this.#tellContact(change, 'contact_removed', other, { userId: one, alias: otherAlias })
     return true
+  }
+
+  /**
+   * Gives a contact the user's own name for them, or takes it back; the user's devices but this one hear of it. False
+   * when the two are no contacts.
+   */
+  rename(
+    change: Change,
+    userId: UserId,
+    contact: { readonly userId: UserId; readonly alias: string | undefined },
+    exceptDeviceId: DeviceId | undefined,
+  ): boolean {
+    const link = this.linkOf(change, userId, contact.userId)
+    if (link === undefined) return false
+    const { alias } = contact
+    if (alias === link.alias) return true
+    const { sinceMs } = link
+    const renamed = alias === undefined ? { sinceMs } : { sinceMs, alias }
+    change.put(CONTACTS, idsKey(userId, contact.userId), renamed)
+    this.#tellContact(change, 'contact_changed', userId, contact, exceptDeviceId)
+    return true
+  }
+
+  /** The user has another name: their contacts hear of it, later. */
+  onNewName(change: Change, userId: UserId): void {
+    this.#deps.deferredTasks.leave(change, { kind: 'renamed', userId, after: undefined })
   }
 
   /** False when the user has blocked too many. */
@@ -152,8 +180,9 @@ export class ContactStore extends ContactReader {
   eraseOf(change: Change, userId: UserId): void {
     for (const { id } of this.lists.all(change, userId, LIST.contacts)) {
       const other = id as UserId
+      const alias = this.aliasOf(change, other, userId)
       this.#removeLink(change, userId, other, { sinceMs: this.linkOf(change, userId, other)?.sinceMs ?? 0 })
-      this.#tellRemoved(change, other, userId)
+      this.#tellContact(change, 'contact_removed', other, { userId, alias })
     }
     for (const { id } of this.lists.all(change, userId, LIST.blocks)) this.unblock(change, userId, id)
     for (const request of this.requests.eraseOf(change, userId)) {
@@ -226,6 +255,18 @@ export class ContactStore extends ContactReader {
     if (request.isMissed) this.#tellCancelled(change, request)
   }
 
+  /** Each hears the name as it is by then. */
+  #onRenamed(change: Change, { userId, after }: RenamedTask): void {
+    const contacts = this.readContacts(change, userId, { limit: TOLD_AT_ONCE, after })
+    for (const { id } of contacts) {
+      const contactId = id as UserId
+      const alias = this.aliasOf(change, contactId, userId)
+      this.#tellContact(change, 'contact_changed', contactId, { userId, alias })
+    }
+    if (contacts.length < TOLD_AT_ONCE) return
+    this.#deps.deferredTasks.leave(change, { kind: 'renamed', userId, after: contacts.at(-1) })
+  }
+
   #removeLink(change: Change, one: UserId, other: UserId, { sinceMs }: Link): void {
     for (const [owner, id] of bothWays(one, other)) {
       change.remove(CONTACTS, idsKey(owner, id))
@@ -255,9 +296,15 @@ export class ContactStore extends ContactReader {
     this.#deps.tell(change, userId, { kind: 'contact_added', ...body })
   }
 
-  #tellRemoved(change: Change, userId: UserId, otherId: UserId): void {
-    const displayName = this.#deps.displayNameOf(change, otherId)
-    this.#deps.tell(change, userId, { kind: 'contact_removed', userId: otherId, displayName })
+  #tellContact(
+    change: Change,
+    kind: 'contact_changed' | 'contact_removed',
+    toUserId: UserId,
+    { userId, alias }: { readonly userId: UserId; readonly alias: string | undefined },
+    exceptDeviceId?: DeviceId,
+  ): void {
+    const displayName = this.#deps.displayNameOf(change, userId)
+    this.#deps.tell(change, toUserId, { kind, userId, displayName, alias }, exceptDeviceId)
   }
 
   #tellCancelled(
@@ -281,3 +328,6 @@ function bothWays(one: UserId, other: UserId): readonly (readonly [UserId, UserI
     [other, one],
   ]
 }
+
+/** Contacts who hear of a new name in one change. */
+const TOLD_AT_ONCE = 50

@@ -20,7 +20,11 @@ import {
 import { rowTable } from '../engine/table.ts'
 import { entryKey, LIST, type List } from '../tables/id-lists.ts'
 
-const LINK = object({ sinceMs: count })
+const LINK = object({
+  sinceMs: count,
+  /** The user's own name for the contact, who never sees it. */
+  alias: optional(text),
+})
 
 /** The entry in a list for the other user in a key. */
 function entryIn(list: List, key: Buffer, atMs: number): Uint8Array {
@@ -28,8 +32,8 @@ function entryIn(list: List, key: Buffer, atMs: number): Uint8Array {
 }
 
 export const CONTACTS = rowTable('contacts', { user: ID, contact: ID }, LINK, {
-  holds: 'since when',
-  shapes: [LINK.shape()],
+  holds: 'since when, and the user’s own name for the contact',
+  shapes: [LINK.shape(), LINK.shape('alias')],
   relations: [
     OF_A_USER,
     {

@@ -13,6 +13,7 @@ import {
   INBOX_KEPT_MS,
   INBOX_MESSAGES_MAX,
   type InboxItem,
+  isOutdatedBy,
   missedInsteadOf,
   queueOf,
 } from '../../domain/messages/inbox.ts'
@@ -106,7 +107,8 @@ export class InboxStore {
 
   /**
    * Puts an item at the end and returns its offset. It is kept until `expiresAtMs`, for seven days at
-   * most, and the oldest goes where there is no room. A device has one invitation to a call: another replaces it.
+   * most, and the oldest goes where there is no room. A device has one invitation to a call: another replaces it. A
+   * `contact_changed` replaces the one before of the same contact: a contact who renames themselves often pushes nothing out.
    */
   append(
     change: Change,
@@ -119,7 +121,8 @@ export class InboxStore {
     const device = idsKey(userId, deviceId)
     const known = this.#read(change, device) ?? this.#newHead()
     const rung = this.#withdraw(change, known, callId ?? replaces) ?? known
-    const head = this.#makeRoom(change, device, this.#withoutSettled(change, rung))
+    const current = this.#withoutOutdated(change, rung, item)
+    const head = this.#makeRoom(change, device, this.#withoutSettled(change, current))
     const offset = head.nextOffset
     const endsAtMs = Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS)
     const message = { offset, queue: queueOf(item), atMs: nowMs, expiresAtMs: endsAtMs }
@@ -311,6 +314,17 @@ export class InboxStore {
     if (found === undefined) return undefined
     this.#groups.settle(change, found)
     return { ...head, entries: head.entries.filter(entry => entry !== found) }
+  }
+
+  #withoutOutdated(change: Change, head: Head, item: InboxItem): Head {
+    if (!isOutdatedBy(item, item)) return head
+    const queue = queueOf(item)
+    const outdated = head.entries.filter(entry => {
+      if (entry.queue !== queue || !this.#groups.isWaiting(change, entry)) return false
+      return isOutdatedBy(this.#groups.open(change, entry), item)
+    })
+    for (const entry of outdated) this.#groups.settle(change, entry)
+    return { ...head, entries: head.entries.filter(entry => !outdated.includes(entry)) }
   }
 
   #waiting(view: View, entries: readonly Entry[]): readonly Entry[] {

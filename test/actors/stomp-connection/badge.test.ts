@@ -15,6 +15,9 @@ const MISSED: CallNoticeBody = {
   version: 2,
   callerId: 2n as UserId,
   callerName: 'Ann',
+  displayName: 'Ann',
+  alias: undefined,
+  isContact: true,
   isVideo: true,
   atMs: 3,
 }

@@ -89,7 +89,7 @@ t.test('a notice has its kind, its time and its end in headers, its body as JSON
   const expiresAtMs = actors.world.nowMs() + 5_000
   await actors.tell(
     person,
-    { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' },
+    { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea', alias: undefined },
     expiresAtMs,
   )
   const [frame] = peer.take()
@@ -118,7 +118,12 @@ t.test('each queue has its own messages, and no device has another’s', async t
   }
   await actors.keep(person, 'dev.t', 'mine')
   await actors.tell(person, { kind: 'profile_changed' })
-  await actors.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' })
+  await actors.tell(person, {
+    kind: 'contact_removed',
+    userId: 5n as UserId,
+    displayName: 'Bea',
+    alias: undefined,
+  })
   t.same(
     peer.take().map(frame => headerOf(frame, 'subscription')),
     ['dev.t', 'account', 'contacts'],
@@ -130,7 +135,16 @@ t.test('other names of one queue are shown as the client spelt them', async t =>
   const { actors, person, peer } = await begin(t)
   const names = ['/user/queue/signalling', '/queue/calls', `/user/${person.userId}/queue/calls`]
   for (const name of [...names, `/topic/user.${person.userId}`]) subscribe(peer, name, 'auto', '', name)
-  const notice = { callId: 1n, callerId: 2n, callerName: 'Ann', isVideo: true, atMs: 3 }
+  const notice = {
+    callId: 1n,
+    callerId: 2n,
+    callerName: 'Ann',
+    displayName: 'Ann',
+    alias: undefined,
+    isContact: true,
+    isVideo: true,
+    atMs: 3,
+  }
   await actors.tell(person, { kind: 'call_missed', ...notice } as never)
   t.same(
     peer.take().map(frame => headerOf(frame, 'destination')),

@@ -47,6 +47,9 @@ const MISSED: CallNoticeBody = {
   version: 2,
   callerId: 2n as UserId,
   callerName: 'Bob',
+  displayName: 'Bob',
+  alias: undefined,
+  isContact: true,
   isVideo: true,
   atMs: 3,
 }

@@ -58,10 +58,10 @@ t.test('a token is made with its link, and listed without itself', async t => {
     deepLink: `callsign://c/${token}`,
   })
   await api.world.advance(1)
-  await shareTokenOf(api, ann, { expiresIn: 60, maxUses: 1, label: ' card ' })
+  await shareTokenOf(api, ann, { expiresIn: 60, maxUses: 1, label: ' my\u200b\u202e card ' })
   const list = await api.send('GET /app/api/share-token', { token: ann.token })
   t.notOk(list.text.includes(token))
-  t.match(list.body.items, [{ label: 'card', maxUses: 1, expiresAt: '2026-01-01T00:01:00.001Z' }, {}])
+  t.match(list.body.items, [{ label: 'my card', maxUses: 1, expiresAt: '2026-01-01T00:01:00.001Z' }, {}])
   t.same(list.body.items[1], { ...common, last4: token.slice(-4) })
 })
 
@@ -75,6 +75,7 @@ t.test('the terms of a token have bounds', async t => {
     { maxUses: 0 },
     { maxUses: 1.5 },
     { label: 'a\n' },
+    { label: '\u202e\u200b' },
   ]
   for (const body of bad)
     t.same(shortOf(await create(body)), [422, 'VALIDATION_FAILED'], JSON.stringify(body))
@@ -283,6 +284,18 @@ t.test('phones learn from two files that the app opens share links, where it is 
         package_name: 'com.example.app',
         sha256_cert_fingerprints: ['AB:CD'],
       },
+    },
+  ])
+  t.notMatch(String(apple.body), 'webcredentials')
+  const withPasskeys = { ...LANDING, passkeys: {} }
+  t.match(
+    JSON.parse(String(visit('/.well-known/apple-app-site-association', undefined, withPasskeys).body)),
+    { applinks: {}, webcredentials: { apps: ['ABCDE12345.com.example.app'] } },
+    'and that it may use passkeys',
+  )
+  t.match(JSON.parse(String(visit('/.well-known/assetlinks.json', undefined, withPasskeys).body)), [
+    {
+      relation: ['delegate_permission/common.handle_all_urls', 'delegate_permission/common.get_login_creds'],
     },
   ])
   const none = landingRoutes({ ...LANDING, appleAppIds: [], androidApps: [] })

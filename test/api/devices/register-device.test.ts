@@ -83,6 +83,7 @@ t.test('a body that breaks a rule is refused by its pointer, and leaves nothing'
     [{ publicKey, deviceInfo: { name: 'x'.repeat(101) } }, '/deviceInfo/name'],
     [{ publicKey, deviceInfo: { name: 'bell\u0007' } }, '/deviceInfo/name'],
     [{ publicKey, deviceInfo: { platform: '' } }, '/deviceInfo/platform'],
+    [{ publicKey, deviceInfo: { model: '\u202e\u200b' } }, '/deviceInfo/model'],
     [{ publicKey, push: { apnsToken: 'f'.repeat(63) } }, '/push/apnsToken'],
     [{ publicKey, push: { apnsToken: 'g'.repeat(64) } }, '/push/apnsToken'],
     [{ publicKey, push: { apnsVoipToken: 'f'.repeat(201) } }, '/push/apnsVoipToken'],
@@ -112,7 +113,7 @@ t.test('the same key again is the same device, to which the session is bound', a
   const reinstalled = await newSession(api.world, ann.userId)
   api.world.advance(5_000)
   await api.world.takeSent()
-  const deviceInfo = { platform: 'ios', name: 'new name' }
+  const deviceInfo = { platform: 'ios', name: 'new\u202e\u200b name' }
   const answer = await registerDevice(api, reinstalled, key, { deviceInfo, push: { fcmToken: 'abc' } })
   t.same([answer.status, answer.body.deviceId], [200, first])
   const { body } = await api.send('GET /app/api/devices', { token: reinstalled.token })

@@ -24,6 +24,7 @@ import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { Sealed } from '../../../src/store/tables/sealed.ts'
+import { Authenticator } from '../../support/authenticator.ts'
 import {
   listBody,
   newPhone as listedPhone,
@@ -74,6 +75,7 @@ const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   search: true,
   request_made: true,
   request_gone: true,
+  renamed: true,
 }
 const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
   sent: true,
@@ -84,7 +86,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
   /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
@@ -313,6 +315,12 @@ t.test('accounts, devices and contacts', async () => {
   const { id } = user.loginMethods.find(({ primary }: { primary: boolean }) => !primary)
   await ask('setPrimaryLoginMethod', { token: ann.token, body: { id } })
   await ask('removeLoginMethod', { token: ann.token, params: [user.primaryMethodId] })
+  const authenticator = new Authenticator()
+  const { options } = await ask('newPasskeyOptions', ann)
+  await ask('addPasskey', { token: ann.token, body: { credential: authenticator.create(options) } })
+  await ask('passkeyOptions', ann)
+  const forSignIn = (await ask('passkeyOptions', {})).options
+  await ask('loginPasskey', { body: { credential: authenticator.get(forSignIn) } })
   const here = await signIn('fay@example.org')
   const there = await signIn('fay@example.org')
   await ask('listSessions', here)
@@ -348,6 +356,9 @@ t.test('accounts, devices and contacts', async () => {
   // Dan's request that she declined is open to Dan: her own makes them contacts.
   await ask('requestById', { token: ann.token, body: { targetUserId: dan.userId } })
   await ask('listContacts', ann)
+  await ask('renameContact', { token: ann.token, params: [bob.userId], body: { alias: 'Bobby' } })
+  await ask('putUser', { token: bob.token, body: { displayName: 'Robert' } })
+  await endAll()
   await ask('removeContact', { token: bob.token, params: [ann.userId] })
   await befriend(bob, ann)
   await ask('readPublicKeys', ann)
@@ -414,6 +425,7 @@ t.test('calls', async () => {
   await ask('logout', bob)
   await ask('removeDevice', { token: cid.token, params: [cid.deviceId] })
   await proveByCode(eve)
+  await ask('exportUser', eve)
   await ask('deleteUser', { token: eve.token, body: { confirm: true } })
 })
 

@@ -214,7 +214,7 @@ t.test('a lying server gets no key', async t => {
   }
 
   t.comment('a ghost device, with its key in the log')
-  const ghost = { deviceId: '77', keyAlgorithm: 'P-256', publicKey: falseKey }
+  const ghost = { deviceId: '77', keyAlgorithm: 'P-256', publicKey: falseKey, publicKeyIndex: '0' }
   const { vrfHash } = await server.client.register(BigInt(bob.userId), 77n, falseKey)
   const withGhost = answersKeys(user => ({
     ...user,
@@ -240,7 +240,8 @@ t.test('a key is taken with the set alone that was sealed, of devices that the l
   const { text, keyMembers } = await sealedWith(from, to)
   const other = keyMembersOf([from, to, cat.keyLog.self])
   const answer = (set: string) => {
-    bob.lie = path => (path.endsWith('/key-members') ? Promise.resolve({ keyMembers: set }) : undefined)
+    const reply = { callId: BINDING.callId, epoch: BINDING.epoch, keyMembers: set }
+    bob.lie = path => (path.endsWith('/key-members') ? Promise.resolve(reply) : undefined)
   }
   answer(other)
   t.equal(await openedBy(text, []), 'KEY_MEMBERS_REFUSED', 'another set than the sealed one')

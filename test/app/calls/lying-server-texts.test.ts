@@ -106,7 +106,11 @@ t.test('a set that was changed on its way is refused, and the next key is taken'
       ...record,
       keySets: [{ epoch: 1, keyMembers: annAndCat }],
     })),
-    bob.lies.answer('GET call/{callId}/key-members', () => ({ keyMembers: annAndCat })),
+    bob.lies.answer('GET call/{callId}/key-members', () => ({
+      callId: other.callId,
+      epoch: 1,
+      keyMembers: annAndCat,
+    })),
   ]
   const refused = refusedRing(bob)
   const call = await ann.me.call([bob.me.userId!])

@@ -308,13 +308,13 @@ const busy =
     response.writeHead(status).end(JSON.stringify({ code, detail: 'come again' }))
   }
 const cut: RequestListener = (_, response) => response.destroy()
-const well: RequestListener = (_, response) => response.end('{"userId":"1"}')
+const well: RequestListener = (_, response) => response.end('{"userId":"1","displayName":"Ann"}')
 
 t.test('a busy server is asked again after the time it names, or after a random one that grows', async t => {
   const url = await listen(t, busy(503, '3'), busy(429, '1'), busy(503), cut, busy(502), well)
   const waits: number[] = []
   const server = new Server({ url, platform: platformOf({ wait: async ms => void waits.push(ms) }) })
-  t.same(await server.request('GET user', undefined), { userId: '1' })
+  t.same(await server.request('GET user', undefined), { userId: '1', displayName: 'Ann' })
   t.same(waits, [3500, 1500, 1000, 2000, 4000])
 })
 

@@ -4,6 +4,7 @@ import t from 'tap'
 import {
   displayNameFromEmail,
   normalizeDisplayName,
+  normalizeLabel,
   normalizeMessage,
 } from '../../../src/domain/accounts/display-name.ts'
 import { checkProperty } from '../../support/property.ts'
@@ -22,7 +23,7 @@ t.test('a name is kept in NFC with single spaces', async t => {
     'O\'Neil <b> "x"': 'O\'Neil <b> "x"',
     علي: 'علي',
     'مى\u200cخواهم': 'مى\u200cخواهم',
-    '\u200fעלי': '\u200fעלי',
+    '\u200fעלי': 'עלי',
     '🙂': '🙂',
     '-': '-',
   }
@@ -37,7 +38,8 @@ t.test('fifty characters are what a person counts as fifty', async t => {
     'four bytes each': '🙂'.repeat(50),
     flags: '🇻🇳'.repeat(25),
     families: FAMILY.repeat(8),
-    'one with many accents': `a${'\u0300'.repeat(90)}`,
+    'accents that go': `a${'\u0300'.repeat(390)}`,
+    'what is not seen goes': `${'a\u200b'.repeat(50)}`,
     'half of it spaces that go': `${' '.repeat(300)}${'a'.repeat(50)}`,
   }
   for (const [what, text] of Object.entries(taken)) t.ok(normalizeDisplayName(text), what)
@@ -45,7 +47,7 @@ t.test('fifty characters are what a person counts as fifty', async t => {
     letters: 'a'.repeat(51),
     'accents apart': 'e\u0301'.repeat(51),
     'beyond 200 bytes': FAMILY.repeat(9),
-    'beyond 200 bytes in one character': `a${'\u0300'.repeat(101)}`,
+    'beyond 200 bytes in one character': `a${'\u0903'.repeat(70)}`,
   }
   for (const [what, text] of Object.entries(refused)) t.equal(normalizeDisplayName(text), undefined, what)
 })
@@ -97,6 +99,87 @@ t.test('a name of nothing that can be seen is none', async t => {
   )
 })
 
+t.test('what a reader can not see goes, so that names that look the same are', async t => {
+  const hidden = [
+    '\u00ad',
+    '\u034f',
+    '\u061c',
+    '\u115f',
+    '\u1160',
+    '\u17b4',
+    '\u180b',
+    '\u180e',
+    '\u200b',
+    '\u200c',
+    '\u200d',
+    '\u200e',
+    '\u200f',
+    '\u2060',
+    '\u2064',
+    '\u206f',
+    '\u3164',
+    '\ufe00',
+    '\ufe0f',
+    '\uffa0',
+    '\u{1bca0}',
+    '\u{1d173}',
+    '\u{e0020}',
+    '\u{e0041}',
+    '\u{e0100}',
+  ]
+  for (const character of hidden) {
+    for (const text of [`Mu${character}m`, `${character}Mum`, `Mum${character}`, `Mum ${character} `])
+      t.equal(normalizeDisplayName(text), 'Mum', escape(character))
+  }
+  t.equal(normalizeDisplayName('e\u034f\u0301'), 'é', 'what then stands together is composed')
+  t.equal(normalizeDisplayName('a\u200b \u200b b'), 'a b')
+  t.equal(normalizeMessage('I am\u{e0068}\u{e0069} Mum\u200b'), 'I am Mum')
+  t.equal(normalizeMessage('\u200b\u{e0041}'), '')
+})
+
+t.test('what scripts and emoji need stays', async t => {
+  const kept = {
+    'Persian, apart': 'می\u200cخواهم',
+    'Sinhala, a conjunct': 'ශ්\u200dරී',
+    'Malayalam, an old final': 'അവന്\u200d',
+    'Bengali, a ya': 'র\u200d্য',
+    'Mongolian, a form': '\u182d\u180b\u1822',
+    'Mongolian, a final vowel': '\u182d\u180e\u1820',
+    'a variant of a Japanese name': '葛\u{e0100}城',
+    'a family': FAMILY,
+    'a heart on fire': '❤\ufe0f\u200d🔥',
+    'a woman with red hair': '👩🏽\u200d🦰',
+    'a rainbow flag': '🏳\ufe0f\u200d🌈',
+    'a keycap': '1\ufe0f\u20e3',
+    'the flag of Scotland': '🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}',
+  }
+  for (const [what, text] of Object.entries(kept)) t.equal(normalizeDisplayName(text), text, what)
+  const cut = {
+    'a joiner behind Latin': ['Ann\u200dLee', 'AnnLee'],
+    'a joiner at the end': ['می\u200c', 'می'],
+    'two joiners': ['م\u200d\u200dن', 'من'],
+    'a joiner behind an emoji': ['👩\u200d', '👩'],
+    'two selectors': ['❤\ufe0f\ufe0f', '❤\ufe0f'],
+    'a selector behind a digit': ['1\ufe0f2', '12'],
+    'a flag with a message': ['🏴\u{e0061}\u{e0062}\u{e007f}', '🏴'],
+  } as const
+  for (const [what, [text, name]] of Object.entries(cut)) t.equal(normalizeDisplayName(text), name, what)
+})
+
+t.test('four marks stay over a character', async t => {
+  const four = 'o\u0315\u0316\u0317\u0318'.normalize('NFC')
+  t.equal(normalizeDisplayName(`${four}${'\u0319'.repeat(60)}`)?.length, 5)
+  t.equal(normalizeDisplayName('မြှို့'), 'မြှို့', 'spacing ones are not counted')
+  t.equal(normalizeMessage(`Z${'\u0335'.repeat(900)}a`)?.length, 6)
+})
+
+t.test('of a label that goes which a name may not have', async t => {
+  t.equal(normalizeLabel('Ann’s\u202e phone\u2066 \u200b'), 'Ann’s phone')
+  t.equal(normalizeLabel('a\u{10ffff}b\ud800c'), 'abc')
+  for (const text of ['', ' ', '\u202e', '\u200b\u3164', '\u2800', '\ud800'])
+    t.equal(normalizeLabel(text), undefined)
+})
+
 t.test('hostile lengths are refused at once', async t => {
   const before = process.cpuUsage()
   const hostile = [
@@ -116,6 +199,7 @@ t.test('a kept name is within its bounds, and keeping it again changes nothing',
   const character = fc.oneof(
     fc.constantFrom(
       ...' \u00a0\u3000\t\n\u200b\u0301\u0327aéÅ:\u212b\u1100\u1161\u11a8🙂\u{1f3fd}\u200d🇻\u202e\ud800',
+      ...'\u200c\ufe0f\u034f\u09c7\u09be\u09cdরمن1\u20e3葛\u{e0100}\u{e0067}🏴❤\u180b\u1820\u0316\u0903',
     ),
     fc.string({ unit: 'binary', minLength: 1, maxLength: 2 }),
   )

@@ -420,6 +420,8 @@ t.test('keys of identity providers come by https, or from this machine', async t
     'http://127.0.0.1:9000',
     'http://[::1]:9000',
     'http://localhost',
+    'accounts.google.com',
+    'https://login.microsoftonline.com/{tenantid}/v2.0',
   ])
     t.equal(development(providers(provider(issuer))).application.providers[0]?.issuer, issuer)
   t.same(told(providers(provider('http://id.example.org'))), refused('http://id.example.org'))
@@ -432,6 +434,25 @@ t.test('keys of identity providers come by https, or from this machine', async t
   t.same(told(apple), refused('http://proxy.example'))
   const [problem, ...more] = told({ ...apple, CALLSIGN_APPLE_TOKEN_URL: 'proxy' })
   t.match([problem, more], [/^CALLSIGN_APPLE_TOKEN_URL is an http or https address/, []])
+})
+
+t.test('an issuer is an address, or a template with the tenant in its path', async t => {
+  for (const issuer of [
+    'accounts.example.org',
+    'https://{tenantid}.example.org/v2.0',
+    'https://id.example.org/{tenant}/v2.0',
+    'https://id.example.org/x{tenantid}/v2.0',
+    'https://id.example.org/{tenantid}/{tenantid}',
+    'https://id.example.org/?t={tenantid}',
+    'https://{tenantid}@id.example.org/',
+  ]) {
+    const list = JSON.stringify([{ name: 'acme', issuer, clientIds: ['app'] }])
+    t.match(
+      problemsOf(() => development({ CALLSIGN_OIDC_PROVIDERS: list })),
+      [/^CALLSIGN_OIDC_PROVIDERS is a JSON list/],
+      issuer,
+    )
+  }
 })
 
 t.test('no two identity providers have one name', async t => {
@@ -566,6 +587,25 @@ t.test('two servers on one port are refused, by the names of both', async t => {
       problemsOf(() => development(environment)),
       sentences,
     )
+})
+
+t.test('a password for the mail server is refused where the URL forgoes TLS on the way', t => {
+  const problems = (url: string) =>
+    problemsOf(() =>
+      production({ CALLSIGN_SMTP_URL: url, CALLSIGN_MAIL_FROM: 'Callsign <no-reply@example.org>' }),
+    )
+  for (const query of ['ignoreTLS=true', 'opportunisticTLS=true', 'requireTLS=false']) {
+    t.match(problems(`smtp://u:secret@mail.example.org?${query}`), [/allowPlain=true/], query)
+    t.same(problems(`smtp://u:secret@mail.example.org?${query}&allowPlain=true`), [])
+    t.same(problems(`smtp://u:secret@127.0.0.1?${query}`), [])
+    t.same(problems(`smtp://mail.example.org?${query}`), [], 'no password')
+    t.same(problems(`smtps://u:secret@mail.example.org?${query}`), [])
+  }
+  for (const host of ['localhost.example.org', '127.example.org', '127.0.0.1.example.org'])
+    t.match(problems(`smtp://u:secret@${host}?ignoreTLS=true`), [/allowPlain=true/], host)
+  t.same(problems('smtp://u:secret@mail.example.org'), [])
+  t.match(problems('smtp:u:secret@mail.example.org'), [/is an address such as/], 'the library would add //')
+  t.end()
 })
 
 t.test('a setting that does nothing without another is refused without it', async t => {
@@ -720,4 +760,68 @@ t.test('everything that is wrong is said at once', async t => {
 
 t.test('a configuration does not change', async t => {
   t.ok(Object.isFrozen(development()))
+})
+
+t.test('passkeys are of the domain that is named, and of its origins and apps', async t => {
+  const fingerprint = Array(32).fill('FF').join(':')
+  const android = `android:apk-key-hash:${Buffer.alloc(32, 255).toString('base64url')}`
+  const passkeysOf = (environment: Environment) => production(environment).application.passkeys
+  t.equal(passkeysOf({}), undefined, 'off')
+  const CALLSIGN_PASSKEY_RP_ID = 'example.org'
+  t.same(passkeysOf({ CALLSIGN_PASSKEY_RP_ID }), {
+    rpId: 'example.org',
+    origins: ['https://example.org'],
+    takesLoopback: false,
+  })
+  const CALLSIGN_ANDROID_APPS = `com.example.app=${fingerprint}`
+  t.same(passkeysOf({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_ANDROID_APPS })?.origins, [
+    'https://example.org',
+    android,
+  ])
+  const CALLSIGN_PASSKEY_ORIGINS = `https://app.example.org:8443, ${android}`
+  t.same(passkeysOf({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_ANDROID_APPS, CALLSIGN_PASSKEY_ORIGINS })?.origins, [
+    'https://app.example.org:8443',
+    android,
+  ])
+  t.match(development().application.passkeys, { rpId: 'localhost', takesLoopback: true })
+  t.match(development({ CALLSIGN_PASSKEY_RP_ID }).application.passkeys, { takesLoopback: false })
+})
+
+t.test('a wrong domain or origin of passkeys is named', async t => {
+  for (const CALLSIGN_PASSKEY_RP_ID of [
+    'https://example.org',
+    'Example.org',
+    '10.0.0.1',
+    '[::1]',
+    'org',
+    'a..b',
+  ])
+    t.match(
+      problemsOf(() => production({ CALLSIGN_PASSKEY_RP_ID })),
+      [/^CALLSIGN_PASSKEY_RP_ID is a domain/],
+    )
+  const CALLSIGN_PASSKEY_RP_ID = 'example.org'
+  for (const CALLSIGN_PASSKEY_ORIGINS of [
+    'http://example.org',
+    'https://example.org/',
+    'example.org',
+    'android:apk-key-hash:AA',
+  ])
+    t.match(
+      problemsOf(() => production({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_PASSKEY_ORIGINS })),
+      [/^CALLSIGN_PASSKEY_ORIGINS is a list of origins/],
+    )
+  for (const CALLSIGN_PASSKEY_ORIGINS of [
+    'https://example.com',
+    'https://notexample.org',
+    'https://example.org.com',
+  ])
+    t.match(
+      problemsOf(() => production({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_PASSKEY_ORIGINS })),
+      [/which is not of CALLSIGN_PASSKEY_RP_ID$/],
+    )
+  t.match(
+    problemsOf(() => production({ CALLSIGN_PASSKEY_ORIGINS: 'https://example.org' })),
+    ['CALLSIGN_PASSKEY_ORIGINS needs CALLSIGN_PASSKEY_RP_ID'],
+  )
 })

@@ -3,7 +3,7 @@
  * refuses any other by name, and uses the default where the setting is missing.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -110,6 +110,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_APPLE_PRIVATE_KEY: p8,
   CALLSIGN_DEEP_LINK_SCHEME: 'myapp',
   CALLSIGN_ANDROID_APPS: `com.example.app=${Array(32).fill('AB').join(':')}`,
+  CALLSIGN_PASSKEY_ORIGINS: `https://app.example.org,android:apk-key-hash:${'A'.repeat(43)}`,
   CALLSIGN_NATIVE_HASHES: randomBytes(32).toString('hex'),
 }
 
@@ -265,6 +266,7 @@ t.test('a setting that is missing has its default', async t => {
 t.test('every secret, and nothing else, can come from a file, without its last line end', async t => {
   const folder = t.testdir({ secret: 'x' })
   const path = join(folder, 'secret')
+  chmodSync(path, 0o600)
   const production = readAll(PRODUCTION)
   for (const { name, isSecret } of ROWS) {
     const { [name]: value = '', ...others } = PRODUCTION

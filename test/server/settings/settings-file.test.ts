@@ -1,12 +1,13 @@
 /** The settings file beside the environment, and guesses at misspelt names. */
 
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { generateKeys } from '../../../src/log/keys.ts'
 import { ConfigError, readConfig, warningsOf } from '../../../src/server/settings/config.ts'
-import { nearestName } from '../../../src/server/settings/spelling.ts'
+import { guessOf } from '../../../src/server/settings/spelling.ts'
+import { tlsPath } from '../../support/tls.ts'
 
 const keys = generateKeys('kt.example.org/log', randomBytes)
 const PRODUCTION = {
@@ -114,23 +115,84 @@ t.test('keys that do not belong together are named beside every other fault', as
   t.match(problems.join('\n'), /VRF_PRIVATE_KEY: /)
 })
 
-t.test('production that nobody can sign in to warns, and any way in ends that', async t => {
-  const events = (environment: object) =>
-    warningsOf(readConfig({ ...PRODUCTION, ...environment }, { dev: false })).map(({ event }) => event)
-  t.same(events({ CALLSIGN_LOG_HEAD_FILE: '/head' }), ['nobody-can-sign-in'])
-  const ways = [
-    { CALLSIGN_SMTP_URL: 'smtp://localhost', CALLSIGN_MAIL_FROM: 'a@example.org' },
-    { CALLSIGN_SMS_URL: 'https://sms.example.org' },
-    { CALLSIGN_OIDC_PROVIDERS: '[{"name":"a","issuer":"https://a.example","clientIds":["b"]}]' },
-    { CALLSIGN_TEST_IDENTIFIERS: '{"+15550100":"424242"}' },
-  ]
-  for (const way of ways) t.same(events(way), ['log-head-file-unset'], Object.keys(way)[0]!)
-  t.same(warningsOf(readConfig({}, { dev: true })), [], 'development shows codes itself')
+t.test(
+  'production that nobody can sign in to warns, and any way in ends that; without proofs of a user it warns, too',
+  async t => {
+    const events = (environment: object) =>
+      warningsOf(readConfig({ ...PRODUCTION, ...environment }, { dev: false })).map(({ event }) => event)
+    t.same(events({ CALLSIGN_LOG_HEAD_FILE: '/head' }), ['nobody-can-sign-in'])
+    const ways = [
+      { CALLSIGN_SMTP_URL: 'smtp://localhost', CALLSIGN_MAIL_FROM: 'a@example.org' },
+      { CALLSIGN_SMS_URL: 'https://sms.example.org' },
+      { CALLSIGN_OIDC_PROVIDERS: '[{"name":"a","issuer":"https://a.example","clientIds":["b"]}]' },
+      { CALLSIGN_TEST_IDENTIFIERS: '{"+15550100":"424242"}' },
+    ]
+    for (const way of ways) t.same(events(way), ['log-head-file-unset'], Object.keys(way)[0]!)
+    t.same(warningsOf(readConfig({}, { dev: true })), [], 'development shows codes itself')
+    const off = { ...ways[0], CALLSIGN_LOG_HEAD_FILE: '/head', CALLSIGN_AUTH_STEP_UP_SECONDS: '0' }
+    t.same(events(off), ['step-up-off'])
+  },
+)
+
+t.test('a file of secrets that other users may read is named, and no other file', async t => {
+  const folder = t.testdir({ key: PRODUCTION.KT_PRIVATE_KEY, config: '' })
+  const [key, config] = [join(folder, 'key'), join(folder, 'config')]
+  const tlsKey = join(folder, 'server.key')
+  copyFileSync(tlsPath('server.key'), tlsKey)
+  writeFileSync(config, `KT_PRIVATE_KEY_FILE=${key}\nCALLSIGN_SECRET=${PRODUCTION.CALLSIGN_SECRET}\n`)
+  const environment: Record<string, string> = {
+    ...PRODUCTION,
+    CALLSIGN_TLS_CERT: tlsPath('server.crt'),
+    CALLSIGN_TLS_KEY: tlsKey,
+  }
+  for (const name of ['KT_PRIVATE_KEY', 'CALLSIGN_SECRET']) delete environment[name]
+  const open = (flags = {}) => {
+    const warnings = warningsOf(readConfig(environment, { dev: false, config, ...flags }))
+    return warnings.flatMap(({ event, advice }) => (event === 'secret-file-open' ? advice : []))
+  }
+  for (const path of [key, config, tlsKey]) chmodSync(path, 0o600)
+  t.same(open(), [])
+  for (const [name, path] of Object.entries({
+    CALLSIGN_TLS_KEY: tlsKey,
+    KT_PRIVATE_KEY_FILE: key,
+    '--config': config,
+  })) {
+    for (const mode of ['604', '640', '602', '644']) {
+      chmodSync(path, Number.parseInt(mode, 8))
+      t.same(open(), [
+        `${name}: other users of this machine may read the file that it names, mode ${mode}: make it 600`,
+      ])
+      t.same(open({ dev: true }).length, 1, 'in development, too')
+    }
+    chmodSync(path, 0o600)
+  }
+  writeFileSync(config, `KT_PRIVATE_KEY_FILE=${key}\n`)
+  chmodSync(config, 0o644)
+  environment.CALLSIGN_SECRET = PRODUCTION.CALLSIGN_SECRET
+  t.same(open(), [], 'no secret is in it')
 })
 
 t.test('a guess needs most of the letters', async t => {
   const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT']
-  t.equal(nearestName('CALLSIGN_HTTPPORT', names), 'CALLSIGN_HTTP_PORT')
-  t.equal(nearestName('CALLSIGN_GRCP_PORT', names), 'CALLSIGN_GRPC_PORT')
-  t.equal(nearestName('CALLSIGN_SOMETHING_ELSE', names), undefined)
+  t.equal(guessOf('CALLSIGN_HTTPPORT', names), '; did you mean CALLSIGN_HTTP_PORT?')
+  t.equal(guessOf('CALLSIGN_GRCP_PORT', names), '; did you mean CALLSIGN_GRPC_PORT?')
+  t.equal(guessOf('CALLSIGN_SOMETHING_ELSE', names), '')
+})
+
+t.test('a guess names two where both are as near, and no more', async t => {
+  const names = [
+    'CALLSIGN_TLS_CERT',
+    'CALLSIGN_APPLE_KEY',
+    'CALLSIGN_TLS_KEY',
+    'CALLSIGN_FCM_KEY',
+    'CALLSIGN_TLA_KEY',
+  ]
+  t.equal(guessOf('CALLSIGN_TLX_KEY', names), '; did you mean CALLSIGN_TLS_KEY or CALLSIGN_TLA_KEY?')
+  t.equal(
+    guessOf('CALLSIGN_FMC_KEY', names),
+    '; did you mean CALLSIGN_FCM_KEY?',
+    'two letters swapped are one change',
+  )
+  t.equal(guessOf('CALLSIGN_TLS_KEYS', names), '; did you mean CALLSIGN_TLS_KEY?', 'one is nearer')
+  t.equal(guessOf('aaaX', ['aaab', 'aaac', 'aaad']), '; did you mean aaab or aaac?')
 })

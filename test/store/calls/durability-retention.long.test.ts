@@ -125,6 +125,7 @@ class BusyPair {
         {
           userId: callee.userId as UserId,
           displayName: 'Bob',
+          caller: { isContact: true },
           mayBeCalled: true,
           isWithheld: false,
           deviceIds,

@@ -67,7 +67,10 @@ function invitation(callId: number, expiresAtMs: number): InboxItem {
     callId: BigInt(callId) as CallId,
     version: 1,
     callerId: BOB,
-    callerName: 'Bob',
+    callerName: 'Bobby',
+    displayName: 'Bob',
+    alias: 'Bobby',
+    isContact: true,
     roomId: 3,
     isVideo: false,
     isOnGoing: false,
@@ -427,7 +430,16 @@ t.test('where a room says nothing for a minute, the call was missed, and the dev
   t.same([shown(house, 2 * RING_MS), news], [['a', 'call_missed 1'], [`${ANN}_${PHONE}`]])
   const { item } = house.after(PHONE, 2, 1, 2 * RING_MS)[0]!
   const notice = item.kind === 'notice' ? item.notice : undefined
-  t.match(notice, { callerId: BOB, callerName: 'Bob', isVideo: false, atMs: RING_MS, sentAtMs: 2 * RING_MS })
+  t.match(notice, {
+    callerId: BOB,
+    callerName: 'Bobby',
+    displayName: 'Bob',
+    alias: 'Bobby',
+    isContact: true,
+    isVideo: false,
+    atMs: RING_MS,
+    sentAtMs: 2 * RING_MS,
+  })
   t.match(notice?.eventId, /^[A-Za-z0-9_-]{22}$/)
   t.notOk(JSON.stringify(notice, (_, value) => String(value)).includes('the-key'))
   t.equal(inbox.dropped.get('expired'), 0)

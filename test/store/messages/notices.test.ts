@@ -9,7 +9,14 @@ import { type DeviceNotice, Notices } from '../../../src/store/messages/notices.
 import { newDevice, newUser, openWorld } from '../../support/application.ts'
 
 const CALL = 8_000_000_001n as CallId
-const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Bob', isVideo: true }
+const CALLER = {
+  callerId: 5_000_000_009n as UserId,
+  callerName: 'Bob',
+  displayName: 'Bob',
+  alias: undefined,
+  isContact: true,
+  isVideo: true,
+}
 const DAY_MS = 86_400_000
 
 async function open(t: Test) {

@@ -7,12 +7,17 @@ import java.time.DateTimeException
 import java.time.Instant
 import java.util.UUID
 
-/** The call of a push. [uuid] is the system's name of it, the same for each push and message of the call. */
+/**
+ * The call of a push. [uuid] is the system's name of it, the same for each push and message of the call. [callerName] is what to
+ * show: the user's own name for the caller, else the caller's. Where [isContact] is false the caller is a stranger, who may have any
+ * name: say so.
+ */
 public data class PushedCall(
     public val callId: String,
     public val uuid: UUID,
     public val callerId: String,
     public val callerName: String,
+    public val isContact: Boolean,
     public val isVideo: Boolean,
 )
 
@@ -81,6 +86,7 @@ private fun pushedCall(members: Map<String, String>): PushedCall {
         callUuid(callId),
         members["callerId"].orEmpty(),
         members["callerName"].orEmpty(),
+        members["isContact"] == "true",
         members["isVideo"] == "true",
     )
 }

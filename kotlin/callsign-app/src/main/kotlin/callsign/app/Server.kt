@@ -40,7 +40,12 @@ public class Server(
     internal val nowMs: () -> Long = System::currentTimeMillis,
 ) {
     internal val prefix = url.trimEnd('/')
-    internal val http = http.newBuilder().callTimeout(ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS).build()
+
+    /** Follows no redirect: codes and tokens are for this server alone. */
+    internal val http = http.newBuilder()
+        .callTimeout(ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS)
+        .followRedirects(false)
+        .build()
 
     /** How much the server's clock is ahead of this one. */
     @Volatile
@@ -120,27 +125,34 @@ public class Server(
             .build()
         return try {
             // A slow answer would hold up all that waits for the same thread.
-            http.newCall(request).answered().use { outcomeOf(it, withContext(Dispatchers.IO) { it.body.string() }) }
+            http.newCall(request).answered().use { outcomeOf(it, withContext(Dispatchers.IO) { textOf(it) }) }
         } catch (cause: IOException) {
             Outcome.Failure(CallsignException(LocalCode.NO_ANSWER, "The server does not answer.", cause))
         }
     }
 
-    private fun outcomeOf(answer: Response, text: String): Outcome {
+    /** Null for an answer that is too long. */
+    private fun textOf(answer: Response): String? {
+        val source = answer.body.source()
+        return if (source.request(ANSWER_OCTETS_MAX + 1L)) null else source.readUtf8()
+    }
+
+    private fun outcomeOf(answer: Response, text: String?): Outcome {
         val status = answer.code
         answer.headers.getDate("date")?.let { hearTime(it.time, DATE_TOLERANCE_MS) }
-        val value = parsed(text)
-        if (answer.isSuccessful && (value != null || text.isEmpty())) return Outcome.Reply(value)
-        if (answer.isSuccessful) {
-            val sentence = "The server answered with no valid JSON."
+        val value = text?.let(::parsed)
+        if (answer.isSuccessful && (value != null || text?.isEmpty() == true)) return Outcome.Reply(value)
+        if (answer.isSuccessful || answer.isRedirect) {
+            val sentence = "The server answered with something else than its interface says."
             return Outcome.Failure(CallsignException(LocalCode.ANSWER_INVALID, sentence, status = status))
         }
         val error = errorOf(value, "HTTP_$status", "The server answered with status $status.", status)
         return Outcome.Failure(error, answer.header("retry-after")?.toLongOrNull())
     }
 
-    private fun parsed(text: String): JsonElement? = try {
-        if (text.isEmpty()) null else Json.parseToJsonElement(text)
+    /** Null for what is no object: the parser takes a page of HTML for a text without quotes. */
+    private fun parsed(text: String): JsonObject? = try {
+        if (text.isEmpty()) null else Json.parseToJsonElement(text) as? JsonObject
     } catch (_: SerializationException) {
         null
     }
@@ -149,6 +161,9 @@ public class Server(
         val JSON = "application/json".toMediaType()
         const val ATTEMPTS_MAX = 6
         const val ANSWER_WITHIN_MS = 15_000L
+
+        /** The longest replies, with the keys of many devices, have some hundred thousand. */
+        const val ANSWER_OCTETS_MAX = 8 * 1024 * 1024
 
         /** Bounds of the first wait and of all further ones, without `Retry-After`. */
         const val WAIT_MS = 500L

@@ -53,6 +53,7 @@ class PushTest {
         "uuid" to JsonPrimitive("${call.uuid}"),
         "callerId" to JsonPrimitive(call.callerId),
         "callerName" to JsonPrimitive(call.callerName),
+        "isContact" to JsonPrimitive(call.isContact),
         "isVideo" to JsonPrimitive(call.isVideo),
     )
 
