@@ -140,6 +140,11 @@ export class PasskeyCeremonies {
     return this.#settings !== undefined
   }
 
+  /** Whose passkey it is. */
+  ownerOf(view: View, credentialId: string): UserId | undefined {
+    return this.#methodOf(view, credentialId)?.userId
+  }
+
   /** For `navigator.credentials.get`: any passkey for a sign-in, one of the user's for a fresh proof. */
   requestOptions(
     use: PasskeyUse,

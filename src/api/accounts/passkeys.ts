@@ -30,7 +30,8 @@ import { changeRequestOf, loginMethodViews, PROFILE_RATE, refusalOfMethod } from
 import type { SignIns } from './sign-ins.ts'
 import { requireFreshProof, type StepUpDeps } from './step-up.ts'
 
-type Deps = StepUpDeps & Pick<ApiDeps, 'passkeys' | 'sessions'> & { readonly signIns: SignIns }
+type Deps = StepUpDeps &
+  Pick<ApiDeps, 'knownSignIns' | 'passkeys' | 'sessions'> & { readonly signIns: SignIns }
 
 type CheckedLogin = OperationRequest<Static<typeof PasskeyLoginRequest>, undefined, 'public'>
 type CheckedAdd = OperationRequest<Static<typeof AddPasskeyRequest>, undefined, 'session'>
@@ -57,6 +58,8 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     replies: { 200: PasskeyRequestOptions },
     codes: ['PASSKEYS_OFF'],
     rates: [PASSKEY_RATE],
+    // Nobody is named yet, and somebody who has signed in from there before is not to be kept out. Nothing is written.
+    isPrefixKnown: () => true,
     handle: ({ passkeys }: Deps, { requester, nowMs }) => {
       const use = requester === undefined ? SIGN_IN : useOf('step-up', requester)
       return { status: 200, body: passkeys.requestOptions(use, requester?.userId, nowMs) }
@@ -72,6 +75,11 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     replies: { 200: SignedIn },
     codes: [...PASSKEY_CODES, 'PASSKEY_UNKNOWN'],
     rates: [PASSKEY_RATE],
+    isPrefixKnown: ({ database, knownSignIns, passkeys }: Deps, { credential }, prefix, nowMs) =>
+      database.view(view => {
+        const userId = passkeys.ownerOf(view, credential.id)
+        return userId !== undefined && knownSignIns.isPrefixOf(view, userId, prefix, nowMs)
+      }),
     handle: (deps: Deps, request) => signIn(deps, request),
   }),
   operation({

@@ -179,7 +179,9 @@ export function readWithQuery<Deps, Schema extends TObject, A extends Access>(
 }
 
 /** An operation that takes no body, and is no read. */
-export function operation<Deps, A extends Access>(rules: WriteRules<Deps, undefined, A>): Operation<Deps> {
+export function operation<Deps, A extends Access>(
+  rules: WriteRules<Deps, undefined, A> & Pick<Operation<Deps>, 'isPrefixKnown'>,
+): Operation<Deps> {
   return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Operation<Deps>['handle'] }
 }
 

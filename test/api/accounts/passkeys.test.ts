@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
+import { networkOf } from '../../../src/transport/remote-address.ts'
 import { newDevice, newDeviceList, newSession, newUser } from '../../support/application.ts'
 import { Authenticator, type Oddity, USED_FLAGS } from '../../support/authenticator.ts'
 import { addPasskey, signInByPasskey } from '../../support/passkeys.ts'
@@ -353,4 +354,27 @@ t.test('where passkeys are off, nothing is asked or taken', async t => {
   t.match(await api.send(`POST ${PATH}/options`, { token: ann.token }), off)
   const credential = { ...new Authenticator().create({ challenge: '', rp: { id: '' }, user: { id: '' } }) }
   t.match(await api.send(`POST ${PATH}`, { token: ann.token, body: { credential } }), off)
+})
+
+t.test('a full IPv6 prefix keeps out no passkey whose user has signed in from there', async t => {
+  const { api, ann, authenticator } = await openWithPasskey(t, { rates: true })
+  const { send, world } = api
+  const inside = (at: number) => [0x20, 1, 0xd, 0xb8, 0, 7, 0, at]
+  await world.database.change(
+    change =>
+      world.knownSignIns.note(change, ann.userId, networkOf(Uint8Array.from(inside(255))), ann.sessionId),
+    world.nowMs(),
+  )
+  const login = async (at: number, by: Authenticator) => {
+    const options = await send('POST /app/api/passkey/options', { address: inside(at) })
+    if (options.status !== 200) return options.status
+    const body = { credential: by.get(options.body.options) }
+    return (await send('POST /app/api/login/passkey', { body, address: inside(at) })).status
+  }
+  const stranger = new Authenticator()
+  stranger.create((await send(`POST ${PATH}/options`, { token: ann.token })).body.options)
+  // Each /64 has a hundred and twenty, the /56 four times as many.
+  for (let at = 0; at < 8; at++) for (let count = 0; count < 60; count++) await login(at, stranger)
+  t.equal(await login(100, stranger), 429)
+  t.equal(await login(101, authenticator), 200)
 })
