@@ -109,6 +109,7 @@ const USERS: Record<string, readonly string[]> = {
   pino: ['src/operations'],
   nodemailer: ['src/delivery'],
   '@parse/node-apn': ['src/delivery'],
+  '@simplewebauthn/server': ['src/identity'],
   jose: ['src/identity', 'src/delivery'],
   'libphonenumber-js': ['src/domain'],
   'lossless-json': ['src/schema'],
@@ -128,6 +129,8 @@ const NOT_AT_START = new Set([
   'libphonenumber-js/max',
   'prom-client',
   'jose',
+  '@simplewebauthn/server',
+  '@simplewebauthn/server/helpers',
 ])
 
 const IS_GENERATED = /_pb\.ts$|^src\/app\/wire\.ts$/

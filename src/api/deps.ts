@@ -38,6 +38,7 @@ import type { RateStore } from '../store/tables/rate-store.ts'
 import type { HttpRequest } from '../transport/route.ts'
 import type { AddressReader } from './accounts/addresses.ts'
 import type { Authentication, AuthenticationDeps, Requester } from './accounts/authentication.ts'
+import type { PasskeyCeremonies } from './accounts/passkey-ceremonies.ts'
 import type { SocialIdentities } from './accounts/social-identities.ts'
 import type { RequestRates } from './table/request-rates.ts'
 
@@ -97,6 +98,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly authentication: Authentication
   readonly addresses: AddressReader
   readonly identities: SocialIdentities
+  readonly passkeys: PasskeyCeremonies
 
   readonly askRoom: AskRoom
   /** Undefined where the media's room is the clients' business. */

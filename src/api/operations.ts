@@ -6,6 +6,7 @@
 import { deleteUser } from './accounts/account-erasure.ts'
 import { stepUp } from './accounts/fresh-proofs.ts'
 import { LOGIN_METHODS, listLoginMethods } from './accounts/login-methods.ts'
+import { PASSKEYS } from './accounts/passkeys.ts'
 import { putUser } from './accounts/profile.ts'
 import { SESSIONS } from './accounts/session.ts'
 import { SIGN_IN } from './accounts/sign-in.ts'
@@ -84,6 +85,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   putUser,
   stepUp,
   ...LOGIN_METHODS,
+  ...PASSKEYS,
   ...USER_SESSIONS,
   deleteUser,
   ...DEVICES,

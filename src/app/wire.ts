@@ -45,7 +45,7 @@ export interface AcceptRequestRequest {
 }
 
 export interface AddLoginMethodRequest {
-  readonly kind: LoginMethodKind
+  readonly kind: 'email' | 'phone' | 'social'
   /** The email address or phone number. */
   readonly value?: string
   /** ISO 3166 letters: what a phone number without calling code belongs to. */
@@ -58,6 +58,36 @@ export interface AddLoginMethodRequest {
   readonly nonce?: string
   /** Beside a token of Apple. */
   readonly authorizationCode?: string
+}
+
+export interface AddPasskeyRequest {
+  /** What `navigator.credentials.create` answers, as JSON. */
+  readonly credential: {
+    /** Base64url of the credential’s id. */
+    readonly id: string
+    /** The same as `id` */
+    readonly rawId: string
+    readonly type: 'public-key'
+    /** Not looked at. */
+    readonly authenticatorAttachment?: unknown
+    /** Not looked at. */
+    readonly clientExtensionResults?: unknown
+    readonly response: {
+      /** Base64url of the client data that was signed. */
+      readonly clientDataJSON: string
+      /** Base64url; its statement is not looked at. */
+      readonly attestationObject: string
+      readonly transports?: readonly string[]
+      /** Not looked at. */
+      readonly authenticatorData?: unknown
+      /** Not looked at. */
+      readonly publicKey?: unknown
+      /** Not looked at. */
+      readonly publicKeyAlgorithm?: unknown
+    }
+  }
+  /** What the user calls it: 1 to 50 characters in at most 200 bytes. */
+  readonly label?: string
 }
 
 export interface AnswerWaitingSignInRequest {
@@ -890,7 +920,7 @@ export interface ListSessionsReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -950,13 +980,17 @@ export interface LoginMethod {
   /** The address; of a provider the one that it named. */
   readonly value?: string
   readonly provider?: string
+  /** Of a passkey: what its user calls it. */
+  readonly label?: string
+  /** Of a passkey: whether it is synced to other devices of the user. */
+  readonly backedUp?: boolean
   readonly verified: boolean
   readonly primary: boolean
   readonly addedAt: string
   readonly lastUsedAt: string
 }
 
-export type LoginMethodKind = 'email' | 'phone' | 'social'
+export type LoginMethodKind = 'email' | 'phone' | 'social' | 'passkey'
 
 /** An address of this user opens another account now: show it. */
 export interface LoginMethodLostEvent {
@@ -968,6 +1002,31 @@ export interface LoginMethodLostEvent {
   readonly sentAt: number
   readonly method: 'email' | 'phone'
   readonly value: string
+}
+
+export interface LoginPasskeyRequest {
+  /** What `navigator.credentials.get` answers, as JSON. */
+  readonly credential: {
+    /** Base64url of the credential’s id. */
+    readonly id: string
+    /** The same as `id` */
+    readonly rawId: string
+    readonly type: 'public-key'
+    /** Not looked at. */
+    readonly authenticatorAttachment?: unknown
+    /** Not looked at. */
+    readonly clientExtensionResults?: unknown
+    readonly response: {
+      /** Base64url of the client data that was signed. */
+      readonly clientDataJSON: string
+      /** Base64url. */
+      readonly authenticatorData: string
+      /** Base64url. */
+      readonly signature: string
+      /** Base64url of the user’s handle; needed to sign in. */
+      readonly userHandle?: string
+    }
+  }
 }
 
 export type LoginReply = LoginChallenge | SignedIn
@@ -1044,6 +1103,44 @@ export interface MediaReadyEvent {
     readonly roomToken?: string
     /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
+  }
+}
+
+export interface NewPasskeyOptionsReply {
+  /** For `PublicKeyCredential.parseCreationOptionsFromJSON` */
+  readonly options: {
+    readonly rp: {
+      readonly id: string
+      readonly name: string
+    }
+    readonly user: {
+      /** Base64url of 32 octets that tell nothing. */
+      readonly id: string
+      /** The primary address. */
+      readonly name: string
+      readonly displayName: string
+    }
+    /** Base64url; good once, for five minutes. */
+    readonly challenge: string
+    /** Milliseconds. */
+    readonly timeout: number
+    readonly pubKeyCredParams: readonly {
+      readonly type: 'public-key'
+      readonly alg: number
+    }[]
+    /** The passkeys that the user has. */
+    readonly excludeCredentials: readonly {
+      /** Base64url. */
+      readonly id: string
+      readonly type: 'public-key'
+      readonly transports?: readonly string[]
+    }[]
+    readonly authenticatorSelection: {
+      readonly residentKey: 'required'
+      readonly requireResidentKey: boolean
+      readonly userVerification: 'required'
+    }
+    readonly attestation: 'none'
   }
 }
 
@@ -1167,6 +1264,25 @@ export type ParticipantState =
   | 'missed'
   | 'removed'
 
+export interface PasskeyOptionsReply {
+  /** For `PublicKeyCredential.parseRequestOptionsFromJSON` */
+  readonly options: {
+    /** Base64url; good once, for five minutes. */
+    readonly challenge: string
+    /** Milliseconds. */
+    readonly timeout: number
+    readonly rpId: string
+    /** Empty for a sign-in: any passkey of the domain. */
+    readonly allowCredentials: readonly {
+      /** Base64url. */
+      readonly id: string
+      readonly type: 'public-key'
+      readonly transports?: readonly string[]
+    }[]
+    readonly userVerification: 'required'
+  }
+}
+
 export interface PastCall {
   readonly callId: string
   readonly direction: 'outgoing' | 'incoming'
@@ -1241,7 +1357,7 @@ export interface Problem {
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
   /** With `STEP_UP_REQUIRED`: by what the user can prove who they are, for `POST user/step-up` */
-  readonly ways?: readonly ('code' | 'provider')[]
+  readonly ways?: readonly ('code' | 'passkey' | 'provider')[]
   /** With `STEP_UP_REQUIRED`: whether the device signs the proof, being on the device list. */
   readonly signed?: boolean
   /** With `CLIENT_TOO_OLD`: the oldest that is served. */
@@ -1608,7 +1724,7 @@ export interface SessionStartedEvent {
   readonly userAgent: string
   /** Of where it came from, such as `203.0.113.0/24` */
   readonly network?: string
-  readonly proof: 'otp' | 'social' | 'apple'
+  readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
 }
 
 export interface SetPrimaryLoginMethodReply {
@@ -1720,6 +1836,28 @@ export interface StepUpRequest {
   readonly challengeId?: string
   /** The six digits that were sent. */
   readonly otp?: string
+  /** What `navigator.credentials.get` answers, as JSON. */
+  readonly passkey?: {
+    /** Base64url of the credential’s id. */
+    readonly id: string
+    /** The same as `id` */
+    readonly rawId: string
+    readonly type: 'public-key'
+    /** Not looked at. */
+    readonly authenticatorAttachment?: unknown
+    /** Not looked at. */
+    readonly clientExtensionResults?: unknown
+    readonly response: {
+      /** Base64url of the client data that was signed. */
+      readonly clientDataJSON: string
+      /** Base64url. */
+      readonly authenticatorData: string
+      /** Base64url. */
+      readonly signature: string
+      /** Base64url of the user’s handle; needed to sign in. */
+      readonly userHandle?: string
+    }
+  }
   /** A provider that the user signs in with, such as `google` */
   readonly provider?: string
   /** What the provider signed since the session began. */
@@ -1727,7 +1865,7 @@ export interface StepUpRequest {
   /** The nonce of the token, required if it has one; for Apple the raw nonce. */
   readonly nonce?: string
   readonly send?: 'code'
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 
@@ -1828,7 +1966,7 @@ export interface VerifyRequest {
   readonly reclaim?: boolean
   /** Of this client, where its sign-in waits already: the time goes on. */
   readonly waitingId?: string
-  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId` or `idToken`, as UTF-8. */
+  /** Needed from a device of the device list. Base64 of r and s: ECDSA P-256 with SHA-256 by its signing key, over `callsign step-up v1`, a newline, the user id (8 octets) and the SHA-256 of `challengeId`, of `idToken` or of the challenge that the passkey signed, as UTF-8. */
   readonly deviceSignature?: string
 }
 
@@ -2095,6 +2233,12 @@ export interface Operations {
   }
   /** Signs in or up: sends a code to an address, or takes the ID token of a provider. */
   'POST login': { readonly params: object; readonly body: LoginRequest; readonly reply: LoginReply }
+  /** Signs in by a passkey. */
+  'POST login/passkey': {
+    readonly params: object
+    readonly body: LoginPasskeyRequest
+    readonly reply: SignedIn
+  }
   /** What came of a sign-in that waits: tokens once it was approved, or the time is over. */
   'POST login/waiting': {
     readonly params: object
@@ -2109,6 +2253,12 @@ export interface Operations {
   }
   /** Limits, features and public keys of this server. */
   'GET meta': { readonly params: object; readonly body: undefined; readonly reply: GetMetaReply }
+  /** What a passkey is asked to sign in by; with a session, to prove once more who the user is. */
+  'POST passkey/options': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: PasskeyOptionsReply
+  }
   /** Sign in with Apple, or with another provider of the platform. */
   'POST platform-login': {
     readonly params: object
@@ -2203,6 +2353,18 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
+  /** Add a passkey as a login method. */
+  'POST user/passkeys': {
+    readonly params: object
+    readonly body: AddPasskeyRequest
+    readonly reply: LoginMethod
+  }
+  /** What an authenticator is asked to make a passkey by. */
+  'POST user/passkeys/options': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: NewPasskeyOptionsReply
+  }
   /** The devices and keys of people: oneself, contacts, open requests by token, a common call. */
   'GET user/publicKeys': {
     readonly params: { readonly userIds?: string }
@@ -2223,7 +2385,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
-  /** Prove once more who one is: by a code, or by a provider; or have a code sent. */
+  /** Prove once more who one is: by a code, a passkey or a provider; or have a code sent. */
   'POST user/step-up': {
     readonly params: object
     readonly body: StepUpRequest

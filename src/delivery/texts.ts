@@ -5,6 +5,8 @@
  * doubles the price and leaves 70 of 160 characters. A notice is short enough to be sent as an SMS too, by its `text`.
  */
 
+import type { MethodKind } from '../domain/accounts/login-method.ts'
+
 export type Language = 'en' | 'vi' | 'de'
 
 export interface MailText {
@@ -155,7 +157,7 @@ export function addressChangedNotice(language: Language, { appName }: Notice): M
 }
 
 export interface LoginMethodNotice extends Notice {
-  readonly kind: 'email' | 'phone' | 'social'
+  readonly kind: MethodKind
 }
 
 /** To every other method of the account. */
@@ -377,13 +379,24 @@ function isLanguage(text: string): text is Language {
 
 /** As the subject of a sentence; which address it is stays out of the message. */
 const METHODS: Record<Language, Record<LoginMethodNotice['kind'], string>> = {
-  en: { email: 'An email address', phone: 'A phone number', social: 'An account of another provider' },
+  en: {
+    email: 'An email address',
+    phone: 'A phone number',
+    social: 'An account of another provider',
+    passkey: 'A passkey',
+  },
   vi: {
     email: 'Một địa chỉ email',
     phone: 'Một số điện thoại',
     social: 'Một tài khoản của nhà cung cấp khác',
+    passkey: 'Một khóa truy cập',
   },
-  de: { email: 'Eine E-Mail-Adresse', phone: 'Eine Telefonnummer', social: 'Eine fremde Anbieterkennung' },
+  de: {
+    email: 'Eine E-Mail-Adresse',
+    phone: 'Eine Telefonnummer',
+    social: 'Eine fremde Anbieterkennung',
+    passkey: 'Ein Passkey',
+  },
 }
 
 const PLACES: Record<Language, readonly [by: string, from: string]> = {

@@ -39,6 +39,8 @@ export type Happening =
   | { readonly kind: 'codes-guessed' }
   /** A paid message was asked for and not sent, since messages to its number are stopped. */
   | { readonly kind: 'sms-refused'; readonly stop: SmsStop }
+  /** A passkey's count of signatures went back: it may have been copied. */
+  | { readonly kind: 'passkey-counter-back'; readonly userId: UserId }
   /** The user's badge may show another number. */
   | { readonly kind: 'badge-changed'; readonly userId: UserId }
 

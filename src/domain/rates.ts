@@ -22,6 +22,8 @@ export const USUAL_RATES = {
   'login-day': rate(200, DAY_MS),
   verify: rate(60, 10 * MINUTE_MS),
   social: rate(30, 10 * MINUTE_MS),
+  /** By address: options of passkeys, and signing in by one. */
+  passkey: rate(120, 10 * MINUTE_MS),
   /** By address: asking what came of a sign-in that waits. */
   'login-waiting': rate(300, 10 * MINUTE_MS),
   'refresh-token': rate(120, MINUTE_MS),

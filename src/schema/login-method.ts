@@ -5,11 +5,11 @@ import { oneOf } from './one-of.ts'
 import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
 
-export const MethodKind = oneOf(['email', 'phone', 'social'])
+export const MethodKind = oneOf(['email', 'phone', 'social', 'passkey'])
 
 export const AddLoginMethodRequest = Type.Object(
   {
-    kind: MethodKind,
+    kind: oneOf(['email', 'phone', 'social']),
     value: Type.Optional(Type.String({ description: 'The email address or phone number' })),
     country: Type.Optional(
       Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
@@ -33,6 +33,10 @@ export const LoginMethodView = Type.Object({
   kind: MethodKind,
   value: Type.Optional(Type.String({ description: 'The address; of a provider the one that it named' })),
   provider: Type.Optional(Type.String()),
+  label: Type.Optional(Type.String({ description: 'Of a passkey: what its user calls it' })),
+  backedUp: Type.Optional(
+    Type.Boolean({ description: 'Of a passkey: whether it is synced to other devices of the user' }),
+  ),
   verified: Type.Boolean(),
   primary: Type.Boolean(),
   addedAt: Time,

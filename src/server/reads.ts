@@ -60,13 +60,14 @@ export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['a
   return janus && new RoomTokens(janus).admit
 }
 
-function featuresOf({ mail, sms, apns, fcm, turn, janus }: ApplicationConfig): Features {
+function featuresOf({ mail, sms, apns, fcm, turn, janus, passkeys }: ApplicationConfig): Features {
   return {
     mail: mail !== undefined,
     sms: sms !== undefined,
     apns: apns !== undefined,
     fcm: fcm !== undefined,
     turn: turn !== undefined,
+    passkeys: passkeys !== undefined,
     media: janus === undefined ? 'client' : 'janus',
   }
 }

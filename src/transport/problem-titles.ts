@@ -56,6 +56,23 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   LOGIN_METHOD_LIMIT: { vi: 'Quá nhiều cách đăng nhập', de: 'Zu viele Anmeldewege' },
   LOGIN_METHOD_NOT_FOUND: { vi: 'Không có cách đăng nhập này', de: 'Kein solcher Anmeldeweg' },
   SESSION_NOT_FOUND: { vi: 'Không có phiên đăng nhập này', de: 'Keine solche Sitzung' },
+  PASSKEYS_OFF: { vi: 'Không hỗ trợ khóa truy cập', de: 'Keine Passkeys' },
+  PASSKEY_UNKNOWN: { vi: 'Không có khóa truy cập này', de: 'Kein solcher Passkey' },
+  PASSKEY_ORIGIN_REFUSED: {
+    vi: 'Nguồn gốc không được dùng khóa truy cập',
+    de: 'Herkunft darf keine Passkeys verwenden',
+  },
+  PASSKEY_RP_REFUSED: { vi: 'Khóa truy cập của tên miền khác', de: 'Passkey einer anderen Domain' },
+  PASSKEY_CHALLENGE_GONE: { vi: 'Lần xác minh khóa truy cập đã kết thúc', de: 'Passkey-Anfrage vorbei' },
+  PASSKEY_NOT_VERIFIED: {
+    vi: 'Khóa truy cập chưa xác minh người dùng',
+    de: 'Passkey ohne Prüfung der Person',
+  },
+  PASSKEY_INVALID: { vi: 'Khóa truy cập không được chấp nhận', de: 'Passkey nicht angenommen' },
+  PASSKEY_NOT_PRIMARY: {
+    vi: 'Khóa truy cập không bao giờ là cách đăng nhập chính',
+    de: 'Ein Passkey ist nie die Hauptanmeldung',
+  },
   STEP_UP_REQUIRED: { vi: 'Trước hết hãy xác nhận danh tính', de: 'Erst die Identität bestätigen' },
   SIGN_IN_WAITING: {
     vi: 'Đăng nhập đang chờ chủ tài khoản',

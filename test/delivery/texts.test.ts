@@ -85,7 +85,7 @@ t.test('every notice is there in every language, one line of subject, filled in'
     ),
     language => texts.sessionEndingNotice(language, { ...APP, userAgent: '', endsAtMs: 0 }),
     language => texts.sessionEndingNotice(language, { ...APP, userAgent: 'curl/8.5.0', endsAtMs: 0 }),
-    ...(['email', 'phone', 'social'] as const).flatMap(kind => [
+    ...(['email', 'phone', 'social', 'passkey'] as const).flatMap(kind => [
       (language: Language) => texts.methodAddedNotice(language, { ...APP, kind }),
       (language: Language) => texts.methodRemovedNotice(language, { ...APP, kind }),
     ]),

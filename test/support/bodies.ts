@@ -33,6 +33,7 @@ export function fitting(schema: TSchema): fc.Arbitrary<Json> {
   if (isUint64Schema(schema)) {
     return fc.oneof(fc.bigInt(0n, UINT64_MAX), fc.bigInt(0n, UINT64_MAX).map(String), fc.constant('0'))
   }
+  if (Type.IsUnknown(schema)) return fc.jsonValue() as fc.Arbitrary<Json>
   if (Type.IsUnion(schema)) return fc.oneof(...schema.anyOf.map(fitting))
   if (Type.IsLiteral(schema)) return fc.constant(schema.const as Json)
   if (Type.IsArray(schema)) {
@@ -134,6 +135,7 @@ function wrongValues(schema: TSchema): Json[] {
     const areTexts = schema.anyOf.every(branch => Type.IsLiteral(branch) && typeof branch.const === 'string')
     return areTexts ? ['nonsense', '', 7, true, [], {}] : []
   }
+  if (Type.IsUnknown(schema)) return []
   if (Type.IsLiteral(schema))
     return schema.const === true ? [false, 'true', 1, {}, []] : ['nonsense', 7, {}, []]
   if (Type.IsArray(schema)) {

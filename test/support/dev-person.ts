@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { App, newPublicKey } from './app.ts'
 import { SocketClient } from './socket-client.ts'
+import { proveByCode } from './step-up.ts'
 
 export class DevPerson {
   readonly app: App
@@ -32,6 +33,12 @@ export class DevPerson {
 
   get device(): string {
     return `${this.userId}_${this.deviceId}`
+  }
+
+  /** Proves once more who the person is, by a code. */
+  async prove(): Promise<void> {
+    const used = await codeFor(this.app, this.email)
+    await proveByCode(this.app, () => codeFor(this.app, this.email, used))
   }
 
   async befriend(other: DevPerson): Promise<void> {

@@ -1,11 +1,13 @@
 /** A store in which something of nearly every kind is, put there by people through the API, as a kill leaves it. */
 
 import { App } from './app.ts'
-import { meetPeople, settingsFor, signInAgain, startCall } from './call-people.ts'
+import { Authenticator } from './authenticator.ts'
+import { CODE, meetPeople, settingsFor, signInAgain, startCall } from './call-people.ts'
 import { codeFor } from './dev-person.ts'
 import { listOf, newPhone, registrationOf } from './device-lists.ts'
 import { startServer } from './server.ts'
 import { answerSignature } from './sign-in-people.ts'
+import { proveByCode } from './step-up.ts'
 
 /** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
@@ -52,11 +54,20 @@ export async function fillStore(dataFolder: string): Promise<void> {
     { targetUserId: blocked!.userId, message: 'Hello' },
     { 'idempotency-key': 'a-request-that-may-come-again' },
   )
+  await addPasskey(caller!.app)
   await refuseSignIn(server.http)
   // Left last: within a second the sweep does what they leave behind.
   await again.get(200, 'POST /app/api/login', { email: 'somebody@example.org' })
   await stranger!.app.get(202, 'POST /app/api/friend-request', { email: 'person1@example.org' })
   await server.end('SIGKILL')
+}
+
+/** Adds a passkey, which uses a challenge up. */
+async function addPasskey(app: App): Promise<void> {
+  await proveByCode(app, () => CODE)
+  const { options } = await app.get(200, 'POST /app/api/user/passkeys/options')
+  const credential = new Authenticator('http://localhost').create(options)
+  await app.get(201, 'POST /app/api/user/passkeys', { credential, label: 'a key' })
 }
 
 /** A stranger signs in to an account with a device list, and its phone refuses. */

@@ -31,6 +31,7 @@ export const WITH_FRONTS_LONG = [
   'key-members',
   'media-gateway',
   'openapi',
+  'passkeys',
   'register-and-verify',
   'reset',
   'stolen-code',

@@ -20,10 +20,12 @@ import {
   type TestAnswer,
   type TestUser,
 } from './application.ts'
+import { Authenticator, type Oddity, USED_FLAGS } from './authenticator.ts'
 import { CALL_PROVOCATIONS } from './call-provocations.ts'
 import { listBody, listOf, newPhone, registrationOf } from './device-lists.ts'
 import { WITH_LOG } from './device-requests.ts'
 import { OidcProvider } from './oidc-provider.ts'
+import { addPasskey, signInByPasskey } from './passkeys.ts'
 import { sendRaw, statusesIn } from './raw-http.ts'
 import { answerSignIn, enterCode, fetchWaiting, register, shownSignIns, signUp } from './sign-in-people.ts'
 import { openTestApi, type TestApi, type TestApiOptions } from './test-api.ts'
@@ -284,6 +286,31 @@ const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   ),
 }
 
+/** A sign-in by a passkey, which differs so from a right one. */
+function passkeyLogin(oddity: Oddity): Story {
+  return userStory(async (whole, user) => {
+    const authenticator = new Authenticator()
+    await addPasskey(whole, user, authenticator)
+    return signInByPasskey(whole, authenticator, oddity)
+  })
+}
+
+const PASSKEYS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  PASSKEYS_OFF: story(({ send }) => send('POST /app/api/passkey/options'), {
+    config: { passkeys: undefined },
+  }),
+  PASSKEY_UNKNOWN: passkeyLogin({ credentialId: Buffer.alloc(32) }),
+  PASSKEY_ORIGIN_REFUSED: passkeyLogin({ origin: 'https://example.com' }),
+  PASSKEY_RP_REFUSED: passkeyLogin({ rpId: 'example.com' }),
+  PASSKEY_CHALLENGE_GONE: passkeyLogin({ challenge: 'A'.repeat(72) }),
+  PASSKEY_NOT_VERIFIED: passkeyLogin({ flags: USED_FLAGS & ~4 }),
+  PASSKEY_INVALID: passkeyLogin({ isForged: true }),
+  PASSKEY_NOT_PRIMARY: userStory(async (whole, user) => {
+    const { body } = await addPasskey(whole, user)
+    return whole.send('PUT /app/api/user/login-methods/primary', { token: user.token, body: { id: body.id } })
+  }),
+}
+
 /** Gives the user a device on a device list. */
 async function listed({ world }: TestApi, user: TestUser): Promise<TestUser> {
   await newDeviceList(world, user.userId, [(await newDevice(world, user.userId)).deviceId])
@@ -404,6 +431,7 @@ export const PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   ...REQUESTS,
   ...SIGN_IN,
   ...LOGIN_METHODS,
+  ...PASSKEYS,
   ...DEVICES,
   ...CONTACTS,
   ...CALL_PROVOCATIONS,

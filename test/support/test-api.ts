@@ -45,6 +45,11 @@ export const TEST_CONFIG: ApplicationConfig = {
   androidApps: [],
   smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
   lookupsNeedToken: false,
+  passkeys: {
+    rpId: 'example.org',
+    origins: ['https://example.org', `android:apk-key-hash:${'A'.repeat(43)}`],
+    takesLoopback: false,
+  },
 }
 
 /** Without them production has no codes. Nothing is sent: the outbox keeps it. */

@@ -19,6 +19,7 @@ type Deps = Pick<
   | 'erasure'
   | 'loginMethods'
   | 'sessions'
+  | 'passkeys'
   | 'stepUpSeconds'
   | 'waitingSignIns'
 >

@@ -20,6 +20,7 @@ import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
 import { assertLasts, type Requester } from './authentication.ts'
+import { PASSKEY_CODES, useOf } from './passkeys.ts'
 import { isSignedByListed } from './right-codes.ts'
 import { VERIFY_RATE } from './sign-in.ts'
 import { tokenUsed, type VerifiedToken } from './social-identities.ts'
@@ -28,7 +29,10 @@ import { freshForS, sendCode } from './step-up.ts'
 type ProofDeps = Pick<ApiDeps, 'deviceLists' | 'devices' | 'loginMethods' | 'sessions'>
 
 type Deps = ProofDeps &
-  Pick<ApiDeps, 'accounts' | 'challenges' | 'database' | 'identities' | 'identityTokens' | 'stepUpSeconds'>
+  Pick<
+    ApiDeps,
+    'accounts' | 'challenges' | 'database' | 'identities' | 'identityTokens' | 'passkeys' | 'stepUpSeconds'
+  >
 
 type Body = Static<typeof StepUpRequest>
 type CheckedStepUp = OperationRequest<Body, undefined, 'restricted'>
@@ -46,7 +50,7 @@ export const stepUp = operationWithBody(StepUpRequest, {
   method: 'POST',
   path: '/app/api/user/step-up',
   tag: 'user',
-  summary: 'Prove once more who one is: by a code, or by a provider; or have a code sent',
+  summary: 'Prove once more who one is: by a code, a passkey or a provider; or have a code sent',
   // Where no device of the list is left, a device that it does not name starts over.
   access: 'restricted',
   replies: { 200: StepUpReply, 202: StepUpChallenge },
@@ -59,6 +63,8 @@ export const stepUp = operationWithBody(StepUpRequest, {
     'PROVIDER_TOKEN_REQUIRED',
     'PROVIDER_TOKEN_INVALID',
     'PROVIDER_UNAVAILABLE',
+    ...PASSKEY_CODES,
+    'PASSKEY_UNKNOWN',
   ],
   rates: [VERIFY_RATE],
   handle: async (deps: Deps, request) => {
@@ -102,13 +108,23 @@ async function take(
 async function givenProof(
   deps: Deps,
   { requester, body }: CheckedStepUp,
-  way: 'code' | 'provider',
+  way: 'code' | 'passkey' | 'provider',
 ): Promise<GivenProof> {
   const { userId } = requester
   if (way === 'code') {
     const { challengeId = '', otp } = body
     if (otp === undefined) throw invalidMember('/otp', 'REQUIRED', 'is the code that was sent')
     return { text: challengeId, accept: change => acceptCode(change, deps, userId, { challengeId, otp }) }
+  }
+  if (body.passkey !== undefined) {
+    const judged = await deps.passkeys.judge(body.passkey, useOf('step-up', requester))
+    return {
+      text: judged.challenge,
+      accept(change) {
+        deps.passkeys.accept(change, judged, userId)
+        return undefined
+      },
+    }
   }
   // Before the change: the provider's keys may have to be fetched.
   const token = await deps.identities.verify(body)
@@ -191,6 +207,11 @@ export function noteProof(
 }
 
 /** By the member that a request of each way has. */
-const FIRST_MEMBERS = { code: 'challengeId', provider: 'provider', send: 'send' } as const
+const FIRST_MEMBERS = {
+  code: 'challengeId',
+  passkey: 'passkey',
+  provider: 'provider',
+  send: 'send',
+} as const
 const WAYS = Object.keys(FIRST_MEMBERS) as (keyof typeof FIRST_MEMBERS)[]
 const CLOCKS_APART_MS = 60_000

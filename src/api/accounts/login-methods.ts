@@ -50,6 +50,7 @@ type Deps = Pick<
   | 'identityTokens'
   | 'loginMethods'
   | 'sessions'
+  | 'passkeys'
   | 'stepUpSeconds'
   | 'waitingSignIns'
 >
@@ -107,7 +108,7 @@ const setPrimary = operationWithBody(SetPrimaryRequest, {
   summary: 'Make a login method the primary one',
   access: 'session',
   replies: { 200: LoginMethodList },
-  codes: ['LOGIN_METHOD_NOT_FOUND', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
+  codes: ['LOGIN_METHOD_NOT_FOUND', 'PASSKEY_NOT_PRIMARY', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
   rates: [PROFILE_RATE],
   handle: async (deps: Deps, request) => {
     await requireFreshProof(deps, request)
@@ -152,8 +153,10 @@ export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld) {
   return methods.map(method => ({
     id: method.id,
     kind: method.kind,
-    value: method.shown,
+    value: method.kind === 'passkey' ? undefined : method.shown,
     provider: method.kind === 'social' ? method.provider : undefined,
+    label: method.kind === 'passkey' ? method.label : undefined,
+    backedUp: method.kind === 'passkey' ? method.isBackedUp : undefined,
     verified: true,
     primary: method.id === primaryMethodId,
     addedAt: timeText(method.addedAtMs),
@@ -176,7 +179,7 @@ function listOf(view: View, accounts: AccountStore, userId: UserId): { readonly 
   return { items: loginMethodViews(methodsHeld(view, accounts, userId)) }
 }
 
-function changeRequestOf({ requester }: { readonly requester: Requester }): ChangeRequest {
+export function changeRequestOf({ requester }: { readonly requester: Requester }): ChangeRequest {
   return { userId: requester.userId, deviceId: requester.deviceId }
 }
 
@@ -229,4 +232,6 @@ const SENTENCES: Partial<Record<ErrorCode, string>> = {
   LOGIN_METHOD_LIMIT: 'there are as many login methods of this kind as an account can have',
   ACCOUNT_EXISTS: 'it signs in to another account',
   CHALLENGE_GONE: 'the challenge is over: begin again',
+  PASSKEY_NOT_PRIMARY:
+    'a passkey stands beside an address or an identity at a provider: add one of those first',
 }

@@ -32,6 +32,7 @@ type Deps = Pick<
   | 'loginMethods'
   | 'notices'
   | 'restrictions'
+  | 'passkeys'
   | 'stepUpSeconds'
 >
 

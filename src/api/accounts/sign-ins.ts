@@ -101,6 +101,8 @@ export class SignIns {
       lastUsedAtMs: nowMs,
       endsAtMs: nowMs + lifetimes.sessionS * 1000,
       methods: [proof],
+      // A stolen code opens no such session.
+      ...(proof === 'passkey' && { provenAtMs: nowMs }),
       userAgent,
       ...(isUnanswered && { isUnanswered }),
       ...sessionNetworks.memberOf(network),

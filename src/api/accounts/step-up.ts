@@ -5,7 +5,7 @@
  * `fresh-proofs.ts` takes the proofs.
  */
 
-import { type MethodsHeld, proofAddress } from '../../domain/accounts/login-method.ts'
+import { isPasskey, type MethodsHeld, proofAddress } from '../../domain/accounts/login-method.ts'
 import { isFreshlyProven } from '../../domain/accounts/session.ts'
 import { SignalError } from '../../errors.ts'
 import type { ChallengeReply } from '../../store/accounts/challenge-store.ts'
@@ -15,7 +15,7 @@ import type { Requester } from './authentication.ts'
 
 export type StepUpDeps = Pick<
   ApiDeps,
-  'challenges' | 'database' | 'deviceLists' | 'loginMethods' | 'stepUpSeconds'
+  'challenges' | 'database' | 'deviceLists' | 'loginMethods' | 'passkeys' | 'stepUpSeconds'
 >
 
 /** The parts of a request that it looks at. */
@@ -27,7 +27,7 @@ export interface StepUpRequest {
 }
 
 /** By what a user can prove who they are. */
-export type Way = 'code' | 'provider'
+export type Way = 'code' | 'passkey' | 'provider'
 
 /**
  * Resolves for a requester with a fresh proof. Else rejects with `STEP_UP_REQUIRED`: the `ways` of the account to prove it,
@@ -37,10 +37,12 @@ export async function requireFreshProof(deps: StepUpDeps, request: StepUpRequest
   if (isProven(deps, request)) return
   const { requester } = request
   const held = deps.database.view(view => deps.loginMethods.held(view, requester.userId))
-  const ways = waysOf(held)
-  const challenge = ways.includes('code')
-    ? await deps.database.change(change => sendCode(change, deps, request), request.nowMs)
-    : undefined
+  const ways = waysOf(held, deps.passkeys.areOn)
+  // A passkey comes first: a code costs a message.
+  const challenge =
+    ways.includes('code') && !ways.includes('passkey')
+      ? await deps.database.change(change => sendCode(change, deps, request), request.nowMs)
+      : undefined
   throw proofNeeded(deps, requester, ways, challenge)
 }
 
@@ -76,10 +78,12 @@ function isListedDevice(
   return database.view(view => deviceLists.names(view, requester))
 }
 
-function waysOf(held: MethodsHeld): Way[] {
+function waysOf(held: MethodsHeld, arePasskeysOn: boolean): Way[] {
+  const hasPasskey = arePasskeysOn && held.methods.some(isPasskey)
   const hasProvider = held.methods.some(({ kind }) => kind === 'social')
   return [
     ...(proofAddress(held) === undefined ? [] : (['code'] as const)),
+    ...(hasPasskey ? (['passkey'] as const) : []),
     ...(hasProvider ? (['provider'] as const) : []),
   ]
 }

@@ -15,6 +15,8 @@ export interface LandingSettings {
   /** `<team id>.<bundle id>` of each app that opens share links; empty for none. */
   readonly appleAppIds: readonly string[]
   readonly androidApps: readonly AndroidApp[]
+  /** The apps then use the passkeys of this server. */
+  readonly passkeys?: object | undefined
   /** The page then leads to the development server's client in the browser, too. */
   readonly isDevelopment?: boolean
 }
@@ -26,13 +28,15 @@ export interface AndroidApp {
 }
 
 export function landingRoutes(settings: LandingSettings): readonly HttpRoute[] {
-  const { appleAppIds, androidApps } = settings
+  const { appleAppIds, androidApps, passkeys } = settings
+  const arePasskeysOn = passkeys !== undefined
   const routes: HttpRoute[] = [
     { method: 'GET', path: '/c/{token}', handle: ({ params }) => landingPage(settings, params[0] ?? '') },
   ]
   if (appleAppIds.length > 0)
-    routes.push(wellKnown('apple-app-site-association', appleAssociation(appleAppIds)))
-  if (androidApps.length > 0) routes.push(wellKnown('assetlinks.json', assetLinks(androidApps)))
+    routes.push(wellKnown('apple-app-site-association', appleAssociation(appleAppIds, arePasskeysOn)))
+  if (androidApps.length > 0)
+    routes.push(wellKnown('assetlinks.json', assetLinks(androidApps, arePasskeysOn)))
   return routes
 }
 
@@ -74,16 +78,19 @@ ${main}</main>
   return { status, contentType: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS }
 }
 
-/** developer.apple.com, "Supporting associated domains". */
-function appleAssociation(appIDs: readonly string[]): object {
+/** developer.apple.com, "Supporting associated domains". `webcredentials` lets the apps use passkeys of the domain. */
+function appleAssociation(appIDs: readonly string[], arePasskeysOn: boolean): object {
   const components = [{ '/': '/c/*', comment: 'share links' }]
-  return { applinks: { details: [{ appIDs, components }] } }
+  const links = { applinks: { details: [{ appIDs, components }] } }
+  return arePasskeysOn ? { ...links, webcredentials: { apps: appIDs } } : links
 }
 
 /** developers.google.com, "Digital Asset Links". */
-function assetLinks(apps: readonly AndroidApp[]): object {
+function assetLinks(apps: readonly AndroidApp[], arePasskeysOn: boolean): object {
+  const relation = ['delegate_permission/common.handle_all_urls']
+  if (arePasskeysOn) relation.push('delegate_permission/common.get_login_creds')
   return apps.map(({ packageName, fingerprint }) => ({
-    relation: ['delegate_permission/common.handle_all_urls'],
+    relation,
     target: { namespace: 'android_app', package_name: packageName, sha256_cert_fingerprints: [fingerprint] },
   }))
 }

@@ -16,6 +16,7 @@ export interface Features {
   readonly apns: boolean
   readonly fcm: boolean
   readonly turn: boolean
+  readonly passkeys: boolean
   /** The kind of `media` in call records. */
   readonly media: 'client' | 'janus'
 }

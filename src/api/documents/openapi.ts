@@ -165,7 +165,7 @@ export const PROBLEM = {
     },
     ways: {
       type: 'array',
-      items: { type: 'string', enum: ['code', 'provider'] },
+      items: { type: 'string', enum: ['code', 'passkey', 'provider'] },
       description:
         'With `STEP_UP_REQUIRED`: by what the user can prove who they are, for `POST user/step-up`',
     },

@@ -48,7 +48,28 @@ export interface SocialMethod extends LoginMethodBase {
   readonly clientId?: string
 }
 
-export type LoginMethod = AddressMethod | SocialMethod
+/** A credential of WebAuthn, which the user's authenticator keeps. */
+export interface PasskeyMethod extends LoginMethodBase {
+  readonly kind: 'passkey'
+  /** Base64url of at most 1,023 octets. */
+  readonly credentialId: string
+  /** A COSE_Key (RFC 9052). */
+  readonly publicKey: Uint8Array
+  /** The user's name for the authenticator. */
+  readonly userHandle: Uint8Array
+  /** Signatures that the authenticator says it has made: a hint. Synced passkeys say 0. */
+  readonly counter: number
+  /** How clients reach the authenticator, as they put it. */
+  readonly transports: readonly string[]
+  /** The authenticator's model, a UUID. */
+  readonly aaguid: string
+  /** Whether it may be synced to other devices, and whether it is. */
+  readonly isSyncable: boolean
+  readonly isBackedUp: boolean
+  readonly label?: string
+}
+
+export type LoginMethod = AddressMethod | SocialMethod | PasskeyMethod
 
 export const DEFAULT_SETTINGS: UserSettings = {
   discoverableByEmail: true,
@@ -61,13 +82,25 @@ export function takesCallsFromStrangers({ settings, erasesAtMs }: User): boolean
   return !settings.callsFromContactsOnly && erasesAtMs === undefined
 }
 
-/** Identifies one sign-in method among all accounts: an address, or issuer and subject, never a provider's email. */
+/** Identifies one sign-in method among all accounts: an address, issuer and subject, never a provider's email, or a passkey. */
 export function identifierOf(
-  method: Pick<AddressMethod, 'kind' | 'key'> | Pick<SocialMethod, 'kind' | 'issuer' | 'subject'>,
+  method:
+    | Pick<AddressMethod, 'kind' | 'key'>
+    | Pick<SocialMethod, 'kind' | 'issuer' | 'subject'>
+    | Pick<PasskeyMethod, 'kind' | 'credentialId'>,
 ): string {
-  return method.kind === 'social'
-    ? socialIdentifier(method.issuer, method.subject)
-    : addressIdentifier(method.kind, method.key)
+  switch (method.kind) {
+    case 'social':
+      return socialIdentifier(method.issuer, method.subject)
+    case 'passkey':
+      return passkeyIdentifier(method.credentialId)
+    default:
+      return addressIdentifier(method.kind, method.key)
+  }
+}
+
+export function isAddress(method: LoginMethod): method is AddressMethod {
+  return method.kind === 'email' || method.kind === 'phone'
 }
 
 export function addressIdentifier(kind: 'email' | 'phone', key: string): string {
@@ -76,4 +109,8 @@ export function addressIdentifier(kind: 'email' | 'phone', key: string): string 
 
 export function socialIdentifier(issuer: string, subject: string): string {
   return `social:${issuer}|${subject}`
+}
+
+export function passkeyIdentifier(credentialId: string): string {
+  return `passkey:${credentialId}`
 }

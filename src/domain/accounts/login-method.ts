@@ -6,7 +6,7 @@
 
 import type { ErrorCode } from '../../errors.ts'
 import type { MethodId } from '../ids.ts'
-import { type AddressMethod, identifierOf, type LoginMethod } from './account.ts'
+import { type AddressMethod, identifierOf, isAddress, type LoginMethod } from './account.ts'
 
 export type MethodKind = LoginMethod['kind']
 
@@ -22,6 +22,8 @@ export function refusalOfAddition(
   candidate: { readonly kind: MethodKind; readonly identifier: string },
 ): ErrorCode | undefined {
   if (methods.some(method => identifierOf(method) === candidate.identifier)) return 'METHOD_EXISTS'
+  // It stands beside another method, which is left when all authenticators are lost.
+  if (candidate.kind === 'passkey' && methods.every(isPasskey)) return 'PASSKEY_NOT_PRIMARY'
   const count = methods.filter(({ kind }) => kind === candidate.kind).length
   return count < METHODS_MAX[candidate.kind] ? undefined : 'LOGIN_METHOD_LIMIT'
 }
@@ -34,11 +36,11 @@ export type Removal =
       readonly primaryMethodId: MethodId | undefined
     }
 
-/** The methods after a removal: without the primary, the oldest remaining one takes its place. */
+/** The methods after a removal: without the primary, the oldest remaining one that is no passkey takes its place. */
 export function decideRemoval({ methods, primaryMethodId }: MethodsHeld, methodId: bigint): Removal {
   const method = methods.find(({ id }) => id === methodId)
   if (method === undefined) return { kind: 'refused', code: 'LOGIN_METHOD_NOT_FOUND' }
-  const [oldest] = methods.filter(other => other !== method)
+  const oldest = methods.find(other => other !== method && !isPasskey(other))
   if (oldest === undefined) return { kind: 'refused', code: 'LAST_LOGIN_METHOD' }
   return {
     kind: 'accepted',
@@ -58,9 +60,19 @@ export function profileAddress(
 
 /** Where a code goes by which the user proves once more who they are; undefined for who has no address. */
 export function proofAddress({ methods, primaryMethodId }: MethodsHeld): AddressMethod | undefined {
-  const addresses = methods.filter(method => method.kind !== 'social')
+  const addresses = methods.filter(isAddress)
   return addresses.find(({ id }) => id === primaryMethodId) ?? addresses[0]
 }
 
+/** One that is never the primary, nor the last. */
+export function isPasskey({ kind }: LoginMethod): boolean {
+  return kind === 'passkey'
+}
+
 /** Contract 2.9. */
-export const METHODS_MAX: Readonly<Record<MethodKind, number>> = { email: 5, phone: 3, social: 5 }
+export const METHODS_MAX: Readonly<Record<MethodKind, number>> = {
+  email: 5,
+  phone: 3,
+  social: 5,
+  passkey: 10,
+}

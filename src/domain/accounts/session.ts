@@ -35,8 +35,8 @@ export interface Session {
   readonly revokedBecause?: RevocationReason
 }
 
-/** A one-time code, an identity provider, or Apple. */
-export type Proof = 'otp' | 'social' | 'apple'
+/** A one-time code, an identity provider, Apple, or a passkey. */
+export type Proof = 'otp' | 'social' | 'apple' | 'passkey'
 
 export type RevocationReason =
   | 'refresh_token_reused'

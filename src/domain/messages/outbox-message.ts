@@ -1,6 +1,7 @@
 /** Messages from the process to a person or another service: kept in the outbox until sent, refused or too late. */
 
 import type { CodeCheck } from '../accounts/code-check.ts'
+import type { MethodKind } from '../accounts/login-method.ts'
 import type { PushTokens } from '../devices/device.ts'
 import type { DeviceId, UserId } from '../ids.ts'
 import type { Notice } from './notice.ts'
@@ -18,8 +19,8 @@ export type Letter =
   | { readonly kind: 'address-tried' }
   /** To an address that is no longer the account's. */
   | { readonly kind: 'address-replaced' }
-  | { readonly kind: 'login-method-added'; readonly method: 'email' | 'phone' | 'social' }
-  | { readonly kind: 'login-method-removed'; readonly method: 'email' | 'phone' | 'social' }
+  | { readonly kind: 'login-method-added'; readonly method: MethodKind }
+  | { readonly kind: 'login-method-removed'; readonly method: MethodKind }
   | { readonly kind: 'primary-method-changed' }
   | { readonly kind: 'session-started'; readonly userAgent: string; readonly network?: string }
   /** To the owner of a session without a device, which nothing could be pushed to. */

@@ -8,6 +8,7 @@ import { type ApnsOptions, ApnsSender } from '../../delivery/apns.ts'
 import { type FcmOptions, FcmSender, type FcmServiceAccount } from '../../delivery/fcm.ts'
 import { type MailOptions, needsStartTls, parseMailAddress } from '../../delivery/mail.ts'
 import type { Language } from '../../delivery/texts.ts'
+import type { PasskeySettings } from '../../domain/accounts/passkey.ts'
 import type { TokenLifetimes } from '../../domain/accounts/session.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../../domain/calls/turn.ts'
 import { type AppleOptions, AppleSignIn } from '../../identity/apple.ts'
@@ -19,6 +20,7 @@ import type { IdForm } from '../../schema/json.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
 import { readJanusSettings } from './janus-settings.ts'
 import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
+import { readPasskeySettings } from './passkey-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
 
 export interface ApplicationConfig extends SmsSettings, LoginCheckSetting {
@@ -48,6 +50,8 @@ export interface ApplicationConfig extends SmsSettings, LoginCheckSetting {
   readonly androidApps: readonly AndroidApp[]
   /** Whether lookups in the log need an access token. */
   readonly lookupsNeedToken: boolean
+  /** Undefined where there are no passkeys. */
+  readonly passkeys?: PasskeySettings | undefined
 }
 
 export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: boolean): ApplicationConfig {
@@ -90,18 +94,26 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       text => /^[A-Z0-9]{10}\.[A-Za-z0-9.-]{1,155}$/.test(text),
       'app ids such as ABCDE12345.com.example.app',
     ),
-    androidApps: reader
-      .list(
-        'CALLSIGN_ANDROID_APPS',
-        text => ANDROID_APP_FORM.test(text),
-        'packages with their fingerprints such as com.example.app=AB:CD:…',
-      )
-      .map(text => {
-        const [packageName = '', fingerprint = ''] = text.split('=')
-        return { packageName, fingerprint }
-      }),
+    ...appsAndPasskeys(reader, isDevelopment),
     lookupsNeedToken: reader.flag('CALLSIGN_KT_REQUIRE_AUTH', '1'),
   }
+}
+
+/** Android apps use passkeys by the certificates that they are signed with. */
+function appsAndPasskeys(
+  reader: EnvironmentReader,
+  isDevelopment: boolean,
+): Pick<ApplicationConfig, 'androidApps' | 'passkeys'> {
+  const texts = reader.list(
+    'CALLSIGN_ANDROID_APPS',
+    text => ANDROID_APP_FORM.test(text),
+    'packages with their fingerprints such as com.example.app=AB:CD:…',
+  )
+  const androidApps = texts.map(text => {
+    const [packageName = '', fingerprint = ''] = text.split('=')
+    return { packageName, fingerprint }
+  })
+  return { androidApps, ...readPasskeySettings(reader, isDevelopment, androidApps) }
 }
 
 function lifetimes(reader: EnvironmentReader): TokenLifetimes {

@@ -172,6 +172,9 @@ function observeApplication(
   database.subscribe('code-tried', ({ tried: { asker, isAccepted } }) =>
     metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),
   )
+  database.subscribe('passkey-counter-back', ({ userId }) =>
+    logger.warn({ event: 'passkey-counter-back', userId: `${userId}` }),
+  )
   database.subscribe('codes-guessed', () => logger.warn({ event: 'codes-guessed' }))
   metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
     Number(database.view(view => guessWatch.isGuessed(view, world.nowMs()))),

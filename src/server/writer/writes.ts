@@ -4,6 +4,7 @@
  */
 
 import { AddressReader } from '../../api/accounts/addresses.ts'
+import { PasskeyCeremonies } from '../../api/accounts/passkey-ceremonies.ts'
 import { signInCode } from '../../api/accounts/right-codes.ts'
 import { SignIns } from '../../api/accounts/sign-ins.ts'
 import { SocialIdentities } from '../../api/accounts/social-identities.ts'
@@ -28,12 +29,14 @@ import { isForAnyDevice } from '../../domain/messages/inbox.ts'
 import type { Rates } from '../../domain/rates.ts'
 import { AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider } from '../../identity/identity-token.ts'
+import * as passkeyReader from '../../identity/passkeys.ts'
 import { AccountErasure } from '../../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../../store/accounts/account-letters.ts'
 import { AppleConsents } from '../../store/accounts/apple-consents.ts'
 import { ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
 import { LoginMethods } from '../../store/accounts/login-methods.ts'
+import { PasskeyChallengeStore } from '../../store/accounts/passkey-challenges.ts'
 import { SessionNotices } from '../../store/accounts/session-notices.ts'
 import { SmsBudget } from '../../store/accounts/sms-budget.ts'
 import { WaitingSignIns } from '../../store/accounts/waiting-sign-ins.ts'
@@ -238,6 +241,7 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     waitingSignIns,
     identities: new SocialIdentities(new Map(providers), senders.apple, appleConsents, isDevelopment),
     identityTokens: new IdentityTokenStore(base),
+    passkeys: new PasskeyCeremonies(config, base, new PasskeyChallengeStore(stores.expiries), passkeyReader),
   }
 }
 

@@ -3,7 +3,7 @@
  * (contract 2.8, 2.9). Whoever takes an account over by one method can't keep the others from hearing of it.
  */
 
-import type { AddressMethod } from '../../domain/accounts/account.ts'
+import { type AddressMethod, isAddress } from '../../domain/accounts/account.ts'
 import type { MethodId, UserId } from '../../domain/ids.ts'
 import type { Letter } from '../../domain/messages/outbox-message.ts'
 import type { Change, View } from '../engine/store.ts'
@@ -39,7 +39,7 @@ export class AccountLetters {
   }
 
   addressesOf(view: View, userId: UserId): AddressMethod[] {
-    return this.#accounts.methodsOf(view, userId).filter(method => method.kind !== 'social')
+    return this.#accounts.methodsOf(view, userId).filter(isAddress)
   }
 
   /** To one address, in the language of the user. */

@@ -36,7 +36,7 @@ export class AccountStore {
     return view.get(LOGIN_METHODS, idsKey(userId)) ?? []
   }
 
-  /** By `addressIdentifier` or `socialIdentifier`. */
+  /** By `addressIdentifier`, `socialIdentifier` or `passkeyIdentifier`. */
   ownerOf(view: View, identifier: string): MethodOwner | undefined {
     return view.get(LOGIN_METHOD_OWNERS, textKey(identifier))
   }

@@ -71,11 +71,24 @@ const SOCIAL = {
   clientId: optional(text),
 }
 const SOCIAL_METHOD = object({ ...METHOD, ...SOCIAL })
-const LOGIN_METHOD = either(ADDRESS_METHOD, SOCIAL_METHOD)
+const PASSKEY_METHOD = object({
+  ...METHOD,
+  kind: oneOf('passkey'),
+  credentialId: text,
+  publicKey: bytes(),
+  userHandle: bytes(32),
+  counter: count,
+  transports: listOf(text),
+  aaguid: text,
+  isSyncable: flag,
+  isBackedUp: flag,
+  label: optional(text),
+})
+const LOGIN_METHOD = either(ADDRESS_METHOD, SOCIAL_METHOD, PASSKEY_METHOD)
 
 /** All of a user's in one row: they are few, and read together. */
 export const LOGIN_METHODS = rowTable('login-methods', { user: ID }, listOf(LOGIN_METHOD), {
-  holds: 'all addresses and identities that the user signs in with',
+  holds: 'all addresses, identities and passkeys that the user signs in with',
   shapes: [ADDRESS_METHOD.shape()],
   relations: [OF_A_USER],
   *disagreements(key, methods, rows) {
@@ -93,7 +106,7 @@ export type MethodOwner = RowOf<typeof METHOD_OWNER>
 const METHOD_OWNER = object({ userId: id<UserId>(), methodId: id<MethodId>() })
 
 export const LOGIN_METHOD_OWNERS = rowTable('login-method-owners', { identifier: HASH }, METHOD_OWNER, {
-  holds: 'whose an address or identity is',
+  holds: 'whose an address, identity or passkey is',
   relations: [
     {
       in: 'login-methods',
@@ -115,6 +128,12 @@ export const IDENTITY_TOKENS = rowTable('identity-tokens', { token: HASH }, TOKE
   remedy: 'an ID token may be accepted twice until it expires',
 })
 
+export const PASSKEY_CHALLENGES = rowTable('passkey-challenges', { challenge: HASH }, oneOf(0), {
+  holds: 'nothing: its key says that a challenge was used',
+  ending: { kind: EXPIRY.passkeyChallenge },
+  remedy: 'a passkey’s answer may be accepted twice within five minutes',
+})
+
 const SESSION = object({
   userId: id<UserId>(),
   generation: count,
@@ -123,7 +142,7 @@ const SESSION = object({
   createdAtMs: count,
   lastUsedAtMs: count,
   endsAtMs: count,
-  methods: listOf(oneOf('otp', 'social', 'apple')),
+  methods: listOf(oneOf('otp', 'social', 'apple', 'passkey')),
   userAgent: text,
   network: optional(sealed),
   deviceId: optional(id<DeviceId>()),

@@ -4,9 +4,20 @@
  * request: in between, another session or account may have been quicker.
  */
 
-import { type AddressMethod, identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
+import {
+  type AddressMethod,
+  identifierOf,
+  isAddress,
+  type LoginMethod,
+  type PasskeyMethod,
+} from '../../domain/accounts/account.ts'
 import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
-import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../../domain/accounts/login-method.ts'
+import {
+  decideRemoval,
+  isPasskey,
+  type MethodsHeld,
+  refusalOfAddition,
+} from '../../domain/accounts/login-method.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import type { Letter } from '../../domain/messages/outbox-message.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
@@ -30,6 +41,9 @@ export interface ChangeRequest {
   readonly deviceId?: DeviceId | undefined
 }
 
+/** A proven method that is to be one of a user's. */
+export type NewMethod = Address | SocialIdentity | Omit<PasskeyMethod, 'id' | 'addedAtMs' | 'lastUsedAtMs'>
+
 export class LoginMethods {
   readonly #deps: LoginMethodsDeps
 
@@ -48,7 +62,7 @@ export class LoginMethods {
   refusalOf(
     view: View,
     userId: UserId,
-    candidate: Address | SocialIdentity,
+    candidate: NewMethod,
     replaces?: MethodId,
   ): ErrorCode | 'taken' | undefined {
     const identifier = identifierOf(candidate)
@@ -60,7 +74,7 @@ export class LoginMethods {
   }
 
   /** Adds what `refusalOf` has nothing against. */
-  add(change: Change, request: ChangeRequest, candidate: Address | SocialIdentity): LoginMethod {
+  add(change: Change, request: ChangeRequest, candidate: NewMethod): LoginMethod {
     const { accounts, letters, randomBytes } = this.#deps
     const { userId } = request
     const { nowMs } = change
@@ -101,7 +115,7 @@ export class LoginMethods {
     const refusal = this.refusalOf(change, request.userId, address, old?.id)
     if (refusal === 'METHOD_EXISTS') return undefined
     if (refusal !== undefined) return refusal === 'taken' ? 'CHALLENGE_GONE' : refusal
-    if (old === undefined || old.kind === 'social') this.add(change, request, address)
+    if (old === undefined || !isAddress(old)) this.add(change, request, address)
     else this.replace(change, request, old, address)
     return undefined
   }
@@ -114,13 +128,14 @@ export class LoginMethods {
     if (this.refusalOf(change, request.userId, identity) === undefined) this.add(change, request, identity)
   }
 
-  /** Throws `LOGIN_METHOD_NOT_FOUND`. */
+  /** Throws `LOGIN_METHOD_NOT_FOUND` or `PASSKEY_NOT_PRIMARY`. */
   makePrimary(change: Change, request: ChangeRequest, methodId: bigint): void {
     const { userId } = request
     const { methods, primaryMethodId } = this.held(change, userId)
     const method = methods.find(({ id }) => id === methodId)
     if (method === undefined) throw refusal('LOGIN_METHOD_NOT_FOUND')
     if (method.id === primaryMethodId) return
+    if (isPasskey(method)) throw refusal('PASSKEY_NOT_PRIMARY')
     this.#setPrimary(change, userId, method.id)
     this.#deps.letters.tellAll(change, userId, { kind: 'primary-method-changed' })
     this.#tellDevices(change, request)
@@ -136,7 +151,7 @@ export class LoginMethods {
     accounts.removeMethod(change, userId, method)
     this.#setPrimary(change, userId, primaryMethodId)
     if (method.kind === 'social') appleConsents.revoke(change, method)
-    else letters.tell(change, userId, method, REPLACED)
+    else if (isAddress(method)) letters.tell(change, userId, method, REPLACED)
     letters.tellAll(change, userId, { kind: 'login-method-removed', method: method.kind })
     this.#tellDevices(change, request)
   }
@@ -145,7 +160,7 @@ export class LoginMethods {
   lose(change: Change, userId: UserId, method: AddressMethod): void {
     const { accounts, letters, notices } = this.#deps
     const { methods, primaryMethodId } = this.held(change, userId)
-    const [oldest] = methods.filter(({ id }) => id !== method.id)
+    const oldest = methods.find(each => each.id !== method.id && !isPasskey(each))
     accounts.removeMethod(change, userId, method)
     if (primaryMethodId === method.id) this.#setPrimary(change, userId, oldest?.id)
     letters.tellAll(change, userId, { kind: 'login-method-lost', method: method.kind })
@@ -179,6 +194,7 @@ function refusal(code: ErrorCode): SignalError {
 
 const SENTENCES: Partial<Record<ErrorCode, string>> = {
   LOGIN_METHOD_NOT_FOUND: 'there is no login method of this id',
-  LAST_LOGIN_METHOD: 'it is the only login method: add another one first',
+  LAST_LOGIN_METHOD: 'it is the only login method besides passkeys: add another one first',
+  PASSKEY_NOT_PRIMARY: 'a passkey is never the primary login method',
 }
 const REPLACED: Letter = { kind: 'address-replaced' }

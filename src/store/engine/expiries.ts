@@ -102,6 +102,7 @@ export const EXPIRY = {
   sessionEnding: 17,
   waitingSignIn: 18,
   refusedSignIn: 19,
+  passkeyChallenge: 20,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

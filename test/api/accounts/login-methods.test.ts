@@ -24,7 +24,7 @@ async function addGoogle(api: TestApi, { token }: TestUser, sub: string) {
 function shownMethods({ world }: TestApi, { userId }: TestUser) {
   return world.database
     .view(view => world.accounts.methodsOf(view, userId))
-    .map(({ shown, kind }) => shown ?? kind)
+    .map(method => ('shown' in method && method.shown) || method.kind)
 }
 
 t.test('the list has every method, the primary marked', async t => {

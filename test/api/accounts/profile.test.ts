@@ -256,9 +256,9 @@ t.test('an address that was asked for and not proven does not keep its owner out
   const [{ challengeId }] = body.pending
   const late = await send('POST /app/api/verify', { token: eve.token, body: { challengeId, otp } })
   t.match(late, { status: 410, body: { code: 'CHALLENGE_GONE' } })
-  t.equal(
-    world.database.view(view => world.accounts.methodsOf(view, eve.userId))[0]?.shown,
-    'eve@example.org',
+  t.match(
+    world.database.view(view => world.accounts.methodsOf(view, eve.userId)),
+    [{ shown: 'eve@example.org' }],
     'and her own stays',
   )
 })
@@ -295,9 +295,9 @@ t.test(
     const [b, c] = [await confirm('b@example.org'), await confirm('c@example.org')]
     for (const body of [b, c]) await send('POST /app/api/verify', { token: ann.token, body })
     t.same(await letters(), ['mail a@example.org address-replaced', 'mail b@example.org address-replaced'])
-    t.same(
-      world.database.view(view => world.accounts.methodsOf(view, ann.userId)).map(({ shown }) => shown),
-      ['c@example.org'],
+    t.match(
+      world.database.view(view => world.accounts.methodsOf(view, ann.userId)),
+      Object.assign([{ shown: 'c@example.org' }], { length: 1 }),
     )
   },
 )

@@ -286,6 +286,18 @@ t.test('phones learn from two files that the app opens share links, where it is 
       },
     },
   ])
+  t.notMatch(String(apple.body), 'webcredentials')
+  const withPasskeys = { ...LANDING, passkeys: {} }
+  t.match(
+    JSON.parse(String(visit('/.well-known/apple-app-site-association', undefined, withPasskeys).body)),
+    { applinks: {}, webcredentials: { apps: ['ABCDE12345.com.example.app'] } },
+    'and that it may use passkeys',
+  )
+  t.match(JSON.parse(String(visit('/.well-known/assetlinks.json', undefined, withPasskeys).body)), [
+    {
+      relation: ['delegate_permission/common.handle_all_urls', 'delegate_permission/common.get_login_creds'],
+    },
+  ])
   const none = landingRoutes({ ...LANDING, appleAppIds: [], androidApps: [] })
   t.same(
     none.map(({ path }) => path),

@@ -24,6 +24,7 @@ import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { Sealed } from '../../../src/store/tables/sealed.ts'
+import { Authenticator } from '../../support/authenticator.ts'
 import {
   listBody,
   newPhone as listedPhone,
@@ -85,7 +86,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
   /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
@@ -314,6 +315,12 @@ t.test('accounts, devices and contacts', async () => {
   const { id } = user.loginMethods.find(({ primary }: { primary: boolean }) => !primary)
   await ask('setPrimaryLoginMethod', { token: ann.token, body: { id } })
   await ask('removeLoginMethod', { token: ann.token, params: [user.primaryMethodId] })
+  const authenticator = new Authenticator()
+  const { options } = await ask('newPasskeyOptions', ann)
+  await ask('addPasskey', { token: ann.token, body: { credential: authenticator.create(options) } })
+  await ask('passkeyOptions', ann)
+  const forSignIn = (await ask('passkeyOptions', {})).options
+  await ask('loginPasskey', { body: { credential: authenticator.get(forSignIn) } })
   const here = await signIn('fay@example.org')
   const there = await signIn('fay@example.org')
   await ask('listSessions', here)

@@ -33,6 +33,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'errands',
   'idempotency',
   'identity-tokens',
+  'passkey-challenges',
   'known-sign-ins',
   'calls-ended',
   'device-lists',

@@ -20,6 +20,15 @@ function social(id: number): LoginMethod {
   return { id: BigInt(id) as MethodId, kind: 'social', provider: 'p', issuer: 'https://p', subject, ...dates }
 }
 
+function passkey(id: number): LoginMethod {
+  const bytes = new Uint8Array(32)
+  return {
+    ...{ id: BigInt(id) as MethodId, kind: 'passkey', addedAtMs: id, lastUsedAtMs: id, counter: 0 },
+    ...{ credentialId: `${id}`, publicKey: bytes, userHandle: bytes, transports: [], aaguid: '' },
+    ...{ isSyncable: true, isBackedUp: true },
+  }
+}
+
 const primaryMethodId = 2n as MethodId
 
 t.test('a method that the user has is not added again', async t => {
@@ -31,8 +40,9 @@ t.test('a method that the user has is not added again', async t => {
 })
 
 t.test('each kind has its limit, and other kinds do not count', async t => {
-  for (const kind of ['email', 'phone', 'social'] as const) {
-    const make = (id: number) => (kind === 'social' ? social(id) : address(id, kind))
+  for (const kind of ['email', 'phone', 'social', 'passkey'] as const) {
+    const make = (id: number) =>
+      kind === 'social' ? social(id) : kind === 'passkey' ? passkey(id) : address(id, kind)
     const others = kind === 'email' ? address(100, 'phone') : address(100, 'email')
     const methods = Array.from({ length: METHODS_MAX[kind] }, (_, at) => make(at))
     const candidate = { kind, identifier: 'another' }
@@ -46,6 +56,25 @@ t.test('the last method stays', async t => {
     kind: 'refused',
     code: 'LAST_LOGIN_METHOD',
   })
+})
+
+t.test('a passkey stands beside another method, and is never the last one', async t => {
+  const candidate = { kind: 'passkey', identifier: 'another' } as const
+  t.equal(refusalOfAddition([], candidate), 'PASSKEY_NOT_PRIMARY')
+  t.equal(refusalOfAddition([passkey(1)], candidate), 'PASSKEY_NOT_PRIMARY')
+  t.equal(refusalOfAddition([social(1)], candidate), undefined)
+  const methods = [passkey(1), address(2), passkey(3)]
+  t.match(decideRemoval({ methods, primaryMethodId }, 2n), { code: 'LAST_LOGIN_METHOD' })
+  t.match(decideRemoval({ methods, primaryMethodId }, 1n), { kind: 'accepted', primaryMethodId })
+  t.match(decideRemoval({ methods: [...methods, social(4)], primaryMethodId }, 2n), {
+    kind: 'accepted',
+    primaryMethodId: 4n,
+  })
+})
+
+t.test('no code goes to a passkey', async t => {
+  t.equal(proofAddress({ methods: [passkey(1), social(2)], primaryMethodId }), undefined)
+  t.equal(proofAddress({ methods: [passkey(1), social(2), address(3)], primaryMethodId })?.key, 'email-3')
 })
 
 t.test('a method that the user does not have is not found, be it alone or not', async t => {

@@ -761,3 +761,67 @@ t.test('everything that is wrong is said at once', async t => {
 t.test('a configuration does not change', async t => {
   t.ok(Object.isFrozen(development()))
 })
+
+t.test('passkeys are of the domain that is named, and of its origins and apps', async t => {
+  const fingerprint = Array(32).fill('FF').join(':')
+  const android = `android:apk-key-hash:${Buffer.alloc(32, 255).toString('base64url')}`
+  const passkeysOf = (environment: Environment) => production(environment).application.passkeys
+  t.equal(passkeysOf({}), undefined, 'off')
+  const CALLSIGN_PASSKEY_RP_ID = 'example.org'
+  t.same(passkeysOf({ CALLSIGN_PASSKEY_RP_ID }), {
+    rpId: 'example.org',
+    origins: ['https://example.org'],
+    takesLoopback: false,
+  })
+  const CALLSIGN_ANDROID_APPS = `com.example.app=${fingerprint}`
+  t.same(passkeysOf({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_ANDROID_APPS })?.origins, [
+    'https://example.org',
+    android,
+  ])
+  const CALLSIGN_PASSKEY_ORIGINS = `https://app.example.org:8443, ${android}`
+  t.same(passkeysOf({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_ANDROID_APPS, CALLSIGN_PASSKEY_ORIGINS })?.origins, [
+    'https://app.example.org:8443',
+    android,
+  ])
+  t.match(development().application.passkeys, { rpId: 'localhost', takesLoopback: true })
+  t.match(development({ CALLSIGN_PASSKEY_RP_ID }).application.passkeys, { takesLoopback: false })
+})
+
+t.test('a wrong domain or origin of passkeys is named', async t => {
+  for (const CALLSIGN_PASSKEY_RP_ID of [
+    'https://example.org',
+    'Example.org',
+    '10.0.0.1',
+    '[::1]',
+    'org',
+    'a..b',
+  ])
+    t.match(
+      problemsOf(() => production({ CALLSIGN_PASSKEY_RP_ID })),
+      [/^CALLSIGN_PASSKEY_RP_ID is a domain/],
+    )
+  const CALLSIGN_PASSKEY_RP_ID = 'example.org'
+  for (const CALLSIGN_PASSKEY_ORIGINS of [
+    'http://example.org',
+    'https://example.org/',
+    'example.org',
+    'android:apk-key-hash:AA',
+  ])
+    t.match(
+      problemsOf(() => production({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_PASSKEY_ORIGINS })),
+      [/^CALLSIGN_PASSKEY_ORIGINS is a list of origins/],
+    )
+  for (const CALLSIGN_PASSKEY_ORIGINS of [
+    'https://example.com',
+    'https://notexample.org',
+    'https://example.org.com',
+  ])
+    t.match(
+      problemsOf(() => production({ CALLSIGN_PASSKEY_RP_ID, CALLSIGN_PASSKEY_ORIGINS })),
+      [/which is not of CALLSIGN_PASSKEY_RP_ID$/],
+    )
+  t.match(
+    problemsOf(() => production({ CALLSIGN_PASSKEY_ORIGINS: 'https://example.org' })),
+    ['CALLSIGN_PASSKEY_ORIGINS needs CALLSIGN_PASSKEY_RP_ID'],
+  )
+})

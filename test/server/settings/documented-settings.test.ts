@@ -110,6 +110,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_APPLE_PRIVATE_KEY: p8,
   CALLSIGN_DEEP_LINK_SCHEME: 'myapp',
   CALLSIGN_ANDROID_APPS: `com.example.app=${Array(32).fill('AB').join(':')}`,
+  CALLSIGN_PASSKEY_ORIGINS: `https://app.example.org,android:apk-key-hash:${'A'.repeat(43)}`,
   CALLSIGN_NATIVE_HASHES: randomBytes(32).toString('hex'),
 }
 

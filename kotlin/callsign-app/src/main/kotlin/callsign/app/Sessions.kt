@@ -8,7 +8,8 @@ import kotlinx.serialization.json.JsonPrimitive
 
 /**
  * A session of the user. [network] is the prefix of its client's network, such as `203.0.113.0/24`. [userAgent] is the client's
- * own text: decide nothing by it. [proof] is how the user signed in: `otp`, `social` or `apple`. [isCurrent]: it is this app's.
+ * own text: decide nothing by it. [proof] is how the user signed in: `otp`, `social`, `apple` or `passkey`. [isCurrent]: it is this
+ * app's.
  */
 public data class UserSession(
     public val id: String,
