@@ -21,7 +21,6 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.StateFlow
 import kotlinx.coroutines.flow.asStateFlow
-import kotlinx.coroutines.flow.filterNotNull
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.job
 import kotlinx.coroutines.launch
@@ -154,10 +153,10 @@ public class Callsign(
     }
 
     /**
-     * The server refuses what the app has asked for until the user proves who they are: ask them. A question that is open already
-     * comes at once. Where nobody collects, the operation throws `STEP_UP_REQUIRED`.
+     * The server refuses what the app has asked for until the user proves who they are: ask them, until it is null again. Where
+     * nobody collects it, the operation throws `STEP_UP_REQUIRED`.
      */
-    public val proofNeeded: Flow<ProofQuestion> = asked.filterNotNull()
+    public val proofNeeded: StateFlow<ProofQuestion?> = asked.asStateFlow()
 
     /** A collector that falls more than 1,024 behind gets one [CallsignEvent.Missed] for those it missed. */
     public val events: Flow<CallsignEvent> = news.flow

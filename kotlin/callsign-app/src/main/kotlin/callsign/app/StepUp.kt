@@ -26,6 +26,9 @@ public enum class ProofWay { CODE, PASSKEY, PROVIDER }
 public class ProofQuestion internal constructor(private val stepUp: StepUp, public val ways: Set<ProofWay>) {
     internal val answer = CompletableDeferred<Boolean>()
 
+    /** Operations; changed by [StepUp] under its lock. */
+    internal var waiting = 0
+
     @Volatile
     internal var sent: CodeSent? = null
 
@@ -46,7 +49,7 @@ public class ProofQuestion internal constructor(private val stepUp: StepUp, publ
     public fun refuse(): Unit = stepUp.end(this, isProven = false)
 }
 
-/** [asked] is the question that is open; who looks at it asks the user. */
+/** [asked] is the question that is open: who collects it asks the user. */
 internal class StepUp(
     private val session: Session,
     private val keysOf: DeviceKeysOf,
@@ -61,7 +64,12 @@ internal class StepUp(
 
     /** Returns once there is a proof. Throws the refusal, or what [giveUp] says. */
     suspend fun prove(refusal: CallsignException) {
-        if (!questionAbout(refusal).answer.await()) throw refusal
+        val question = questionAbout(refusal)
+        try {
+            if (!question.answer.await()) throw refusal
+        } finally {
+            leave(question)
+        }
     }
 
     /** Nobody is signed in any more who could prove anything. */
@@ -110,13 +118,20 @@ internal class StepUp(
 
     @Synchronized
     private fun questionAbout(refusal: CallsignException): ProofQuestion {
-        val question = asked.value ?: ProofQuestion(this, waysIn(refusal))
+        val open = asked.value
+        if (open == null && asked.subscriptionCount.value == 0) throw refusal
+        val question = open ?: ProofQuestion(this, waysIn(refusal))
         // The newest code is the one that the server is sure to know.
         (refusal.members["challenge"] as? JsonObject)?.let { question.sent = codeSentOf(it) }
+        question.waiting++
         asked.value = question
-        // Also where the screen that has asked is gone.
-        if (asked.subscriptionCount.value == 0) end(question, isProven = false)
         return question
+    }
+
+    /** A question that no operation waits for any more is not asked. */
+    @Synchronized
+    private fun leave(question: ProofQuestion) {
+        if (--question.waiting == 0) end(question, isProven = false)
     }
 
     private fun waysIn(refusal: CallsignException): Set<ProofWay> {
