@@ -4,6 +4,7 @@
  */
 
 import { deleteUser } from './accounts/account-erasure.ts'
+import { exportUser } from './accounts/account-export.ts'
 import { stepUp } from './accounts/fresh-proofs.ts'
 import { LOGIN_METHODS, listLoginMethods } from './accounts/login-methods.ts'
 import { PASSKEYS } from './accounts/passkeys.ts'
@@ -87,6 +88,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   ...LOGIN_METHODS,
   ...PASSKEYS,
   ...USER_SESSIONS,
+  exportUser,
   deleteUser,
   ...DEVICES,
   ...SHARE_TOKENS,

@@ -325,9 +325,9 @@ export class Callsign extends Emitter<CallsignEvents> {
     const { userId, deviceId } = device
     // Each connection reads it again, and says why where it can't.
     const kept = await readKept(storage, userId).catch(() => ({}))
-    const log = { ...pins, url: this.#options.server, ...(fetch && { fetch }) }
+    const log = { ...pins, ...(fetch && { fetch }) }
     const onEvent = (event: KeyEvent) => this.emit('keys', event)
-    const keyLog = new KeyLog({ session, storage, device, log, onEvent, onReset })
+    const keyLog = new KeyLog({ server, session, storage, device, log, onEvent, onReset })
     const exchange = new KeyExchange(keyLog, session)
     const devices = new Devices(session, keyLog, new OwnDeviceList(server, session, device, keyLog), () =>
       this.#changed(),

@@ -632,6 +632,44 @@ export interface ErrorEvent {
   readonly problem: Problem
 }
 
+export interface ExportUserReply {
+  readonly exportedAt: string
+  readonly user: User
+  readonly sessions: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+    /** Whether it is the one that asks. */
+    readonly isCurrent: boolean
+  }[]
+  readonly devices: readonly Device[]
+  readonly contacts: readonly Contact[]
+  readonly incomingRequests: readonly FriendRequest[]
+  readonly outgoingRequests: readonly FriendRequest[]
+  readonly blocks: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  readonly shareTokens: readonly ShareToken[]
+  readonly calls: readonly PastCall[]
+}
+
 export interface FetchWaitingLoginRequest {
   /** From `SIGN_IN_WAITING`; whoever has it gets the session. */
   readonly waitingId: string
@@ -2329,6 +2367,8 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ReadDeviceListsReply
   }
+  /** All that the server keeps of the user and shows to them, in one document. */
+  'GET user/export': { readonly params: object; readonly body: undefined; readonly reply: ExportUserReply }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {
     readonly params: object
@@ -2447,8 +2487,10 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'POST friend-request/by-token': 'SentFriendRequest',
   'PUT friend/{userId}': 'Contact',
   'POST login': 'LoginReply',
+  'POST login/passkey': 'SignedIn',
   'POST login/waiting': 'SignedIn',
   'GET meta': 'GetMetaReply',
+  'POST passkey/options': 'PasskeyOptionsReply',
   'POST platform-login': 'SignedIn',
   'POST refresh-token': 'RefreshTokenReply',
   'POST register_device': 'RegisterDeviceReply',
@@ -2461,9 +2503,12 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'DELETE user': 'DeleteUserReply',
   'PUT user/device-list': 'PutDeviceListReply',
   'GET user/device-lists': 'ReadDeviceListsReply',
+  'GET user/export': 'ExportUserReply',
   'GET user/login-methods': 'ListLoginMethodsReply',
   'POST user/login-methods': 'LoginMethod|Challenge',
   'PUT user/login-methods/primary': 'SetPrimaryLoginMethodReply',
+  'POST user/passkeys': 'LoginMethod',
+  'POST user/passkeys/options': 'NewPasskeyOptionsReply',
   'GET user/publicKeys': 'ReadPublicKeysReply',
   'GET user/sessions': 'ListSessionsReply',
   'POST user/step-up': 'StepUpReply|StepUpReply202',
@@ -2553,6 +2598,15 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     'ws?': '',
     log: { origin: '', vkey: '', vrfPublicKey: '', url: '', 'witnessPolicy?': '' },
   },
+  PasskeyOptionsReply: {
+    options: {
+      challenge: '',
+      timeout: 0,
+      rpId: '',
+      allowCredentials: [{ id: '', type: '', 'transports?': [''] }],
+      userVerification: '',
+    },
+  },
   RefreshTokenReply: {
     sessionId: '',
     accessToken: '',
@@ -2619,12 +2673,38 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   DeleteUserReply: { erasesAt: '' },
   PutDeviceListReply: { deviceListSeq: 0, deviceListHash: '', deviceListIndex: '' },
   ReadDeviceListsReply: { lists: [''] },
+  ExportUserReply: {
+    exportedAt: '',
+    user: 'User',
+    sessions: [
+      {
+        id: '',
+        createdAt: '',
+        lastUsedAt: '',
+        endsAt: '',
+        'network?': '',
+        userAgent: '',
+        proof: '',
+        'device?': { deviceId: '', name: '', platform: '' },
+        isCurrent: true,
+      },
+    ],
+    devices: ['Device'],
+    contacts: ['Contact'],
+    incomingRequests: ['FriendRequest'],
+    outgoingRequests: ['FriendRequest'],
+    blocks: [{ userId: '', displayName: '', since: '' }],
+    shareTokens: ['ShareToken'],
+    calls: ['PastCall'],
+  },
   ListLoginMethodsReply: { items: ['LoginMethod'] },
   LoginMethod: {
     id: '',
     kind: '',
     'value?': '',
     'provider?': '',
+    'label?': '',
+    'backedUp?': true,
     verified: true,
     primary: true,
     addedAt: '',
@@ -2640,6 +2720,18 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     'smsStop?': { scope: '', retryIn: 0 },
   },
   SetPrimaryLoginMethodReply: { items: ['LoginMethod'] },
+  NewPasskeyOptionsReply: {
+    options: {
+      rp: { id: '', name: '' },
+      user: { id: '', name: '', displayName: '' },
+      challenge: '',
+      timeout: 0,
+      pubKeyCredParams: [{ type: '', alg: 0 }],
+      excludeCredentials: [{ id: '', type: '', 'transports?': [''] }],
+      authenticatorSelection: { residentKey: '', requireResidentKey: true, userVerification: '' },
+      attestation: '',
+    },
+  },
   ReadPublicKeysReply: {
     users: [
       {

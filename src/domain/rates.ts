@@ -56,6 +56,8 @@ export const USUAL_RATES = {
   'register-device': rate(10, DAY_MS),
   /** Everything that changes a profile. */
   profile: rate(20, HOUR_MS),
+  /** By user: exports of an account. */
+  export: rate(5, DAY_MS),
   /** By address. */
   'failed-connect': rate(30, 10 * SECOND_MS),
 } as const satisfies Readonly<Record<string, BucketRate>>

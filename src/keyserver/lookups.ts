@@ -177,4 +177,5 @@ function refusal(code: ErrorCode, detail: string, target: number | undefined): S
 
 const GET_PUBLIC_KEYS = new BodyReader(GetPublicKeysRequest)
 const GET_KEY_HISTORY = new BodyReader(GetKeyHistoryRequest)
-const LOOKUP = { method: 'POST', isLookup: true } as const
+/** Anyone may ask, and is answered alike; a crowd of signed-in people behind one address is counted one by one. */
+const LOOKUP = { method: 'POST', isLookup: true, countsFor: 'good-token' } as const

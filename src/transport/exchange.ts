@@ -17,7 +17,7 @@ import { idSequence } from './open-connections.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
 import type { RemoteAddresses } from './remote-address.ts'
-import type { HttpAnswer, HttpRequest, HttpRoute } from './route.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute, RequestAdmission } from './route.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
 /** Shared by the exchanges of one server. */
@@ -216,10 +216,16 @@ export class Exchange implements HttpRequest {
     const { admission } = this.#shared.server
     // A refresh counts for its token, which is in its body.
     if (admission === undefined || route?.isUncounted || route?.countsFor === 'refresh-token') return
-    const authorization = route?.countsFor === undefined ? '' : this.#header(AUTHORIZATION)
+    const authorization = route?.countsFor === undefined ? '' : this.#authorizationOf(route, admission)
     if (authorization !== '') this.#authorization = authorization
     admission.admit(this.network, 'request', authorization)
     if (route?.isLookup) admission.admit(this.network, 'lookup', authorization)
+  }
+
+  /** The header that a request counts for; empty for none. */
+  #authorizationOf({ countsFor }: HttpRoute, admission: RequestAdmission): string {
+    const authorization = this.#req?.getHeader(AUTHORIZATION) ?? ''
+    return countsFor === 'good-token' && !admission.isGood(authorization) ? '' : authorization
   }
 
   #refuseOldClient({ isVersionChecked = false }: HttpRoute, req: uWS.HttpRequest): void {

@@ -46,8 +46,11 @@ export interface HttpRoute {
   readonly bodyBytesMax?: number
   /** Whether clients that are too old are turned away. */
   readonly isVersionChecked?: boolean
-  /** The token that a request counts for; the address alone where it is left out. A refresh token is in the body. */
-  readonly countsFor?: 'access-token' | 'refresh-token'
+  /**
+   * The token that a request counts for; the address alone where it is left out. A refresh token is in the body. With
+   * `good-token` an access token that is not good counts as none, and the answer is the same with any token.
+   */
+  readonly countsFor?: 'access-token' | 'good-token' | 'refresh-token'
   /** Whether a request counts against the address as a look-up in the log, too. */
   readonly isLookup?: boolean
   /** Whether a request counts against nothing. */
@@ -66,6 +69,8 @@ export interface RequestAdmission {
    * `TOKEN_INVALID` for a token that this server has not made.
    */
   admit(network: string, scope: AdmissionScope, authorization: string): void
+  /** Whether the session of the header's access token accepts it now. */
+  isGood(authorization: string): boolean
   /** A request for new tokens, whose body has the old one. Throws. */
   admitRefresh(network: string, body: Uint8Array): void
   /** A WebSocket that is to be opened. Returns the refusal. */

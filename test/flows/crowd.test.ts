@@ -19,8 +19,8 @@ const server = await WireServer.start(t, {
   dataFolder,
   environment: {
     CALLSIGN_RATE_LIMITS: '',
-    // For an address 10 at once, and 200 for those at it who are signed in; for a session 200 still.
-    CALLSIGN_RATES: '{"request":30}',
+    // For an address 10 at once, and 200 for those at it who are signed in; for a session 200 still. Lookups: 2, 40 and 2.
+    CALLSIGN_RATES: '{"request":30,"lookup":2}',
     CALLSIGN_TRUSTED_PROXIES: '127.0.0.1',
     CALLSIGN_FRONTS: '2',
   },
@@ -61,6 +61,39 @@ t.test('no user who is signed in is refused, by HTTP or STOMP, while strangers t
   const ofStrangers = await strangers
   t.ok(ofStrangers.filter(status => status === 200).length >= 10)
   t.ok(ofStrangers.includes(429))
+})
+
+t.test('lookups count for their session; the answer does not tell a good token from none', async t => {
+  const { publicKeyHash } = people[0]!
+  const lookUp = async (network: string, authorization?: string) => {
+    const answer = await fetch(`${server.running.http}/api/get-public-keys`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-forwarded-for': network,
+        ...(authorization !== undefined && { authorization }),
+      },
+      body: JSON.stringify({ targets: [{ publicKeyHash }] }),
+    })
+    const { status, headers } = answer
+    return {
+      status,
+      cache: headers.get('cache-control'),
+      vary: headers.get('vary'),
+      text: await answer.text(),
+    }
+  }
+  const bearers = people.map(({ app }) => `Bearer ${app.accessToken}`)
+  const plain = await lookUp('192.0.2.1')
+  t.match(plain, { status: 200, cache: 'no-store', text: publicKeyHash })
+  t.same(await lookUp('192.0.2.2', 'Bearer nothing'), plain)
+  t.same(await lookUp('192.0.2.3', bearers[0]), plain)
+  const ofStrangers = await Promise.all(
+    Array.from({ length: 12 }, () => lookUp('192.0.2.9', 'Bearer nothing')),
+  )
+  t.ok(ofStrangers.filter(({ status }) => status === 429).length >= 8, 'two at each front')
+  const ofPeople = await Promise.all(bearers.map(bearer => lookUp('192.0.2.9', bearer)))
+  t.same([...new Set(ofPeople.map(({ status }) => status))], [200])
 })
 
 t.test('a front counts the prefixes around an IPv6 address', async t => {

@@ -240,7 +240,10 @@ t.test('an account that is deleted says so by mail, and signing in keeps it', as
   const { user } = ada.take(await ada.get(200, 'POST /app/api/platform-login', await story.appleLogin('ada')))
   const ann = await story.signIn('ava@example.org')
   t.equal(await ann.outcome('DELETE /app/api/user', { confirm: false }), '422 VALIDATION_FAILED')
+  t.equal(await ann.outcome('GET /app/api/user/export'), '403 STEP_UP_REQUIRED')
   await story.prove(ann, 'ava@example.org')
+  const copy = await ann.get(200, 'GET /app/api/user/export')
+  t.match(copy, { user: { email: 'ava@example.org' }, sessions: [{ isCurrent: true }], calls: [] })
   const { erasesAt } = await ann.get(202, 'DELETE /app/api/user', { confirm: true })
   const daysLeft = (Date.parse(erasesAt) - Date.now()) / 86_400_000
   t.ok(daysLeft > 6.99 && daysLeft <= 7, `${daysLeft} days are left`)

@@ -49,7 +49,7 @@ export async function startPerson(
   const device = await registrationOf(app).register()
   const { userId, deviceId } = device
   const events: KeyEvent[] = []
-  const log = { vkey, vrfPublicKey, url: http, fetch: lyingFetch }
+  const log = { vkey, vrfPublicKey, fetch: lyingFetch }
   const keyLog = new KeyLog({ ...app, device, log, onEvent: event => void events.push(event), onReset })
   return {
     ...app,

@@ -4,6 +4,9 @@ import { rateLimited } from '../../src/api/table/request-rates.ts'
 import type { Quota } from '../../src/errors.ts'
 import type { RequestAdmission } from '../../src/transport/route.ts'
 
+/** The only good token. */
+export const GOOD_TOKEN = 'Bearer good'
+
 /** `waitSeconds` says for which network and what the request is, and returns 0 where it is admitted. */
 export function fakeAdmission(
   waitSeconds: (network: string, what: string, authorization: string) => number,
@@ -19,6 +22,7 @@ export function fakeAdmission(
   }
   return {
     admit: assertAdmitted,
+    isGood: authorization => authorization === GOOD_TOKEN,
     admitRefresh: (network, body) => assertAdmitted(network, `refresh ${Buffer.from(body)}`),
     admitSocket: network => judge(network, 'socket'),
     onTokenRefused: (network, authorization) => assertAdmitted(network, 'refused', authorization),

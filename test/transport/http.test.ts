@@ -9,7 +9,7 @@ import { HttpServer } from '../../src/transport/http.ts'
 import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import type { HttpRequest, HttpRoute } from '../../src/transport/route.ts'
 import { dotted } from '../support/bytes.ts'
-import { fakeAdmission } from '../support/fake-admission.ts'
+import { fakeAdmission, GOOD_TOKEN } from '../support/fake-admission.ts'
 import { sendRaw, statusesIn, talk } from '../support/raw-http.ts'
 
 interface TestServer {
@@ -464,14 +464,14 @@ t.test('a request counts for its token where its route goes by one', async t => 
       { ...echo('GET', '/mine'), headers, countsFor: 'access-token' },
       { ...echo('GET', '/public'), headers },
       { ...echo('POST', '/look'), headers, countsFor: 'access-token', isLookup: true },
+      { ...echo('POST', '/open'), countsFor: 'good-token', isLookup: true },
       { method: 'POST', path: '/over', headers, countsFor: 'access-token', handle: refuse('TOKEN_EXPIRED') },
       { method: 'POST', path: '/wrong', headers, countsFor: 'access-token', handle: refuse('OTP_INVALID') },
       { ...echo('POST', '/refresh'), headers, countsFor: 'refresh-token' },
     ],
     { admission },
   )
-  const takeAsked = async (method: string, path: string, body?: string) => {
-    const authorization = 'Bearer x'
+  const takeAsked = async (method: string, path: string, body?: string, authorization = 'Bearer x') => {
     const answer = await fetch(`${url}${path}`, { method, headers: { authorization }, ...(body && { body }) })
     await answer.arrayBuffer()
     return [answer.status, ...asked.splice(0)]
@@ -480,6 +480,12 @@ t.test('a request counts for its token where its route goes by one', async t => 
   t.same(await takeAsked('GET', '/public'), [200, 'request'])
   t.same(await takeAsked('GET', '/none'), [404, 'request'])
   t.same(await takeAsked('POST', '/look', 'y'), [200, 'request Bearer x', 'lookup Bearer x'])
+  t.same(await takeAsked('POST', '/open', 'y'), [200, 'request', 'lookup'])
+  t.same(await takeAsked('POST', '/open', 'y', GOOD_TOKEN), [
+    200,
+    `request ${GOOD_TOKEN}`,
+    `lookup ${GOOD_TOKEN}`,
+  ])
   t.same(await takeAsked('POST', '/over', 'y'), [401, 'request Bearer x', 'refused Bearer x'])
   t.same(await takeAsked('POST', '/wrong', 'y'), [400, 'request Bearer x'], 'the token was good')
   t.same(await takeAsked('POST', '/refresh', 'yes'), [200, 'refresh yes'])

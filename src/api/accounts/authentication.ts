@@ -97,6 +97,16 @@ export class Authentication {
     return lasts(session) ? this.#requesterBy(token, session) : undefined
   }
 
+  /** Whether the session of an `Authorization` header accepts it now. Unlike `requesterOf` it notes no use of the token. */
+  isGood(authorization: string): boolean {
+    const token = this.tokenOf(authorization)
+    if (token === undefined) return false
+    const session = this.#deps.sessions.current(token.sessionName)
+    if (refusalOfAccess(session, token, this.#deps.nowMs()) !== undefined) return false
+    token.isRefused = false
+    return true
+  }
+
   /** The genuine token of an `Authorization` header, whatever its session says; undefined where there is none. */
   tokenOf(authorization: string): GenuineToken | undefined {
     const known = this.#genuine.get(authorization)

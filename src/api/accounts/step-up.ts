@@ -46,6 +46,17 @@ export async function requireFreshProof(deps: StepUpDeps, request: StepUpRequest
   throw proofNeeded(deps, requester, ways, challenge)
 }
 
+/** The same for a request that sends nothing: the user asks for a code by `step-up`. */
+export function assertFreshProof(
+  deps: Pick<StepUpDeps, 'database' | 'deviceLists' | 'loginMethods' | 'passkeys' | 'stepUpSeconds'>,
+  request: Pick<StepUpRequest, 'requester' | 'nowMs'>,
+): void {
+  if (isProven(deps, request)) return
+  const { requester } = request
+  const held = deps.database.view(view => deps.loginMethods.held(view, requester.userId))
+  throw proofNeeded(deps, requester, waysOf(held, deps.passkeys.areOn), undefined)
+}
+
 /** A code to the address by which the user proves who they are; undefined for a user who has none. */
 export function sendCode(
   change: Change,

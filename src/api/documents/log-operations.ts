@@ -16,6 +16,7 @@ const LOOKUP = {
   ...NOTHING_TAKEN,
   isBodyOptional: false,
   method: 'POST',
+  countsFor: 'good-token',
   tag: 'log',
   codes: [
     'UNKNOWN_PUBLIC_KEY_HASH',

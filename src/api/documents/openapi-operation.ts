@@ -24,12 +24,18 @@ export function openApiOperation(
     tags: [operation.tag],
     summary: operation.summary,
     ...description(operation),
-    ...(operation.access === 'public' ? { security: [] } : {}),
-    ...(operation.access === 'optional' ? { security: [{ session: [] }, {}] } : {}),
+    ...security(operation),
     parameters: parameters(operation, schemas),
     ...requestBody(operation, schemas),
     responses: { ...replies(operation, schemas), ...refusals(operation, statusOf) },
   }
+}
+
+/** What the document says of all operations is left out. */
+function security({ access, countsFor }: OperationForm): object {
+  if (access === 'optional' || (access === 'public' && countsFor === 'good-token'))
+    return { security: [{ session: [] }, {}] }
+  return access === 'public' ? { security: [] } : {}
 }
 
 /** Such as `RegisterDeviceReply`. Statuses that answer in the same form share a name. */

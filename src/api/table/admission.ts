@@ -17,13 +17,15 @@ import type { AdmissionScope, RequestAdmission } from '../../transport/route.ts'
 import { type Authentication, refusalOfToken } from '../accounts/authentication.ts'
 import { type RequestRates, rateLimited } from './request-rates.ts'
 
+type Tokens = Pick<Authentication, 'isGood' | 'tokenOf' | 'refreshTokenOf'>
+
 export class Admission implements RequestAdmission {
   readonly #rates: RequestRates
-  readonly #tokens: Pick<Authentication, 'tokenOf' | 'refreshTokenOf'>
+  readonly #tokens: Tokens
   /** Counts WebSockets until their CONNECT, which shows whether their user is signed in. */
   readonly #handshakes: NetworkBuckets
 
-  constructor(rates: RequestRates, tokens: Pick<Authentication, 'tokenOf' | 'refreshTokenOf'>) {
+  constructor(rates: RequestRates, tokens: Tokens) {
     this.#rates = rates
     this.#tokens = tokens
     this.#handshakes = new NetworkBuckets(rates.limits.request, RATE_KEYS_MAX)
@@ -38,6 +40,10 @@ export class Admission implements RequestAdmission {
     this.#rates.takeByNetwork(scope, network)
     // Now, so that its MAC is not computed again.
     if (token === undefined) throw refusalOfToken('TOKEN_INVALID')
+  }
+
+  isGood(authorization: string): boolean {
+    return authorization !== '' && this.#tokens.isGood(authorization)
   }
 
   admitRefresh(network: string, body: Uint8Array): void {

@@ -9,10 +9,13 @@ import {
   comparisonCode,
   type DeviceEvent,
   type DeviceList,
+  type Fetch,
   type KeyQuestion,
   LogClient,
   type LogClientOptions,
   type OwnKeysReport,
+  type PublishedKeys,
+  type PublishedPolicy,
   packCallKey,
   type Refusal,
   readCallKey,
@@ -27,6 +30,7 @@ import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 import { deviceListHash } from '../../log/device-list.ts'
 import { CallsignError } from '../callsign-error.ts'
 import type { ReplyOf } from '../session/operations.ts'
+import type { Server } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
 import { type AppStorage, storageCorrupt } from '../storage/storage.ts'
 import { type KeyHolder, keyHolder, keyUnsupported, type OwnKeyHolder } from './call-key.ts'
@@ -37,8 +41,10 @@ export interface KeyLogDeps {
   readonly session: Session
   readonly storage: AppStorage
   readonly device: RegisteredDevice
-  /** Where the log is, and the keys or the policy that the app knows it by. Checkpoints are kept in `storage`. */
-  readonly log: LogClientOptions
+  /** It has the log, too. */
+  readonly server: Pick<Server, 'url'>
+  /** The keys or the policy that the app knows the log by. Checkpoints are kept in `storage`. */
+  readonly log: (PublishedKeys | PublishedPolicy) & Pick<LogClientOptions, 'fetch'>
   readonly onEvent: (event: KeyEvent) => void
   readonly onReset: OnReset
 }
@@ -101,12 +107,13 @@ export class KeyLog {
 
   /** Throws as `parseLogKeys` for keys or a policy of another form. */
   constructor(deps: KeyLogDeps) {
-    const { storage, device, log } = deps
+    const { server, session, storage, device, log } = deps
     const { userId, deviceId, keys } = device
     this.self = { ...keyHolder(userId, deviceId, keys.publicKey), keys }
     this.#deps = deps
     this.#stores = new LogStores(storage, userId, log)
-    this.#client = new LogClient({ ...log, store: this.#stores.checkpoints })
+    const fetch = withToken(log.fetch ?? globalThis.fetch, `${server.url}/api/`, session)
+    this.#client = new LogClient({ ...log, fetch, url: server.url, store: this.#stores.checkpoints })
     this.#contacts = new ContactDevices(this.#client, this.#stores.knownUsers, async (id, after) => {
       const params = { userId: id, ...(after !== undefined && { after }) }
       return (await deps.session.request('GET user/device-lists', undefined, params)).lists
@@ -323,6 +330,19 @@ export class KeyLog {
     if (answer.kind !== 'unanswered') return answer as Answer
     const { kind: _, detail, ...members } = answer as Unanswered
     throw new CallsignError('LOG_UNANSWERED', `The key log could not be asked: ${detail}.`, { members })
+  }
+}
+
+/**
+ * Sends the access token with lookups, whose paths begin so: the server then counts this user and not everybody behind their
+ * address. Files of the log are asked for without one, as auditors do; a cache or a mirror may answer them.
+ */
+function withToken(fetch: Fetch, lookups: string, session: Session): Fetch {
+  return async (url, init) => {
+    // Without one they are answered, too.
+    const token = url.startsWith(lookups) ? await session.accessToken().catch(() => undefined) : undefined
+    if (token === undefined) return fetch(url, init)
+    return fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
   }
 }
 

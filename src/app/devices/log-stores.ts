@@ -9,7 +9,8 @@ import {
   type KnownUser,
   type KnownUserStore,
   type ListedPerson,
-  type LogClientOptions,
+  type PublishedKeys,
+  type PublishedPolicy,
   parseLogKeys,
 } from '../../client/client.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
@@ -26,7 +27,7 @@ export class LogStores {
   readonly #scope: string
 
   /** Throws as `parseLogKeys`. */
-  constructor(storage: AppStorage, userId: string, log: LogClientOptions) {
+  constructor(storage: AppStorage, userId: string, log: PublishedKeys | PublishedPolicy) {
     this.origin = parseLogKeys(log).verifier.name
     // A log changes its key under a policy that names both.
     const name = 'policy' in log ? this.origin : log.vkey.split('+', 2).join('+')

@@ -36,7 +36,8 @@ export interface ServerOptions {
 }
 
 export class Server {
-  readonly #url: string
+  /** Without a slash at its end. */
+  readonly url: string
   readonly #fetch: typeof fetch
   readonly #headers: Readonly<Record<string, string>>
   readonly #answerWithinMs: number
@@ -47,7 +48,7 @@ export class Server {
 
   constructor(options: ServerOptions) {
     const { clientVersion, answerWithinMs = ANSWER_WITHIN_MS, platform = PLATFORM } = options
-    this.#url = options.url.replace(/\/+$/, '')
+    this.url = options.url.replace(/\/+$/, '')
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
     this.#headers = clientVersion === undefined ? {} : { 'x-client-version': clientVersion }
     this.#answerWithinMs = answerWithinMs
@@ -56,7 +57,7 @@ export class Server {
 
   /** Where the server takes STOMP. */
   get webSocketUrl(): string {
-    return `${this.#url.replace(/^http/, 'ws')}/ws`
+    return `${this.url.replace(/^http/, 'ws')}/ws`
   }
 
   /** The time by the server's clock, which the times in its answers are of. */
@@ -116,7 +117,7 @@ export class Server {
     const abort = new AbortController()
     const timer = setTimeout(() => abort.abort(), this.#answerWithinMs)
     try {
-      const answer = await this.#fetch(`${this.#url}${path}`, {
+      const answer = await this.#fetch(`${this.url}${path}`, {
         method,
         headers: {
           ...this.#headers,

@@ -388,6 +388,7 @@ export function warningsOf(config: Config): readonly Warning[] {
     ...(log.headFile === undefined && config.node === undefined ? [HEAD_FILE_UNSET] : []),
     ...(config.node !== undefined && config.stompTcpPort !== undefined ? [NO_STOMP_TCP] : []),
     ...(ways.every(way => way === undefined) ? [NOBODY_SIGNS_IN] : []),
+    ...(application.stepUpS === 0 ? [STEP_UP_OFF] : []),
   ]
 }
 
@@ -400,6 +401,10 @@ const HEAD_FILE_UNSET = {
 const NO_STOMP_TCP = {
   event: 'stomp-tcp-not-served',
   advice: 'CALLSIGN_STOMP_TCP_PORT is for a server without CALLSIGN_DATABASE_URL',
+}
+const STEP_UP_OFF = {
+  event: 'step-up-off',
+  advice: 'with CALLSIGN_AUTH_STEP_UP_SECONDS=0 a stolen session is enough to take an account or to end it',
 }
 const NOBODY_SIGNS_IN = {
   event: 'nobody-can-sign-in',

@@ -105,6 +105,22 @@ t.test('a code of another user, or for another purpose, proves nothing', async t
   t.equal((await api.send(STEP_UP, { token, body })).status, 200, 'its own does')
 })
 
+t.test('a code to an address that has been removed since proves nothing', async t => {
+  const api = await openTestApi(t)
+  const ann = await newUser(api.world, 'Ann', ANN)
+  const { token } = await newSession(api.world, ann.userId)
+  const added = await api.send(`POST ${METHODS}`, { token, body: ADD })
+  const confirmation = { challengeId: added.body.challengeId, otp: await api.otpFor(ADD.value) }
+  const { body } = await api.send('POST /app/api/verify', { token, body: confirmation })
+  api.world.tick(901_000)
+  const code = await codeSent(api, token)
+  await prove(api.world, ann.token)
+  const removed = await api.send(`DELETE ${METHODS}/${body.user.primaryMethodId}`, { token: ann.token })
+  t.equal(removed.status, 204)
+  t.equal(outcome(await api.send(STEP_UP, { token, body: code })), '410 CHALLENGE_GONE')
+  t.equal(await isProven(api, token), false)
+})
+
 t.test('a request goes exactly one way', async t => {
   const api = await openTestApi(t)
   const { token } = await newUser(api.world, 'Ann', ANN)
@@ -202,6 +218,7 @@ t.test('who has lost all devices proves it by a code alone, to start over', asyn
 
 t.test('a provider proves it by a new token of an identity of the account', async t => {
   const api = await openTestApi(t, { identities: 'with Apple key' })
+  await api.googleLogin('eve')
   const { accessToken: token } = (await api.googleLogin('ann')).body
   await api.world.takeSent()
   const refused = await api.send(`POST ${METHODS}`, { token, body: ADD })
@@ -212,6 +229,7 @@ t.test('a provider proves it by a new token of an identity of the account', asyn
     idToken: await api.identities.googleToken(sub, claims),
   })
   t.equal(outcome(await api.send(STEP_UP, { token, body: await by('eve') })), '400 PROVIDER_TOKEN_INVALID')
+  t.equal(outcome(await api.send(STEP_UP, { token, body: await by('nobody') })), '400 PROVIDER_TOKEN_INVALID')
   const iat = Math.floor(api.world.nowMs() / 1000) - 61
   t.equal(
     outcome(await api.send(STEP_UP, { token, body: await by('ann', { iat }) })),

@@ -57,7 +57,8 @@ function openStage() {
     sessions: { current: () => live },
     markPairUsed: async () => undefined,
   })
-  const admission = new Admission(new RequestRates(USUAL_RATES, () => clock.nowMs), authentication)
+  const rates = new RequestRates(USUAL_RATES, () => clock.nowMs)
+  const admission = new Admission(rates, authentication)
   /** The refusal, undefined for none. */
   const refusalOf = (network: string, authorization = '', scope: AdmissionScope = 'request') => {
     try {
@@ -83,7 +84,7 @@ function openStage() {
     for (let at = 0; at < perSecond; at++) if (refusalOf(HOME, authorization) !== undefined) refused++
     return refused
   }
-  return { clock, authentication, admission, refusalOf, drain, refusedOf }
+  return { clock, authentication, rates, admission, refusalOf, drain, refusedOf }
 }
 
 interface Drain {
@@ -284,6 +285,64 @@ t.test('ten thousand sockets from one address open at once; without a CONNECT on
   let connects = 0
   while (admission.connected(HOME, 'one session') === 0) connects++
   t.equal(connects, 200)
+})
+
+t.test('ten thousand sessions behind one address come back after a restart, and none is refused', async t => {
+  const { admission, drain, rates, refusalOf } = openStage()
+  drain(HOME)
+  drain(HOME, LOOKUP)
+  const refused: string[] = []
+  const tell = (what: string, isRefused: boolean) => isRefused && refused.push(what)
+  for (let number = 0; number < 10_000; number++) {
+    const authorization = bearer(number)
+    const name = sessionName(sessionIdOf(number))
+    admission.admitRefresh(HOME, refreshBody(number))
+    rates.takeSignedIn('refresh-token', 'refresh-token-session', name, HOME)
+    tell('socket', admission.admitSocket(HOME) !== undefined)
+    tell('CONNECT', admission.connected(HOME, name) > 0)
+    for (const what of ['user', 'call/pending', 'get-public-keys', 'contacts'])
+      tell(what, refusalOf(HOME, authorization) !== undefined)
+    tell('no good token', !admission.isGood(authorization))
+    tell('lookup', refusalOf(HOME, authorization, 'lookup') !== undefined)
+  }
+  t.same(refused, [])
+  t.match(refusalOf(HOME, '', 'lookup'), { code: 'RATE_LIMITED' }, 'strangers there are, all the while')
+})
+
+t.test(
+  'lookups of one session have its rate, and those of a crowd twenty times that of the address',
+  async t => {
+    const { clock, drain } = openStage()
+    t.equal(drain(HOME, { ...LOOKUP, authorization: bearer(1) }), 120)
+    t.equal(drain(HOME, LOOKUP), 120, 'and took nothing from strangers there')
+    clock.nowMs += 60_000
+    let admitted = 0
+    for (let session = 0; session < 100; session++)
+      admitted += drain(HOME, { ...LOOKUP, authorization: bearer(session) })
+    t.equal(admitted, 100 * 120)
+    clock.nowMs += 60_000
+    for (let session = 0; session < 100; session++)
+      admitted += drain(HOME, { ...LOOKUP, authorization: bearer(session) })
+    t.equal(admitted, 100 * 120 + 20 * 120 + 80 * 6, 'a minute later')
+  },
+)
+
+t.test('where a token only says whom to count, one that is not good counts as none', async t => {
+  const { admission, authentication, clock, drain } = openStage()
+  const others = deriveSecrets(Buffer.alloc(32, 8))
+  t.same(
+    ['', 'Basic YTpi', bearer(1, others), bearer(1), `bearer ${bearer(2).slice(7)}`].map(each =>
+      admission.isGood(each),
+    ),
+    [false, false, false, true, true],
+  )
+  t.equal(drain(HOME), 400, 'asking takes nothing')
+  admission.onTokenRefused(HOME, bearer(1))
+  t.equal(admission.isGood(bearer(1)), true)
+  t.equal(authentication.tokenOf(bearer(1))?.isRefused, false, 'and it counts for its session again')
+  clock.nowMs = 100_000
+  t.equal(admission.isGood(bearer(1)), false, 'expired')
+  t.equal(drain(HOME, { authorization: bearer(1), most: 1 }), 1, 'other requests still hear of it first')
 })
 
 t.test('failed CONNECTs are bounded by address, but the first of an old token hears why', async t => {

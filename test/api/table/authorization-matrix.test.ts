@@ -32,6 +32,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   getUser: 'restricted',
   putUser: 'session',
   stepUp: 'restricted',
+  exportUser: 'session',
   deleteUser: 'session',
   listLoginMethods: 'session',
   listWaitingSignIns: 'device',

@@ -425,6 +425,7 @@ t.test('calls', async () => {
   await ask('logout', bob)
   await ask('removeDevice', { token: cid.token, params: [cid.deviceId] })
   await proveByCode(eve)
+  await ask('exportUser', eve)
   await ask('deleteUser', { token: eve.token, body: { confirm: true } })
 })
 

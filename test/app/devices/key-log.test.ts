@@ -1,12 +1,16 @@
 /** The key log as the SDK remembers it: damaged values, and ends of the app between two writes. */
 
 import t, { type Test } from 'tap'
+import { KeyLog } from '../../../src/app/devices/key-log.ts'
 import type { AppStorage } from '../../../src/app/storage/storage.ts'
+import { registrationOf } from '../../support/app-connections.ts'
 import { type AppPerson, becomeContacts, startPerson } from '../../support/app-people.ts'
 import { rejectionOf } from '../../support/app-sessions.ts'
 import { settingsFor } from '../../support/call-people.ts'
 import { startLog } from '../../support/live-log.ts'
 import { long } from '../../support/size.ts'
+
+const MIRROR = 'https://mirror.example'
 
 interface KeptStorage extends AppStorage {
   readonly values: Map<string, string>
@@ -97,4 +101,41 @@ t.test('an app that ends between two writes goes on, and has forgotten nothing',
     t.same(restarted.events, [])
   }
   t.ok(ends > 3, `${ends} writes`)
+})
+
+t.test('lookups have the access token, files of the log and other servers do not', async t => {
+  const server = await startLog(t, t.testdir(), { ...settingsFor(2), CALLSIGN_KT_REQUIRE_AUTH: '1' })
+  const { http, vkey, vrfPublicKey } = server
+  const ann = await startPerson(server, 0)
+  const bob = await startPerson(server, 1)
+  await becomeContacts(ann, bob)
+  const device = await registrationOf(ann).register()
+  const sent: { readonly url: string; readonly authorization: string | undefined }[] = []
+  const fetchThere: typeof fetch = (asked, init) => {
+    const url = String(asked)
+    const headers = init?.headers as Record<string, string>
+    sent.push({ url, authorization: headers.authorization })
+    // The log's own tiles are missing, and the mirror has them.
+    if (url.startsWith(`${http}/tile/`)) return fetch(`${http}/none`)
+    return fetch(url.replace(MIRROR, http), init)
+  }
+  // An app in JavaScript may name a mirror beside the keys.
+  const log = { vkey, vrfPublicKey, mirror: MIRROR, fetch: fetchThere }
+  const keyLog = new KeyLog({ ...ann, device, log, onEvent: () => {}, onReset: 'ask' })
+  await keyLog.checkOwn()
+  await startPerson(server, 1)
+  await keyLog.devicesOf([bob.userId])
+  const token = `Bearer ${await ann.session.accessToken()}`
+  const lookups = sent.filter(({ url }) => url.startsWith(`${http}/api/`))
+  t.ok(lookups.length >= 3)
+  t.ok(lookups.every(({ authorization }) => authorization === token))
+  const others = sent.filter(each => !lookups.includes(each))
+  t.ok(others.some(({ url }) => url.startsWith(`${http}/tile/`)))
+  t.ok(others.some(({ url }) => url.startsWith(`${MIRROR}/tile/`)))
+  t.ok(others.every(({ authorization }) => authorization === undefined))
+
+  sent.length = 0
+  await ann.session.logout()
+  t.equal(await rejectionOf(keyLog.checkOwn()), 'LOG_UNANSWERED', 'a token is needed here')
+  t.match(sent, [{ authorization: undefined }], 'asked all the same')
 })

@@ -18,7 +18,7 @@ import { encodeRows } from '../../../src/store/postgres/written-rows.ts'
 import { openLog } from '../../support/log-in-store.ts'
 import { SIGNER } from '../../support/stored-log.ts'
 
-/** A ledger with a log of so many entries, of which its rows have the first `written`, and a change has all. */
+/** A ledger with a log of so many entries: a change has all of them, its rows only the first `written`. */
 async function ledgerOf(folder: string, entries: number, written = entries): Promise<PostgresLedger> {
   const rows = await rowsOf(folder, written)
   const snapshot = async (onRows: OnRows) => {

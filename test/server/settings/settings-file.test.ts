@@ -115,19 +115,24 @@ t.test('keys that do not belong together are named beside every other fault', as
   t.match(problems.join('\n'), /VRF_PRIVATE_KEY: /)
 })
 
-t.test('production that nobody can sign in to warns, and any way in ends that', async t => {
-  const events = (environment: object) =>
-    warningsOf(readConfig({ ...PRODUCTION, ...environment }, { dev: false })).map(({ event }) => event)
-  t.same(events({ CALLSIGN_LOG_HEAD_FILE: '/head' }), ['nobody-can-sign-in'])
-  const ways = [
-    { CALLSIGN_SMTP_URL: 'smtp://localhost', CALLSIGN_MAIL_FROM: 'a@example.org' },
-    { CALLSIGN_SMS_URL: 'https://sms.example.org' },
-    { CALLSIGN_OIDC_PROVIDERS: '[{"name":"a","issuer":"https://a.example","clientIds":["b"]}]' },
-    { CALLSIGN_TEST_IDENTIFIERS: '{"+15550100":"424242"}' },
-  ]
-  for (const way of ways) t.same(events(way), ['log-head-file-unset'], Object.keys(way)[0]!)
-  t.same(warningsOf(readConfig({}, { dev: true })), [], 'development shows codes itself')
-})
+t.test(
+  'production that nobody can sign in to warns, and any way in ends that; without proofs of a user it warns, too',
+  async t => {
+    const events = (environment: object) =>
+      warningsOf(readConfig({ ...PRODUCTION, ...environment }, { dev: false })).map(({ event }) => event)
+    t.same(events({ CALLSIGN_LOG_HEAD_FILE: '/head' }), ['nobody-can-sign-in'])
+    const ways = [
+      { CALLSIGN_SMTP_URL: 'smtp://localhost', CALLSIGN_MAIL_FROM: 'a@example.org' },
+      { CALLSIGN_SMS_URL: 'https://sms.example.org' },
+      { CALLSIGN_OIDC_PROVIDERS: '[{"name":"a","issuer":"https://a.example","clientIds":["b"]}]' },
+      { CALLSIGN_TEST_IDENTIFIERS: '{"+15550100":"424242"}' },
+    ]
+    for (const way of ways) t.same(events(way), ['log-head-file-unset'], Object.keys(way)[0]!)
+    t.same(warningsOf(readConfig({}, { dev: true })), [], 'development shows codes itself')
+    const off = { ...ways[0], CALLSIGN_LOG_HEAD_FILE: '/head', CALLSIGN_AUTH_STEP_UP_SECONDS: '0' }
+    t.same(events(off), ['step-up-off'])
+  },
+)
 
 t.test('a file of secrets that other users may read is named, and no other file', async t => {
   const folder = t.testdir({ key: PRODUCTION.KT_PRIVATE_KEY, config: '' })

@@ -400,7 +400,7 @@ public class Callsign(
     private suspend fun activate(session: Session, registration: DeviceRegistration, registered: RegisteredDevice): Active {
         val context = operations.scope.coroutineContext
         val scope = CoroutineScope(context + SupervisorJob(context.job))
-        val transport = OkHttpTransport(server.http)
+        val transport = OkHttpTransport(server.http, session)
         val keyLog = KeyLog(session, storage, registered, pins, server.prefix, transport, onReset) {
             tell(CallsignEvent.KeysChanged(it))
         }

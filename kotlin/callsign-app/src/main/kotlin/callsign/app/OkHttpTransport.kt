@@ -13,13 +13,22 @@ import okhttp3.RequestBody.Companion.toRequestBody
 import okhttp3.Response
 import okio.Buffer
 
-/** Requests to the log by the app's own client, with its pinned certificates. */
-internal class OkHttpTransport(http: OkHttpClient) : LogTransport {
+/**
+ * Requests to the log by the app's own client, with its pinned certificates. Lookups have the access token, so that the server
+ * counts this user and not everybody behind their address. Files of the log are asked for without one, as auditors do, and as
+ * caches and mirrors may hear.
+ */
+internal class OkHttpTransport(http: OkHttpClient, private val session: Session) : LogTransport {
     private val http = http.newBuilder().followRedirects(false).build()
 
     override suspend fun send(request: LogRequest): LogAnswer {
         val body = request.body?.toByteArray()?.toRequestBody("application/json".toMediaType())
-        val sent = Request.Builder().url(request.url).method(if (body == null) "GET" else "POST", body).build()
+        val authorization = if (body == null) null else session.authorizationAt(request.url)
+        val sent = Request.Builder()
+            .url(request.url)
+            .method(if (body == null) "GET" else "POST", body)
+            .apply { authorization?.let { header("authorization", it) } }
+            .build()
         return http.newCall(sent).answered().use { answer ->
             // A slow answer would hold up all that waits for the same thread.
             val octets = withContext(Dispatchers.IO) { octetsOf(answer, request.answerOctetsMax) }

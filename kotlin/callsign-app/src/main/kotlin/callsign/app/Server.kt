@@ -56,6 +56,9 @@ public class Server(
     internal var isTimeKnown = false
         private set
 
+    /** Whether a request to this address goes to the server. */
+    internal fun isAt(url: String): Boolean = url.startsWith("$prefix/")
+
     /** The time by the server's clock, which the times in its answers are of. */
     public fun serverTimeMs(): Long = nowMs() + aheadMs
 

@@ -173,6 +173,13 @@ public class Session private constructor(
         return assertSignedIn().accessToken
     }
 
+    /** The header for a request to this address; null without a session, and for any other server than its own. */
+    internal suspend fun authorizationAt(url: String): String? = try {
+        if (server.isAt(url)) "Bearer ${accessToken()}" else null
+    } catch (_: CallsignException) {
+        null
+    }
+
     /** Ends the session on the server. Throws, and leaves it as it is, where the server can't be asked. */
     public suspend fun logout(allDevices: Boolean = false) {
         isLeaving = true

@@ -32,8 +32,8 @@ public fun signInAnswerMessage(userId: ULong, id: ByteArray, isApproved: Boolean
         .array()
 
 /**
- * Beside a fresh proof of who the user is: the device that asks is a listed one. [proof] has 32 octets: SHA-256 of the text that the
- * proof is of, such as a code's challengeId. Throws `MALFORMED` for another length.
+ * Beside a fresh proof of who the user is: the device that asks is a listed one. [proof] has 32 octets: SHA-256 of a text, such
+ * as a code's challengeId. Throws `MALFORMED` for another length.
  */
 public fun stepUpMessage(userId: ULong, proof: ByteArray): ByteArray =
     ByteBuffer.allocate(STEP_UP_LINE.size + 8 + STEP_UP_PROOF_OCTETS)
