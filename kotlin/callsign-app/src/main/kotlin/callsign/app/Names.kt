@@ -13,6 +13,9 @@ internal class Names(private val onChanged: () -> Unit) {
     /** Contacts that have changed while the list was read: what it says of them may be older. */
     private val changed = HashSet<ULong>()
 
+    /** Those whose addition was told since the list was read last. */
+    private val added = HashMap<ULong, Person>()
+
     /** The names that count now: those of the contact, else those that came with the person. */
     fun of(person: Person): Person {
         val now = known
@@ -28,20 +31,34 @@ internal class Names(private val onChanged: () -> Unit) {
     /** All contacts, read anew. */
     suspend fun load(read: suspend () -> List<Person>) {
         changed.clear()
-        val contacts = read().associate { it.userId to it.copy(isContact = true) }
+        added.clear()
+        val listed = read().associate { it.userId to it.copy(isContact = true) }
+        val contacts = added + listed
         val newer = known.contacts.filterKeys { it in changed }
         replace((contacts - changed) + newer, isWhole = true)
     }
 
     fun onEvent(event: JsonObject) {
         when (event.text("type")) {
-            "contact_added", "contact_changed" -> put(personOf(event))
-            "contact_removed" -> {
-                val userId = event.needId("userId")
-                changed += userId
-                replace(known.contacts - userId)
-            }
+            "contact_added" -> add(personOf(event).copy(isContact = true))
+            "contact_changed" -> put(personOf(event))
+            "contact_removed" -> remove(event.needId("userId"))
         }
+    }
+
+    /** An addition may be told late, and does not say by which name this user calls them: whatever else does counts. */
+    private fun add(contact: Person) {
+        val (userId) = contact
+        added[userId] = contact
+        if (userId in known.contacts) return
+        changed -= userId
+        if (known.isWhole) replace(known.contacts + (userId to contact))
+    }
+
+    private fun remove(userId: ULong) {
+        changed += userId
+        added -= userId
+        replace(known.contacts - userId)
     }
 
     private fun replace(contacts: Map<ULong, Person>, isWhole: Boolean = known.isWhole) {

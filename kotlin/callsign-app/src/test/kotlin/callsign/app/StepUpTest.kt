@@ -46,11 +46,12 @@ class StepUpTest {
         for (app in apps) app.close()
     }
 
-    private suspend fun app(passkeys: PasskeyAuthenticator? = null): Callsign =
-        Callsign(server.url, developmentPins(server.url), MemoryAppStorage(), http = http, passkeys = passkeys).also(apps::add)
+    private suspend fun app(passkeys: PasskeyAuthenticator? = null, storage: AppStorage = MemoryAppStorage()): Callsign =
+        Callsign(server.url, developmentPins(server.url), storage, http = http, passkeys = passkeys).also(apps::add)
 
     /** Their device is on their list. */
-    private suspend fun person(passkeys: PasskeyAuthenticator? = null): Callsign = app(passkeys).also { enter(it) }
+    private suspend fun person(passkeys: PasskeyAuthenticator? = null, storage: AppStorage = MemoryAppStorage()): Callsign =
+        app(passkeys, storage).also { enter(it) }
 
     private suspend fun enter(app: Callsign) = app.signIn(addresses.removeFirst(), "Ann") { CODE }
 
@@ -185,7 +186,8 @@ class StepUpTest {
 
     @Test
     fun `a passkey is added, signs in, and proves who the user is`() = runBlocking {
-        val me = person(SoftwareAuthenticator(server.url))
+        val storage = MemoryAppStorage()
+        val me = person(SoftwareAuthenticator(server.url), storage)
         val userId = me.userId
         val asked = question(me)
         val adding = async { me.addPasskey("Phone") }
@@ -195,6 +197,17 @@ class StepUpTest {
         assertEquals(setOf("email", "passkey"), me.account.loginMethods().map { it.kind }.toSet())
         me.signOut()
         assertEquals(userId, me.signInByPasskey().userId)
+        me.close()
+        val plain = app(storage = storage)
+        plain.resume()
+        val plainly = question(plain)
+        val refused = deletion(plain)
+        assertEquals(setOf(ProofWay.CODE), plainly.await().ways)
+        plainly.await().refuse()
+        assertEquals("STEP_UP_REQUIRED", refused.await())
+        plain.close()
+
+        me.resume()
         // Its sign-in is a proof, but for a listed device, which signs it.
         val again = question(me)
         val deleting = deletion(me)
